@@ -1,0 +1,65 @@
+//! The command line. Only this module and those below it print.
+
+mod info;
+mod jacobi;
+mod output;
+mod progress_bar;
+mod report;
+mod usage;
+
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use talpf_apps::Error;
+
+/// Dataflow tasks with one-sided communication: applications and measurements.
+#[derive(Debug, Parser)]
+#[command(name = "talpf", version, arg_required_else_help = false)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Heat diffusion on a rectangle with the Jacobi method
+    Jacobi(jacobi::Options),
+    /// What this machine is, as measured
+    Info(info::Options),
+}
+
+/// Runs the command that the arguments name. An error is one line on the standard error stream.
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::explain(&error),
+    };
+    let result = match cli.command {
+        Command::Jacobi(options) => jacobi::run(options),
+        Command::Info(options) => info::run(options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error.to_string(), ExitCode::FAILURE),
+    }
+}
+
+/// Says what went wrong. A closed error stream is no reason to panic.
+fn fail(message: &str, code: ExitCode) -> ExitCode {
+    let _ = writeln!(io::stderr(), "error: {message}");
+    code
+}
+
+/// Writes `text` to the standard output; a reader that has seen enough (`head`) is no error.
+fn print(text: &str) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Write {
+            path: Path::new("the standard output").to_owned(),
+            source: error,
+        }),
+        _ => Ok(()),
+    }
+}

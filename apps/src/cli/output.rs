@@ -1,0 +1,81 @@
+//! Files that a run leaves behind.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use talpf_apps::Error;
+
+/// A file that is opened before a long run and written after it, so that a run never ends with
+/// nowhere to put its result. What the file held stays until then; a file made for a run that
+/// failed is removed.
+#[derive(Debug)]
+pub(super) struct Output {
+    path: PathBuf,
+    file: File,
+    remove_on_drop: bool,
+}
+
+impl Output {
+    /// Opens `path` for writing, new or not.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let is_new = !path.exists();
+        match OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+        {
+            Ok(file) => Ok(Self {
+                path: path.to_owned(),
+                file,
+                remove_on_drop: is_new,
+            }),
+            Err(source) => Err(Error::Write {
+                path: path.to_owned(),
+                source,
+            }),
+        }
+    }
+
+    /// Checks that two outputs will not overwrite each other. Devices do not.
+    pub(super) fn must_differ_from(&self, other: &Self) -> Result<(), Error> {
+        match (fs::canonicalize(&self.path), fs::canonicalize(&other.path)) {
+            (Ok(path), Ok(same)) if path == same && path.is_file() => Err(Error::SameOutput {
+                path: self.path.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Replaces the content by what `write` writes.
+    pub(super) fn write(
+        mut self,
+        write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let fill = || {
+            // Devices and pipes have no length to set.
+            if self.file.metadata()?.is_file() {
+                self.file.set_len(0)?;
+            }
+            let mut out = BufWriter::new(&self.file);
+            write(&mut out)?;
+            out.flush()
+        };
+        fill().map_err(|source| Error::Write {
+            path: self.path.clone(),
+            source,
+        })?;
+        self.remove_on_drop = false;
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if self.remove_on_drop {
+            // It is empty or cut short: if it cannot be removed, no harm is done.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

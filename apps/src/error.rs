@@ -1,0 +1,152 @@
+//! Everything that can go wrong in an application.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why an application could not start, finish or save its result. The text is one line that
+/// names the offending value and the limit it broke.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A number given by the caller lies outside its limits.
+    #[error("{name} is {value}, expected {least} to {most}")]
+    OutOfRange {
+        /// What the number means.
+        name: &'static str,
+        /// The number given.
+        value: usize,
+        /// The smallest number allowed.
+        least: usize,
+        /// The largest number allowed.
+        most: usize,
+    },
+
+    /// There are more ranks than rows to hand out.
+    #[error("ranks is {ranks}, expected at most {rows}, the number of rows")]
+    MoreRanksThanRows {
+        /// Ranks asked for.
+        ranks: usize,
+        /// Rows of the problem.
+        rows: usize,
+    },
+
+    /// A heat source file says something that is not allowed.
+    #[error("{file}:{line}: {field} is {value:?}, expected {limit}")]
+    HeatSource {
+        /// Name of the file.
+        file: String,
+        /// Line of the value, counted from one.
+        line: usize,
+        /// Field of the line.
+        field: &'static str,
+        /// What stands there.
+        value: String,
+        /// What may stand there.
+        limit: String,
+    },
+
+    /// The matrices would not fit into memory.
+    #[error("the matrices need {} MiB, available are {} MiB", needed >> 20, available >> 20)]
+    Memory {
+        /// Bytes the run needs.
+        needed: u64,
+        /// Bytes the system can give.
+        available: u64,
+    },
+
+    /// The system refused to start a worker thread.
+    #[error("cannot start worker {worker} of {workers}: {source}")]
+    Worker {
+        /// The worker that could not be started, counted from one.
+        worker: usize,
+        /// Workers asked for.
+        workers: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// An input file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// An output file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// One file was named for two outputs.
+    #[error("{} is named for two outputs", path.display())]
+    SameOutput {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A result is not the serial result.
+    #[error(
+        "{variant} differs from serial first at row {row}, column {col}: \
+         {found:e} (bits {:016x}) instead of {expected:e} (bits {:016x})",
+        found.to_bits(), expected.to_bits()
+    )]
+    Differs {
+        /// The variant under test.
+        variant: &'static str,
+        /// Row of the first cell that differs, border included.
+        row: usize,
+        /// Column of that cell, border included.
+        col: usize,
+        /// Its value.
+        found: f64,
+        /// Its value in the serial result.
+        expected: f64,
+    },
+}
+
+impl Error {
+    /// `value` when it lies in `least..=most`, else the error that says so.
+    pub(crate) fn check_range(
+        name: &'static str,
+        value: usize,
+        limits: std::ops::RangeInclusive<usize>,
+    ) -> Result<usize, Self> {
+        if limits.contains(&value) {
+            Ok(value)
+        } else {
+            Err(Self::OutOfRange {
+                name,
+                value,
+                least: *limits.start(),
+                most: *limits.end(),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn difference_shows_values_and_bits() {
+        let error = Error::Differs {
+            variant: "fork-join",
+            row: 3,
+            col: 5,
+            found: 0.5,
+            expected: -0.0,
+        };
+        assert_eq!(
+            error.to_string(),
+            "fork-join differs from serial first at row 3, column 5: 5e-1 (bits \
+             3fe0000000000000) instead of -0e0 (bits 8000000000000000)"
+        );
+    }
+}

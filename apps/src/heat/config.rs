@@ -1,0 +1,277 @@
+//! The heat source file: a count, then one source a line.
+//!
+//! ```text
+//! 2                     # number of heat sources
+//! 0.0  0.0  1.0  2.5    # (row, column), size, temperature
+//! 1.0  0.5  1.0  2.5
+//! ```
+//!
+//! Fields are separated by blanks; a `#` starts a comment; empty lines do not count. Everything
+//! else is an error that names the line, the field, what stands there and what may.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::Source;
+use crate::Error;
+
+const MOST_SOURCES: usize = 1024;
+const LONGEST_FILE: u64 = 1 << 20;
+const LARGEST_SIZE: f64 = 10.0;
+const HIGHEST_TEMPERATURE: f64 = 1e6;
+
+/// The two sources that are used when no file is given.
+pub fn default_sources() -> Vec<Source> {
+    parse("default.conf", include_str!("default.conf")).expect("tested below")
+}
+
+/// The sources of a file.
+///
+/// **Errors**: [`Error::Read`] when it cannot be read or is longer than 1 MiB,
+/// [`Error::HeatSource`] when a field is wrong.
+pub fn load(path: &Path) -> Result<Vec<Source>, Error> {
+    let read = || -> io::Result<String> {
+        let mut text = String::new();
+        let length = File::open(path)?
+            .take(LONGEST_FILE + 1)
+            .read_to_string(&mut text)?;
+        if length as u64 > LONGEST_FILE {
+            return Err(io::Error::other(format!(
+                "longer than {LONGEST_FILE} bytes"
+            )));
+        }
+        Ok(text)
+    };
+    let text = read().map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    parse(&path.display().to_string(), &text)
+}
+
+/// The sources that `text` describes; `file` is the name that errors give it.
+///
+/// **Errors**: [`Error::HeatSource`].
+pub fn parse(file: &str, text: &str) -> Result<Vec<Source>, Error> {
+    let mut lines = text.lines().enumerate().filter_map(|(index, text)| {
+        let text = text.split('#').next().unwrap_or_default().trim();
+        (!text.is_empty()).then_some(Line {
+            file,
+            number: index + 1,
+            text,
+        })
+    });
+    let end = Line {
+        file,
+        number: text.lines().count() + 1,
+        text: "end of file",
+    };
+
+    let count_line = lines.next().unwrap_or(end);
+    let count = count_line.count()?;
+    let sources = (0..count)
+        .map(|_| lines.next().unwrap_or(end).source(count))
+        .collect::<Result<Vec<_>, _>>()?;
+    match lines.next() {
+        None => Ok(sources),
+        Some(line) => Err(line.error("line", line.text, format!("the end after source {count}"))),
+    }
+}
+
+/// A line that says something, without its comment.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    file: &'a str,
+    number: usize,
+    text: &'a str,
+}
+
+impl Line<'_> {
+    fn count(self) -> Result<usize, Error> {
+        match self.text.parse() {
+            Ok(count) if (1..=MOST_SOURCES).contains(&count) => Ok(count),
+            _ => {
+                let limit = format!("a whole number from 1 to {MOST_SOURCES}");
+                Err(self.error("number of heat sources", self.text, limit))
+            }
+        }
+    }
+
+    fn source(self, count: usize) -> Result<Source, Error> {
+        let fields: Vec<&str> = self.text.split_whitespace().collect();
+        let &[row, col, size, temperature] = fields.as_slice() else {
+            let limit = format!("row, column, size and temperature of one of {count} sources");
+            return Err(self.error("heat source", self.text, limit));
+        };
+        let from_0_to_1 = |field, text| {
+            self.number(
+                field,
+                text,
+                |x| (0.0..=1.0).contains(&x),
+                "a number from 0 to 1".into(),
+            )
+        };
+        let most = LARGEST_SIZE;
+        let size_limit = format!("a number above 0, at most {most}");
+        let hottest = HIGHEST_TEMPERATURE;
+        let temperature_limit = format!("a number from -{hottest} to {hottest}");
+        Ok(Source {
+            row: from_0_to_1("row", row)?,
+            col: from_0_to_1("column", col)?,
+            size: self.number("size", size, |x| x > 0.0 && x <= most, size_limit)?,
+            temperature: self.number(
+                "temperature",
+                temperature,
+                |x| x.abs() <= hottest,
+                temperature_limit,
+            )?,
+        })
+    }
+
+    fn number(
+        self,
+        field: &'static str,
+        text: &str,
+        allowed: impl Fn(f64) -> bool,
+        limit: String,
+    ) -> Result<f64, Error> {
+        match text.parse() {
+            Ok(number) if allowed(number) => Ok(number),
+            _ => Err(self.error(field, text, limit)),
+        }
+    }
+
+    fn error(self, field: &'static str, value: &str, limit: String) -> Error {
+        const LONGEST_QUOTE: usize = 60;
+        let value = value.chars().take(LONGEST_QUOTE).collect();
+        Error::HeatSource {
+            file: self.file.to_owned(),
+            line: self.number,
+            field,
+            value,
+            limit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(text: &str) -> String {
+        parse("heat.conf", text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn default_is_the_two_sources_of_its_file() {
+        let corner = Source {
+            row: 0.0,
+            col: 0.0,
+            size: 1.0,
+            temperature: 2.5,
+        };
+        assert_eq!(
+            default_sources(),
+            [
+                corner,
+                Source {
+                    row: 1.0,
+                    col: 0.5,
+                    ..corner
+                }
+            ]
+        );
+    }
+
+    #[test]
+    fn comments_blanks_and_empty_lines_do_not_count() {
+        let text = "\n# sources\n  1 # one\r\n\n\t0.25 .5\t1e-1   -3#cold\n#\n";
+        let source = Source {
+            row: 0.25,
+            col: 0.5,
+            size: 0.1,
+            temperature: -3.0,
+        };
+        assert_eq!(parse("heat.conf", text).unwrap(), [source]);
+    }
+
+    #[test]
+    fn every_limit_is_inside() {
+        assert!(parse("heat.conf", "2\n0 0 10 1e6\n1 1 1e-300 -1e6").is_ok());
+        let most = format!("{MOST_SOURCES}\n{}", "0 0 1 1\n".repeat(MOST_SOURCES));
+        assert_eq!(parse("heat.conf", &most).unwrap().len(), MOST_SOURCES);
+    }
+
+    #[test]
+    fn count_is_a_whole_number_within_limits() {
+        for bad in [
+            "0",
+            "-1",
+            "1025",
+            "two",
+            "1.0",
+            "1 1",
+            "99999999999999999999",
+        ] {
+            let error = error_of(&format!("# head\n{bad}\n0 0 1 1\n"));
+            let expected = "expected a whole number from 1 to 1024";
+            assert_eq!(
+                error,
+                format!("heat.conf:2: number of heat sources is {bad:?}, {expected}")
+            );
+        }
+    }
+
+    #[test]
+    fn every_field_says_what_it_is_and_what_it_may_be() {
+        let unit = "expected a number from 0 to 1";
+        let size = "expected a number above 0, at most 10";
+        let temperature = "expected a number from -1000000 to 1000000";
+        for (index, field, limit, bad) in [
+            (0, "row", unit, ["-0.1", "1.1", "NaN", "x"]),
+            (1, "column", unit, ["-0.1", "1.1", "inf", "0,5"]),
+            (2, "size", size, ["0", "-1", "10.1", "nan"]),
+            (
+                3,
+                "temperature",
+                temperature,
+                ["1e7", "-1e7", "-inf", "hot"],
+            ),
+        ] {
+            for value in bad {
+                let mut fields = ["0", "0", "1", "1"];
+                fields[index] = value;
+                let error = error_of(&format!("2\n0 0 1 1\n{}", fields.join(" ")));
+                assert_eq!(error, format!("heat.conf:3: {field} is {value:?}, {limit}"));
+            }
+        }
+    }
+
+    #[test]
+    fn lines_too_few_too_many_or_of_wrong_length_are_errors() {
+        let limit = "expected row, column, size and temperature of one of 1 sources";
+        for bad in ["0 0 1", "0 0 1 1 1"] {
+            let error = error_of(&format!("1\n{bad}\n"));
+            assert_eq!(
+                error,
+                format!("heat.conf:2: heat source is {bad:?}, {limit}")
+            );
+        }
+        assert_eq!(
+            error_of("1"),
+            format!("heat.conf:2: heat source is \"end of file\", {limit}")
+        );
+        assert!(error_of("").starts_with("heat.conf:1: number of heat sources is \"end of file\""));
+        assert_eq!(
+            error_of("1\n0 0 1 1\n0 0 1 2\n"),
+            "heat.conf:3: line is \"0 0 1 2\", expected the end after source 1"
+        );
+    }
+
+    #[test]
+    fn long_garbage_is_quoted_short_and_on_one_line() {
+        let error = error_of(&"\u{1b}[31m\u{0}".repeat(1000));
+        assert!(error.len() < 600 && !error.contains('\u{1b}'), "{error}");
+    }
+}

@@ -1,0 +1,35 @@
+//! Heat sources: where they stand, and what they do to the border of a matrix.
+//!
+//! Positions and sizes are in unit coordinates: (0, 0) is the upper left corner of the matrix
+//! with its border, (1, 1) the lower right one. So one set of sources fits every matrix size.
+
+mod border;
+mod config;
+
+pub use border::Border;
+pub use config::{default_sources, load, parse};
+
+/// A heat source: a cone of heat around one point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Source {
+    /// Row of the centre, from 0 (top) to 1.
+    pub row: f64,
+    /// Column of the centre, from 0 (left) to 1.
+    pub col: f64,
+    /// Radius of the cone, in the unit of `row` and `col`.
+    pub size: f64,
+    /// Temperature at the centre; it falls linearly to zero at distance `size`.
+    pub temperature: f64,
+}
+
+impl Source {
+    /// The temperature that this source alone causes at a point.
+    pub fn temperature_at(&self, row: f64, col: f64) -> f64 {
+        let distance = (row - self.row).hypot(col - self.col);
+        if distance < self.size {
+            self.temperature * (self.size - distance) / self.size
+        } else {
+            0.0
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Bulk-synchronous threads: one band of rows for each worker, a barrier after every step.
+//!
+//! A worker owns its band in both matrices, with a copy of the rows just above and below it, and
+//! allocates it itself so that its pages lie near it. In each step it computes its band, leaves
+//! copies of its first and last row on the shelf of that step's parity, waits at the barrier, and
+//! takes its neighbours' rows from theirs. One barrier a step is enough: a shelf is written again
+//! two steps later, and nobody gets there before all have passed the barrier between, which they
+//! do after reading.
+//!
+//! Deliberately absent: overlap. This is what the task variants are compared with.
+
+use std::ops::Range;
+use std::sync::{Barrier, Mutex, MutexGuard, OnceLock};
+use std::thread::{self, Builder};
+use std::time::Instant;
+use std::{io, mem};
+
+use super::{Machine, Problem, Progress, Solution, kernel};
+use crate::heat::Border;
+use crate::{Error, Matrix};
+
+/// Solves `problem` in one rank on the workers of `machine`, or on one a row when there are fewer
+/// rows.
+///
+/// **Errors**: [`Error::Worker`] when a thread cannot be started.
+pub fn solve(problem: &Problem, machine: Machine, progress: &Progress) -> Result<Solution, Error> {
+    let machine = machine.at_most(1, problem.rows());
+    let team = Team::new(problem, machine.workers(), progress);
+    let parts = team.run().map_err(|(worker, source)| Error::Worker {
+        worker,
+        workers: machine.workers(),
+        source,
+    })?;
+
+    let seconds = parts[0].seconds;
+    let mut matrix = Matrix::zeros(problem.rows() + 2, problem.cols() + 2);
+    team.border.apply(0, 0, &mut matrix.view_mut());
+    for (band, part) in team.bands.iter().zip(parts) {
+        for (local, row) in band.rows.clone().enumerate() {
+            matrix
+                .row_mut(row + 1)
+                .copy_from_slice(part.matrix.row(local + 1));
+        }
+    }
+    Ok(Solution {
+        matrix,
+        seconds,
+        machine,
+    })
+}
+
+/// What the workers share.
+struct Team<'a> {
+    problem: &'a Problem,
+    progress: &'a Progress,
+    border: Border,
+    bands: Vec<Band>,
+    /// Set once all threads exist, or cannot: without it those that were started would wait at
+    /// the barrier for those that were not.
+    go: OnceLock<bool>,
+    barrier: Barrier,
+}
+
+/// The rows of one worker, counted without the border, and their copies for its neighbours.
+struct Band {
+    rows: Range<usize>,
+    shelves: [Shelf; 2],
+}
+
+/// The outer rows of a band after a step of one parity.
+#[derive(Default)]
+struct Shelf {
+    first: Mutex<Vec<f64>>,
+    last: Mutex<Vec<f64>>,
+}
+
+/// What a worker hands back.
+struct Part {
+    matrix: Matrix,
+    seconds: f64,
+}
+
+impl<'a> Team<'a> {
+    fn new(problem: &'a Problem, workers: usize, progress: &'a Progress) -> Self {
+        let first_row = |worker: usize| problem.rows() * worker / workers;
+        let band = |worker| Band {
+            rows: first_row(worker)..first_row(worker + 1),
+            shelves: Default::default(),
+        };
+        Self {
+            problem,
+            progress,
+            border: problem.border(),
+            bands: (0..workers).map(band).collect(),
+            go: OnceLock::new(),
+            barrier: Barrier::new(workers),
+        }
+    }
+
+    /// All parts in the order of the bands, or the worker that could not be started.
+    fn run(&self) -> Result<Vec<Part>, (usize, io::Error)> {
+        thread::scope(|scope| {
+            let start = |index: usize| {
+                let work = move || self.go.wait().then(|| self.work(index));
+                let thread = Builder::new().name(format!("band {index}"));
+                thread
+                    .spawn_scoped(scope, work)
+                    .map_err(|error| (index + 1, error))
+            };
+            let threads = (0..self.bands.len())
+                .map(start)
+                .collect::<Result<Vec<_>, _>>();
+            self.go.set(threads.is_ok()).expect("set here only");
+            let join = |thread: thread::ScopedJoinHandle<'_, Option<Part>>| {
+                thread
+                    .join()
+                    .expect("a worker does not panic")
+                    .expect("all were told to go")
+            };
+            Ok(threads?.into_iter().map(join).collect())
+        })
+    }
+
+    fn work(&self, index: usize) -> Part {
+        let band = &self.bands[index];
+        let above = index.checked_sub(1).map(|above| &self.bands[above]);
+        let below = self.bands.get(index + 1);
+
+        let rows = band.rows.len();
+        let mut old = Matrix::zeros(rows + 2, self.problem.cols() + 2);
+        self.border.apply(band.rows.start, 0, &mut old.view_mut());
+        let mut new = old.clone();
+
+        self.barrier.wait();
+        let start = Instant::now();
+        for step in 0..self.problem.steps() {
+            kernel::sweep(old.view(), new.interior_mut());
+            let parity = step % 2;
+            leave(&band.shelves[parity].first, new.row(1));
+            leave(&band.shelves[parity].last, new.row(rows));
+            self.barrier.wait();
+            if let Some(above) = above {
+                new.row_mut(0)
+                    .copy_from_slice(&lock(&above.shelves[parity].last));
+            }
+            if let Some(below) = below {
+                new.row_mut(rows + 1)
+                    .copy_from_slice(&lock(&below.shelves[parity].first));
+            }
+            mem::swap(&mut old, &mut new);
+            if index == 0 {
+                self.progress.advance();
+            }
+        }
+        Part {
+            matrix: old,
+            seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+fn leave(place: &Mutex<Vec<f64>>, row: &[f64]) {
+    let mut place = lock(place);
+    place.clear();
+    place.extend_from_slice(row);
+}
+
+fn lock(place: &Mutex<Vec<f64>>) -> MutexGuard<'_, Vec<f64>> {
+    place.lock().expect("nobody panics while it holds a row")
+}

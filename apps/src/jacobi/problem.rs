@@ -1,0 +1,125 @@
+//! What is to be solved.
+
+use std::ops::RangeInclusive;
+
+use crate::heat::{Border, Source};
+use crate::{Error, Matrix};
+
+/// A heat problem: `rows x cols` cells inside a border of fixed temperatures, and the number of
+/// Jacobi steps. Blocks are the units of work of the task variants; neither the number of ranks
+/// nor the block needs to divide the matrix.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    rows: usize,
+    cols: usize,
+    block: usize,
+    steps: usize,
+    sources: Vec<Source>,
+}
+
+impl Problem {
+    /// How many rows and columns there may be, and how large a block may be.
+    pub const EXTENTS: RangeInclusive<usize> = 1..=1 << 24;
+    /// How many steps there may be.
+    pub const STEPS: RangeInclusive<usize> = 1..=1_000_000_000;
+
+    /// A problem of `rows x cols` inner cells in blocks of `block x block`.
+    ///
+    /// **Errors**: [`Error::OutOfRange`].
+    pub fn new(
+        rows: usize,
+        cols: usize,
+        block: usize,
+        steps: usize,
+        sources: Vec<Source>,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            rows: Error::check_range("rows", rows, Self::EXTENTS)?,
+            cols: Error::check_range("cols", cols, Self::EXTENTS)?,
+            block: Error::check_range("block", block, Self::EXTENTS)?,
+            steps: Error::check_range("steps", steps, Self::STEPS)?,
+            sources,
+        })
+    }
+
+    /// Inner rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Inner columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Rows and columns of a block.
+    pub fn block(&self) -> usize {
+        self.block
+    }
+
+    /// Number of steps.
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Cells computed in the whole run.
+    pub fn updates(&self) -> f64 {
+        self.rows as f64 * self.cols as f64 * self.steps as f64
+    }
+
+    /// Bytes of one matrix with its border.
+    pub fn matrix_bytes(&self) -> u64 {
+        let cells = (self.rows as u64 + 2) * (self.cols as u64 + 2);
+        cells * size_of::<f64>() as u64
+    }
+
+    /// The fixed temperatures around the matrix.
+    pub fn border(&self) -> Border {
+        Border::new(self.rows, self.cols, &self.sources)
+    }
+
+    /// The matrix before the first step (`(rows + 2) x (cols + 2)`): the border, and zero inside.
+    pub fn initial_matrix(&self) -> Matrix {
+        let mut matrix = Matrix::zeros(self.rows + 2, self.cols + 2);
+        self.border().apply(0, 0, &mut matrix.view_mut());
+        matrix
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heat::default_sources;
+
+    #[test]
+    fn every_limit_holds_on_both_sides() {
+        let new = |n: [usize; 4]| Problem::new(n[0], n[1], n[2], n[3], default_sources());
+        let names = ["rows", "cols", "block", "steps"];
+        let extents = Problem::EXTENTS;
+        let limits = [extents.clone(), extents.clone(), extents, Problem::STEPS];
+        for (index, (expected, limits)) in names.into_iter().zip(limits).enumerate() {
+            let with = |value: usize| {
+                let mut numbers = [1; 4];
+                numbers[index] = value;
+                new(numbers)
+            };
+            assert!(with(*limits.start()).is_ok() && with(*limits.end()).is_ok());
+            for bad in [limits.start() - 1, limits.end() + 1] {
+                let Err(Error::OutOfRange { name, value, .. }) = with(bad) else {
+                    panic!("{expected} accepts {bad}");
+                };
+                assert_eq!((name, value), (expected, bad));
+            }
+        }
+    }
+
+    #[test]
+    fn matrix_bytes_count_the_border() {
+        let problem = Problem::new(3, 5, 1, 1, default_sources()).unwrap();
+        assert_eq!(problem.matrix_bytes(), 5 * 7 * 8);
+        assert_eq!(
+            problem.initial_matrix().cells().len() as u64 * 8,
+            problem.matrix_bytes()
+        );
+    }
+}

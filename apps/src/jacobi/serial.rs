@@ -1,0 +1,24 @@
+//! The reference: one thread, two matrices that swap roles after every step.
+
+use std::mem;
+use std::time::Instant;
+
+use super::{Machine, Problem, Progress, Solution, kernel};
+
+/// Solves `problem` on the calling thread.
+pub fn solve(problem: &Problem, progress: &Progress) -> Solution {
+    let mut old = problem.initial_matrix();
+    let mut new = old.clone();
+    let start = Instant::now();
+    for _ in 0..problem.steps() {
+        kernel::sweep(old.view(), new.interior_mut());
+        mem::swap(&mut old, &mut new);
+        progress.advance();
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    Solution {
+        matrix: old,
+        seconds,
+        machine: Machine::ONE,
+    }
+}

@@ -1,0 +1,210 @@
+//! Dense matrices of `f64` in row order.
+
+use std::hint::black_box;
+use std::ops::Range;
+
+use crate::view::{View, ViewMut, span};
+
+/// A matrix that owns its cells (`rows x cols`, row by row without gaps).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    data: Vec<f64>,
+    rows: usize,
+    cols: usize,
+}
+
+/// The first cell in which two matrices differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// Row of the cell.
+    pub row: usize,
+    /// Column of the cell.
+    pub col: usize,
+    /// The value in the matrix asked.
+    pub found: f64,
+    /// The value in the matrix it was compared with.
+    pub expected: f64,
+}
+
+impl Matrix {
+    /// A matrix of zeros whose pages exist: the first sweep over it pays no page faults, and they
+    /// lie near the thread that calls this.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        const PAGE: usize = 4096 / size_of::<f64>();
+        let mut data = vec![0.0; rows * cols];
+        for page in data.chunks_mut(PAGE) {
+            // Opaque, or the compiler knows that the cell is zero already and drops the write.
+            page[0] = black_box(0.0);
+        }
+        Self { data, rows, cols }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// All cells, row by row.
+    pub fn cells(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// One row (`cols` cells).
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.data[row * self.cols..][..self.cols]
+    }
+
+    /// One row to write (`cols` cells).
+    pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
+        &mut self.data[row * self.cols..][..self.cols]
+    }
+
+    /// A rectangle of the matrix.
+    ///
+    /// **Panics** when it does not lie inside.
+    pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> View<'_> {
+        let cells = self.cells_of(&rows, &cols);
+        View::new(&self.data[cells], self.cols, rows.len(), cols.len())
+    }
+
+    /// A rectangle of the matrix to write.
+    ///
+    /// **Panics** when it does not lie inside.
+    pub fn block_mut(&mut self, rows: Range<usize>, cols: Range<usize>) -> ViewMut<'_> {
+        let cells = self.cells_of(&rows, &cols);
+        ViewMut::new(&mut self.data[cells], self.cols, rows.len(), cols.len())
+    }
+
+    /// The whole matrix.
+    pub fn view(&self) -> View<'_> {
+        self.block(0..self.rows, 0..self.cols)
+    }
+
+    /// The whole matrix to write.
+    pub fn view_mut(&mut self) -> ViewMut<'_> {
+        self.block_mut(0..self.rows, 0..self.cols)
+    }
+
+    /// All but the outermost cells, to write.
+    ///
+    /// **Panics** when there are fewer than two rows or columns.
+    pub fn interior_mut(&mut self) -> ViewMut<'_> {
+        self.block_mut(1..self.rows - 1, 1..self.cols - 1)
+    }
+
+    /// The sum of all cells: each row from left to right, then the rows from the top.
+    pub fn sum(&self) -> f64 {
+        self.data
+            .chunks(self.cols.max(1))
+            .map(|row| row.iter().sum::<f64>())
+            .sum()
+    }
+
+    /// A hash (FNV-1a over words of 64 bits) of the exact bits of all cells in row order.
+    pub fn hash(&self) -> u64 {
+        self.data.iter().fold(0xcbf2_9ce4_8422_2325, |hash, cell| {
+            (hash ^ cell.to_bits()).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+
+    /// The first cell, in row order, whose bits differ from those of `expected`.
+    ///
+    /// **Panics** when the shapes differ.
+    pub fn first_difference(&self, expected: &Self) -> Option<Difference> {
+        assert_eq!(
+            (self.rows, self.cols),
+            (expected.rows, expected.cols),
+            "shapes differ"
+        );
+        let mut pairs = self.data.iter().zip(&expected.data);
+        let index = pairs.position(|(a, b)| a.to_bits() != b.to_bits())?;
+        Some(Difference {
+            row: index / self.cols,
+            col: index % self.cols,
+            found: self.data[index],
+            expected: expected.data[index],
+        })
+    }
+
+    fn cells_of(&self, rows: &Range<usize>, cols: &Range<usize>) -> Range<usize> {
+        assert!(
+            rows.start <= rows.end && rows.end <= self.rows,
+            "rows {rows:?} of {}",
+            self.rows
+        );
+        assert!(
+            cols.start <= cols.end && cols.end <= self.cols,
+            "cols {cols:?} of {}",
+            self.cols
+        );
+        let start = rows.start * self.cols + cols.start;
+        start..start + span(self.cols, rows.len(), cols.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counting(rows: usize, cols: usize) -> Matrix {
+        let mut matrix = Matrix::zeros(rows, cols);
+        for row in 0..rows {
+            for (col, cell) in matrix.row_mut(row).iter_mut().enumerate() {
+                *cell = (10 * row + col) as f64;
+            }
+        }
+        matrix
+    }
+
+    #[test]
+    fn block_is_the_rectangle_asked_for() {
+        let mut matrix = counting(4, 5);
+        let block = matrix.block(1..3, 2..5);
+        assert_eq!((block.rows(), block.cols()), (2, 3));
+        assert_eq!(block.row(1), [22.0, 23.0, 24.0]);
+        matrix.block_mut(3..4, 4..5).row_mut(0)[0] = -1.0;
+        assert_eq!(matrix.row(3), [30.0, 31.0, 32.0, 33.0, -1.0]);
+        assert_eq!(matrix.block(4..4, 0..5).rows(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "rows 1..5 of 4")]
+    fn block_outside_the_matrix_panics() {
+        counting(4, 5).block(1..5, 0..1);
+    }
+
+    #[test]
+    fn first_difference_is_found_by_bits() {
+        let matrix = counting(3, 4);
+        assert_eq!(matrix.first_difference(&matrix.clone()), None);
+        let mut other = matrix.clone();
+        other.row_mut(0)[0] = -0.0;
+        let at = matrix
+            .first_difference(&other)
+            .expect("0.0 and -0.0 differ in their bits");
+        assert_eq!((at.row, at.col), (0, 0));
+        other.row_mut(0)[0] = 0.0;
+        other.row_mut(2)[1] = 21.5;
+        let at = matrix.first_difference(&other);
+        assert_eq!(
+            at,
+            Some(Difference {
+                row: 2,
+                col: 1,
+                found: 21.0,
+                expected: 21.5
+            })
+        );
+        assert_ne!(matrix.hash(), other.hash());
+    }
+
+    #[test]
+    fn sum_counts_every_cell_once() {
+        assert_eq!(counting(3, 4).sum(), 138.0);
+    }
+}

@@ -1,0 +1,110 @@
+//! Every option refuses what lies outside its limits, and says what it expects.
+
+use crate::{error_of, talpf};
+
+#[test]
+fn numbers_outside_their_limits() {
+    for (option, most) in [
+        ("ranks", 1024_u64),
+        ("workers", 1024),
+        ("size", 1 << 24),
+        ("block", 1 << 24),
+        ("steps", 1_000_000_000),
+    ] {
+        for bad in [
+            "0",
+            "-1",
+            "1.5",
+            "ten",
+            "99999999999999999999",
+            &(most + 1).to_string(),
+        ] {
+            let error = error_of(&talpf(&format!("jacobi --{option} {bad}")));
+            assert!(
+                error.contains(&format!("'{bad}' for '--{option} ")),
+                "{error}"
+            );
+            assert!(error.ends_with(&format!("expected a whole number from 1 to {most}")));
+        }
+    }
+}
+
+#[test]
+fn rows_and_columns_outside_their_limits() {
+    for bad in ["0", "-5", "16777217", "many"] {
+        for options in [
+            format!("--rows {bad} --cols 1"),
+            format!("--rows 1 --cols {bad}"),
+        ] {
+            let error = error_of(&talpf(&format!("jacobi {options}")));
+            assert!(error.contains(&format!("'{bad}'")), "{error}");
+            assert!(
+                error.ends_with("expected a whole number from 1 to 16777216"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_and_columns_come_together_and_without_size() {
+    assert!(error_of(&talpf("jacobi --rows 4")).contains("--cols <C>"));
+    assert!(error_of(&talpf("jacobi --cols 4")).contains("--rows <R>"));
+    let error = error_of(&talpf("jacobi --size 4 --rows 4 --cols 4"));
+    assert!(
+        error.contains("'--size <S>' cannot be used with"),
+        "{error}"
+    );
+}
+
+#[test]
+fn more_ranks_than_rows() {
+    let error = error_of(&talpf("jacobi --rows 3 --cols 9 --ranks 4"));
+    assert_eq!(error, "ranks is 4, expected at most 3, the number of rows");
+}
+
+#[test]
+fn matrix_larger_than_memory() {
+    let error = error_of(&talpf("jacobi --size 16777216"));
+    assert!(
+        error.starts_with("the matrices need 4294968320 MiB, available are "),
+        "{error}"
+    );
+}
+
+#[test]
+fn unknown_variant() {
+    let error = error_of(&talpf("jacobi --variant fork"));
+    assert!(
+        error.starts_with("invalid value 'fork' for '--variant <VARIANT>'"),
+        "{error}"
+    );
+    assert!(error.contains("serial, fork-join"), "{error}");
+}
+
+#[test]
+fn option_without_its_value() {
+    for option in [
+        "variant", "ranks", "workers", "size", "rows", "cols", "block", "steps", "config", "image",
+        "json",
+    ] {
+        let error = error_of(&talpf(&format!("jacobi --{option}")));
+        assert!(error.contains(&format!("'--{option} <")), "{error}");
+    }
+}
+
+#[test]
+fn value_for_a_flag_that_has_none() {
+    for flag in ["check", "quiet"] {
+        let error = error_of(&talpf(&format!("jacobi --{flag}=yes")));
+        assert!(error.contains("'yes'") && error.contains(flag), "{error}");
+    }
+}
+
+#[test]
+fn unknown_option_argument_and_command() {
+    assert!(error_of(&talpf("jacobi --sise 3")).contains("'--sise'"));
+    assert!(error_of(&talpf("jacobi 3")).contains("'3'"));
+    assert!(error_of(&talpf("jacobbi")).contains("'jacobbi'"));
+    assert!(error_of(&talpf("")).contains("subcommand"));
+}

@@ -1,0 +1,57 @@
+//! The real `talpf` command, run as a user runs it.
+
+mod bad_arguments;
+mod bad_files;
+mod info;
+mod jacobi;
+
+use std::process::{Command, Output, Stdio};
+
+/// Runs `talpf` with arguments separated by blanks.
+fn talpf(arguments: &str) -> Output {
+    talpf_with(&arguments.split_whitespace().collect::<Vec<_>>())
+}
+
+fn talpf_with(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_talpf"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command exists")
+}
+
+/// What a successful run wrote to the standard output; nothing may be on the error stream.
+fn stdout_of(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && errors.is_empty(),
+        "{:?}: {errors}",
+        output.status
+    );
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+/// The error of a failed run: exactly one line, nothing on the standard output.
+fn error_of(output: &Output) -> String {
+    let error = String::from_utf8(output.stderr.clone()).expect("text");
+    assert!(!output.status.success(), "succeeded, {error:?}");
+    assert!(
+        output.stdout.is_empty(),
+        "printed a result beside {error:?}"
+    );
+    let line = error
+        .strip_prefix("error: ")
+        .and_then(|rest| rest.strip_suffix('\n'));
+    let line = line.unwrap_or_else(|| panic!("not one line with `error:` but {error:?}"));
+    assert!(!line.contains('\n'), "more than one line: {error:?}");
+    line.to_owned()
+}
+
+/// The value of a result line.
+fn value<'a>(lines: &'a str, name: &str) -> &'a str {
+    let mut lines = lines.lines().filter_map(|line| line.split_once(' '));
+    let (_, value) = lines
+        .find(|(found, _)| *found == name)
+        .expect("the line is there");
+    value.trim()
+}

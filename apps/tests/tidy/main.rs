@@ -1,0 +1,18 @@
+//! The rules of the house that neither rustfmt nor clippy can hold, over the whole repository.
+
+mod lexer;
+mod repository;
+
+mod comments;
+mod documents;
+mod layers;
+mod paths;
+mod sizes;
+mod unsafe_files;
+mod words;
+
+/// Fails with one line for each finding.
+#[track_caller]
+fn assert_none(findings: &[String], rule: &str) {
+    assert!(findings.is_empty(), "{rule}:\n  {}", findings.join("\n  "));
+}

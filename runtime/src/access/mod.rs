@@ -1,0 +1,18 @@
+//! Accesses: who uses which region, and who waits for whom.
+//!
+//! An *access* is one declared use of one region by one task. It is *open* from the spawn until
+//! its guard drops (rule R2). Spawning looks up, in the [`BottomMap`] of every tile the region
+//! touches, which open accesses conflict with the new one, and links an *edge* from each of them
+//! to the new task. Closing an access follows its edges; a task whose last edge is followed is
+//! ready. Registration happens under the lock of the arrays' group, so spawn order decides (R3);
+//! closing takes no lock.
+
+mod bottom_map;
+mod domain;
+mod head;
+mod slot;
+
+pub(crate) use self::bottom_map::BottomMap;
+pub(crate) use self::domain::{Domain, register};
+pub(crate) use self::head::AccessHead;
+pub(crate) use self::slot::{AccessId, AccessSlot, Declared, Edge, EdgeId, release};

@@ -1,0 +1,209 @@
+//! Where accesses and edges live: inside task records, which never move and are never freed.
+
+use super::AccessHead;
+use crate::data::{ArrayCore, Mode, Rect, Region};
+use crate::sync::{AtomicU32, Ordering};
+use crate::task::{self, RecordId};
+
+/// Most waiting tasks that a report names for one access.
+const REPORTED: usize = 8;
+
+/// A use of a region as a task declares it.
+#[derive(Clone, Copy)]
+pub struct Declared<'a> {
+    core: &'a ArrayCore,
+    rect: Rect,
+    mode: Mode,
+}
+
+impl<'a> Declared<'a> {
+    #[inline]
+    pub(crate) fn new<T, D>(region: &Region<'a, T, D>, mode: Mode) -> Self {
+        Declared { core: region.core(), rect: region.rect(), mode }
+    }
+}
+
+/// One access: its state, and what it reaches.
+///
+/// `core` and `rect` are written while the record is unshared and read by the task's body; the
+/// atomics are there for the hang report, which may read a record that is being reused.
+pub(crate) struct AccessSlot {
+    pub(crate) head: AccessHead,
+    core: std::sync::atomic::AtomicPtr<ArrayCore>,
+    rows: [AtomicU32; 2],
+    cols: [AtomicU32; 2],
+}
+
+impl AccessSlot {
+    pub(crate) fn new() -> Self {
+        AccessSlot {
+            head: AccessHead::new(),
+            core: Default::default(),
+            rows: [AtomicU32::new(0), AtomicU32::new(0)],
+            cols: [AtomicU32::new(0), AtomicU32::new(0)],
+        }
+    }
+
+    #[inline]
+    pub(crate) fn fill(&self, generation: u32, declared: &Declared<'_>) {
+        let rect = declared.rect;
+        self.head.open(generation);
+        let tagged = std::ptr::from_ref(declared.core).cast_mut();
+        let tagged = tagged.map_addr(|addr| addr | usize::from(declared.mode.writes()));
+        self.core.store(tagged, std::sync::atomic::Ordering::Relaxed);
+        self.rows[0].store(rect.row, Ordering::Relaxed);
+        self.rows[1].store(rect.row_end, Ordering::Relaxed);
+        self.cols[0].store(rect.col, Ordering::Relaxed);
+        self.cols[1].store(rect.col_end, Ordering::Relaxed);
+    }
+
+    /// The array, valid while the access is open.
+    #[inline]
+    pub(crate) fn core(&self) -> *const ArrayCore {
+        self.core.load(std::sync::atomic::Ordering::Relaxed).map_addr(|addr| addr & !1).cast_const()
+    }
+
+    #[inline]
+    pub(crate) fn writes(&self) -> bool {
+        self.core.load(std::sync::atomic::Ordering::Relaxed).addr() & 1 == 1
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        if self.writes() { Mode::InOut } else { Mode::In }
+    }
+
+    #[inline]
+    pub(crate) fn rect(&self) -> Rect {
+        Rect::new(
+            self.rows[0].load(Ordering::Relaxed),
+            self.rows[1].load(Ordering::Relaxed),
+            self.cols[0].load(Ordering::Relaxed),
+            self.cols[1].load(Ordering::Relaxed),
+        )
+    }
+}
+
+/// A link from an access to a task that waits for it. It lives in the waiting task's record.
+pub(crate) struct Edge {
+    pub(crate) successor: AtomicU32,
+    next: AtomicU32,
+}
+
+impl Edge {
+    pub(crate) fn new() -> Self {
+        Edge { successor: AtomicU32::new(0), next: AtomicU32::new(0) }
+    }
+
+    #[inline]
+    pub(crate) fn set_next(&self, next: Option<u32>) {
+        self.next.store(next.unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn next(&self) -> Option<u32> {
+        let next = self.next.load(Ordering::Relaxed);
+        (next != u32::MAX).then_some(next)
+    }
+}
+
+macro_rules! place_in_record {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name(u32);
+
+        impl $name {
+            #[inline]
+            pub(crate) fn new(record: RecordId, index: usize) -> Self {
+                debug_assert!(index < 8);
+                $name(record.index() << 3 | index as u32)
+            }
+
+            #[inline]
+            pub(crate) const fn from_bits(bits: u32) -> Self {
+                $name(bits)
+            }
+
+            #[inline]
+            pub(crate) fn bits(self) -> u32 {
+                self.0
+            }
+
+            #[inline]
+            pub(crate) fn record(self) -> RecordId {
+                RecordId::new(self.0 >> 3)
+            }
+
+            #[inline]
+            pub(crate) fn index(self) -> usize {
+                (self.0 & 7) as usize
+            }
+        }
+    };
+}
+
+place_in_record! {
+    /// Record and index of an access.
+    AccessId
+}
+place_in_record! {
+    /// Record and index of an edge.
+    EdgeId
+}
+
+impl AccessId {
+    /// Whether the access is open in the given generation of its record.
+    #[inline]
+    pub(crate) fn is_open(self, generation: u32) -> bool {
+        self.slot().head.is_open(generation)
+    }
+
+    /// The tasks that wait for the access, if it is open. For reports: they may be moving on.
+    pub(crate) fn waiting(self, generation: u32) -> Vec<RecordId> {
+        let edge = |bits| {
+            let id = EdgeId::from_bits(bits);
+            &task::record(id.record()).edges[id.index()]
+        };
+        let first = self.slot().head.first(generation).map(edge);
+        std::iter::successors(first, |&current| current.next().map(edge))
+            .take(REPORTED)
+            .map(|edge: &Edge| RecordId::new(edge.successor.load(Ordering::Relaxed)))
+            .collect()
+    }
+
+    #[inline]
+    pub(crate) fn slot(self) -> &'static AccessSlot {
+        &task::record(self.record()).accesses[self.index()]
+    }
+}
+
+/// Closes an access: its region is free, the tasks that waited for it may become ready, and its
+/// own task may complete. Called exactly once for each access, when its guard drops.
+#[inline]
+pub(crate) fn release(access: AccessId) {
+    let carrier = task::record(access.record());
+    let slot = &carrier.accesses[access.index()];
+    let owner_id = carrier.owner();
+    let owner = task::record(owner_id);
+    let failure = owner.failure();
+    if let Some(failure) = &failure
+        && slot.writes()
+    {
+        super::domain::poison(slot, failure);
+    }
+    let mut next = slot.head.close(carrier.generation());
+    while let Some(bits) = next {
+        let edge_id = EdgeId::from_bits(bits);
+        let edge = &task::record(edge_id.record()).edges[edge_id.index()];
+        // Read first: once satisfied, the successor may run and its record be reused.
+        next = edge.next();
+        let successor = RecordId::new(edge.successor.load(Ordering::Relaxed));
+        if let Some(failure) = &failure
+            && slot.writes()
+        {
+            task::record(successor).poison(failure);
+        }
+        task::satisfy(successor);
+    }
+    task::resolve(owner_id, 1);
+}

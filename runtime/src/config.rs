@@ -1,0 +1,71 @@
+//! How a runtime is set up.
+
+use std::fmt;
+use std::time::Duration;
+
+use talpf_traces::Recorder;
+
+/// What a worker without work does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IdlePolicy {
+    /// Look for work without pause. For machines with a core to spare for every worker.
+    Spin,
+    /// Look for work for the given time, then park. With fewer cores than workers, yield the core
+    /// a few times instead and park.
+    Adaptive {
+        /// How long a worker looks before it parks.
+        spin: Duration,
+    },
+    /// Park at once.
+    Park,
+}
+
+impl Default for IdlePolicy {
+    fn default() -> Self {
+        IdlePolicy::Adaptive { spin: Duration::from_micros(50) }
+    }
+}
+
+impl fmt::Display for IdlePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IdlePolicy::Spin => f.write_str("spin"),
+            IdlePolicy::Adaptive { spin } => write!(f, "adaptive (spin {} us)", spin.as_micros()),
+            IdlePolicy::Park => f.write_str("park"),
+        }
+    }
+}
+
+/// The settings of a [`Runtime`](crate::Runtime).
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Number of worker threads, at least 1. The default is the number of cores.
+    pub workers: usize,
+    /// What a worker without work does.
+    pub idle: IdlePolicy,
+    /// How long nothing may happen before the runtime says that it hangs; zero for never.
+    ///
+    /// Nothing happens when no worker is in a body, nothing is ready, and every suspended task
+    /// waits for something of this runtime. A guard that a thread outside keeps for longer than
+    /// this, while tasks wait for its region, counts as a hang too.
+    pub hang_after: Duration,
+    /// Where to record what happens, if anywhere.
+    pub recorder: Option<Recorder>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            workers: cores(),
+            idle: IdlePolicy::default(),
+            hang_after: Duration::from_secs(10),
+            recorder: None,
+        }
+    }
+}
+
+/// Cores this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,102 @@
+//! One-dimensional arrays.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use super::{ArrayCore, Owner, Rect, Region, Tiling};
+use crate::error::Error;
+use crate::group::Group;
+
+/// A shared array, divided into tiles of equal length (the last may be shorter).
+///
+/// Clones are handles of the same array. Tiles are what the runtime looks dependencies up by:
+/// regions may be cut anywhere, and are cheapest when they are whole tiles.
+pub struct Array<T> {
+    owner: Arc<Owner>,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T: Send + Sync + 'static> Array<T> {
+    /// Makes an array of `values` with `tile` elements a tile.
+    ///
+    /// **Errors**: a tile of 0 elements; more than 2^32 - 2 elements.
+    pub fn new(group: &Group, values: Vec<T>, tile: usize) -> Result<Self, Error> {
+        let cols = values.len();
+        let tiling = Tiling { cols: tile, ..Tiling::default() };
+        let core = ArrayCore::new(group.inner(), values, 1, cols, tiling)?;
+        Ok(Array { owner: Arc::new(Owner::new(core)), marker: PhantomData })
+    }
+}
+
+impl<T> Array<T> {
+    /// The elements of `range`.
+    #[inline]
+    pub fn region(&self, range: impl RangeBounds<usize>) -> Region<'_, T> {
+        let (start, end) = bounds(&range, self.len());
+        Region::new(self.owner.core(), Rect::new(0, 1, start, end))
+    }
+
+    /// All elements.
+    pub fn all(&self) -> Region<'_, T> {
+        self.region(..)
+    }
+
+    /// Tile number `index`.
+    #[inline]
+    pub fn tile(&self, index: usize) -> Region<'_, T> {
+        let core = self.owner.core();
+        Region::new(core, core.tile(0, index))
+    }
+
+    /// Number of tiles.
+    pub fn tiles(&self) -> usize {
+        self.owner.core().tile_counts().1
+    }
+
+    /// Number of elements.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.owner.core().extent().cols()
+    }
+
+    /// Whether it has no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number that identifies the array in this process.
+    pub fn id(&self) -> u64 {
+        self.owner.core().id()
+    }
+}
+
+/// The bounds of a range, with everything beyond `u32` moved outside any array.
+#[inline]
+pub(super) fn bounds(range: &impl RangeBounds<usize>, len: usize) -> (u32, u32) {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    (narrow(start), narrow(end))
+}
+
+impl<T> Clone for Array<T> {
+    fn clone(&self) -> Self {
+        Array { owner: Arc::clone(&self.owner), marker: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for Array<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Array {} ({} elements, {} tiles)", self.id(), self.len(), self.tiles())
+    }
+}

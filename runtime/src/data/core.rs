@@ -1,0 +1,271 @@
+//! What arrays, matrices and tokens have in common: memory, tiling, and their group's domain.
+//!
+//! The memory of an array goes when its last handle is gone **and** no access to it is open: the
+//! last handle spawns a task that has the whole array as `inout` and frees it. So accesses, guards
+//! and regions in flight need no reference counts of their own.
+#![allow(unsafe_code, reason = "hands out the memory of arrays through raw pointers")]
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::{Rect, Tiling};
+use crate::access::Domain;
+use crate::error::Error;
+use crate::group::GroupInner;
+
+/// The untyped part of an array. It does not move while accesses to it are open.
+pub(crate) struct ArrayCore {
+    id: u64,
+    data: *mut u8,
+    extent: Rect,
+    row_tiles: Axis,
+    col_tiles: Axis,
+    map_index: usize,
+    group: Arc<GroupInner>,
+    /// What `data` points into: a `Vec` that nobody touches until it is dropped.
+    _storage: Box<dyn Any + Send>,
+}
+
+// SAFETY: `data` is only dereferenced by guards, which the dependency rules keep from conflicting;
+// the elements are `Send` (every constructor asks for it) and so is the storage.
+unsafe impl Send for ArrayCore {}
+// SAFETY: as above; everything else in it is not changed after construction.
+unsafe impl Sync for ArrayCore {}
+
+impl ArrayCore {
+    pub(super) fn new<T: Send + Sync + 'static>(
+        group: &Arc<GroupInner>,
+        mut values: Vec<T>,
+        rows: usize,
+        cols: usize,
+        tiling: Tiling,
+    ) -> Result<Box<Self>, Error> {
+        let extent = Rect::new(0, dimension("rows", rows)?, 0, dimension("columns", cols)?);
+        let row_tiles = Axis::new("tile rows", tiling.rows, tiling.first_rows, extent.row_end)?;
+        let col_tiles = Axis::new("tile columns", tiling.cols, tiling.first_cols, extent.col_end)?;
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let data = values.as_mut_ptr().cast();
+        let tiles = row_tiles.count as usize * col_tiles.count as usize;
+        let map_index = group.domain.lock().add_array(tiles);
+        Ok(Box::new(ArrayCore {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            data,
+            extent,
+            row_tiles,
+            col_tiles,
+            map_index,
+            group: Arc::clone(group),
+            _storage: Box::new(values),
+        }))
+    }
+
+    /// The array of an access that is open or that is being registered.
+    ///
+    /// Arrays are freed by a task that waits for every access (see the module text), so the
+    /// pointer in an open access is valid; callers hold that access or are about to open it.
+    #[inline]
+    pub(crate) fn of_open_access(core: *const ArrayCore) -> &'static ArrayCore {
+        // SAFETY: the pointer was made of a reference when the access was declared, and the array
+        // outlives the access. The lifetime is not handed out of this crate.
+        unsafe { &*core }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn extent(&self) -> Rect {
+        self.extent
+    }
+
+    #[inline]
+    pub(crate) fn domain(&self) -> &Mutex<Domain> {
+        &self.group.domain
+    }
+
+    #[inline]
+    pub(crate) fn map_index(&self) -> usize {
+        self.map_index
+    }
+
+    /// The first element, as the type the array was made of.
+    #[inline]
+    pub(crate) fn data<T>(&self) -> *mut T {
+        self.data.cast()
+    }
+
+    /// Elements from one row to the next.
+    #[inline]
+    pub(crate) fn stride(&self) -> usize {
+        self.extent.col_end as usize
+    }
+
+    /// Calls `visit` with every tile that `rect` touches and the part of `rect` in it.
+    #[inline]
+    pub(crate) fn for_each_tile(&self, rect: &Rect, mut visit: impl FnMut(usize, Rect)) {
+        if rect.is_empty() {
+            return;
+        }
+        let rows = self.row_tiles.tiles(rect.row, rect.row_end);
+        let cols = self.col_tiles.tiles(rect.col, rect.col_end);
+        if rows.0 == rows.1 && cols.0 == cols.1 {
+            return visit((rows.0 * self.col_tiles.count + cols.0) as usize, *rect);
+        }
+        for tile_row in rows.0..=rows.1 {
+            for tile_col in cols.0..=cols.1 {
+                let tile = Rect::new(
+                    self.row_tiles.start(tile_row),
+                    self.row_tiles.start(tile_row + 1),
+                    self.col_tiles.start(tile_col),
+                    self.col_tiles.start(tile_col + 1),
+                );
+                let number = (tile_row * self.col_tiles.count + tile_col) as usize;
+                visit(number, rect.intersection(&tile));
+            }
+        }
+    }
+
+    /// The range of tile number `row`, `col`; empty when there is no such tile.
+    pub(super) fn tile(&self, row: usize, col: usize) -> Rect {
+        let place = |axis: &Axis, number: usize, end: u32| match u32::try_from(number) {
+            Ok(number) if number < axis.count => {
+                (axis.start(number), axis.start(number + 1).min(end))
+            }
+            // No such tile: a range that lies outside, for the spawn to refuse.
+            _ => (end, end.saturating_add(1)),
+        };
+        let (row, row_end) = place(&self.row_tiles, row, self.extent.row_end);
+        let (col, col_end) = place(&self.col_tiles, col, self.extent.col_end);
+        Rect::new(row, row_end, col, col_end)
+    }
+
+    pub(super) fn tile_counts(&self) -> (usize, usize) {
+        (self.row_tiles.count as usize, self.col_tiles.count as usize)
+    }
+}
+
+impl Drop for ArrayCore {
+    fn drop(&mut self) {
+        self.group.domain.lock().remove_array(self.map_index);
+    }
+}
+
+fn dimension(what: &'static str, value: usize) -> Result<u32, Error> {
+    let limit = u32::MAX as usize - 1;
+    match u32::try_from(value) {
+        Ok(small) if value <= limit => Ok(small),
+        _ => Err(Error::Size { what, value, limit }),
+    }
+}
+
+/// How one axis is cut: the first tile has `first` elements, the others `size`.
+struct Axis {
+    size: u32,
+    /// `size - first`: what the first tile lacks.
+    missing: u32,
+    shift: Option<u32>,
+    count: u32,
+}
+
+impl Axis {
+    fn new(what: &'static str, size: usize, first: usize, extent: u32) -> Result<Self, Error> {
+        if size == 0 {
+            return Err(Error::Size { what, value: size, limit: 1 });
+        }
+        // A tile larger than the array is the whole array.
+        let whole = extent.max(1);
+        let size = u32::try_from(size).map_or(whole, |size| size.min(whole));
+        let first = match u32::try_from(first) {
+            Ok(0) => size,
+            Ok(first) => first.min(size),
+            Err(_) => size,
+        };
+        let missing = size - first;
+        let shift = size.is_power_of_two().then(|| size.trailing_zeros());
+        let mut axis = Axis { size, missing, shift, count: 1 };
+        if extent > 0 {
+            axis.count = axis.tile_of(extent - 1) + 1;
+        }
+        Ok(axis)
+    }
+
+    #[inline]
+    fn tile_of(&self, at: u32) -> u32 {
+        // In u64: `at + missing` may exceed u32.
+        let at = u64::from(at) + u64::from(self.missing);
+        match self.shift {
+            Some(shift) => (at >> shift) as u32,
+            None => (at / u64::from(self.size)) as u32,
+        }
+    }
+
+    #[inline]
+    fn tiles(&self, from: u32, to: u32) -> (u32, u32) {
+        let first = self.tile_of(from);
+        if self.count == 1 { (0, 0) } else { (first, self.tile_of(to - 1)) }
+    }
+
+    #[inline]
+    fn start(&self, tile: u32) -> u32 {
+        let start = u64::from(tile) * u64::from(self.size);
+        u32::try_from(start.saturating_sub(u64::from(self.missing))).unwrap_or(u32::MAX)
+    }
+}
+
+/// The last handle of an array: dropping it frees the memory once no access is open.
+pub(crate) struct Owner {
+    core: Option<Box<ArrayCore>>,
+}
+
+impl Owner {
+    pub(super) fn new(core: Box<ArrayCore>) -> Self {
+        Owner { core: Some(core) }
+    }
+
+    #[inline]
+    pub(super) fn core(&self) -> &ArrayCore {
+        match &self.core {
+            Some(core) => core,
+            None => unreachable!("the core is taken when the owner drops"),
+        }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        if let Some(core) = self.core.take() {
+            let in_use = core.domain().lock().any_open(core.map_index);
+            if in_use {
+                let group = Arc::clone(&core.group);
+                group.retire(core);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_is_cut_without_gap_or_overlap() {
+        for (extent, size, first) in
+            [(10, 4, 0), (10, 4, 1), (10, 4, 3), (1, 7, 0), (9, 3, 1), (8, 8, 8), (5, 100, 2)]
+        {
+            let axis = Axis::new("tile", size, first, extent).unwrap();
+            let mut at = 0;
+            for tile in 0..axis.count {
+                let (start, end) = (axis.start(tile), axis.start(tile + 1).min(extent));
+                assert_eq!(start, at, "extent {extent} size {size} first {first}");
+                for element in start..end {
+                    assert_eq!(axis.tile_of(element), tile);
+                }
+                at = end;
+            }
+            assert_eq!(at, extent);
+        }
+    }
+}

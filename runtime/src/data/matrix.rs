@@ -1,0 +1,131 @@
+//! Two-dimensional arrays, stored row by row.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use ndarray::Ix2;
+
+use super::array::bounds;
+use super::{ArrayCore, Owner, Rect, Region};
+use crate::error::Error;
+use crate::group::Group;
+
+/// How a matrix is cut into tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// Rows of a tile.
+    pub rows: usize,
+    /// Columns of a tile.
+    pub cols: usize,
+    /// Rows of the topmost tiles when they are lower than the others, 0 when not: a matrix with
+    /// one halo row above its blocks has 1 here.
+    pub first_rows: usize,
+    /// Columns of the leftmost tiles when they are narrower than the others, 0 when not.
+    pub first_cols: usize,
+}
+
+impl Default for Tiling {
+    /// Tiles of one row and one column.
+    fn default() -> Self {
+        Tiling { rows: 1, cols: 1, first_rows: 0, first_cols: 0 }
+    }
+}
+
+/// A shared matrix of `rows` x `cols`, divided into tiles.
+///
+/// Clones are handles of the same matrix.
+pub struct Matrix<T> {
+    owner: Arc<Owner>,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T: Send + Sync + 'static> Matrix<T> {
+    /// Makes a matrix with `cols` columns of `values`, row after row.
+    ///
+    /// **Errors**: a number of values that is no multiple of `cols`; an empty tile; more than
+    /// 2^32 - 2 rows or columns.
+    pub fn new(
+        group: &Group,
+        values: Vec<T>,
+        cols: usize,
+        tiling: Tiling,
+    ) -> Result<Self, Error> {
+        let rows = if cols == 0 { 0 } else { values.len() / cols };
+        if rows * cols != values.len() {
+            let what = "number of values of a matrix";
+            return Err(Error::Size { what, value: values.len(), limit: rows * cols });
+        }
+        let core = ArrayCore::new(group.inner(), values, rows, cols, tiling)?;
+        Ok(Matrix { owner: Arc::new(Owner::new(core)), marker: PhantomData })
+    }
+}
+
+impl<T> Matrix<T> {
+    /// The rectangle `rows` x `cols`.
+    #[inline]
+    pub fn region(
+        &self,
+        rows: impl RangeBounds<usize>,
+        cols: impl RangeBounds<usize>,
+    ) -> Region<'_, T, Ix2> {
+        Region::new(self.owner.core(), self.rect(&rows, &cols))
+    }
+
+    /// The elements `cols` of row `row`: contiguous, so a one-dimensional region.
+    #[inline]
+    pub fn row(&self, row: usize, cols: impl RangeBounds<usize>) -> Region<'_, T> {
+        Region::new(self.owner.core(), self.rect(&(row..row.saturating_add(1)), &cols))
+    }
+
+    /// The whole matrix.
+    pub fn all(&self) -> Region<'_, T, Ix2> {
+        self.region(.., ..)
+    }
+
+    /// Tile number `row`, `col`.
+    #[inline]
+    pub fn tile(&self, row: usize, col: usize) -> Region<'_, T, Ix2> {
+        let core = self.owner.core();
+        Region::new(core, core.tile(row, col))
+    }
+
+    /// Number of tiles: rows and columns of them.
+    pub fn tiles(&self) -> (usize, usize) {
+        self.owner.core().tile_counts()
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.owner.core().extent().rows()
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.owner.core().extent().cols()
+    }
+
+    /// The number that identifies the matrix in this process.
+    pub fn id(&self) -> u64 {
+        self.owner.core().id()
+    }
+
+    fn rect(&self, rows: &impl RangeBounds<usize>, cols: &impl RangeBounds<usize>) -> Rect {
+        let (row, row_end) = bounds(rows, self.rows());
+        let (col, col_end) = bounds(cols, self.cols());
+        Rect::new(row, row_end, col, col_end)
+    }
+}
+
+impl<T> Clone for Matrix<T> {
+    fn clone(&self) -> Self {
+        Matrix { owner: Arc::clone(&self.owner), marker: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for Matrix<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Matrix {} ({} x {})", self.id(), self.rows(), self.cols())
+    }
+}

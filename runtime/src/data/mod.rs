@@ -1,0 +1,19 @@
+//! Shared memory: arrays divided into tiles, regions of them, and how tiles remember their uses.
+//!
+//! [`Array`], [`Matrix`] and [`Token`] own memory that tasks share. A [`Region`] names a part of
+//! one; declaring it to a task is the only way to reach the memory (rule R1). Elements are handed
+//! out as [guards](crate::In), never as plain references.
+
+mod array;
+mod core;
+mod matrix;
+mod rect;
+mod region;
+mod token;
+
+pub use self::array::Array;
+pub(crate) use self::core::{ArrayCore, Owner};
+pub use self::matrix::{Matrix, Tiling};
+pub use self::rect::Rect;
+pub use self::region::{Mode, Region};
+pub use self::token::Token;

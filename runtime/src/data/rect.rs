@@ -1,0 +1,75 @@
+//! A rectangle of rows and columns, half open on both axes.
+
+use std::fmt;
+
+/// `rows.start..rows.end` x `cols.start..cols.end`. A one-dimensional range has one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rect {
+    /// First row.
+    pub row: u32,
+    /// One past the last row.
+    pub row_end: u32,
+    /// First column.
+    pub col: u32,
+    /// One past the last column.
+    pub col_end: u32,
+}
+
+impl Rect {
+    pub(crate) const fn new(row: u32, row_end: u32, col: u32, col_end: u32) -> Self {
+        Rect { row, row_end, col, col_end }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.row_end.saturating_sub(self.row) as usize
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.col_end.saturating_sub(self.col) as usize
+    }
+
+    /// Whether it holds no element.
+    pub fn is_empty(&self) -> bool {
+        self.row >= self.row_end || self.col >= self.col_end
+    }
+
+    /// Whether some element lies in both.
+    #[inline]
+    pub fn overlaps(&self, other: &Rect) -> bool {
+        self.row < other.row_end
+            && other.row < self.row_end
+            && self.col < other.col_end
+            && other.col < self.col_end
+    }
+
+    /// Whether every element of `other` lies in this one.
+    #[inline]
+    pub fn covers(&self, other: &Rect) -> bool {
+        self.row <= other.row
+            && other.row_end <= self.row_end
+            && self.col <= other.col
+            && other.col_end <= self.col_end
+    }
+
+    #[inline]
+    pub(crate) fn intersection(&self, other: &Rect) -> Rect {
+        Rect {
+            row: self.row.max(other.row),
+            row_end: self.row_end.min(other.row_end),
+            col: self.col.max(other.col),
+            col_end: self.col_end.min(other.col_end),
+        }
+    }
+}
+
+impl fmt::Display for Rect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if (self.row, self.row_end) == (0, 1) {
+            write!(f, "[{}..{}]", self.col, self.col_end)
+        } else {
+            write!(f, "[{}..{}, {}..{}]", self.row, self.row_end, self.col, self.col_end)
+        }
+    }
+}

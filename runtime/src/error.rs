@@ -1,0 +1,107 @@
+//! What can go wrong, with the values needed to act.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::data::{Mode, Rect};
+
+/// An error of the runtime.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A region reaches beyond its array.
+    #[error("region {region} lies outside its array of {rows} x {cols}")]
+    RegionOutOfBounds {
+        /// What was asked for.
+        region: Rect,
+        /// Rows of the array (1 for a one-dimensional one).
+        rows: u32,
+        /// Columns, or the length.
+        cols: u32,
+    },
+    /// Two accesses of one task overlap and at least one of them writes.
+    #[error("task `{label}` declares {first_mode} {first} and {second_mode} {second} of one array")]
+    OverlappingAccesses {
+        /// The task's label.
+        label: String,
+        /// The access declared first.
+        first: Rect,
+        /// Its mode.
+        first_mode: Mode,
+        /// The access that overlaps it.
+        second: Rect,
+        /// Its mode.
+        second_mode: Mode,
+    },
+    /// An array or one of its tiles has a size the runtime cannot hold.
+    #[error("{what} is {value}, the limit is {limit}")]
+    Size {
+        /// Which size.
+        what: &'static str,
+        /// What was given.
+        value: usize,
+        /// The smallest or largest that is possible.
+        limit: usize,
+    },
+    /// A task failed; its successors did not run (R4).
+    #[error("{0}")]
+    TaskFailed(Arc<Failure>),
+    /// Nothing can run and something waits. The text says what waits for what.
+    #[error("nothing can run:\n{0}")]
+    Hang(Arc<str>),
+    /// The runtime was asked for something after it shut down.
+    #[error("the runtime has shut down")]
+    ShutDown,
+    /// A call that blocks its thread was made on a worker, which would stop that worker.
+    #[error("`{0}` blocks its thread and cannot be called from a task: await instead")]
+    BlockingInTask(&'static str),
+    /// A call that needs a running task was made outside one.
+    #[error("`{0}` needs a running task")]
+    NotInTask(&'static str),
+    /// The operating system refused a thread.
+    #[error("cannot start worker {worker} of {workers}: {reason}")]
+    Spawn {
+        /// Which worker.
+        worker: usize,
+        /// How many were asked for.
+        workers: usize,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+/// Why a task failed: it panicked or reported an error itself, or a task before it did.
+#[derive(Debug)]
+pub struct Failure {
+    /// The label of the task.
+    pub label: String,
+    /// The group of the task.
+    pub group: String,
+    /// What its body said; `None` when it never ran because of `upstream`.
+    pub reason: Option<String>,
+    /// The task whose failure kept this one from running.
+    pub upstream: Option<Arc<Failure>>,
+}
+
+impl Failure {
+    /// The failed tasks from this one back to the one that began it.
+    pub fn chain(&self) -> impl Iterator<Item = &Failure> {
+        std::iter::successors(Some(self), |failure| failure.upstream.as_deref())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (depth, failure) in self.chain().enumerate() {
+            if depth > 0 {
+                f.write_str(" because ")?;
+            }
+            write!(f, "task `{}` of {}", failure.label, failure.group)?;
+            match &failure.reason {
+                Some(reason) => write!(f, " failed: {reason}")?,
+                None => f.write_str(" did not run")?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! Guards: what a body holds of the regions it declared.
+//!
+//! A guard is the right to a region. It may be moved anywhere, into another task's operation for
+//! instance; the region is released when it drops (R2). [`In`] reads, [`Out`] and [`InOut`] write.
+//! Guards of arrays are slices; guards of matrices have rows and an [`ndarray`] view.
+#![allow(unsafe_code, reason = "turns the right to a region into references to its elements")]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
+
+use crate::access::{self, AccessId};
+use crate::data::{ArrayCore, Rect};
+use crate::task::{self, RecordId};
+
+/// Hands out the accesses of a starting task in order, each once.
+pub struct Cursor {
+    task: RecordId,
+    next: usize,
+}
+
+impl Cursor {
+    #[inline]
+    pub(crate) fn new(task: RecordId) -> Self {
+        Cursor { task, next: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn next_access(&mut self) -> AccessId {
+        let access = task::access(self.task, self.next);
+        self.next += 1;
+        access
+    }
+}
+
+/// Anything that is made of one access of a starting task.
+pub trait Guard: Send + 'static {
+    #[doc(hidden)]
+    fn of_access(access: AccessId) -> Self;
+}
+
+/// The open access behind a guard.
+struct Held(AccessId);
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        if task::is_unwinding() {
+            let access = self.0;
+            task::put_aside(move || access::release(access));
+        } else {
+            access::release(self.0);
+        }
+    }
+}
+
+/// What the three guards share.
+struct Part<T> {
+    first: *mut T,
+    rows: usize,
+    cols: usize,
+    stride: usize,
+    held: Held,
+}
+
+impl<T> Part<T> {
+    #[inline]
+    fn of_access(access: AccessId) -> Self {
+        let slot = access.slot();
+        let (core, rect) = (ArrayCore::of_open_access(slot.core()), slot.rect());
+        let stride = core.stride();
+        let offset = if rect.is_empty() { 0 } else { rect.row as usize * stride + rect.col as usize };
+        // SAFETY: the spawn has checked that the region lies in the array, so the offset does.
+        let first = unsafe { core.data::<T>().add(offset) };
+        Part { first, rows: rect.rows(), cols: rect.cols(), stride, held: Held(access) }
+    }
+
+    /// Row `row`, which must be below `rows`.
+    #[inline]
+    fn row(&self, row: usize) -> *mut [T] {
+        assert!(row < self.rows, "row {row} of a region with {} rows", self.rows);
+        // SAFETY: row and columns lie in the region, hence in the array.
+        let start = unsafe { self.first.add(row * self.stride) };
+        std::ptr::slice_from_raw_parts_mut(start, self.cols)
+    }
+
+    #[inline]
+    fn line(&self) -> *mut [T] {
+        std::ptr::slice_from_raw_parts_mut(self.first, self.rows * self.cols)
+    }
+
+    fn rect(&self) -> Rect {
+        self.held.0.slot().rect()
+    }
+
+    fn array_id(&self) -> u64 {
+        ArrayCore::of_open_access(self.held.0.slot().core()).id()
+    }
+}
+
+macro_rules! guard {
+    ($(#[$doc:meta])* $name:ident, $bound:ident) => {
+        $(#[$doc])*
+        ///
+        /// `D` is [`Ix1`] for a contiguous region and [`Ix2`] for a rectangle.
+        pub struct $name<T, D = Ix1> {
+            part: Part<T>,
+            marker: PhantomData<(fn() -> T, D)>,
+        }
+
+        // SAFETY: the guard is the only right of its kind to the elements while it lives (the
+        // dependency rules), and elements may be used from any thread by the bound.
+        unsafe impl<T: $bound, D> Send for $name<T, D> {}
+        // SAFETY: as above; a shared guard only reads.
+        unsafe impl<T: Sync, D> Sync for $name<T, D> {}
+
+        impl<T: Send + Sync + 'static, D: 'static> Guard for $name<T, D> {
+            #[inline]
+            fn of_access(access: AccessId) -> Self {
+                $name { part: Part::of_access(access), marker: PhantomData }
+            }
+        }
+
+        impl<T, D> $name<T, D> {
+            /// The rectangle in its array.
+            pub fn rect(&self) -> Rect {
+                self.part.rect()
+            }
+
+            /// The number that identifies the array in this process.
+            pub fn array_id(&self) -> u64 {
+                self.part.array_id()
+            }
+
+            /// The first element, the number of rows and columns, and the elements from one row
+            /// to the next. The pointer is good as long as the guard lives.
+            pub fn as_raw_parts(&self) -> (*const T, usize, usize, usize) {
+                (self.part.first, self.part.rows, self.part.cols, self.part.stride)
+            }
+        }
+
+        impl<T> Deref for $name<T> {
+            type Target = [T];
+
+            #[inline]
+            fn deref(&self) -> &[T] {
+                // SAFETY: nobody writes the region while the guard lives, but through the guard.
+                unsafe { &*self.part.line() }
+            }
+        }
+
+        impl<T> $name<T, Ix2> {
+            /// Number of rows.
+            pub fn rows(&self) -> usize {
+                self.part.rows
+            }
+
+            /// Number of columns.
+            pub fn cols(&self) -> usize {
+                self.part.cols
+            }
+
+            /// One row. **Panics** where there is no such row, as a slice does.
+            #[inline]
+            pub fn row(&self, row: usize) -> &[T] {
+                // SAFETY: nobody writes the region while the guard lives, but through the guard.
+                unsafe { &*self.part.row(row) }
+            }
+
+            /// All of it.
+            pub fn view(&self) -> ArrayView2<'_, T> {
+                let Part { first, rows, cols, stride, .. } = self.part;
+                let shape = (rows, cols).strides((stride, 1));
+                // SAFETY: the elements named by the shape are those of the region, which nobody
+                // writes while the guard lives, but through the guard.
+                unsafe { ArrayView2::from_shape_ptr(shape, first) }
+            }
+        }
+
+        impl<T, D> fmt::Debug for $name<T, D> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let name = stringify!($name);
+                write!(f, "{name} of array {}{}", self.part.array_id(), self.part.rect())
+            }
+        }
+    };
+}
+
+macro_rules! writing_guard {
+    ($name:ident) => {
+        impl<T> DerefMut for $name<T> {
+            #[inline]
+            fn deref_mut(&mut self) -> &mut [T] {
+                // SAFETY: nobody else reads or writes the region while the guard lives.
+                unsafe { &mut *self.part.line() }
+            }
+        }
+
+        impl<T, D> $name<T, D> {
+            /// As `as_raw_parts`, with a pointer that may be written through.
+            pub fn as_raw_parts_mut(&mut self) -> (*mut T, usize, usize, usize) {
+                (self.part.first, self.part.rows, self.part.cols, self.part.stride)
+            }
+        }
+
+        impl<T> $name<T, Ix2> {
+            /// One row. **Panics** where there is no such row, as a slice does.
+            #[inline]
+            pub fn row_mut(&mut self, row: usize) -> &mut [T] {
+                // SAFETY: nobody else reads or writes the region while the guard lives.
+                unsafe { &mut *self.part.row(row) }
+            }
+
+            /// All of it.
+            pub fn view_mut(&mut self) -> ArrayViewMut2<'_, T> {
+                let Part { first, rows, cols, stride, .. } = self.part;
+                let shape = (rows, cols).strides((stride, 1));
+                // SAFETY: the elements named by the shape are those of the region, which nobody
+                // else reads or writes while the guard lives.
+                unsafe { ArrayViewMut2::from_shape_ptr(shape, first) }
+            }
+        }
+    };
+}
+
+guard! {
+    /// The right to read a region.
+    In, Sync
+}
+guard! {
+    /// The right to overwrite a region. What it holds before that is defined but unspecified.
+    Out, Send
+}
+guard! {
+    /// The right to read and write a region.
+    InOut, Send
+}
+writing_guard!(Out);
+writing_guard!(InOut);

@@ -1,0 +1,174 @@
+//! Hangs: noticing that nothing can run, and saying what waits for what.
+//!
+//! A worker looks now and then while it parks. The runtime hangs when tasks are outstanding, and
+//! for the configured time no worker began, ended or was in a task that counts as progress, and
+//! every suspended task waits for something of ours. What waits then gets the report as an error,
+//! from then on for ever: the tasks that are stuck keep their memory.
+
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::access::AccessId;
+use crate::config::Config;
+use crate::data::ArrayCore;
+use crate::group::GroupInner;
+use crate::scheduler::Shared;
+use crate::sync::Ordering;
+use crate::task::{Phase, Record, RecordId, for_each_record, record, wake_suspended};
+
+/// Lines of a report before it breaks off.
+const LINES: usize = 60;
+
+type Describe = Arc<dyn Fn(&mut String) + Send + Sync>;
+
+/// The watch over a runtime.
+#[derive(Default)]
+pub(crate) struct Hang {
+    report: OnceLock<Arc<str>>,
+    /// What the progress was, and since when it has been that.
+    last: Mutex<Option<(u64, u64)>>,
+    reporters: Arc<Mutex<Vec<Describe>>>,
+}
+
+/// A text in hang reports, for as long as this lives.
+#[must_use = "the text goes when this is dropped"]
+pub struct Reporter {
+    describe: Describe,
+    reporters: Arc<Mutex<Vec<Describe>>>,
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.reporters.lock().retain(|known| !Arc::ptr_eq(known, &self.describe));
+    }
+}
+
+impl Hang {
+    /// The report, once the runtime hangs.
+    pub(crate) fn report(&self) -> Option<Arc<str>> {
+        self.report.get().cloned()
+    }
+
+    pub(crate) fn add_reporter(&self, describe: Describe) -> Reporter {
+        self.reporters.lock().push(Arc::clone(&describe));
+        Reporter { describe, reporters: Arc::clone(&self.reporters) }
+    }
+
+    /// How often to look, if at all.
+    pub(crate) fn period(&self, config: &Config) -> Option<Duration> {
+        let watched = !config.hang_after.is_zero() && self.report.get().is_none();
+        watched.then(|| (config.hang_after / 4).max(Duration::from_millis(1)))
+    }
+
+    /// One look, by a worker that has found nothing to do.
+    pub(crate) fn watch(&self, shared: &Shared) {
+        if self.period(&shared.config).is_none() {
+            return;
+        }
+        let Some(mut last) = self.last.try_lock() else {
+            return;
+        };
+        let now_ns = shared.clock.now_ns();
+        let (progress, busy) = shared.progress();
+        let since_ns = match *last {
+            Some((before, since_ns)) if before == progress && !busy => since_ns,
+            _ => {
+                *last = Some((progress, now_ns));
+                return;
+            }
+        };
+        let patience_ns = shared.config.hang_after.as_nanos() as u64;
+        if now_ns - since_ns < patience_ns {
+            return;
+        }
+        let groups = shared.groups();
+        if groups.iter().all(|group| group.is_finished()) || waits_for_others(shared) {
+            *last = Some((progress, now_ns));
+            return;
+        }
+        let _ = self.report.set(self.describe(shared).into());
+        drop(last);
+        for_each_task(shared, |id, _, phase| {
+            if phase == Phase::Suspended {
+                wake_suspended(id);
+            }
+        });
+        shared.wake_blocked();
+    }
+
+    fn describe(&self, shared: &Shared) -> String {
+        let mut text = String::new();
+        let reporters = self.reporters.lock().clone();
+        reporters.iter().for_each(|describe| describe(&mut text));
+        let mut lines = 0;
+        for_each_task(shared, |id, task, phase| {
+            lines += 1;
+            if lines <= LINES {
+                describe_task(&mut text, id, task, phase);
+            }
+        });
+        if lines > LINES {
+            let _ = writeln!(text, "  and {} more tasks", lines - LINES);
+        }
+        text
+    }
+}
+
+/// Whether a suspended task waits for something the runtime knows nothing of.
+fn waits_for_others(shared: &Shared) -> bool {
+    let mut found = false;
+    for_each_task(shared, |_, task, phase| {
+        found |= phase == Phase::Suspended && task.waits_for().is_none();
+    });
+    found
+}
+
+fn for_each_task(shared: &Shared, mut visit: impl FnMut(RecordId, &'static Record, Phase)) {
+    let groups = shared.groups();
+    for_each_record(|id, task| {
+        let (_, phase) = task.state.phase();
+        let ours = groups.iter().any(|group| std::ptr::eq(Arc::as_ptr(group), task.group()));
+        if phase != Phase::Free && task.owner() == id && ours {
+            visit(id, task, phase);
+        }
+    });
+}
+
+fn describe_task(text: &mut String, id: RecordId, task: &Record, phase: Phase) {
+    let label = task.label().text();
+    let group = GroupInner::of_live_task(task).name();
+    let _ = write!(text, "  task `{label}` of {group}");
+    let _ = match phase {
+        Phase::Created => {
+            let pending = task.pending.load(Ordering::Relaxed);
+            writeln!(text, " waits for {pending} earlier accesses")
+        }
+        Phase::Suspended => {
+            writeln!(text, " is suspended and waits for {}", task.waits_for().unwrap_or("?"))
+        }
+        Phase::Ended => writeln!(text, " has ended and is held by what it left open"),
+        _ => writeln!(text, " is {phase:?}"),
+    };
+    for access in (0..task.access_count()).map(|index| crate::task::access(id, index)) {
+        describe_access(text, access);
+    }
+}
+
+fn describe_access(text: &mut String, access: AccessId) {
+    let slot = access.slot();
+    let generation = record(access.record()).generation();
+    if !access.is_open(generation) {
+        return;
+    }
+    let array = ArrayCore::of_open_access(slot.core()).id();
+    let _ = write!(text, "    {} array {array}{}", slot.mode(), slot.rect());
+    let waiting = access.waiting(generation);
+    for (nth, successor) in waiting.iter().enumerate() {
+        let before = if nth == 0 { ", awaited by" } else { "," };
+        let _ = write!(text, "{before} `{}`", record(*successor).label().text());
+    }
+    text.push('\n');
+}

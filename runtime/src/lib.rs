@@ -1,0 +1,54 @@
+//! A dataflow task runtime: tasks over in, out and inout regions of arrays.
+//!
+//! Programs own shared memory in [`Array`]s and [`Matrix`]es and spawn tasks that declare which
+//! regions they read and write. The order of the spawns decides who waits for whom: any schedule
+//! gives the same bytes as running the tasks one after another.
+//!
+//! ```
+//! use talpf_runtime::{Array, Config, Runtime};
+//!
+//! let runtime = Runtime::new(Config::default())?;
+//! let numbers = Array::new(&runtime, vec![1u64; 1000], 100)?;
+//! let sums = Array::new(&runtime, vec![0u64; numbers.tiles()], 1)?;
+//! for tile in 0..numbers.tiles() {
+//!     let task = runtime.task("sum").input(&numbers.tile(tile)).output(&sums.tile(tile));
+//!     task.spawn(|numbers, mut sum| sum[0] = numbers.iter().sum())?;
+//! }
+//! let total = runtime.task("total").input(&sums.all()).run(|sums| sums.iter().sum::<u64>())?;
+//! assert_eq!(runtime.block_on(total)??, 1000);
+//! # Ok::<(), talpf_runtime::Error>(())
+//! ```
+//!
+//! The rules (R1 to R4 of the design):
+//!
+//! * Shared memory is reached through guards only: [`In`], [`Out`], [`InOut`].
+//! * A region is released when its guard drops, wherever the guard has travelled. A task is
+//!   complete when its body has ended, its guards are gone and its [`PendingEvent`]s are resolved.
+//! * Tasks of one group are ordered as they are spawned.
+//! * A task that panics spoils what it would have written: successors do not run, and the wait
+//!   names the chain.
+
+mod access;
+mod clock;
+mod config;
+mod data;
+mod error;
+mod group;
+mod guard;
+mod hang;
+mod runtime;
+mod scheduler;
+mod sync;
+mod task;
+
+pub use ndarray::{Ix1, Ix2};
+
+pub use self::clock::Clock;
+pub use self::config::{Config, IdlePolicy, cores};
+pub use self::data::{Array, Matrix, Mode, Rect, Region, Tiling, Token};
+pub use self::error::{Error, Failure};
+pub use self::group::{Group, Wait};
+pub use self::guard::{In, InOut, Out};
+pub use self::hang::Reporter;
+pub use self::runtime::Runtime;
+pub use self::task::{JoinHandle, PendingEvent, TaskBuilder, fail_current_task};

@@ -1,0 +1,22 @@
+//! Workers and their queues.
+//!
+//! Every worker has a *next slot* (the task its last release or wake-up made ready, run at once,
+//! as an immediate successor), a deque, and a seat in the idle protocol (`README.md` beside this
+//! file). Ready tasks of a priority other than 0 go to a shared queue of buckets. A worker looks
+//! for work in this order: higher priorities, next slot, own deque, tasks from outside, other
+//! workers, lower priorities; then it runs what waits for idleness, and then it parks.
+
+mod block_on;
+mod idle_set;
+mod priority;
+mod queues;
+mod shared;
+mod time;
+mod worker;
+
+pub(crate) use self::block_on::block_on;
+pub(crate) use self::shared::{Shared, prepare};
+pub(crate) use self::time::{idle, wait_for};
+pub(crate) use self::worker::{
+    Reason, on_worker, on_worker_of, schedule, trace, trace_begin, trace_end, worker_index,
+};

@@ -1,0 +1,71 @@
+//! The queues of one worker, as the others see them.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crossbeam_deque::Stealer;
+use crossbeam_utils::CachePadded;
+
+use crate::task::RecordId;
+
+/// The shared side of a worker.
+pub(crate) struct Seat {
+    pub(super) stealer: Stealer<RecordId>,
+    pub(super) next: NextSlot,
+    /// Odd while the worker is in a task that counts as progress. Written by the worker only.
+    pub(super) steps: AtomicU64,
+}
+
+impl Seat {
+    pub(crate) fn new(stealer: Stealer<RecordId>) -> CachePadded<Self> {
+        CachePadded::new(Seat {
+            stealer,
+            next: NextSlot(AtomicU32::new(EMPTY)),
+            steps: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        !self.stealer.is_empty()
+    }
+}
+
+const EMPTY: u32 = u32::MAX;
+
+/// The task a worker runs next. The worker puts and takes; others take what has lain for long.
+pub(super) struct NextSlot(AtomicU32);
+
+impl NextSlot {
+    /// Puts a task in, and hands back the one that was there.
+    #[inline]
+    pub(super) fn replace(&self, task: RecordId) -> Option<RecordId> {
+        if self.0.load(Ordering::Relaxed) == EMPTY {
+            self.0.store(task.index(), Ordering::Release);
+            return None;
+        }
+        some(self.0.swap(task.index(), Ordering::AcqRel))
+    }
+
+    #[inline]
+    pub(super) fn take(&self) -> Option<RecordId> {
+        if self.0.load(Ordering::Relaxed) == EMPTY {
+            return None;
+        }
+        some(self.0.swap(EMPTY, Ordering::AcqRel))
+    }
+
+    #[inline]
+    pub(super) fn peek(&self) -> Option<RecordId> {
+        some(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Takes `task` if it is still there.
+    pub(super) fn take_if(&self, task: RecordId) -> Option<RecordId> {
+        let taken =
+            self.0.compare_exchange(task.index(), EMPTY, Ordering::AcqRel, Ordering::Relaxed);
+        taken.ok().and_then(some)
+    }
+}
+
+fn some(bits: u32) -> Option<RecordId> {
+    (bits != EMPTY).then(|| RecordId::new(bits))
+}

@@ -1,0 +1,180 @@
+//! What the workers of a runtime share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+
+use crossbeam_deque::{Injector, Worker as Deque};
+use crossbeam_utils::CachePadded;
+use crossbeam_utils::sync::{Parker, Unparker};
+use parking_lot::Mutex;
+
+use super::idle_set::IdleSet;
+use super::priority::PriorityQueue;
+use super::queues::Seat;
+use super::time::{IdleWaiters, Timers};
+use super::worker::Worker;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::Error;
+use crate::group::GroupInner;
+use crate::hang::Hang;
+use crate::task::RecordId;
+
+/// The state of a runtime that all its threads see.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) hang: Hang,
+    pub(super) seats: Box<[CachePadded<Seat>]>,
+    pub(super) injector: Injector<RecordId>,
+    pub(super) priorities: PriorityQueue,
+    pub(super) timers: Timers,
+    pub(super) idle_waiters: IdleWaiters,
+    pub(super) tokio: tokio::runtime::Handle,
+    idle: IdleSet,
+    unparkers: Box<[Unparker]>,
+    /// Threads outside that block on a future, to be woken when the runtime hangs.
+    pub(super) blocked: Mutex<Vec<Thread>>,
+    groups: Mutex<Vec<Arc<GroupInner>>>,
+    closed: AtomicBool,
+    stop: AtomicBool,
+}
+
+/// A worker that has not started: it is made before its thread, which takes it along.
+pub(crate) struct Seated {
+    shared: Arc<Shared>,
+    index: usize,
+    deque: Deque<RecordId>,
+    parker: Parker,
+}
+
+impl Seated {
+    /// Works until the runtime ends.
+    pub(crate) fn start(self) {
+        Worker::new(self.shared, self.index, self.deque, self.parker).work();
+    }
+}
+
+/// Makes the shared state and the workers of a runtime.
+pub(crate) fn prepare(
+    config: Config,
+    tokio: tokio::runtime::Handle,
+) -> (Arc<Shared>, Vec<Seated>) {
+    let own: Vec<_> = (0..config.workers).map(|_| (Deque::new_fifo(), Parker::new())).collect();
+    let seats = own.iter().map(|(deque, _)| Seat::new(deque.stealer())).collect();
+    let unparkers = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
+    let shared = Arc::new(Shared::new(config, tokio, seats, unparkers));
+    let seated = own.into_iter().enumerate().map(|(index, (deque, parker))| {
+        let shared = Arc::clone(&shared);
+        Seated { shared, index, deque, parker }
+    });
+    let seated = seated.collect();
+    (shared, seated)
+}
+
+impl Shared {
+    fn new(
+        config: Config,
+        tokio: tokio::runtime::Handle,
+        seats: Box<[CachePadded<Seat>]>,
+        unparkers: Box<[Unparker]>,
+    ) -> Self {
+        Shared {
+            config,
+            clock: Clock::start(),
+            hang: Hang::default(),
+            seats,
+            injector: Injector::new(),
+            priorities: PriorityQueue::default(),
+            timers: Timers::new(),
+            idle_waiters: IdleWaiters::default(),
+            tokio,
+            idle: IdleSet::default(),
+            unparkers,
+            blocked: Mutex::default(),
+            groups: Mutex::default(),
+            closed: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// Refuses new tasks after the shutdown.
+    #[inline]
+    pub(crate) fn accept(&self) -> Result<(), Error> {
+        if self.closed.load(Ordering::Relaxed) { Err(Error::ShutDown) } else { Ok(()) }
+    }
+
+    /// Makes a parked worker look for work that was just made.
+    #[inline]
+    pub(super) fn wake_one(&self) {
+        if let Some(worker) = self.idle.after_push() {
+            self.unparkers[worker].unpark();
+        }
+    }
+
+    pub(super) fn enter_idle(&self, worker: usize) {
+        self.idle.enter(worker);
+    }
+
+    pub(super) fn leave_idle(&self, worker: usize) {
+        self.idle.leave(worker);
+    }
+
+    /// Whether a worker that is about to park would find anything to do.
+    pub(super) fn has_work(&self) -> bool {
+        self.stops()
+            || !self.injector.is_empty()
+            || !self.priorities.is_empty()
+            || !self.idle_waiters.is_empty()
+            || self.seats.iter().any(|seat| seat.has_work())
+    }
+
+    #[inline]
+    pub(super) fn stops(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_group(&self, group: Arc<GroupInner>) {
+        self.groups.lock().push(group);
+    }
+
+    /// The groups so far.
+    pub(crate) fn groups(&self) -> Vec<Arc<GroupInner>> {
+        self.groups.lock().clone()
+    }
+
+    /// How often workers have begun or ended a task that counts as progress, and whether one is in
+    /// such a task now.
+    pub(crate) fn progress(&self) -> (u64, bool) {
+        let mut sum = 0u64;
+        let mut busy = false;
+        for seat in &self.seats {
+            let steps = seat.steps.load(Ordering::Relaxed);
+            sum = sum.wrapping_add(steps);
+            busy |= steps % 2 == 1;
+        }
+        (sum, busy)
+    }
+
+    pub(crate) fn wake_blocked(&self) {
+        self.blocked.lock().iter().for_each(Thread::unpark);
+    }
+
+    /// Refuses new tasks, and lets the workers end when they have nothing to do.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::SeqCst);
+        self.unparkers.iter().for_each(Unparker::unpark);
+    }
+
+    /// Gives up the groups, whose tasks are all complete, and so the cycle they make with this.
+    pub(crate) fn forget_groups(&self) {
+        let groups = std::mem::take(&mut *self.groups.lock());
+        drop(groups);
+    }
+}

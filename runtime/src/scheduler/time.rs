@@ -1,0 +1,168 @@
+//! Waiting for a time, and waiting for idleness.
+
+use std::cmp::{Ordering as Compare, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::Shared;
+use crate::task::note_wait;
+
+const NEVER: u64 = u64::MAX;
+
+/// What waits for a time. Workers look at it between tasks.
+pub(crate) struct Timers {
+    heap: Mutex<BinaryHeap<Reverse<Timer>>>,
+    next_ns: AtomicU64,
+}
+
+struct Timer {
+    due_ns: u64,
+    waker: Waker,
+}
+
+impl Timers {
+    pub(super) fn new() -> Self {
+        Timers { heap: Mutex::default(), next_ns: AtomicU64::new(NEVER) }
+    }
+
+    fn add(&self, due_ns: u64, waker: Waker) {
+        let mut heap = self.heap.lock();
+        heap.push(Reverse(Timer { due_ns, waker }));
+        self.note_next(&heap);
+    }
+
+    /// When the next one is due, if any waits.
+    #[inline]
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        let next_ns = self.next_ns.load(Ordering::Relaxed);
+        (next_ns != NEVER).then_some(next_ns)
+    }
+
+    /// Wakes everything that is due.
+    #[cold]
+    pub(super) fn fire(&self, now_ns: u64) {
+        loop {
+            let mut heap = self.heap.lock();
+            if heap.peek().is_none_or(|Reverse(timer)| timer.due_ns > now_ns) {
+                return self.note_next(&heap);
+            }
+            let timer = heap.pop();
+            self.note_next(&heap);
+            drop(heap);
+            if let Some(Reverse(timer)) = timer {
+                timer.waker.wake();
+            }
+        }
+    }
+
+    fn note_next(&self, heap: &BinaryHeap<Reverse<Timer>>) {
+        let next_ns = heap.peek().map_or(NEVER, |Reverse(timer)| timer.due_ns);
+        self.next_ns.store(next_ns, Ordering::Relaxed);
+    }
+}
+
+impl PartialEq for Timer {
+    fn eq(&self, other: &Self) -> bool {
+        self.due_ns == other.due_ns
+    }
+}
+
+impl Eq for Timer {}
+
+impl PartialOrd for Timer {
+    fn partial_cmp(&self, other: &Self) -> Option<Compare> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timer {
+    fn cmp(&self, other: &Self) -> Compare {
+        self.due_ns.cmp(&other.due_ns)
+    }
+}
+
+/// What waits for a worker to have nothing else to do, each with the time it waits at most.
+#[derive(Default)]
+pub(crate) struct IdleWaiters {
+    queue: Mutex<VecDeque<(u64, Waker)>>,
+    count: AtomicUsize,
+}
+
+impl IdleWaiters {
+    fn add(&self, latest_ns: u64, waker: Waker) {
+        let mut queue = self.queue.lock();
+        queue.push_back((latest_ns, waker));
+        self.count.store(queue.len(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// Wakes the one that has waited longest, if it may be woken: a worker is idle, or its time
+    /// has come.
+    pub(super) fn wake_one(&self, may: impl FnOnce(u64) -> bool) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let mut queue = self.queue.lock();
+        if queue.front().is_none_or(|(latest_ns, _)| !may(*latest_ns)) {
+            return false;
+        }
+        let first = queue.pop_front();
+        self.count.store(queue.len(), Ordering::Relaxed);
+        drop(queue);
+        if let Some((_, waker)) = first {
+            waker.wake();
+        }
+        true
+    }
+}
+
+/// Completes `period` from now, or a little later.
+pub(crate) fn wait_for(
+    shared: Arc<Shared>,
+    period: Duration,
+) -> impl Future<Output = ()> + Send + use<> {
+    let due_ns = shared.clock.now_ns().saturating_add(nanoseconds(period));
+    let mut added = false;
+    poll_fn(move |cx| {
+        if shared.clock.now_ns() >= due_ns {
+            return Poll::Ready(());
+        }
+        if !std::mem::replace(&mut added, true) {
+            shared.timers.add(due_ns, cx.waker().clone());
+            shared.wake_one();
+        }
+        note_wait("a time");
+        Poll::Pending
+    })
+}
+
+/// Completes when a worker has nothing else to do, at the latest after `latest` or a little later.
+pub(crate) fn idle(
+    shared: Arc<Shared>,
+    latest: Duration,
+) -> impl Future<Output = ()> + Send + use<> {
+    let mut added = false;
+    poll_fn(move |cx| {
+        if std::mem::replace(&mut added, true) {
+            return Poll::Ready(());
+        }
+        let latest_ns = shared.clock.now_ns().saturating_add(nanoseconds(latest));
+        shared.idle_waiters.add(latest_ns, cx.waker().clone());
+        note_wait("an idle worker");
+        Poll::Pending
+    })
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,358 @@
+//! Worker threads.
+#![allow(unsafe_code, reason = "finds the worker of the running thread")]
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crossbeam_deque::{Steal, Worker as Deque};
+use crossbeam_utils::Backoff;
+use crossbeam_utils::sync::Parker;
+use talpf_traces::{Event, State, Stream};
+
+use super::Shared;
+use crate::config::{IdlePolicy, cores};
+use crate::group::GroupInner;
+use crate::task::{self, RecordId, Role, record};
+
+/// Why a task is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// It was spawned with nothing to wait for.
+    Spawned,
+    /// The last access it waited for has closed.
+    Released,
+    /// A waker fired.
+    Woken,
+    /// It was woken while it ran.
+    Yielded,
+}
+
+/// The worker's own side.
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    index: usize,
+    deque: Deque<RecordId>,
+    parker: Parker,
+    stream: RefCell<Option<Stream>>,
+    /// Rounds since the thread began, for what is looked at now and then.
+    tick: Cell<u32>,
+    /// Task and step count of every other worker when its next slot was last looked at.
+    seen: RefCell<Box<[Option<(RecordId, u64)>]>>,
+}
+
+thread_local! {
+    static WORKER: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Rounds between looks at the clock, while something waits for a time.
+const CLOCK_ROUNDS: u32 = 4;
+/// Rounds between looks at the queues that a chain of successors would starve.
+const FAIR_ROUNDS: u32 = 64;
+/// How long a worker parks at most while another is in a body, whose next slot may need help.
+const PARK_BESIDE_BUSY: Duration = Duration::from_micros(500);
+
+impl Worker {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        index: usize,
+        deque: Deque<RecordId>,
+        parker: Parker,
+    ) -> Self {
+        let stream = shared.config.recorder.as_ref().map(|r| r.stream(index as u32));
+        let seen = vec![None; shared.workers()].into_boxed_slice();
+        Worker {
+            shared,
+            index,
+            deque,
+            parker,
+            stream: RefCell::new(stream),
+            tick: Cell::new(0),
+            seen: RefCell::new(seen),
+        }
+    }
+
+    /// The life of a worker thread.
+    pub(super) fn work(&self) {
+        WORKER.set(self);
+        let tokio = self.shared.tokio.enter();
+        let oversubscribed = self.shared.workers() > cores();
+        while let Some(task) = self.find().or_else(|| self.idle(oversubscribed)) {
+            self.execute(task);
+        }
+        drop(tokio);
+        self.stream.borrow_mut().take();
+        WORKER.set(std::ptr::null());
+    }
+
+    #[inline]
+    fn execute(&self, task: RecordId) {
+        if record(task).role() == Role::Service {
+            task::run(task);
+        } else {
+            let steps = &self.shared.seats[self.index].steps;
+            let before = steps.load(Ordering::Relaxed);
+            steps.store(before.wrapping_add(1), Ordering::Relaxed);
+            task::run(task);
+            steps.store(before.wrapping_add(2), Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn find(&self) -> Option<RecordId> {
+        let tick = self.tick.get().wrapping_add(1);
+        self.tick.set(tick);
+        if tick % CLOCK_ROUNDS == 0 {
+            self.wake_due();
+        }
+        let next = &self.shared.seats[self.index].next;
+        if tick % FAIR_ROUNDS == 0
+            && let Some(task) = self.from_outside().or_else(|| self.deque.pop())
+        {
+            return Some(task);
+        }
+        self.shared
+            .priorities
+            .pop_above()
+            .or_else(|| next.take())
+            .or_else(|| self.deque.pop())
+            .or_else(|| self.find_elsewhere())
+    }
+
+    fn find_elsewhere(&self) -> Option<RecordId> {
+        self.from_outside().or_else(|| self.steal()).or_else(|| self.shared.priorities.pop_below())
+    }
+
+    fn from_outside(&self) -> Option<RecordId> {
+        if self.shared.injector.is_empty() {
+            return None;
+        }
+        until_settled(|| self.shared.injector.steal_batch_and_pop(&self.deque))
+    }
+
+    fn steal(&self) -> Option<RecordId> {
+        let workers = self.shared.workers();
+        let others = (1..workers).map(|distance| (self.index + distance) % workers);
+        for victim in others {
+            let seat = &self.shared.seats[victim];
+            let stolen = until_settled(|| seat.stealer.steal_batch_and_pop(&self.deque));
+            if stolen.is_some() {
+                return stolen;
+            }
+            let lies = seat.next.peek().map(|task| (task, seat.steps.load(Ordering::Relaxed)));
+            let before = std::mem::replace(&mut self.seen.borrow_mut()[victim], lies);
+            if let Some((task, _)) = lies
+                && before == lies
+                && let Some(task) = seat.next.take_if(task)
+            {
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    /// Wakes what waits for a time that has come.
+    fn wake_due(&self) {
+        let timer = self.shared.timers.next_ns();
+        if timer.is_none() && self.shared.idle_waiters.is_empty() {
+            return;
+        }
+        let now_ns = self.shared.clock.now_ns();
+        if timer.is_some_and(|due_ns| due_ns <= now_ns) {
+            self.shared.timers.fire(now_ns);
+        }
+        self.shared.idle_waiters.wake_one(|latest_ns| latest_ns <= now_ns);
+    }
+
+    /// Looks for work until there is some, as the idle policy says. `None`: the runtime ends.
+    #[cold]
+    fn idle(&self, oversubscribed: bool) -> Option<RecordId> {
+        self.trace(|_| Event::WorkerState { state: State::Idle });
+        let clock = &self.shared.clock;
+        let spin_ns = match self.shared.config.idle {
+            IdlePolicy::Spin => u64::MAX,
+            IdlePolicy::Adaptive { .. } if oversubscribed => 0,
+            IdlePolicy::Adaptive { spin } => spin.as_nanos() as u64,
+            IdlePolicy::Park => 0,
+        };
+        let mut since_ns = clock.now_ns();
+        let backoff = Backoff::new();
+        loop {
+            if self.shared.stops() {
+                return None;
+            }
+            let woken = self.shared.idle_waiters.wake_one(|_| true);
+            self.wake_due();
+            if let Some(task) = self.find() {
+                if record(task).role() != Role::Service {
+                    return Some(task);
+                }
+                self.execute(task);
+                continue;
+            }
+            if woken {
+                continue;
+            }
+            if clock.now_ns().saturating_sub(since_ns) < spin_ns {
+                std::hint::spin_loop();
+            } else if oversubscribed && !backoff.is_completed() {
+                backoff.snooze();
+                std::thread::yield_now();
+            } else {
+                self.park();
+                since_ns = clock.now_ns();
+                backoff.reset();
+            }
+        }
+    }
+
+    fn park(&self) {
+        self.shared.enter_idle(self.index);
+        if !self.shared.has_work() {
+            let timer = self.shared.timers.next_ns().map(|due_ns| {
+                Duration::from_nanos(due_ns.saturating_sub(self.shared.clock.now_ns()))
+            });
+            let beside_busy = self.shared.progress().1.then_some(PARK_BESIDE_BUSY);
+            let watch = self.shared.hang.period(&self.shared.config);
+            match [timer, beside_busy, watch].into_iter().flatten().min() {
+                Some(longest) => self.parker.park_timeout(longest),
+                None => self.parker.park(),
+            }
+        }
+        self.shared.leave_idle(self.index);
+        self.shared.hang.watch(&self.shared);
+    }
+
+    #[inline]
+    fn trace(&self, event: impl FnOnce(u64) -> Event) {
+        if self.shared.config.recorder.is_some()
+            && let Some(stream) = &mut *self.stream.borrow_mut()
+        {
+            let now_ns = self.shared.clock.now_ns();
+            stream.record(now_ns, event(now_ns));
+        }
+    }
+}
+
+/// Repeats a steal that lost a race.
+fn until_settled<T>(mut steal: impl FnMut() -> Steal<T>) -> Option<T> {
+    loop {
+        match steal() {
+            Steal::Success(task) => return Some(task),
+            Steal::Empty => return None,
+            Steal::Retry => std::hint::spin_loop(),
+        }
+    }
+}
+
+#[inline]
+fn with_worker<R>(visit: impl FnOnce(&Worker) -> R) -> Option<R> {
+    let worker = WORKER.get();
+    // SAFETY: the pointer is set by `work` for as long as the worker lives on this thread's stack.
+    unsafe { worker.as_ref() }.map(visit)
+}
+
+/// Whether this thread is a worker of any runtime.
+pub(crate) fn on_worker() -> bool {
+    !WORKER.get().is_null()
+}
+
+/// The number of this worker, if this thread is one of the runtime's.
+#[inline]
+pub(crate) fn worker_index(shared: &Arc<Shared>) -> Option<usize> {
+    with_worker(|worker| Arc::ptr_eq(&worker.shared, shared).then_some(worker.index)).flatten()
+}
+
+/// Whether this thread is a worker of the runtime.
+#[inline]
+pub(crate) fn on_worker_of(shared: &Arc<Shared>) -> bool {
+    worker_index(shared).is_some()
+}
+
+/// Queues a ready task of `group`.
+#[inline]
+pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
+    let shared = &group.shared;
+    let priority = record(task).priority();
+    let queued = with_worker(|worker| {
+        if priority != 0 || !Arc::ptr_eq(&worker.shared, shared) {
+            return false;
+        }
+        let behind = match reason {
+            Reason::Spawned => Some(task),
+            Reason::Released | Reason::Woken => shared.seats[worker.index].next.replace(task),
+            Reason::Yielded => {
+                worker.deque.push(task);
+                None
+            }
+        };
+        if let Some(task) = behind {
+            worker.deque.push(task);
+            shared.wake_one();
+        }
+        true
+    });
+    if queued != Some(true) {
+        schedule_shared(shared, task, priority);
+    }
+}
+
+#[cold]
+fn schedule_shared(shared: &Arc<Shared>, task: RecordId, priority: i32) {
+    // Once queued, the task may run and the runtime end before the wake-up below.
+    let shared = Arc::clone(shared);
+    if priority == 0 {
+        shared.injector.push(task);
+    } else {
+        shared.priorities.push(priority, task);
+    }
+    shared.wake_one();
+}
+
+/// Records an event in this worker's stream.
+#[inline]
+pub(crate) fn trace(event: impl FnOnce(u64) -> Event) {
+    with_worker(|worker| worker.trace(event));
+}
+
+/// Records that this thread enters the body of `task`, from the body of `outer` if there is one.
+#[inline]
+pub(crate) fn trace_begin(task: RecordId, outer: Option<RecordId>) {
+    with_worker(|worker| {
+        if worker.shared.config.recorder.is_some() {
+            outer.inspect(|&outer| worker.trace_slice(outer, false));
+            worker.trace_slice(task, true);
+        }
+    });
+}
+
+/// Records that this thread leaves the body of `task` for that of `outer`, if there is one.
+#[inline]
+pub(crate) fn trace_end(task: RecordId, outer: Option<RecordId>) {
+    with_worker(|worker| {
+        if worker.shared.config.recorder.is_some() {
+            worker.trace_slice(task, false);
+            outer.inspect(|&outer| worker.trace_slice(outer, true));
+        }
+    });
+}
+
+impl Worker {
+    #[cold]
+    fn trace_slice(&self, task: RecordId, begins: bool) {
+        let traced = record(task);
+        let rank = GroupInner::of_live_task(traced).number();
+        let number = u64::from(traced.generation()) << 32 | u64::from(task.index());
+        let label = traced.label().text();
+        self.trace(|_| {
+            if begins {
+                let recorder = self.shared.config.recorder.as_ref();
+                let label = recorder.map(|r| r.label(label)).unwrap_or_default();
+                Event::TaskBegin { rank, task: number, label }
+            } else {
+                Event::TaskEnd { rank, task: number }
+            }
+        });
+    }
+}

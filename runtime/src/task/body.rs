@@ -1,0 +1,164 @@
+//! Bodies: what a task runs, kept in its record.
+//!
+//! A body of up to [`INLINE`] bytes lives in the record itself, a larger one in a box. An async
+//! body takes its place twice: first the closure, then the future it returns.
+#![allow(unsafe_code, reason = "stores bodies of any type in place")]
+
+use std::cell::UnsafeCell;
+use std::future::Future;
+use std::mem::{MaybeUninit, align_of, size_of};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::{RecordId, waker};
+
+/// Bytes of a body that need no allocation.
+pub(super) const INLINE: usize = 128;
+
+/// Something a worker can run to its end, or to the next await.
+pub(super) trait Body: Send + 'static {
+    fn run(self: Pin<&mut Self>, task: RecordId) -> Poll<()>;
+}
+
+/// A body that is called once.
+pub(super) struct Call<F>(pub(super) Option<F>);
+
+impl<F: FnOnce(RecordId) + Send + 'static> Body for Call<F> {
+    #[inline]
+    fn run(self: Pin<&mut Self>, task: RecordId) -> Poll<()> {
+        // SAFETY: `F` is moved out of the pin before it is used; nothing pins `F` itself.
+        let this = unsafe { self.get_unchecked_mut() };
+        if let Some(body) = this.0.take() {
+            body(task);
+        }
+        Poll::Ready(())
+    }
+}
+
+/// A body that returns a future.
+pub(super) enum Later<F, Fut> {
+    Start(Option<F>),
+    Await(Fut),
+}
+
+impl<F, Fut> Body for Later<F, Fut>
+where
+    F: FnOnce(RecordId) -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    fn run(self: Pin<&mut Self>, task: RecordId) -> Poll<()> {
+        // SAFETY: the closure is moved out before it is called, the future is never moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        if let Later::Start(start) = this
+            && let Some(start) = start.take()
+        {
+            *this = Later::Await(start(task));
+        }
+        let Later::Await(future) = this else {
+            return Poll::Ready(());
+        };
+        // SAFETY: `this` was pinned by the caller.
+        let future = unsafe { Pin::new_unchecked(future) };
+        let waker = waker::of_task(task);
+        future.poll(&mut Context::from_waker(&waker))
+    }
+}
+
+#[repr(C, align(16))]
+struct Storage([MaybeUninit<u8>; INLINE]);
+
+struct Kind {
+    run: unsafe fn(*mut u8, RecordId) -> Poll<()>,
+    drop: unsafe fn(*mut u8),
+}
+
+/// The place of a body. The spawner fills it, then the thread that runs the task owns it.
+pub(crate) struct BodyCell {
+    kind: UnsafeCell<Option<&'static Kind>>,
+    storage: UnsafeCell<Storage>,
+}
+
+// SAFETY: bodies are `Send`, and only the thread that owns the task in its present phase touches
+// the cell (the methods ask for that).
+unsafe impl Sync for BodyCell {}
+// SAFETY: as above.
+unsafe impl Send for BodyCell {}
+
+impl BodyCell {
+    pub(super) fn new() -> Self {
+        let storage = Storage([MaybeUninit::uninit(); INLINE]);
+        BodyCell { kind: UnsafeCell::new(None), storage: UnsafeCell::new(storage) }
+    }
+
+    /// Puts a body in place.
+    ///
+    /// # Safety
+    /// The caller owns the task's record and the cell is empty.
+    #[inline]
+    pub(super) unsafe fn put<B: Body>(&self, body: B) {
+        if size_of::<B>() <= INLINE && align_of::<B>() <= align_of::<Storage>() {
+            // SAFETY: by the contract of this function; `B` fits.
+            unsafe { self.write(body, Self::in_place::<B>()) };
+        } else {
+            // SAFETY: by the contract of this function; a box fits.
+            unsafe { self.write(Box::pin(body), Self::boxed::<B>()) };
+        }
+    }
+
+    /// # Safety
+    /// As [`BodyCell::put`], and `V` fits into the storage.
+    #[inline]
+    unsafe fn write<V>(&self, value: V, kind: &'static Kind) {
+        // SAFETY: the place is large and aligned enough and the caller owns it.
+        unsafe { self.storage.get().cast::<V>().write(value) };
+        // SAFETY: the caller owns the cell.
+        unsafe { *self.kind.get() = Some(kind) };
+    }
+
+    fn in_place<B: Body>() -> &'static Kind {
+        &Kind {
+            // SAFETY: `run` is called with the storage of a `B` that is not moved until `drop`.
+            run: |at, task| unsafe { Pin::new_unchecked(&mut *at.cast::<B>()) }.run(task),
+            // SAFETY: `drop` is called once with the storage of a `B`.
+            drop: |at| unsafe { at.cast::<B>().drop_in_place() },
+        }
+    }
+
+    fn boxed<B: Body>() -> &'static Kind {
+        &Kind {
+            // SAFETY: `run` is called with the storage of a pinned box.
+            run: |at, task| unsafe { &mut *at.cast::<Pin<Box<B>>>() }.as_mut().run(task),
+            // SAFETY: `drop` is called once with the storage of a pinned box.
+            drop: |at| unsafe { at.cast::<Pin<Box<B>>>().drop_in_place() },
+        }
+    }
+
+    /// Runs the body, or goes on with it.
+    ///
+    /// # Safety
+    /// The caller is the one that runs the task.
+    #[inline]
+    pub(super) unsafe fn run(&self, task: RecordId) -> Poll<()> {
+        // SAFETY: the caller owns the cell.
+        let kind = unsafe { *self.kind.get() };
+        match kind {
+            // SAFETY: the kind was set together with the value in the storage.
+            Some(kind) => unsafe { (kind.run)(self.storage.get().cast(), task) },
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// Drops the body if there is one.
+    ///
+    /// # Safety
+    /// The caller is the one that runs the task.
+    #[inline]
+    pub(super) unsafe fn clear(&self) {
+        // SAFETY: the caller owns the cell.
+        let kind = unsafe { (*self.kind.get()).take() };
+        if let Some(kind) = kind {
+            // SAFETY: the kind was set together with the value, and is gone now.
+            unsafe { (kind.drop)(self.storage.get().cast()) };
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Declaring a task: accesses, clauses, body.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::body::{Body, Call, Later};
+use super::clause::{Clause, Many, One};
+use super::handle::{JoinHandle, promise};
+use super::spawn::{Role, Traits, spawn};
+use super::{Label, RecordId};
+use crate::access::Declared;
+use crate::data::{Mode, Region};
+use crate::error::Error;
+use crate::group::GroupInner;
+use crate::guard::{Cursor, In, InOut, Out};
+
+/// A task being declared. Its accesses become the parameters of the body, in this order.
+///
+/// ```
+/// # use talpf_runtime::{Array, Config, Runtime};
+/// # let runtime = Runtime::new(Config::default())?;
+/// let a = Array::new(&runtime, vec![1.0; 8], 4)?;
+/// let b = Array::new(&runtime, vec![0.0; 8], 4)?;
+/// runtime.task("copy").input(&a.region(..)).output(&b.region(..)).spawn(|a, mut b| {
+///     b.copy_from_slice(&a);
+/// })?;
+/// runtime.wait_blocking()?;
+/// # Ok::<(), talpf_runtime::Error>(())
+/// ```
+#[must_use = "a task exists once it is spawned"]
+pub struct TaskBuilder<'a, C = ()> {
+    group: &'a Arc<GroupInner>,
+    traits: Traits,
+    clauses: C,
+}
+
+impl<'a> TaskBuilder<'a> {
+    #[inline]
+    pub(crate) fn new(group: &'a Arc<GroupInner>, label: &'static str) -> Self {
+        let label = Label::new(label);
+        let traits = Traits { label, priority: 0, role: Role::Member, inline: false };
+        TaskBuilder { group, traits, clauses: () }
+    }
+}
+
+impl<'a, C> TaskBuilder<'a, C> {
+    /// Ready tasks of higher priority run first. The default is 0.
+    #[inline]
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.traits.priority = priority;
+        self
+    }
+
+    /// Runs the body where the task becomes ready, without a queue: at once inside the spawn when
+    /// nothing holds it back. For bodies shorter than the way through a queue.
+    #[inline]
+    pub fn inline(mut self) -> Self {
+        self.traits.inline = true;
+        self
+    }
+
+    pub(crate) fn role(mut self, role: Role) -> Self {
+        self.traits.role = role;
+        self
+    }
+}
+
+/// Adds one clause to a tuple of them.
+pub trait Append<X> {
+    /// The longer tuple.
+    type Longer;
+    /// Adds `clause` at the end.
+    fn append(self, clause: X) -> Self::Longer;
+}
+
+macro_rules! access_clauses {
+    ($($(#[$doc:meta])* $one:ident, $(#[$docs:meta])* $many:ident: $mode:expr => $guard:ident;)*) => {
+        impl<'a, C> TaskBuilder<'a, C> {$(
+            $(#[$doc])*
+            #[inline]
+            pub fn $one<'r, T, D>(
+                self,
+                region: &Region<'r, T, D>,
+            ) -> TaskBuilder<'a, C::Longer>
+            where
+                C: Append<One<'r, $guard<T, D>>>,
+            {
+                let clause = One::new(Declared::new(region, $mode));
+                let TaskBuilder { group, traits, clauses } = self;
+                TaskBuilder { group, traits, clauses: clauses.append(clause) }
+            }
+
+            $(#[$docs])*
+            pub fn $many<'r, T: 'r, D: 'r>(
+                self,
+                regions: impl IntoIterator<Item = Region<'r, T, D>>,
+            ) -> TaskBuilder<'a, C::Longer>
+            where
+                C: Append<Many<'r, $guard<T, D>>>,
+            {
+                let declared = regions.into_iter().map(|region| Declared::new(&region, $mode));
+                let clause = Many::new(declared.collect());
+                let TaskBuilder { group, traits, clauses } = self;
+                TaskBuilder { group, traits, clauses: clauses.append(clause) }
+            }
+        )*}
+    };
+}
+
+access_clauses! {
+    /// The task reads `region`.
+    input,
+    /// The task reads every one of `regions`; the body gets a `Vec`.
+    inputs: Mode::In => In;
+    /// The task overwrites `region`; what was in it before may or may not be seen.
+    output,
+    /// The task overwrites every one of `regions`; the body gets a `Vec`.
+    outputs: Mode::Out => Out;
+    /// The task reads and writes `region`.
+    inout,
+    /// The task reads and writes every one of `regions`; the body gets a `Vec`.
+    inouts: Mode::InOut => InOut;
+}
+
+macro_rules! bodies {
+    ($($clause:ident)*) => {
+        impl<X $(, $clause)*> Append<X> for ($($clause,)*) {
+            type Longer = ($($clause,)* X,);
+            #[inline]
+            fn append(self, clause: X) -> Self::Longer {
+                #[allow(non_snake_case, reason = "clauses are named after their types")]
+                let ($($clause,)*) = self;
+                ($($clause,)* clause,)
+            }
+        }
+
+        impl<'r $(, $clause: Clause<'r>)*> TaskBuilder<'_, ($($clause,)*)> {
+            /// Spawns the task with a closure that gets its guards.
+            ///
+            /// **Completion**: returns at once. **Errors**: a region outside its array, accesses
+            /// of this task that conflict with each other, a runtime that has shut down.
+            #[inline]
+            pub fn spawn<Fun>(self, body: Fun) -> Result<(), Error>
+            where
+                Fun: FnOnce($($clause::Guard),*) + Send + 'static,
+            {
+                let shapes = self.shapes();
+                let call = move |task: RecordId| {
+                    let mut cursor = Cursor::new(task);
+                    let ($($clause,)*) = shapes;
+                    body($($clause::guard($clause, &mut cursor)),*);
+                    let _ = &mut cursor;
+                };
+                self.submit(Call(Some(call)))
+            }
+
+            /// Spawns the task with an async closure that gets its guards.
+            ///
+            /// **Completion**: returns at once. **Errors**: as [`TaskBuilder::spawn`].
+            pub fn spawn_async<Fun, Fut>(self, body: Fun) -> Result<(), Error>
+            where
+                Fun: FnOnce($($clause::Guard),*) -> Fut + Send + 'static,
+                Fut: Future<Output = ()> + Send + 'static,
+            {
+                let shapes = self.shapes();
+                let start = move |task: RecordId| {
+                    let mut cursor = Cursor::new(task);
+                    let ($($clause,)*) = shapes;
+                    let future = body($($clause::guard($clause, &mut cursor)),*);
+                    let _ = &mut cursor;
+                    future
+                };
+                self.submit(Later::Start(Some(start)))
+            }
+
+            /// As [`TaskBuilder::spawn`], and hands back what the body returns: a result, or the
+            /// guards themselves.
+            pub fn run<Fun, R>(self, body: Fun) -> Result<JoinHandle<R>, Error>
+            where
+                Fun: FnOnce($($clause::Guard),*) -> R + Send + 'static,
+                R: Send + 'static,
+            {
+                let (promise, handle) = promise(self.group);
+                self.spawn(move |$($clause),*| promise.keep(body($($clause),*)))?;
+                Ok(handle)
+            }
+
+            /// As [`TaskBuilder::spawn_async`], and hands back what the body returns.
+            pub fn run_async<Fun, Fut>(self, body: Fun) -> Result<JoinHandle<Fut::Output>, Error>
+            where
+                Fun: FnOnce($($clause::Guard),*) -> Fut + Send + 'static,
+                Fut: Future<Output: Send> + Send + 'static,
+            {
+                let (promise, handle) = promise(self.group);
+                self.spawn_async(move |$($clause),*| {
+                    let future = body($($clause),*);
+                    async move { promise.keep(future.await) }
+                })?;
+                Ok(handle)
+            }
+
+            #[inline]
+            fn shapes(&self) -> ($($clause::Shape,)*) {
+                let ($($clause,)*) = &self.clauses;
+                ($($clause.shape(),)*)
+            }
+
+            #[inline]
+            fn submit(self, body: impl Body) -> Result<(), Error> {
+                let ($($clause,)*) = &self.clauses;
+                let count = 0 $(+ $clause.count())*;
+                let declare = |each: &mut dyn FnMut(Declared<'r>)| {
+                    $($clause.declare(each);)*
+                    let _ = each;
+                };
+                spawn(self.group, self.traits, count, declare, body)
+            }
+        }
+    };
+}
+
+#[allow(non_snake_case, reason = "the macro names values after their types")]
+mod arities {
+    use super::*;
+
+    bodies!();
+    bodies!(A);
+    bodies!(A B);
+    bodies!(A B C);
+    bodies!(A B C D);
+    bodies!(A B C D E);
+    bodies!(A B C D E F);
+    bodies!(A B C D E F G);
+    bodies!(A B C D E F G H);
+}

@@ -1,0 +1,92 @@
+//! Clauses of a declaration: one access, or several of one kind.
+
+use std::marker::PhantomData;
+
+use crate::access::Declared;
+use crate::guard::{Cursor, Guard};
+
+/// What one clause declares and what the body gets for it.
+pub trait Clause<'a> {
+    /// The parameter of the body.
+    type Guard: Send + 'static;
+    /// What is needed to make the parameter when the body starts.
+    type Shape: Copy + Send + 'static;
+
+    /// The shape of this clause.
+    fn shape(&self) -> Self::Shape;
+    /// Number of accesses.
+    fn count(&self) -> usize;
+    /// Calls `each` with the accesses, in order.
+    fn declare(&self, each: &mut dyn FnMut(Declared<'a>));
+    /// Makes the parameter from the next accesses of the running task.
+    fn guard(shape: Self::Shape, cursor: &mut Cursor) -> Self::Guard;
+}
+
+/// One access, handed to the body as a guard `G`.
+pub struct One<'a, G> {
+    declared: Declared<'a>,
+    marker: PhantomData<fn() -> G>,
+}
+
+impl<'a, G> One<'a, G> {
+    #[inline]
+    pub(super) fn new(declared: Declared<'a>) -> Self {
+        One { declared, marker: PhantomData }
+    }
+}
+
+impl<'a, G: Guard> Clause<'a> for One<'a, G> {
+    type Guard = G;
+    type Shape = ();
+
+    #[inline]
+    fn shape(&self) {}
+
+    #[inline]
+    fn count(&self) -> usize {
+        1
+    }
+
+    #[inline]
+    fn declare(&self, each: &mut dyn FnMut(Declared<'a>)) {
+        each(self.declared);
+    }
+
+    #[inline]
+    fn guard((): (), cursor: &mut Cursor) -> G {
+        G::of_access(cursor.next_access())
+    }
+}
+
+/// Several accesses, handed to the body as a `Vec<G>`.
+pub struct Many<'a, G> {
+    declared: Vec<Declared<'a>>,
+    marker: PhantomData<fn() -> G>,
+}
+
+impl<'a, G> Many<'a, G> {
+    pub(super) fn new(declared: Vec<Declared<'a>>) -> Self {
+        Many { declared, marker: PhantomData }
+    }
+}
+
+impl<'a, G: Guard> Clause<'a> for Many<'a, G> {
+    type Guard = Vec<G>;
+    type Shape = usize;
+
+    fn shape(&self) -> usize {
+        self.declared.len()
+    }
+
+    fn count(&self) -> usize {
+        self.declared.len()
+    }
+
+    fn declare(&self, each: &mut dyn FnMut(Declared<'a>)) {
+        self.declared.iter().for_each(|declared| each(*declared));
+    }
+
+    fn guard(count: usize, cursor: &mut Cursor) -> Vec<G> {
+        (0..count).map(|_| G::of_access(cursor.next_access())).collect()
+    }
+}

@@ -1,0 +1,38 @@
+//! Events: work outside the body that a task waits for before it completes.
+
+use super::{RecordId, record, run};
+use crate::error::Error;
+use crate::sync::Ordering;
+
+/// One unit of external work of a task. The task does not complete, and a wait for its group does
+/// not end, before it drops.
+///
+/// Regions are held by guards, not by events: an operation that uses a region takes the guard.
+/// An event is for what has none.
+#[derive(Debug)]
+pub struct PendingEvent {
+    task: RecordId,
+}
+
+impl PendingEvent {
+    /// Adds an event to the running task.
+    ///
+    /// **Errors**: called outside a task.
+    pub fn of_current_task() -> Result<Self, Error> {
+        let task = run::current().ok_or(Error::NotInTask("PendingEvent::of_current_task"))?;
+        // Relaxed: the running body holds a unit, so the count cannot reach zero meanwhile.
+        record(task).open.fetch_add(1, Ordering::Relaxed);
+        Ok(PendingEvent { task })
+    }
+
+    /// Resolves the event and fails the task: its successors do not run.
+    pub fn fail(self, reason: impl Into<String>) {
+        record(self.task).fail(reason.into());
+    }
+}
+
+impl Drop for PendingEvent {
+    fn drop(&mut self) {
+        run::resolve(self.task, 1);
+    }
+}

@@ -1,0 +1,119 @@
+//! Failed tasks: panics, reported errors, and what they keep from running (R4).
+//!
+//! While a body unwinds, its guards drop before the panic can be described. They are put aside
+//! and released once it is, so that no successor runs on undefined data.
+#![allow(unsafe_code, reason = "keeps an `Arc` of the failure in an atomic pointer")]
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::{Record, RecordId, Role, record, run};
+use crate::error::{Error, Failure};
+use crate::group::GroupInner;
+
+impl Record {
+    /// The failure of this task, if it has failed.
+    #[inline]
+    pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
+        let failure = self.failure_cell().load(Ordering::Acquire);
+        if failure.is_null() { None } else { Some(share(failure)) }
+    }
+
+    #[inline]
+    pub(super) fn has_failed(&self) -> bool {
+        !self.failure_cell().load(Ordering::Acquire).is_null()
+    }
+
+    /// Keeps this task, which has not run, from running.
+    #[cold]
+    pub(crate) fn poison(&self, upstream: &Arc<Failure>) {
+        if self.role() != Role::Cleanup {
+            self.set_failure(None, Some(Arc::clone(upstream)));
+        }
+    }
+
+    /// This task failed by itself.
+    #[cold]
+    pub(super) fn fail(&self, reason: String) {
+        self.set_failure(Some(reason), None);
+    }
+
+    fn set_failure(&self, reason: Option<String>, upstream: Option<Arc<Failure>>) {
+        let label = self.label().text().to_owned();
+        let group = GroupInner::of_live_task(self).name().to_owned();
+        let failure = Arc::new(Failure { label, group, reason, upstream });
+        let raw = Arc::into_raw(failure).cast_mut();
+        let empty = ptr::null_mut();
+        let cell: &AtomicPtr<Failure> = self.failure_cell();
+        if cell.compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            drop(reclaim(raw)); // The first failure counts.
+        }
+    }
+
+    /// Takes the failure out; the caller completes the task.
+    #[inline]
+    pub(super) fn take_failure(&self) -> Option<Arc<Failure>> {
+        if !self.has_failed() {
+            return None;
+        }
+        let failure = self.failure_cell().swap(ptr::null_mut(), Ordering::AcqRel);
+        (!failure.is_null()).then(|| reclaim(failure))
+    }
+}
+
+fn share(failure: *mut Failure) -> Arc<Failure> {
+    // SAFETY: the cell owns one count of this `Arc` until the task completes, and the caller has
+    // an open access of the task or runs it.
+    unsafe { Arc::increment_strong_count(failure) };
+    reclaim(failure)
+}
+
+fn reclaim(failure: *mut Failure) -> Arc<Failure> {
+    // SAFETY: the pointer is from `Arc::into_raw` and the caller gives up one count.
+    unsafe { Arc::from_raw(failure) }
+}
+
+/// Fails the running task: what it would have written is undefined and its successors do not run.
+/// The body goes on to its end.
+///
+/// **Errors**: called outside a task.
+pub fn fail_current_task(reason: impl Into<String>) -> Result<(), Error> {
+    let task = run::current().ok_or(Error::NotInTask("fail_current_task"))?;
+    record(task).fail(reason.into());
+    Ok(())
+}
+
+thread_local! {
+    static PUT_ASIDE: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether the running task unwinds, so that what it releases has to wait for its failure.
+#[inline]
+pub(crate) fn is_unwinding() -> bool {
+    std::thread::panicking() && run::current().is_some()
+}
+
+/// Does `release` once the failure of the unwinding task is known.
+#[cold]
+pub(crate) fn put_aside(release: impl FnOnce() + 'static) {
+    PUT_ASIDE.with_borrow_mut(|aside| aside.push(Box::new(release)));
+}
+
+/// The body of `task` panicked: describes the failure, then releases what was put aside.
+#[cold]
+pub(super) fn panicked(task: RecordId, payload: Box<dyn Any + Send>) {
+    let message = match payload.downcast::<String>() {
+        Ok(text) => *text,
+        Err(payload) => match payload.downcast::<&'static str>() {
+            Ok(text) => (*text).to_owned(),
+            Err(_) => "panicked with a value that is no text".to_owned(),
+        },
+    };
+    record(task).fail(message);
+    for release in PUT_ASIDE.take() {
+        release();
+    }
+}

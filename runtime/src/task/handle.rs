@@ -1,0 +1,109 @@
+//! The result of a task.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use super::{failure, note_wait, record, run};
+use crate::error::Error;
+use crate::group::GroupInner;
+
+/// Await it for what the body of a task returns.
+///
+/// **Completion**: the body has returned. Guards that it moved elsewhere, and successors, may
+/// still be under way. Dropping the handle does not stop the task.
+#[must_use = "awaiting it is what tells the result"]
+pub struct JoinHandle<R> {
+    state: Arc<Mutex<State<R>>>,
+    group: Arc<GroupInner>,
+}
+
+enum State<R> {
+    Running(Option<Waker>),
+    Ended(Result<R, Error>),
+    Taken,
+}
+
+/// The task's side of a handle.
+pub(super) struct Promise<R: Send + 'static> {
+    state: Option<Arc<Mutex<State<R>>>>,
+}
+
+pub(super) fn promise<R: Send + 'static>(group: &Arc<GroupInner>) -> (Promise<R>, JoinHandle<R>) {
+    let state = Arc::new(Mutex::new(State::Running(None)));
+    let promise = Promise { state: Some(Arc::clone(&state)) };
+    (promise, JoinHandle { state, group: Arc::clone(group) })
+}
+
+impl<R: Send + 'static> Promise<R> {
+    pub(super) fn keep(mut self, value: R) {
+        if let Some(state) = self.state.take() {
+            settle(&state, Ok(value));
+        }
+    }
+}
+
+fn settle<R>(state: &Mutex<State<R>>, result: Result<R, Error>) {
+    let before = std::mem::replace(&mut *state.lock(), State::Ended(result));
+    if let State::Running(Some(waker)) = before {
+        waker.wake();
+    }
+}
+
+/// Dropped without a value: the task failed or was kept from running.
+impl<R: Send + 'static> Drop for Promise<R> {
+    fn drop(&mut self) {
+        if let Some(state) = self.state.take() {
+            if failure::is_unwinding() {
+                failure::put_aside(move || settle(&state, Err(reason())));
+            } else {
+                settle(&state, Err(reason()));
+            }
+        }
+    }
+}
+
+fn reason() -> Error {
+    let failure = run::current().and_then(|task| record(task).failure());
+    failure.map_or(Error::ShutDown, Error::TaskFailed)
+}
+
+impl<R> Future for JoinHandle<R> {
+    type Output = Result<R, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.state.lock();
+        match &mut *state {
+            State::Running(waker) => {
+                *waker = Some(cx.waker().clone());
+                drop(state);
+                if let Some(report) = self.group.shared.hang.report() {
+                    return Poll::Ready(Err(Error::Hang(report)));
+                }
+                note_wait("the end of a task");
+                Poll::Pending
+            }
+            State::Ended(_) => match std::mem::replace(&mut *state, State::Taken) {
+                State::Ended(result) => Poll::Ready(result),
+                State::Running(_) | State::Taken => Poll::Ready(Err(Error::ShutDown)),
+            },
+            State::Taken => Poll::Ready(Err(Error::ShutDown)),
+        }
+    }
+}
+
+impl<R> fmt::Debug for JoinHandle<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &*self.state.lock() {
+            State::Running(_) => "running",
+            State::Ended(Ok(_)) => "ended",
+            State::Ended(Err(_)) => "failed",
+            State::Taken => "taken",
+        };
+        write!(f, "JoinHandle ({state})")
+    }
+}

@@ -1,0 +1,161 @@
+//! The record of a task.
+//!
+//! Plain fields are written by the spawner while it owns the record and read by whoever runs or
+//! completes the task; the counter that hands the task over orders the two. They are atomics all
+//! the same because the hang report may look at a record at any time.
+//!
+//! A task with more than [`ACCESSES`] accesses or [`EDGES`] edges carries on in further records,
+//! linked through `more`.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32 as PlainU32, Ordering::Relaxed};
+
+use super::body::BodyCell;
+use super::label::AtomicLabel;
+use super::spawn::Traits;
+use super::state::TaskState;
+use super::{Label, RecordId, Role};
+use crate::access::{AccessSlot, Edge};
+use crate::error::Failure;
+use crate::group::GroupInner;
+use crate::sync::AtomicU32;
+
+/// Accesses in one record.
+pub(crate) const ACCESSES: usize = 6;
+/// Edges in one record.
+pub(crate) const EDGES: usize = 8;
+
+/// Everything the runtime keeps of one task.
+#[repr(C, align(64))]
+pub(crate) struct Record {
+    pub(crate) state: TaskState,
+    /// Edges not yet followed, plus one bias while the task is being spawned.
+    pub(crate) pending: AtomicU32,
+    /// What completion waits for: the body, the guards, the pending events.
+    pub(crate) open: AtomicU32,
+    group: AtomicPtr<GroupInner>,
+    label: AtomicLabel,
+    owner: PlainU32,
+    more: PlainU32,
+    access_count: PlainU32,
+    role: AtomicU8,
+    inline: AtomicBool,
+    priority: AtomicI32,
+    waits_for: AtomicLabel,
+    failure: AtomicPtr<Failure>,
+    pub(crate) accesses: [AccessSlot; ACCESSES],
+    pub(crate) edges: [Edge; EDGES],
+    pub(super) body: BodyCell,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Record {
+    pub(super) fn new() -> Self {
+        Record {
+            state: TaskState::new(),
+            pending: AtomicU32::new(0),
+            open: AtomicU32::new(0),
+            group: AtomicPtr::default(),
+            label: AtomicLabel::empty(),
+            owner: PlainU32::new(0),
+            more: PlainU32::new(NONE),
+            access_count: PlainU32::new(0),
+            role: AtomicU8::new(0),
+            inline: AtomicBool::new(false),
+            priority: AtomicI32::new(0),
+            waits_for: AtomicLabel::empty(),
+            failure: AtomicPtr::default(),
+            accesses: std::array::from_fn(|_| AccessSlot::new()),
+            edges: std::array::from_fn(|_| Edge::new()),
+            body: BodyCell::new(),
+        }
+    }
+
+    /// Starts a new generation in a record the caller owns.
+    #[inline]
+    pub(super) fn create(&self, owner: RecordId, group: *const GroupInner, label: Label) {
+        self.state.create();
+        self.owner.store(owner.index(), Relaxed);
+        self.more.store(NONE, Relaxed);
+        self.group.store(group.cast_mut(), Relaxed);
+        self.label.store(label);
+    }
+
+    #[inline]
+    pub(crate) fn generation(&self) -> u32 {
+        self.state.generation()
+    }
+
+    /// The task this record belongs to: itself, or the one it carries on.
+    #[inline]
+    pub(crate) fn owner(&self) -> RecordId {
+        RecordId::new(self.owner.load(Relaxed))
+    }
+
+    #[inline]
+    pub(crate) fn more(&self) -> Option<RecordId> {
+        let more = self.more.load(Relaxed);
+        (more != NONE).then(|| RecordId::new(more))
+    }
+
+    #[inline]
+    pub(super) fn set_more(&self, more: RecordId) {
+        self.more.store(more.index(), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn group(&self) -> *const GroupInner {
+        self.group.load(Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn label(&self) -> Label {
+        self.label.load()
+    }
+
+    #[inline]
+    pub(crate) fn access_count(&self) -> usize {
+        self.access_count.load(Relaxed) as usize
+    }
+
+    #[inline]
+    pub(super) fn set_access_count(&self, count: usize) {
+        self.access_count.store(count as u32, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn set_traits(&self, traits: &Traits) {
+        self.role.store(traits.role as u8, Relaxed);
+        self.inline.store(traits.inline, Relaxed);
+        self.priority.store(traits.priority, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn role(&self) -> Role {
+        Role::from_bits(self.role.load(Relaxed))
+    }
+
+    #[inline]
+    pub(crate) fn is_inline(&self) -> bool {
+        self.inline.load(Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn priority(&self) -> i32 {
+        self.priority.load(Relaxed)
+    }
+
+    /// What the suspended task waits for, if it is something of ours.
+    pub(crate) fn waits_for(&self) -> Option<&'static str> {
+        Some(self.waits_for.load().text()).filter(|text| !text.is_empty())
+    }
+
+    pub(super) fn set_waits_for(&self, what: Option<Label>) {
+        self.waits_for.store(what.unwrap_or(Label::new("")));
+    }
+
+    #[inline]
+    pub(super) fn failure_cell(&self) -> &AtomicPtr<Failure> {
+        &self.failure
+    }
+}

@@ -1,0 +1,125 @@
+//! Running tasks and moving them on.
+#![allow(unsafe_code, reason = "runs the body of the task it has taken")]
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+
+use super::{Phase, RecordId, access, failure, record, waker};
+use crate::access::release;
+use crate::group::GroupInner;
+use crate::scheduler::{self, Reason};
+use crate::sync::Ordering;
+
+thread_local! {
+    static CURRENT: Cell<Option<RecordId>> = const { Cell::new(None) };
+}
+
+/// The task this thread runs.
+#[inline]
+pub(crate) fn current() -> Option<RecordId> {
+    CURRENT.get()
+}
+
+/// Runs a ready or woken task until its body ends or awaits.
+#[inline]
+pub(crate) fn run(task: RecordId) {
+    let running = record(task);
+    let outer = CURRENT.replace(Some(task));
+    if running.has_failed() && running.state.phase().1 == Phase::Created {
+        skip(task);
+    } else {
+        running.state.set(Phase::Running);
+        scheduler::trace_begin(task, outer);
+        // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
+        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { running.body.run(task) }));
+        scheduler::trace_end(task, outer);
+        match outcome {
+            Ok(Poll::Ready(())) => end(task),
+            Ok(Poll::Pending) => suspend(task),
+            Err(payload) => {
+                failure::panicked(task, payload);
+                end(task);
+            }
+        }
+    }
+    CURRENT.set(outer);
+}
+
+/// Completes a task that must not run: nobody has its guards, so its accesses are released here.
+#[cold]
+fn skip(task: RecordId) {
+    // SAFETY: the task was taken from its queue, so it is ours.
+    unsafe { record(task).body.clear() };
+    for index in 0..record(task).access_count() {
+        release(access(task, index));
+    }
+    resolve(task, 1);
+}
+
+#[inline]
+fn end(task: RecordId) {
+    let ended = record(task);
+    // SAFETY: the task is still ours. What the body captured goes before the task completes.
+    let cleared = catch_unwind(AssertUnwindSafe(|| unsafe { ended.body.clear() }));
+    if let Err(payload) = cleared {
+        failure::panicked(task, payload);
+    }
+    ended.state.set(Phase::Ended);
+    resolve(task, 1);
+}
+
+fn suspend(task: RecordId) {
+    let suspended = record(task);
+    suspended.set_waits_for(waker::take_note());
+    if !suspended.state.suspend() {
+        scheduler::schedule(GroupInner::of_live_task(suspended), task, Reason::Yielded);
+    }
+}
+
+/// A waker fired and moved `task` from suspended to scheduled.
+pub(super) fn schedule_woken(task: RecordId) {
+    scheduler::schedule(GroupInner::of_live_task(record(task)), task, Reason::Woken);
+}
+
+/// One edge to a pending task was followed.
+#[inline]
+pub(crate) fn satisfy(task: RecordId) {
+    let pending = record(task);
+    if pending.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+        scheduler::schedule(GroupInner::of_live_task(pending), task, Reason::Released);
+    }
+}
+
+/// A task was spawned with nothing to wait for, or all it waited for went during the spawn.
+#[inline]
+pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
+    let inline = record(task).is_inline();
+    if inline && scheduler::on_worker_of(&group.shared) {
+        run(task);
+    } else {
+        scheduler::schedule(group, task, Reason::Spawned);
+    }
+}
+
+/// Takes `units` from what the completion of a task waits for.
+#[inline]
+pub(crate) fn resolve(task: RecordId, units: u32) {
+    if record(task).open.fetch_sub(units, Ordering::AcqRel) == units {
+        complete(task);
+    }
+}
+
+fn complete(task: RecordId) {
+    let completed = record(task);
+    let group = GroupInner::of_live_task(completed);
+    // Off the workers nothing keeps the group once its last task is counted.
+    let _keep = (!scheduler::on_worker_of(&group.shared)).then(|| group.keep());
+    if let Some(failure) = completed.take_failure() {
+        group.note_failure(failure);
+    }
+    let role = completed.role();
+    super::access_list::free_all(task);
+    group.count_completion(role);
+}

@@ -1,0 +1,174 @@
+//! Spawning: from a declaration to a task that is pending or ready.
+#![allow(unsafe_code, reason = "fills the body cell of a record it owns")]
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::access_list::access;
+use super::body::{Body, Later};
+use super::handle::{JoinHandle, promise};
+use super::{Label, RecordId, pool, record, run};
+use crate::access::{self, Declared};
+use crate::error::Error;
+use crate::group::GroupInner;
+use crate::sync::Ordering;
+
+/// Who waits for a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Role {
+    /// Waits for its group wait for it.
+    Member,
+    /// A program that spawns tasks of the group and may wait for them: only shutdown waits for it.
+    Main,
+    /// A service such as a poller: shutdown waits for it, and its running is no sign of progress.
+    Service,
+    /// As `Member`, and runs on data that failed tasks left undefined.
+    Cleanup,
+}
+
+impl Role {
+    pub(super) fn from_bits(bits: u8) -> Self {
+        match bits {
+            0 => Role::Member,
+            1 => Role::Main,
+            2 => Role::Service,
+            _ => Role::Cleanup,
+        }
+    }
+}
+
+/// What a task is, apart from accesses and body.
+#[derive(Clone, Copy)]
+pub(super) struct Traits {
+    pub(super) label: Label,
+    pub(super) priority: i32,
+    pub(super) role: Role,
+    /// Run it where it becomes ready instead of queueing it.
+    pub(super) inline: bool,
+}
+
+/// A bias that keeps `pending` above zero while edges are being linked.
+const SPAWNING: u32 = 1 << 30;
+
+/// Spawns a task. `declare` calls its argument with every access, in order; `count` is how many.
+#[inline]
+pub(super) fn spawn<'a, B: Body>(
+    group: &Arc<GroupInner>,
+    traits: Traits,
+    count: usize,
+    declare: impl Fn(&mut dyn FnMut(Declared<'a>)),
+    body: B,
+) -> Result<(), Error> {
+    let id = begin(group, traits, count)?;
+    if count > 0 {
+        let generation = record(id).generation();
+        let mut index = 0;
+        declare(&mut |declared| {
+            let access = access(id, index);
+            let generation = if index < super::record::ACCESSES {
+                generation
+            } else {
+                record(access.record()).generation()
+            };
+            access.slot().fill(generation, &declared);
+            index += 1;
+        });
+        if let Err(error) = check(id, count) {
+            abandon(id);
+            return Err(error);
+        }
+    }
+    // SAFETY: the record is ours until `submit`, and `begin` left its cell empty.
+    unsafe { record(id).body.put(body) };
+    submit(group, id, count);
+    Ok(())
+}
+
+#[inline]
+fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<RecordId, Error> {
+    group.shared.accept()?;
+    if pool::exhausted() {
+        let limit = pool::LIMIT - pool::RESERVE;
+        return Err(Error::Size { what: "number of live tasks", value: limit + 1, limit });
+    }
+    let id = pool::allocate();
+    let new = record(id);
+    new.create(id, Arc::as_ptr(group), traits.label);
+    new.set_access_count(count);
+    new.set_traits(&traits);
+    new.open.store(1 + count as u32, Ordering::Relaxed);
+    Ok(id)
+}
+
+/// Bounds and overlaps: the only ways a declaration can be wrong.
+fn check(id: RecordId, count: usize) -> Result<(), Error> {
+    for index in 0..count {
+        let slot = access(id, index).slot();
+        let (core, rect) = (crate::data::ArrayCore::of_open_access(slot.core()), slot.rect());
+        let extent = core.extent();
+        let inside = rect.row <= rect.row_end
+            && rect.col <= rect.col_end
+            && rect.row_end <= extent.row_end
+            && rect.col_end <= extent.col_end;
+        if !inside {
+            let (rows, cols) = (extent.row_end, extent.col_end);
+            return Err(Error::RegionOutOfBounds { region: rect, rows, cols });
+        }
+        for earlier in 0..index {
+            let other = access(id, earlier).slot();
+            if other.core() == slot.core()
+                && (other.writes() || slot.writes())
+                && other.rect().overlaps(&rect)
+                && !rect.is_empty()
+                && !other.rect().is_empty()
+            {
+                return Err(Error::OverlappingAccesses {
+                    label: record(id).label().text().to_owned(),
+                    first: other.rect(),
+                    first_mode: other.mode(),
+                    second: rect,
+                    second_mode: slot.mode(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives back a record that was never submitted.
+#[cold]
+fn abandon(id: RecordId) {
+    super::access_list::free_all(id);
+}
+
+#[inline]
+fn submit(group: &Arc<GroupInner>, id: RecordId, count: usize) {
+    let new = record(id);
+    group.count_spawn(new.role());
+    if count > 0 {
+        new.pending.store(SPAWNING, Ordering::Relaxed);
+        let edges = access::register(id, count);
+        if edges > 0 {
+            let bias = SPAWNING - edges;
+            if new.pending.fetch_sub(bias, Ordering::AcqRel) != bias {
+                return;
+            }
+        }
+    }
+    run::ready_at_spawn(group, id);
+}
+
+/// Spawns a future without accesses.
+pub(crate) fn spawn_future<R: Send + 'static>(
+    group: &Arc<GroupInner>,
+    label: &'static str,
+    role: Role,
+    future: impl Future<Output = R> + Send + 'static,
+) -> Result<JoinHandle<R>, Error> {
+    let (promise, handle) = promise(group);
+    let body = move |_| async move { promise.keep(future.await) };
+    let traits = Traits { label: Label::new(label), priority: 0, role, inline: false };
+    spawn(group, traits, 0, |_| {}, Later::Start(Some(body)))?;
+    Ok(handle)
+}

@@ -1,0 +1,55 @@
+//! Wakers of tasks: generation and index in the data pointer, no reference count.
+//!
+//! A waker may outlive its task and even its runtime: records are never freed, and a waker of an
+//! earlier generation changes nothing.
+#![allow(unsafe_code, reason = "builds raw wakers")]
+
+use std::cell::Cell;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+use super::{Label, RecordId, record, run};
+
+const _: () = assert!(usize::BITS == 64, "generation and index of a task share a pointer");
+
+static VTABLE: RawWakerVTable =
+    RawWakerVTable::new(|data| RawWaker::new(data, &VTABLE), wake, wake, |_| {});
+
+/// A waker of the running task.
+pub(super) fn of_task(task: RecordId) -> Waker {
+    let word = (record(task).generation() as usize) << 32 | task.index() as usize;
+    let raw = RawWaker::new(std::ptr::without_provenance(word), &VTABLE);
+    // SAFETY: the functions in the table take the word for a number and may be called by any
+    // thread, any number of times.
+    unsafe { Waker::from_raw(raw) }
+}
+
+fn wake(data: *const ()) {
+    let word = data.addr();
+    let task = RecordId::new(word as u32);
+    if record(task).state.wake((word >> 32) as u32) {
+        run::schedule_woken(task);
+    }
+}
+
+/// Wakes a task that is suspended, whatever it waits for.
+pub(crate) fn wake_suspended(task: RecordId) {
+    if record(task).state.wake(record(task).generation()) {
+        run::schedule_woken(task);
+    }
+}
+
+thread_local! {
+    static WAITS_FOR: Cell<Option<Label>> = const { Cell::new(None) };
+}
+
+/// Called by a future that is about to return `Pending`: the running task waits for something of
+/// ours. A task that waits for anything else may be woken from outside at any time, so as long as
+/// there is one the runtime does not call itself hung.
+pub(crate) fn note_wait(what: &'static str) {
+    WAITS_FOR.set(Some(Label::new(what)));
+}
+
+/// What the poll that just ended noted.
+pub(super) fn take_note() -> Option<Label> {
+    WAITS_FOR.take()
+}

@@ -1,0 +1,1 @@
+//! Task-aware one-sided communication: put, get, atomics and syncs as tasks.

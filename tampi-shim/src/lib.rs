@@ -1,0 +1,1 @@
+//! Task-aware two-sided messages.
