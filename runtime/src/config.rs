@@ -23,7 +23,9 @@ pub enum IdlePolicy {
 
 impl Default for IdlePolicy {
     fn default() -> Self {
-        IdlePolicy::Adaptive { spin: Duration::from_micros(50) }
+        IdlePolicy::Adaptive {
+            spin: Duration::from_micros(50),
+        }
     }
 }
 
@@ -50,6 +52,10 @@ pub struct Config {
     /// waits for something of this runtime. A guard that a thread outside keeps for longer than
     /// this, while tasks wait for its region, counts as a hang too.
     pub hang_after: Duration,
+    /// How many ready tasks a worker queues before its spawns run one of them each. A spawn is a
+    /// scheduling point then: other tasks may run inside it, so it must not be called while a lock
+    /// is held that they take. `usize::MAX` turns it off.
+    pub throttle: usize,
     /// Where to record what happens, if anywhere.
     pub recorder: Option<Recorder>,
 }
@@ -60,6 +66,7 @@ impl Default for Config {
             workers: cores(),
             idle: IdlePolicy::default(),
             hang_after: Duration::from_secs(10),
+            throttle: 256,
             recorder: None,
         }
     }

@@ -58,7 +58,9 @@ struct Counts {
 
 impl Group {
     pub(crate) fn new(shared: &Arc<Shared>, name: String, number: u32) -> Self {
-        let counts = (0..=shared.workers()).map(|_| CachePadded::default()).collect();
+        let counts = (0..=shared.workers())
+            .map(|_| CachePadded::default())
+            .collect();
         let inner = Arc::new(GroupInner {
             shared: Arc::clone(shared),
             domain: Mutex::default(),
@@ -113,7 +115,10 @@ impl Group {
     /// **Errors**: a task failed since the last wait (R4): the failures are forgotten and the
     /// group's data counts as defined again. A hang.
     pub fn wait(&self) -> Wait {
-        Wait { inner: Arc::clone(&self.inner), registered: false }
+        Wait {
+            inner: Arc::clone(&self.inner),
+            registered: false,
+        }
     }
 
     /// As [`Group::wait`], blocking the thread.
@@ -173,7 +178,12 @@ impl Group {
 impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outstanding = self.outstanding();
-        write!(f, "Group {} `{}` ({outstanding} tasks)", self.number(), self.name())
+        write!(
+            f,
+            "Group {} `{}` ({outstanding} tasks)",
+            self.number(),
+            self.name()
+        )
     }
 }
 
@@ -244,8 +254,16 @@ impl GroupInner {
     }
 
     fn counted(&self) -> (u64, u64) {
-        let completed = self.counts.iter().map(|c| c.completed.load(Ordering::SeqCst)).sum();
-        let spawned = self.counts.iter().map(|c| c.spawned.load(Ordering::SeqCst)).sum();
+        let completed = self
+            .counts
+            .iter()
+            .map(|c| c.completed.load(Ordering::SeqCst))
+            .sum();
+        let spawned = self
+            .counts
+            .iter()
+            .map(|c| c.spawned.load(Ordering::SeqCst))
+            .sum();
         (completed, spawned)
     }
 
@@ -278,7 +296,9 @@ impl GroupInner {
     /// The failure with the longest chain, if any task failed.
     fn take_failure(&self) -> Result<(), Error> {
         let failures = std::mem::take(&mut *self.failures.lock());
-        let deepest = failures.into_iter().max_by_key(|failure| failure.chain().count());
+        let deepest = failures
+            .into_iter()
+            .max_by_key(|failure| failure.chain().count());
         match deepest {
             Some(failure) => {
                 self.domain.lock().forgive();
@@ -295,7 +315,9 @@ impl GroupInner {
         let core = Retired(Box::into_raw(core));
         let array = ArrayCore::of_open_access(core.0);
         let region = Region::<'_, (), Ix1>::new(array, array.extent());
-        let task = TaskBuilder::new(self, "free").role(Role::Cleanup).inout(&region);
+        let task = TaskBuilder::new(self, "free")
+            .role(Role::Cleanup)
+            .inout(&region);
         let _ = task.spawn(move |guard| {
             drop(guard);
             let core = core;
@@ -317,7 +339,11 @@ impl GroupInner {
     pub(crate) async fn finish(self: Arc<Self>) -> Result<(), Error> {
         std::future::poll_fn(|cx| {
             self.wake_at_completion(cx.waker());
-            if self.is_finished() { Poll::Ready(()) } else { Poll::Pending }
+            if self.is_finished() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
         })
         .await;
         self.take_failure()

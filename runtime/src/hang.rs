@@ -13,7 +13,6 @@ use parking_lot::Mutex;
 
 use crate::access::AccessId;
 use crate::config::Config;
-use crate::data::ArrayCore;
 use crate::group::GroupInner;
 use crate::scheduler::Shared;
 use crate::sync::Ordering;
@@ -42,7 +41,9 @@ pub struct Reporter {
 
 impl Drop for Reporter {
     fn drop(&mut self) {
-        self.reporters.lock().retain(|known| !Arc::ptr_eq(known, &self.describe));
+        self.reporters
+            .lock()
+            .retain(|known| !Arc::ptr_eq(known, &self.describe));
     }
 }
 
@@ -54,7 +55,10 @@ impl Hang {
 
     pub(crate) fn add_reporter(&self, describe: Describe) -> Reporter {
         self.reporters.lock().push(Arc::clone(&describe));
-        Reporter { describe, reporters: Arc::clone(&self.reporters) }
+        Reporter {
+            describe,
+            reporters: Arc::clone(&self.reporters),
+        }
     }
 
     /// How often to look, if at all.
@@ -130,7 +134,9 @@ fn for_each_task(shared: &Shared, mut visit: impl FnMut(RecordId, &'static Recor
     let groups = shared.groups();
     for_each_record(|id, task| {
         let (_, phase) = task.state.phase();
-        let ours = groups.iter().any(|group| std::ptr::eq(Arc::as_ptr(group), task.group()));
+        let ours = groups
+            .iter()
+            .any(|group| std::ptr::eq(Arc::as_ptr(group), task.group()));
         if phase != Phase::Free && task.owner() == id && ours {
             visit(id, task, phase);
         }
@@ -147,7 +153,11 @@ fn describe_task(text: &mut String, id: RecordId, task: &Record, phase: Phase) {
             writeln!(text, " waits for {pending} earlier accesses")
         }
         Phase::Suspended => {
-            writeln!(text, " is suspended and waits for {}", task.waits_for().unwrap_or("?"))
+            writeln!(
+                text,
+                " is suspended and waits for {}",
+                task.waits_for().unwrap_or("?")
+            )
         }
         Phase::Ended => writeln!(text, " has ended and is held by what it left open"),
         _ => writeln!(text, " is {phase:?}"),
@@ -159,11 +169,11 @@ fn describe_task(text: &mut String, id: RecordId, task: &Record, phase: Phase) {
 
 fn describe_access(text: &mut String, access: AccessId) {
     let slot = access.slot();
-    let generation = record(access.record()).generation();
-    if !access.is_open(generation) {
+    let generation = access.carrier().generation();
+    if !slot.head.is_open(generation) {
         return;
     }
-    let array = ArrayCore::of_open_access(slot.core()).id();
+    let array = slot.array().id();
     let _ = write!(text, "    {} array {array}{}", slot.mode(), slot.rect());
     let waiting = access.waiting(generation);
     for (nth, successor) in waiting.iter().enumerate() {

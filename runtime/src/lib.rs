@@ -51,4 +51,4 @@ pub use self::group::{Group, Wait};
 pub use self::guard::{In, InOut, Out};
 pub use self::hang::Reporter;
 pub use self::runtime::Runtime;
-pub use self::task::{JoinHandle, PendingEvent, TaskBuilder, fail_current_task};
+pub use self::task::{JoinHandle, PendingEvent, TaskBuilder, fail_current_task, note_wait};

@@ -33,7 +33,11 @@ impl Runtime {
         let workers = config.workers;
         if workers == 0 || workers > MAX_WORKERS {
             let limit = if workers == 0 { 1 } else { MAX_WORKERS };
-            return Err(Error::Size { what: "number of workers", value: workers, limit });
+            return Err(Error::Size {
+                what: "number of workers",
+                value: workers,
+                limit,
+            });
         }
         let refused = |worker: usize, reason: std::io::Error| Error::Spawn {
             worker,
@@ -47,12 +51,20 @@ impl Runtime {
             .build()
             .map_err(|reason| refused(0, reason))?;
         let (shared, seats) = scheduler::prepare(config, tokio.handle().clone());
-        let mut runtime =
-            Runtime { shared, group: None, threads: Vec::with_capacity(workers), tokio: Some(tokio) };
+        let mut runtime = Runtime {
+            shared,
+            group: None,
+            threads: Vec::with_capacity(workers),
+            tokio: Some(tokio),
+        };
         for (index, worker) in seats.into_iter().enumerate() {
             let name = format!("talpf-worker-{index}");
-            let thread = thread::Builder::new().name(name).spawn(move || worker.start());
-            runtime.threads.push(thread.map_err(|reason| refused(index, reason))?);
+            let thread = thread::Builder::new()
+                .name(name)
+                .spawn(move || worker.start());
+            runtime
+                .threads
+                .push(thread.map_err(|reason| refused(index, reason))?);
         }
         runtime.group = Some(Group::new(&runtime.shared, "the runtime".to_owned(), 0));
         Ok(runtime)
@@ -105,7 +117,8 @@ impl Runtime {
         if let Some(tokio) = self.tokio.take() {
             tokio.shutdown_background();
         }
-        if self.shared.hang.report().is_none() && self.shared.groups().iter().all(|g| g.is_finished())
+        if self.shared.hang.report().is_none()
+            && self.shared.groups().iter().all(|g| g.is_finished())
         {
             self.shared.forget_groups();
         }
@@ -133,6 +146,11 @@ impl Deref for Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Runtime ({} workers, {})", self.workers(), self.idle_policy())
+        write!(
+            f,
+            "Runtime ({} workers, {})",
+            self.workers(),
+            self.idle_policy()
+        )
     }
 }

@@ -5,13 +5,13 @@
 //! entries are forgotten when they are met, and all of them whenever the list has doubled, so a
 //! tile that is only ever read does not grow.
 
-use super::AccessId;
+use super::AccessHead;
 use crate::data::Rect;
 
 /// An access as a tile remembers it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Entry {
-    pub(crate) access: AccessId,
+    pub(crate) head: &'static AccessHead,
     /// Generation of the record the access lives in.
     pub(crate) generation: u32,
     /// The part of the region that lies in this tile.
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
 }
 
 /// The accesses of one tile that later ones may have to wait for.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct BottomMap {
     entries: Vec<Entry>,
     sweep_at: usize,
@@ -54,16 +54,23 @@ impl BottomMap {
 
     /// Forgets closed entries once the list has doubled since the last time.
     #[inline]
-    pub(crate) fn sweep(&mut self, is_open: impl Fn(&Entry) -> bool) {
+    pub(crate) fn sweep(&mut self) {
         if self.entries.len() > self.sweep_at.max(SWEEP_AT_LEAST) {
-            self.entries.retain(is_open);
+            self.entries.retain(Entry::is_open);
             self.sweep_at = 2 * self.entries.len();
         }
     }
 
     /// Whether any remembered access is open.
-    pub(crate) fn any_open(&self, is_open: impl Fn(&Entry) -> bool) -> bool {
-        self.entries.iter().any(is_open)
+    pub(crate) fn any_open(&self) -> bool {
+        self.entries.iter().any(Entry::is_open)
+    }
+}
+
+impl Entry {
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.head.is_open(self.generation)
     }
 }
 
@@ -71,15 +78,22 @@ impl BottomMap {
 mod tests {
     use super::*;
 
+    /// An access with its number for a generation.
     fn entry(number: u32, cols: std::ops::Range<u32>, writes: bool) -> Entry {
-        let rect = Rect::new(0, 1, cols.start, cols.end);
-        Entry { access: AccessId::from_bits(number), generation: 0, rect, writes }
+        let head: &'static AccessHead = Box::leak(Box::new(AccessHead::new()));
+        head.open(number);
+        Entry {
+            head,
+            generation: number,
+            rect: Rect::new(0, 1, cols.start, cols.end),
+            writes,
+        }
     }
 
     fn linked(map: &mut BottomMap, new: Entry) -> Vec<u32> {
         let mut found = Vec::new();
         map.register(new, |entry| {
-            found.push(entry.access.bits());
+            found.push(entry.generation);
             true
         });
         found
@@ -100,16 +114,26 @@ mod tests {
         linked(&mut map, entry(1, 0..4, true));
         linked(&mut map, entry(2, 0..8, false));
         assert_eq!(linked(&mut map, entry(3, 0..4, true)), [1, 2]);
-        assert_eq!(linked(&mut map, entry(4, 0..4, false)), [3], "1 is superseded");
-        assert_eq!(linked(&mut map, entry(5, 4..8, true)), [2], "2 still reads 4..8");
+        assert_eq!(
+            linked(&mut map, entry(4, 0..4, false)),
+            [3],
+            "1 is superseded"
+        );
+        assert_eq!(
+            linked(&mut map, entry(5, 4..8, true)),
+            [2],
+            "2 still reads 4..8"
+        );
     }
 
     #[test]
     fn only_reads_do_not_grow_a_tile() {
         let mut map = BottomMap::default();
         for number in 0..10_000 {
-            map.register(entry(number, 0..8, false), |_| false);
-            map.sweep(|entry| entry.access.bits() + 3 > number);
+            let read = entry(number, 0..8, false);
+            read.head.close(number);
+            map.register(read, |_| true);
+            map.sweep();
         }
         assert!(map.entries.len() < 32, "{} entries", map.entries.len());
     }

@@ -33,7 +33,9 @@ struct Poisoned {
 impl Domain {
     /// Makes room for an array of `tiles` tiles and returns its map index.
     pub(crate) fn add_array(&mut self, tiles: usize) -> usize {
-        let maps = std::iter::repeat_with(BottomMap::default).take(tiles).collect();
+        let maps = std::iter::repeat_with(BottomMap::default)
+            .take(tiles)
+            .collect();
         match self.free.pop() {
             Some(index) => {
                 self.maps[index] = maps;
@@ -53,17 +55,13 @@ impl Domain {
     }
 
     pub(crate) fn any_open(&self, index: usize) -> bool {
-        self.maps[index].iter().any(|map| map.any_open(is_open))
+        self.maps[index].iter().any(BottomMap::any_open)
     }
 
     /// Declares all data of the group defined again.
     pub(crate) fn forgive(&mut self) {
         self.poisoned.clear();
     }
-}
-
-fn is_open(entry: &Entry) -> bool {
-    entry.access.is_open(entry.generation)
 }
 
 /// Registers the accesses of an unshared task and links it to every open access that conflicts
@@ -94,15 +92,20 @@ struct Linker {
 impl Linker {
     #[inline]
     fn access(&mut self, domain: &mut Domain, access: AccessId) {
-        let slot = access.slot();
+        let (carrier, slot) = (access.carrier(), access.slot());
         let rect = slot.rect();
-        let core = core_of(slot);
-        let generation = task::record(access.record()).generation();
+        let core = slot.array();
         let maps = &mut domain.maps[core.map_index()];
-        core.for_each_tile(&rect, |tile, part| {
-            let entry = Entry { access, generation, rect: part, writes: slot.writes() };
+        let (head, generation, writes) = (&slot.head, carrier.generation(), slot.writes());
+        core.for_each_tile(&rect, |tile, rect| {
+            let entry = Entry {
+                head,
+                generation,
+                rect,
+                writes,
+            };
             maps[tile].register(entry, |earlier| self.link(earlier));
-            maps[tile].sweep(is_open);
+            maps[tile].sweep();
         });
         if !domain.poisoned.is_empty() {
             for poisoned in &domain.poisoned {
@@ -116,14 +119,17 @@ impl Linker {
     /// Makes the task wait for an earlier access if that is still open.
     #[inline]
     fn link(&mut self, earlier: &Entry) -> bool {
-        let head = &earlier.access.slot().head;
-        if !head.is_open(earlier.generation) {
+        if !earlier.is_open() {
             return false;
         }
         let edge_id: EdgeId = task::edge(self.id, self.edges as usize);
-        let edge = &task::record(edge_id.record()).edges[edge_id.index()];
+        let edge = edge_id.edge();
         edge.successor.store(self.id.index(), Ordering::Relaxed);
-        let linked = head.push(earlier.generation, edge_id.bits(), |next| edge.set_next(next));
+        let linked = earlier
+            .head
+            .push(earlier.generation, edge_id.bits(), |next| {
+                edge.set_next(next)
+            });
         self.edges += u32::from(linked);
         linked
     }
@@ -134,8 +140,10 @@ impl Linker {
         let mut domains: Vec<&'static Mutex<Domain>> = (0..count).map(domain_at).collect();
         domains.sort_by_key(|domain| std::ptr::from_ref(*domain));
         domains.dedup_by_key(|domain| std::ptr::from_ref(*domain));
-        let mut locked: Vec<(*const Mutex<Domain>, MutexGuard<'_, Domain>)> =
-            domains.iter().map(|domain| (std::ptr::from_ref(*domain), domain.lock())).collect();
+        let mut locked: Vec<(*const Mutex<Domain>, MutexGuard<'_, Domain>)> = domains
+            .iter()
+            .map(|domain| (std::ptr::from_ref(*domain), domain.lock()))
+            .collect();
         for index in 0..count {
             let access = task::access(self.id, index);
             let wanted = std::ptr::from_ref(domain_of(access.slot().core()));
@@ -152,15 +160,13 @@ impl Linker {
 /// spawned later either finds this note or still finds the access open.
 #[cold]
 pub(super) fn poison(slot: &AccessSlot, failure: &Arc<Failure>) {
-    let core = core_of(slot);
-    let poisoned =
-        Poisoned { map: core.map_index(), rect: slot.rect(), failure: Arc::clone(failure) };
+    let core = slot.array();
+    let poisoned = Poisoned {
+        map: core.map_index(),
+        rect: slot.rect(),
+        failure: Arc::clone(failure),
+    };
     core.domain().lock().poisoned.push(poisoned);
-}
-
-#[inline]
-fn core_of(slot: &AccessSlot) -> &'static ArrayCore {
-    ArrayCore::of_open_access(slot.core())
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 use super::AccessHead;
 use crate::data::{ArrayCore, Mode, Rect, Region};
 use crate::sync::{AtomicU32, Ordering};
-use crate::task::{self, RecordId};
+use crate::task::{self, Record, RecordId};
 
 /// Most waiting tasks that a report names for one access.
 const REPORTED: usize = 8;
@@ -19,7 +19,11 @@ pub struct Declared<'a> {
 impl<'a> Declared<'a> {
     #[inline]
     pub(crate) fn new<T, D>(region: &Region<'a, T, D>, mode: Mode) -> Self {
-        Declared { core: region.core(), rect: region.rect(), mode }
+        Declared {
+            core: region.core(),
+            rect: region.rect(),
+            mode,
+        }
     }
 }
 
@@ -50,7 +54,8 @@ impl AccessSlot {
         self.head.open(generation);
         let tagged = std::ptr::from_ref(declared.core).cast_mut();
         let tagged = tagged.map_addr(|addr| addr | usize::from(declared.mode.writes()));
-        self.core.store(tagged, std::sync::atomic::Ordering::Relaxed);
+        self.core
+            .store(tagged, std::sync::atomic::Ordering::Relaxed);
         self.rows[0].store(rect.row, Ordering::Relaxed);
         self.rows[1].store(rect.row_end, Ordering::Relaxed);
         self.cols[0].store(rect.col, Ordering::Relaxed);
@@ -60,12 +65,31 @@ impl AccessSlot {
     /// The array, valid while the access is open.
     #[inline]
     pub(crate) fn core(&self) -> *const ArrayCore {
-        self.core.load(std::sync::atomic::Ordering::Relaxed).map_addr(|addr| addr & !1).cast_const()
+        self.core
+            .load(std::sync::atomic::Ordering::Relaxed)
+            .map_addr(|addr| addr & !1)
+            .cast_const()
     }
 
     #[inline]
     pub(crate) fn writes(&self) -> bool {
         self.core.load(std::sync::atomic::Ordering::Relaxed).addr() & 1 == 1
+    }
+
+    /// The array of an access that is open or about to be.
+    #[inline]
+    pub(crate) fn array(&self) -> &'static ArrayCore {
+        ArrayCore::of_open_access(self.core())
+    }
+
+    /// Whether two accesses to one array exclude each other.
+    #[inline]
+    pub(crate) fn conflicts(&self, other: &AccessSlot) -> bool {
+        let (rect, other_rect) = (self.rect(), other.rect());
+        (self.writes() || other.writes())
+            && rect.overlaps(&other_rect)
+            && !rect.is_empty()
+            && !other_rect.is_empty()
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -91,7 +115,10 @@ pub(crate) struct Edge {
 
 impl Edge {
     pub(crate) fn new() -> Self {
-        Edge { successor: AtomicU32::new(0), next: AtomicU32::new(0) }
+        Edge {
+            successor: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+        }
     }
 
     #[inline]
@@ -106,64 +133,73 @@ impl Edge {
     }
 }
 
-macro_rules! place_in_record {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name(u32);
+/// Record and index of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessId(Place);
 
-        impl $name {
-            #[inline]
-            pub(crate) fn new(record: RecordId, index: usize) -> Self {
-                debug_assert!(index < 8);
-                $name(record.index() << 3 | index as u32)
-            }
+/// Record and index of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EdgeId(Place);
 
-            #[inline]
-            pub(crate) const fn from_bits(bits: u32) -> Self {
-                $name(bits)
-            }
+/// One of the eight numbered things of a kind in a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place(u32);
 
-            #[inline]
-            pub(crate) fn bits(self) -> u32 {
-                self.0
-            }
+impl Place {
+    #[inline]
+    fn new(record: RecordId, index: usize) -> Self {
+        debug_assert!(index < 8);
+        Place(record.index() << 3 | index as u32)
+    }
 
-            #[inline]
-            pub(crate) fn record(self) -> RecordId {
-                RecordId::new(self.0 >> 3)
-            }
+    #[inline]
+    fn record(self) -> &'static Record {
+        task::record(RecordId::new(self.0 >> 3))
+    }
 
-            #[inline]
-            pub(crate) fn index(self) -> usize {
-                (self.0 & 7) as usize
-            }
-        }
-    };
+    #[inline]
+    fn index(self) -> usize {
+        (self.0 & 7) as usize
+    }
 }
 
-place_in_record! {
-    /// Record and index of an access.
-    AccessId
-}
-place_in_record! {
-    /// Record and index of an edge.
-    EdgeId
+impl EdgeId {
+    #[inline]
+    pub(crate) fn new(record: RecordId, index: usize) -> Self {
+        EdgeId(Place::new(record, index))
+    }
+
+    #[inline]
+    pub(super) fn from_bits(bits: u32) -> Self {
+        EdgeId(Place(bits))
+    }
+
+    #[inline]
+    pub(super) fn bits(self) -> u32 {
+        self.0.0
+    }
+
+    #[inline]
+    pub(super) fn edge(self) -> &'static Edge {
+        &self.0.record().edges[self.0.index()]
+    }
 }
 
 impl AccessId {
-    /// Whether the access is open in the given generation of its record.
     #[inline]
-    pub(crate) fn is_open(self, generation: u32) -> bool {
-        self.slot().head.is_open(generation)
+    pub(crate) fn new(record: RecordId, index: usize) -> Self {
+        AccessId(Place::new(record, index))
+    }
+
+    /// The record that carries it.
+    #[inline]
+    pub(crate) fn carrier(self) -> &'static Record {
+        self.0.record()
     }
 
     /// The tasks that wait for the access, if it is open. For reports: they may be moving on.
     pub(crate) fn waiting(self, generation: u32) -> Vec<RecordId> {
-        let edge = |bits| {
-            let id = EdgeId::from_bits(bits);
-            &task::record(id.record()).edges[id.index()]
-        };
+        let edge = |bits| EdgeId::from_bits(bits).edge();
         let first = self.slot().head.first(generation).map(edge);
         std::iter::successors(first, |&current| current.next().map(edge))
             .take(REPORTED)
@@ -173,7 +209,7 @@ impl AccessId {
 
     #[inline]
     pub(crate) fn slot(self) -> &'static AccessSlot {
-        &task::record(self.record()).accesses[self.index()]
+        &self.carrier().accesses[self.0.index()]
     }
 }
 
@@ -181,29 +217,24 @@ impl AccessId {
 /// own task may complete. Called exactly once for each access, when its guard drops.
 #[inline]
 pub(crate) fn release(access: AccessId) {
-    let carrier = task::record(access.record());
-    let slot = &carrier.accesses[access.index()];
+    let carrier = access.carrier();
+    let slot = access.slot();
     let owner_id = carrier.owner();
     let owner = task::record(owner_id);
-    let failure = owner.failure();
-    if let Some(failure) = &failure
-        && slot.writes()
-    {
+    let failure = if slot.writes() { owner.failure() } else { None };
+    if let Some(failure) = &failure {
         super::domain::poison(slot, failure);
     }
     let mut next = slot.head.close(carrier.generation());
     while let Some(bits) = next {
-        let edge_id = EdgeId::from_bits(bits);
-        let edge = &task::record(edge_id.record()).edges[edge_id.index()];
+        let edge = EdgeId::from_bits(bits).edge();
         // Read first: once satisfied, the successor may run and its record be reused.
         next = edge.next();
         let successor = RecordId::new(edge.successor.load(Ordering::Relaxed));
-        if let Some(failure) = &failure
-            && slot.writes()
-        {
+        if let Some(failure) = &failure {
             task::record(successor).poison(failure);
         }
         task::satisfy(successor);
     }
-    task::resolve(owner_id, 1);
+    task::resolve_access(owner_id);
 }

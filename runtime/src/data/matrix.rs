@@ -29,7 +29,12 @@ pub struct Tiling {
 impl Default for Tiling {
     /// Tiles of one row and one column.
     fn default() -> Self {
-        Tiling { rows: 1, cols: 1, first_rows: 0, first_cols: 0 }
+        Tiling {
+            rows: 1,
+            cols: 1,
+            first_rows: 0,
+            first_cols: 0,
+        }
     }
 }
 
@@ -46,19 +51,21 @@ impl<T: Send + Sync + 'static> Matrix<T> {
     ///
     /// **Errors**: a number of values that is no multiple of `cols`; an empty tile; more than
     /// 2^32 - 2 rows or columns.
-    pub fn new(
-        group: &Group,
-        values: Vec<T>,
-        cols: usize,
-        tiling: Tiling,
-    ) -> Result<Self, Error> {
+    pub fn new(group: &Group, values: Vec<T>, cols: usize, tiling: Tiling) -> Result<Self, Error> {
         let rows = if cols == 0 { 0 } else { values.len() / cols };
         if rows * cols != values.len() {
             let what = "number of values of a matrix";
-            return Err(Error::Size { what, value: values.len(), limit: rows * cols });
+            return Err(Error::Size {
+                what,
+                value: values.len(),
+                limit: rows * cols,
+            });
         }
         let core = ArrayCore::new(group.inner(), values, rows, cols, tiling)?;
-        Ok(Matrix { owner: Arc::new(Owner::new(core)), marker: PhantomData })
+        Ok(Matrix {
+            owner: Arc::new(Owner::new(core)),
+            marker: PhantomData,
+        })
     }
 }
 
@@ -76,7 +83,10 @@ impl<T> Matrix<T> {
     /// The elements `cols` of row `row`: contiguous, so a one-dimensional region.
     #[inline]
     pub fn row(&self, row: usize, cols: impl RangeBounds<usize>) -> Region<'_, T> {
-        Region::new(self.owner.core(), self.rect(&(row..row.saturating_add(1)), &cols))
+        Region::new(
+            self.owner.core(),
+            self.rect(&(row..row.saturating_add(1)), &cols),
+        )
     }
 
     /// The whole matrix.
@@ -106,6 +116,12 @@ impl<T> Matrix<T> {
         self.owner.core().extent().cols()
     }
 
+    /// The first element. Reading or writing through it is for those who hold a guard of what they
+    /// touch, or have asked for the like in another way.
+    pub fn as_mut_ptr(&self) -> *mut T {
+        self.owner.core().data()
+    }
+
     /// The number that identifies the matrix in this process.
     pub fn id(&self) -> u64 {
         self.owner.core().id()
@@ -120,12 +136,21 @@ impl<T> Matrix<T> {
 
 impl<T> Clone for Matrix<T> {
     fn clone(&self) -> Self {
-        Matrix { owner: Arc::clone(&self.owner), marker: PhantomData }
+        Matrix {
+            owner: Arc::clone(&self.owner),
+            marker: PhantomData,
+        }
     }
 }
 
 impl<T> fmt::Debug for Matrix<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Matrix {} ({} x {})", self.id(), self.rows(), self.cols())
+        write!(
+            f,
+            "Matrix {} ({} x {})",
+            self.id(),
+            self.rows(),
+            self.cols()
+        )
     }
 }

@@ -18,5 +18,5 @@ pub(crate) use self::block_on::block_on;
 pub(crate) use self::shared::{Shared, prepare};
 pub(crate) use self::time::{idle, wait_for};
 pub(crate) use self::worker::{
-    Reason, on_worker, on_worker_of, schedule, trace, trace_begin, trace_end, worker_index,
+    Reason, help, on_worker, on_worker_of, schedule, trace, trace_begin, trace_end, worker_index,
 };

@@ -57,17 +57,27 @@ impl Seated {
 }
 
 /// Makes the shared state and the workers of a runtime.
-pub(crate) fn prepare(
-    config: Config,
-    tokio: tokio::runtime::Handle,
-) -> (Arc<Shared>, Vec<Seated>) {
-    let own: Vec<_> = (0..config.workers).map(|_| (Deque::new_fifo(), Parker::new())).collect();
-    let seats = own.iter().map(|(deque, _)| Seat::new(deque.stealer())).collect();
-    let unparkers = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
+pub(crate) fn prepare(config: Config, tokio: tokio::runtime::Handle) -> (Arc<Shared>, Vec<Seated>) {
+    let own: Vec<_> = (0..config.workers)
+        .map(|_| (Deque::new_fifo(), Parker::new()))
+        .collect();
+    let seats = own
+        .iter()
+        .map(|(deque, _)| Seat::new(deque.stealer()))
+        .collect();
+    let unparkers = own
+        .iter()
+        .map(|(_, parker)| parker.unparker().clone())
+        .collect();
     let shared = Arc::new(Shared::new(config, tokio, seats, unparkers));
     let seated = own.into_iter().enumerate().map(|(index, (deque, parker))| {
         let shared = Arc::clone(&shared);
-        Seated { shared, index, deque, parker }
+        Seated {
+            shared,
+            index,
+            deque,
+            parker,
+        }
     });
     let seated = seated.collect();
     (shared, seated)
@@ -106,7 +116,11 @@ impl Shared {
     /// Refuses new tasks after the shutdown.
     #[inline]
     pub(crate) fn accept(&self) -> Result<(), Error> {
-        if self.closed.load(Ordering::Relaxed) { Err(Error::ShutDown) } else { Ok(()) }
+        if self.closed.load(Ordering::Relaxed) {
+            Err(Error::ShutDown)
+        } else {
+            Ok(())
+        }
     }
 
     /// Makes a parked worker look for work that was just made.

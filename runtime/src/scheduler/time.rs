@@ -28,7 +28,10 @@ struct Timer {
 
 impl Timers {
     pub(super) fn new() -> Self {
-        Timers { heap: Mutex::default(), next_ns: AtomicU64::new(NEVER) }
+        Timers {
+            heap: Mutex::default(),
+            next_ns: AtomicU64::new(NEVER),
+        }
     }
 
     fn add(&self, due_ns: u64, waker: Waker) {
@@ -49,7 +52,10 @@ impl Timers {
     pub(super) fn fire(&self, now_ns: u64) {
         loop {
             let mut heap = self.heap.lock();
-            if heap.peek().is_none_or(|Reverse(timer)| timer.due_ns > now_ns) {
+            if heap
+                .peek()
+                .is_none_or(|Reverse(timer)| timer.due_ns > now_ns)
+            {
                 return self.note_next(&heap);
             }
             let timer = heap.pop();

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "finds the worker of the running thread")]
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,12 +10,12 @@ use std::time::Duration;
 use crossbeam_deque::{Steal, Worker as Deque};
 use crossbeam_utils::Backoff;
 use crossbeam_utils::sync::Parker;
-use talpf_traces::{Event, State, Stream};
+use talpf_traces::{Event, LabelId, State, Stream};
 
 use super::Shared;
 use crate::config::{IdlePolicy, cores};
 use crate::group::GroupInner;
-use crate::task::{self, RecordId, Role, record};
+use crate::task::{self, Label, RecordId, Role, record};
 
 /// Why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +37,12 @@ pub(crate) struct Worker {
     deque: Deque<RecordId>,
     parker: Parker,
     stream: RefCell<Option<Stream>>,
+    /// Whether a task runs inside a spawn.
+    helping: Cell<bool>,
     /// Rounds since the thread began, for what is looked at now and then.
     tick: Cell<u32>,
+    /// The trace's numbers of the task labels this worker has met.
+    labels: RefCell<HashMap<Label, LabelId>>,
     /// Task and step count of every other worker when its next slot was last looked at.
     seen: RefCell<Box<[Option<(RecordId, u64)>]>>,
 }
@@ -60,7 +65,11 @@ impl Worker {
         deque: Deque<RecordId>,
         parker: Parker,
     ) -> Self {
-        let stream = shared.config.recorder.as_ref().map(|r| r.stream(index as u32));
+        let stream = shared
+            .config
+            .recorder
+            .as_ref()
+            .map(|r| r.stream(index as u32));
         let seen = vec![None; shared.workers()].into_boxed_slice();
         Worker {
             shared,
@@ -68,7 +77,9 @@ impl Worker {
             deque,
             parker,
             stream: RefCell::new(stream),
+            helping: Cell::new(false),
             tick: Cell::new(0),
+            labels: RefCell::default(),
             seen: RefCell::new(seen),
         }
     }
@@ -121,7 +132,9 @@ impl Worker {
     }
 
     fn find_elsewhere(&self) -> Option<RecordId> {
-        self.from_outside().or_else(|| self.steal()).or_else(|| self.shared.priorities.pop_below())
+        self.from_outside()
+            .or_else(|| self.steal())
+            .or_else(|| self.shared.priorities.pop_below())
     }
 
     fn from_outside(&self) -> Option<RecordId> {
@@ -140,7 +153,10 @@ impl Worker {
             if stolen.is_some() {
                 return stolen;
             }
-            let lies = seat.next.peek().map(|task| (task, seat.steps.load(Ordering::Relaxed)));
+            let lies = seat
+                .next
+                .peek()
+                .map(|task| (task, seat.steps.load(Ordering::Relaxed)));
             let before = std::mem::replace(&mut self.seen.borrow_mut()[victim], lies);
             if let Some((task, _)) = lies
                 && before == lies
@@ -162,7 +178,9 @@ impl Worker {
         if timer.is_some_and(|due_ns| due_ns <= now_ns) {
             self.shared.timers.fire(now_ns);
         }
-        self.shared.idle_waiters.wake_one(|latest_ns| latest_ns <= now_ns);
+        self.shared
+            .idle_waiters
+            .wake_one(|latest_ns| latest_ns <= now_ns);
     }
 
     /// Looks for work until there is some, as the idle policy says. `None`: the runtime ends.
@@ -310,6 +328,22 @@ fn schedule_shared(shared: &Arc<Shared>, task: RecordId, priority: i32) {
     shared.wake_one();
 }
 
+/// A spawn has queued a task: if this worker has plenty, it runs one before the spawner goes on.
+///
+/// A spawner that runs far ahead would fill memory with tasks that have left every cache before
+/// they run.
+#[inline]
+pub(crate) fn help() {
+    with_worker(|worker| {
+        if worker.deque.len() > worker.shared.config.throttle && !worker.helping.replace(true) {
+            if let Some(task) = worker.deque.pop() {
+                task::run(task);
+            }
+            worker.helping.set(false);
+        }
+    });
+}
+
 /// Records an event in this worker's stream.
 #[inline]
 pub(crate) fn trace(event: impl FnOnce(u64) -> Event) {
@@ -342,17 +376,28 @@ impl Worker {
     #[cold]
     fn trace_slice(&self, task: RecordId, begins: bool) {
         let traced = record(task);
-        let rank = GroupInner::of_live_task(traced).number();
-        let number = u64::from(traced.generation()) << 32 | u64::from(task.index());
-        let label = traced.label().text();
-        self.trace(|_| {
-            if begins {
-                let recorder = self.shared.config.recorder.as_ref();
-                let label = recorder.map(|r| r.label(label)).unwrap_or_default();
-                Event::TaskBegin { rank, task: number, label }
-            } else {
-                Event::TaskEnd { rank, task: number }
-            }
+        let number = traced.number(task);
+        let group = GroupInner::of_live_task(traced).number();
+        let Some(recorder) = &self.shared.config.recorder else {
+            return;
+        };
+        let label = traced.label();
+        let number_of = |label: Label| recorder.label(label.text());
+        let label = *self
+            .labels
+            .borrow_mut()
+            .entry(label)
+            .or_insert_with(|| number_of(label));
+        self.trace(|_| match begins {
+            true => Event::TaskBegin {
+                rank: group,
+                task: number,
+                label,
+            },
+            false => Event::TaskEnd {
+                rank: group,
+                task: number,
+            },
         });
     }
 }

@@ -87,7 +87,10 @@ unsafe impl Send for BodyCell {}
 impl BodyCell {
     pub(super) fn new() -> Self {
         let storage = Storage([MaybeUninit::uninit(); INLINE]);
-        BodyCell { kind: UnsafeCell::new(None), storage: UnsafeCell::new(storage) }
+        BodyCell {
+            kind: UnsafeCell::new(None),
+            storage: UnsafeCell::new(storage),
+        }
     }
 
     /// Puts a body in place.

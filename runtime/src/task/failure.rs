@@ -2,7 +2,10 @@
 //!
 //! While a body unwinds, its guards drop before the panic can be described. They are put aside
 //! and released once it is, so that no successor runs on undefined data.
-#![allow(unsafe_code, reason = "keeps an `Arc` of the failure in an atomic pointer")]
+#![allow(
+    unsafe_code,
+    reason = "keeps an `Arc` of the failure in an atomic pointer"
+)]
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -19,7 +22,11 @@ impl Record {
     #[inline]
     pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
         let failure = self.failure_cell().load(Ordering::Acquire);
-        if failure.is_null() { None } else { Some(share(failure)) }
+        if failure.is_null() {
+            None
+        } else {
+            Some(share(failure))
+        }
     }
 
     #[inline]
@@ -44,11 +51,19 @@ impl Record {
     fn set_failure(&self, reason: Option<String>, upstream: Option<Arc<Failure>>) {
         let label = self.label().text().to_owned();
         let group = GroupInner::of_live_task(self).name().to_owned();
-        let failure = Arc::new(Failure { label, group, reason, upstream });
+        let failure = Arc::new(Failure {
+            label,
+            group,
+            reason,
+            upstream,
+        });
         let raw = Arc::into_raw(failure).cast_mut();
         let empty = ptr::null_mut();
         let cell: &AtomicPtr<Failure> = self.failure_cell();
-        if cell.compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        if cell
+            .compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()
+        {
             drop(reclaim(raw)); // The first failure counts.
         }
     }
@@ -105,14 +120,14 @@ pub(crate) fn put_aside(release: impl FnOnce() + 'static) {
 /// The body of `task` panicked: describes the failure, then releases what was put aside.
 #[cold]
 pub(super) fn panicked(task: RecordId, payload: Box<dyn Any + Send>) {
-    let message = match payload.downcast::<String>() {
+    let reason = match payload.downcast::<String>() {
         Ok(text) => *text,
         Err(payload) => match payload.downcast::<&'static str>() {
             Ok(text) => (*text).to_owned(),
             Err(_) => "panicked with a value that is no text".to_owned(),
         },
     };
-    record(task).fail(message);
+    record(task).fail(reason);
     for release in PUT_ASIDE.take() {
         release();
     }

@@ -7,7 +7,9 @@
 //! A task with more than [`ACCESSES`] accesses or [`EDGES`] edges carries on in further records,
 //! linked through `more`.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32 as PlainU32, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32 as PlainU32, Ordering::Relaxed,
+};
 
 use super::body::BodyCell;
 use super::label::AtomicLabel;
@@ -111,6 +113,11 @@ impl Record {
     #[inline]
     pub(crate) fn label(&self) -> Label {
         self.label.load()
+    }
+
+    /// A number that tells the task from others in a trace.
+    pub(crate) fn number(&self, id: RecordId) -> u64 {
+        u64::from(self.generation()) << 32 | u64::from(id.index())
     }
 
     #[inline]

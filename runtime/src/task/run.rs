@@ -12,29 +12,39 @@ use crate::group::GroupInner;
 use crate::scheduler::{self, Reason};
 use crate::sync::Ordering;
 
+/// The task a thread runs, and how many of its accesses it has closed since it entered the body.
+#[derive(Clone, Copy)]
+struct Running {
+    task: Option<RecordId>,
+    closed: u32,
+}
+
 thread_local! {
-    static CURRENT: Cell<Option<RecordId>> = const { Cell::new(None) };
+    static RUNNING: Cell<Running> = const { Cell::new(Running { task: None, closed: 0 }) };
 }
 
 /// The task this thread runs.
 #[inline]
 pub(crate) fn current() -> Option<RecordId> {
-    CURRENT.get()
+    RUNNING.get().task
 }
 
 /// Runs a ready or woken task until its body ends or awaits.
 #[inline]
 pub(crate) fn run(task: RecordId) {
     let running = record(task);
-    let outer = CURRENT.replace(Some(task));
+    let outer = RUNNING.replace(Running {
+        task: Some(task),
+        closed: 0,
+    });
     if running.has_failed() && running.state.phase().1 == Phase::Created {
         skip(task);
     } else {
         running.state.set(Phase::Running);
-        scheduler::trace_begin(task, outer);
+        scheduler::trace_begin(task, outer.task);
         // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { running.body.run(task) }));
-        scheduler::trace_end(task, outer);
+        scheduler::trace_end(task, outer.task);
         match outcome {
             Ok(Poll::Ready(())) => end(task),
             Ok(Poll::Pending) => suspend(task),
@@ -44,7 +54,7 @@ pub(crate) fn run(task: RecordId) {
             }
         }
     }
-    CURRENT.set(outer);
+    RUNNING.set(outer);
 }
 
 /// Completes a task that must not run: nobody has its guards, so its accesses are released here.
@@ -55,7 +65,7 @@ fn skip(task: RecordId) {
     for index in 0..record(task).access_count() {
         release(access(task, index));
     }
-    resolve(task, 1);
+    resolve(task, 1 + take_closed());
 }
 
 #[inline]
@@ -67,12 +77,43 @@ fn end(task: RecordId) {
         failure::panicked(task, payload);
     }
     ended.state.set(Phase::Ended);
-    resolve(task, 1);
+    resolve(task, 1 + take_closed());
+}
+
+/// The accesses that the running task has closed and not yet been credited for.
+#[inline]
+fn take_closed() -> u32 {
+    let running = RUNNING.get();
+    RUNNING.set(Running {
+        closed: 0,
+        ..running
+    });
+    running.closed
+}
+
+/// An access of a task was closed. While the task runs on this thread that is only counted, so
+/// that guards dropped at the end of a body cost its counter one update together.
+#[inline]
+pub(crate) fn resolve_access(task: RecordId) {
+    let running = RUNNING.get();
+    if running.task == Some(task) {
+        RUNNING.set(Running {
+            closed: running.closed + 1,
+            ..running
+        });
+    } else {
+        resolve(task, 1);
+    }
 }
 
 fn suspend(task: RecordId) {
     let suspended = record(task);
     suspended.set_waits_for(waker::take_note());
+    let closed = take_closed();
+    if closed > 0 {
+        // The body's own unit is left, so this does not complete the task.
+        suspended.open.fetch_sub(closed, Ordering::AcqRel);
+    }
     if !suspended.state.suspend() {
         scheduler::schedule(GroupInner::of_live_task(suspended), task, Reason::Yielded);
     }
@@ -100,6 +141,7 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
         run(task);
     } else {
         scheduler::schedule(group, task, Reason::Spawned);
+        scheduler::help();
     }
 }
 

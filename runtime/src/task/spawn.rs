@@ -8,7 +8,7 @@ use super::access_list::access;
 use super::body::{Body, Later};
 use super::handle::{JoinHandle, promise};
 use super::{Label, RecordId, pool, record, run};
-use crate::access::{self, Declared};
+use crate::access::{self, AccessSlot, Declared};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::sync::Ordering;
@@ -62,16 +62,10 @@ pub(super) fn spawn<'a, B: Body>(
 ) -> Result<(), Error> {
     let id = begin(group, traits, count)?;
     if count > 0 {
-        let generation = record(id).generation();
         let mut index = 0;
         declare(&mut |declared| {
             let access = access(id, index);
-            let generation = if index < super::record::ACCESSES {
-                generation
-            } else {
-                record(access.record()).generation()
-            };
-            access.slot().fill(generation, &declared);
+            access.slot().fill(access.carrier().generation(), &declared);
             index += 1;
         });
         if let Err(error) = check(id, count) {
@@ -90,7 +84,11 @@ fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<Record
     group.shared.accept()?;
     if pool::exhausted() {
         let limit = pool::LIMIT - pool::RESERVE;
-        return Err(Error::Size { what: "number of live tasks", value: limit + 1, limit });
+        return Err(Error::Size {
+            what: "number of live tasks",
+            value: limit + 1,
+            limit,
+        });
     }
     let id = pool::allocate();
     let new = record(id);
@@ -102,38 +100,40 @@ fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<Record
 }
 
 /// Bounds and overlaps: the only ways a declaration can be wrong.
+#[inline]
 fn check(id: RecordId, count: usize) -> Result<(), Error> {
     for index in 0..count {
         let slot = access(id, index).slot();
-        let (core, rect) = (crate::data::ArrayCore::of_open_access(slot.core()), slot.rect());
-        let extent = core.extent();
-        let inside = rect.row <= rect.row_end
-            && rect.col <= rect.col_end
-            && rect.row_end <= extent.row_end
-            && rect.col_end <= extent.col_end;
+        let rect = slot.rect();
+        let extent = slot.array().extent();
+        let inside = extent.covers(&rect) && rect.row <= rect.row_end && rect.col <= rect.col_end;
         if !inside {
             let (rows, cols) = (extent.row_end, extent.col_end);
-            return Err(Error::RegionOutOfBounds { region: rect, rows, cols });
+            return Err(Error::RegionOutOfBounds {
+                region: rect,
+                rows,
+                cols,
+            });
         }
         for earlier in 0..index {
             let other = access(id, earlier).slot();
-            if other.core() == slot.core()
-                && (other.writes() || slot.writes())
-                && other.rect().overlaps(&rect)
-                && !rect.is_empty()
-                && !other.rect().is_empty()
-            {
-                return Err(Error::OverlappingAccesses {
-                    label: record(id).label().text().to_owned(),
-                    first: other.rect(),
-                    first_mode: other.mode(),
-                    second: rect,
-                    second_mode: slot.mode(),
-                });
+            if other.core() == slot.core() && other.conflicts(slot) {
+                return Err(overlap(id, other, slot));
             }
         }
     }
     Ok(())
+}
+
+#[cold]
+fn overlap(id: RecordId, first: &AccessSlot, second: &AccessSlot) -> Error {
+    Error::OverlappingAccesses {
+        label: record(id).label().text().to_owned(),
+        first: first.rect(),
+        first_mode: first.mode(),
+        second: second.rect(),
+        second_mode: second.mode(),
+    }
 }
 
 /// Gives back a record that was never submitted.
@@ -168,7 +168,12 @@ pub(crate) fn spawn_future<R: Send + 'static>(
 ) -> Result<JoinHandle<R>, Error> {
     let (promise, handle) = promise(group);
     let body = move |_| async move { promise.keep(future.await) };
-    let traits = Traits { label: Label::new(label), priority: 0, role, inline: false };
+    let traits = Traits {
+        label: Label::new(label),
+        priority: 0,
+        role,
+        inline: false,
+    };
     spawn(group, traits, 0, |_| {}, Later::Start(Some(body)))?;
     Ok(handle)
 }

@@ -9,7 +9,10 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::{Label, RecordId, record, run};
 
-const _: () = assert!(usize::BITS == 64, "generation and index of a task share a pointer");
+const _: () = assert!(
+    usize::BITS == 64,
+    "generation and index of a task share a pointer"
+);
 
 static VTABLE: RawWakerVTable =
     RawWakerVTable::new(|data| RawWaker::new(data, &VTABLE), wake, wake, |_| {});
@@ -42,10 +45,12 @@ thread_local! {
     static WAITS_FOR: Cell<Option<Label>> = const { Cell::new(None) };
 }
 
-/// Called by a future that is about to return `Pending`: the running task waits for something of
-/// ours. A task that waits for anything else may be woken from outside at any time, so as long as
-/// there is one the runtime does not call itself hung.
-pub(crate) fn note_wait(what: &'static str) {
+/// Says what the running task waits for; to be called by a future that is about to return
+/// `Pending` and that nothing outside this process can wake.
+///
+/// The text goes into hang reports. A task that is suspended without one may be woken from outside
+/// at any time, so as long as there is such a task the runtime does not call itself hung.
+pub fn note_wait(what: &'static str) {
     WAITS_FOR.set(Some(Label::new(what)));
 }
 

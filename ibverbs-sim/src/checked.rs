@@ -1,0 +1,242 @@
+#![allow(
+    unsafe_code,
+    reason = "the only place where a checked claim becomes a pointer"
+)]
+//! From a claim to memory.
+//!
+//! What a work request or a peer says about memory (address, length, key) is a [`Claim`]. It is
+//! checked against a [`RegionSlot`]: key, protection domain, rights, range. Only the result, a
+//! [`Checked`], can be copied from or to. A `Checked` borrows the evidence that a gate is held
+//! ([`Held`]), so it cannot outlive the hold, and closing a slot is followed by a wait for every
+//! hold under way: memory stays valid for as long as a `Checked` on it exists.
+//!
+//! Copies are ordinary memory copies, except that eight aligned bytes move in one atomic access.
+//! Two accesses to the same bytes at the same time, one of them a write, are excluded by the
+//! contract of registration unless both are atomic.
+
+use std::{
+    marker::PhantomData,
+    ptr::{self, NonNull},
+    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering},
+};
+
+use crate::{Access, gate::Held};
+
+/// What somebody says about memory. Nothing in it can be relied on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) address: u64,
+    pub(crate) length: u64,
+    pub(crate) key: u32,
+}
+
+/// The claim does not hold. Which part failed is not said, as on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused;
+
+/// A registered region, or a place for one.
+///
+/// `key` is 0 while closed, else `LIVE` and the region's key. The other fields change only while
+/// it is closed and no hold is under way that saw it open.
+#[derive(Debug, Default)]
+pub(crate) struct RegionSlot {
+    key: AtomicU64,
+    start: AtomicPtr<u8>,
+    length: AtomicU64,
+    domain: AtomicU32,
+    access: AtomicU8,
+}
+
+const LIVE: u64 = 1 << 32;
+
+impl RegionSlot {
+    /// Lets claims with `key` through.
+    ///
+    /// # Safety
+    ///
+    /// Until the slot is closed and every hold under way at that time has ended, `start` must be
+    /// valid for reads of `length` bytes, and for writes if `access` has any right to write, with
+    /// no Rust reference that conflicts with what the device does. The slot is closed.
+    pub(crate) unsafe fn open(
+        &self,
+        key: u32,
+        start: NonNull<u8>,
+        length: usize,
+        domain: u32,
+        access: Access,
+    ) {
+        self.start.store(start.as_ptr(), Ordering::Relaxed);
+        self.length.store(length as u64, Ordering::Relaxed);
+        self.domain.store(domain, Ordering::Relaxed);
+        self.access.store(access.bits(), Ordering::Relaxed);
+        self.key.store(LIVE | u64::from(key), Ordering::SeqCst);
+    }
+
+    /// Refuses every later check. Checks that were made before last until their holds end.
+    pub(crate) fn close(&self) {
+        self.key.store(0, Ordering::SeqCst);
+    }
+
+    /// Checks a claim made on behalf of `domain` that needs the rights in `needed`.
+    #[inline]
+    pub(crate) fn check<'hold>(
+        &self,
+        claim: Claim,
+        domain: u32,
+        needed: Access,
+        _held: Held<'hold>,
+    ) -> Result<Checked<'hold>, Refused> {
+        if self.key.load(Ordering::SeqCst) != LIVE | u64::from(claim.key) {
+            return Err(Refused);
+        }
+        let start = self.start.load(Ordering::Relaxed);
+        let length = self.length.load(Ordering::Relaxed);
+        let access = Access::from_bits(self.access.load(Ordering::Relaxed));
+        // An address below the start wraps to an offset far past the end.
+        let offset = claim.address.wrapping_sub(start.addr() as u64);
+        let in_range = offset <= length && claim.length <= length - offset;
+        let in_domain = self.domain.load(Ordering::Relaxed) == domain;
+        if !in_range || !in_domain || !access.contains(needed) {
+            return Err(Refused);
+        }
+        Ok(Checked {
+            start: start.wrapping_add(offset as usize),
+            length: claim.length as usize,
+            held: PhantomData,
+        })
+    }
+}
+
+/// Memory inside an open region that has the rights asked for, valid while the hold lasts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked<'hold> {
+    start: *mut u8,
+    length: usize,
+    held: PhantomData<Held<'hold>>,
+}
+
+impl Checked<'_> {
+    /// No memory at all.
+    pub(crate) const EMPTY: Self = Self {
+        start: NonNull::dangling().as_ptr(),
+        length: 0,
+        held: PhantomData,
+    };
+
+    pub(crate) fn len(self) -> usize {
+        self.length
+    }
+
+    /// The first `count` bytes and the rest; everything and nothing if there are fewer.
+    pub(crate) fn split_at(self, count: usize) -> (Self, Self) {
+        let count = count.min(self.length);
+        let rest = Self {
+            start: self.start.wrapping_add(count),
+            length: self.length - count,
+            held: PhantomData,
+        };
+        (
+            Self {
+                length: count,
+                ..self
+            },
+            rest,
+        )
+    }
+
+    /// Copies as many bytes as fit. The caller has checked this memory for writing.
+    #[inline]
+    pub(crate) fn fill(self, bytes: &[u8]) {
+        if let (Ok(word), true) = (<[u8; 8]>::try_from(bytes), self.is_word()) {
+            return self
+                .word()
+                .store(u64::from_ne_bytes(word), Ordering::Release);
+        }
+        // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::check`), both
+        // for the smaller length. A caller's slice cannot overlap memory that the device may
+        // write, by the contract of registration; `copy` would allow it all the same.
+        unsafe { ptr::copy(bytes.as_ptr(), self.start, bytes.len().min(self.length)) }
+    }
+
+    /// Copies as many bytes as fit. The caller has checked `to` for writing. They may overlap.
+    #[inline]
+    pub(crate) fn copy_to(self, to: Checked<'_>) {
+        if self.is_word() && to.is_word() {
+            return to
+                .word()
+                .store(self.word().load(Ordering::Acquire), Ordering::Release);
+        }
+        // SAFETY: both ranges lie in open regions (`RegionSlot::check`) whose memory is valid
+        // until the holds end, `to` for writes; the smaller length is inside both.
+        unsafe { ptr::copy(self.start, to.start, self.length.min(to.length)) }
+    }
+
+    /// Adds to the word atomically and gives what it was; `None` if this is no aligned word.
+    pub(crate) fn fetch_add(self, add: u64) -> Option<u64> {
+        self.is_word()
+            .then(|| self.word().fetch_add(add, Ordering::AcqRel))
+    }
+
+    /// Replaces the word if it is `compare`, and gives what it was; `None` if this is no
+    /// aligned word.
+    pub(crate) fn compare_swap(self, compare: u64, swap: u64) -> Option<u64> {
+        self.is_word().then(|| {
+            self.word()
+                .compare_exchange(compare, swap, Ordering::AcqRel, Ordering::Acquire)
+                .unwrap_or_else(|seen| seen)
+        })
+    }
+
+    /// Whether this is one aligned 64-bit word.
+    #[inline]
+    fn is_word(self) -> bool {
+        self.length == 8 && self.start.addr() % 8 == 0
+    }
+
+    /// The word; only after `is_word`.
+    #[inline]
+    fn word(&self) -> &AtomicU64 {
+        debug_assert!(self.is_word());
+        // SAFETY: `is_word` gives length and alignment, `RegionSlot::check` validity for as long
+        // as this `Checked` can exist. Plain accesses at the same time are excluded by the
+        // contract of registration.
+        unsafe { AtomicU64::from_ptr(self.start.cast()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::{Gate, Room};
+
+    #[test]
+    fn a_claim_passes_only_inside_the_region() {
+        let mut memory = [0u8; 16];
+        let start = NonNull::from(&mut memory).cast::<u8>();
+        let slot = RegionSlot::default();
+        // SAFETY: `memory` outlives the slot's use and nothing is copied.
+        unsafe { slot.open(5, start, 16, 1, Access::REMOTE_READ) };
+        let gate = Gate::new(());
+        let (mut hold, _) = gate.enter(0, Room { freed: 0, limit: 1 }).unwrap();
+        let (_, held) = hold.parts();
+        let base = start.as_ptr().addr() as u64;
+        let check = |address, length| {
+            slot.check(
+                Claim {
+                    address,
+                    length,
+                    key: 5,
+                },
+                1,
+                Access::REMOTE_READ,
+                held,
+            )
+            .is_ok()
+        };
+        assert!(check(base, 16) && check(base + 16, 0) && check(base + 15, 1));
+        assert!(!check(base, 17) && !check(base + 16, 1) && !check(base - 1, 1));
+        assert!(!check(base + 17, 0) && !check(base + 8, u64::MAX) && !check(u64::MAX, 2));
+        slot.close();
+        assert!(!check(base, 16));
+    }
+}

@@ -1,0 +1,184 @@
+//! Where completions wait to be polled.
+//!
+//! Filled by whoever carries out a request, emptied by any thread that polls. A full queue goes
+//! into error for good, as in verbs: later completions are lost, every queue pair attached to it
+//! goes into error, and its context gets an [`AsyncEvent`].
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+
+use crate::{
+    AsyncEvent, CompletionChannel, CompletionStatus, Error, Result, WorkCompletion,
+    aftermath::Aftermath,
+    attributes::within_nonzero,
+    completion::CompletionEntry,
+    context::ContextCore,
+    queue_pair::QueuePairCore,
+    ring::{ARMED_ANY, ARMED_SOLICITED, Ring},
+};
+
+/// A bounded queue of [`WorkCompletion`]s. Clones are the same queue.
+#[derive(Clone)]
+pub struct CompletionQueue {
+    pub(crate) core: Arc<CompletionQueueCore>,
+}
+
+pub(crate) struct CompletionQueueCore {
+    ring: Ring<CompletionEntry>,
+    overrun: AtomicBool,
+    channel: Option<CompletionChannel>,
+    attached: Mutex<Vec<Weak<QueuePairCore>>>,
+    pub(crate) context: Arc<ContextCore>,
+}
+
+impl CompletionQueue {
+    pub(crate) fn create(
+        context: &Arc<ContextCore>,
+        entries: u32,
+        channel: Option<&CompletionChannel>,
+    ) -> Result<Self> {
+        within_nonzero("max_cqe", entries, context.device.attributes.max_cqe)?;
+        let core = CompletionQueueCore {
+            ring: Ring::new(entries),
+            overrun: AtomicBool::new(false),
+            channel: channel.cloned(),
+            attached: Mutex::new(Vec::new()),
+            context: Arc::clone(context),
+        };
+        Ok(Self {
+            core: Arc::new(core),
+        })
+    }
+
+    /// How many completions it can hold; at least what was asked for.
+    pub fn capacity(&self) -> u32 {
+        self.core.ring.capacity()
+    }
+
+    /// Moves completions to the front of `completions`, oldest first, and says how many.
+    ///
+    /// **Ordering**: what the request of a polled completion wrote, and everything that its
+    /// queue pair wrote before, is visible.
+    /// **Cost**: one compare-and-swap a batch, and one for each run of send completions.
+    #[inline]
+    pub fn poll(&self, completions: &mut [WorkCompletion]) -> usize {
+        let mut freed = None;
+        let mut slots = completions.iter_mut();
+        let count = self.core.ring.pop_many(slots.len(), |_, entry| {
+            if let Some((number, executed)) = entry.frees() {
+                // The ring's order is each queue pair's order: the last of a run counts.
+                let run = freed.replace((number, executed));
+                if let Some((other, executed)) = run
+                    && other != number
+                {
+                    self.core.context.device.send_slots.free(other, executed);
+                }
+            }
+            if let Some(slot) = slots.next() {
+                *slot = entry.into();
+            }
+        });
+        if let Some((number, executed)) = freed {
+            self.core.context.device.send_slots.free(number, executed);
+        }
+        count
+    }
+
+    /// Arms the channel for the next completion, or with `solicited_only` for the next that the
+    /// peer solicited or that failed. Fires once.
+    ///
+    /// Poll again after arming and before waiting: what was there before fires nothing. A
+    /// completion arriving during this call may fire although that poll finds it.
+    ///
+    /// **Errors**: the queue has no channel.
+    pub fn request_notify(&self, solicited_only: bool) -> Result<()> {
+        let channel = self
+            .core
+            .channel
+            .as_ref()
+            .ok_or(Error::NoCompletionChannel)?;
+        let interest = if solicited_only {
+            ARMED_SOLICITED
+        } else {
+            ARMED_ANY
+        };
+        if self.core.ring.arm(interest) || self.core.overrun.load(Ordering::SeqCst) {
+            channel.fire();
+        }
+        Ok(())
+    }
+
+    /// **Errors**: completions were lost because the queue was full.
+    pub fn check(&self) -> Result<()> {
+        if self.core.overrun.load(Ordering::Acquire) {
+            return Err(Error::CompletionQueueOverrun {
+                capacity: self.capacity(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl CompletionQueueCore {
+    /// Takes a completion that its receiver may wait for.
+    #[inline]
+    pub(crate) fn push(
+        &self,
+        entry: CompletionEntry,
+        solicited: bool,
+        status: CompletionStatus,
+        aftermath: &mut Aftermath,
+    ) {
+        if self.overrun.load(Ordering::Relaxed) {
+            return;
+        }
+        let always = solicited || status != CompletionStatus::Success;
+        let fires = if always {
+            ARMED_ANY | ARMED_SOLICITED
+        } else {
+            ARMED_ANY
+        };
+        match self.ring.push(entry, fires) {
+            Ok(false) => {}
+            Ok(true) => aftermath.fire(self.channel.as_ref()),
+            Err(_full) => self.overflow(aftermath),
+        }
+    }
+
+    /// Remembers a queue pair that fails if this queue does.
+    pub(crate) fn attach(&self, queue_pair: &Weak<QueuePairCore>) {
+        let mut attached = self.attached.lock();
+        attached.retain(|other| other.strong_count() > 0 && !other.ptr_eq(queue_pair));
+        attached.push(Weak::clone(queue_pair));
+    }
+
+    #[cold]
+    fn overflow(&self, aftermath: &mut Aftermath) {
+        if self.overrun.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        self.context.raise(AsyncEvent::CompletionQueueOverrun {
+            capacity: self.ring.capacity(),
+        });
+        for queue_pair in self.attached.lock().iter().filter_map(Weak::upgrade) {
+            queue_pair.enter_error(aftermath);
+        }
+        aftermath.fire(self.channel.as_ref());
+    }
+}
+
+impl fmt::Debug for CompletionQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompletionQueue")
+            .field("capacity", &self.capacity())
+            .field("overrun", &self.core.overrun)
+            .finish_non_exhaustive()
+    }
+}

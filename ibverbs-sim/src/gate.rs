@@ -1,0 +1,298 @@
+#![allow(
+    unsafe_code,
+    reason = "the holder of a gate has the only access to its value"
+)]
+//! The lock of a send queue: whoever holds it carries out requests, nobody waits for it.
+//!
+//! One word holds everything that must change together:
+//!
+//! ```text
+//! 63           32 31         8 7        0
+//! [ posted count ][ hold count ][ flags ]
+//! ```
+//!
+//! - `HELD`: a thread carries out requests and has the only access to the value.
+//! - `BACKLOG`: requests wait in the queue pair's backlog.
+//! - `STALLED`: the first request of the backlog waits for something outside (a receive, time).
+//! - `RESUME`: that something came while the gate was held; the holder must try again.
+//!
+//! A poster that finds no flag set takes the gate and runs its requests straight away. Otherwise
+//! it adds them to the backlog and sets `BACKLOG`: if the gate was held the holder sees the flag
+//! when it lets go, and if not the poster drains the backlog itself. Both steps change the same
+//! word, so one of the two always sees the other: no request is left behind.
+//!
+//! The posted count moves in the same step, so the limit of the send queue is exact whoever
+//! posts. The hold count tells one hold from the next: [`Gate::wait_for_holder`] waits for a hold
+//! that was under way, not for a gate that is free, which might never be seen.
+//!
+//! All operations on the word are sequentially consistent. A thread that makes something
+//! unusable (a key, a state) and then calls `wait_for_holder` relies on it: either it sees the
+//! holder, or the holder, having entered later, sees the change.
+
+use std::ops::{Deref, DerefMut};
+
+use crate::sync::{AtomicU64, Ordering, UnsafeCell, yield_now};
+
+const HELD: u64 = 1;
+const BACKLOG: u64 = 2;
+const STALLED: u64 = 4;
+const RESUME: u64 = 8;
+const FLAGS: u64 = 0xff;
+const ONE_HOLD: u64 = 1 << 8;
+const HOLDS: u64 = 0xff_ffff << 8;
+const POSTED_SHIFT: u32 = 32;
+
+/// What limits a post: how many requests were freed so far, and how many may be outstanding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) freed: u32,
+    pub(crate) limit: u32,
+}
+
+impl Room {
+    #[inline]
+    pub(crate) fn grant(self, posted: u32, wanted: u32) -> u32 {
+        let outstanding = posted.wrapping_sub(self.freed);
+        wanted.min(self.limit.saturating_sub(outstanding))
+    }
+}
+
+/// See the module text.
+pub(crate) struct Gate<T> {
+    word: AtomicU64,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached only through `Hold`, and `HELD` admits one `Hold` at a time.
+unsafe impl<T: Send> Sync for Gate<T> {}
+
+impl<T> Gate<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self {
+            word: AtomicU64::new(0),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// How many requests were ever posted, wrapping.
+    #[inline]
+    pub(crate) fn posted(&self) -> u32 {
+        (self.word.load(Ordering::SeqCst) >> POSTED_SHIFT) as u32
+    }
+
+    /// Whether everything that was posted has been carried out.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.word.load(Ordering::SeqCst) & FLAGS == 0
+    }
+
+    /// Takes an idle gate and counts as many of `wanted` requests as `room` grants.
+    /// `None` if the gate is not idle.
+    #[inline]
+    pub(crate) fn enter(&self, wanted: u32, room: Room) -> Option<(Hold<'_, T>, u32)> {
+        let word = self.word.load(Ordering::Relaxed);
+        let granted = room.grant((word >> POSTED_SHIFT) as u32, wanted);
+        let next = count(held(word), granted);
+        (word & FLAGS == 0 && self.swap(word, next).is_ok()).then(|| (Hold { gate: self }, granted))
+    }
+
+    /// Counts requests that the caller, who has the backlog locked, adds to it.
+    pub(crate) fn enqueue(&self, wanted: u32, room: Room) -> u32 {
+        let mut word = self.word.load(Ordering::SeqCst);
+        loop {
+            let granted = room.grant((word >> POSTED_SHIFT) as u32, wanted);
+            if granted == 0 {
+                return 0;
+            }
+            match self.swap(word, count(word, granted) | BACKLOG) {
+                Ok(_) => return granted,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Takes the gate if there is a backlog to carry out and nothing keeps it from moving.
+    pub(crate) fn enter_backlog(&self) -> Option<Hold<'_, T>> {
+        let mut word = self.word.load(Ordering::SeqCst);
+        while word & (HELD | BACKLOG | STALLED) == BACKLOG {
+            match self.swap(word, held(word)) {
+                Ok(_) => return Some(Hold { gate: self }),
+                Err(now) => word = now,
+            }
+        }
+        None
+    }
+
+    /// Takes the gate whatever its flags, waiting for a holder to leave. Control path only.
+    pub(crate) fn enter_blocking(&self) -> Hold<'_, T> {
+        loop {
+            let word = self.word.load(Ordering::SeqCst);
+            if word & HELD == 0 && self.swap(word, held(word)).is_ok() {
+                return Hold { gate: self };
+            }
+            yield_now();
+        }
+    }
+
+    /// What a stalled request waited for has come: true if the caller must drain the backlog.
+    pub(crate) fn resume(&self) -> bool {
+        let mut word = self.word.load(Ordering::SeqCst);
+        loop {
+            let (next, drain) = match word & (HELD | STALLED) {
+                STALLED => (word & !STALLED, true),
+                HELD => (word | RESUME, false),
+                _ => return false,
+            };
+            match self.swap(word, next) {
+                Ok(_) => return drain,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Returns once a hold that is under way at the call has ended.
+    pub(crate) fn wait_for_holder(&self) {
+        let seen = self.word.load(Ordering::SeqCst);
+        if seen & HELD == 0 {
+            return;
+        }
+        loop {
+            let word = self.word.load(Ordering::SeqCst);
+            if word & HELD == 0 || (word ^ seen) & HOLDS != 0 {
+                return;
+            }
+            yield_now();
+        }
+    }
+
+    /// Ends a hold and gives the word before. One `xadd` where there is no `RESUME`: `HELD` is
+    /// set, so subtracting it borrows from no other bit.
+    #[inline]
+    fn leave(&self) -> u64 {
+        let word = self.word.fetch_sub(HELD, Ordering::SeqCst);
+        if word & RESUME != 0 {
+            self.word.fetch_and(!RESUME, Ordering::SeqCst);
+        }
+        word
+    }
+
+    #[inline]
+    fn swap(&self, from: u64, to: u64) -> Result<u64, u64> {
+        self.word
+            .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
+    }
+}
+
+/// The only access to a gate's value. Letting it go leaves `BACKLOG` and `STALLED` as they are.
+pub(crate) struct Hold<'gate, T> {
+    gate: &'gate Gate<T>,
+}
+
+/// Evidence, for as long as it lives, that some gate of the device is held: what was checked
+/// under it stays usable until the hold ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held<'hold>(std::marker::PhantomData<&'hold ()>);
+
+impl<T> Hold<'_, T> {
+    /// The value, and evidence of the hold to check memory under.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut T, Held<'_>) {
+        (self, Held(std::marker::PhantomData))
+    }
+
+    /// The caller, who has the backlog locked, has put requests there that are counted already.
+    pub(crate) fn set_backlog(&self) {
+        self.gate.word.fetch_or(BACKLOG, Ordering::SeqCst);
+    }
+
+    /// The caller, who has the backlog locked, has found it empty.
+    pub(crate) fn clear_backlog(&self) {
+        self.gate.word.fetch_and(!BACKLOG, Ordering::SeqCst);
+    }
+
+    /// Ends this hold and starts another, so that a long drain keeps nobody waiting.
+    pub(crate) fn renew(&mut self) {
+        let mut word = self.gate.word.load(Ordering::SeqCst);
+        while let Err(now) = self.gate.swap(word, held(word)) {
+            word = now;
+        }
+    }
+
+    /// Lets go. True if requests were added meanwhile and nothing keeps them from being carried
+    /// out: the caller drains them.
+    #[inline]
+    pub(crate) fn release(self) -> bool {
+        let gate = self.gate;
+        std::mem::forget(self);
+        gate.leave() & (BACKLOG | STALLED) == BACKLOG
+    }
+
+    /// Lets go with the first request of the backlog waiting for something outside. Gives the
+    /// hold back if that has come already.
+    pub(crate) fn stall(self) -> Result<(), Self> {
+        let mut word = self.gate.word.load(Ordering::SeqCst);
+        loop {
+            let resumed = word & RESUME != 0;
+            let next = if resumed {
+                word & !RESUME
+            } else {
+                (word & !HELD) | STALLED
+            };
+            match self.gate.swap(word, next) {
+                Ok(_) if resumed => return Err(self),
+                Ok(_) => {
+                    std::mem::forget(self);
+                    return Ok(());
+                }
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Forgets that anything waits. The caller has emptied the backlog and has it locked.
+    pub(crate) fn clear_waiting(&self) {
+        self.gate
+            .word
+            .fetch_and(!(BACKLOG | STALLED | RESUME), Ordering::SeqCst);
+    }
+}
+
+impl<T> Deref for Hold<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: this `Hold` exists because `HELD` was set by it alone, and it is shared here.
+        self.gate.value.with(|value| unsafe { &*value })
+    }
+}
+
+impl<T> DerefMut for Hold<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and `&mut self` makes this the only use of the only `Hold`.
+        self.gate.value.with_mut(|value| unsafe { &mut *value })
+    }
+}
+
+impl<T> Drop for Hold<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.gate.leave();
+    }
+}
+
+/// `word` with the gate taken for a new hold.
+#[inline]
+fn held(word: u64) -> u64 {
+    (word & !HOLDS) | (word.wrapping_add(ONE_HOLD) & HOLDS) | HELD
+}
+
+/// `word` with `posted` more requests.
+#[inline]
+fn count(word: u64, posted: u32) -> u64 {
+    word.wrapping_add(u64::from(posted) << POSTED_SHIFT)
+}
+
+#[cfg(test)]
+mod tests;

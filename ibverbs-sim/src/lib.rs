@@ -1,0 +1,98 @@
+//! A software RDMA device with the objects and rules of InfiniBand verbs.
+//!
+//! A [`Device`] stands for one adapter. Every [`Context`] opened from clones of it can reach
+//! every other: a [`ProtectionDomain`] registers memory, a [`QueuePair`] connects to another by
+//! number, work requests are posted to it, and [`CompletionQueue`]s say how they ended.
+//!
+//! There is no device thread. Whoever posts a request carries it out: it checks what the peer
+//! would check, copies the bytes once, and leaves the completions. A request that cannot go on
+//! (no receive posted, no answer, a held message) stays in its queue pair; the peer that posts
+//! the receive, or [`Context::advance`], takes it up again.
+//!
+//! Only the reliable connected transport exists, so a send queue never stops alone: the state
+//! that verbs call "send queue error" has no place here. The crate never reads a clock, starts
+//! a thread or prints.
+//!
+//! ```
+//! use std::ptr::NonNull;
+//! use ibverbs_sim::*;
+//!
+//! # fn main() -> Result<(), Error> {
+//! let device = Device::new(DeviceConfig::default())?;
+//! let (here, there) = (device.open(), device.open());
+//! let mut inbox = [0u8; 64];
+//! let domain = there.allocate_protection_domain();
+//! let access = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
+//! // SAFETY: `inbox` outlives `region` and is read only after the write has completed.
+//! let region = unsafe { domain.register(NonNull::from(&mut inbox).cast(), 64, access)? };
+//!
+//! let cq = here.create_completion_queue(16, None)?;
+//! let there_cq = there.create_completion_queue(16, None)?;
+//! let a = here.allocate_protection_domain().create_queue_pair(&QueuePairInit::new(&cq, &cq))?;
+//! let b = domain.create_queue_pair(&QueuePairInit::new(&there_cq, &there_cq))?;
+//! a.connect(b.number(), &Connection::default())?;
+//! b.connect(a.number(), &Connection::default())?;
+//!
+//! b.post_receive(&[ReceiveWorkRequest { wr_id: 7, scatter: &[] }])?;
+//! a.post_send(&[SendWorkRequest {
+//!     wr_id: 1,
+//!     operation: Operation::WriteWithImmediate { remote: region.at(0), immediate: 42 },
+//!     payload: Payload::Inline(b"hello"),
+//!     flags: SendFlags::SIGNALLED,
+//! }])?;
+//!
+//! let mut completions = [WorkCompletion::default(); 4];
+//! assert_eq!(there_cq.poll(&mut completions), 1);
+//! assert_eq!(completions[0].immediate, Some(42));
+//! drop(region);
+//! assert_eq!(&inbox[..5], b"hello");
+//! # Ok(())
+//! # }
+//! ```
+
+mod access;
+mod aftermath;
+mod async_event;
+mod attributes;
+mod checked;
+mod completion;
+mod completion_channel;
+mod completion_queue;
+mod context;
+mod device;
+mod error;
+mod gate;
+mod key_table;
+mod link;
+mod memory_region;
+mod protection_domain;
+mod queue_pair;
+mod receive_queue;
+mod ring;
+mod shared_receive_queue;
+mod slab;
+mod sync;
+mod timers;
+mod work_request;
+
+pub use access::Access;
+pub use async_event::AsyncEvent;
+pub use attributes::{DeviceAttributes, PortAttributes, PortState};
+pub use completion::{CompletionOpcode, CompletionStatus, WorkCompletion};
+pub use completion_channel::CompletionChannel;
+pub use completion_queue::CompletionQueue;
+pub use context::Context;
+pub use device::{Device, DeviceConfig};
+pub use error::{Error, PostError, Result};
+pub use key_table::{LocalKey, RemoteKey};
+pub use link::FaultPlan;
+pub use memory_region::MemoryRegion;
+pub use protection_domain::ProtectionDomain;
+pub use queue_pair::{
+    Connection, QueuePair, QueuePairAttributes, QueuePairInit, QueuePairNumber, QueuePairState,
+};
+pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueInit};
+pub use work_request::{
+    Operation, Payload, ReceiveWorkRequest, RemoteAddress, ScatterGather, SendFlags,
+    SendWorkRequest,
+};

@@ -1,0 +1,92 @@
+//! A link on which things go wrong, the same way for the same seed.
+//!
+//! What befalls a message depends only on the seed, its queue pair, its sequence number and its
+//! attempt: not on threads, nor on what other queue pairs do. Order within a queue pair is kept,
+//! since a message that is held keeps those behind it waiting.
+
+use crate::{
+    aftermath::Aftermath,
+    gate::Held,
+    link::{Message, Reply, Trip},
+    queue_pair::QueuePairCore,
+};
+
+/// How often what goes wrong. Chances are per million messages; each attempt draws anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultPlan {
+    /// Start of everything random.
+    pub seed: u64,
+    /// The message is lost.
+    pub drop_request_ppm: u32,
+    /// The message arrives and its answer is lost.
+    pub drop_answer_ppm: u32,
+    /// The message arrives twice.
+    pub duplicate_ppm: u32,
+    /// The message is held for 1 to `max_delay_ns` before it arrives.
+    pub delay_ppm: u32,
+    /// Longest delay.
+    pub max_delay_ns: u64,
+    /// The message is held until the time next moves, so that other queue pairs overtake it.
+    pub reorder_ppm: u32,
+}
+
+const MILLION: u64 = 1_000_000;
+
+impl FaultPlan {
+    #[cold]
+    pub(super) fn carry(
+        &self,
+        peer: &QueuePairCore,
+        message: &Message<'_>,
+        trip: Trip<'_>,
+        held: Held<'_>,
+        aftermath: &mut Aftermath,
+    ) -> Reply {
+        let mut dice = Dice::new(self.seed, message, trip.attempt);
+        let delayed = dice.happens(self.delay_ppm);
+        let delay_ns = 1 + dice.roll() % self.max_delay_ns.max(1);
+        let overtaken = dice.happens(self.reorder_ppm);
+        if (delayed || overtaken) && !trip.released {
+            let hold_ns = if delayed { delay_ns } else { 1 };
+            return Reply::Held {
+                until_ns: trip.timers.now_ns().saturating_add(hold_ns),
+            };
+        }
+        if dice.happens(self.drop_request_ppm) {
+            return Reply::NoAnswer;
+        }
+        let first = peer.respond(message, held, aftermath);
+        let arrived = matches!(first, Reply::Acknowledged { .. });
+        if arrived && dice.happens(self.drop_answer_ppm) {
+            return Reply::NoAnswer;
+        }
+        if arrived && dice.happens(self.duplicate_ppm) {
+            return peer.respond(message, held, aftermath);
+        }
+        first
+    }
+}
+
+/// Random numbers of one attempt (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn new(seed: u64, message: &Message<'_>, attempt: u32) -> Self {
+        let place = u64::from(message.source.0) << 32 | u64::from(message.psn);
+        let mut dice = Self(seed ^ place.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let mixed = dice.roll();
+        Self(mixed ^ u64::from(attempt))
+    }
+
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn happens(&mut self, chance_ppm: u32) -> bool {
+        self.roll() % MILLION < u64::from(chance_ppm)
+    }
+}

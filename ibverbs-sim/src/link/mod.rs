@@ -1,0 +1,79 @@
+//! How a message gets from one queue pair to another and its answer back.
+//!
+//! The only link so far runs inside one process: the requester's thread calls the responder,
+//! which copies straight from the one's memory to the other's. A link to another process takes
+//! the same [`Message`] and gives the same [`Reply`]; it would serialise `local` and check the
+//! claims on the far side. What goes wrong on the way is the link's business alone: retries and
+//! duplicates are told from new messages by their sequence numbers, as on a wire.
+
+mod fault;
+
+pub use fault::FaultPlan;
+
+use crate::{
+    CompletionStatus, Operation, QueuePairNumber,
+    aftermath::Aftermath,
+    gate::Held,
+    queue_pair::{Local, QueuePairCore},
+    timers::Timers,
+};
+
+/// One request on its way.
+pub(crate) struct Message<'a> {
+    pub(crate) source: QueuePairNumber,
+    pub(crate) psn: u32,
+    pub(crate) operation: &'a Operation,
+    pub(crate) solicited: bool,
+    pub(crate) local: Local<'a>,
+}
+
+/// What comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Done; `original` is what an atomic found.
+    Acknowledged { original: u64 },
+    /// No receive is posted. Ask again after `wait_ns`, or when one is.
+    ReceiverNotReady { wait_ns: u64 },
+    /// Never.
+    Refused(CompletionStatus),
+    /// Nothing.
+    NoAnswer,
+    /// The link keeps the message until then.
+    Held { until_ns: u64 },
+}
+
+/// The circumstances of one attempt, for links that are not perfect.
+#[derive(Clone, Copy)]
+pub(crate) struct Trip<'a> {
+    pub(crate) attempt: u32,
+    /// The link has kept this attempt for as long as it wanted.
+    pub(crate) released: bool,
+    pub(crate) timers: &'a Timers,
+}
+
+/// The link of a device.
+pub(crate) struct Link {
+    fault: Option<FaultPlan>,
+}
+
+impl Link {
+    pub(crate) fn new(fault: Option<FaultPlan>) -> Self {
+        Self { fault }
+    }
+
+    /// Brings `message` to `peer`, and its answer back.
+    #[inline]
+    pub(crate) fn carry(
+        &self,
+        peer: &QueuePairCore,
+        message: &Message<'_>,
+        trip: Trip<'_>,
+        held: Held<'_>,
+        aftermath: &mut Aftermath,
+    ) -> Reply {
+        match &self.fault {
+            None => peer.respond(message, held, aftermath),
+            Some(plan) => plan.carry(peer, message, trip, held, aftermath),
+        }
+    }
+}

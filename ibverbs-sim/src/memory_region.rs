@@ -1,0 +1,129 @@
+//! Memory that the device may use.
+//!
+//! Dropping a region first refuses its key, then waits for every request that is being carried
+//! out on the device: one of them may have checked the key before. See `gate` for why that is
+//! enough. A request that waits in a queue pair holds nothing and finds the key refused later.
+
+use std::{fmt, ptr::NonNull, sync::Arc};
+
+use crate::{
+    Access, Error, LocalKey, RemoteAddress, RemoteKey, Result, ScatterGather, attributes::within,
+    protection_domain::DomainCore,
+};
+
+/// A registered region. Dropping it deregisters.
+pub struct MemoryRegion {
+    domain: Arc<DomainCore>,
+    key: u32,
+    address: u64,
+    length: usize,
+    access: Access,
+}
+
+impl MemoryRegion {
+    /// # Safety
+    ///
+    /// As [`ProtectionDomain::register`](crate::ProtectionDomain::register).
+    #[allow(
+        unsafe_code,
+        reason = "passes the caller's contract on to the key table"
+    )]
+    pub(crate) unsafe fn register(
+        domain: &Arc<DomainCore>,
+        start: NonNull<u8>,
+        length: usize,
+        access: Access,
+    ) -> Result<Self> {
+        let device = &domain.context.device;
+        let address = start.as_ptr().addr() as u64;
+        within("max_mr_size", length as u64, device.attributes.max_mr_size)?;
+        if !access.is_consistent() {
+            return Err(Error::InconsistentAccess { access });
+        }
+        if address.checked_add(length as u64).is_none() {
+            return Err(Error::AddressOverflow {
+                address,
+                length: length as u64,
+            });
+        }
+        // SAFETY: the memory is the caller's to vouch for until this region is dropped, and its
+        // drop closes the key and waits for the device's holds.
+        let key = unsafe { device.keys.open(start, length, domain.number, access)? };
+        Ok(Self {
+            domain: Arc::clone(domain),
+            key,
+            address,
+            length,
+            access,
+        })
+    }
+
+    /// The key for scatter/gather lists.
+    pub fn local_key(&self) -> LocalKey {
+        LocalKey(self.key)
+    }
+
+    /// The key for peers.
+    pub fn remote_key(&self) -> RemoteKey {
+        RemoteKey(self.key)
+    }
+
+    /// The first address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The rights it was registered with.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// The byte at `offset`, as peers name it. Whether it is inside is checked when it is used.
+    pub fn at(&self, offset: usize) -> RemoteAddress {
+        let address = self.address.wrapping_add(offset as u64);
+        RemoteAddress {
+            address,
+            key: self.remote_key(),
+        }
+    }
+
+    /// `length` bytes from `offset` as an entry of a scatter/gather list. Whether they are inside
+    /// is checked when they are used.
+    pub fn slice(&self, offset: usize, length: u32) -> ScatterGather {
+        let address = self.address.wrapping_add(offset as u64);
+        ScatterGather {
+            address,
+            length,
+            key: self.local_key(),
+        }
+    }
+
+    /// Deregisters: afterwards the device does not touch the memory and refuses the key. Waits
+    /// for requests that are being carried out. The same as dropping.
+    pub fn deregister(self) {}
+}
+
+impl Drop for MemoryRegion {
+    fn drop(&mut self) {
+        let device = &self.domain.context.device;
+        device.keys.close(self.key);
+        device.wait_for_holders();
+        device.keys.release(self.key);
+    }
+}
+
+impl fmt::Debug for MemoryRegion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryRegion")
+            .field("key", &format_args!("{:#x}", self.key))
+            .field("address", &format_args!("{:#x}", self.address))
+            .field("length", &self.length)
+            .field("access", &self.access)
+            .finish_non_exhaustive()
+    }
+}

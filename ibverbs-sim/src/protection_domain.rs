@@ -1,0 +1,84 @@
+//! The group of objects that may work together.
+
+use std::{fmt, ptr::NonNull, sync::Arc};
+
+use crate::{
+    Access, MemoryRegion, QueuePair, QueuePairInit, Result, SharedReceiveQueue,
+    SharedReceiveQueueInit, context::ContextCore,
+};
+
+/// Regions, queue pairs and shared receive queues of one domain work together; a queue pair never
+/// reaches memory of another domain. Clones are the same domain.
+#[derive(Clone)]
+pub struct ProtectionDomain {
+    pub(crate) core: Arc<DomainCore>,
+}
+
+pub(crate) struct DomainCore {
+    pub(crate) context: Arc<ContextCore>,
+    pub(crate) number: u32,
+}
+
+impl ProtectionDomain {
+    pub(crate) fn new(context: Arc<ContextCore>, number: u32) -> Self {
+        Self {
+            core: Arc::new(DomainCore { context, number }),
+        }
+    }
+
+    /// Lets the device use `length` bytes at `start`, for its owner and for peers as `access`
+    /// says, until the region is dropped.
+    ///
+    /// **Errors**: rights that contradict each other, a length over `max_mr_size` or past the end
+    /// of the address space, or already `max_mr` regions.
+    ///
+    /// # Safety
+    ///
+    /// Until the returned region has been dropped:
+    /// - the memory stays valid for reads, and for writes if `access` has a right to write;
+    /// - whenever a request posted here or by a peer may write to it, no Rust reference to the
+    ///   bytes written is used, and whenever one may read, no exclusive reference is. A
+    ///   completion, or anything that its poller tells others, ends that time. Memory that
+    ///   requests use as atomics may be used as `AtomicU64` at the same time;
+    /// - no two requests, wherever posted, use the same bytes at the same time if one of them
+    ///   writes, unless both are atomics or both move exactly the same aligned eight bytes.
+    #[allow(
+        unsafe_code,
+        reason = "registration is where the caller vouches for the memory"
+    )]
+    pub unsafe fn register(
+        &self,
+        start: NonNull<u8>,
+        length: usize,
+        access: Access,
+    ) -> Result<MemoryRegion> {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { MemoryRegion::register(&self.core, start, length, access) }
+    }
+
+    /// A queue of receives that several queue pairs of this domain can share.
+    ///
+    /// **Errors**: a limit of the device is exceeded.
+    pub fn create_shared_receive_queue(
+        &self,
+        init: &SharedReceiveQueueInit,
+    ) -> Result<SharedReceiveQueue> {
+        SharedReceiveQueue::create(&self.core, init)
+    }
+
+    /// A queue pair in state RESET.
+    ///
+    /// **Errors**: a limit of the device is exceeded, or an object of `init` is of another
+    /// context or domain.
+    pub fn create_queue_pair(&self, init: &QueuePairInit) -> Result<QueuePair> {
+        QueuePair::create(&self.core, init)
+    }
+}
+
+impl fmt::Debug for ProtectionDomain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProtectionDomain")
+            .field("number", &self.core.number)
+            .finish_non_exhaustive()
+    }
+}

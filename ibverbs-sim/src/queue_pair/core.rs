@@ -1,0 +1,277 @@
+//! What a queue pair consists of, and how its backlog moves.
+
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering},
+};
+
+use parking_lot::Mutex;
+
+use crate::{
+    CompletionOpcode, CompletionStatus, Error, QueuePairInit, QueuePairNumber, QueuePairState,
+    Result, WorkCompletion,
+    aftermath::Aftermath,
+    attributes::{within, within_nonzero},
+    completion::CompletionEntry,
+    completion_queue::CompletionQueueCore,
+    context::ContextCore,
+    gate::{Gate, Room},
+    protection_domain::DomainCore,
+    queue_pair::{
+        backlog::Backlog,
+        requester::{Progress, Requester},
+        state::StateCell,
+    },
+    receive_queue::ReceiveQueue,
+};
+
+pub(crate) struct QueuePairCore {
+    pub(crate) number: QueuePairNumber,
+    pub(crate) context: Arc<ContextCore>,
+    /// Number of the protection domain.
+    pub(crate) domain: u32,
+    pub(crate) limits: Limits,
+    pub(crate) send_cq: Arc<CompletionQueueCore>,
+    pub(crate) recv_cq: Arc<CompletionQueueCore>,
+    pub(crate) receives: Arc<ReceiveQueue>,
+    pub(crate) shared_receives: bool,
+    pub(crate) state: StateCell,
+    pub(crate) responder: Responder,
+    pub(crate) gate: Gate<Requester>,
+    /// The freed count as last seen; the true one may be larger.
+    freed: AtomicU32,
+    pub(crate) backlog: Backlog,
+    /// Held during a transition.
+    pub(crate) control: Mutex<()>,
+    pub(crate) this: Weak<Self>,
+}
+
+/// What requests are measured against when posted.
+pub(crate) struct Limits {
+    pub(crate) max_send_wr: u32,
+    pub(crate) max_send_sge: usize,
+    pub(crate) max_inline_data: usize,
+    pub(crate) signal_all: bool,
+}
+
+/// The answering half. Changed by the holder of the peer's gate, and by transitions.
+#[derive(Default)]
+pub(crate) struct Responder {
+    pub(crate) remote: AtomicU32,
+    pub(crate) expected_psn: AtomicU32,
+    pub(crate) access: AtomicU8,
+    pub(crate) max_rd_atomic: AtomicU8,
+    pub(crate) min_rnr_timer_ns: AtomicU64,
+    /// What the last atomic found, for a peer that asks again.
+    pub(crate) last_original: AtomicU64,
+}
+
+impl QueuePairCore {
+    pub(crate) fn create(domain: &Arc<DomainCore>, init: &QueuePairInit) -> Result<Arc<Self>> {
+        let context = &domain.context;
+        check_init(domain, init)?;
+        let number = context.device.send_slots.allocate()?;
+        let receives = match &init.srq {
+            Some(srq) => Arc::clone(&srq.receives),
+            None => {
+                let (max_wr, max_sge) = (init.max_recv_wr, init.max_recv_sge);
+                Arc::new(ReceiveQueue::new(max_wr, max_sge, domain.number))
+            }
+        };
+        let core = Arc::new_cyclic(|this| Self {
+            number,
+            context: Arc::clone(context),
+            domain: domain.number,
+            limits: Limits {
+                max_send_wr: init.max_send_wr,
+                max_send_sge: init.max_send_sge as usize,
+                max_inline_data: init.max_inline_data as usize,
+                signal_all: init.signal_all,
+            },
+            send_cq: Arc::clone(&init.send_cq.core),
+            recv_cq: Arc::clone(&init.recv_cq.core),
+            receives,
+            shared_receives: init.srq.is_some(),
+            state: StateCell::new(),
+            responder: Responder::default(),
+            gate: Gate::new(Requester::default()),
+            freed: AtomicU32::new(0),
+            backlog: Backlog::default(),
+            control: Mutex::new(()),
+            this: Weak::clone(this),
+        });
+        context.device.insert(&core);
+        core.send_cq.attach(&core.this);
+        core.recv_cq.attach(&core.this);
+        if context.is_killed() {
+            core.cut_off();
+        }
+        Ok(core)
+    }
+
+    /// How many requests may be posted, when `wanted` are to be.
+    #[inline]
+    pub(crate) fn room(&self, wanted: u32) -> Room {
+        let limit = self.limits.max_send_wr;
+        let seen = Room {
+            freed: self.freed.load(Ordering::Relaxed),
+            limit,
+        };
+        if seen.grant(self.gate.posted(), wanted) == wanted {
+            return seen;
+        }
+        let freed = self.context.device.send_slots.freed(self.number);
+        self.freed.store(freed, Ordering::Relaxed);
+        Room { freed, limit }
+    }
+
+    /// Carries out the backlog as far as it goes, unless another thread does.
+    pub(crate) fn drain(&self, aftermath: &mut Aftermath) {
+        while let Some(mut hold) = self.gate.enter_backlog() {
+            loop {
+                let next = {
+                    let mut backlog = self.backlog.lock();
+                    let next = backlog.pop_front();
+                    if next.is_none() {
+                        hold.clear_backlog();
+                    }
+                    next
+                };
+                let Some(stored) = next else { break };
+                let (requester, held) = hold.parts();
+                match self.execute(requester, held, &stored.as_request(), aftermath) {
+                    Progress::Done => hold.renew(),
+                    Progress::Stalled => {
+                        self.backlog.lock().push_front(stored);
+                        match hold.stall() {
+                            Ok(()) => return,
+                            Err(resumed) => hold = resumed,
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Something that a stalled request waits for may have come.
+    pub(crate) fn resume(&self, aftermath: &mut Aftermath) {
+        if self.gate.resume() {
+            self.drain(aftermath);
+        }
+    }
+
+    /// Goes into error, if it is anywhere but in RESET or in error already. The flush follows
+    /// in the aftermath.
+    pub(crate) fn enter_error(&self, aftermath: &mut Aftermath) {
+        let from = self.state.load();
+        if matches!(from, QueuePairState::Reset | QueuePairState::Error) {
+            return;
+        }
+        if !self.state.change(from, QueuePairState::Error) {
+            return self.enter_error(aftermath);
+        }
+        if let Some(this) = self.this.upgrade() {
+            aftermath.flush(this);
+        }
+    }
+
+    /// Completes everything outstanding as flushed, if it is in error. The caller holds no gate.
+    pub(crate) fn flush(&self, aftermath: &mut Aftermath) {
+        // Keeps it from being reset and filled anew in the middle.
+        let _control = self.control.lock();
+        if self.state.load() != QueuePairState::Error {
+            return;
+        }
+        self.flush_receives(aftermath);
+        self.resume(aftermath);
+        self.drain(aftermath);
+    }
+
+    /// Completes the receives of its own queue as flushed.
+    fn flush_receives(&self, aftermath: &mut Aftermath) {
+        if self.shared_receives {
+            return;
+        }
+        while let Some(wr_id) = self.receives.take_id() {
+            self.complete_receive(
+                WorkCompletion {
+                    wr_id,
+                    status: CompletionStatus::WorkRequestFlushed,
+                    opcode: CompletionOpcode::Receive,
+                    ..WorkCompletion::default()
+                },
+                false,
+                aftermath,
+            );
+        }
+    }
+
+    /// Tells the owner what became of a receive.
+    #[inline]
+    pub(crate) fn complete_receive(
+        &self,
+        completion: WorkCompletion,
+        solicited: bool,
+        aftermath: &mut Aftermath,
+    ) {
+        let source = QueuePairNumber(self.responder.remote.load(Ordering::Relaxed));
+        let completion = WorkCompletion {
+            queue_pair: self.number,
+            source,
+            ..completion
+        };
+        let entry = CompletionEntry::receive(completion);
+        self.recv_cq
+            .push(entry, solicited, completion.status, aftermath);
+    }
+
+    pub(crate) fn wait_for_holder(&self) {
+        self.gate.wait_for_holder();
+    }
+
+    pub(crate) fn cut_off(&self) {
+        self.state.cut_off();
+    }
+
+    /// Ends it: nothing is posted to it, answered by it or kept alive by it any more.
+    pub(crate) fn destroy(&self) {
+        let control = self.control.lock();
+        self.reset();
+        drop(control);
+        self.context.device.remove(self.number);
+        self.context.device.send_slots.release(self.number);
+    }
+}
+
+fn check_init(domain: &Arc<DomainCore>, init: &QueuePairInit) -> Result<()> {
+    let limits = &domain.context.device.attributes;
+    within_nonzero("max_send_wr", init.max_send_wr, limits.max_qp_wr)?;
+    within("max_send_sge", init.max_send_sge, limits.max_sge)?;
+    within(
+        "max_inline_data",
+        init.max_inline_data,
+        limits.max_inline_data,
+    )?;
+    match &init.srq {
+        Some(srq) if !Arc::ptr_eq(&srq.domain.context, &domain.context) => {
+            return Err(Error::ForeignObject {
+                what: "srq",
+                owner: "context",
+            });
+        }
+        Some(_) => {}
+        None => {
+            within_nonzero("max_recv_wr", init.max_recv_wr, limits.max_qp_wr)?;
+            within("max_recv_sge", init.max_recv_sge, limits.max_sge)?;
+        }
+    }
+    for (what, cq) in [("send_cq", &init.send_cq), ("recv_cq", &init.recv_cq)] {
+        if !Arc::ptr_eq(&cq.core.context, &domain.context) {
+            return Err(Error::ForeignObject {
+                what,
+                owner: "context",
+            });
+        }
+    }
+    Ok(())
+}

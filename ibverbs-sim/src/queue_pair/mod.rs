@@ -1,0 +1,117 @@
+//! Queue pairs: two ends of a reliable connection.
+//!
+//! A queue pair is made in RESET and goes through INIT (it may take receives), READY TO RECEIVE
+//! (it answers its peer) and READY TO SEND (it takes requests). Any failure moves it to ERROR,
+//! where everything outstanding is flushed; from there only RESET leads on.
+//!
+//! - `requester`: carries out send requests; runs under the gate (see `gate`).
+//! - `responder`: the peer's half of a request, run by the requester's thread. The fields it
+//!   changes belong to the holder of the *peer's* gate.
+//! - `transition`: the state machine; one at a time, after the holders of all gates have left.
+//! - `backlog`: requests that could not be carried out where they were posted.
+
+mod attributes;
+mod backlog;
+mod core;
+mod pieces;
+mod post;
+mod requester;
+mod responder;
+mod retry;
+mod send_slots;
+mod state;
+mod transition;
+
+use std::{fmt, sync::Arc};
+
+pub(crate) use self::{
+    core::QueuePairCore,
+    pieces::{Local, Pieces},
+    send_slots::SendSlots,
+};
+pub use attributes::{Connection, QueuePairAttributes, QueuePairInit};
+pub use state::QueuePairState;
+
+use crate::{Result, protection_domain::DomainCore};
+
+/// The number by which peers name a queue pair. It may travel as a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueuePairNumber(pub(crate) u32);
+
+impl QueuePairNumber {
+    /// The number to send to a peer.
+    pub const fn to_u32(self) -> u32 {
+        self.0
+    }
+
+    /// A number that a peer has sent.
+    pub const fn from_u32(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+impl fmt::Display for QueuePairNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "queue pair {:#x}", self.0)
+    }
+}
+
+/// One end of a reliable connection. Any thread may post; dropping it destroys the end, discards
+/// what is outstanding and leaves the peer without answers.
+pub struct QueuePair {
+    core: Arc<QueuePairCore>,
+}
+
+impl QueuePair {
+    pub(crate) fn create(domain: &Arc<DomainCore>, init: &QueuePairInit) -> Result<Self> {
+        Ok(Self {
+            core: QueuePairCore::create(domain, init)?,
+        })
+    }
+
+    /// The number for peers.
+    pub fn number(&self) -> QueuePairNumber {
+        self.core.number
+    }
+
+    /// Where it is now; requests of others may move it to ERROR at any time.
+    pub fn state(&self) -> QueuePairState {
+        self.core.state.load()
+    }
+
+    /// Whether every send request posted so far has been carried out; its completion may still
+    /// have to be polled. What `sq_draining` of a verbs query tells.
+    #[inline]
+    pub fn is_drained(&self) -> bool {
+        self.core.gate.is_idle()
+    }
+
+    /// Send requests that may be outstanding.
+    pub fn max_send_wr(&self) -> u32 {
+        self.core.limits.max_send_wr
+    }
+
+    /// Receives that may be outstanding; at least what was asked for, 0 with a shared queue.
+    pub fn max_recv_wr(&self) -> u32 {
+        if self.core.shared_receives {
+            0
+        } else {
+            self.core.receives.capacity()
+        }
+    }
+}
+
+impl Drop for QueuePair {
+    fn drop(&mut self) {
+        self.core.destroy();
+    }
+}
+
+impl fmt::Debug for QueuePair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueuePair")
+            .field("number", &self.number())
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,193 @@
+//! Posting: what is refused at once, and who carries out the rest.
+
+use crate::{
+    Error, Payload, PostError, QueuePair, QueuePairState, ReceiveWorkRequest, Result,
+    SendWorkRequest,
+    aftermath::Aftermath,
+    attributes::within,
+    gate::Hold,
+    queue_pair::{
+        QueuePairCore,
+        backlog::StoredRequest,
+        requester::{Progress, Requester},
+    },
+};
+
+impl QueuePair {
+    /// Posts requests in order. They are carried out before this returns, unless they have to
+    /// wait or another thread is at work on this queue pair, which then carries them out.
+    ///
+    /// Requests of one queue pair start, take effect and complete in the order of posting;
+    /// posts of different threads are not mixed within a batch. In ERROR they are flushed.
+    ///
+    /// **Completion**: posted. Inline bytes and lists may be reused; memory that a list names
+    /// belongs to the device until the completion of this or a later request of this queue pair.
+    /// **Errors**: the first request that is refused, for its shape or for want of a free slot.
+    /// Those before it are posted.
+    /// **Cost**: no allocation unless a request has to wait.
+    pub fn post_send(&self, requests: &[SendWorkRequest<'_>]) -> Result<(), PostError> {
+        let mut aftermath = Aftermath::default();
+        let posted = self.core.post_send(requests, &mut aftermath);
+        aftermath.settle();
+        posted
+    }
+
+    /// Posts receives in order, and takes up a peer that waits for them. In ERROR they are
+    /// flushed.
+    ///
+    /// **Errors**: not possible in RESET or with a shared receive queue; else the first receive
+    /// that is refused, for its list or for want of a free slot. Those before it are posted.
+    pub fn post_receive(&self, requests: &[ReceiveWorkRequest<'_>]) -> Result<(), PostError> {
+        let mut aftermath = Aftermath::default();
+        let posted = self.core.post_receive(requests, &mut aftermath);
+        aftermath.settle();
+        posted
+    }
+}
+
+impl QueuePairCore {
+    #[inline]
+    fn post_send(
+        &self,
+        requests: &[SendWorkRequest<'_>],
+        aftermath: &mut Aftermath,
+    ) -> Result<(), PostError> {
+        let mut refusal = None;
+        let mut wanted = requests.len();
+        for (index, request) in requests.iter().enumerate() {
+            if let Err(reason) = self.check_shape(request) {
+                (refusal, wanted) = (Some(reason), index);
+                break;
+            }
+        }
+        self.check_state(QueuePairState::ReadyToSend, "post_send")?;
+        let room = self.room(wanted as u32);
+        let posted = match self.gate.enter(wanted as u32, room) {
+            Some((hold, granted)) => {
+                self.execute_batch(hold, &requests[..granted as usize], aftermath);
+                granted as usize
+            }
+            None => self.queue(&requests[..wanted], aftermath),
+        };
+        if posted == requests.len() {
+            return Ok(());
+        }
+        let full = Error::QueueFull {
+            capacity: self.limits.max_send_wr,
+        };
+        let reason = if posted < wanted {
+            full
+        } else {
+            refusal.unwrap_or(full)
+        };
+        Err(PostError {
+            index: posted,
+            reason,
+        })
+    }
+
+    /// Carries out requests where they are posted; what stalls goes to the backlog.
+    #[inline]
+    fn execute_batch(
+        &self,
+        mut hold: Hold<'_, Requester>,
+        requests: &[SendWorkRequest<'_>],
+        aftermath: &mut Aftermath,
+    ) {
+        for (index, request) in requests.iter().enumerate() {
+            let (requester, held) = hold.parts();
+            match self.execute(requester, held, request, aftermath) {
+                Progress::Done => {}
+                Progress::Stalled => return self.set_aside(hold, &requests[index..], aftermath),
+            }
+        }
+        if hold.release() {
+            self.drain(aftermath);
+        }
+    }
+
+    /// Puts the rest of a batch in front of the backlog: it was posted first.
+    #[cold]
+    fn set_aside(
+        &self,
+        hold: Hold<'_, Requester>,
+        rest: &[SendWorkRequest<'_>],
+        aftermath: &mut Aftermath,
+    ) {
+        let mut backlog = self.backlog.lock();
+        for request in rest.iter().rev() {
+            backlog.push_front(StoredRequest::from(request));
+        }
+        hold.set_backlog();
+        drop(backlog);
+        if let Err(resumed) = hold.stall() {
+            drop(resumed);
+            self.drain(aftermath);
+        }
+    }
+
+    /// Leaves requests to whoever holds the gate, or to whoever ends the stall.
+    #[cold]
+    fn queue(&self, requests: &[SendWorkRequest<'_>], aftermath: &mut Aftermath) -> usize {
+        let stored: Vec<_> = requests.iter().map(StoredRequest::from).collect();
+        let room = self.room(requests.len() as u32);
+        let mut backlog = self.backlog.lock();
+        let granted = self.gate.enqueue(requests.len() as u32, room) as usize;
+        backlog.extend(stored.into_iter().take(granted));
+        drop(backlog);
+        self.drain(aftermath);
+        granted
+    }
+
+    fn post_receive(
+        &self,
+        requests: &[ReceiveWorkRequest<'_>],
+        aftermath: &mut Aftermath,
+    ) -> Result<(), PostError> {
+        if self.shared_receives {
+            let reason = Error::HasSharedReceiveQueue {
+                queue_pair: self.number,
+            };
+            return Err(PostError { index: 0, reason });
+        }
+        self.check_state(QueuePairState::Init, "post_receive")?;
+        let posted = self.receives.post(requests, aftermath);
+        // Posting ends with a full fence: either this sees the error or its flush the receives.
+        if self.state.load() == QueuePairState::Error {
+            self.flush(aftermath);
+        }
+        posted
+    }
+
+    /// Refuses a post in a state before `least`.
+    #[inline]
+    fn check_state(&self, least: QueuePairState, what: &'static str) -> Result<(), PostError> {
+        let state = self.state.load();
+        if (state as u8) < least as u8 {
+            let reason = Error::InvalidState {
+                queue_pair: self.number,
+                state,
+                what,
+            };
+            return Err(PostError { index: 0, reason });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn check_shape(&self, request: &SendWorkRequest<'_>) -> Result<()> {
+        match request.payload {
+            Payload::Inline(_) if request.operation.brings_back() => Err(Error::InlineTarget),
+            Payload::Inline(bytes) => within(
+                "max_inline_data",
+                bytes.len() as u64,
+                self.limits.max_inline_data as u64,
+            ),
+            Payload::Gather(list) => within(
+                "max_send_sge",
+                list.len() as u64,
+                self.limits.max_send_sge as u64,
+            ),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The answering half of a queue pair: checks what a peer claims, and does it.
+//!
+//! It runs in the peer's thread, under the peer's gate. A refusal moves this end into error and
+//! tells its owner: with a completion if a receive was taken, with an event otherwise.
+
+use std::sync::atomic::Ordering;
+
+use crate::{
+    Access, AsyncEvent, CompletionOpcode, CompletionStatus, Operation, RemoteAddress,
+    WorkCompletion,
+    aftermath::Aftermath,
+    checked::{Checked, Claim},
+    gate::Held,
+    link::{Message, Reply},
+    queue_pair::{Local, Pieces, QueuePairCore, requester::PSN_MASK},
+};
+
+/// Why a message has no effect.
+enum Obstacle {
+    NoReceive,
+    /// The address, length, key or right to the memory.
+    BadAccess,
+    /// The request as such.
+    BadRequest,
+    /// A receive was taken and could not hold the message; it completes with the first status,
+    /// the peer's request with the second.
+    BadReceive(u64, CompletionStatus, CompletionStatus),
+}
+
+impl QueuePairCore {
+    /// Answers a message that has arrived.
+    #[inline]
+    pub(crate) fn respond(
+        &self,
+        message: &Message<'_>,
+        held: Held<'_>,
+        aftermath: &mut Aftermath,
+    ) -> Reply {
+        let responder = &self.responder;
+        let from_peer = responder.remote.load(Ordering::Relaxed) == message.source.0;
+        if !self.state.answers() || !from_peer {
+            return Reply::NoAnswer;
+        }
+        if responder.expected_psn.load(Ordering::Relaxed) != message.psn {
+            return self.respond_again(message, held);
+        }
+        match self.perform(message, held, aftermath) {
+            Ok(original) => {
+                responder
+                    .expected_psn
+                    .store((message.psn + 1) & PSN_MASK, Ordering::Relaxed);
+                Reply::Acknowledged { original }
+            }
+            Err(obstacle) => self.refuse(&obstacle, aftermath),
+        }
+    }
+
+    /// Answers a message that is not the next. One that was carried out is acknowledged once
+    /// more, without effect; one from the future means that the ends disagree where to start.
+    #[cold]
+    fn respond_again(&self, message: &Message<'_>, held: Held<'_>) -> Reply {
+        let expected = self.responder.expected_psn.load(Ordering::Relaxed);
+        let behind = expected.wrapping_sub(message.psn) & PSN_MASK;
+        if behind > PSN_MASK / 2 {
+            return Reply::NoAnswer;
+        }
+        if let (Operation::Read { remote }, Local::Pieces(pieces)) =
+            (*message.operation, message.local)
+        {
+            match self.open(remote, message.local.len(), Access::REMOTE_READ, held) {
+                Ok(source) => pieces.fill(source),
+                Err(_) => return Reply::NoAnswer,
+            }
+        }
+        Reply::Acknowledged {
+            original: self.responder.last_original.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Does what the message asks; gives what an atomic found.
+    #[inline]
+    fn perform(
+        &self,
+        message: &Message<'_>,
+        held: Held<'_>,
+        aftermath: &mut Aftermath,
+    ) -> Result<u64, Obstacle> {
+        let local = message.local;
+        let length = local.len();
+        match *message.operation {
+            Operation::Send => self.receive(message, None, held, aftermath)?,
+            Operation::SendWithImmediate { immediate } => {
+                self.receive(message, Some(immediate), held, aftermath)?;
+            }
+            Operation::Write { remote } => {
+                local.copy_to(self.open(remote, length, Access::REMOTE_WRITE, held)?);
+            }
+            Operation::WriteWithImmediate { remote, immediate } => {
+                let target = self.open(remote, length, Access::REMOTE_WRITE, held)?;
+                let wr_id = self.receives.take_id().ok_or(Obstacle::NoReceive)?;
+                local.copy_to(target);
+                let completion = WorkCompletion {
+                    wr_id,
+                    opcode: CompletionOpcode::ReceiveWriteWithImmediate,
+                    byte_len: length as u32,
+                    immediate: Some(immediate),
+                    ..WorkCompletion::default()
+                };
+                self.complete_receive(completion, message.solicited, aftermath);
+            }
+            Operation::Read { remote } => {
+                self.check_read_limit()?;
+                let source = self.open(remote, length, Access::REMOTE_READ, held)?;
+                if let Local::Pieces(pieces) = local {
+                    pieces.fill(source);
+                }
+            }
+            Operation::FetchAdd { remote, add } => {
+                return self.atomic(remote, held, |word| word.fetch_add(add));
+            }
+            Operation::CompareSwap {
+                remote,
+                compare,
+                swap,
+            } => {
+                return self.atomic(remote, held, |word| word.compare_swap(compare, swap));
+            }
+        }
+        Ok(0)
+    }
+
+    /// Puts a SEND where the next receive says.
+    fn receive(
+        &self,
+        message: &Message<'_>,
+        immediate: Option<u32>,
+        held: Held<'_>,
+        aftermath: &mut Aftermath,
+    ) -> Result<(), Obstacle> {
+        let receive = self.receives.take().ok_or(Obstacle::NoReceive)?;
+        let length = message.local.len();
+        let room: u64 = receive
+            .scatter()
+            .iter()
+            .map(|piece| u64::from(piece.length))
+            .sum();
+        if length > room {
+            let (local, remote) = (
+                CompletionStatus::LocalLength,
+                CompletionStatus::RemoteInvalidRequest,
+            );
+            return Err(Obstacle::BadReceive(receive.wr_id, local, remote));
+        }
+        let keys = &self.context.device.keys;
+        let domain = self.receives.domain;
+        match Pieces::check(keys, receive.scatter(), domain, Access::LOCAL_WRITE, held) {
+            Ok(pieces) => message.local.scatter_to(&pieces),
+            Err(_) => {
+                let (local, remote) = (
+                    CompletionStatus::LocalProtection,
+                    CompletionStatus::RemoteOperation,
+                );
+                return Err(Obstacle::BadReceive(receive.wr_id, local, remote));
+            }
+        }
+        let completion = WorkCompletion {
+            wr_id: receive.wr_id,
+            opcode: CompletionOpcode::Receive,
+            byte_len: length as u32,
+            immediate,
+            ..WorkCompletion::default()
+        };
+        self.complete_receive(completion, message.solicited, aftermath);
+        Ok(())
+    }
+
+    fn atomic(
+        &self,
+        remote: RemoteAddress,
+        held: Held<'_>,
+        change: impl FnOnce(Checked<'_>) -> Option<u64>,
+    ) -> Result<u64, Obstacle> {
+        self.check_read_limit()?;
+        let word = self.open(remote, 8, Access::REMOTE_ATOMIC, held)?;
+        let original = change(word).ok_or(Obstacle::BadRequest)?;
+        self.responder
+            .last_original
+            .store(original, Ordering::Relaxed);
+        Ok(original)
+    }
+
+    /// Checks a peer's claim on this end's memory. The key of no bytes at all does not matter.
+    #[inline]
+    fn open<'hold>(
+        &self,
+        remote: RemoteAddress,
+        length: u64,
+        needed: Access,
+        held: Held<'hold>,
+    ) -> Result<Checked<'hold>, Obstacle> {
+        let access = Access::from_bits(self.responder.access.load(Ordering::Relaxed));
+        if !access.contains(needed) {
+            return Err(Obstacle::BadRequest);
+        }
+        if length == 0 {
+            return Ok(Checked::EMPTY);
+        }
+        let claim = Claim {
+            address: remote.address,
+            length,
+            key: remote.key.0,
+        };
+        let keys = &self.context.device.keys;
+        keys.check(claim, self.domain, needed, held)
+            .map_err(|_| Obstacle::BadAccess)
+    }
+
+    fn check_read_limit(&self) -> Result<(), Obstacle> {
+        match self.responder.max_rd_atomic.load(Ordering::Relaxed) {
+            0 => Err(Obstacle::BadRequest),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, obstacle: &Obstacle, aftermath: &mut Aftermath) -> Reply {
+        let queue_pair = self.number;
+        let status = match *obstacle {
+            Obstacle::NoReceive => {
+                let wait_ns = self.responder.min_rnr_timer_ns.load(Ordering::Relaxed);
+                return Reply::ReceiverNotReady { wait_ns };
+            }
+            Obstacle::BadAccess => {
+                self.context
+                    .raise(AsyncEvent::QueuePairAccessError { queue_pair });
+                CompletionStatus::RemoteAccess
+            }
+            Obstacle::BadRequest => {
+                self.context
+                    .raise(AsyncEvent::QueuePairRequestError { queue_pair });
+                CompletionStatus::RemoteInvalidRequest
+            }
+            Obstacle::BadReceive(wr_id, status, remote) => {
+                let opcode = CompletionOpcode::Receive;
+                let completion = WorkCompletion {
+                    wr_id,
+                    status,
+                    opcode,
+                    ..Default::default()
+                };
+                self.complete_receive(completion, false, aftermath);
+                remote
+            }
+        };
+        self.enter_error(aftermath);
+        Reply::Refused(status)
+    }
+}

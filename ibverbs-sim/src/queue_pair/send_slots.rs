@@ -1,0 +1,76 @@
+//! Which send requests of each queue pair are freed.
+//!
+//! A completion queue that is polled must free send-queue slots of any of its queue pairs, and
+//! knows only the number. The number's low bits find a word `number : freed count`; the number
+//! in it tells a destroyed queue pair's completions from its successor's. The count is how many
+//! requests were ever freed, wrapping, and only grows: order does not matter.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{
+    Error, QueuePairNumber, Result,
+    slab::{INDEX_BITS, Slab},
+};
+
+pub(crate) struct SendSlots {
+    words: Slab<AtomicU64>,
+    limit: u32,
+}
+
+impl SendSlots {
+    pub(crate) fn new(limit: u32) -> Self {
+        Self {
+            words: Slab::new(limit),
+            limit,
+        }
+    }
+
+    /// Gives out a number with nothing freed.
+    pub(crate) fn allocate(&self) -> Result<QueuePairNumber> {
+        let limit = u64::from(self.limit);
+        let full = Error::LimitExceeded {
+            what: "max_qp",
+            requested: limit + 1,
+            limit,
+        };
+        let (index, word) = self.words.allocate().ok_or(full)?;
+        let generation = (word.load(Ordering::Relaxed) >> (32 + INDEX_BITS)) as u32;
+        let number = generation.wrapping_add(1) << INDEX_BITS | index;
+        word.store(u64::from(number) << 32, Ordering::SeqCst);
+        Ok(QueuePairNumber(number))
+    }
+
+    /// Takes back a number that no queue pair has any more.
+    pub(crate) fn release(&self, number: QueuePairNumber) {
+        self.words.release(index(number));
+    }
+
+    /// How many requests of `number` were ever freed.
+    #[inline]
+    pub(crate) fn freed(&self, number: QueuePairNumber) -> u32 {
+        self.words
+            .get(index(number))
+            .map_or(0, |word| word.load(Ordering::Acquire) as u32)
+    }
+
+    /// Frees the requests of `number` up to the `executed`th.
+    #[inline]
+    pub(crate) fn free(&self, number: QueuePairNumber, executed: u32) {
+        let Some(word) = self.words.get(index(number)) else {
+            return;
+        };
+        let mut seen = word.load(Ordering::Relaxed);
+        while (seen >> 32) as u32 == number.0 && executed.wrapping_sub(seen as u32) as i32 > 0 {
+            let next = u64::from(number.0) << 32 | u64::from(executed);
+            match word.compare_exchange_weak(seen, next, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+}
+
+#[inline]
+fn index(number: QueuePairNumber) -> u32 {
+    number.0 & ((1 << INDEX_BITS) - 1)
+}

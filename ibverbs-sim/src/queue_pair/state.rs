@@ -1,0 +1,76 @@
+//! Where a queue pair is.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The state of a queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum QueuePairState {
+    /// Takes nothing.
+    Reset = 0,
+    /// Takes receives.
+    Init = 1,
+    /// Also answers its peer.
+    ReadyToReceive = 2,
+    /// Also takes send requests.
+    ReadyToSend = 3,
+    /// Flushes whatever it is given.
+    Error = 4,
+}
+
+/// A state that any thread may read, and whether its context is cut off.
+pub(crate) struct StateCell(AtomicU8);
+
+const CUT_OFF: u8 = 0x80;
+
+impl StateCell {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU8::new(QueuePairState::Reset as u8))
+    }
+
+    #[inline]
+    pub(crate) fn load(&self) -> QueuePairState {
+        decode(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Whether it answers requests of its peer.
+    #[inline]
+    pub(crate) fn answers(&self) -> bool {
+        let bits = self.0.load(Ordering::SeqCst);
+        bits == QueuePairState::ReadyToSend as u8 || bits == QueuePairState::ReadyToReceive as u8
+    }
+
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.0.load(Ordering::SeqCst) & CUT_OFF != 0
+    }
+
+    pub(crate) fn cut_off(&self) {
+        self.0.fetch_or(CUT_OFF, Ordering::SeqCst);
+    }
+
+    /// Moves from `from` to `to`; false if it is elsewhere by now.
+    pub(crate) fn change(&self, from: QueuePairState, to: QueuePairState) -> bool {
+        let change = |bits: u8| (decode(bits) == from).then_some((bits & CUT_OFF) | to as u8);
+        self.0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, change)
+            .is_ok()
+    }
+
+    /// Moves to `to` wherever it is, and says where it was.
+    pub(crate) fn set(&self, to: QueuePairState) -> QueuePairState {
+        let set = |bits: u8| Some((bits & CUT_OFF) | to as u8);
+        let seen = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, set);
+        decode(seen.unwrap_or_else(|bits| bits))
+    }
+}
+
+#[inline]
+fn decode(bits: u8) -> QueuePairState {
+    match bits & !CUT_OFF {
+        0 => QueuePairState::Reset,
+        1 => QueuePairState::Init,
+        2 => QueuePairState::ReadyToReceive,
+        3 => QueuePairState::ReadyToSend,
+        _ => QueuePairState::Error,
+    }
+}

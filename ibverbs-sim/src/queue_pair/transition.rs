@@ -1,0 +1,243 @@
+//! The state machine.
+//!
+//! Transitions of one queue pair exclude each other (`control`). Those that change what a thread
+//! under a gate may be using take the gate or wait for the holders: the requester's side belongs
+//! to this queue pair's gate, the responder's to the gate of a peer that nobody here can name.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use crate::{
+    Access, Connection, Error, QueuePair, QueuePairAttributes, QueuePairNumber, QueuePairState,
+    Result,
+    aftermath::Aftermath,
+    attributes::within,
+    context::check_port,
+    queue_pair::{
+        QueuePairCore,
+        requester::{PSN_MASK, Patience},
+    },
+};
+
+use QueuePairState::{Error as Failed, Init, ReadyToReceive, ReadyToSend, Reset};
+
+impl QueuePair {
+    /// Goes to another state.
+    ///
+    /// RESET and ERROR can be reached from anywhere and take no attributes. Otherwise the way is
+    /// RESET, INIT, READY TO RECEIVE, READY TO SEND, each with the attributes that
+    /// [`QueuePairAttributes`] names for it; INIT and READY TO SEND can be entered again to
+    /// change the optional ones. RESET discards everything outstanding, ERROR flushes it.
+    ///
+    /// **Errors**: no such transition, an attribute missing, not taken or over its limit.
+    pub fn modify(&self, attributes: &QueuePairAttributes) -> Result<()> {
+        self.core.modify(attributes)
+    }
+
+    /// Goes from RESET to READY TO SEND with `remote` as peer, which does the same with this end.
+    ///
+    /// **Errors**: not in RESET, or a value over its limit.
+    pub fn connect(&self, remote: QueuePairNumber, connection: &Connection) -> Result<()> {
+        self.modify(&QueuePairAttributes {
+            port: Some(1),
+            access: Some(connection.access),
+            ..QueuePairAttributes::new(Init)
+        })?;
+        let connected = self
+            .modify(&QueuePairAttributes {
+                remote: Some(remote),
+                receive_psn: Some(connection.psn),
+                max_dest_rd_atomic: Some(connection.max_rd_atomic),
+                min_rnr_timer_ns: Some(connection.min_rnr_timer_ns),
+                ..QueuePairAttributes::new(ReadyToReceive)
+            })
+            .and_then(|()| {
+                self.modify(&QueuePairAttributes {
+                    send_psn: Some(connection.psn),
+                    timeout_ns: Some(connection.timeout_ns),
+                    retry_count: Some(connection.retry_count),
+                    rnr_retry: Some(connection.rnr_retry),
+                    max_rd_atomic: Some(connection.max_rd_atomic),
+                    ..QueuePairAttributes::new(ReadyToSend)
+                })
+            });
+        if connected.is_err() {
+            self.modify(&QueuePairAttributes::new(Reset))?;
+        }
+        connected
+    }
+}
+
+impl QueuePairCore {
+    fn modify(self: &Arc<Self>, attributes: &QueuePairAttributes) -> Result<()> {
+        let mut aftermath = Aftermath::default();
+        let control = self.control.lock();
+        let (from, to) = (self.state.load(), attributes.state);
+        check_transition(self.number, from, to)?;
+        check_attributes(from, attributes)?;
+        self.check_values(attributes)?;
+        match to {
+            Reset => self.reset(),
+            Failed => self.enter_error(&mut aftermath),
+            _ => {
+                self.apply(attributes);
+                // A peer's request may have failed it meanwhile; then it stays in error.
+                self.state.change(from, to);
+            }
+        }
+        drop(control);
+        aftermath.settle();
+        Ok(())
+    }
+
+    fn check_values(&self, attributes: &QueuePairAttributes) -> Result<()> {
+        let limit = self.context.device.attributes.max_rd_atomic;
+        if let Some(port) = attributes.port {
+            check_port(port)?;
+        }
+        within(
+            "max_rd_atomic",
+            attributes.max_rd_atomic.unwrap_or(0),
+            limit,
+        )?;
+        within(
+            "max_dest_rd_atomic",
+            attributes.max_dest_rd_atomic.unwrap_or(0),
+            limit,
+        )?;
+        within("retry_count", attributes.retry_count.unwrap_or(0), 7)?;
+        within("rnr_retry", attributes.rnr_retry.unwrap_or(0), 7)
+    }
+
+    fn apply(&self, attributes: &QueuePairAttributes) {
+        let responder = &self.responder;
+        if let Some(access) = attributes.access {
+            responder.access.store(access.bits(), Ordering::SeqCst);
+        }
+        if let Some(limit) = attributes.max_dest_rd_atomic {
+            responder.max_rd_atomic.store(limit, Ordering::SeqCst);
+        }
+        if let Some(wait) = attributes.min_rnr_timer_ns {
+            responder.min_rnr_timer_ns.store(wait, Ordering::SeqCst);
+        }
+        if let Some(psn) = attributes.receive_psn {
+            responder
+                .expected_psn
+                .store(psn & PSN_MASK, Ordering::SeqCst);
+        }
+        if let Some(remote) = attributes.remote {
+            responder.remote.store(remote.0, Ordering::SeqCst);
+            self.gate.enter_blocking().remote = remote;
+        }
+        if let Some(psn) = attributes.send_psn {
+            let mut requester = self.gate.enter_blocking();
+            requester.next_psn = psn & PSN_MASK;
+            requester.patience = Patience {
+                timeout_ns: attributes.timeout_ns.unwrap_or(0),
+                retry_count: attributes.retry_count.unwrap_or(0),
+                rnr_retry: attributes.rnr_retry.unwrap_or(0),
+            };
+            requester.max_rd_atomic = attributes.max_rd_atomic.unwrap_or(0);
+        }
+    }
+
+    /// Forgets everything. Afterwards no thread touches this queue pair's memory or queues.
+    pub(crate) fn reset(&self) {
+        self.state.set(Reset);
+        let mut requester = self.gate.enter_blocking();
+        let mut backlog = self.backlog.lock();
+        let discarded = std::mem::take(&mut *backlog);
+        requester.clear_waiting();
+        let posted = self.gate.posted();
+        drop(backlog);
+        requester.reset(posted);
+        self.context.device.send_slots.free(self.number, posted);
+        drop(requester);
+        drop(discarded);
+        self.context.device.wait_for_holders();
+        if !self.shared_receives {
+            while self.receives.take_id().is_some() {}
+        }
+        self.responder
+            .access
+            .store(Access::NONE.bits(), Ordering::SeqCst);
+    }
+}
+
+fn check_transition(
+    queue_pair: QueuePairNumber,
+    from: QueuePairState,
+    to: QueuePairState,
+) -> Result<()> {
+    let legal = matches!(
+        (from, to),
+        (_, Reset | Failed)
+            | (Reset | Init, Init)
+            | (Init, ReadyToReceive)
+            | (ReadyToReceive | ReadyToSend, ReadyToSend)
+    ) && (from, to) != (Reset, Failed);
+    if legal {
+        Ok(())
+    } else {
+        Err(Error::InvalidTransition {
+            queue_pair,
+            from,
+            to,
+        })
+    }
+}
+
+/// Every attribute is needed by the transition into one state, and some may be given again in
+/// later ones.
+fn check_attributes(from: QueuePairState, given: &QueuePairAttributes) -> Result<()> {
+    let to = given.state;
+    let table: [(&'static str, bool, QueuePairState, &[QueuePairState]); 11] = [
+        ("port", given.port.is_some(), Init, &[]),
+        (
+            "access",
+            given.access.is_some(),
+            Init,
+            &[ReadyToReceive, ReadyToSend],
+        ),
+        ("remote", given.remote.is_some(), ReadyToReceive, &[]),
+        (
+            "receive_psn",
+            given.receive_psn.is_some(),
+            ReadyToReceive,
+            &[],
+        ),
+        (
+            "max_dest_rd_atomic",
+            given.max_dest_rd_atomic.is_some(),
+            ReadyToReceive,
+            &[],
+        ),
+        (
+            "min_rnr_timer_ns",
+            given.min_rnr_timer_ns.is_some(),
+            ReadyToReceive,
+            &[ReadyToSend],
+        ),
+        ("send_psn", given.send_psn.is_some(), ReadyToSend, &[]),
+        ("timeout_ns", given.timeout_ns.is_some(), ReadyToSend, &[]),
+        ("retry_count", given.retry_count.is_some(), ReadyToSend, &[]),
+        ("rnr_retry", given.rnr_retry.is_some(), ReadyToSend, &[]),
+        (
+            "max_rd_atomic",
+            given.max_rd_atomic.is_some(),
+            ReadyToSend,
+            &[],
+        ),
+    ];
+    for (attribute, is_given, needed_by, optional_in) in table {
+        let again = from == to;
+        let needed = needed_by == to && !again;
+        let taken = needed || optional_in.contains(&to) || (again && to == Init && needed_by == to);
+        if needed && !is_given {
+            return Err(Error::MissingAttribute { to, attribute });
+        }
+        if is_given && !taken {
+            return Err(Error::UnexpectedAttribute { to, attribute });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! The receives of a queue pair, or of a shared receive queue.
+//!
+//! The owner posts, peers take; both through the ring, without a lock. The first piece of a
+//! scatter list travels in the ring's slot, the others lie beside it under the slot's index.
+//!
+//! A sender that finds no receive lists itself in `waiters`, sets `waiting` and looks once more;
+//! the owner posts and then looks at `waiting`. Between the two steps of either side stands a
+//! full fence, so one of them sees the other: no sender sleeps on a queue with a receive.
+
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
+};
+
+use parking_lot::Mutex;
+
+use crate::{
+    Error, LocalKey, PostError, ReceiveWorkRequest, ScatterGather,
+    aftermath::Aftermath,
+    attributes::{MAX_SGE, within},
+    queue_pair::QueuePairCore,
+    ring::Ring,
+};
+
+pub(crate) struct ReceiveQueue {
+    ring: Ring<ReceiveEntry>,
+    /// `max_sge - 1` pieces a slot.
+    further: Box<[FurtherPiece]>,
+    max_sge: usize,
+    /// The protection domain that the pieces must be in.
+    pub(crate) domain: u32,
+    waiting: AtomicBool,
+    waiters: Mutex<Vec<Weak<QueuePairCore>>>,
+}
+
+/// 28 bytes, so that two slots of the ring fit a cache line.
+#[derive(Clone, Copy)]
+#[repr(C, packed(4))]
+struct ReceiveEntry {
+    wr_id: u64,
+    address: u64,
+    length: u32,
+    key: u32,
+    pieces: u32,
+}
+
+/// Written by the poster before its slot is published, read by the taker before it is free.
+#[derive(Default)]
+struct FurtherPiece {
+    address: AtomicU64,
+    length_and_key: AtomicU64,
+}
+
+/// A receive that a peer has taken.
+pub(crate) struct Receive {
+    pub(crate) wr_id: u64,
+    pieces: [ScatterGather; MAX_SGE],
+    count: usize,
+}
+
+impl Receive {
+    pub(crate) fn scatter(&self) -> &[ScatterGather] {
+        &self.pieces[..self.count]
+    }
+}
+
+impl ReceiveQueue {
+    pub(crate) fn new(max_wr: u32, max_sge: u32, domain: u32) -> Self {
+        let ring = Ring::new(max_wr);
+        let further = ring.capacity() * max_sge.saturating_sub(1);
+        Self {
+            further: (0..further).map(|_| FurtherPiece::default()).collect(),
+            max_sge: max_sge as usize,
+            domain,
+            waiting: AtomicBool::new(false),
+            waiters: Mutex::new(Vec::new()),
+            ring,
+        }
+    }
+
+    pub(crate) fn capacity(&self) -> u32 {
+        self.ring.capacity()
+    }
+
+    /// Adds receives, and takes up senders that wait for one.
+    pub(crate) fn post(
+        &self,
+        requests: &[ReceiveWorkRequest<'_>],
+        aftermath: &mut Aftermath,
+    ) -> Result<(), PostError> {
+        let refused = requests
+            .iter()
+            .position(|request| request.scatter.len() > self.max_sge);
+        let fitting = refused.unwrap_or(requests.len());
+        let posted = self
+            .ring
+            .push_many(fitting, |nth, slot| self.entry(&requests[nth], slot));
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::Relaxed) {
+            self.resume_waiters(aftermath);
+        }
+        let full = || Error::QueueFull {
+            capacity: self.capacity(),
+        };
+        match requests.get(posted) {
+            None => Ok(()),
+            Some(_) if posted < fitting => Err(PostError {
+                index: posted,
+                reason: full(),
+            }),
+            Some(request) => {
+                let length = request.scatter.len() as u64;
+                let too_long = within("max_sge", length, self.max_sge as u64);
+                Err(PostError {
+                    index: posted,
+                    reason: too_long.err().unwrap_or_else(full),
+                })
+            }
+        }
+    }
+
+    /// Takes the next receive and leaves its scatter list behind.
+    #[inline]
+    pub(crate) fn take_id(&self) -> Option<u64> {
+        self.ring.pop(|_, entry| entry.wr_id)
+    }
+
+    /// Takes the next receive.
+    pub(crate) fn take(&self) -> Option<Receive> {
+        self.ring.pop(|slot, entry| {
+            let mut pieces = [ScatterGather::default(); MAX_SGE];
+            let count = entry.pieces as usize;
+            let key = LocalKey(entry.key);
+            pieces[0] = ScatterGather {
+                address: entry.address,
+                length: entry.length,
+                key,
+            };
+            for (piece, kept) in pieces[1..].iter_mut().zip(self.further(slot, count)) {
+                *piece = kept.load();
+            }
+            Receive {
+                wr_id: entry.wr_id,
+                pieces,
+                count,
+            }
+        })
+    }
+
+    /// Has `sender` resumed by the next post. The caller looks for a receive once more.
+    #[cold]
+    pub(crate) fn wait(&self, sender: &Weak<QueuePairCore>) {
+        let mut waiters = self.waiters.lock();
+        if !waiters.iter().any(|waiter| waiter.ptr_eq(sender)) {
+            waiters.push(Weak::clone(sender));
+        }
+        self.waiting.store(true, Ordering::Relaxed);
+        drop(waiters);
+        fence(Ordering::SeqCst);
+    }
+
+    #[cold]
+    fn resume_waiters(&self, aftermath: &mut Aftermath) {
+        let waiters = {
+            let mut waiters = self.waiters.lock();
+            self.waiting.store(false, Ordering::Relaxed);
+            std::mem::take(&mut *waiters)
+        };
+        for sender in waiters.iter().filter_map(Weak::upgrade) {
+            Arc::clone(&sender).resume(aftermath);
+        }
+    }
+
+    fn entry(&self, request: &ReceiveWorkRequest<'_>, slot: usize) -> ReceiveEntry {
+        let first = request.scatter.first().copied().unwrap_or_default();
+        let further = request.scatter.get(1..).unwrap_or_default();
+        for (kept, piece) in self
+            .further(slot, request.scatter.len())
+            .iter()
+            .zip(further)
+        {
+            kept.store(piece);
+        }
+        ReceiveEntry {
+            wr_id: request.wr_id,
+            address: first.address,
+            length: first.length,
+            key: first.key.0,
+            pieces: request.scatter.len() as u32,
+        }
+    }
+
+    /// The places of all but the first of a slot's `count` pieces.
+    fn further(&self, slot: usize, count: usize) -> &[FurtherPiece] {
+        let start = slot * self.max_sge.saturating_sub(1);
+        &self.further[start..start + count.saturating_sub(1)]
+    }
+}
+
+impl FurtherPiece {
+    fn store(&self, piece: &ScatterGather) {
+        let length_and_key = u64::from(piece.length) << 32 | u64::from(piece.key.0);
+        self.address.store(piece.address, Ordering::Relaxed);
+        self.length_and_key.store(length_and_key, Ordering::Relaxed);
+    }
+
+    fn load(&self) -> ScatterGather {
+        let length_and_key = self.length_and_key.load(Ordering::Relaxed);
+        ScatterGather {
+            address: self.address.load(Ordering::Relaxed),
+            length: (length_and_key >> 32) as u32,
+            key: LocalKey(length_and_key as u32),
+        }
+    }
+}

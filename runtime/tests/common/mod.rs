@@ -1,0 +1,187 @@
+//! What the integration tests share: bounded waits, counted drops, a log, a watchdog.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use talpf_runtime::{Config, Error, Failure, IdlePolicy, Runtime};
+
+/// How long a test waits for what must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a test binary may take before the watchdog ends it.
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) const POLICIES: [IdlePolicy; 3] = [
+    IdlePolicy::Spin,
+    IdlePolicy::Adaptive {
+        spin: Duration::from_micros(50),
+    },
+    IdlePolicy::Park,
+];
+
+pub(crate) fn runtime(workers: usize) -> Runtime {
+    Runtime::new(Config {
+        workers,
+        ..Config::default()
+    })
+    .unwrap()
+}
+
+/// A runtime without the hang watch, whose looks would wake parked workers now and then.
+pub(crate) fn unwatched(workers: usize, idle: IdlePolicy) -> Runtime {
+    let hang_after = Duration::ZERO;
+    Runtime::new(Config {
+        workers,
+        idle,
+        hang_after,
+        ..Config::default()
+    })
+    .unwrap()
+}
+
+/// Looks at `condition` until it holds or patience ends.
+pub(crate) fn eventually(condition: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        thread::yield_now();
+    }
+    true
+}
+
+/// A place where several bodies wait for each other.
+pub(crate) struct Meeting {
+    arrived: AtomicUsize,
+    expected: usize,
+}
+
+impl Meeting {
+    pub(crate) fn of(expected: usize) -> Arc<Self> {
+        Arc::new(Meeting {
+            arrived: AtomicUsize::new(0),
+            expected,
+        })
+    }
+
+    /// Whether all came.
+    pub(crate) fn join(&self) -> bool {
+        self.arrived.fetch_add(1, Ordering::SeqCst);
+        eventually(|| self.arrived.load(Ordering::SeqCst) >= self.expected)
+    }
+}
+
+/// A flag that tasks share.
+#[derive(Clone, Default)]
+pub(crate) struct Flag(Arc<AtomicBool>);
+
+impl Flag {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// What happened, in order.
+pub(crate) struct Log<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Log<T> {
+    pub(crate) fn new() -> Self {
+        Log(Arc::default())
+    }
+
+    pub(crate) fn add(&self, entry: T) {
+        self.0.lock().unwrap().push(entry);
+    }
+
+    pub(crate) fn take(&self) -> Vec<T> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl<T> Clone for Log<T> {
+    fn clone(&self) -> Self {
+        Log(Arc::clone(&self.0))
+    }
+}
+
+/// Counts the drops of what it made.
+#[derive(Clone, Default)]
+pub(crate) struct Drops(Arc<AtomicUsize>);
+
+/// Counted when it drops.
+pub(crate) struct Counted(Drops);
+
+impl Drops {
+    pub(crate) fn item(&self) -> Counted {
+        Counted(self.clone())
+    }
+
+    pub(crate) fn items(&self, count: usize) -> Vec<Counted> {
+        (0..count).map(|_| self.item()).collect()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Ends the process if it lives longer than a test may take: a hang fails instead of blocking.
+pub(crate) struct Watchdog {
+    _ends: mpsc::Sender<()>,
+}
+
+pub(crate) fn watchdog() -> Watchdog {
+    let name = thread::current().name().unwrap_or("?").to_owned();
+    let (ends, ended) = mpsc::channel::<()>();
+    thread::spawn(move || {
+        if ended.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("test `{name}` hangs");
+            std::process::abort();
+        }
+    });
+    Watchdog { _ends: ends }
+}
+
+/// Keeps the panics that tests provoke in tasks out of the output.
+pub(crate) fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let name = thread::current().name().unwrap_or("").to_owned();
+            if !name.starts_with("talpf-worker") {
+                print(info);
+            }
+        }));
+    });
+}
+
+/// The failure in the result of a wait or of a task.
+pub(crate) fn failure<T: Debug>(result: Result<T, Error>) -> Arc<Failure> {
+    match result {
+        Err(Error::TaskFailed(failure)) => failure,
+        other => panic!("a failed task was expected, not {other:?}"),
+    }
+}
+
+/// The labels of a failure and of what it goes back to.
+pub(crate) fn labels(failure: &Failure) -> Vec<&str> {
+    failure
+        .chain()
+        .map(|failure| failure.label.as_str())
+        .collect()
+}

@@ -1,0 +1,207 @@
+//! A region is released when its guard drops, wherever the guard has travelled (R2).
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use futures::channel::oneshot;
+use talpf_runtime::{Array, InOut, Runtime};
+
+use common::{Flag, POLICIES};
+
+/// Spawns a successor of whoever has `array` now, and tells whether it has run once nothing else
+/// can (see `dependency_order.rs`; the runtime has one worker).
+fn successor(runtime: &Runtime, array: &Array<u64>) -> Flag {
+    let ran = Flag::default();
+    let running = ran.clone();
+    runtime
+        .task("successor")
+        .inout(&array.all())
+        .spawn(move |_all| running.set())
+        .unwrap();
+    settle(runtime);
+    ran
+}
+
+/// Gives the workers time to park, if that is their policy.
+fn let_workers_park(runtime: &Runtime) {
+    for _ in 0..2 {
+        runtime
+            .block_on(runtime.wait_for(Duration::from_millis(2)))
+            .unwrap();
+    }
+}
+
+fn settle(runtime: &Runtime) {
+    let probe = runtime.task("probe").priority(-1).run(|| ()).unwrap();
+    runtime.block_on(probe).unwrap().unwrap();
+}
+
+#[test]
+fn a_guard_moved_to_a_thread_holds_its_region() {
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
+    let (send, receive) = mpsc::channel::<InOut<u64>>();
+    let task = runtime.task("giver").inout(&array.all());
+    task.spawn(move |all| send.send(all).unwrap()).unwrap();
+    let mut guard = receive.recv().unwrap();
+    let ran = successor(&runtime, &array);
+    assert!(!ran.is_set());
+    thread::spawn(move || guard.fill(1)).join().unwrap();
+    runtime.wait_blocking().unwrap();
+    assert!(ran.is_set());
+}
+
+#[test]
+fn a_guard_moved_to_another_task_holds_its_region() {
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
+    let (open, gate) = oneshot::channel::<()>();
+    let group = runtime.group("inner", 1);
+    let inner = group.clone();
+    let task = runtime.task("giver").inout(&array.all());
+    task.spawn(move |all| {
+        let keeper = inner.task("keeper");
+        keeper
+            .spawn_async(move || async move { gate.await.map(|()| drop(all)).unwrap() })
+            .unwrap();
+    })
+    .unwrap();
+    let ran = successor(&runtime, &array);
+    assert!(!ran.is_set());
+    open.send(()).unwrap();
+    runtime.wait_blocking().unwrap();
+    assert!(ran.is_set());
+    group.wait_blocking().unwrap();
+}
+
+#[test]
+fn a_guard_handed_back_by_run_holds_its_region() {
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
+    let handle = runtime
+        .task("giver")
+        .inout(&array.all())
+        .run(|all| all)
+        .unwrap();
+    let mut guard = runtime.block_on(handle).unwrap().unwrap();
+    let ran = successor(&runtime, &array);
+    assert!(!ran.is_set());
+    assert_eq!(runtime.outstanding(), 2, "giver is not complete");
+    guard.fill(3);
+    drop(guard);
+    runtime.wait_blocking().unwrap();
+    assert!(ran.is_set());
+}
+
+#[test]
+fn dropping_the_handle_drops_the_guard_in_it() {
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
+    let handle = runtime
+        .task("giver")
+        .inout(&array.all())
+        .run(|all| all)
+        .unwrap();
+    let ran = successor(&runtime, &array);
+    assert!(!ran.is_set());
+    drop(handle);
+    runtime.wait_blocking().unwrap();
+    assert!(ran.is_set());
+}
+
+#[test]
+fn a_guard_dropped_inside_a_long_body_lets_the_successor_run() {
+    for policy in POLICIES {
+        let runtime = common::unwatched(2, policy);
+        let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
+        for round in 0..10 {
+            let_workers_park(&runtime);
+            let (spawned, ran) = (Flag::default(), Flag::default());
+            let (go, seen) = (spawned.clone(), ran.clone());
+            let task = runtime.task("long").inout(&array.all());
+            let long = task.run(move |all| {
+                assert!(common::eventually(|| go.is_set()));
+                drop(all);
+                common::eventually(|| seen.is_set())
+            });
+            runtime
+                .task("next")
+                .inout(&array.all())
+                .spawn(move |_all| ran.set())
+                .unwrap();
+            spawned.set();
+            let released = runtime.block_on(long.unwrap()).unwrap().unwrap();
+            assert!(released, "{policy}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_task_woken_inside_a_long_body_runs_on_another_worker() {
+    for policy in POLICIES {
+        let runtime = common::unwatched(2, policy);
+        for round in 0..10 {
+            let_workers_park(&runtime);
+            let (open, gate) = oneshot::channel::<()>();
+            let ran = Flag::default();
+            let (running, seen) = (ran.clone(), ran);
+            let waiter = runtime.task("waiter");
+            waiter
+                .spawn_async(move || async move { gate.await.map(|()| running.set()).unwrap() })
+                .unwrap();
+            let long = runtime.task("long").run(move || {
+                open.send(()).unwrap();
+                common::eventually(|| seen.is_set())
+            });
+            let woken = runtime.block_on(long.unwrap()).unwrap().unwrap();
+            assert!(woken, "{policy}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn each_of_several_guards_releases_its_own_region() {
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u64; 8], 8).unwrap();
+    let task = runtime
+        .task("giver")
+        .inouts([array.region(0..4), array.region(4..8)]);
+    let handle = task.run(|halves| halves).unwrap();
+    let mut halves = runtime.block_on(handle).unwrap().unwrap();
+    let [left, right] = [0..4, 4..8].map(|half| {
+        let ran = Flag::default();
+        let running = ran.clone();
+        let task = runtime.task("successor").inout(&array.region(half));
+        task.spawn(move |_half| running.set()).unwrap();
+        ran
+    });
+    halves.pop();
+    settle(&runtime);
+    assert!(right.is_set() && !left.is_set());
+    drop(halves);
+    runtime.wait_blocking().unwrap();
+    assert!(left.is_set());
+}
+
+#[test]
+fn a_guard_dropped_by_a_panic_that_the_body_catches_is_released() {
+    common::quiet_panics();
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
+    let task = runtime.task("catcher").inout(&array.all());
+    task.spawn(|all| {
+        let caught = catch_unwind(AssertUnwindSafe(move || {
+            let _all = all;
+            panic!("caught");
+        }));
+        assert!(caught.is_err());
+    })
+    .unwrap();
+    let ran = successor(&runtime, &array);
+    assert!(ran.is_set(), "the region is free and the task did not fail");
+    runtime.wait_blocking().unwrap();
+}

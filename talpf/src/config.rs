@@ -1,0 +1,209 @@
+//! Settings of a run.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// How often the polling task looks at the completion queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PollingFrequency {
+    /// At once while a worker has nothing else to do. After looking in vain for a while it sleeps
+    /// until a completion arrives.
+    #[default]
+    Adaptive,
+    /// After every pass, wait this long.
+    Every(Duration),
+}
+
+impl PollingFrequency {
+    /// The environment variable that sets it.
+    pub const VARIABLE: &'static str = "TALPF_POLLING_FREQUENCY";
+
+    /// Reads the environment variable: a number of microseconds, or a number with `ns`, `us` or
+    /// `ms`. Unset means adaptive.
+    ///
+    /// **Errors**: anything else.
+    pub fn from_environment() -> Result<Self, Error> {
+        match std::env::var(Self::VARIABLE) {
+            Ok(text) => Self::parse(&text),
+            Err(_) => Ok(PollingFrequency::Adaptive),
+        }
+    }
+
+    /// Reads a period as the environment variable has it.
+    ///
+    /// **Errors**: no number, a negative one, an unknown unit, more than an hour.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let refuse = || Error::Setting {
+            name: Self::VARIABLE,
+            value: text.to_owned(),
+            expected: "give a whole number of microseconds up to 1 h, or one with ns, us or ms",
+        };
+        let text = text.trim();
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let number: u64 = digits.trim_end().parse().map_err(|_| refuse())?;
+        let unit_ns = match &text[digits.len()..] {
+            "ns" => 1,
+            "" | "us" => 1_000,
+            "ms" => 1_000_000,
+            _ => return Err(refuse()),
+        };
+        let period = number.checked_mul(unit_ns).map(Duration::from_nanos);
+        match period {
+            Some(period) if period <= Duration::from_secs(3600) => {
+                Ok(PollingFrequency::Every(period))
+            }
+            _ => Err(refuse()),
+        }
+    }
+}
+
+impl fmt::Display for PollingFrequency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PollingFrequency::Adaptive => f.write_str("adaptive"),
+            PollingFrequency::Every(period) => write!(f, "every {period:?}"),
+        }
+    }
+}
+
+/// The settings of [`exec`](crate::exec).
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Number of ranks, 1 to 1024.
+    pub ranks: u32,
+    /// The runtime that all ranks share.
+    pub runtime: talpf_runtime::Config,
+    /// How often the polling tasks look.
+    pub polling: PollingFrequency,
+    /// Completions taken from a queue at once (`POLL_BATCH` of the thesis).
+    pub poll_batch: usize,
+    /// Completions handled in one pass (`MAX_POLLING` of the thesis).
+    pub max_polling: usize,
+    /// Operations of one rank that may be parked at another, waiting for a window. An operation
+    /// beyond that waits at its own rank.
+    pub credits: usize,
+    /// The device. Its largest transfer is where long ones are split.
+    pub device: ibverbs_sim::DeviceConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            ranks: 1,
+            runtime: talpf_runtime::Config::default(),
+            polling: PollingFrequency::Adaptive,
+            poll_batch: 8,
+            max_polling: 128,
+            credits: 64,
+            device: ibverbs_sim::DeviceConfig::default(),
+        }
+    }
+}
+
+/// Most ranks in one process.
+const MAX_RANKS: u32 = 1024;
+
+impl Config {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        limit(
+            "number of ranks",
+            u64::from(self.ranks),
+            1,
+            u64::from(MAX_RANKS),
+        )?;
+        limit("poll batch", self.poll_batch as u64, 1, 1024)?;
+        limit("max polling", self.max_polling as u64, 1, 1 << 20)?;
+        limit("credits", self.credits as u64, 1, 1 << 20)
+    }
+}
+
+fn limit(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), Error> {
+    if value < least {
+        Err(Error::Limit {
+            what,
+            value,
+            limit: least,
+        })
+    } else if value > most {
+        Err(Error::Limit {
+            what,
+            value,
+            limit: most,
+        })
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_with_and_without_unit() {
+        let parsed = |text| PollingFrequency::parse(text).unwrap();
+        let every = |ns| PollingFrequency::Every(Duration::from_nanos(ns));
+        assert_eq!(parsed("500"), every(500_000));
+        assert_eq!(parsed("100ns"), every(100));
+        assert_eq!(parsed(" 7us "), every(7_000));
+        assert_eq!(parsed("3 ms"), every(3_000_000));
+        assert_eq!(parsed("0"), every(0));
+        assert_eq!(parsed("3600000ms"), every(3_600_000_000_000));
+        for bad in [
+            "",
+            "us",
+            "-1",
+            "1.5",
+            "10s",
+            "99999999999999999999",
+            "3600001ms",
+        ] {
+            let error = PollingFrequency::parse(bad).unwrap_err();
+            assert!(
+                error.to_string().contains("TALPF_POLLING_FREQUENCY"),
+                "{bad}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn limits_on_both_sides() {
+        let with = |ranks| {
+            Config {
+                ranks,
+                ..Config::default()
+            }
+            .check()
+        };
+        assert!(with(0).is_err());
+        assert!(with(1).is_ok());
+        assert!(with(1024).is_ok());
+        assert!(with(1025).is_err());
+        assert!(
+            Config {
+                credits: 0,
+                ..Config::default()
+            }
+            .check()
+            .is_err()
+        );
+        assert!(
+            Config {
+                poll_batch: 0,
+                ..Config::default()
+            }
+            .check()
+            .is_err()
+        );
+        assert!(
+            Config {
+                max_polling: 0,
+                ..Config::default()
+            }
+            .check()
+            .is_err()
+        );
+    }
+}

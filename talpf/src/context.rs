@@ -1,0 +1,294 @@
+//! The context of a rank: what its program calls.
+
+use std::fmt;
+use std::sync::Arc;
+
+use talpf_runtime::{Group, In, Out, Region};
+
+use crate::error::Error;
+use crate::numbers::{Lane, Rank};
+use crate::operation::{OpenRound, Source, Spawned};
+use crate::slot::{MemorySlot, Registrable, RemoteRegion, Slot, Use};
+use crate::sync::{Sync, SyncMode};
+use crate::world::World;
+
+/// One rank of a run. Clones are handles of the same rank.
+#[derive(Clone)]
+pub struct Context {
+    world: Arc<World>,
+    rank: Rank,
+}
+
+impl Context {
+    pub(crate) fn new(world: &Arc<World>, rank: Rank) -> Self {
+        Context {
+            world: Arc::clone(world),
+            rank,
+        }
+    }
+
+    pub(crate) fn world(&self) -> &Arc<World> {
+        &self.world
+    }
+
+    fn state(&self) -> &crate::world::RankState {
+        self.world.rank(self.rank)
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.world.size()
+    }
+
+    /// The rank with this number.
+    ///
+    /// **Errors**: there is none.
+    pub fn peer(&self, number: u32) -> Result<Rank, Error> {
+        let (rank, ranks) = (Rank(number), self.ranks());
+        if number < ranks {
+            Ok(rank)
+        } else {
+            Err(Error::NoSuchRank { rank, ranks })
+        }
+    }
+
+    /// The tasks of this rank: arrays belong to it, and tasks are spawned into it.
+    pub fn group(&self) -> &Group {
+        &self.state().group
+    }
+
+    /// Registers an array that peers reach inside windows. Collective: every rank registers one
+    /// of the same element type, of any size, in the same order.
+    ///
+    /// **Completion**: all ranks have registered. **Errors**: no room (`resize_memory_register`),
+    /// different element sizes, a rank that failed.
+    /// **Source**: thesis, chapter 2.3.3.
+    pub async fn register_global<A: Registrable>(
+        &self,
+        array: &A,
+    ) -> Result<MemorySlot<A::Element>, Error> {
+        self.register(array, Use::Windowed).await
+    }
+
+    /// Registers an array that peers reach whenever they like, without windows: the semantics of
+    /// the thesis. Collective, as [`Context::register_global`].
+    ///
+    /// # Safety
+    /// The program keeps apart in time, by its syncs and by double buffers or acknowledgements,
+    /// what peers do to a part of the array and what tasks that hold a guard of it do; and what
+    /// two peers do to one part, if one of them writes.
+    #[allow(unsafe_code, reason = "the program answers for raw slots")]
+    pub async unsafe fn register_raw<A: Registrable>(
+        &self,
+        array: &A,
+    ) -> Result<MemorySlot<A::Element>, Error> {
+        self.register(array, Use::Raw).await
+    }
+
+    async fn register<A: Registrable>(
+        &self,
+        array: &A,
+        usage: Use,
+    ) -> Result<MemorySlot<A::Element>, Error> {
+        let state = self.state();
+        let slot = state
+            .slots
+            .prepare_global(&state.endpoint.domain, array, usage)?;
+        let places = self
+            .world
+            .exchange
+            .all_gather(self.rank, slot.place())
+            .await?;
+        Ok(MemorySlot::new(
+            state.slots.publish(slot.with_peers(&places)?),
+        ))
+    }
+
+    /// Registers an array for this rank's own operations: the source of puts and the destination
+    /// of gets.
+    ///
+    /// **Errors**: no room (`resize_memory_register`).
+    /// **Source**: thesis, chapter 2.3.3.
+    pub fn register_local<A: Registrable>(
+        &self,
+        array: &A,
+    ) -> Result<MemorySlot<A::Element>, Error> {
+        let state = self.state();
+        Ok(MemorySlot::new(
+            state.slots.add_local(&state.endpoint.domain, array)?,
+        ))
+    }
+
+    /// Takes a slot out of the register. Not collective; the peers must not use it any more. The
+    /// array is kept until the last handle of the slot is gone.
+    ///
+    /// **Errors**: it was deregistered before.
+    pub fn deregister<T>(&self, slot: MemorySlot<T>) -> Result<(), Error> {
+        self.state().slots.remove(&slot.slot)
+    }
+
+    /// Sets how many slots this rank may have. The default is 64.
+    ///
+    /// **Errors**: fewer than are in use.
+    /// **Source**: thesis, chapter 2.3.3.
+    pub fn resize_memory_register(&self, slots: usize) -> Result<(), Error> {
+        self.state().slots.set_limit(slots)
+    }
+
+    /// Sets how many operations this rank may issue in one round of one lane. The default is
+    /// 1,048,576.
+    ///
+    /// **Errors**: zero, or more than 2^31.
+    /// **Source**: thesis, chapter 2.3.2.
+    pub fn resize_message_queue(&self, operations: usize) -> Result<(), Error> {
+        self.state().open_rounds.set_limit(operations)
+    }
+
+    /// Takes the right to issue operations of the open round, for use inside tasks.
+    #[inline]
+    pub fn round(&self) -> OpenRound {
+        self.round_of(Lane::default())
+    }
+
+    /// As [`Context::round`], of another lane.
+    #[inline]
+    pub fn round_of(&self, lane: Lane) -> OpenRound {
+        let state = self.state();
+        OpenRound::new(state.open_rounds.enter(&self.world, self.rank, lane))
+    }
+
+    /// Spawns a task that puts `from` to where `to` begins, in the open round of lane 0.
+    ///
+    /// **Completion**: returns at once. The task has `from` as input until it may be reused
+    /// (*local*). **Errors**: as a spawn; later, those of [`OpenRound::put`] at the sync.
+    pub fn put<T, D>(&self, from: &Region<'_, T, D>, to: RemoteRegion<'_, T>) -> Result<(), Error>
+    where
+        T: bytemuck::Pod + Send + std::marker::Sync,
+        D: Send + 'static,
+    {
+        self.put_on(Lane::default(), from, to)
+    }
+
+    /// As [`Context::put`], on another lane.
+    pub fn put_on<T, D>(
+        &self,
+        lane: Lane,
+        from: &Region<'_, T, D>,
+        to: RemoteRegion<'_, T>,
+    ) -> Result<(), Error>
+    where
+        T: bytemuck::Pod + Send + std::marker::Sync,
+        D: Send + 'static,
+    {
+        let (spawned, to) = (Spawned::new(self.round_of(lane)), Remote::new(&to));
+        let task = self.group().task("put").inline().input(from);
+        Ok(task.spawn(move |from: In<T, D>| {
+            let_go(spawned.issue(|round| round.put(from, to.region())))
+        })?)
+    }
+
+    /// Spawns a task that gets what begins at `from` into `to`, in the open round of lane 0.
+    ///
+    /// **Completion**: returns at once. The task has `to` as output until it holds the data.
+    /// **Errors**: as a spawn; later, those of [`OpenRound::get`] at the sync.
+    pub fn get<T, D>(&self, from: RemoteRegion<'_, T>, to: &Region<'_, T, D>) -> Result<(), Error>
+    where
+        T: bytemuck::Pod + Send + std::marker::Sync,
+        D: Send + 'static,
+    {
+        let (spawned, from) = (Spawned::new(self.round()), Remote::new(&from));
+        let task = self.group().task("get").inline().output(to);
+        Ok(task.spawn(move |to: Out<T, D>| {
+            let_go(spawned.issue(|round| round.get(from.region(), to)))
+        })?)
+    }
+
+    /// Spawns a task that adds to a remote number and leaves what was there in `result`.
+    ///
+    /// **Completion**, **Errors**: as [`Context::get`].
+    pub fn fetch_and_add(
+        &self,
+        target: RemoteRegion<'_, u64>,
+        add: u64,
+        result: &Region<'_, u64>,
+    ) -> Result<(), Error> {
+        let (spawned, target) = (Spawned::new(self.round()), Remote::new(&target));
+        let task = self.group().task("fetch_and_add").inline().output(result);
+        Ok(task.spawn(move |result: Out<u64>| {
+            let_go(spawned.issue(|round| round.fetch_and_add(target.region(), add, result)));
+        })?)
+    }
+
+    /// Spawns a task that swaps a remote number if it is `compare` and leaves what was there in
+    /// `result`.
+    ///
+    /// **Completion**, **Errors**: as [`Context::get`].
+    pub fn compare_and_swap(
+        &self,
+        target: RemoteRegion<'_, u64>,
+        compare: u64,
+        swap: u64,
+        result: &Region<'_, u64>,
+    ) -> Result<(), Error> {
+        let (spawned, target) = (Spawned::new(self.round()), Remote::new(&target));
+        let task = self
+            .group()
+            .task("compare_and_swap")
+            .inline()
+            .output(result);
+        Ok(task.spawn(move |result: Out<u64>| {
+            let target = target.region();
+            let_go(spawned.issue(|round| round.compare_and_swap(target, compare, swap, result)));
+        })?)
+    }
+
+    /// Closes the open round of lane 0, the superstep, and says how it ends.
+    #[inline]
+    pub fn sync(&self, mode: SyncMode) -> Sync {
+        Sync::new(self, mode, Lane::default())
+    }
+
+    /// As [`Context::sync`], of another lane.
+    #[inline]
+    pub fn sync_of(&self, lane: Lane, mode: SyncMode) -> Sync {
+        Sync::new(self, mode, lane)
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context ({} of {})", self.rank, self.ranks())
+    }
+}
+
+/// An operation whose task holds its guard: nobody awaits it.
+fn let_go<G: Source>(operation: crate::operation::Operation<G>) {
+    drop(operation);
+}
+
+/// A remote region that a task keeps.
+struct Remote<T> {
+    slot: MemorySlot<T>,
+    rank: Rank,
+    index: u64,
+}
+
+impl<T> Remote<T> {
+    fn new(region: &RemoteRegion<'_, T>) -> Self {
+        let slot: Arc<Slot> = Arc::clone(region.slot);
+        Remote {
+            slot: MemorySlot::new(slot),
+            rank: region.rank,
+            index: region.index,
+        }
+    }
+
+    fn region(&self) -> RemoteRegion<'_, T> {
+        self.slot.at(self.rank, self.index as usize)
+    }
+}

@@ -1,0 +1,234 @@
+//! The verbs objects of one rank: a queue pair to every rank, itself too, one shared receive
+//! queue, a completion queue for what it sends and one for what arrives.
+#![allow(
+    unsafe_code,
+    reason = "registers the buffers that small messages land in"
+)]
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use ibverbs_sim::{
+    Access, CompletionChannel, CompletionQueue, Connection, Context, Device, MemoryRegion,
+    Operation, Payload, PostError, ProtectionDomain, QueuePair, QueuePairInit, QueuePairNumber,
+    ReceiveWorkRequest, ScatterGather, SendFlags, SendWorkRequest, SharedReceiveQueue,
+    SharedReceiveQueueInit, WorkCompletion,
+};
+
+use crate::error::Error;
+use crate::numbers::Rank;
+
+/// Receives kept posted for all peers together.
+const RECEIVES: u32 = 1024;
+/// Requests that one queue pair holds.
+pub(crate) const SENDS: u32 = 1024;
+/// Every so many requests without completion one asks for it, so that send slots come back.
+const SIGNAL_EVERY: u32 = 64;
+/// Completions of sends: every queue pair may have all its requests signalled.
+const SEND_COMPLETIONS_PER_PEER: u32 = 2 * SENDS;
+/// Payloads of up to this many bytes are copied when they are posted.
+pub(crate) const INLINE_BYTES: usize = 256;
+/// The `wr_id` of requests that nobody waits for.
+pub(crate) const NOBODY: u64 = u64::MAX;
+
+/// The device as one rank sees it.
+pub(crate) struct Endpoint {
+    pub(crate) domain: ProtectionDomain,
+    pub(crate) context: Context,
+    pub(crate) max_transfer: usize,
+    pub(crate) max_sge: usize,
+    pub(crate) channel: CompletionChannel,
+    pub(crate) sent: CompletionQueue,
+    pub(crate) arrived: CompletionQueue,
+    receives: SharedReceiveQueue,
+    peers: Vec<Peer>,
+    /// Rank by queue pair number less the first.
+    ranks: Vec<Option<Rank>>,
+    first_number: u32,
+    inbox: Inbox,
+}
+
+struct Peer {
+    queue_pair: QueuePair,
+    unsignalled: AtomicU32,
+}
+
+/// Eight bytes for every posted receive. The region is declared first, so it goes first.
+struct Inbox {
+    region: MemoryRegion,
+    cells: Box<[AtomicU64]>,
+}
+
+impl Endpoint {
+    /// Makes the objects of a rank among `ranks`; its queue pairs are not connected yet.
+    pub(crate) fn new(device: &Device, ranks: u32) -> Result<Self, Error> {
+        let context = device.open();
+        let attributes = context.query_device();
+        let domain = context.allocate_protection_domain();
+        let channel = CompletionChannel::new();
+        let sent =
+            context.create_completion_queue(SEND_COMPLETIONS_PER_PEER * ranks, Some(&channel))?;
+        let arrived = context.create_completion_queue(2 * RECEIVES, Some(&channel))?;
+        let init = SharedReceiveQueueInit {
+            max_wr: RECEIVES,
+            max_sge: 1,
+        };
+        let receives = domain.create_shared_receive_queue(&init)?;
+        let max_sge = attributes.max_sge as usize;
+        let peers = (0..ranks)
+            .map(|_| {
+                let init = QueuePairInit {
+                    srq: Some(receives.clone()),
+                    max_send_wr: SENDS,
+                    max_send_sge: max_sge as u32,
+                    max_inline_data: INLINE_BYTES as u32,
+                    ..QueuePairInit::new(&sent, &arrived)
+                };
+                let queue_pair = domain.create_queue_pair(&init)?;
+                Ok(Peer {
+                    queue_pair,
+                    unsignalled: AtomicU32::new(0),
+                })
+            })
+            .collect::<Result<Vec<_>, Error>>()?;
+        let inbox = Inbox::new(&domain, RECEIVES as usize)?;
+        let numbers = peers.iter().map(|peer| peer.queue_pair.number().to_u32());
+        let first_number = numbers.clone().min().unwrap_or(0);
+        let last_number = numbers.clone().max().unwrap_or(0);
+        let mut by_number = vec![None; (last_number - first_number) as usize + 1];
+        for (rank, number) in numbers.enumerate() {
+            by_number[(number - first_number) as usize] = Some(Rank(rank as u32));
+        }
+        let endpoint = Endpoint {
+            domain,
+            context,
+            max_transfer: attributes.max_message_size as usize,
+            max_sge,
+            channel,
+            sent,
+            arrived,
+            receives,
+            peers,
+            ranks: by_number,
+            first_number,
+            inbox,
+        };
+        for batch in 0..RECEIVES as usize / 64 {
+            let cells: Vec<u64> = (batch * 64..(batch + 1) * 64)
+                .map(|cell| cell as u64)
+                .collect();
+            endpoint.post_receives(&cells)?;
+        }
+        Ok(endpoint)
+    }
+
+    /// The queue pair that `rank` is to connect to.
+    pub(crate) fn number_for(&self, rank: Rank) -> QueuePairNumber {
+        self.peers[rank.index()].queue_pair.number()
+    }
+
+    /// Connects the queue pair for `rank` to the one that `rank` has for us.
+    pub(crate) fn connect(&self, rank: Rank, number: QueuePairNumber) -> Result<(), Error> {
+        Ok(self.peers[rank.index()]
+            .queue_pair
+            .connect(number, &Connection::default())?)
+    }
+
+    /// Posts requests to one rank in order.
+    #[inline]
+    pub(crate) fn post(
+        &self,
+        target: Rank,
+        requests: &[SendWorkRequest<'_>],
+    ) -> Result<(), PostError> {
+        self.peers[target.index()].queue_pair.post_send(requests)
+    }
+
+    /// Posts one request with its payload copied; nobody waits for it.
+    #[inline]
+    pub(crate) fn post_inline(
+        &self,
+        target: Rank,
+        operation: Operation,
+        bytes: &[u8],
+    ) -> Result<(), PostError> {
+        let peer = &self.peers[target.index()];
+        let count = peer.unsignalled.fetch_add(1, Ordering::Relaxed);
+        let signalled = count % SIGNAL_EVERY == SIGNAL_EVERY - 1;
+        let flags = if signalled {
+            SendFlags::SIGNALLED
+        } else {
+            SendFlags::NONE
+        };
+        let payload = Payload::Inline(bytes);
+        peer.queue_pair.post_send(&[SendWorkRequest {
+            wr_id: NOBODY,
+            operation,
+            payload,
+            flags,
+        }])
+    }
+
+    /// Whether everything posted to `target` has been carried out.
+    #[inline]
+    pub(crate) fn is_drained(&self, target: Rank) -> bool {
+        self.peers[target.index()].queue_pair.is_drained()
+    }
+
+    /// Gives the receives of handled completions back to the device.
+    pub(crate) fn repost(&self, handled: &[WorkCompletion]) -> Result<(), Error> {
+        let mut cells = [0; 64];
+        for batch in handled.chunks(cells.len()) {
+            for (cell, completion) in cells.iter_mut().zip(batch) {
+                *cell = completion.wr_id;
+            }
+            self.post_receives(&cells[..batch.len()])?;
+        }
+        Ok(())
+    }
+
+    fn post_receives(&self, cells: &[u64]) -> Result<(), Error> {
+        let mut scatter = [ScatterGather::default(); 64];
+        let mut requests = [ReceiveWorkRequest {
+            wr_id: 0,
+            scatter: &[],
+        }; 64];
+        for (entry, &cell) in scatter.iter_mut().zip(cells) {
+            *entry = self.inbox.region.slice(cell as usize * 8, 8);
+        }
+        for ((request, entry), &cell) in requests.iter_mut().zip(&scatter).zip(cells) {
+            *request = ReceiveWorkRequest {
+                wr_id: cell,
+                scatter: std::slice::from_ref(entry),
+            };
+        }
+        Ok(self
+            .receives
+            .post_receive(&requests[..cells.len()])
+            .map_err(|error| error.reason)?)
+    }
+
+    /// The eight bytes that a SEND brought, before its receive is posted again.
+    pub(crate) fn received(&self, completion: &WorkCompletion) -> u64 {
+        let cell = self.inbox.cells.get(completion.wr_id as usize);
+        cell.map_or(0, |cell| cell.load(Ordering::Relaxed))
+    }
+
+    /// The rank at the other end of a queue pair of ours.
+    #[inline]
+    pub(crate) fn rank_of(&self, number: QueuePairNumber) -> Option<Rank> {
+        let index = number.to_u32().checked_sub(self.first_number)?;
+        self.ranks.get(index as usize).copied().flatten()
+    }
+}
+
+impl Inbox {
+    fn new(domain: &ProtectionDomain, cells: usize) -> Result<Self, Error> {
+        let cells: Box<[AtomicU64]> = (0..cells).map(|_| AtomicU64::new(0)).collect();
+        let start = NonNull::from(&*cells).cast();
+        // SAFETY: the cells are dropped after the region, do not move, are atomics, and each is
+        // the target of one posted receive at a time.
+        let region = unsafe { domain.register(start, cells.len() * 8, Access::LOCAL_WRITE)? };
+        Ok(Inbox { region, cells })
+    }
+}

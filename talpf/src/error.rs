@@ -1,0 +1,156 @@
+//! What can go wrong, with the values needed to act.
+
+use crate::numbers::{Lane, Rank, Round};
+
+/// An error of the one-sided layer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A size or count is beyond what is possible.
+    #[error("{what} is {value}, the limit is {limit}")]
+    Limit {
+        /// Which size.
+        what: &'static str,
+        /// What was given.
+        value: u64,
+        /// The smallest or largest that is possible.
+        limit: u64,
+    },
+    /// A setting has a value that cannot be read.
+    #[error("{name}={value}: {expected}")]
+    Setting {
+        /// The name of the setting or environment variable.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// There is no such rank.
+    #[error("{rank} does not exist, there are {ranks} ranks")]
+    NoSuchRank {
+        /// The rank asked for.
+        rank: Rank,
+        /// How many there are.
+        ranks: u32,
+    },
+    /// The array is not registered with this context, or not for this use.
+    #[error("array {array} is not registered{why}")]
+    NotRegistered {
+        /// The array's number.
+        array: u64,
+        /// What is missing, beginning with a space.
+        why: &'static str,
+    },
+    /// The slot was deregistered, or the handle is from another run.
+    #[error("slot {slot} does not exist")]
+    NoSuchSlot {
+        /// The slot's number.
+        slot: u32,
+    },
+    /// The ranks register different things as the same slot.
+    #[error("slot {slot}: element size is {here} bytes here and {there} bytes at {rank}")]
+    SlotMismatch {
+        /// The slot's number.
+        slot: u32,
+        /// Bytes of an element here.
+        here: u64,
+        /// Bytes of an element there.
+        there: u64,
+        /// The rank that differs.
+        rank: Rank,
+    },
+    /// An operation reaches beyond the target's slot.
+    #[error("elements {index}..{end} of slot {slot} at {rank}, which has {len}")]
+    OutOfSlot {
+        /// The slot's number.
+        slot: u32,
+        /// The target.
+        rank: Rank,
+        /// First element.
+        index: u64,
+        /// One past the last element.
+        end: u64,
+        /// Elements of the slot there.
+        len: u64,
+    },
+    /// R7: no window of the round covers what an operation wants to reach.
+    #[error(
+        "{source_rank} reaches elements {index}..{end} of slot {slot} at {target} in {lane} \
+         {round}, outside every window"
+    )]
+    OutsideWindow {
+        /// The rank that issued the operation.
+        source_rank: Rank,
+        /// The rank whose memory it wants to reach.
+        target: Rank,
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+        /// The slot's number.
+        slot: u32,
+        /// First element.
+        index: u64,
+        /// One past the last element.
+        end: u64,
+    },
+    /// More operations arrived in a round than its sync expects.
+    #[error("{lane} {round}: {arrived} operations arrived from {source_rank}, {expected} expected")]
+    UnexpectedArrivals {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+        /// Where they came from.
+        source_rank: Rank,
+        /// How many came.
+        arrived: u32,
+        /// How many the sync expects (from all ranks under `Msg`).
+        expected: u32,
+    },
+    /// A round under `Cached` differs from the one that was remembered.
+    #[error("{lane} {round}: {sent} operations to {target}, the cached pattern has {expected}")]
+    PatternChanged {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+        /// The target.
+        target: Rank,
+        /// Operations of this round.
+        sent: u32,
+        /// Operations of the remembered one.
+        expected: u32,
+    },
+    /// An operation of this rank was never posted, because a task before it failed.
+    #[error("{lane} {round}: an operation was not posted because a task before it failed")]
+    NotPosted {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+    },
+    /// Another rank failed, so this one cannot go on.
+    #[error("{rank} failed: {reason}")]
+    PeerFailed {
+        /// The rank.
+        rank: Rank,
+        /// What it said.
+        reason: String,
+    },
+    /// The device reports a failed work request.
+    #[error("work request to {peer} ended with {status}")]
+    WorkRequest {
+        /// The other side.
+        peer: Rank,
+        /// The completion status.
+        status: String,
+    },
+    /// An error of the device.
+    #[error("device: {0}")]
+    Device(#[from] ibverbs_sim::Error),
+    /// An error of the task runtime.
+    #[error(transparent)]
+    Runtime(#[from] talpf_runtime::Error),
+}

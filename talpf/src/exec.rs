@@ -1,0 +1,153 @@
+//! Running a program on several ranks of this process.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ibverbs_sim::Device;
+use talpf_runtime::{Group, Runtime};
+
+use crate::config::Config;
+use crate::context::Context;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::numbers::Rank;
+use crate::polling;
+use crate::world::World;
+
+/// Runs `main` on every rank, all in this process and on one pool of workers, and returns what
+/// each rank returned.
+///
+/// After a rank's `main` its tasks are waited for. If a rank fails, the others' syncs end with
+/// [`Error::PeerFailed`] and `exec` returns the failure that came first.
+///
+/// **Errors**: settings out of range; whatever `main` returns; a task that panicked; a hang.
+/// **Source**: `lpf_exec` of the thesis, chapter 2.3.1.
+///
+/// ```
+/// use talpf::{Config, Rank, SyncMode, exec};
+/// use talpf_runtime::Array;
+///
+/// let sums = exec(Config { ranks: 3, ..Config::default() }, async |ctx| {
+///     let mine = Array::new(ctx.group(), vec![ctx.rank().0; 1], 1)?;
+///     let all = Array::new(ctx.group(), vec![0u32; 3], 3)?;
+///     let slot = ctx.register_global(&all).await?;
+///     for rank in 0..3 {
+///         ctx.put(&mine.all(), slot.at(Rank(rank), ctx.rank().0 as usize))?;
+///     }
+///     ctx.sync(SyncMode::DEFAULT).window(&all.all()).await?;
+///     let sum = ctx.group().task("sum").input(&all.all()).run(|all| all.iter().sum::<u32>())?;
+///     Ok::<_, talpf::Error>(sum.await?)
+/// })?;
+/// assert_eq!(sums, [3, 3, 3]);
+/// # Ok::<(), talpf::Error>(())
+/// ```
+pub fn exec<R, E, M, F>(config: Config, main: M) -> Result<Vec<R>, E>
+where
+    M: Fn(Context) -> F,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Send + 'static,
+    E: From<Error> + std::fmt::Display + Send + 'static,
+{
+    let (runtime, world) = start(config)?;
+    let result = run_all(&runtime, &world, main);
+    for state in world.ranks() {
+        state.stop.store(true, Ordering::Release);
+        state.wake_poller();
+    }
+    let ended = runtime.shut_down().map_err(Error::from);
+    world.clear();
+    let results = result?;
+    ended?;
+    Ok(results)
+}
+
+fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
+    config.check()?;
+    let runtime = Runtime::new(config.runtime.clone())?;
+    let device = Device::new(config.device.clone())?;
+    let size = config.ranks;
+    let endpoints = (0..size).map(|_| Endpoint::new(&device, size));
+    let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
+    for (here, endpoint) in endpoints.iter().enumerate() {
+        for (there, peer) in endpoints.iter().enumerate() {
+            endpoint.connect(Rank(there as u32), peer.number_for(Rank(here as u32)))?;
+        }
+    }
+    let group = |rank: usize| -> Group { runtime.group(format!("rank {rank}"), rank as u32) };
+    let ranks = endpoints
+        .into_iter()
+        .enumerate()
+        .map(|(rank, endpoint)| (group(rank), endpoint));
+    let world = World::new(config, ranks.collect());
+    for state in world.ranks() {
+        let poll = polling::poll(Arc::clone(&world), state.rank);
+        drop(state.group.spawn_service("poll", poll)?);
+    }
+    Ok((runtime, world))
+}
+
+fn run_all<R, E, M, F>(runtime: &Runtime, world: &Arc<World>, main: M) -> Result<Vec<R>, E>
+where
+    M: Fn(Context) -> F,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Send + 'static,
+    E: From<Error> + std::fmt::Display + Send + 'static,
+{
+    let reporter = Arc::downgrade(world);
+    let _report = runtime.on_hang(move |text| {
+        if let Some(world) = reporter.upgrade() {
+            world.ranks().iter().for_each(|state| state.describe(text));
+        }
+    });
+    let first = Arc::new(parking_lot::Mutex::new(None));
+    let mut handles = Vec::new();
+    for state in world.ranks() {
+        let program = main(Context::new(world, state.rank));
+        let (world, rank, first) = (Arc::clone(world), state.rank, Arc::clone(&first));
+        let whole = async move {
+            let state = world.rank(rank);
+            let result = program.await;
+            let waited = if result.is_ok() {
+                state.group.wait().await
+            } else {
+                Ok(())
+            };
+            let result = result.and_then(|value| match waited {
+                Ok(()) => Ok(value),
+                Err(error) => Err(E::from(Error::from(error))),
+            });
+            match result {
+                Ok(value) => Some(value),
+                Err(error) => {
+                    let reason = error.to_string();
+                    first.lock().get_or_insert((rank, error));
+                    world.fail_with_reason(rank, &reason);
+                    None
+                }
+            }
+        };
+        handles.push((
+            state.rank,
+            state.group.spawn_main("main", whole).map_err(Error::from)?,
+        ));
+    }
+    let mut results = Vec::new();
+    let mut broken = None;
+    for (rank, handle) in handles {
+        match runtime.block_on(handle) {
+            Ok(Ok(value)) => results.extend(value),
+            Ok(Err(error)) | Err(error) => {
+                world.fail_with_reason(rank, &error.to_string());
+                broken.get_or_insert(error);
+            }
+        }
+    }
+    if let Some((_, error)) = first.lock().take() {
+        return Err(error);
+    }
+    match broken {
+        Some(error) => Err(E::from(Error::from(error))),
+        None => Ok(results),
+    }
+}

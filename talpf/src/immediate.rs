@@ -1,0 +1,94 @@
+//! The 32 bits that travel with every operation: what it is, and which lane and round it is of.
+//!
+//! The round is sent modulo 2^22 and completed at the receiver with the nearest round it knows.
+
+use crate::numbers::{Lane, Round};
+
+const ROUND_BITS: u32 = 22;
+const LANE_BITS: u32 = 8;
+const ROUNDS: u64 = 1 << ROUND_BITS;
+
+/// What a completion with an immediate announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A put has landed, a get has read, an atomic was done.
+    Data,
+    /// How many operations the sender has for the receiver in this round; eight bytes of payload.
+    Count,
+    /// A step of a barrier. Which one follows from the distance of sender and receiver.
+    Barrier,
+    /// The sender has ended this round.
+    Ack,
+}
+
+/// An immediate, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Immediate {
+    pub(crate) kind: Kind,
+    pub(crate) lane: Lane,
+    /// Modulo 2^22.
+    round: u32,
+}
+
+impl Immediate {
+    #[inline]
+    pub(crate) fn new(kind: Kind, lane: Lane, round: Round) -> Self {
+        Immediate {
+            kind,
+            lane,
+            round: (round.0 % ROUNDS) as u32,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn to_bits(self) -> u32 {
+        (self.kind as u32) << (ROUND_BITS + LANE_BITS)
+            | u32::from(self.lane.0) << ROUND_BITS
+            | self.round
+    }
+
+    #[inline]
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        let kind = match bits >> (ROUND_BITS + LANE_BITS) {
+            0 => Kind::Data,
+            1 => Kind::Count,
+            2 => Kind::Barrier,
+            _ => Kind::Ack,
+        };
+        let lane = Lane((bits >> ROUND_BITS) as u8);
+        Immediate {
+            kind,
+            lane,
+            round: bits & (ROUNDS as u32 - 1),
+        }
+    }
+
+    /// The round, given one that is less than 2^21 rounds away.
+    #[inline]
+    pub(crate) fn round_near(self, known: Round) -> Round {
+        let ahead = u64::from(self.round).wrapping_sub(known.0) % ROUNDS;
+        if ahead < ROUNDS / 2 {
+            Round(known.0 + ahead)
+        } else {
+            Round((known.0 + ahead).saturating_sub(ROUNDS))
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_immediate_comes_back(kind in 0..4u32, lane in any::<u8>(), known in 0..1u64 << 40, distance in -2_000_000i64..2_000_000) {
+            let kind = [Kind::Data, Kind::Count, Kind::Barrier, Kind::Ack][kind as usize];
+            let round = Round(known.saturating_add_signed(distance));
+            let sent = Immediate::new(kind, Lane(lane), round);
+            let received = Immediate::from_bits(sent.to_bits());
+            prop_assert_eq!(received, sent);
+            prop_assert_eq!(received.round_near(Round(known)), round);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Guards as the device sees them: where bytes are.
+#![allow(unsafe_code, reason = "views the elements of a guard as bytes")]
+
+use bytemuck::Pod;
+use ibverbs_sim::{LocalKey, ScatterGather};
+use talpf_runtime::{In, InOut, Out};
+
+/// The memory of a guard: `rows` stretches of `row_bytes`, `stride_bytes` apart.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct Stretch {
+    first: *const u8,
+    rows: usize,
+    row_bytes: usize,
+    stride_bytes: usize,
+    /// Elements in all.
+    pub(super) len: usize,
+    pub(super) array: u64,
+}
+
+// SAFETY: a `Stretch` is an address; whoever uses it holds the guard that it came from.
+unsafe impl Send for Stretch {}
+
+impl Stretch {
+    fn new<T>(array: u64, (first, rows, cols, stride): (*const T, usize, usize, usize)) -> Self {
+        let bytes = size_of::<T>();
+        let contiguous = rows <= 1 || cols == stride;
+        let (rows, cols, stride) = if contiguous {
+            (1, rows * cols, 0)
+        } else {
+            (rows, cols, stride)
+        };
+        Stretch {
+            first: first.cast(),
+            rows,
+            row_bytes: cols * bytes,
+            stride_bytes: stride * bytes,
+            len: rows * cols,
+            array,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.rows * self.row_bytes
+    }
+
+    pub(super) fn is_contiguous(&self) -> bool {
+        self.rows == 1
+    }
+
+    /// The bytes of the first row of the guard that this is the stretch of.
+    #[inline]
+    pub(super) fn lent<'g, G: Source>(_guard: &'g G, stretch: &Stretch) -> &'g [u8] {
+        // SAFETY: the guard gives the right to read its elements while it is borrowed, and they
+        // are `Pod`, so they have no padding.
+        unsafe { std::slice::from_raw_parts(stretch.first, stretch.row_bytes) }
+    }
+
+    /// The bytes as entries of gather lists, none longer than `longest`.
+    pub(super) fn entries(&self, key: LocalKey, longest: usize) -> Vec<ScatterGather> {
+        let mut entries = Vec::with_capacity(self.rows);
+        for row in 0..self.rows {
+            let start = self.first.addr() + row * self.stride_bytes;
+            for offset in (0..self.row_bytes).step_by(longest.max(1)) {
+                let length = (self.row_bytes - offset).min(longest) as u32;
+                entries.push(ScatterGather {
+                    address: (start + offset) as u64,
+                    length,
+                    key,
+                });
+            }
+        }
+        entries
+    }
+}
+
+/// A guard that an operation can read from.
+pub trait Source: Send + 'static {
+    /// Its elements.
+    type Element: Pod;
+    #[doc(hidden)]
+    fn stretch(&self) -> Stretch;
+}
+
+/// A guard that an operation can write to.
+pub trait Destination: Source {}
+
+macro_rules! source {
+    ($guard:ident) => {
+        impl<T: Pod + Send + Sync, D: 'static> Source for $guard<T, D> {
+            type Element = T;
+
+            #[inline]
+            fn stretch(&self) -> Stretch {
+                Stretch::new(self.array_id(), self.as_raw_parts())
+            }
+        }
+    };
+}
+
+source!(In);
+source!(Out);
+source!(InOut);
+
+impl<T: Pod + Send + Sync, D: 'static> Destination for Out<T, D> {}
+impl<T: Pod + Send + Sync, D: 'static> Destination for InOut<T, D> {}

@@ -1,0 +1,312 @@
+//! An operation that owns what it needs, from issue to post.
+
+use std::sync::Arc;
+
+use ibverbs_sim::{
+    Error as DeviceError, Operation as Request, Payload, RemoteAddress, ScatterGather, SendFlags,
+    SendWorkRequest,
+};
+
+use super::Done;
+use crate::endpoint::NOBODY;
+use crate::error::Error;
+use crate::immediate::{Immediate, Kind as Announced};
+use crate::numbers::{Lane, Rank, Round};
+use crate::round::RoundState;
+use crate::window::{Claim, Landing, Outcome, Parked, Post};
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Put,
+    Get,
+    FetchAdd { add: u64 },
+    CompareSwap { compare: u64, swap: u64 },
+}
+
+/// The local side of an operation.
+pub(crate) enum Memory {
+    /// Bytes to be copied when it is posted.
+    Inline(Box<[u8]>),
+    /// Registered memory, held by `done`.
+    Entries(Vec<ScatterGather>),
+}
+
+/// An operation on its way to the device.
+pub(crate) struct Issued {
+    round: Arc<RoundState>,
+    /// Whether the round waits for it: until it is posted or parked.
+    awaited: bool,
+    at: Place,
+    claim: Claim,
+    windowed: bool,
+    verb: Verb,
+    memory: Memory,
+    done: Option<Done>,
+    /// Of the last request, once `done` is registered under it.
+    wr_id: Option<u64>,
+    /// Requests that are posted already.
+    posted: usize,
+}
+
+/// Where an operation goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) target: Rank,
+    pub(crate) remote: RemoteAddress,
+    pub(crate) bytes: u64,
+    /// When it was asked for, if the run is traced.
+    pub(crate) called_ns: u64,
+}
+
+impl Issued {
+    pub(super) fn new(
+        round: &Arc<RoundState>,
+        at: Place,
+        claim: Claim,
+        windowed: bool,
+        verb: Verb,
+        memory: Memory,
+        done: Option<Done>,
+    ) -> Self {
+        let round = round.enter();
+        let (wr_id, posted) = (None, 0);
+        Issued {
+            round,
+            awaited: true,
+            at,
+            claim,
+            windowed,
+            verb,
+            memory,
+            done,
+            wr_id,
+            posted,
+        }
+    }
+
+    /// Posts it, or leaves it where it will be posted later.
+    pub(crate) fn attempt(mut self) {
+        let round = Arc::clone(&self.round);
+        let (world, target) = (&round.world, self.at.target);
+        let origin = world.rank(round.rank);
+        if let Some(error) = origin.failure() {
+            return self.fail(error);
+        }
+        if !self.windowed {
+            if self.post_requests() != Post::All {
+                origin.keep_for_later(self);
+            }
+            return origin.progress_if_kicked(world);
+        }
+        let windows = &world.rank(target).windows;
+        let has_landed = |source| world.has_landed(source, target);
+        let claim = self.claim;
+        let (outcome, freed) =
+            windows.land(round.lane, round.number, claim, false, self, &has_landed);
+        world.follow(freed);
+        match outcome {
+            Outcome::Posted(posted) => drop(posted),
+            Outcome::Parked => {}
+            Outcome::Later(issued) => origin.keep_for_later(issued),
+            Outcome::Refused(issued) => issued.refused(),
+        }
+        origin.progress_if_kicked(world);
+    }
+
+    /// R7: an error at both ranks.
+    fn refused(self) {
+        let round = Arc::clone(&self.round);
+        let target = self.at.target;
+        let error = outside_window(&self.claim, &round, target);
+        self.fail(error.clone());
+        round.world.fail(&[round.rank, target], &error);
+    }
+
+    pub(super) fn set_done(&mut self, done: Done) {
+        self.done = Some(done);
+    }
+
+    pub(crate) fn fail(mut self, error: Error) {
+        if let Some(done) = self.done.take() {
+            done(Err(error));
+        }
+    }
+
+    fn immediate(&self) -> u32 {
+        Immediate::new(Announced::Data, self.round.lane, self.round.number).to_bits()
+    }
+
+    fn post_requests(&mut self) -> Post {
+        let round = Arc::clone(&self.round);
+        let origin = round.world.rank(round.rank);
+        let (endpoint, target) = (&origin.endpoint, self.at.target);
+        if self.posted == 0 {
+            origin.trace_send(&self.at, self.verb);
+        }
+        let result = match &self.memory {
+            Memory::Inline(bytes) => {
+                let (remote, immediate) = (self.at.remote, self.immediate());
+                let request = Request::WriteWithImmediate { remote, immediate };
+                endpoint
+                    .post_inline(target, request, bytes)
+                    .map_err(|error| (0, error.reason))
+            }
+            Memory::Entries(_) => {
+                let wr_id = match (self.wr_id, self.done.take()) {
+                    (Some(wr_id), _) => wr_id,
+                    (None, Some(done)) => origin.pending.insert(done),
+                    (None, None) => NOBODY,
+                };
+                self.wr_id = Some(wr_id);
+                let requests = self.requests(wr_id, endpoint.max_sge, endpoint.max_transfer);
+                let rest = &requests[self.posted.min(requests.len())..];
+                endpoint
+                    .post(target, rest)
+                    .map_err(|error| (error.index, error.reason))
+            }
+        };
+        match result {
+            Ok(()) => {
+                self.leave_round();
+                if let (Memory::Inline(_), Some(done)) = (&self.memory, self.done.take()) {
+                    done(Ok(()));
+                }
+                Post::All
+            }
+            Err((0, DeviceError::QueueFull { .. })) if self.posted == 0 => Post::Nothing,
+            Err((index, DeviceError::QueueFull { .. })) => {
+                self.posted += index;
+                Post::Some
+            }
+            Err((_, reason)) => {
+                // The queue pair is gone: nothing this rank posts will be carried out.
+                self.leave_round();
+                round.world.fail(&[round.rank], &Error::Device(reason));
+                Post::All
+            }
+        }
+    }
+
+    /// The requests, in order; only the last one is signalled and announced.
+    fn requests(
+        &self,
+        wr_id: u64,
+        max_sge: usize,
+        max_transfer: usize,
+    ) -> Vec<SendWorkRequest<'_>> {
+        let Memory::Entries(entries) = &self.memory else {
+            return Vec::new();
+        };
+        let silent = |operation, entries| SendWorkRequest {
+            wr_id: NOBODY,
+            operation,
+            payload: Payload::Gather(entries),
+            flags: SendFlags::NONE,
+        };
+        let mut requests = Vec::new();
+        let mut remote = self.at.remote;
+        let mut rest = entries.as_slice();
+        while !rest.is_empty() {
+            let (entries, bytes) = next_request(rest, max_sge, max_transfer);
+            rest = &rest[entries.len()..];
+            let operation = match self.verb {
+                Verb::Put if rest.is_empty() => Request::WriteWithImmediate {
+                    remote,
+                    immediate: self.immediate(),
+                },
+                Verb::Put => Request::Write { remote },
+                Verb::Get => Request::Read { remote },
+                Verb::FetchAdd { add } => Request::FetchAdd { remote, add },
+                Verb::CompareSwap { compare, swap } => Request::CompareSwap {
+                    remote,
+                    compare,
+                    swap,
+                },
+            };
+            requests.push(silent(operation, entries));
+            remote.address += bytes;
+        }
+        if self.verb != Verb::Put || requests.is_empty() {
+            let remote = self.at.remote;
+            let immediate = self.immediate();
+            requests.push(silent(
+                Request::WriteWithImmediate { remote, immediate },
+                &[],
+            ));
+        }
+        if let Some(last) = requests.last_mut() {
+            last.wr_id = wr_id;
+            last.flags = SendFlags::SIGNALLED | SendFlags::FENCE;
+        }
+        requests
+    }
+
+    fn leave_round(&mut self) {
+        if std::mem::take(&mut self.awaited) {
+            self.round.leave();
+        }
+    }
+}
+
+/// As many entries as one request takes, and their bytes.
+fn next_request(
+    entries: &[ScatterGather],
+    max_sge: usize,
+    max_transfer: usize,
+) -> (&[ScatterGather], u64) {
+    let mut bytes = 0u64;
+    let mut count = 0;
+    for entry in entries.iter().take(max_sge.max(1)) {
+        let with = bytes + u64::from(entry.length);
+        if count > 0 && with > max_transfer as u64 {
+            break;
+        }
+        bytes = with;
+        count += 1;
+    }
+    (&entries[..count], bytes)
+}
+
+pub(super) fn outside_window(claim: &Claim, round: &RoundState, target: Rank) -> Error {
+    Error::OutsideWindow {
+        source_rank: claim.source,
+        target,
+        lane: round.lane,
+        round: round.number,
+        slot: claim.slot,
+        index: claim.index,
+        end: claim.end,
+    }
+}
+
+/// One that was never posted lost its operation to a failure.
+impl Drop for Issued {
+    fn drop(&mut self) {
+        self.leave_round();
+        if let Some(done) = self.done.take() {
+            done(Err(Error::Runtime(talpf_runtime::Error::ShutDown)));
+        }
+    }
+}
+
+impl Landing for Issued {
+    fn post(&mut self) -> Post {
+        self.post_requests()
+    }
+
+    fn park(mut self) -> Box<dyn Parked> {
+        self.leave_round();
+        Box::new(self)
+    }
+}
+
+impl Parked for Issued {
+    fn post(&mut self) -> Post {
+        self.post_requests()
+    }
+
+    fn refuse(self: Box<Self>, _: &Claim, _: Lane, _: Round) {
+        self.refused();
+    }
+}

@@ -1,0 +1,30 @@
+//! Operations: put, get, fetch-and-add, compare-and-swap.
+//!
+//! An operation takes the guard of its local region and holds it until the region may be reused
+//! (*local* completion). Its life:
+//!
+//! ```text
+//! issued ─► posted ─► carried out by the device ─► guard returned
+//!    │        ▲
+//!    ├─► parked at the target, until its window opens
+//!    └─► kept here, for want of credit or of room in the send queue
+//! ```
+//!
+//! Short puts are copied when they are posted or parked, so their guard returns at once. Longer
+//! ones are cut into requests; the last one carries the immediate, and its completion returns the
+//! guard. A get or an atomic ends with an empty write that carries the immediate.
+
+mod future;
+mod guards;
+mod issued;
+mod open_round;
+mod pending;
+mod short_put;
+
+pub use self::future::Operation;
+pub use self::guards::{Destination, Source};
+pub use self::open_round::OpenRound;
+
+pub(crate) use self::issued::{Issued, Place, Verb};
+pub(crate) use self::open_round::Spawned;
+pub(crate) use self::pending::{Done, Pending};

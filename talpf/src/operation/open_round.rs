@@ -1,0 +1,339 @@
+//! The right to issue operations of one round.
+
+use std::sync::Arc;
+
+use talpf_runtime::PendingEvent;
+
+use super::future::Completer;
+use super::guards::{Destination, Source, Stretch};
+use super::issued::{Issued, Memory, Place, outside_window};
+use super::short_put::ShortPut;
+use super::{Done, Operation, Verb};
+use crate::endpoint::INLINE_BYTES;
+use crate::error::Error;
+use crate::numbers::{Lane, Round};
+use crate::round::RoundState;
+use crate::slot::RemoteRegion;
+use crate::window::{Claim, Kind, Outcome, Post};
+
+/// Issues operations of the round that was open when it was taken from the
+/// [`Context`](crate::Context), from any task, whenever that runs.
+///
+/// The sync that ends the round waits until every clone is dropped, so a handle must not be kept
+/// by anything that waits for that sync.
+pub struct OpenRound {
+    state: Arc<RoundState>,
+}
+
+impl OpenRound {
+    pub(crate) fn new(entered: Arc<RoundState>) -> Self {
+        OpenRound { state: entered }
+    }
+
+    /// Its lane.
+    pub fn lane(&self) -> Lane {
+        self.state.lane
+    }
+
+    /// Its number.
+    pub fn number(&self) -> Round {
+        self.state.number
+    }
+
+    /// Writes the elements of `from` to where `to` begins.
+    ///
+    /// **Completion**: the returned operation ends when the region may be reused (*local*). The
+    /// data is *delivered* when the target's sync of this round has ended.
+    /// **Ordering**: lands inside a window of the same round only, and is parked if it comes
+    /// early (R5); overlapping puts of one round land in some order (R6).
+    /// **Errors**: beyond the slot; an array of more than 256 bytes that is not registered; later,
+    /// at both ranks' syncs, a target outside every window (R7).
+    /// **Source**: thesis, chapters 5.1.1 and 6.1.
+    #[inline]
+    pub fn put<G: Source>(&self, from: G, to: RemoteRegion<'_, G::Element>) -> Operation<G> {
+        let stretch = from.stretch();
+        let (at, claim, windowed) = match self.place(&to, stretch.len as u64, Kind::Write) {
+            Ok(place) => place,
+            Err(error) => return Operation::ended(self.refuse(error)),
+        };
+        if stretch.bytes() <= INLINE_BYTES && stretch.is_contiguous() {
+            return self.short_put(from, &stretch, at, claim, windowed);
+        }
+        match self.registered(&stretch) {
+            Ok(memory) => self.issue(from, None, at, claim, windowed, Verb::Put, memory),
+            Err(error) => Operation::ended(self.refuse(error)),
+        }
+    }
+
+    #[inline]
+    fn short_put<G: Source>(
+        &self,
+        from: G,
+        stretch: &Stretch,
+        at: Place,
+        claim: Claim,
+        windowed: bool,
+    ) -> Operation<G> {
+        let round = &self.state;
+        let bytes = Stretch::lent(&from, stretch);
+        let world = &round.world;
+        let put = ShortPut {
+            round,
+            at,
+            claim,
+            bytes,
+        };
+        let origin = world.rank(round.rank);
+        if let Some(error) = origin.failure() {
+            return Operation::ended(Err(error));
+        }
+        let later = if windowed {
+            let target = world.rank(at.target);
+            let has_landed = |source| world.has_landed(source, at.target);
+            let windows = &target.windows;
+            let (outcome, freed) =
+                windows.land(round.lane, round.number, claim, true, put, &has_landed);
+            world.follow(freed);
+            match outcome {
+                Outcome::Posted(_) | Outcome::Parked => None,
+                Outcome::Later(put) => Some(put.to_issued(true)),
+                Outcome::Refused(_) => {
+                    let error = outside_window(&claim, round, at.target);
+                    world.fail(&[round.rank, at.target], &error);
+                    return Operation::ended(Err(error));
+                }
+            }
+        } else {
+            (put.post_now() != Post::All).then(|| put.to_issued(false))
+        };
+        match later {
+            None => Operation::ended(Ok(from)),
+            Some(mut issued) => {
+                let (operation, completer) = Operation::under_way();
+                issued.set_done(when_done(from, None, completer));
+                origin.keep_for_later(issued);
+                operation
+            }
+        }
+    }
+
+    /// Reads elements from where `from` begins into `to`.
+    ///
+    /// **Completion**: the returned operation ends when `to` holds the data. The owner is told by
+    /// an arrival of this round.
+    /// **Ordering**: reads only once the owner exposes the region in this round (R5).
+    /// **Errors**: as [`OpenRound::put`]; `to` must be registered.
+    /// **Source**: thesis, chapters 5.1.1 and 6.1.
+    pub fn get<G: Destination>(&self, from: RemoteRegion<'_, G::Element>, to: G) -> Operation<G> {
+        let stretch = to.stretch();
+        self.bring(from, to, stretch, Kind::Read, Verb::Get)
+    }
+
+    /// Adds to the number at `target` and leaves what was there before in `result`.
+    ///
+    /// **Completion**: as [`OpenRound::get`]. **Ordering**: atomic towards all atomics of all
+    /// ranks; inside a window of the target, as a put.
+    /// **Errors**: as [`OpenRound::get`]; a result that is not one element.
+    /// **Source**: thesis, chapter 5.2.
+    pub fn fetch_and_add<G: Destination<Element = u64>>(
+        &self,
+        target: RemoteRegion<'_, u64>,
+        add: u64,
+        result: G,
+    ) -> Operation<G> {
+        self.atomic(target, result, Verb::FetchAdd { add })
+    }
+
+    /// Puts `swap` at `target` if `compare` is there, and leaves what was there before in
+    /// `result`.
+    ///
+    /// **Completion**, **Ordering**, **Errors**, **Source**: as [`OpenRound::fetch_and_add`].
+    pub fn compare_and_swap<G: Destination<Element = u64>>(
+        &self,
+        target: RemoteRegion<'_, u64>,
+        compare: u64,
+        swap: u64,
+        result: G,
+    ) -> Operation<G> {
+        self.atomic(target, result, Verb::CompareSwap { compare, swap })
+    }
+
+    fn atomic<G: Destination>(
+        &self,
+        target: RemoteRegion<'_, G::Element>,
+        result: G,
+        verb: Verb,
+    ) -> Operation<G> {
+        let stretch = result.stretch();
+        if stretch.len != 1 {
+            let (what, value) = (
+                "number of elements of an atomic's result",
+                stretch.len as u64,
+            );
+            return Operation::ended(self.refuse(Error::Limit {
+                what,
+                value,
+                limit: 1,
+            }));
+        }
+        self.bring(target, result, stretch, Kind::Write, verb)
+    }
+
+    fn bring<G: Destination>(
+        &self,
+        remote: RemoteRegion<'_, G::Element>,
+        local: G,
+        stretch: Stretch,
+        kind: Kind,
+        verb: Verb,
+    ) -> Operation<G> {
+        let place = self.place(&remote, stretch.len as u64, kind);
+        let placed = place.and_then(|place| Ok((place, self.registered(&stretch)?)));
+        match placed {
+            Ok(((at, claim, windowed), memory)) => {
+                // What the task writes is undefined if this fails.
+                let event = PendingEvent::of_current_task().ok();
+                self.issue(local, event, at, claim, windowed, verb, memory)
+            }
+            Err(error) => Operation::ended(self.refuse(error)),
+        }
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parts of one operation, used once"
+    )]
+    fn issue<G: Source>(
+        &self,
+        guard: G,
+        event: Option<PendingEvent>,
+        at: Place,
+        claim: Claim,
+        windowed: bool,
+        verb: Verb,
+        memory: Memory,
+    ) -> Operation<G> {
+        let (operation, completer) = Operation::under_way();
+        let done = when_done(guard, event, completer);
+        let origin = self.state.world.rank(self.state.rank);
+        let done = Some(origin.trace_get(&self.state, &at, verb, done));
+        Issued::new(&self.state, at, claim, windowed, verb, memory, done).attempt();
+        operation
+    }
+
+    #[inline]
+    fn place<T>(
+        &self,
+        remote: &RemoteRegion<'_, T>,
+        len: u64,
+        kind: Kind,
+    ) -> Result<(Place, Claim, bool), Error> {
+        let RemoteRegion {
+            slot,
+            rank: target,
+            index,
+            ..
+        } = *remote;
+        let (address, windowed) = slot.remote(target, index, len)?;
+        self.state.count(target)?;
+        let source = self.state.rank;
+        let claim = Claim {
+            source,
+            slot: slot.number,
+            index,
+            end: index + len,
+            kind,
+        };
+        let called_ns = self.state.world.rank(source).trace_clock();
+        let bytes = len * slot.element_bytes;
+        Ok((
+            Place {
+                target,
+                remote: address,
+                bytes,
+                called_ns,
+            },
+            claim,
+            windowed,
+        ))
+    }
+
+    fn registered(&self, stretch: &Stretch) -> Result<Memory, Error> {
+        let rank = self.state.world.rank(self.state.rank);
+        let key = rank.slots.local_key(stretch.array)?;
+        let entries = stretch.entries(key, rank.endpoint.max_transfer);
+        let requests = entries.len().div_ceil(rank.endpoint.max_sge) as u64 + 1;
+        let limit = u64::from(crate::endpoint::SENDS);
+        if requests > limit {
+            let what = "number of requests that an operation is cut into";
+            return Err(Error::Limit {
+                what,
+                value: requests,
+                limit,
+            });
+        }
+        Ok(Memory::Entries(entries))
+    }
+
+    /// An operation that is wrong in itself: its task fails, and so does this rank.
+    fn refuse<G>(&self, error: Error) -> Result<G, Error> {
+        // Outside a task there is nothing else to fail.
+        let _ = talpf_runtime::fail_current_task(error.to_string());
+        self.state.world.fail(&[self.state.rank], &error);
+        Err(error)
+    }
+}
+
+fn when_done<G: Source>(guard: G, event: Option<PendingEvent>, completer: Completer<G>) -> Done {
+    Box::new(move |result: Result<(), Error>| {
+        if let (Err(error), Some(event)) = (&result, event) {
+            event.fail(error.to_string());
+        }
+        completer.complete(result.map(|()| guard));
+    })
+}
+
+impl Clone for OpenRound {
+    fn clone(&self) -> Self {
+        OpenRound {
+            state: self.state.enter(),
+        }
+    }
+}
+
+impl Drop for OpenRound {
+    fn drop(&mut self) {
+        self.state.leave();
+        let RoundState { world, rank, .. } = &*self.state;
+        world.rank(*rank).progress_if_kicked(world);
+    }
+}
+
+/// The handle of an operation that is a task of its own. If the task does not run because one
+/// before it failed, the round knows that an operation is missing.
+pub(crate) struct Spawned {
+    round: OpenRound,
+    issued: bool,
+}
+
+impl Spawned {
+    pub(crate) fn new(round: OpenRound) -> Self {
+        Spawned {
+            round,
+            issued: false,
+        }
+    }
+
+    pub(crate) fn issue<R>(mut self, operation: impl FnOnce(&OpenRound) -> R) -> R {
+        self.issued = true;
+        operation(&self.round)
+    }
+}
+
+impl Drop for Spawned {
+    fn drop(&mut self) {
+        if !self.issued {
+            self.round.state.lose();
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Operations whose completion the device still owes.
+
+use parking_lot::Mutex;
+
+use crate::error::Error;
+
+/// What to do when an operation is locally complete, or has failed.
+pub(crate) type Done = Box<dyn FnOnce(Result<(), Error>) + Send>;
+
+/// A table from `wr_id` to what its completion does.
+#[derive(Default)]
+pub(crate) struct Pending {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    entries: Vec<Option<Done>>,
+    free: Vec<usize>,
+}
+
+impl Pending {
+    pub(crate) fn insert(&self, done: Done) -> u64 {
+        let mut table = self.table.lock();
+        match table.free.pop() {
+            Some(index) => {
+                table.entries[index] = Some(done);
+                index as u64
+            }
+            None => {
+                table.entries.push(Some(done));
+                table.entries.len() as u64 - 1
+            }
+        }
+    }
+
+    pub(crate) fn take(&self, wr_id: u64) -> Option<Done> {
+        let mut table = self.table.lock();
+        let index = usize::try_from(wr_id).ok()?;
+        let done = table.entries.get_mut(index)?.take()?;
+        table.free.push(index);
+        Some(done)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        let table = self.table.lock();
+        table.entries.len() - table.free.len()
+    }
+}

@@ -1,0 +1,101 @@
+//! The polling task: one a rank, an ordinary task that looks at the completion queues, carries
+//! syncs on, and suspends itself in between.
+//!
+//! Adaptive, it looks whenever a worker has nothing else to do, and a few times in a while when
+//! none has. After it has looked in vain often enough it arms the completion channel and sleeps:
+//! a completion, a new sync or a failure wakes it.
+//!
+//! **Source**: thesis, chapter 6.3.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::config::PollingFrequency;
+use crate::error::Error;
+use crate::numbers::Rank;
+use crate::world::{RankState, World};
+
+/// Passes in vain before the task sleeps, with something under way and without.
+const PATIENCE: u32 = 2_000;
+const PATIENCE_WITHOUT_WORK: u32 = 100;
+/// How long the task waits for an idle worker before it looks all the same.
+const LATEST: Duration = Duration::from_micros(20);
+
+/// Wakes a polling task that sleeps.
+#[derive(Default)]
+pub(crate) struct Sleeper {
+    asleep: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Sleeper {
+    /// **Cost**: a load when the task does not sleep.
+    pub(crate) fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst)
+            && let Some(waker) = self.waker.lock().take()
+        {
+            self.asleep.store(false, Ordering::SeqCst);
+            waker.wake();
+        }
+    }
+}
+
+/// The body of the polling task.
+pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
+    let state = world.rank(rank);
+    let mut in_vain = 0;
+    while !state.stop.load(Ordering::Acquire) {
+        if state.progress(&world).unwrap_or(0) > 0 {
+            in_vain = 0;
+        } else {
+            in_vain += 1;
+        }
+        let works = state.engine.syncs() > 0 || state.outstanding() > 0;
+        match world.config.polling {
+            PollingFrequency::Every(period) if works => state.group.wait_for(period).await,
+            PollingFrequency::Adaptive if works && in_vain < PATIENCE => {
+                state.group.idle(LATEST).await;
+            }
+            PollingFrequency::Adaptive if in_vain < PATIENCE_WITHOUT_WORK => {
+                state.group.idle(LATEST).await;
+            }
+            _ => {
+                in_vain = 0;
+                if let Err(error) = sleep(state, &world).await {
+                    world.fail(&[rank], &error);
+                }
+            }
+        }
+    }
+}
+
+/// Sleeps until something happens. Arms first and looks again after that, so that nothing which
+/// happens in between is slept through.
+async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
+    state.poller.asleep.store(true, Ordering::SeqCst);
+    state.endpoint.arrived.request_notify(false)?;
+    state.endpoint.sent.request_notify(false)?;
+    let found = state.progress(world).unwrap_or(1) > 0;
+    if !found && !state.stop.load(Ordering::Acquire) {
+        let mut notified = pin!(state.endpoint.channel.notified());
+        poll_fn(|cx| {
+            *state.poller.waker.lock() = Some(cx.waker().clone());
+            let woken = !state.poller.asleep.load(Ordering::SeqCst);
+            if woken || notified.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            talpf_runtime::note_wait("a completion");
+            Poll::Pending
+        })
+        .await;
+    }
+    state.poller.asleep.store(false, Ordering::SeqCst);
+    state.poller.waker.lock().take();
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Rounds as the sender sees them: what was issued to whom, and what is not posted yet.
+//!
+//! Program order decides: an operation is of the round that was open where its handle was taken,
+//! whenever it runs. A sync closes the round; it goes on once every handle is
+//! gone, that is, once every operation has been posted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::error::Error;
+use crate::numbers::{Lane, Rank, Round};
+use crate::world::World;
+
+/// One round of one lane at one rank.
+pub(crate) struct RoundState {
+    pub(crate) world: Arc<World>,
+    pub(crate) rank: Rank,
+    pub(crate) lane: Lane,
+    pub(crate) number: Round,
+    /// Handles of it, and one more until a sync closes it.
+    open: AtomicU32,
+    issued: AtomicU32,
+    /// Operations by target.
+    sent: Box<[AtomicU32]>,
+    lost: AtomicBool,
+}
+
+impl RoundState {
+    fn new(world: &Arc<World>, rank: Rank, lane: Lane, number: Round) -> Arc<Self> {
+        Arc::new(RoundState {
+            world: Arc::clone(world),
+            rank,
+            lane,
+            number,
+            open: AtomicU32::new(1),
+            issued: AtomicU32::new(0),
+            sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
+            lost: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn enter(self: &Arc<Self>) -> Arc<Self> {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Arc::clone(self)
+    }
+
+    /// One handle is gone, or the round was closed. The caller calls `progress_if_kicked` of the
+    /// rank when it holds no lock.
+    pub(crate) fn leave(&self) {
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.world.rank(self.rank).kick();
+        }
+    }
+
+    /// Counts an operation.
+    ///
+    /// **Errors**: more than `resize_message_queue` has asked for.
+    #[inline]
+    pub(crate) fn count(&self, target: Rank) -> Result<(), Error> {
+        let limit = self.world.rank(self.rank).open_rounds.limit();
+        if self.issued.fetch_add(1, Ordering::Relaxed) >= limit {
+            let (value, limit) = (u64::from(limit) + 1, u64::from(limit));
+            return Err(Error::Limit {
+                what: "number of operations in a round",
+                value,
+                limit,
+            });
+        }
+        self.sent[target.index()].fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// An operation will never be posted.
+    pub(crate) fn lose(&self) {
+        self.lost.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// Whether it is closed and all its operations are posted.
+    pub(crate) fn is_posted(&self) -> bool {
+        self.open.load(Ordering::Acquire) == 0
+    }
+
+    /// Handles that are still out.
+    pub(crate) fn unposted(&self) -> u32 {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn sent(&self) -> Vec<u32> {
+        self.sent
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .collect()
+    }
+}
+
+/// The open rounds of one rank, by lane.
+pub(crate) struct OpenRounds {
+    lanes: Mutex<Vec<Option<Arc<RoundState>>>>,
+    limit: AtomicU32,
+}
+
+/// Operations of one round until `resize_message_queue` says otherwise.
+const OPERATIONS: u32 = 1 << 20;
+/// Most that it can be set to.
+const MAX_OPERATIONS: u32 = 1 << 31;
+
+impl OpenRounds {
+    pub(crate) fn new() -> Self {
+        OpenRounds {
+            lanes: Mutex::default(),
+            limit: AtomicU32::new(OPERATIONS),
+        }
+    }
+
+    pub(crate) fn set_limit(&self, operations: usize) -> Result<(), Error> {
+        let limit = |limit| {
+            let what = "message queue size";
+            Error::Limit {
+                what,
+                value: operations as u64,
+                limit,
+            }
+        };
+        match u32::try_from(operations) {
+            Ok(0) => Err(limit(1)),
+            Ok(operations) if operations <= MAX_OPERATIONS => {
+                self.limit.store(operations, Ordering::Relaxed);
+                Ok(())
+            }
+            _ => Err(limit(u64::from(MAX_OPERATIONS))),
+        }
+    }
+
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Takes a handle of the open round of a lane.
+    #[inline]
+    pub(crate) fn enter(&self, world: &Arc<World>, rank: Rank, lane: Lane) -> Arc<RoundState> {
+        let mut lanes = self.lanes.lock();
+        if lanes.len() <= lane.index() {
+            lanes.resize(lane.index() + 1, None);
+        }
+        lanes[lane.index()]
+            .get_or_insert_with(|| RoundState::new(world, rank, lane, Round(0)))
+            .enter()
+    }
+
+    /// Closes the open round of a lane and opens the next. The caller `leave`s what it gets.
+    pub(crate) fn close(&self, world: &Arc<World>, rank: Rank, lane: Lane) -> Arc<RoundState> {
+        let mut lanes = self.lanes.lock();
+        if lanes.len() <= lane.index() {
+            lanes.resize(lane.index() + 1, None);
+        }
+        let open = &mut lanes[lane.index()];
+        let closed = open
+            .take()
+            .unwrap_or_else(|| RoundState::new(world, rank, lane, Round(0)));
+        *open = Some(RoundState::new(
+            world,
+            rank,
+            lane,
+            Round(closed.number.0 + 1),
+        ));
+        closed
+    }
+
+    /// Gives up the rounds, and so the cycle they make with the world.
+    pub(crate) fn clear(&self) {
+        let rounds = std::mem::take(&mut *self.lanes.lock());
+        drop(rounds);
+    }
+}

@@ -1,0 +1,419 @@
+//! Memory slots: arrays that the device knows, and where they are at every rank.
+#![allow(unsafe_code, reason = "registers the memory of arrays with the device")]
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use bytemuck::Pod;
+use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress, RemoteKey};
+use parking_lot::RwLock;
+use talpf_runtime::{Array, Matrix};
+
+use crate::error::Error;
+use crate::numbers::Rank;
+
+/// A registered array. Clones are handles of the same slot.
+pub struct MemorySlot<T> {
+    pub(crate) slot: Arc<Slot>,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T> MemorySlot<T> {
+    pub(crate) fn new(slot: Arc<Slot>) -> Self {
+        MemorySlot {
+            slot,
+            marker: PhantomData,
+        }
+    }
+
+    /// Element `index` of the slot at `rank`, and what follows it. Elements of a matrix are
+    /// counted row after row, as the matrix is stored there.
+    #[inline]
+    pub fn at(&self, rank: Rank, index: usize) -> RemoteRegion<'_, T> {
+        RemoteRegion {
+            slot: &self.slot,
+            rank,
+            index: index as u64,
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<T> Clone for MemorySlot<T> {
+    fn clone(&self) -> Self {
+        MemorySlot::new(Arc::clone(&self.slot))
+    }
+}
+
+impl<T> fmt::Debug for MemorySlot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemorySlot {} ({:?})", self.slot.number, self.slot.usage)
+    }
+}
+
+/// A place in the memory of a rank: where a put begins to write, or a get to read. How far it
+/// reaches is said by the local region.
+pub struct RemoteRegion<'s, T> {
+    pub(crate) slot: &'s Arc<Slot>,
+    pub(crate) rank: Rank,
+    pub(crate) index: u64,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for RemoteRegion<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for RemoteRegion<'_, T> {}
+
+impl<T> fmt::Debug for RemoteRegion<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "element {} of slot {} at {}",
+            self.index, self.slot.number, self.rank
+        )
+    }
+}
+
+/// An array that can be registered.
+pub trait Registrable: Clone + Send + Sync + 'static {
+    /// Its elements: plain bytes, whatever they are.
+    type Element: Pod;
+    #[doc(hidden)]
+    fn parts(&self) -> Parts;
+}
+
+/// Where the elements of an array are.
+#[doc(hidden)]
+pub struct Parts {
+    array: u64,
+    start: *mut u8,
+    len: usize,
+    cols: usize,
+}
+
+impl<T: Pod + Send + Sync> Registrable for Array<T> {
+    type Element = T;
+
+    fn parts(&self) -> Parts {
+        let start = self.as_mut_ptr().cast();
+        Parts {
+            array: self.id(),
+            start,
+            len: self.len(),
+            cols: self.len(),
+        }
+    }
+}
+
+impl<T: Pod + Send + Sync> Registrable for Matrix<T> {
+    type Element = T;
+
+    fn parts(&self) -> Parts {
+        let start = self.as_mut_ptr().cast();
+        Parts {
+            array: self.id(),
+            start,
+            len: self.rows() * self.cols(),
+            cols: self.cols(),
+        }
+    }
+}
+
+/// Who may use a slot, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Source and destination of this rank's own operations.
+    Local,
+    /// Peers too, inside windows.
+    Windowed,
+    /// Peers too, whenever they like.
+    Raw,
+}
+
+/// A slot as this rank knows it.
+pub(crate) struct Slot {
+    pub(crate) number: u32,
+    pub(crate) array: u64,
+    /// Elements from one row to the next.
+    pub(crate) cols: u64,
+    pub(crate) element_bytes: u64,
+    pub(crate) usage: Use,
+    deregistered: AtomicBool,
+    /// Dropped before the array that it lies in.
+    region: MemoryRegion,
+    /// Where the slot is at every rank; empty for a local one.
+    peers: Vec<Place>,
+    _array: Box<dyn Any + Send + Sync>,
+}
+
+/// Where a slot is at one rank.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    address: u64,
+    key: RemoteKey,
+    len: u64,
+    element_bytes: u64,
+    raw: bool,
+}
+
+impl Place {
+    const BYTES: usize = 29;
+
+    fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::BYTES);
+        bytes.extend(self.address.to_le_bytes());
+        bytes.extend(self.key.to_u32().to_le_bytes());
+        bytes.extend(self.len.to_le_bytes());
+        bytes.extend(self.element_bytes.to_le_bytes());
+        bytes.push(u8::from(self.raw));
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (address, rest) = bytes.split_first_chunk()?;
+        let (key, rest) = rest.split_first_chunk()?;
+        let (len, rest) = rest.split_first_chunk()?;
+        let (element_bytes, rest) = rest.split_first_chunk()?;
+        Some(Place {
+            address: u64::from_le_bytes(*address),
+            key: RemoteKey::from_u32(u32::from_le_bytes(*key)),
+            len: u64::from_le_bytes(*len),
+            element_bytes: u64::from_le_bytes(*element_bytes),
+            raw: *rest.first()? != 0,
+        })
+    }
+}
+
+impl Slot {
+    fn new<A: Registrable>(
+        domain: &ProtectionDomain,
+        array: &A,
+        number: u32,
+        usage: Use,
+    ) -> Result<Self, Error> {
+        let parts = array.parts();
+        let element_bytes = size_of::<A::Element>();
+        let access = match usage {
+            Use::Local => Access::LOCAL_WRITE,
+            Use::Windowed | Use::Raw => Access::ALL,
+        };
+        let start = NonNull::new(parts.start).unwrap_or(NonNull::dangling());
+        // SAFETY: the slot keeps a handle of the array until after the region is dropped. The
+        // device touches the memory for posted requests only: as source or destination of an
+        // operation of this rank, which holds a guard of that part until it is complete; for a
+        // peer inside a window, which holds a guard too and serialises what overlaps (R5 to R7);
+        // or through a raw slot, for which `register_raw` makes the program answer.
+        let region = unsafe { domain.register(start, parts.len * element_bytes, access)? };
+        Ok(Slot {
+            number,
+            array: parts.array,
+            cols: parts.cols as u64,
+            element_bytes: element_bytes as u64,
+            usage,
+            deregistered: AtomicBool::new(false),
+            region,
+            peers: Vec::new(),
+            _array: Box::new(array.clone()),
+        })
+    }
+
+    /// What the peers need to know.
+    pub(crate) fn place(&self) -> Vec<u8> {
+        let len = self.region.length() as u64 / self.element_bytes.max(1);
+        let place = Place {
+            address: self.region.address(),
+            key: self.region.remote_key(),
+            len,
+            element_bytes: self.element_bytes,
+            raw: self.usage == Use::Raw,
+        };
+        place.to_bytes()
+    }
+
+    /// Takes in what the peers gave.
+    pub(crate) fn with_peers(mut self, places: &[Vec<u8>]) -> Result<Self, Error> {
+        for (rank, bytes) in places.iter().enumerate() {
+            let rank = Rank(rank as u32);
+            let place = Place::from_bytes(bytes).ok_or(Error::NoSuchSlot { slot: self.number })?;
+            if place.element_bytes != self.element_bytes {
+                let (here, there) = (self.element_bytes, place.element_bytes);
+                return Err(Error::SlotMismatch {
+                    slot: self.number,
+                    here,
+                    there,
+                    rank,
+                });
+            }
+            self.peers.push(place);
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn local_key(&self) -> LocalKey {
+        self.region.local_key()
+    }
+
+    /// Checks that `len` elements from `index` lie in the slot at `rank`, and says where and
+    /// whether windows guard them.
+    #[inline]
+    pub(crate) fn remote(
+        &self,
+        rank: Rank,
+        index: u64,
+        len: u64,
+    ) -> Result<(RemoteAddress, bool), Error> {
+        if self.deregistered.load(Ordering::Relaxed) {
+            return Err(Error::NoSuchSlot { slot: self.number });
+        }
+        let place = self.peers.get(rank.index()).ok_or(Error::NotRegistered {
+            array: self.array,
+            why: " globally",
+        })?;
+        match index.checked_add(len) {
+            Some(end) if end <= place.len => {
+                let address = place.address + index * self.element_bytes;
+                Ok((
+                    RemoteAddress {
+                        address,
+                        key: place.key,
+                    },
+                    !place.raw,
+                ))
+            }
+            end => {
+                let end = end.unwrap_or(u64::MAX);
+                Err(Error::OutOfSlot {
+                    slot: self.number,
+                    rank,
+                    index,
+                    end,
+                    len: place.len,
+                })
+            }
+        }
+    }
+}
+
+/// The slots of one rank.
+pub(crate) struct SlotTable {
+    slots: RwLock<Vec<Arc<Slot>>>,
+    next_global: AtomicU32,
+    limit: AtomicUsize,
+}
+
+/// The number of every local slot: no peer refers to it.
+const LOCAL: u32 = u32::MAX;
+
+impl SlotTable {
+    pub(crate) fn new(limit: usize) -> Self {
+        SlotTable {
+            slots: RwLock::default(),
+            next_global: AtomicU32::new(0),
+            limit: AtomicUsize::new(limit),
+        }
+    }
+
+    pub(crate) fn set_limit(&self, limit: usize) -> Result<(), Error> {
+        let used = self.used();
+        if limit < used {
+            let (value, limit) = (limit as u64, used as u64);
+            return Err(Error::Limit {
+                what: "memory register size below slots in use",
+                value,
+                limit,
+            });
+        }
+        self.limit.store(limit, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn used(&self) -> usize {
+        self.slots.read().len()
+    }
+
+    fn check_room(&self) -> Result<(), Error> {
+        let (used, limit) = (
+            self.used() as u64,
+            self.limit.load(Ordering::Relaxed) as u64,
+        );
+        if used >= limit {
+            return Err(Error::Limit {
+                what: "number of memory slots",
+                value: used + 1,
+                limit,
+            });
+        }
+        Ok(())
+    }
+
+    /// Registers an array for this rank's own operations.
+    pub(crate) fn add_local<A: Registrable>(
+        &self,
+        domain: &ProtectionDomain,
+        array: &A,
+    ) -> Result<Arc<Slot>, Error> {
+        self.check_room()?;
+        let slot = Arc::new(Slot::new(domain, array, LOCAL, Use::Local)?);
+        self.slots.write().push(Arc::clone(&slot));
+        Ok(slot)
+    }
+
+    /// Registers an array that peers will use as well; `publish` adds it once they are known.
+    pub(crate) fn prepare_global<A: Registrable>(
+        &self,
+        domain: &ProtectionDomain,
+        array: &A,
+        usage: Use,
+    ) -> Result<Slot, Error> {
+        self.check_room()?;
+        let number = self.next_global.fetch_add(1, Ordering::Relaxed);
+        Slot::new(domain, array, number, usage)
+    }
+
+    pub(crate) fn publish(&self, slot: Slot) -> Arc<Slot> {
+        let slot = Arc::new(slot);
+        self.slots.write().push(Arc::clone(&slot));
+        slot
+    }
+
+    /// Takes a slot out. The device forgets it when the last handle is gone.
+    pub(crate) fn remove(&self, slot: &Arc<Slot>) -> Result<(), Error> {
+        if slot.deregistered.swap(true, Ordering::Relaxed) {
+            return Err(Error::NoSuchSlot { slot: slot.number });
+        }
+        self.slots.write().retain(|known| !Arc::ptr_eq(known, slot));
+        Ok(())
+    }
+
+    /// Gives up all slots.
+    pub(crate) fn clear(&self) {
+        let slots = std::mem::take(&mut *self.slots.write());
+        drop(slots);
+    }
+
+    /// The key under which the device may use an array of this rank.
+    pub(crate) fn local_key(&self, array: u64) -> Result<LocalKey, Error> {
+        let slots = self.slots.read();
+        let slot = slots.iter().find(|slot| slot.array == array);
+        slot.map(|slot| slot.local_key())
+            .ok_or(Error::NotRegistered { array, why: "" })
+    }
+
+    /// The windowed slot that an array is.
+    pub(crate) fn windowed(&self, array: u64) -> Result<Arc<Slot>, Error> {
+        let slots = self.slots.read();
+        let mut of_array = slots.iter().filter(|slot| slot.array == array);
+        let slot = of_array.find(|slot| slot.usage == Use::Windowed);
+        let why = " globally, or it is a raw slot, which has no windows";
+        slot.map(Arc::clone)
+            .ok_or(Error::NotRegistered { array, why })
+    }
+}

@@ -1,0 +1,99 @@
+//! What has arrived for the rounds of one lane that have not ended.
+
+use std::collections::VecDeque;
+
+use crate::numbers::{Rank, Round};
+
+/// One round, as the receiver sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundArrivals {
+    /// Operations by source.
+    pub(crate) data: Box<[u32]>,
+    pub(crate) total: u32,
+    /// How many operations each source says it has for us; what it voted in the upper half.
+    pub(crate) counts: Box<[Option<u64>]>,
+    pub(crate) counts_in: u32,
+    /// Barrier steps that have come, a bit each.
+    pub(crate) barrier: u32,
+    /// Targets of this round that have ended it.
+    pub(crate) acks: u32,
+}
+
+/// The rounds from the first one that still matters.
+#[derive(Debug)]
+pub(crate) struct LaneArrivals {
+    ranks: usize,
+    first: u64,
+    rounds: VecDeque<RoundArrivals>,
+    spare: Vec<RoundArrivals>,
+}
+
+impl LaneArrivals {
+    pub(crate) fn new(ranks: usize) -> Self {
+        LaneArrivals {
+            ranks,
+            first: 0,
+            rounds: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// The first round that still matters.
+    pub(crate) fn first(&self) -> Round {
+        Round(self.first)
+    }
+
+    /// A round that still matters; `None` for one that is over.
+    #[inline]
+    pub(crate) fn round(&mut self, round: Round) -> Option<&mut RoundArrivals> {
+        let ahead = usize::try_from(round.0.checked_sub(self.first)?).ok()?;
+        while self.rounds.len() <= ahead {
+            let empty = self
+                .spare
+                .pop()
+                .unwrap_or_else(|| RoundArrivals::new(self.ranks));
+            self.rounds.push_back(empty);
+        }
+        self.rounds.get_mut(ahead)
+    }
+
+    /// Forgets the rounds before `round`.
+    pub(crate) fn forget_before(&mut self, round: Round) {
+        while self.first < round.0 {
+            self.first += 1;
+            if let Some(mut over) = self.rounds.pop_front() {
+                over.clear();
+                self.spare.push(over);
+            }
+        }
+    }
+}
+
+impl RoundArrivals {
+    fn new(ranks: usize) -> Self {
+        RoundArrivals {
+            data: vec![0; ranks].into(),
+            total: 0,
+            counts: vec![None; ranks].into(),
+            counts_in: 0,
+            barrier: 0,
+            acks: 0,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.data.fill(0);
+        self.counts.fill(None);
+        (self.total, self.counts_in, self.barrier, self.acks) = (0, 0, 0, 0);
+    }
+
+    /// The sources of operations.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Rank> + '_ {
+        let arrived = self
+            .data
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0);
+        arrived.map(|(rank, _)| Rank(rank as u32))
+    }
+}

@@ -1,0 +1,209 @@
+//! Declaring a sync.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+
+use bytemuck::Pod;
+use talpf_runtime::{PendingEvent, Region};
+use talpf_traces::Event;
+
+use super::SyncMode;
+use super::request::{Ending, Outcome, Request, Stage};
+use crate::context::Context;
+use crate::error::Error;
+use crate::numbers::{Lane, Round};
+use crate::round::RoundState;
+use crate::window::{Area, Kind};
+
+/// A sync being declared: it has closed its round, and says where operations of peers may land.
+///
+/// Await it to spawn it and wait for its end, or spawn it and go on: tasks that use a region of a
+/// window wait for the end of the round by their dependencies.
+#[must_use = "a closed round ends when its sync is spawned or awaited"]
+pub struct Sync {
+    context: Context,
+    mode: SyncMode,
+    round: Arc<RoundState>,
+    error: Option<Error>,
+}
+
+impl Sync {
+    pub(crate) fn new(context: &Context, mode: SyncMode, lane: Lane) -> Self {
+        let world = context.world();
+        let rank = context.rank();
+        let round = world.rank(rank).open_rounds.close(world, rank, lane);
+        Sync {
+            context: context.clone(),
+            mode,
+            round,
+            error: None,
+        }
+    }
+
+    /// The round it ends.
+    pub fn round(&self) -> Round {
+        self.round.number
+    }
+
+    /// Lets puts and atomics of this round land in `region`, which must be of a slot registered
+    /// with `register_global`. A task has the region as `inout` from when it is free until the
+    /// round has ended.
+    pub fn window<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+        self,
+        region: &Region<'_, T, D>,
+    ) -> Self {
+        self.add(region, Kind::Write)
+    }
+
+    /// Lets gets of this round read `region`. A task has it as `input` until the round has ended.
+    pub fn expose<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+        self,
+        region: &Region<'_, T, D>,
+    ) -> Self {
+        self.add(region, Kind::Read)
+    }
+
+    fn add<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+        mut self,
+        region: &Region<'_, T, D>,
+        kind: Kind,
+    ) -> Self {
+        if self.error.is_none() {
+            self.error = self.declare(region, kind).err();
+        }
+        self
+    }
+
+    fn declare<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+        &self,
+        region: &Region<'_, T, D>,
+        kind: Kind,
+    ) -> Result<(), Error> {
+        let world = Arc::clone(self.context.world());
+        let rank = self.context.rank();
+        let state = world.rank(rank);
+        let slot = state.slots.windowed(region.array_id())?;
+        let area = Area {
+            slot: slot.number,
+            rect: region.rect(),
+            cols: slot.cols,
+            kind,
+        };
+        let (lane, round) = (self.round.lane, self.round.number);
+        let window = state.windows.declare(lane, round, area);
+        let open = move |guard| {
+            let state = world.rank(rank);
+            let has_landed = |source| world.has_landed(source, rank);
+            let freed = state.windows.open(lane, round, window, guard, &has_landed);
+            world.follow(freed);
+            state.progress_if_kicked(&world);
+        };
+        let task = self.context.group().task("expose").inline();
+        match kind {
+            Kind::Write => task
+                .inout(region)
+                .spawn(move |guard| open(Box::new(guard)))?,
+            Kind::Read => task
+                .input(region)
+                .spawn(move |guard| open(Box::new(guard)))?,
+        }
+        Ok(())
+    }
+
+    /// Spawns the sync task.
+    ///
+    /// **Completion**: returns at once; the handle ends with the round.
+    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array.
+    pub fn spawn(self) -> Result<SyncHandle, Error> {
+        let world = Arc::clone(self.context.world());
+        let rank = self.context.rank();
+        let state = world.rank(rank);
+        if let Some(error) = self.error {
+            world.fail(&[rank], &error);
+            return Err(error);
+        }
+        let (lane, number) = (self.round.lane, self.round.number);
+        let freed = state.windows.complete(lane, number);
+        world.follow(freed);
+        let outcome = Arc::new(Outcome::default());
+        let handle = SyncHandle {
+            outcome: Arc::clone(&outcome),
+        };
+        let (round, mode) = (self.round, self.mode);
+        let leave = Arc::clone(&round);
+        let task = self.context.group().task("sync").inline();
+        let world_of_task = Arc::clone(&world);
+        let mut ending = Ending {
+            event: None,
+            outcome,
+        };
+        task.spawn(move || {
+            let state = world_of_task.rank(rank);
+            ending.event = PendingEvent::of_current_task().ok();
+            if state.tracer.is_traced() {
+                let (lane, round, mode) = (u32::from(lane.0), number.0, mode.traced());
+                let rank = rank.0;
+                state.group.trace(|_| Event::SyncBegin {
+                    rank,
+                    lane,
+                    round,
+                    mode,
+                    expected: None,
+                });
+            }
+            let (expected, sent) = (Vec::new(), Vec::new());
+            let stage = Stage::Posting;
+            let request = Request {
+                round,
+                mode,
+                stage,
+                expected,
+                expected_total: 0,
+                sent,
+                ending,
+            };
+            state.engine.request(request);
+            state.progress(&world_of_task);
+            state.wake_poller();
+        })?;
+        leave.leave();
+        state.progress_if_kicked(&world);
+        Ok(handle)
+    }
+}
+
+impl IntoFuture for Sync {
+    type Output = Result<(), Error>;
+    type IntoFuture = SyncHandle;
+
+    fn into_future(self) -> SyncHandle {
+        self.spawn().unwrap_or_else(|error| SyncHandle {
+            outcome: Outcome::failed(error),
+        })
+    }
+}
+
+/// Await it for the end of a round.
+///
+/// **Completion**: *round ended*: what this rank issued in the round is posted, what others issued
+/// for it is delivered, and what the mode adds.
+#[derive(Clone)]
+pub struct SyncHandle {
+    outcome: Arc<Outcome>,
+}
+
+impl Future for SyncHandle {
+    type Output = Result<(), Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        match self.outcome.poll(cx.waker()) {
+            Some(result) => Poll::Ready(result),
+            None => {
+                talpf_runtime::note_wait("a sync");
+                Poll::Pending
+            }
+        }
+    }
+}

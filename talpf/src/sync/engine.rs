@@ -1,0 +1,385 @@
+//! The engine of a rank: takes completions in and carries its syncs on.
+//!
+//! One thread is in it at a time. Whoever changes something that a sync may wait for *kicks* and
+//! then tries to enter; if another thread is inside, that one sees the kick when it leaves and goes
+//! round once more. So nobody waits for the engine and no kick is lost.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ibverbs_sim::{CompletionStatus, Operation, WorkCompletion};
+use parking_lot::Mutex;
+
+use super::arrivals::LaneArrivals;
+use super::request::{Ending, Request};
+use crate::endpoint::NOBODY;
+use crate::error::Error;
+use crate::immediate::{Immediate, Kind};
+use crate::numbers::{Lane, Rank, Round};
+use crate::operation::Done;
+use crate::window::Freed;
+use crate::world::{RankState, World};
+
+/// The receiving half of a rank.
+pub(crate) struct Engine {
+    kicked: AtomicBool,
+    state: Mutex<State>,
+    /// Syncs that have not ended.
+    syncs: AtomicUsize,
+}
+
+pub(super) struct State {
+    pub(super) rank: Rank,
+    pub(super) ranks: u32,
+    lanes: Vec<LaneState>,
+    completions: Vec<WorkCompletion>,
+    /// Control messages that found the send queue full.
+    outbox: VecDeque<Control>,
+}
+
+/// One lane.
+pub(super) struct LaneState {
+    pub(super) arrivals: LaneArrivals,
+    /// Syncs in the order of their rounds.
+    pub(super) requests: VecDeque<Request>,
+    pub(super) pattern: Option<Pattern>,
+    /// Targets of the round that ended last, if it ended with acknowledgements.
+    pub(super) unacknowledged: u32,
+}
+
+/// What a cached sync remembers.
+pub(super) struct Pattern {
+    pub(super) sent: Vec<u32>,
+    pub(super) expected: Vec<u32>,
+}
+
+struct Control {
+    target: Rank,
+    immediate: Immediate,
+    payload: Option<u64>,
+}
+
+impl Engine {
+    pub(crate) fn new(rank: Rank, ranks: u32) -> Self {
+        let state = State {
+            rank,
+            ranks,
+            lanes: Vec::new(),
+            completions: Vec::new(),
+            outbox: VecDeque::new(),
+        };
+        Engine {
+            kicked: AtomicBool::new(false),
+            state: Mutex::new(state),
+            syncs: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn kick(&self) {
+        self.kicked.store(true, Ordering::SeqCst);
+    }
+
+    /// Syncs that have not ended.
+    pub(crate) fn syncs(&self) -> usize {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn clear(&self) {
+        let lanes = std::mem::take(&mut self.state.lock().lanes);
+        drop(lanes);
+    }
+
+    /// Adds a sync.
+    pub(crate) fn request(&self, request: Request) {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let lane = state.lane(request.round.lane);
+        let number = request.round.number;
+        let at = lane
+            .requests
+            .partition_point(|earlier| earlier.round.number < number);
+        lane.requests.insert(at, request);
+    }
+}
+
+impl RankState {
+    /// Goes round if something was kicked since the last time.
+    #[inline]
+    pub(crate) fn progress_if_kicked(&self, world: &World) {
+        if self.engine.kicked.load(Ordering::SeqCst) {
+            self.progress(world);
+        }
+    }
+
+    /// One pass: takes in completions, carries on syncs. Returns the number of completions, or
+    /// `None` if another thread is at it.
+    pub(crate) fn progress(&self, world: &World) -> Option<usize> {
+        self.engine.kick();
+        let mut completions = None;
+        while self.engine.kicked.load(Ordering::SeqCst) {
+            let Some(mut state) = self.engine.state.try_lock() else {
+                return completions;
+            };
+            self.engine.kicked.store(false, Ordering::SeqCst);
+            let mut aftermath = Aftermath::default();
+            let taken = state.pass(self, world, &mut aftermath);
+            drop(state);
+            *completions.get_or_insert(0) += taken;
+            aftermath.settle(self, world);
+        }
+        completions
+    }
+
+    /// What the syncs of this rank wait for, for hang reports.
+    pub(crate) fn describe(&self, text: &mut String) {
+        if let Some(mut state) = self.engine.state.try_lock() {
+            state.describe(self, text);
+        }
+        for (source, count) in self.windows.parked() {
+            let _ = writeln!(
+                text,
+                "  {}: {count} operations of {source} are parked",
+                self.rank
+            );
+        }
+    }
+}
+
+/// What has to be done outside the engine's lock.
+#[derive(Default)]
+pub(super) struct Aftermath {
+    done: Vec<(Done, Result<(), Error>)>,
+    pub(super) ended: Vec<(Ending, Result<(), Error>)>,
+    pub(super) freed: Vec<Freed>,
+    pub(super) failures: Vec<(Vec<Rank>, Error)>,
+}
+
+impl Aftermath {
+    fn settle(self, rank: &RankState, world: &World) {
+        for (done, result) in self.done {
+            done(result);
+        }
+        for (ending, result) in self.ended {
+            rank.engine.syncs.fetch_sub(1, Ordering::Relaxed);
+            ending.end(result);
+        }
+        for (ranks, error) in self.failures {
+            world.fail(&ranks, &error);
+        }
+        for freed in self.freed {
+            world.follow(freed);
+        }
+        if rank.has_later() {
+            rank.try_again();
+        }
+    }
+}
+
+impl State {
+    pub(super) fn lane(&mut self, lane: Lane) -> &mut LaneState {
+        let ranks = self.ranks as usize;
+        if self.lanes.len() <= lane.index() {
+            self.lanes.resize_with(lane.index() + 1, || LaneState {
+                arrivals: LaneArrivals::new(ranks),
+                requests: VecDeque::new(),
+                pattern: None,
+                unacknowledged: 0,
+            });
+        }
+        &mut self.lanes[lane.index()]
+    }
+
+    fn pass(&mut self, rank: &RankState, world: &World, aftermath: &mut Aftermath) -> usize {
+        let taken = self.take_arrivals(rank, world, aftermath)
+            + self.take_completions(rank, world, aftermath);
+        self.send_controls(rank);
+        if rank.windows.has_parked() {
+            for lane in 0..self.lanes.len() {
+                let has_landed = |source| world.has_landed(source, rank.rank);
+                aftermath
+                    .freed
+                    .push(rank.windows.settle(Lane(lane as u8), &has_landed));
+            }
+        }
+        for lane in 0..self.lanes.len() {
+            self.carry_on(Lane(lane as u8), rank, world, aftermath);
+        }
+        if rank.tracer.is_traced() && taken > 0 {
+            rank.trace_pass(taken);
+        }
+        taken
+    }
+
+    /// Counts what has arrived and gives the receives back.
+    fn take_arrivals(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
+        let config = &world.config;
+        let mut batch = std::mem::take(&mut self.completions);
+        batch.resize(config.poll_batch, WorkCompletion::default());
+        let mut taken = 0;
+        loop {
+            let count = rank.endpoint.arrived.poll(&mut batch);
+            for completion in &batch[..count] {
+                self.take_arrival(rank, completion, out);
+            }
+            taken += count;
+            if count > 0
+                && let Err(error) = rank.endpoint.repost(&batch[..count])
+            {
+                out.failures.push((vec![rank.rank], error));
+            }
+            if count < config.poll_batch || taken >= config.max_polling {
+                break;
+            }
+        }
+        if taken >= config.max_polling {
+            // There may be more: whoever is inside goes round again.
+            rank.engine.kick();
+        }
+        self.completions = batch;
+        taken
+    }
+
+    #[inline]
+    fn take_arrival(&mut self, rank: &RankState, arrived: &WorkCompletion, out: &mut Aftermath) {
+        let source = rank.endpoint.rank_of(arrived.queue_pair);
+        let (Some(source), Some(bits)) = (source, arrived.immediate) else {
+            return;
+        };
+        if arrived.status != CompletionStatus::Success {
+            let status = format!("{:?}", arrived.status);
+            out.failures.push((
+                vec![rank.rank],
+                Error::WorkRequest {
+                    peer: source,
+                    status,
+                },
+            ));
+            return;
+        }
+        let immediate = Immediate::from_bits(bits);
+        let arrivals = &mut self.lane(immediate.lane).arrivals;
+        let number = immediate.round_near(arrivals.first());
+        let Some(round) = arrivals.round(number) else {
+            let lane = immediate.lane;
+            if immediate.kind != Kind::Data {
+                // An acknowledgement that nobody waits for any more.
+                return;
+            }
+            out.failures
+                .push((vec![rank.rank, source], too_late(source, lane, number)));
+            return;
+        };
+        match immediate.kind {
+            Kind::Data => {
+                round.data[source.index()] += 1;
+                round.total += 1;
+                if rank.tracer.is_traced() {
+                    rank.trace_arrival(source, immediate.lane, number);
+                }
+            }
+            Kind::Count => {
+                let count = rank.endpoint.received(arrived);
+                round.counts_in += u32::from(round.counts[source.index()].is_none());
+                round.counts[source.index()] = Some(count);
+            }
+            Kind::Barrier => {
+                let distance = (self.rank.0 + self.ranks - source.0) % self.ranks;
+                let step = distance.trailing_zeros();
+                self.lane(immediate.lane)
+                    .arrivals
+                    .round(number)
+                    .map(|r| r.barrier |= 1 << step);
+            }
+            Kind::Ack => round.acks += 1,
+        }
+    }
+
+    /// Returns guards of operations that the device has completed.
+    fn take_completions(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
+        let mut batch = [WorkCompletion::default(); 16];
+        let mut taken = 0;
+        loop {
+            let count = rank.endpoint.sent.poll(&mut batch);
+            for completion in &batch[..count] {
+                let result = match completion.status {
+                    CompletionStatus::Success => Ok(()),
+                    status => {
+                        let peer = rank.endpoint.rank_of(completion.queue_pair);
+                        let peer = peer.unwrap_or(rank.rank);
+                        Err(Error::WorkRequest {
+                            peer,
+                            status: format!("{status:?}"),
+                        })
+                    }
+                };
+                if let Err(error) = &result {
+                    out.failures.push((vec![rank.rank], error.clone()));
+                }
+                if completion.wr_id != NOBODY
+                    && let Some(done) = rank.pending.take(completion.wr_id)
+                {
+                    out.done.push((done, result));
+                }
+            }
+            taken += count;
+            if count < batch.len() || taken >= world.config.max_polling {
+                return taken;
+            }
+        }
+    }
+
+    pub(super) fn control(&mut self, target: Rank, immediate: Immediate, payload: Option<u64>) {
+        self.outbox.push_back(Control {
+            target,
+            immediate,
+            payload,
+        });
+    }
+
+    /// Sends control messages in order, as far as the send queues have room.
+    pub(super) fn send_controls(&mut self, rank: &RankState) {
+        while let Some(control) = self.outbox.front() {
+            let request = Operation::SendWithImmediate {
+                immediate: control.immediate.to_bits(),
+            };
+            let bytes = control.payload.map(u64::to_ne_bytes);
+            let payload = bytes.as_ref().map_or(&[][..], |bytes| &bytes[..]);
+            if rank
+                .endpoint
+                .post_inline(control.target, request, payload)
+                .is_err()
+            {
+                return;
+            }
+            self.outbox.pop_front();
+        }
+    }
+
+    fn describe(&mut self, rank: &RankState, text: &mut String) {
+        for (number, lane) in self.lanes.iter_mut().enumerate() {
+            let Some(request) = lane.requests.front() else {
+                continue;
+            };
+            let round = request.round.number;
+            let _ = write!(
+                text,
+                "  {}: sync({}) of lane {number} {round} ",
+                rank.rank, request.mode
+            );
+            let arrivals = lane.arrivals.round(round);
+            request.describe(arrivals.as_deref(), text);
+            text.push('\n');
+        }
+    }
+}
+
+fn too_late(source_rank: Rank, lane: Lane, round: Round) -> Error {
+    Error::UnexpectedArrivals {
+        lane,
+        round,
+        source_rank,
+        arrived: 1,
+        expected: 0,
+    }
+}

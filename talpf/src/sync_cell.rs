@@ -1,0 +1,23 @@
+//! What state words and locks are built of: parking_lot's, or loom's under `--cfg loom`.
+
+#[cfg(not(loom))]
+pub(crate) use parking_lot::Mutex;
+
+/// loom's mutex with the interface of the one it stands for.
+#[cfg(loom)]
+#[derive(Default)]
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+#[cfg(loom)]
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Mutex(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+        match self.0.lock() {
+            Ok(guard) => guard,
+            Err(poisoned) => poisoned.into_inner(),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What one rank records of its communication.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use talpf_traces::{Event, ValueKind, WaitNs};
+
+use crate::numbers::{Lane, Rank, Round};
+use crate::operation::{Done, Place, Verb};
+use crate::round::RoundState;
+use crate::world::RankState;
+
+/// Numbers of messages, which match what was sent with what arrives: requests of one queue pair
+/// arrive in order, so both sides count.
+pub(crate) struct Tracer {
+    traced: bool,
+    /// Announced operations to every rank.
+    sent: Box<[AtomicU64]>,
+    /// Announced operations from every rank.
+    arrived: Box<[AtomicU64]>,
+    /// Gets from every rank.
+    gets: Box<[AtomicU64]>,
+}
+
+impl Tracer {
+    pub(crate) fn new(traced: bool, ranks: u32) -> Self {
+        let counters = || (0..ranks).map(|_| AtomicU64::new(0)).collect();
+        Tracer {
+            traced,
+            sent: counters(),
+            arrived: counters(),
+            gets: counters(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_traced(&self) -> bool {
+        self.traced
+    }
+}
+
+/// Numbers of gets are odd, those of announced operations even.
+fn announced(number: u64) -> u64 {
+    2 * number
+}
+
+fn brought(number: u64) -> u64 {
+    2 * number + 1
+}
+
+impl RankState {
+    /// The time, for events that have to know it before they are recorded; 0 if not traced.
+    #[inline]
+    pub(crate) fn trace_clock(&self) -> u64 {
+        if self.tracer.traced {
+            self.group.clock().now_ns()
+        } else {
+            0
+        }
+    }
+
+    /// An operation is about to be posted.
+    #[inline]
+    pub(crate) fn trace_send(&self, at: &Place, verb: Verb) {
+        if self.tracer.traced {
+            self.record_send(at, verb);
+        }
+    }
+
+    #[cold]
+    fn record_send(&self, at: &Place, verb: Verb) {
+        let number = self.tracer.sent[at.target.index()].fetch_add(1, Ordering::Relaxed);
+        let bytes = if verb == Verb::Put { at.bytes } else { 0 };
+        self.group.trace(|now_ns| Event::Send {
+            rank: self.rank.0,
+            peer: at.target.0,
+            message: announced(number),
+            bytes,
+            waited: WaitNs::between(at.called_ns, now_ns),
+        });
+    }
+
+    /// An announced operation has arrived.
+    pub(crate) fn trace_arrival(&self, source: Rank, lane: Lane, round: Round) {
+        let number = self.tracer.arrived[source.index()].fetch_add(1, Ordering::Relaxed);
+        self.record_receive(source, announced(number), lane, round);
+    }
+
+    fn record_receive(&self, source: Rank, message: u64, lane: Lane, round: Round) {
+        let (rank, peer, lane, round) = (self.rank.0, source.0, u32::from(lane.0), round.0);
+        self.group.trace(|_| Event::Receive {
+            rank,
+            peer,
+            message,
+            lane,
+            round,
+        });
+    }
+
+    /// For a get, which moves data from the target to this rank: records both ends of that.
+    pub(crate) fn trace_get(
+        &self,
+        round: &std::sync::Arc<RoundState>,
+        at: &Place,
+        verb: Verb,
+        done: Done,
+    ) -> Done {
+        if !self.tracer.traced || verb != Verb::Get {
+            return done;
+        }
+        let number = self.tracer.gets[at.target.index()].fetch_add(1, Ordering::Relaxed);
+        let (at, round) = (*at, std::sync::Arc::clone(round));
+        self.group.trace(|now_ns| Event::Send {
+            rank: at.target.0,
+            peer: self.rank.0,
+            message: brought(number),
+            bytes: at.bytes,
+            waited: WaitNs::between(at.called_ns, now_ns),
+        });
+        Box::new(move |result| {
+            if result.is_ok() {
+                let origin = round.world.rank(round.rank);
+                origin.record_receive(at.target, brought(number), round.lane, round.number);
+            }
+            done(result);
+        })
+    }
+
+    /// One pass over the completion queues has found something.
+    pub(crate) fn trace_pass(&self, completions: usize) {
+        let rank = self.rank.0;
+        let values = [
+            (ValueKind::PollCompletions, completions),
+            (ValueKind::OutstandingRequests, self.outstanding()),
+        ];
+        for (kind, value) in values {
+            self.group.trace(|_| Event::Value {
+                rank,
+                kind,
+                value: value as i64,
+            });
+        }
+    }
+}

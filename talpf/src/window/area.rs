@@ -1,0 +1,96 @@
+//! Where a window is, and what an operation wants.
+
+use talpf_runtime::Rect;
+
+use crate::numbers::Rank;
+
+/// What may be done in a window, or what an operation wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Put and update.
+    Write,
+    /// Get.
+    Read,
+}
+
+/// A rectangle of a slot whose rows have `cols` elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Area {
+    pub(crate) slot: u32,
+    pub(crate) rect: Rect,
+    pub(crate) cols: u64,
+    pub(crate) kind: Kind,
+}
+
+/// Consecutive elements `index..end` of a slot that an operation wants to reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) source: Rank,
+    pub(crate) slot: u32,
+    pub(crate) index: u64,
+    pub(crate) end: u64,
+    pub(crate) kind: Kind,
+}
+
+impl Area {
+    /// Whether everything the claim names lies inside.
+    #[inline]
+    pub(crate) fn covers(&self, claim: &Claim) -> bool {
+        if self.slot != claim.slot || self.kind != claim.kind {
+            return false;
+        }
+        let (row, row_end) = (u64::from(self.rect.row), u64::from(self.rect.row_end));
+        let (col, col_end) = (u64::from(self.rect.col), u64::from(self.rect.col_end));
+        if claim.index >= claim.end {
+            return true;
+        }
+        if row == 0 && row_end == 1 {
+            return col <= claim.index && claim.end <= col_end;
+        }
+        let (first, last) = (claim.index / self.cols, (claim.end - 1) / self.cols);
+        let rows_inside = row <= first && last < row_end;
+        if first == last {
+            let (start, end) = (claim.index % self.cols, (claim.end - 1) % self.cols + 1);
+            rows_inside && col <= start && end <= col_end
+        } else {
+            rows_inside && col == 0 && col_end == self.cols
+        }
+    }
+}
+
+impl Claim {
+    /// Whether both touch an element and at least one changes it.
+    #[inline]
+    pub(crate) fn conflicts(&self, other: &Claim) -> bool {
+        self.slot == other.slot
+            && (self.kind == Kind::Write || other.kind == Kind::Write)
+            && self.index < other.end
+            && other.index < self.end
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against the set of elements, one by one.
+        #[test]
+        fn covers_means_every_element(
+            cols in 1u64..6, rows in 1u64..5,
+            row in 0u32..4, height in 0u32..4, col in 0u32..5, width in 0u32..5,
+            index in 0u64..20, len in 0u64..12,
+        ) {
+            let (row_end, col_end) = ((row + height).min(rows as u32), (col + width).min(cols as u32));
+            let rect = Rect { row, row_end, col, col_end };
+            let area = Area { slot: 1, rect, cols, kind: Kind::Write };
+            let claim = Claim { source: Rank(0), slot: 1, index, end: index + len, kind: Kind::Write };
+            let inside = |element: u64| {
+                let (r, c) = ((element / cols) as u32, (element % cols) as u32);
+                rect.row <= r && r < rect.row_end && rect.col <= c && c < rect.col_end
+            };
+            prop_assert_eq!(area.covers(&claim), (index..index + len).all(inside));
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! The windows of one rank, by lane and round.
+
+use std::any::Any;
+use std::collections::VecDeque;
+
+use super::{Area, Claim};
+use crate::numbers::{Lane, Rank, Round};
+use crate::sync_cell::Mutex;
+
+/// How much of an operation could be posted; the send queue may be full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Post {
+    /// All of it.
+    All,
+    /// Some of its requests; the next try goes on behind them.
+    Some,
+    /// Nothing.
+    Nothing,
+}
+
+/// An operation that may have to wait for its window.
+pub(crate) trait Landing: Send {
+    /// Posts it.
+    fn post(&mut self) -> Post;
+    /// Keeps it, with everything it borrows, while it is parked.
+    fn park(self) -> Box<dyn Parked>
+    where
+        Self: Sized;
+}
+
+/// A parked operation.
+pub(crate) trait Parked: Send {
+    /// Posts it.
+    fn post(&mut self) -> Post;
+    /// It will not land: its window closed, or there is none.
+    fn refuse(self: Box<Self>, claim: &Claim, lane: Lane, round: Round);
+}
+
+/// What became of an operation.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome<L> {
+    /// It was posted; handed back so that it is dropped outside the lock.
+    Posted(L),
+    Parked,
+    /// The source has as many operations parked here as it may, or no room to post one; it keeps
+    /// this one and tries again.
+    Later(L),
+    /// No window of the round covers it, or the round has ended.
+    Refused(L),
+}
+
+/// Says whether everything that a rank has posted to this one has landed.
+pub(crate) type HasLanded<'a> = &'a dyn Fn(Rank) -> bool;
+
+/// The windows of one rank.
+pub(crate) struct WindowTable {
+    credits: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    lanes: Vec<LaneWindows>,
+    /// Parked operations by source.
+    parked: Vec<usize>,
+}
+
+#[derive(Default)]
+struct LaneWindows {
+    /// The first round that has not ended.
+    first: u64,
+    rounds: VecDeque<RoundWindows>,
+}
+
+#[derive(Default)]
+struct RoundWindows {
+    /// Whether all windows are declared.
+    complete: bool,
+    /// Whether the sync has ended and only waits for what was admitted to land.
+    ending: bool,
+    windows: Vec<Window>,
+    /// Parked before a window that covers them was declared.
+    early: Vec<Waiting>,
+}
+
+struct Window {
+    area: Area,
+    phase: Phase,
+    landing: Vec<InFlight>,
+    parked: Vec<Waiting>,
+}
+
+enum Phase {
+    Declared,
+    Open(#[allow(dead_code, reason = "held, not read")] Box<dyn Any + Send>),
+}
+
+struct Waiting {
+    claim: Claim,
+    operation: Box<dyn Parked>,
+}
+
+/// An admitted operation that may not have landed.
+struct InFlight {
+    claim: Claim,
+    /// Tells it from others while it is being posted outside the lock.
+    posting: Option<u64>,
+}
+
+/// What to do once the lock is released.
+#[derive(Default)]
+#[must_use = "sources with credit again have to be told"]
+pub(crate) struct Freed {
+    /// Sources that have credit again.
+    pub(crate) sources: Vec<Rank>,
+    /// Operations that were posted from here, to be dropped.
+    posted: Vec<Box<dyn Parked>>,
+}
+
+impl WindowTable {
+    /// A table for `ranks` sources with `credits` parked operations each.
+    pub(crate) fn new(ranks: u32, credits: usize) -> Self {
+        let state = State {
+            lanes: Vec::new(),
+            parked: vec![0; ranks as usize],
+        };
+        WindowTable {
+            credits,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// An operation of a peer arrives: it is posted, parked, or handed back.
+    ///
+    /// A `quick` one is posted under the lock.
+    #[inline]
+    pub(crate) fn land<L: Landing>(
+        &self,
+        lane: Lane,
+        round: Round,
+        claim: Claim,
+        quick: bool,
+        mut operation: L,
+        has_landed: HasLanded<'_>,
+    ) -> (Outcome<L>, Freed) {
+        let mut state = self.state.lock();
+        let State { lanes, parked } = &mut *state;
+        let Some(windows) = lane_of(lanes, lane).round(round) else {
+            return (Outcome::Refused(operation), Freed::default());
+        };
+        let covering = windows
+            .windows
+            .iter()
+            .position(|window| window.area.covers(&claim));
+        let Some(at) = covering.filter(|_| !windows.ending) else {
+            if windows.complete {
+                return (Outcome::Refused(operation), Freed::default());
+            }
+            let outcome = self.park(parked, &mut windows.early, claim, operation);
+            return (outcome, Freed::default());
+        };
+        let window = &mut windows.windows[at];
+        if !window.may_land(&claim, has_landed) {
+            let outcome = self.park(parked, &mut window.parked, claim, operation);
+            return (outcome, Freed::default());
+        }
+        if quick {
+            let post = operation.post();
+            window.note_posted(claim, post, has_landed);
+            return (outcome_of(post, operation), Freed::default());
+        }
+        let number = window
+            .landing
+            .iter()
+            .filter_map(|landing| landing.posting)
+            .max();
+        let posting = Some(number.unwrap_or(0) + 1);
+        window.landing.push(InFlight { claim, posting });
+        drop(state);
+        let post = operation.post();
+        let mut state = self.state.lock();
+        let State { lanes, parked } = &mut *state;
+        let mut freed = Freed::default();
+        let windows = lane_of(lanes, lane).round(round);
+        if let Some(window) = windows.and_then(|windows| windows.windows.get_mut(at)) {
+            window.landing.retain(|landing| landing.posting != posting);
+            window.note_posted(claim, post, has_landed);
+            window.land_parked(parked, has_landed, &mut freed);
+        }
+        (outcome_of(post, operation), freed)
+    }
+
+    fn park<L: Landing>(
+        &self,
+        parked: &mut [usize],
+        list: &mut Vec<Waiting>,
+        claim: Claim,
+        operation: L,
+    ) -> Outcome<L> {
+        let count = &mut parked[claim.source.index()];
+        if *count >= self.credits {
+            return Outcome::Later(operation);
+        }
+        *count += 1;
+        list.push(Waiting {
+            claim,
+            operation: operation.park(),
+        });
+        Outcome::Parked
+    }
+
+    /// Adds a window to a round that is not complete, and returns its number.
+    pub(crate) fn declare(&self, lane: Lane, round: Round, area: Area) -> usize {
+        let mut state = self.state.lock();
+        let Some(windows) = lane_of(&mut state.lanes, lane).round(round) else {
+            return usize::MAX;
+        };
+        let mut window = Window {
+            area,
+            phase: Phase::Declared,
+            landing: Vec::new(),
+            parked: Vec::new(),
+        };
+        let (covered, early) = windows
+            .early
+            .drain(..)
+            .partition(|waiting| area.covers(&waiting.claim));
+        window.parked = covered;
+        windows.early = early;
+        windows.windows.push(window);
+        windows.windows.len() - 1
+    }
+
+    /// All windows of the round are declared: what none of them covers is refused.
+    pub(crate) fn complete(&self, lane: Lane, round: Round) -> Freed {
+        let mut state = self.state.lock();
+        let mut freed = Freed::default();
+        let mut early = Vec::new();
+        if let Some(windows) = lane_of(&mut state.lanes, lane).round(round) {
+            windows.complete = true;
+            early = std::mem::take(&mut windows.early);
+        }
+        for waiting in &early {
+            unpark(&mut state.parked, &waiting.claim, &mut freed);
+        }
+        drop(state);
+        refuse(early, lane, round);
+        freed
+    }
+
+    /// Opens a window with the guard of its region; what is parked for it lands.
+    pub(crate) fn open(
+        &self,
+        lane: Lane,
+        round: Round,
+        window: usize,
+        guard: Box<dyn Any + Send>,
+        has_landed: HasLanded<'_>,
+    ) -> Freed {
+        let mut state = self.state.lock();
+        let State { lanes, parked } = &mut *state;
+        let mut freed = Freed::default();
+        let windows = lane_of(lanes, lane).round(round);
+        match windows.and_then(|windows| windows.windows.get_mut(window)) {
+            Some(window) => {
+                window.phase = Phase::Open(guard);
+                window.land_parked(parked, has_landed, &mut freed);
+            }
+            None => {
+                // The round ended before its region was free; nothing was expected in it.
+                drop(state);
+                drop(guard);
+            }
+        }
+        freed
+    }
+
+    /// Lands what had to wait for an overlapping operation that has landed meanwhile.
+    pub(crate) fn settle(&self, lane: Lane, has_landed: HasLanded<'_>) -> Freed {
+        let mut state = self.state.lock();
+        let State { lanes, parked } = &mut *state;
+        let mut freed = Freed::default();
+        for windows in &mut lane_of(lanes, lane).rounds {
+            for window in &mut windows.windows {
+                window.land_parked(parked, has_landed, &mut freed);
+            }
+        }
+        freed
+    }
+
+    /// Ends the first round of a lane: its windows close and what is still parked is refused.
+    /// `None`: something that was admitted has not landed; try again.
+    pub(crate) fn end(&self, lane: Lane, round: Round, has_landed: HasLanded<'_>) -> Option<Freed> {
+        let mut state = self.state.lock();
+        let State { lanes, parked } = &mut *state;
+        let windows = lane_of(lanes, lane);
+        debug_assert_eq!(windows.first, round.0, "rounds of a lane end in order");
+        let mut ended = windows.rounds.pop_front().unwrap_or_default();
+        for window in &mut ended.windows {
+            window.forget_landed(has_landed);
+        }
+        if ended
+            .windows
+            .iter()
+            .any(|window| !window.landing.is_empty())
+        {
+            ended.ending = true;
+            windows.rounds.push_front(ended);
+            return None;
+        }
+        windows.first += 1;
+        let mut freed = Freed::default();
+        let mut refused = std::mem::take(&mut ended.early);
+        for window in &mut ended.windows {
+            refused.append(&mut window.parked);
+        }
+        for waiting in &refused {
+            unpark(parked, &waiting.claim, &mut freed);
+        }
+        drop(state);
+        refuse(refused, lane, round);
+        drop(ended);
+        Some(freed)
+    }
+
+    /// Gives up every window and every parked operation: the run is over.
+    pub(crate) fn clear(&self) {
+        let mut state = self.state.lock();
+        let lanes = std::mem::take(&mut state.lanes);
+        drop(state);
+        drop(lanes);
+    }
+
+    /// Whether any operation is parked.
+    pub(crate) fn has_parked(&self) -> bool {
+        self.state.lock().parked.iter().any(|&count| count > 0)
+    }
+
+    /// The sources of parked operations with their number, for reports.
+    pub(crate) fn parked(&self) -> Vec<(Rank, usize)> {
+        let state = self.state.lock();
+        let counts = state.parked.iter().enumerate();
+        counts
+            .filter(|(_, count)| **count > 0)
+            .map(|(r, count)| (Rank(r as u32), *count))
+            .collect()
+    }
+}
+
+fn lane_of(lanes: &mut Vec<LaneWindows>, lane: Lane) -> &mut LaneWindows {
+    if lanes.len() <= lane.index() {
+        lanes.resize_with(lane.index() + 1, LaneWindows::default);
+    }
+    &mut lanes[lane.index()]
+}
+
+impl LaneWindows {
+    /// The windows of a round that has not ended.
+    #[inline]
+    fn round(&mut self, round: Round) -> Option<&mut RoundWindows> {
+        let ahead = usize::try_from(round.0.checked_sub(self.first)?).ok()?;
+        if self.rounds.len() <= ahead {
+            self.rounds.resize_with(ahead + 1, RoundWindows::default);
+        }
+        self.rounds.get_mut(ahead)
+    }
+}
+
+impl Window {
+    fn may_land(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
+        if !matches!(self.phase, Phase::Open(_)) {
+            return false;
+        }
+        if !self.landing.is_empty() {
+            self.forget_landed(has_landed);
+        }
+        !self
+            .landing
+            .iter()
+            .any(|landing| landing.claim.conflicts(claim))
+    }
+
+    fn forget_landed(&mut self, has_landed: HasLanded<'_>) {
+        self.landing
+            .retain(|landing| landing.posting.is_some() || !has_landed(landing.claim.source));
+    }
+
+    fn note_posted(&mut self, claim: Claim, post: Post, has_landed: HasLanded<'_>) {
+        if post != Post::Nothing && !has_landed(claim.source) {
+            self.landing.push(InFlight {
+                claim,
+                posting: None,
+            });
+        }
+    }
+
+    fn land_parked(&mut self, parked: &mut [usize], has_landed: HasLanded<'_>, freed: &mut Freed) {
+        let mut at = 0;
+        while at < self.parked.len() {
+            let claim = self.parked[at].claim;
+            if !self.may_land(&claim, has_landed) {
+                at += 1;
+                continue;
+            }
+            let post = self.parked[at].operation.post();
+            self.note_posted(claim, post, has_landed);
+            if post == Post::All {
+                freed.posted.push(self.parked.remove(at).operation);
+                unpark(parked, &claim, freed);
+            } else {
+                at += 1;
+            }
+        }
+    }
+}
+
+fn outcome_of<L>(post: Post, operation: L) -> Outcome<L> {
+    if post == Post::All {
+        Outcome::Posted(operation)
+    } else {
+        Outcome::Later(operation)
+    }
+}
+
+fn unpark(parked: &mut [usize], claim: &Claim, freed: &mut Freed) {
+    parked[claim.source.index()] -= 1;
+    if !freed.sources.contains(&claim.source) {
+        freed.sources.push(claim.source);
+    }
+}
+
+fn refuse(refused: Vec<Waiting>, lane: Lane, round: Round) {
+    for waiting in refused {
+        waiting.operation.refuse(&waiting.claim, lane, round);
+    }
+}

@@ -1,0 +1,213 @@
+//! The ranks of a run, as they see each other in one process.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use talpf_runtime::Group;
+
+use crate::config::Config;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::exchange::Exchange;
+use crate::numbers::Rank;
+use crate::operation::{Issued, Pending};
+use crate::polling::Sleeper;
+use crate::round::OpenRounds;
+use crate::slot::SlotTable;
+use crate::sync::Engine;
+use crate::tracer::Tracer;
+use crate::window::{Freed, WindowTable};
+
+/// All ranks of a run.
+pub(crate) struct World {
+    ranks: Box<[RankState]>,
+    pub(crate) config: Config,
+    pub(crate) exchange: Exchange,
+}
+
+/// One rank.
+pub(crate) struct RankState {
+    pub(crate) rank: Rank,
+    pub(crate) group: Group,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) slots: SlotTable,
+    pub(crate) windows: WindowTable,
+    pub(crate) open_rounds: OpenRounds,
+    pub(crate) pending: Pending,
+    pub(crate) engine: Engine,
+    /// Operations that could not be posted or parked yet.
+    later: Mutex<Vec<Issued>>,
+    later_count: AtomicUsize,
+    failure: OnceLock<Error>,
+    failed: AtomicBool,
+    pub(crate) stop: AtomicBool,
+    pub(crate) poller: Sleeper,
+    pub(crate) tracer: Tracer,
+}
+
+/// Memory slots of a context until `resize_memory_register` says otherwise.
+const SLOTS: usize = 64;
+
+impl World {
+    pub(crate) fn new(config: Config, ranks: Vec<(Group, Endpoint)>) -> Arc<Self> {
+        let size = ranks.len() as u32;
+        let states = ranks
+            .into_iter()
+            .enumerate()
+            .map(|(index, (group, endpoint))| RankState {
+                rank: Rank(index as u32),
+                group,
+                endpoint,
+                slots: SlotTable::new(SLOTS),
+                windows: WindowTable::new(size, config.credits),
+                open_rounds: OpenRounds::new(),
+                pending: Pending::default(),
+                engine: Engine::new(Rank(index as u32), size),
+                later: Mutex::default(),
+                later_count: AtomicUsize::new(0),
+                failure: OnceLock::new(),
+                failed: AtomicBool::new(false),
+                stop: AtomicBool::new(false),
+                poller: Sleeper::default(),
+                tracer: Tracer::new(config.runtime.recorder.is_some(), size),
+            });
+        let ranks = states.collect();
+        Arc::new(World {
+            ranks,
+            config,
+            exchange: Exchange::new(size),
+        })
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    #[inline]
+    pub(crate) fn rank(&self, rank: Rank) -> &RankState {
+        &self.ranks[rank.index()]
+    }
+
+    pub(crate) fn ranks(&self) -> &[RankState] {
+        &self.ranks
+    }
+
+    /// Whether the device has carried out everything `source` has posted to `target`.
+    #[inline]
+    pub(crate) fn has_landed(&self, source: Rank, target: Rank) -> bool {
+        self.rank(source).endpoint.is_drained(target)
+    }
+
+    /// Lets the sources that have credit again go on.
+    #[inline]
+    pub(crate) fn follow(&self, freed: Freed) {
+        if !freed.sources.is_empty() {
+            for source in &freed.sources {
+                self.rank(*source).try_again();
+                self.rank(*source).progress_if_kicked(self);
+            }
+        }
+    }
+
+    /// The run cannot go on. `ranks` get `error`; the others learn that the first of them failed.
+    #[cold]
+    pub(crate) fn fail(&self, ranks: &[Rank], error: &Error) {
+        if let Some(&first) = ranks.first() {
+            self.end(first, &error.to_string(), |rank| {
+                ranks.contains(&rank).then(|| error.clone())
+            });
+        }
+    }
+
+    /// The program of a rank has ended with an error of its own.
+    #[cold]
+    pub(crate) fn fail_with_reason(&self, rank: Rank, reason: &str) {
+        self.end(rank, reason, |_| None);
+    }
+
+    fn end(&self, first: Rank, reason: &str, own: impl Fn(Rank) -> Option<Error>) {
+        let peer_failed = || Error::PeerFailed {
+            rank: first,
+            reason: reason.to_owned(),
+        };
+        for state in &self.ranks {
+            // The first failure of a rank is the one it reports.
+            let _ = state
+                .failure
+                .set(own(state.rank).unwrap_or_else(peer_failed));
+            state.failed.store(true, Ordering::Release);
+            state.kick();
+        }
+        self.exchange.fail(first, reason);
+        for state in &self.ranks {
+            state.wake_poller();
+        }
+    }
+
+    /// Breaks the cycles between ranks, rounds and operations; nothing runs any more.
+    pub(crate) fn clear(&self) {
+        for state in &self.ranks {
+            let later = std::mem::take(&mut *state.later.lock());
+            later
+                .into_iter()
+                .for_each(|issued| issued.fail(Error::Runtime(talpf_runtime::Error::ShutDown)));
+            state.windows.clear();
+            state.engine.clear();
+            state.open_rounds.clear();
+            state.slots.clear();
+        }
+    }
+}
+
+impl RankState {
+    /// Why this rank cannot go on, if so.
+    #[inline]
+    pub(crate) fn failure(&self) -> Option<Error> {
+        if self.failed.load(Ordering::Acquire) {
+            self.failure.get().cloned()
+        } else {
+            None
+        }
+    }
+
+    /// Something changed that a sync may wait for.
+    pub(crate) fn kick(&self) {
+        self.engine.kick();
+    }
+
+    /// Keeps an operation to be tried again.
+    #[cold]
+    pub(crate) fn keep_for_later(&self, issued: Issued) {
+        let mut later = self.later.lock();
+        later.push(issued);
+        self.later_count.store(later.len(), Ordering::Relaxed);
+        drop(later);
+        self.kick();
+    }
+
+    pub(crate) fn has_later(&self) -> bool {
+        self.later_count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Tries every kept operation once.
+    #[cold]
+    pub(crate) fn try_again(&self) {
+        let mut later = self.later.lock();
+        let all = std::mem::take(&mut *later);
+        self.later_count.store(0, Ordering::Relaxed);
+        drop(later);
+        all.into_iter().for_each(Issued::attempt);
+    }
+
+    /// Operations that are under way.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.pending.len() + self.later_count.load(Ordering::Relaxed)
+    }
+
+    /// Makes the polling task look, if it sleeps.
+    pub(crate) fn wake_poller(&self) {
+        self.poller.wake();
+    }
+}

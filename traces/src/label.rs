@@ -1,0 +1,59 @@
+//! Names of tasks, stored once and recorded as small numbers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The number of a name given to [`Recorder::label`](crate::Recorder::label).
+///
+/// Only meaningful for the recorder that gave it; for any other it may stand
+/// for another name, or for [`UNNAMED`](Self::UNNAMED).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LabelId(u32);
+
+impl LabelId {
+    /// For tasks without a name; every recorder knows it.
+    pub const UNNAMED: Self = Self(0);
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The names of one recorder.
+#[derive(Debug)]
+pub(crate) struct LabelTable {
+    names: Vec<Arc<str>>,
+    ids: HashMap<Arc<str>, LabelId>,
+}
+
+impl LabelTable {
+    pub(crate) fn new() -> Self {
+        let mut table = Self {
+            names: Vec::new(),
+            ids: HashMap::new(),
+        };
+        table.intern("(unnamed)");
+        table
+    }
+
+    /// The number of `name`, given now if it is new. A table that holds
+    /// 2^31 - 2 names, all that Paraver can label, takes no more.
+    pub(crate) fn intern(&mut self, name: &str) -> LabelId {
+        if let Some(&id) = self.ids.get(name) {
+            return id;
+        }
+        let next = self.names.len();
+        if next >= i32::MAX as usize - 1 {
+            return LabelId::UNNAMED;
+        }
+        let (id, name) = (LabelId(next as u32), Arc::from(name));
+        self.names.push(Arc::clone(&name));
+        self.ids.insert(name, id);
+        id
+    }
+
+    /// The names; an id is an index.
+    pub(crate) fn names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+}

@@ -1,0 +1,317 @@
+//! The records of a trace, one at a time: their form, their place and time,
+//! and what each kind promises.
+
+use super::fields::{self, shown};
+use super::header::Header;
+use super::labels::Labels;
+use super::lines::Lines;
+use super::report::Log;
+use super::rule::Rule;
+use super::states::States;
+use super::usage::LabelUsage;
+use crate::error::Result;
+use crate::paraver::{EXACT_LIMIT, LABEL_LIMIT};
+
+/// Fields of a state, of an event with one value, and of a communication.
+const STATE_FIELDS: usize = 8;
+const EVENT_FIELDS: usize = 8;
+const COMMUNICATION_FIELDS: usize = 15;
+
+/// Reads everything after the header.
+pub(super) fn read(
+    lines: &mut Lines,
+    header: &Header,
+    labels: Option<&Labels>,
+    log: &mut Log<'_>,
+) -> Result<()> {
+    let threads = header.objects.threads() as usize;
+    let mut body = Body {
+        header,
+        communicators: 0,
+        previous: 0,
+        last: 0,
+        states: States::new(threads),
+        used: vec![false; threads],
+        usage: labels.map(LabelUsage::new),
+    };
+    let mut fields = Vec::new();
+    let mut last_line = 1;
+    while let Some((number, line)) = lines.next(log)? {
+        last_line = number;
+        body.line(line, number, &mut fields, log);
+    }
+    if lines.cut_short {
+        log.add(Rule::NoFinalNewline, last_line, "the last line has no end");
+    }
+    body.finish(last_line, log);
+    Ok(())
+}
+
+struct Body<'a> {
+    header: &'a Header,
+    communicators: u64,
+    /// First time of the record above.
+    previous: u64,
+    /// Largest time of all records.
+    last: u64,
+    states: States,
+    used: Vec<bool>,
+    usage: Option<LabelUsage<'a>>,
+}
+
+impl Body<'_> {
+    fn line(&mut self, line: &[u8], number: u64, fields: &mut Vec<i128>, log: &mut Log<'_>) {
+        match line {
+            [] => log.add(Rule::BlankLine, number, "the line is blank"),
+            [b'#', ..] => {}
+            [b'c' | b'i', ..] => self.communicator(line, number, fields, log),
+            [b'1', b':', ..] if fields::read(line, number, fields, log) => {
+                self.state(fields, number, log);
+            }
+            [b'2', b':', ..] if fields::read(line, number, fields, log) => {
+                self.event(fields, number, log);
+            }
+            [b'3', b':', ..] if fields::read(line, number, fields, log) => {
+                self.communication(fields, number, log);
+            }
+            [b'1'..=b'3', b':', ..] => {}
+            [b'4', b':', ..] => {
+                log.add(
+                    Rule::GlobalCommunication,
+                    number,
+                    "global communications are skipped",
+                );
+            }
+            _ => {
+                let text = format_args!("`{}` starts like no record", shown(line));
+                log.add(Rule::UnknownRecord, number, text);
+            }
+        }
+    }
+
+    /// `1:cpu:application:task:thread:begin:end:state`
+    fn state(&mut self, fields: &[i128], line: u64, log: &mut Log<'_>) {
+        if fields.len() != STATE_FIELDS {
+            let text = format_args!("a state has {STATE_FIELDS} fields, this {}", fields.len());
+            return log.add(Rule::FieldCount, line, text);
+        }
+        log.report.counts.records += 1;
+        log.report.counts.states += 1;
+        let thread = self.locate(&fields[1..5], line, log);
+        let begin = self.time(fields[5], line, log);
+        let end = self.time(fields[6], line, log);
+        self.check_order(begin, line, log);
+        if let (Some(thread), Some(begin), Some(end)) = (thread, begin, end) {
+            self.states.add(thread, (begin, end), line, log);
+        }
+        let fits = in_range("state", fields[7], 0, u32::MAX.into(), line, log);
+        if let Some(usage) = self.usage.as_mut().filter(|_| fits) {
+            usage.state(fields[7], line, log);
+        }
+    }
+
+    /// `2:cpu:application:task:thread:time:type:value[:type:value ...]`
+    fn event(&mut self, fields: &[i128], line: u64, log: &mut Log<'_>) {
+        if fields.len() < EVENT_FIELDS || !fields.len().is_multiple_of(2) {
+            let text = format_args!(
+                "an event has {EVENT_FIELDS} fields and two for each further value, this {}",
+                fields.len()
+            );
+            return log.add(Rule::FieldCount, line, text);
+        }
+        log.report.counts.records += 1;
+        log.report.counts.events += 1;
+        self.locate(&fields[1..5], line, log);
+        let time = self.time(fields[5], line, log);
+        self.check_order(time, line, log);
+        for pair in fields[6..].chunks_exact(2) {
+            log.report.counts.event_values += 1;
+            self.event_value(pair[0], pair[1], line, log);
+        }
+    }
+
+    fn event_value(&mut self, kind: i128, value: i128, line: u64, log: &mut Log<'_>) {
+        let fits = in_range("event type", kind, 0, u32::MAX.into(), line, log)
+            && in_range("value", value, i64::MIN.into(), i64::MAX.into(), line, log);
+        if !fits {
+            return;
+        }
+        if value.unsigned_abs() > u128::from(EXACT_LIMIT) {
+            let text = format_args!("value {value} is rounded: beyond {EXACT_LIMIT}");
+            log.add(Rule::ImpreciseValue, line, text);
+        }
+        if kind > i128::from(LABEL_LIMIT) {
+            let text = format_args!("type {kind} cannot have a label: the limit is {LABEL_LIMIT}");
+            log.add(Rule::TypeBeyondLabels, line, text);
+        } else if let Some(usage) = &mut self.usage {
+            usage.event(kind, value, line, log);
+        }
+    }
+
+    /// `3:`, sender, its logical and physical time, the same of the receiver,
+    /// `size:tag`
+    fn communication(&mut self, fields: &[i128], line: u64, log: &mut Log<'_>) {
+        if fields.len() != COMMUNICATION_FIELDS {
+            let text = format_args!(
+                "a communication has {COMMUNICATION_FIELDS} fields, this {}",
+                fields.len()
+            );
+            return log.add(Rule::FieldCount, line, text);
+        }
+        log.report.counts.records += 1;
+        log.report.counts.communications += 1;
+        self.locate(&fields[1..5], line, log);
+        self.locate(&fields[7..11], line, log);
+        let times = [5, 6, 11, 12].map(|field| self.time(fields[field], line, log));
+        self.check_order(times[0], line, log);
+        if let [
+            Some(logical_send),
+            Some(send),
+            Some(logical_receive),
+            Some(receive),
+        ] = times
+        {
+            if send < logical_send {
+                let text =
+                    format_args!("physical send {send} is before logical send {logical_send}");
+                log.add(Rule::SendOrder, line, text);
+            }
+            if receive < send {
+                let text = format_args!("physical receive {receive} is before send {send}");
+                log.add(Rule::ReceiveBeforeSend, line, text);
+            }
+            if logical_receive < logical_send {
+                let text =
+                    format_args!("logical receive {logical_receive} is before send {logical_send}");
+                log.add(Rule::LogicalReceiveBeforeSend, line, text);
+            }
+        }
+        in_range("size", fields[13], 0, i64::MAX.into(), line, log);
+        in_range(
+            "tag",
+            fields[14],
+            i64::MIN.into(),
+            i64::MAX.into(),
+            line,
+            log,
+        );
+    }
+
+    /// `c:application:id:members:task:task:...`; `i` between communicators.
+    fn communicator(
+        &mut self,
+        line: &[u8],
+        number: u64,
+        fields: &mut Vec<i128>,
+        log: &mut Log<'_>,
+    ) {
+        self.communicators += 1;
+        let announced = self.header.communicators;
+        if self.communicators > announced {
+            let text = format_args!("the header announces {announced} communicators");
+            log.add(Rule::UncountedCommunicator, number, text);
+        }
+        let list = line.get(2..).unwrap_or_default();
+        if line.first() == Some(&b'i') || !fields::read(list, number, fields, log) {
+            return;
+        }
+        let [application, _, members, tasks @ ..] = fields.as_slice() else {
+            return log.add(
+                Rule::CommunicatorForm,
+                number,
+                "the communicator has no members",
+            );
+        };
+        let existing = self
+            .header
+            .objects
+            .tasks_of(*application)
+            .map_or(0, <[_]>::len);
+        if *members != tasks.len() as i128 {
+            let text = format_args!("{members} members are announced, {} listed", tasks.len());
+            log.add(Rule::CommunicatorForm, number, text);
+        }
+        if let Some(task) = tasks
+            .iter()
+            .find(|task| !(1..=existing as i128).contains(*task))
+        {
+            let text = format_args!("task {task}; application {application} has {existing}");
+            log.add(Rule::CommunicatorForm, number, text);
+        }
+    }
+
+    fn finish(&self, last_line: u64, log: &mut Log<'_>) {
+        let &Self {
+            header,
+            communicators,
+            ..
+        } = self;
+        if communicators < header.communicators {
+            let announced = header.communicators;
+            let text = format_args!("{announced} communicators announced, {communicators} listed");
+            log.add(Rule::CommunicatorCount, 1, text);
+        }
+        if log.report.counts.records == 0 {
+            return log.add(Rule::NoRecords, last_line, "the trace has no records");
+        }
+        if self.last < header.duration {
+            let (last, duration) = (self.last, header.duration);
+            let text = format_args!("the duration is {duration}, the last record at {last}");
+            log.add(Rule::EmptyTail, 1, text);
+        } else {
+            self.states.finish(header, &self.used, last_line, log);
+        }
+        let unused = self.used.iter().filter(|used| !**used).count();
+        if let Some(first) = self.used.iter().position(|used| !used) {
+            let (first, threads) = (header.objects.name(first), self.used.len());
+            let text = format_args!("{unused} of {threads} threads have no record, as {first}");
+            log.add(Rule::UnusedThread, 1, text);
+        }
+    }
+
+    fn locate(&mut self, location: &[i128], line: u64, log: &mut Log<'_>) -> Option<usize> {
+        let thread = self.header.objects.locate(location, line, log)?;
+        self.used[thread] = true;
+        Some(thread)
+    }
+
+    fn time(&mut self, time: i128, line: u64, log: &mut Log<'_>) -> Option<u64> {
+        if !in_range("time", time, 0, i64::MAX.into(), line, log) {
+            return None;
+        }
+        let (time, duration) = (u64::try_from(time).ok()?, self.header.duration);
+        if time > duration {
+            let text = format_args!("time {time} is beyond the duration, {duration}");
+            log.add(Rule::TimeAfterEnd, line, text);
+        }
+        self.last = self.last.max(time);
+        Some(time)
+    }
+
+    fn check_order(&mut self, time: Option<u64>, line: u64, log: &mut Log<'_>) {
+        let Some(time) = time else { return };
+        if time < self.previous {
+            let previous = self.previous;
+            let text = format_args!("begins at {time}, the record above at {previous}");
+            log.add(Rule::Unsorted, line, text);
+        }
+        self.previous = time;
+    }
+}
+
+/// True if `number` lies within the limits; otherwise it goes to the log.
+fn in_range(
+    what: &str,
+    number: i128,
+    least: i128,
+    most: i128,
+    line: u64,
+    log: &mut Log<'_>,
+) -> bool {
+    let fits = (least..=most).contains(&number);
+    if !fits {
+        let text = format_args!("{what} {number} is not within {least} to {most}");
+        log.add(Rule::NumberRange, line, text);
+    }
+    fits
+}

@@ -1,0 +1,195 @@
+//! The `.pcf` file: which states, event types and values have labels, and what
+//! in it Paraver would skip.
+
+use std::collections::{HashMap, HashSet};
+
+use super::fields::{integer, shown};
+use super::lines::Lines;
+use super::report::Log;
+use super::rule::Rule;
+use crate::error::Result;
+use crate::paraver::LABEL_LIMIT;
+
+/// The labels of a trace.
+#[derive(Debug, Default)]
+pub(super) struct Labels {
+    states: HashSet<i128>,
+    /// The set of labelled values of each type that labels any.
+    types: HashMap<i128, Option<usize>>,
+    value_sets: Vec<HashSet<i128>>,
+}
+
+impl Labels {
+    pub(super) fn has_state(&self, state: i128) -> bool {
+        self.states.contains(&state)
+    }
+
+    pub(super) fn has_type(&self, kind: i128) -> bool {
+        self.types.contains_key(&kind)
+    }
+
+    /// False if the type labels values, this one is not among them and does
+    /// not just mean the end.
+    pub(super) fn has_value(&self, kind: i128, value: i128) -> bool {
+        let set = self.types.get(&kind).copied().flatten();
+        value == 0 || set.is_none_or(|set| self.value_sets[set].contains(&value))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    /// Settings: a key and a value.
+    Options,
+    States,
+    Colours,
+    Types,
+    Values,
+    /// Accepted and not used, or not known: nothing in it matters.
+    Ignored,
+}
+
+/// Reads a whole `.pcf` file.
+pub(super) fn read(lines: &mut Lines, log: &mut Log<'_>) -> Result<Labels> {
+    let mut reader = Reader {
+        labels: Labels::default(),
+        section: Section::Ignored,
+        group: vec![],
+    };
+    while let Some((number, line)) = lines.next(log)? {
+        let line = line.trim_ascii();
+        if !line.is_empty() && !line.starts_with(b"#") && !reader.open_section(line) {
+            reader.entry(line, number, log);
+        }
+    }
+    Ok(reader.labels)
+}
+
+struct Reader {
+    labels: Labels,
+    section: Section,
+    /// The types whose values come next.
+    group: Vec<i128>,
+}
+
+impl Reader {
+    /// True if `line` is the name of a section.
+    fn open_section(&mut self, line: &[u8]) -> bool {
+        self.section = match line {
+            b"DEFAULT_OPTIONS" | b"DEFAULT_SEMANTIC" => Section::Options,
+            b"STATES" => Section::States,
+            b"STATES_COLOR" => Section::Colours,
+            b"EVENT_TYPE" => {
+                self.group.clear();
+                Section::Types
+            }
+            b"VALUES" => {
+                let set = self.labels.value_sets.len();
+                self.labels.value_sets.push(HashSet::new());
+                for kind in &self.group {
+                    self.labels.types.insert(*kind, Some(set));
+                }
+                Section::Values
+            }
+            b"GRADIENT_COLOR" | b"GRADIENT_NAMES" => Section::Ignored,
+            _ => return false,
+        };
+        true
+    }
+
+    fn entry(&mut self, line: &[u8], number: u64, log: &mut Log<'_>) {
+        let (first, rest) = split_word(line);
+        let value = integer(first);
+        let may_be_name = rest.is_empty() && value.is_none();
+        match (self.section, value) {
+            (Section::Values, None) if first == b"PRECISION" => {}
+            (Section::Options, _) if !may_be_name => {}
+            (Section::Ignored, _) if !may_be_name => {}
+            (_, None) if may_be_name => {
+                let text = format_args!("`{}` is the name of no section", shown(line));
+                log.add(Rule::UnknownSection, number, text);
+                self.section = Section::Ignored;
+            }
+            (Section::Types, _) => self.event_type(line, number, log),
+            (Section::Colours, Some(_)) if !is_colour(rest) => {
+                let text = format_args!("`{}` is no colour: {{red,green,blue}}", shown(rest));
+                log.add(Rule::LabelForm, number, text);
+            }
+            (_, Some(value)) if !rest.is_empty() => {
+                if in_label_range(value, number, log) {
+                    self.label(value);
+                }
+            }
+            _ => {
+                let text = format_args!("`{}` is no number with a label", shown(line));
+                log.add(Rule::LabelForm, number, text);
+            }
+        }
+    }
+
+    fn label(&mut self, value: i128) {
+        match self.section {
+            Section::States => {
+                self.labels.states.insert(value);
+            }
+            Section::Values => {
+                if let Some(set) = self.labels.value_sets.last_mut() {
+                    set.insert(value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `colour type label`.
+    fn event_type(&mut self, line: &[u8], number: u64, log: &mut Log<'_>) {
+        let (colour, rest) = split_word(line);
+        let (kind, label) = split_word(rest);
+        match (integer(colour), integer(kind)) {
+            (Some(_), Some(kind)) if !label.is_empty() => {
+                if in_label_range(kind, number, log) {
+                    self.labels.types.insert(kind, None);
+                    self.group.push(kind);
+                }
+            }
+            (Some(_), None) => {
+                let text = format_args!("`{}`: no colour before the event type", shown(line));
+                log.add(Rule::MissingColour, number, text);
+            }
+            _ => {
+                let text = format_args!("`{}` is no event type with a label", shown(line));
+                log.add(Rule::LabelForm, number, text);
+            }
+        }
+    }
+}
+
+fn in_label_range(value: i128, number: u64, log: &mut Log<'_>) -> bool {
+    let fits = value.unsigned_abs() <= u128::from(LABEL_LIMIT);
+    if !fits {
+        let text = format_args!("{value} cannot have a label: the limit is {LABEL_LIMIT}");
+        log.add(Rule::LabelRange, number, text);
+    }
+    fits
+}
+
+fn is_colour(text: &[u8]) -> bool {
+    let list = text
+        .strip_prefix(b"{")
+        .and_then(|text| text.strip_suffix(b"}"));
+    list.is_some_and(|list| {
+        let mut parts = list
+            .split(|byte| *byte == b',')
+            .map(|part| integer(part.trim_ascii()));
+        parts.clone().count() == 3 && parts.all(|part| part.is_some_and(|p| (0..256).contains(&p)))
+    })
+}
+
+/// The first word, and what follows the blanks after it.
+fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text
+        .iter()
+        .position(u8::is_ascii_whitespace)
+        .unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    (word, rest.trim_ascii_start())
+}

@@ -1,0 +1,106 @@
+//! The lines of a file, one at a time, whatever the file holds.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use super::report::Log;
+use super::rule::Rule;
+use crate::error::{Error, Result};
+
+/// A longer line is refused rather than read into memory. A header of 65,535
+/// tasks fills less than a megabyte.
+const LINE_LIMIT: u64 = 16 << 20;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads a file line by line. Ends of lines are stripped; byte order marks,
+/// carriage returns and endless lines go to the log.
+pub(super) struct Lines {
+    path: PathBuf,
+    reader: BufReader<File>,
+    buffer: Vec<u8>,
+    number: u64,
+    /// The rule for carriage returns in this file; none once reported.
+    carriage_return: Option<Rule>,
+    /// The last line read had no end.
+    pub(super) cut_short: bool,
+}
+
+impl Lines {
+    pub(super) fn open(path: &Path, carriage_return: Rule) -> Result<Self> {
+        let file = File::open(path).map_err(Error::io(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            reader: BufReader::with_capacity(1 << 16, file),
+            buffer: Vec::new(),
+            number: 0,
+            carriage_return: Some(carriage_return),
+            cut_short: false,
+        })
+    }
+
+    /// Like [`open`](Self::open); none if there is no such file.
+    pub(super) fn open_if_present(path: &Path, carriage_return: Rule) -> Result<Option<Self>> {
+        match Self::open(path, carriage_return) {
+            Ok(lines) => Ok(Some(lines)),
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next line and its number, from 1; none at the end of the file.
+    pub(super) fn next(&mut self, log: &mut Log<'_>) -> Result<Option<(u64, &[u8])>> {
+        loop {
+            self.buffer.clear();
+            let mut limited = self.reader.by_ref().take(LINE_LIMIT);
+            let read = limited
+                .read_until(b'\n', &mut self.buffer)
+                .map_err(Error::io(&self.path))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            self.cut_short = self.buffer.pop_if(|byte| *byte == b'\n').is_none();
+            if !self.cut_short || (read as u64) < LINE_LIMIT {
+                break;
+            }
+            let text = format_args!("the line is longer than {LINE_LIMIT} bytes");
+            log.add(Rule::OverlongLine, self.number, text);
+            self.skip_line().map_err(Error::io(&self.path))?;
+        }
+        if self.buffer.pop_if(|byte| *byte == b'\r').is_some()
+            && let Some(rule) = self.carriage_return.take()
+        {
+            log.add(
+                rule,
+                self.number,
+                "lines end in a carriage return and a newline",
+            );
+        }
+        let mut line = self.buffer.as_slice();
+        if self.number == 1
+            && let Some(rest) = line.strip_prefix(BYTE_ORDER_MARK)
+        {
+            log.add(
+                Rule::ByteOrderMark,
+                1,
+                "the file starts with a byte order mark",
+            );
+            line = rest;
+        }
+        Ok(Some((self.number, line)))
+    }
+
+    fn skip_line(&mut self) -> io::Result<()> {
+        loop {
+            let available = self.reader.fill_buf()?;
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let used = newline.map_or(available.len(), |at| at + 1);
+            self.reader.consume(used);
+            if newline.is_some() || used == 0 {
+                return Ok(());
+            }
+        }
+    }
+}

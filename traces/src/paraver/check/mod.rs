@@ -1,0 +1,98 @@
+//! The linter: reads any Paraver trace line by line and reports what Paraver
+//! would refuse, drop, misread or show as nonsense. Most of it happens there
+//! without a message.
+//!
+//! The `.pcf` is read first, then the header, the `.row`, and the records, so
+//! that every record is checked as it passes and memory does not grow with the
+//! trace. A header that says nothing usable about the objects ends the check.
+
+mod body;
+mod fields;
+mod header;
+mod labels;
+mod lines;
+mod objects;
+mod report;
+mod rows;
+mod rule;
+mod states;
+mod usage;
+
+use std::path::Path;
+
+pub use report::{Finding, Report, TraceCounts};
+pub use rule::{Rule, Severity};
+
+use crate::error::Result;
+use labels::Labels;
+use lines::Lines;
+use objects::Objects;
+use report::Log;
+
+/// Checks the trace at `prv`, and the `.pcf` and `.row` of the same stem where
+/// they exist.
+///
+/// **Errors**: only what keeps a file from being read; whatever is wrong in it
+/// is a [`Finding`].
+pub fn check(prv: impl AsRef<Path>) -> Result<Report> {
+    let prv = prv.as_ref();
+    let mut report = Report::default();
+    let mut lines = Lines::open(prv, Rule::CarriageReturn)?;
+    let labels = check_labels(prv, &mut report)?;
+
+    let mut log = Log::new(&mut report, prv);
+    let header = match lines.next(&mut log)? {
+        Some((_, line)) => header::read(line, &mut log),
+        None => {
+            log.add(Rule::NotParaver, 1, "the file is empty");
+            None
+        }
+    };
+    check_rows(
+        prv,
+        header.as_ref().map(|header| &header.objects),
+        &mut report,
+    )?;
+    if let Some(header) = &header {
+        let counts = &mut report.counts;
+        counts.ranks = header.objects.tasks();
+        counts.threads = header.objects.threads();
+        counts.nodes = header.objects.nodes();
+        counts.cpus = header.objects.cpus();
+        let mut log = Log::new(&mut report, prv);
+        body::read(&mut lines, header, labels.as_ref(), &mut log)?;
+    }
+    Ok(report)
+}
+
+fn check_labels(prv: &Path, report: &mut Report) -> Result<Option<Labels>> {
+    let path = prv.with_extension("pcf");
+    let mut log = Log::new(report, &path);
+    match Lines::open_if_present(&path, Rule::LabelCarriageReturn)? {
+        Some(mut lines) => labels::read(&mut lines, &mut log).map(Some),
+        None => {
+            log.add(
+                Rule::NoLabelFile,
+                1,
+                "there is no such file: values are shown without labels",
+            );
+            Ok(None)
+        }
+    }
+}
+
+fn check_rows(prv: &Path, objects: Option<&Objects>, report: &mut Report) -> Result<()> {
+    let path = prv.with_extension("row");
+    let mut log = Log::new(report, &path);
+    match Lines::open_if_present(&path, Rule::LabelCarriageReturn)? {
+        Some(mut lines) => rows::read(&mut lines, objects, &mut log),
+        None => {
+            log.add(
+                Rule::NoRowFile,
+                1,
+                "there is no such file: rows are shown by number",
+            );
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The `.prv` file: header, comments, and the records in order of their first
+//! time. At one time states come first, then events, then messages: what a
+//! thread does, what it did there, what left it.
+
+use std::io::{self, Write};
+use std::iter::Peekable;
+use std::slice;
+
+use super::communications::{Communication, Communications};
+use super::intervals::{Interval, intervals};
+use super::one_line;
+use super::points::{Point, Points};
+use super::timeline::{Layout, Timeline};
+use crate::paraver::EXACT_LIMIT;
+
+/// Events on one line: a clock that stands still must not make endless lines.
+const PAIRS_PER_LINE: usize = 64;
+
+pub(super) fn write(
+    out: &mut impl Write,
+    timeline: &Timeline<'_>,
+    label_count: usize,
+    started: &str,
+    comments: &[String],
+) -> io::Result<()> {
+    let layout = timeline.layout();
+    let intervals = intervals(timeline);
+    let communications = Communications::new(timeline);
+    write_header(out, layout, started)?;
+    for comment in comments {
+        writeln!(out, "# {}", one_line(comment))?;
+    }
+
+    let mut points = Points::new(layout, label_count);
+    let mut lines = Lines {
+        out,
+        intervals: intervals.iter().peekable(),
+        communications: communications.lines.iter().peekable(),
+    };
+    let mut unfinished = 0;
+    for moment in timeline.moments() {
+        let now = moment[0].time_ns();
+        moment.iter().for_each(|entry| points.add(*entry));
+        if now == layout.end_ns {
+            unfinished += points.close_all();
+        }
+        lines.write_before(now)?;
+        lines.write_points(now, points.take_moment())?;
+    }
+    unfinished += points.close_all();
+    lines.write_before(layout.end_ns)?;
+    lines.write_points(layout.end_ns, points.take_moment())?;
+    lines.write_before(u64::MAX)?;
+
+    let notes = [
+        (communications.unmatched_sends, "sends had no receive"),
+        (communications.unmatched_receives, "receives had no send"),
+        (
+            communications.early_receives,
+            "receives were recorded before their send and moved to it",
+        ),
+        (
+            unfinished,
+            "task slices were open at the end of the trace and end there",
+        ),
+        (
+            points.slices.interrupted,
+            "task slices had no end and stop where the next begins",
+        ),
+        (
+            points.slices.stray_ends,
+            "ends of task slices had no begin and are left out",
+        ),
+    ];
+    for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
+        writeln!(lines.out, "# {count} {what}")?;
+    }
+    Ok(())
+}
+
+fn write_header(out: &mut impl Write, layout: Layout, started: &str) -> io::Result<()> {
+    let Layout {
+        ranks,
+        workers,
+        end_ns,
+    } = layout;
+    let started = one_line(started).replace(['(', ')'], "_");
+    write!(
+        out,
+        "#Paraver ({started}):{end_ns:020}_ns:1({workers}):1:{ranks}("
+    )?;
+    for rank in 0..ranks {
+        let separator = if rank == 0 { "" } else { "," };
+        write!(out, "{separator}{workers}:1")?;
+    }
+    writeln!(out, ")")
+}
+
+/// The three kinds of record, merged into `out`.
+struct Lines<'a, W> {
+    out: &'a mut W,
+    intervals: Peekable<slice::Iter<'a, Interval>>,
+    communications: Peekable<slice::Iter<'a, Communication>>,
+}
+
+impl<W: Write> Lines<'_, W> {
+    /// Writes the states that begin up to `now` and the messages sent before.
+    fn write_before(&mut self, now: u64) -> io::Result<()> {
+        loop {
+            let message = self
+                .communications
+                .peek()
+                .map(|message| message.logical_send_ns);
+            let message = message.filter(|sent| *sent < now);
+            let until = message.unwrap_or(now);
+            while let Some(interval) = self.intervals.next_if(|next| next.begin_ns <= until) {
+                let Interval {
+                    begin_ns,
+                    end_ns,
+                    thread,
+                    state,
+                } = interval;
+                writeln!(
+                    self.out,
+                    "1:{thread}:{begin_ns}:{end_ns}:{}",
+                    state.number()
+                )?;
+            }
+            match message.and_then(|_| self.communications.next()) {
+                Some(message) => self.write_message(message)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Sender's times, then the receiver's, each logical before physical.
+    fn write_message(&mut self, message: &Communication) -> io::Result<()> {
+        writeln!(
+            self.out,
+            "3:{}:{}:{}:{}:{}:{}:{}:{}",
+            message.sender,
+            message.logical_send_ns,
+            message.physical_send_ns,
+            message.receiver,
+            message.logical_receive_ns,
+            message.physical_receive_ns,
+            message.bytes.min(EXACT_LIMIT),
+            message.message % EXACT_LIMIT,
+        )
+    }
+
+    /// Writes the events of one moment, a line for each thread, and leaves
+    /// none.
+    fn write_points(&mut self, now: u64, points: &mut Vec<Point>) -> io::Result<()> {
+        for of_thread in points.chunk_by(|a, b| a.thread == b.thread) {
+            for line in of_thread.chunks(PAIRS_PER_LINE) {
+                write!(self.out, "2:{}:{now}", line[0].thread)?;
+                for point in line {
+                    write!(self.out, ":{}:{}", point.kind.number(), point.value)?;
+                }
+                writeln!(self.out)?;
+            }
+        }
+        points.clear();
+        Ok(())
+    }
+}

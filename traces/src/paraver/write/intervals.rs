@@ -1,0 +1,112 @@
+//! The states of every thread, without gaps from 0 to the end of the trace.
+//!
+//! An interval is pushed when it begins and its end is filled in when the next
+//! one of that thread begins, so the list is in order of begin by itself.
+
+use super::slices::Slices;
+use super::timeline::{Layout, Thread, Timeline};
+use crate::{Event, State};
+
+/// One state of one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) thread: Thread,
+    pub(super) state: State,
+}
+
+/// The states of all threads, by begin. None is empty.
+pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
+    let layout = timeline.layout();
+    let mut chart = Chart::new(layout);
+    let mut slices = Slices::new(layout.workers);
+    let mut owners = first_owners(timeline);
+    let mut outside = vec![State::Idle; layout.workers as usize];
+    for entry in timeline.entries() {
+        let (worker, now) = (entry.worker, entry.time_ns());
+        let (owner, outside) = (&mut owners[worker as usize], &mut outside[worker as usize]);
+        slices.apply(worker, &entry.record.event);
+        match entry.record.event {
+            Event::TaskBegin { rank, .. } if rank != *owner => {
+                chart.set(entry.thread(*owner), State::Idle, now);
+                *owner = rank;
+            }
+            Event::WorkerState { state } => *outside = state,
+            Event::RecordingStopped => *outside = State::NotRecorded,
+            _ => {}
+        }
+        let state = if slices.is_open(worker) {
+            State::Running
+        } else {
+            *outside
+        };
+        chart.set(entry.thread(*owner), state, now);
+    }
+    chart.finish()
+}
+
+/// The rank of each worker's first slice.
+fn first_owners(timeline: &Timeline<'_>) -> Vec<u32> {
+    let mut owners = vec![None; timeline.layout().workers as usize];
+    for entry in timeline.entries() {
+        if let Event::TaskBegin { rank, .. } = entry.record.event {
+            owners[entry.worker as usize].get_or_insert(rank);
+        }
+    }
+    owners.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// The intervals so far, and which one is open for each thread.
+struct Chart {
+    layout: Layout,
+    intervals: Vec<Interval>,
+    open: Vec<usize>,
+}
+
+impl Chart {
+    /// Every thread idle from 0.
+    fn new(layout: Layout) -> Self {
+        let idle = |thread| Interval {
+            begin_ns: 0,
+            end_ns: layout.end_ns,
+            thread,
+            state: State::Idle,
+        };
+        let intervals: Vec<_> = layout.threads().map(idle).collect();
+        let open = (0..intervals.len()).collect();
+        Self {
+            layout,
+            intervals,
+            open,
+        }
+    }
+
+    fn set(&mut self, thread: Thread, state: State, now: u64) {
+        let next = self.intervals.len();
+        let open = &mut self.open[self.layout.index(thread)];
+        let current = &mut self.intervals[*open];
+        if current.state == state {
+            return;
+        }
+        if current.begin_ns == now {
+            current.state = state;
+            return;
+        }
+        current.end_ns = now;
+        let end_ns = self.layout.end_ns;
+        *open = next;
+        self.intervals.push(Interval {
+            begin_ns: now,
+            end_ns,
+            thread,
+            state,
+        });
+    }
+
+    fn finish(mut self) -> Vec<Interval> {
+        self.intervals
+            .retain(|interval| interval.begin_ns < interval.end_ns);
+        self.intervals
+    }
+}

@@ -1,0 +1,105 @@
+//! The `.pcf` file (labels and colours) and the `.row` file (names of rows).
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use super::one_line;
+use super::timeline::Layout;
+use crate::State;
+use crate::paraver::EventKind;
+
+/// Paraver's defaults for a trace in nanoseconds with a row per thread.
+const OPTIONS: &str = "\
+DEFAULT_OPTIONS
+LEVEL               THREAD
+UNITS               NANOSEC
+LOOK_BACK           100
+SPEED               1
+FLAG_ICONS          ENABLED
+NUM_OF_STATE_COLORS 1000
+YMAX_SCALE          37
+
+DEFAULT_SEMANTIC
+THREAD_FUNC         State As Is
+";
+
+/// Red, green and blue of [`State::ALL`], in its order. Paraver also draws the
+/// small values of events with them.
+const COLOURS: [[u8; 3]; State::ALL.len()] = [
+    [117, 195, 255],
+    [0, 0, 255],
+    [255, 255, 255],
+    [255, 0, 0],
+    [179, 0, 0],
+    [0, 204, 102],
+    [255, 204, 0],
+    [235, 110, 0],
+    [120, 120, 120],
+    [162, 90, 200],
+    [255, 145, 0],
+    [214, 214, 214],
+    [66, 133, 80],
+    [0, 150, 160],
+    [150, 0, 90],
+    [189, 168, 100],
+    [255, 90, 170],
+    [100, 60, 20],
+    [140, 180, 0],
+    [60, 100, 0],
+];
+
+pub(super) fn write_pcf(out: &mut impl Write, task_names: &[Arc<str>]) -> io::Result<()> {
+    let task_names: Vec<String> = task_names.iter().map(|name| label(name)).collect();
+    let task_names: Vec<&str> = task_names.iter().map(String::as_str).collect();
+    writeln!(out, "{OPTIONS}\nSTATES")?;
+    for state in State::ALL {
+        writeln!(out, "{:<4} {}", state.number(), state.name())?;
+    }
+    writeln!(out, "\nSTATES_COLOR")?;
+    for (state, [red, green, blue]) in State::ALL.iter().zip(COLOURS) {
+        writeln!(out, "{:<4} {{{red},{green},{blue}}}", state.number())?;
+    }
+    for kind in EventKind::ALL {
+        writeln!(
+            out,
+            "\nEVENT_TYPE\n0    {:<10} {}",
+            kind.number(),
+            kind.name()
+        )?;
+        let values = kind.values(&task_names);
+        if !values.is_empty() {
+            writeln!(out, "VALUES\n0    (none)")?;
+        }
+        for (value, name) in values {
+            writeln!(out, "{value:<4} {name}")?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn write_row(out: &mut impl Write, layout: Layout) -> io::Result<()> {
+    let Layout { ranks, workers, .. } = layout;
+    writeln!(out, "LEVEL CPU SIZE {workers}")?;
+    for worker in 0..workers {
+        writeln!(out, "worker {worker}")?;
+    }
+    writeln!(out, "\nLEVEL NODE SIZE 1\nnode\n\nLEVEL TASK SIZE {ranks}")?;
+    for rank in 0..ranks {
+        writeln!(out, "rank {rank}")?;
+    }
+    writeln!(out, "\nLEVEL THREAD SIZE {}", layout.threads().count())?;
+    for thread in layout.threads() {
+        writeln!(out, "r{} w{}", thread.rank, thread.worker)?;
+    }
+    Ok(())
+}
+
+/// A name as the rest of a line: never empty.
+fn label(name: &str) -> String {
+    let name = one_line(name);
+    if name.trim().is_empty() {
+        "(blank)".to_owned()
+    } else {
+        name
+    }
+}

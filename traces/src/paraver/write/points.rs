@@ -1,0 +1,186 @@
+//! Event lines: what each record says about a thread at that moment.
+//!
+//! A synchronisation may begin on one worker and end on another, and several
+//! may be open at once. It is drawn on the thread where it began; that thread
+//! shows the one that began last and is still open.
+
+use std::collections::HashMap;
+
+use super::slices::Slices;
+use super::timeline::{Entry, Layout, Thread};
+use crate::paraver::{EXACT_LIMIT, EventKind};
+use crate::{Event, LabelId, SyncMode, ValueKind};
+
+/// An event of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) thread: Thread,
+    pub(super) kind: EventKind,
+    pub(super) value: i64,
+}
+
+/// Rank, lane and round.
+type SyncKey = (u32, u32, u64);
+
+#[derive(Clone, Copy, Debug)]
+struct OpenSync {
+    key: SyncKey,
+    mode: SyncMode,
+    expected: Option<u32>,
+}
+
+/// Turns records into events, in the order of the timeline.
+#[derive(Debug)]
+pub(super) struct Points {
+    layout: Layout,
+    label_count: usize,
+    pub(super) slices: Slices,
+    /// Where each open synchronisation began.
+    sync_threads: HashMap<SyncKey, Thread>,
+    /// The open synchronisations of each thread, the last begun last.
+    open_syncs: Vec<Vec<OpenSync>>,
+    moment: Vec<Point>,
+}
+
+impl Points {
+    pub(super) fn new(layout: Layout, label_count: usize) -> Self {
+        let threads = layout.threads().count();
+        Self {
+            layout,
+            label_count,
+            slices: Slices::new(layout.workers),
+            sync_threads: HashMap::new(),
+            open_syncs: vec![Vec::new(); threads],
+            moment: Vec::new(),
+        }
+    }
+
+    /// Adds the events of one record to the moment.
+    pub(super) fn add(&mut self, entry: Entry<'_>) {
+        let event = entry.record.event;
+        if let Some(ended) = self.slices.apply(entry.worker, &event) {
+            self.show_task(entry.thread(ended.rank), 0, 0);
+        }
+        match event {
+            Event::TaskBegin { rank, task, label } => {
+                let label = if label.index() < self.label_count {
+                    label
+                } else {
+                    LabelId::UNNAMED
+                };
+                self.show_task(
+                    entry.thread(rank),
+                    (task % EXACT_LIMIT).max(1),
+                    label.index() + 1,
+                );
+            }
+            Event::SyncBegin {
+                rank,
+                lane,
+                round,
+                mode,
+                expected,
+            } => {
+                let sync = OpenSync {
+                    key: (rank, lane, round),
+                    mode,
+                    expected,
+                };
+                self.begin_sync(entry.thread(rank), sync);
+            }
+            Event::SyncEnd { rank, lane, round } => self.end_sync((rank, lane, round)),
+            Event::Value { rank, kind, value } => {
+                let thread = match kind {
+                    ValueKind::OutstandingRequests => Thread { rank, worker: 0 },
+                    ValueKind::PollCompletions => entry.thread(rank),
+                };
+                self.show(thread, kind.into(), value);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends whatever is still open; gives the number of slices.
+    pub(super) fn close_all(&mut self) -> u64 {
+        let open: Vec<_> = self.slices.close_all().collect();
+        for &(worker, slice) in &open {
+            self.show_task(
+                Thread {
+                    rank: slice.rank,
+                    worker,
+                },
+                0,
+                0,
+            );
+        }
+        for thread in self.layout.threads() {
+            if !std::mem::take(&mut self.open_syncs[self.layout.index(thread)]).is_empty() {
+                self.show_sync(thread, None);
+            }
+        }
+        self.sync_threads.clear();
+        open.len() as u64
+    }
+
+    /// The events of the moment, those of a thread together and in order.
+    pub(super) fn take_moment(&mut self) -> &mut Vec<Point> {
+        self.moment.sort_by_key(|point| point.thread);
+        &mut self.moment
+    }
+
+    fn begin_sync(&mut self, thread: Thread, sync: OpenSync) {
+        self.end_sync(sync.key);
+        self.sync_threads.insert(sync.key, thread);
+        self.open_syncs[self.layout.index(thread)].push(sync);
+        self.show_sync(thread, Some(sync));
+    }
+
+    fn end_sync(&mut self, key: SyncKey) {
+        let Some(thread) = self.sync_threads.remove(&key) else {
+            return;
+        };
+        let open = &mut self.open_syncs[self.layout.index(thread)];
+        let Some(position) = open.iter().rposition(|sync| sync.key == key) else {
+            return;
+        };
+        let was_shown = position + 1 == open.len();
+        open.remove(position);
+        if was_shown {
+            let shown = open.last().copied();
+            self.show_sync(thread, shown);
+        }
+    }
+
+    fn show_task(&mut self, thread: Thread, task: u64, kind: usize) {
+        self.show(thread, EventKind::TaskId, task as i64);
+        self.show(thread, EventKind::TaskType, kind as i64);
+    }
+
+    fn show_sync(&mut self, thread: Thread, sync: Option<OpenSync>) {
+        let (_, lane, round) = sync.map_or((0, 0, 0), |sync| sync.key);
+        let from_one = |number: u64| {
+            if sync.is_some() {
+                (number % EXACT_LIMIT) as i64 + 1
+            } else {
+                0
+            }
+        };
+        self.show(
+            thread,
+            EventKind::SyncMode,
+            sync.map_or(0, |sync| sync.mode.number()),
+        );
+        self.show(thread, EventKind::SyncLane, from_one(lane.into()));
+        self.show(thread, EventKind::SyncRound, from_one(round));
+        let expected = sync.and_then(|sync| sync.expected).unwrap_or_default();
+        self.show(thread, EventKind::SyncExpected, expected.into());
+    }
+
+    fn show(&mut self, thread: Thread, kind: EventKind, value: i64) {
+        self.moment.push(Point {
+            thread,
+            kind,
+            value,
+        });
+    }
+}

@@ -1,0 +1,177 @@
+//! The records of all workers in one order, and the objects they belong to.
+//!
+//! Order: by time; at one time by worker; of one worker as recorded.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::event::Record;
+use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT, TraceInfo};
+use crate::recorder::Collected;
+
+/// The ranks, workers and length of a trace.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) ranks: u32,
+    pub(super) workers: u32,
+    /// The last time of the trace, at least 1.
+    pub(super) end_ns: u64,
+}
+
+/// A row of the trace: one worker while it belongs to one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Thread {
+    pub(super) rank: u32,
+    pub(super) worker: u32,
+}
+
+/// One record and who recorded it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) worker: u32,
+    pub(super) record: &'a Record,
+}
+
+/// Every record of the trace, in order and checked against the layout.
+#[derive(Debug)]
+pub(super) struct Timeline<'a> {
+    entries: Vec<Entry<'a>>,
+    layout: Layout,
+}
+
+impl Layout {
+    pub(super) fn new(info: &TraceInfo) -> Result<Self> {
+        let &TraceInfo {
+            ranks,
+            workers,
+            end_ns,
+            ..
+        } = info;
+        let threads = u64::from(ranks) * u64::from(workers);
+        if threads == 0 {
+            return Err(Error::NoThreads { ranks, workers });
+        }
+        if threads > OBJECT_LIMIT {
+            return Err(Error::TooManyThreads {
+                ranks,
+                workers,
+                threads,
+                limit: OBJECT_LIMIT,
+            });
+        }
+        check_time(end_ns)?;
+        Ok(Self {
+            ranks,
+            workers,
+            end_ns: end_ns.max(1),
+        })
+    }
+
+    /// Every thread, by rank and worker.
+    pub(super) fn threads(self) -> impl Iterator<Item = Thread> {
+        (0..self.ranks)
+            .flat_map(move |rank| (0..self.workers).map(move |worker| Thread { rank, worker }))
+    }
+
+    /// The position of `thread` in [`threads`](Self::threads).
+    pub(super) fn index(self, thread: Thread) -> usize {
+        thread.rank as usize * self.workers as usize + thread.worker as usize
+    }
+}
+
+/// The location fields of a record: cpu, application, task, thread.
+impl fmt::Display for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:1:{}:{}",
+            self.worker + 1,
+            self.rank + 1,
+            self.worker + 1
+        )
+    }
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn time_ns(self) -> u64 {
+        self.record.time_ns
+    }
+
+    /// The row of this worker for `rank`.
+    pub(super) fn thread(self, rank: u32) -> Thread {
+        Thread {
+            rank,
+            worker: self.worker,
+        }
+    }
+}
+
+impl<'a> Timeline<'a> {
+    /// **Errors**: a record whose worker, rank or time the layout does not
+    /// have.
+    pub(super) fn new(collected: &'a Collected, mut layout: Layout) -> Result<Self> {
+        let mut entries = Vec::new();
+        for (&worker, records) in &collected.workers {
+            if worker >= layout.workers {
+                return Err(Error::WorkerOutOfRange {
+                    worker,
+                    workers: layout.workers,
+                });
+            }
+            let records = records.chunks.iter().flatten();
+            entries.extend(records.map(|record| Entry { worker, record }));
+        }
+        for entry in &entries {
+            check_ranks(*entry, layout.ranks)?;
+            check_time(entry.time_ns())?;
+        }
+        // Stable, and cheap here: it merges the runs that the streams are.
+        entries.sort_by_key(|entry| entry.time_ns());
+        if let Some(last) = entries.last() {
+            layout.end_ns = layout.end_ns.max(last.time_ns());
+        }
+        Ok(Self { entries, layout })
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    pub(super) fn entries(&self) -> &[Entry<'a>] {
+        &self.entries
+    }
+
+    /// The entries of each moment.
+    pub(super) fn moments(&self) -> impl Iterator<Item = &[Entry<'a>]> {
+        self.entries.chunk_by(|a, b| a.time_ns() == b.time_ns())
+    }
+}
+
+fn check_time(time_ns: u64) -> Result<()> {
+    if time_ns > EXACT_LIMIT {
+        return Err(Error::TimeOutOfRange {
+            time_ns,
+            limit: EXACT_LIMIT,
+        });
+    }
+    Ok(())
+}
+
+fn check_ranks(entry: Entry<'_>, ranks: u32) -> Result<()> {
+    match entry
+        .record
+        .event
+        .ranks()
+        .into_iter()
+        .flatten()
+        .find(|&rank| rank >= ranks)
+    {
+        None => Ok(()),
+        Some(rank) => Err(Error::RankOutOfRange {
+            rank,
+            ranks,
+            worker: entry.worker,
+            time_ns: entry.time_ns(),
+        }),
+    }
+}

@@ -1,0 +1,209 @@
+//! The records of one worker, written by its thread alone.
+//!
+//! A stream fills chunks of 64 KiB and never moves a record again, so a record
+//! costs a comparison and a store of 40 bytes; no atomics, no lock. A full
+//! chunk waits in the stream until [`Stream::flush`] or drop hands it to the
+//! recorder.
+
+use crate::event::Record;
+use crate::{Event, Recorder};
+
+/// Records in the order of recording; never grows beyond its first allocation.
+pub(crate) type Chunk = Vec<Record>;
+
+const CHUNK_RECORDS: usize = (64 << 10) / size_of::<Record>();
+
+/// Takes the records of one worker. `Send`, so that it can move to the
+/// worker's thread, and used by one thread at a time.
+#[derive(Debug)]
+pub struct Stream {
+    recorder: Recorder,
+    worker: u32,
+    chunk: Chunk,
+    /// Records that `chunk` still takes: its free space, or less at the limit.
+    room: usize,
+    full: Vec<Chunk>,
+    /// Empty chunks whose memory is there already.
+    prepared: Vec<Chunk>,
+    /// Records that may still be stored, `room` included.
+    remaining: usize,
+    dropped: u64,
+    stopped: bool,
+}
+
+impl Stream {
+    pub(crate) fn new(recorder: Recorder, worker: u32, record_limit: usize) -> Self {
+        Self {
+            recorder,
+            worker,
+            chunk: Chunk::new(),
+            room: 0,
+            full: Vec::new(),
+            prepared: Vec::new(),
+            remaining: record_limit,
+            dropped: 0,
+            stopped: false,
+        }
+    }
+
+    /// Gets memory for `records` further records now, on the calling thread
+    /// and so on its node, instead of a page at a time while recording.
+    ///
+    /// **Cost**: 10 ns a record, which [`record`](Self::record) then saves.
+    pub fn prepare(&mut self, records: usize) {
+        const BLANK: Record = Record {
+            time_ns: 0,
+            event: Event::RecordingStopped,
+        };
+        let chunks = records.min(self.remaining).div_ceil(CHUNK_RECORDS);
+        while self.prepared.len() < chunks {
+            let mut chunk = Chunk::with_capacity(CHUNK_RECORDS);
+            chunk.resize(CHUNK_RECORDS, BLANK);
+            chunk.clear();
+            self.prepared.push(chunk);
+        }
+    }
+
+    /// Stores an event with its time.
+    ///
+    /// **Units**: nanoseconds since the start of the run. **Ordering**: times
+    /// should not decrease; the writer sorts them if they do. **Cost**: a few
+    /// nanoseconds; every 1,638 records an allocation of 64 KiB, unless
+    /// [prepared](Self::prepare).
+    #[inline]
+    pub fn record(&mut self, time_ns: u64, event: Event) {
+        if self.room == 0 && !self.next_chunk(time_ns) {
+            return;
+        }
+        self.room -= 1;
+        self.chunk.push(Record { time_ns, event });
+    }
+
+    /// Hands what was recorded so far to the recorder.
+    pub fn flush(&mut self) {
+        self.remaining -= self.chunk.len();
+        self.room = 0;
+        let last = std::mem::take(&mut self.chunk);
+        if !last.is_empty() {
+            self.full.push(last);
+        }
+        let mut collected = self.recorder.collected();
+        let records = collected.workers.entry(self.worker).or_default();
+        records.chunks.append(&mut self.full);
+        records.dropped += std::mem::take(&mut self.dropped);
+    }
+
+    /// The worker whose records these are.
+    pub fn worker(&self) -> u32 {
+        self.worker
+    }
+
+    /// Makes room for a record; false if the stream has reached its limit.
+    #[cold]
+    #[inline(never)]
+    fn next_chunk(&mut self, time_ns: u64) -> bool {
+        self.remaining -= self.chunk.len();
+        if self.remaining == 0 {
+            self.stop(time_ns);
+            return false;
+        }
+        let next = self
+            .prepared
+            .pop()
+            .unwrap_or_else(|| Chunk::with_capacity(CHUNK_RECORDS));
+        let filled = std::mem::replace(&mut self.chunk, next);
+        if !filled.is_empty() {
+            self.full.push(filled);
+        }
+        self.room = CHUNK_RECORDS.min(self.remaining);
+        true
+    }
+
+    /// Counts a record that is not stored. The first leaves a mark, one record
+    /// beyond the limit, so that the trace does not show the worker's last
+    /// state until the end of the run.
+    fn stop(&mut self, time_ns: u64) {
+        self.dropped += 1;
+        if !self.stopped {
+            self.stopped = true;
+            self.full.push(std::mem::take(&mut self.chunk));
+            self.full.push(vec![Record {
+                time_ns,
+                event: Event::RecordingStopped,
+            }]);
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.flush();
+        self.recorder.collected().open_streams -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn idle() -> Event {
+        Event::WorkerState {
+            state: crate::State::Idle,
+        }
+    }
+
+    /// Records `count` events into a stream of limit `limit`, flushing after
+    /// each of the given counts; gives what was stored and dropped.
+    fn fill(limit: usize, count: u64, flush_at: &[u64]) -> (u64, u64) {
+        let recorder = Recorder::new(limit);
+        let mut stream = recorder.stream(3);
+        for time_ns in 0..count {
+            stream.record(time_ns, idle());
+            if flush_at.contains(&time_ns) {
+                stream.flush();
+            }
+        }
+        drop(stream);
+        (recorder.record_count(), recorder.dropped_count())
+    }
+
+    #[test]
+    fn limit_is_exact_and_leaves_one_mark() {
+        assert_eq!(fill(10, 10, &[]), (10, 0));
+        assert_eq!(fill(10, 11, &[]), (11, 1));
+        assert_eq!(fill(10, 20, &[]), (11, 10));
+        assert_eq!(fill(0, 2, &[]), (1, 2));
+    }
+
+    #[test]
+    fn limit_holds_across_chunks_and_flushes() {
+        let limit = 2 * CHUNK_RECORDS + 7;
+        let many = limit as u64 + 5;
+        assert_eq!(fill(limit, many, &[]), (limit as u64 + 1, 5));
+        assert_eq!(
+            fill(limit, many, &[0, 1, 1637, 1638, 3000]),
+            (limit as u64 + 1, 5)
+        );
+        assert_eq!(fill(limit, many, &[many - 1]), (limit as u64 + 1, 5));
+    }
+
+    #[test]
+    fn chunks_are_never_reallocated() {
+        let recorder = Recorder::default();
+        let mut stream = recorder.stream(0);
+        stream.prepare(2 * CHUNK_RECORDS + 1);
+        assert_eq!(stream.prepared.len(), 3);
+        for time_ns in 0..5 * CHUNK_RECORDS as u64 {
+            stream.record(time_ns, idle());
+            assert!(stream.chunk.capacity() <= CHUNK_RECORDS);
+        }
+        stream.flush();
+        let collected = recorder.collected();
+        let times = collected.workers[&0]
+            .chunks
+            .iter()
+            .flatten()
+            .map(|record| record.time_ns);
+        assert!(times.eq(0..5 * CHUNK_RECORDS as u64));
+    }
+}

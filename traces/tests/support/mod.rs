@@ -1,0 +1,109 @@
+//! Traces in temporary directories, for the tests of this crate.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+pub(crate) mod sample;
+
+use std::fs;
+
+use talpf_traces::paraver::{Report, check};
+use talpf_traces::{Event, LabelId, Recorder, State, TraceInfo};
+use tempfile::TempDir;
+
+/// The text of the three files of a trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Trace {
+    pub(crate) prv: String,
+    pub(crate) pcf: Option<String>,
+    pub(crate) row: Option<String>,
+}
+
+impl Trace {
+    /// What the recorder writes.
+    pub(crate) fn of(recorder: &Recorder, info: &TraceInfo) -> Self {
+        let dir = TempDir::new().expect("temporary directory");
+        let files = recorder
+            .write_paraver(dir.path(), "run", info)
+            .expect("trace");
+        let read = |path| fs::read_to_string(path).expect("readable trace");
+        Self {
+            prv: read(files.prv),
+            pcf: Some(read(files.pcf)),
+            row: Some(read(files.row)),
+        }
+    }
+
+    /// What the linter says.
+    pub(crate) fn check(&self) -> Report {
+        let dir = TempDir::new().expect("temporary directory");
+        let file = |extension| dir.path().join(format!("run.{extension}"));
+        fs::write(file("prv"), &self.prv).expect("prv");
+        for (extension, text) in [("pcf", &self.pcf), ("row", &self.row)] {
+            if let Some(text) = text {
+                fs::write(file(extension), text).expect("label file");
+            }
+        }
+        check(file("prv")).expect("readable trace")
+    }
+
+    /// Fails with the findings unless the linter is content.
+    #[track_caller]
+    pub(crate) fn assert_clean(&self) -> Report {
+        let report = self.check();
+        assert!(report.is_clean(), "{report}\n{}", self.prv);
+        report
+    }
+
+    /// The records that start with `kind`, in order.
+    pub(crate) fn records(&self, kind: &str) -> Vec<&str> {
+        self.prv
+            .lines()
+            .filter(|line| line.starts_with(kind))
+            .collect()
+    }
+
+    /// The comment lines, without their mark.
+    pub(crate) fn comments(&self) -> Vec<&str> {
+        self.prv
+            .lines()
+            .filter_map(|line| line.strip_prefix("# "))
+            .collect()
+    }
+}
+
+/// A run of `ranks` on `workers` that ends at `end_ns`.
+pub(crate) fn info(ranks: u32, workers: u32, end_ns: u64) -> TraceInfo {
+    let started = "21/11/2026 at 02:40".to_owned();
+    TraceInfo {
+        ranks,
+        workers,
+        end_ns,
+        started,
+        comments: Vec::new(),
+    }
+}
+
+/// A recorder with these events, each of a worker at a time.
+pub(crate) fn recorded(events: &[(u32, u64, Event)]) -> Recorder {
+    let recorder = Recorder::default();
+    for &(worker, time_ns, event) in events {
+        recorder.stream(worker).record(time_ns, event);
+    }
+    recorder
+}
+
+pub(crate) fn begin(rank: u32, task: u64) -> Event {
+    Event::TaskBegin {
+        rank,
+        task,
+        label: LabelId::UNNAMED,
+    }
+}
+
+pub(crate) fn end(rank: u32, task: u64) -> Event {
+    Event::TaskEnd { rank, task }
+}
+
+pub(crate) fn outside(state: State) -> Event {
+    Event::WorkerState { state }
+}
