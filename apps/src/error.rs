@@ -90,6 +90,14 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// The task runtime or its communication failed.
+    #[error(transparent)]
+    Talpf(#[from] ::talpf::Error),
+
+    /// A trace was not written, or cannot be read.
+    #[error("cannot write a trace: {0}")]
+    Trace(#[from] talpf_traces::Error),
+
     /// A result is not the serial result.
     #[error(
         "{variant} differs from serial first at row {row}, column {col}: \
@@ -108,6 +116,12 @@ pub enum Error {
         /// Its value in the serial result.
         expected: f64,
     },
+}
+
+impl From<talpf_runtime::Error> for Error {
+    fn from(error: talpf_runtime::Error) -> Self {
+        Self::Talpf(error.into())
+    }
 }
 
 impl Error {

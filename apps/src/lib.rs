@@ -23,7 +23,6 @@ pub mod jacobi;
 pub mod matrix;
 pub mod memory;
 pub mod picture;
-pub mod view;
 
 pub use error::Error;
 pub use matrix::Matrix;

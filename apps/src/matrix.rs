@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::ops::Range;
 
-use crate::view::{View, ViewMut, span};
+use ndarray::{ArrayView2, ArrayViewMut2, s};
 
 /// A matrix that owns its cells (`rows x cols`, row by row without gaps).
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,11 @@ impl Matrix {
         &self.data
     }
 
+    /// The cells, row by row, of a matrix that is needed no more.
+    pub fn into_cells(self) -> Vec<f64> {
+        self.data
+    }
+
     /// One row (`cols` cells).
     pub fn row(&self, row: usize) -> &[f64] {
         &self.data[row * self.cols..][..self.cols]
@@ -67,33 +72,31 @@ impl Matrix {
     /// A rectangle of the matrix.
     ///
     /// **Panics** when it does not lie inside.
-    pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> View<'_> {
-        let cells = self.cells_of(&rows, &cols);
-        View::new(&self.data[cells], self.cols, rows.len(), cols.len())
+    pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> ArrayView2<'_, f64> {
+        self.view().slice_move(s![rows, cols])
     }
 
     /// A rectangle of the matrix to write.
     ///
     /// **Panics** when it does not lie inside.
-    pub fn block_mut(&mut self, rows: Range<usize>, cols: Range<usize>) -> ViewMut<'_> {
-        let cells = self.cells_of(&rows, &cols);
-        ViewMut::new(&mut self.data[cells], self.cols, rows.len(), cols.len())
+    pub fn block_mut(&mut self, rows: Range<usize>, cols: Range<usize>) -> ArrayViewMut2<'_, f64> {
+        self.view_mut().slice_move(s![rows, cols])
     }
 
     /// The whole matrix.
-    pub fn view(&self) -> View<'_> {
-        self.block(0..self.rows, 0..self.cols)
+    pub fn view(&self) -> ArrayView2<'_, f64> {
+        ArrayView2::from_shape((self.rows, self.cols), &self.data).expect(AS_MANY_CELLS)
     }
 
     /// The whole matrix to write.
-    pub fn view_mut(&mut self) -> ViewMut<'_> {
-        self.block_mut(0..self.rows, 0..self.cols)
+    pub fn view_mut(&mut self) -> ArrayViewMut2<'_, f64> {
+        ArrayViewMut2::from_shape((self.rows, self.cols), &mut self.data).expect(AS_MANY_CELLS)
     }
 
     /// All but the outermost cells, to write.
     ///
     /// **Panics** when there are fewer than two rows or columns.
-    pub fn interior_mut(&mut self) -> ViewMut<'_> {
+    pub fn interior_mut(&mut self) -> ArrayViewMut2<'_, f64> {
         self.block_mut(1..self.rows - 1, 1..self.cols - 1)
     }
 
@@ -130,22 +133,9 @@ impl Matrix {
             expected: expected.data[index],
         })
     }
-
-    fn cells_of(&self, rows: &Range<usize>, cols: &Range<usize>) -> Range<usize> {
-        assert!(
-            rows.start <= rows.end && rows.end <= self.rows,
-            "rows {rows:?} of {}",
-            self.rows
-        );
-        assert!(
-            cols.start <= cols.end && cols.end <= self.cols,
-            "cols {cols:?} of {}",
-            self.cols
-        );
-        let start = rows.start * self.cols + cols.start;
-        start..start + span(self.cols, rows.len(), cols.len())
-    }
 }
+
+const AS_MANY_CELLS: &str = "a matrix has rows x cols cells";
 
 #[cfg(test)]
 mod tests {
@@ -165,15 +155,15 @@ mod tests {
     fn block_is_the_rectangle_asked_for() {
         let mut matrix = counting(4, 5);
         let block = matrix.block(1..3, 2..5);
-        assert_eq!((block.rows(), block.cols()), (2, 3));
-        assert_eq!(block.row(1), [22.0, 23.0, 24.0]);
-        matrix.block_mut(3..4, 4..5).row_mut(0)[0] = -1.0;
+        assert_eq!(block.dim(), (2, 3));
+        assert_eq!(block.row(1).to_slice(), Some(&[22.0, 23.0, 24.0][..]));
+        matrix.block_mut(3..4, 4..5)[(0, 0)] = -1.0;
         assert_eq!(matrix.row(3), [30.0, 31.0, 32.0, 33.0, -1.0]);
-        assert_eq!(matrix.block(4..4, 0..5).rows(), 0);
+        assert_eq!(matrix.block(4..4, 0..5).nrows(), 0);
     }
 
     #[test]
-    #[should_panic(expected = "rows 1..5 of 4")]
+    #[should_panic(expected = "out of bounds")]
     fn block_outside_the_matrix_panics() {
         counting(4, 5).block(1..5, 0..1);
     }

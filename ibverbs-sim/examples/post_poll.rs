@@ -28,7 +28,12 @@ struct Pair {
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("repetitions {REPETITIONS}, depth {DEPTH}, stream {STREAM}; median [min .. max]");
-    report("post, unsignalled", "ns", measure(post_only)?);
+    report("post, unsignalled", "ns", measure(|| post_only(1))?);
+    report(
+        "post, unsignalled, batches of 8",
+        "ns",
+        measure(|| post_only(8))?,
+    );
     report(
         "post signalled, poll both, repost",
         "ns",
@@ -55,7 +60,7 @@ fn report(what: &str, unit: &str, figures: Vec<f64>) {
     println!("{what:36} {median:7.1} {unit} [{low:.1} .. {high:.1}]");
 }
 
-fn post_only() -> Result<f64, Box<dyn Error>> {
+fn post_only(batch: usize) -> Result<f64, Box<dyn Error>> {
     let pair = Pair::new()?;
     let mut completions = [WorkCompletion::default(); 8];
     let receive = ReceiveWorkRequest {
@@ -78,7 +83,7 @@ fn post_only() -> Result<f64, Box<dyn Error>> {
         pair.send_cq.poll(&mut completions);
         while pair.recv_cq.poll(&mut completions) > 0 {}
     }
-    Ok(spent as f64 / (rounds * (DEPTH - 1)) as f64)
+    Ok(spent as f64 / (rounds * (DEPTH - batch)) as f64)
 }
 
 fn post_and_poll() -> Result<f64, Box<dyn Error>> {

@@ -190,7 +190,7 @@ impl Checked<'_> {
     /// Whether this is one aligned 64-bit word.
     #[inline]
     fn is_word(self) -> bool {
-        self.length == 8 && self.start.addr() % 8 == 0
+        self.length == 8 && self.start.addr().is_multiple_of(8)
     }
 
     /// The word; only after `is_word`.

@@ -25,9 +25,10 @@
 //! posts. The hold count tells one hold from the next: [`Gate::wait_for_holder`] waits for a hold
 //! that was under way, not for a gate that is free, which might never be seen.
 //!
-//! All operations on the word are sequentially consistent. A thread that makes something
-//! unusable (a key, a state) and then calls `wait_for_holder` relies on it: either it sees the
-//! holder, or the holder, having entered later, sees the change.
+//! Every change of the word is a read-modify-write, so all of them form one order in which each
+//! synchronises with those before it. A thread that makes something unusable (a key, a state)
+//! and then calls `wait_for_holder` has its own place in that order: a holder before it is seen
+//! and waited for, one after it sees the change.
 
 use std::ops::{Deref, DerefMut};
 
@@ -152,7 +153,8 @@ impl<T> Gate<T> {
 
     /// Returns once a hold that is under way at the call has ended.
     pub(crate) fn wait_for_holder(&self) {
-        let seen = self.word.load(Ordering::SeqCst);
+        // Changes nothing, but takes a place in the order of changes.
+        let seen = self.word.fetch_or(0, Ordering::SeqCst);
         if seen & HELD == 0 {
             return;
         }

@@ -144,6 +144,13 @@ impl<T: Copy> Ring<T> {
         }
     }
 
+    /// Whether there is nothing to remove at the moment. Reads only.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        let head = self.head.load(Ordering::Relaxed);
+        self.turn_lag(head, head + 1) < 0
+    }
+
     /// Removes up to `limit` entries in order, handing each to `take(slot index, entry)`.
     /// A slot is free again only after its `take` has returned.
     #[inline]

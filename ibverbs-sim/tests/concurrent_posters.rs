@@ -87,8 +87,10 @@ fn a_post_behind_a_long_copy_is_carried_out_by_whoever_copies() {
                 remote: target.region.at(0),
             };
             for _ in 0..40 {
-                a.post(&[request(1, operation, Payload::Gather(&list))]);
-                a.sent();
+                let copy = [request(1, operation, Payload::Gather(&list))];
+                while a.queue_pair.post_send(&copy).is_err() {
+                    a.sent();
+                }
             }
             done.store(true, Ordering::SeqCst);
         });

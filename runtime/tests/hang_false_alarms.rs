@@ -22,14 +22,6 @@ fn watched(workers: usize) -> Runtime {
     Runtime::new(config).unwrap()
 }
 
-/// Blocks this thread for `LONG` without any help of `runtime`.
-fn pass_time(runtime: &Runtime) {
-    let until_ns = runtime.clock().now_ns() + LONG.as_nanos() as u64;
-    while runtime.clock().now_ns() < until_ns {
-        std::thread::yield_now();
-    }
-}
-
 /// The runtime still works.
 fn works(runtime: &Runtime) {
     runtime.task("after").spawn(|| ()).unwrap();
@@ -88,7 +80,7 @@ fn a_thread_outside_may_wait_for_a_time() {
     let runtime = watched(1);
     let handle = runtime
         .task("giver")
-        .run(|| talpf_runtime::PendingEvent::of_current_task())
+        .run(talpf_runtime::PendingEvent::of_current_task)
         .unwrap();
     let event = runtime.block_on(handle).unwrap().unwrap().unwrap();
     runtime.block_on(runtime.wait_for(LONG)).unwrap();
@@ -107,7 +99,7 @@ fn a_service_with_nothing_to_serve_is_no_hang() {
             poller.wait_for(Duration::from_millis(1)).await;
         }
     });
-    pass_time(&runtime);
+    common::pass(LONG);
     works(&runtime);
     drop(stop);
     runtime.block_on(service.unwrap()).unwrap().unwrap();
@@ -123,7 +115,7 @@ fn a_guard_that_nobody_waits_for_is_no_hang() {
         .run(|all| all)
         .unwrap();
     let guard = runtime.block_on(handle).unwrap().unwrap();
-    pass_time(&runtime);
+    common::pass(LONG);
     drop(guard);
     works(&runtime);
 }
@@ -168,6 +160,24 @@ fn waiting_for_ours_or_a_tokio_timer_is_no_hang() {
 }
 
 #[test]
+fn waiting_for_a_group_or_a_tokio_timer_is_no_hang() {
+    let runtime = watched(1);
+    let group = runtime.group("own", 1);
+    let waiter = group.clone();
+    let task = group.task("selects");
+    task.spawn_async(move || async move {
+        // Its own group: this wait does not end before the task does.
+        let (never, sleep) = (waiter.wait(), pin!(tokio::time::sleep(LONG)));
+        let first = futures::future::select(sleep, never).await;
+        assert!(matches!(first, futures::future::Either::Left(_)));
+    })
+    .unwrap();
+    runtime.wait_blocking().unwrap();
+    group.wait_blocking().unwrap();
+    works(&runtime);
+}
+
+#[test]
 fn a_runtime_may_be_told_never_to_say_so() {
     for hang_after in [Duration::ZERO, Duration::MAX] {
         let config = Config {
@@ -178,10 +188,10 @@ fn a_runtime_may_be_told_never_to_say_so() {
         let runtime = Runtime::new(config).unwrap();
         let task = runtime.task("starter");
         let event = task
-            .run(|| talpf_runtime::PendingEvent::of_current_task())
+            .run(talpf_runtime::PendingEvent::of_current_task)
             .unwrap();
         let event = runtime.block_on(event).unwrap().unwrap().unwrap();
-        pass_time(&runtime);
+        common::pass(LONG);
         drop(event);
         works(&runtime);
     }

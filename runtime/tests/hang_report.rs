@@ -1,4 +1,4 @@
-//! A runtime that hangs says what waits for what, wherever somebody waits for it.
+//! A runtime that hangs says what waits for what, to everybody who waits.
 
 mod common;
 
@@ -6,9 +6,9 @@ use std::fmt::Debug;
 use std::thread;
 use std::time::Duration;
 
-use talpf_runtime::{Array, Config, Error, IdlePolicy, PendingEvent, Runtime};
+use talpf_runtime::{Array, Config, Error, Group, IdlePolicy, PendingEvent, Runtime};
 
-use common::POLICIES;
+use common::{Flag, POLICIES};
 
 fn watched(workers: usize, idle: IdlePolicy) -> Runtime {
     let hang_after = Duration::from_millis(20);
@@ -21,11 +21,31 @@ fn watched(workers: usize, idle: IdlePolicy) -> Runtime {
     .unwrap()
 }
 
+/// An event of a task `starter` that nobody resolves.
+fn event(runtime: &Runtime, group: &Group) -> PendingEvent {
+    let handle = group
+        .task("starter")
+        .run(PendingEvent::of_current_task)
+        .unwrap();
+    runtime.block_on(handle).unwrap().unwrap().unwrap()
+}
+
 fn report<T: Debug>(result: Result<T, Error>) -> String {
     match result {
         Err(Error::Hang(text)) => text.to_string(),
         other => panic!("a hang was expected, not {other:?}"),
     }
+}
+
+/// Waits for `runtime` on another thread. If that is not told of the hang in bounded time, `cause`
+/// goes and the wait ends well.
+fn report_of_wait<T>(runtime: &Runtime, cause: T) -> String {
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| runtime.wait_blocking());
+        common::eventually(|| waiter.is_finished());
+        drop(cause);
+        report(waiter.join().unwrap())
+    })
 }
 
 fn contains(report: &str, parts: &[&str]) {
@@ -37,53 +57,60 @@ fn contains(report: &str, parts: &[&str]) {
 #[test]
 fn a_guard_that_a_thread_keeps_is_named_with_who_waits_for_it() {
     let _watchdog = common::watchdog();
-    for policy in POLICIES {
-        let runtime = watched(2, policy);
-        let array = Array::new(&runtime, vec![0u8; 8], 4).unwrap();
-        let task = runtime.task("giver").inout(&array.region(2..5));
-        let handle = task.run(|part| part).unwrap();
-        let guard = runtime.block_on(handle).unwrap().unwrap();
-        runtime
-            .task("taker")
-            .input(&array.all())
-            .spawn(|_| ())
-            .unwrap();
-        let reporter = runtime.on_hang(|text| text.push_str("rank 3 waits for a put\n"));
-        let text = report(runtime.wait_blocking());
-        let region = format!("array {}[2..5]", array.id());
-        contains(
-            &text,
-            &[
-                "task `giver`",
-                "task `taker`",
-                "rank 3 waits for a put",
-                &region,
-            ],
-        );
-        contains(&text, &["awaited by `taker`"]);
-        assert!(
-            matches!(runtime.wait_blocking(), Err(Error::Hang(_))),
-            "from then on for ever"
-        );
-        drop((guard, reporter));
+    let runtime = watched(2, IdlePolicy::default());
+    let array = Array::new(&runtime, vec![0u8; 8], 4).unwrap();
+    let task = runtime.task("giver").inout(&array.region(2..5));
+    let handle = task.run(|part| part).unwrap();
+    let guard = runtime.block_on(handle).unwrap().unwrap();
+    runtime
+        .task("taker")
+        .input(&array.all())
+        .spawn(|_| ())
+        .unwrap();
+    let reporter = runtime.on_hang(|text| text.push_str("rank 3 waits for a put\n"));
+    drop(runtime.on_hang(|text| text.push_str("gone\n")));
+    let text = report_of_wait(&runtime, guard);
+    let region = format!("array {}[2..5], awaited by `taker`", array.id());
+    contains(
+        &text,
+        &[
+            "task `giver`",
+            "task `taker`",
+            "rank 3 waits for a put",
+            &region,
+        ],
+    );
+    assert!(!text.contains("gone"), "{text}");
+    drop(reporter);
+}
+
+#[test]
+fn an_event_that_is_never_resolved_is_named_with_every_idle_policy() {
+    let _watchdog = common::watchdog();
+    for policy in POLICIES.into_iter().rev() {
+        let runtime = watched(1, policy);
+        let group = runtime.group("rank 5", 5);
+        let event = event(&runtime, &group);
+        let held = thread::scope(|scope| {
+            let waiter = scope.spawn(|| group.wait_blocking());
+            common::eventually(|| waiter.is_finished());
+            drop(event);
+            waiter.join().unwrap()
+        });
+        assert!(held.is_err(), "{policy}");
+        contains(&report(held), &["task `starter` of rank 5 has ended"]);
     }
 }
 
 #[test]
-fn an_event_that_is_never_resolved_is_named() {
+fn a_hang_is_told_to_whoever_waits_from_then_on() {
     let _watchdog = common::watchdog();
-    for policy in POLICIES {
-        let runtime = watched(1, policy);
-        let group = runtime.group("rank 5", 5);
-        let task = group.task("starter");
-        let handle = task
-            .run(|| PendingEvent::of_current_task().unwrap())
-            .unwrap();
-        let event = runtime.block_on(handle).unwrap().unwrap();
-        let text = report(group.wait_blocking());
-        contains(&text, &["task `starter` of rank 5 has ended"]);
-        drop(event);
+    let runtime = watched(1, IdlePolicy::Park);
+    let event = event(&runtime, &runtime);
+    for _ in 0..3 {
+        assert!(matches!(runtime.wait_blocking(), Err(Error::Hang(_))));
     }
+    drop(event);
 }
 
 #[test]
@@ -91,16 +118,19 @@ fn a_task_that_waits_for_its_own_group_is_told() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);
     let group = runtime.group("own", 1);
-    let inner = group.clone();
-    let task = group
-        .task("waits")
-        .run_async(move || async move { inner.wait().await });
-    let waited = runtime.block_on(task.unwrap());
-    let text = report(waited.and_then(|joined| joined).and_then(|waited| waited));
-    contains(
-        &text,
-        &["task `waits` of own is suspended and waits for its group's tasks"],
-    );
+    let (inner, told) = (group.clone(), Flag::default());
+    let tell = told.clone();
+    let task = group.task("waits");
+    task.spawn_async(move || async move {
+        let text = report(inner.wait().await);
+        contains(
+            &text,
+            &["task `waits` of own is suspended and waits for its group's tasks"],
+        );
+        tell.set();
+    })
+    .unwrap();
+    assert!(common::eventually(|| told.is_set()));
 }
 
 #[test]
@@ -108,18 +138,16 @@ fn a_main_that_waits_is_told() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);
     let group = runtime.group("rank", 1);
-    let task = group.task("starter");
-    let event = task
-        .run(|| PendingEvent::of_current_task().unwrap())
-        .unwrap();
-    let event = runtime.block_on(event).unwrap().unwrap();
-    let program = group.clone();
-    let main = group
-        .spawn_main("main", async move { program.wait().await.is_err() })
-        .unwrap();
-    while group.wait_blocking().is_ok() {}
-    // The main has been woken with the error and ends.
-    assert!(matches!(runtime.shut_down(), Err(Error::Hang(_))));
+    let (event, program, told) = (event(&runtime, &group), group.clone(), Flag::default());
+    let tell = told.clone();
+    let main = group.spawn_main("main", async move {
+        contains(
+            &report(program.wait().await),
+            &["task `starter`", "task `main`"],
+        );
+        tell.set();
+    });
+    assert!(common::eventually(|| told.is_set()));
     drop((main, event));
 }
 
@@ -127,12 +155,7 @@ fn a_main_that_waits_is_told() {
 fn a_thread_that_waits_with_another_executor_is_told() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);
-    let task = runtime.task("starter");
-    let event = task
-        .run(|| PendingEvent::of_current_task().unwrap())
-        .unwrap();
-    let event = runtime.block_on(event).unwrap().unwrap();
-    let wait = runtime.wait();
+    let (event, wait) = (event(&runtime, &runtime), runtime.wait());
     let waiter = thread::spawn(move || futures::executor::block_on(wait));
     let told = common::eventually(|| waiter.is_finished());
     drop(event);
@@ -141,58 +164,50 @@ fn a_thread_that_waits_with_another_executor_is_told() {
 }
 
 #[test]
-fn a_service_that_polls_does_not_hide_a_hang() {
+fn a_service_that_waits_for_a_time_again_and_again_does_not_hide_a_hang() {
     let _watchdog = common::watchdog();
-    for policy in POLICIES {
-        for sleeps in [true, false] {
-            let runtime = watched(1, policy);
-            let group = runtime.group("polled", 1);
-            let (stop, stopped) = std::sync::mpsc::channel::<()>();
-            let poller = group.clone();
-            let service = group.spawn_service("poller", async move {
-                let empty = std::sync::mpsc::TryRecvError::Empty;
-                while stopped.try_recv() == Err(empty) {
-                    let period = Duration::from_micros(100);
-                    if sleeps {
-                        poller.wait_for(period).await
-                    } else {
-                        poller.idle(period).await
-                    }
-                }
-            });
-            let task = runtime.task("starter");
-            let event = task
-                .run(|| PendingEvent::of_current_task().unwrap())
-                .unwrap();
-            let event = runtime.block_on(event).unwrap().unwrap();
-            let waited = runtime.wait();
-            // Bounded here, so that a runtime that says nothing fails the test.
-            let limit = runtime.wait_for(common::PATIENCE);
-            let either = futures::future::select(waited, Box::pin(limit));
-            let told = runtime.block_on(either);
-            drop((event, stop, service));
-            let told = match told {
-                Err(Error::Hang(_)) => true,
-                Ok(futures::future::Either::Left((waited, _))) => waited.is_err(),
-                _ => false,
-            };
-            assert!(told, "{policy}, sleeps: {sleeps}");
+    let runtime = watched(1, IdlePolicy::Park);
+    let (stop, group) = (Flag::default(), runtime.group("polled", 1));
+    let (stopped, poller) = (stop.clone(), group.clone());
+    let service = group.spawn_service("poller", async move {
+        while !stopped.is_set() {
+            poller.wait_for(Duration::from_micros(100)).await;
         }
-    }
+    });
+    let event = event(&runtime, &runtime);
+    contains(
+        &report_of_wait(&runtime, (event, stop_at_end(stop))),
+        &["task `starter`"],
+    );
+    drop(service);
 }
 
 #[test]
-fn a_reporter_that_is_gone_says_nothing() {
+fn a_service_that_waits_for_idleness_again_and_again_does_not_hide_a_hang() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);
-    drop(runtime.on_hang(|text| text.push_str("gone\n")));
-    let kept = runtime.on_hang(|text| text.push_str("kept\n"));
-    let task = runtime.task("starter");
-    let event = task
-        .run(|| PendingEvent::of_current_task().unwrap())
-        .unwrap();
-    let event = runtime.block_on(event).unwrap().unwrap();
-    let text = report(runtime.wait_blocking());
-    assert!(text.contains("kept") && !text.contains("gone"), "{text}");
-    drop((kept, event));
+    let (stop, group) = (Flag::default(), runtime.group("polled", 1));
+    let (stopped, poller) = (stop.clone(), group.clone());
+    let service = group.spawn_service("poller", async move {
+        while !stopped.is_set() {
+            poller.idle(Duration::from_micros(100)).await;
+        }
+    });
+    let event = event(&runtime, &runtime);
+    contains(
+        &report_of_wait(&runtime, (event, stop_at_end(stop))),
+        &["task `starter`"],
+    );
+    drop(service);
+}
+
+/// Sets `flag` when it drops.
+fn stop_at_end(flag: Flag) -> impl Send {
+    struct Stop(Flag);
+    impl Drop for Stop {
+        fn drop(&mut self) {
+            self.0.set();
+        }
+    }
+    Stop(flag)
 }

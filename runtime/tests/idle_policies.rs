@@ -57,7 +57,7 @@ fn chains(group: &Group) -> JoinHandle<Vec<u64>> {
     for step in 0..STEPS as u64 {
         for tile in 0..TILES {
             let task = group.task("link").inout(&array.tile(tile));
-            if (step as usize + tile) % 2 == 0 {
+            if (step as usize + tile).is_multiple_of(2) {
                 task.spawn(move |mut tile| tile[0] = tile[0] * 31 % 1_000_003 + step)
                     .unwrap();
             } else {

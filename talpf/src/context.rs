@@ -247,6 +247,16 @@ impl Context {
         })?)
     }
 
+    /// Looks for arrivals itself instead of waiting for the polling task, and returns how many
+    /// operations have arrived for the oldest round of the lane that has not ended.
+    ///
+    /// For programs that have a worker to spare and want the shortest way to a notification.
+    /// **Completion**: what is counted is *delivered*; the window still holds it.
+    pub fn arrivals(&self, lane: Lane) -> u32 {
+        self.state().look(&self.world);
+        self.state().engine.arrivals(lane)
+    }
+
     /// Closes the open round of lane 0, the superstep, and says how it ends.
     #[inline]
     pub fn sync(&self, mode: SyncMode) -> Sync {

@@ -70,7 +70,8 @@ impl Endpoint {
             context.create_completion_queue(SEND_COMPLETIONS_PER_PEER * ranks, Some(&channel))?;
         let arrived = context.create_completion_queue(2 * RECEIVES, Some(&channel))?;
         let init = SharedReceiveQueueInit {
-            max_wr: RECEIVES,
+            // Twice the room: a slot is free a moment after its receive was taken.
+            max_wr: 2 * RECEIVES,
             max_sge: 1,
         };
         let receives = domain.create_shared_receive_queue(&init)?;

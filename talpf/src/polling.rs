@@ -51,7 +51,7 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
     let state = world.rank(rank);
     let mut in_vain = 0;
     while !state.stop.load(Ordering::Acquire) {
-        if state.progress(&world).unwrap_or(0) > 0 {
+        if state.look(&world) > 0 {
             in_vain = 0;
         } else {
             in_vain += 1;

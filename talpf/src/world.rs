@@ -172,19 +172,25 @@ impl RankState {
         }
     }
 
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
     /// Something changed that a sync may wait for.
     pub(crate) fn kick(&self) {
         self.engine.kick();
     }
 
-    /// Keeps an operation to be tried again.
+    /// Keeps an operation to be tried again, at the next pass of the engine or when a target has
+    /// credit again.
     #[cold]
     pub(crate) fn keep_for_later(&self, issued: Issued) {
         let mut later = self.later.lock();
         later.push(issued);
         self.later_count.store(later.len(), Ordering::Relaxed);
         drop(later);
-        self.kick();
+        self.wake_poller();
     }
 
     pub(crate) fn has_later(&self) -> bool {

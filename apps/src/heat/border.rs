@@ -1,7 +1,8 @@
 //! The fixed temperatures around a matrix.
 
+use ndarray::{ArrayView1, ArrayViewMut2};
+
 use super::Source;
-use crate::view::ViewMut;
 
 /// The outermost cells of a matrix of `(rows + 2) x (cols + 2)`: they hold the sum of what all
 /// sources cause there and never change. Sums, not maxima, so that sources that overlap add up as
@@ -42,16 +43,16 @@ impl Border {
     /// (`row`, `col`) of it. Other cells of `part` stay as they are.
     ///
     /// **Panics** when the rectangle does not lie inside the matrix.
-    pub fn apply(&self, row: usize, col: usize, part: &mut ViewMut<'_>) {
+    pub fn apply(&self, row: usize, col: usize, mut part: ArrayViewMut2<'_, f64>) {
         let (last_row, last_col) = (self.west.len() - 1, self.north.len() - 1);
-        let cols = col..col + part.cols();
-        for local in 0..part.rows() {
+        let cols = col..col + part.ncols();
+        for local in 0..part.nrows() {
             let row = row + local;
-            let cells = part.row_mut(local);
+            let mut cells = part.row_mut(local);
             if row == 0 {
-                cells.copy_from_slice(&self.north[cols.clone()]);
+                cells.assign(&ArrayView1::from(&self.north[cols.clone()]));
             } else if row == last_row {
-                cells.copy_from_slice(&self.south[cols.clone()]);
+                cells.assign(&ArrayView1::from(&self.south[cols.clone()]));
             } else {
                 if cols.contains(&0) {
                     cells[0] = self.west[row];
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn overlapping_sources_add_up_and_the_interior_is_untouched() {
         let mut matrix = Matrix::zeros(5, 6);
-        Border::new(3, 4, &sources()).apply(0, 0, &mut matrix.view_mut());
+        Border::new(3, 4, &sources()).apply(0, 0, matrix.view_mut());
         assert_eq!(matrix.row(0)[0], 1.5);
         assert_eq!(matrix.row(1)[0], 2.5 * 0.75 - 0.5);
         assert_eq!(matrix.row(0)[5], 0.0);
@@ -117,13 +118,13 @@ mod tests {
         let (rows, cols) = (7, 5);
         let border = Border::new(rows, cols, &sources());
         let mut whole = Matrix::zeros(rows + 2, cols + 2);
-        border.apply(0, 0, &mut whole.view_mut());
+        border.apply(0, 0, whole.view_mut());
         for (height, width) in [(1, 1), (2, 3), (4, 7), (9, 2)] {
             let mut pieces = Matrix::zeros(rows + 2, cols + 2);
             for row in (0..rows + 2).step_by(height) {
                 for col in (0..cols + 2).step_by(width) {
                     let (end, right) = ((row + height).min(rows + 2), (col + width).min(cols + 2));
-                    border.apply(row, col, &mut pieces.block_mut(row..end, col..right));
+                    border.apply(row, col, pieces.block_mut(row..end, col..right));
                 }
             }
             assert_eq!(pieces, whole, "{height} x {width}");

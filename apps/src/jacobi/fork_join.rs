@@ -15,7 +15,9 @@ use std::thread::{self, Builder};
 use std::time::Instant;
 use std::{io, mem};
 
-use super::{Machine, Problem, Progress, Solution, kernel};
+use talpf_traces::State;
+
+use super::{Machine, Observer, Problem, Solution, kernel};
 use crate::heat::Border;
 use crate::{Error, Matrix};
 
@@ -23,9 +25,9 @@ use crate::{Error, Matrix};
 /// rows.
 ///
 /// **Errors**: [`Error::Worker`] when a thread cannot be started.
-pub fn solve(problem: &Problem, machine: Machine, progress: &Progress) -> Result<Solution, Error> {
+pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {
     let machine = machine.at_most(1, problem.rows());
-    let team = Team::new(problem, machine.workers(), progress);
+    let team = Team::new(problem, machine.workers(), observer);
     let parts = team.run().map_err(|(worker, source)| Error::Worker {
         worker,
         workers: machine.workers(),
@@ -34,7 +36,7 @@ pub fn solve(problem: &Problem, machine: Machine, progress: &Progress) -> Result
 
     let seconds = parts[0].seconds;
     let mut matrix = Matrix::zeros(problem.rows() + 2, problem.cols() + 2);
-    team.border.apply(0, 0, &mut matrix.view_mut());
+    team.border.apply(0, 0, matrix.view_mut());
     for (band, part) in team.bands.iter().zip(parts) {
         for (local, row) in band.rows.clone().enumerate() {
             matrix
@@ -52,7 +54,9 @@ pub fn solve(problem: &Problem, machine: Machine, progress: &Progress) -> Result
 /// What the workers share.
 struct Team<'a> {
     problem: &'a Problem,
-    progress: &'a Progress,
+    observer: &'a Observer,
+    /// When the trace begins.
+    start: Instant,
     border: Border,
     bands: Vec<Band>,
     /// Set once all threads exist, or cannot: without it those that were started would wait at
@@ -81,15 +85,15 @@ struct Part {
 }
 
 impl<'a> Team<'a> {
-    fn new(problem: &'a Problem, workers: usize, progress: &'a Progress) -> Self {
-        let first_row = |worker: usize| problem.rows() * worker / workers;
+    fn new(problem: &'a Problem, workers: usize, observer: &'a Observer) -> Self {
         let band = |worker| Band {
-            rows: first_row(worker)..first_row(worker + 1),
+            rows: problem.band(worker, workers),
             shelves: Default::default(),
         };
         Self {
             problem,
-            progress,
+            observer,
+            start: Instant::now(),
             border: problem.border(),
             bands: (0..workers).map(band).collect(),
             go: OnceLock::new(),
@@ -128,17 +132,21 @@ impl<'a> Team<'a> {
 
         let rows = band.rows.len();
         let mut old = Matrix::zeros(rows + 2, self.problem.cols() + 2);
-        self.border.apply(band.rows.start, 0, &mut old.view_mut());
+        self.border.apply(band.rows.start, 0, old.view_mut());
+        let mut trace = self.observer.thread(index, self.start);
         let mut new = old.clone();
 
         self.barrier.wait();
         let start = Instant::now();
         for step in 0..self.problem.steps() {
-            kernel::sweep(old.view(), new.interior_mut());
+            trace.sweep(|| kernel::sweep(old.view(), new.interior_mut()));
+            trace.enter(State::DataCopy);
             let parity = step % 2;
             leave(&band.shelves[parity].first, new.row(1));
             leave(&band.shelves[parity].last, new.row(rows));
+            trace.enter(State::Synchronization);
             self.barrier.wait();
+            trace.enter(State::DataCopy);
             if let Some(above) = above {
                 new.row_mut(0)
                     .copy_from_slice(&lock(&above.shelves[parity].last));
@@ -149,7 +157,7 @@ impl<'a> Team<'a> {
             }
             mem::swap(&mut old, &mut new);
             if index == 0 {
-                self.progress.advance();
+                self.observer.progress.advance();
             }
         }
         Part {

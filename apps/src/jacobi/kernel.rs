@@ -10,9 +10,8 @@
 //! did not help there, and columns cut into blocks cost a tenth to a third, as the hardware's
 //! prefetch starts anew in every row: wide blocks are better than square ones.
 
+use ndarray::{ArrayView2, ArrayViewMut2};
 use pulp::{Arch, Simd, WithSimd};
-
-use crate::view::{View, ViewMut};
 
 /// One Jacobi step on a rectangle: `new` (`rows x cols`) gets the means of the neighbours in
 /// `old` (`(rows + 2) x (cols + 2)`: the rectangle and the ring of cells around it).
@@ -20,11 +19,11 @@ use crate::view::{View, ViewMut};
 /// Each cell is `0.25 * ((up + down) + (left + right))` whatever rectangle it is computed in and
 /// however wide the vectors are, so a matrix cut into any blocks gets the same bits.
 ///
-/// **Panics** when the shapes do not match.
-pub fn sweep(old: View<'_>, new: ViewMut<'_>) {
+/// **Panics** when the shapes do not match, or the cells of a row do not lie side by side.
+pub fn sweep(old: ArrayView2<'_, f64>, new: ArrayViewMut2<'_, f64>) {
     assert_eq!(
-        (old.rows(), old.cols()),
-        (new.rows() + 2, new.cols() + 2),
+        old.dim(),
+        (new.nrows() + 2, new.ncols() + 2),
         "the old rectangle is the new one with a ring of one cell around it",
     );
     Arch::new().dispatch(Sweep { old, new });
@@ -36,8 +35,8 @@ pub fn lanes() -> usize {
 }
 
 struct Sweep<'a> {
-    old: View<'a>,
-    new: ViewMut<'a>,
+    old: ArrayView2<'a, f64>,
+    new: ArrayViewMut2<'a, f64>,
 }
 
 impl WithSimd for Sweep<'_> {
@@ -45,21 +44,23 @@ impl WithSimd for Sweep<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, _: S) {
-        let cols = self.new.cols();
-        for row in 0..self.new.rows() {
-            let up = &self.old.row(row)[1..][..cols];
-            let down = &self.old.row(row + 2)[1..][..cols];
-            let middle = self.old.row(row + 1);
+        let cols = self.new.ncols();
+        let old_row = |row: usize| self.old.row(row).to_slice().expect(SIDE_BY_SIDE);
+        for row in 0..self.new.nrows() {
+            let new = self.new.row_mut(row).into_slice().expect(SIDE_BY_SIDE);
+            let (up, middle, down) = (old_row(row), old_row(row + 1), old_row(row + 2));
             means(
-                up,
-                down,
+                &up[1..][..cols],
+                &down[1..][..cols],
                 &middle[..cols],
                 &middle[2..][..cols],
-                self.new.row_mut(row),
+                new,
             );
         }
     }
 }
+
+const SIDE_BY_SIDE: &str = "the cells of a row lie side by side";
 
 /// One row, as slices of one length. A function of its own, so that the compiler knows that `new`
 /// is apart from the others.

@@ -8,13 +8,16 @@
 pub mod fork_join;
 pub mod kernel;
 mod machine;
+mod observer;
 mod problem;
 mod progress;
 pub mod serial;
 mod solution;
+pub mod talpf;
 mod variant;
 
 pub use machine::Machine;
+pub use observer::Observer;
 pub use problem::Problem;
 pub use progress::Progress;
 pub use solution::Solution;

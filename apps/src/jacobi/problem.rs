@@ -1,6 +1,6 @@
 //! What is to be solved.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use crate::heat::{Border, Source};
 use crate::{Error, Matrix};
@@ -62,6 +62,13 @@ impl Problem {
         self.steps
     }
 
+    /// The rows of band `index` of `bands`, counted without the border. Bands differ by one row
+    /// at most.
+    pub fn band(&self, index: usize, bands: usize) -> Range<usize> {
+        let first = |band: usize| self.rows * band / bands;
+        first(index)..first(index + 1)
+    }
+
     /// Cells computed in the whole run.
     pub fn updates(&self) -> f64 {
         self.rows as f64 * self.cols as f64 * self.steps as f64
@@ -69,7 +76,12 @@ impl Problem {
 
     /// Bytes of one matrix with its border.
     pub fn matrix_bytes(&self) -> u64 {
-        let cells = (self.rows as u64 + 2) * (self.cols as u64 + 2);
+        self.band_bytes(1)
+    }
+
+    /// Bytes of one matrix in `bands` bands, each with a row above and one below.
+    pub fn band_bytes(&self, bands: usize) -> u64 {
+        let cells = (self.rows as u64 + 2 * bands as u64) * (self.cols as u64 + 2);
         cells * size_of::<f64>() as u64
     }
 
@@ -81,7 +93,7 @@ impl Problem {
     /// The matrix before the first step (`(rows + 2) x (cols + 2)`): the border, and zero inside.
     pub fn initial_matrix(&self) -> Matrix {
         let mut matrix = Matrix::zeros(self.rows + 2, self.cols + 2);
-        self.border().apply(0, 0, &mut matrix.view_mut());
+        self.border().apply(0, 0, matrix.view_mut());
         matrix
     }
 }
@@ -114,9 +126,23 @@ mod tests {
     }
 
     #[test]
+    fn bands_are_all_rows_and_nearly_equal() {
+        for (rows, bands) in [(1, 1), (7, 7), (100, 32), (4096, 3)] {
+            let problem = Problem::new(rows, 1, 1, 1, default_sources()).unwrap();
+            let all: Vec<_> = (0..bands).map(|index| problem.band(index, bands)).collect();
+            assert_eq!((all[0].start, all[bands - 1].end), (0, rows));
+            assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
+            let lengths = all.iter().map(|band| band.len());
+            let least = rows / bands;
+            assert!(lengths.clone().all(|rows| (least..=least + 1).contains(&rows)));
+        }
+    }
+
+    #[test]
     fn matrix_bytes_count_the_border() {
         let problem = Problem::new(3, 5, 1, 1, default_sources()).unwrap();
         assert_eq!(problem.matrix_bytes(), 5 * 7 * 8);
+        assert_eq!(problem.band_bytes(3), (3 + 6) * 7 * 8);
         assert_eq!(
             problem.initial_matrix().cells().len() as u64 * 8,
             problem.matrix_bytes()

@@ -3,17 +3,18 @@
 use std::mem;
 use std::time::Instant;
 
-use super::{Machine, Problem, Progress, Solution, kernel};
+use super::{Machine, Observer, Problem, Solution, kernel};
 
 /// Solves `problem` on the calling thread.
-pub fn solve(problem: &Problem, progress: &Progress) -> Solution {
+pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let mut old = problem.initial_matrix();
     let mut new = old.clone();
     let start = Instant::now();
+    let mut trace = observer.thread(0, start);
     for _ in 0..problem.steps() {
-        kernel::sweep(old.view(), new.interior_mut());
+        trace.sweep(|| kernel::sweep(old.view(), new.interior_mut()));
         mem::swap(&mut old, &mut new);
-        progress.advance();
+        observer.progress.advance();
     }
     let seconds = start.elapsed().as_secs_f64();
     Solution {

@@ -1,6 +1,7 @@
 //! The ways to run the solver.
 
-use super::{Machine, Problem, Progress, Solution, fork_join, serial};
+use super::talpf::Protocol;
+use super::{Machine, Observer, Problem, Solution, fork_join, serial, talpf};
 use crate::{Error, memory};
 
 /// How the work of a step is spread and how the steps are kept in order.
@@ -11,6 +12,18 @@ pub enum Variant {
     Serial,
     /// One band of rows for each worker and a barrier after every step
     ForkJoin,
+    /// Tasks; puts of halos; counts exchanged and a barrier in every round
+    TalpfDefault,
+    /// Tasks; puts of halos; counts exchanged once
+    TalpfCached,
+    /// As talpf-cached, and a barrier in every round
+    TalpfCachedBarrier,
+    /// As talpf-cached, and targets acknowledge the round before
+    TalpfCachedAck,
+    /// Tasks; puts of halos; every rank knows how many arrive
+    TalpfMsg,
+    /// Tasks; gets of halos; counts exchanged and a barrier in every round
+    TalpfGet,
 }
 
 impl Variant {
@@ -19,6 +32,12 @@ impl Variant {
         match self {
             Self::Serial => "serial",
             Self::ForkJoin => "fork-join",
+            Self::TalpfDefault => "talpf-default",
+            Self::TalpfCached => "talpf-cached",
+            Self::TalpfCachedBarrier => "talpf-cached-barrier",
+            Self::TalpfCachedAck => "talpf-cached-ack",
+            Self::TalpfMsg => "talpf-msg",
+            Self::TalpfGet => "talpf-get",
         }
     }
 }
@@ -27,12 +46,13 @@ impl Variant {
 ///
 /// **Completion**: every thread that was started has ended.
 ///
-/// **Errors**: [`Error::MoreRanksThanRows`], [`Error::Memory`], [`Error::Worker`].
+/// **Errors**: [`Error::MoreRanksThanRows`], [`Error::Memory`], [`Error::Worker`], and
+/// [`Error::Talpf`] for what a variant with tasks can run into.
 pub fn run(
     variant: Variant,
     problem: &Problem,
     machine: Machine,
-    progress: &Progress,
+    observer: &Observer,
 ) -> Result<Solution, Error> {
     if machine.ranks() > problem.rows() {
         return Err(Error::MoreRanksThanRows {
@@ -40,10 +60,17 @@ pub fn run(
             rows: problem.rows(),
         });
     }
+    let solve = |protocol| talpf::solve(problem, machine, protocol, observer);
     memory::require(2 * problem.matrix_bytes())?;
     match variant {
-        Variant::Serial => Ok(serial::solve(problem, progress)),
-        Variant::ForkJoin => fork_join::solve(problem, machine, progress),
+        Variant::Serial => Ok(serial::solve(problem, observer)),
+        Variant::ForkJoin => fork_join::solve(problem, machine, observer),
+        Variant::TalpfDefault => solve(Protocol::DEFAULT),
+        Variant::TalpfCached => solve(Protocol::CACHED),
+        Variant::TalpfCachedBarrier => solve(Protocol::CACHED_BARRIER),
+        Variant::TalpfCachedAck => solve(Protocol::CACHED_ACK),
+        Variant::TalpfMsg => solve(Protocol::MSG),
+        Variant::TalpfGet => solve(Protocol::GET),
     }
 }
 
@@ -66,7 +93,7 @@ mod tests {
         let problem = Problem::new(2, 5, 1, 1, heat::default_sources()).unwrap();
         let run_on = |ranks| {
             let machine = Machine::new(ranks, 1).unwrap();
-            run(Variant::Serial, &problem, machine, &Progress::default())
+            run(Variant::Serial, &problem, machine, &Observer::default())
         };
         assert!(run_on(2).is_ok());
         assert!(matches!(
@@ -80,7 +107,7 @@ mod tests {
         let most = *Problem::EXTENTS.end();
         let problem = Problem::new(most, most, 1, 1, heat::default_sources()).unwrap();
         let machine = Machine::new(1, 1).unwrap();
-        let result = run(Variant::Serial, &problem, machine, &Progress::default());
+        let result = run(Variant::Serial, &problem, machine, &Observer::default());
         assert!(matches!(result, Err(Error::Memory { .. })));
     }
 }

@@ -1,1 +1,172 @@
 use super::*;
+
+/// Runs under loom's scheduler, or once without it.
+fn model(check: impl Fn() + Send + Sync + 'static) {
+    #[cfg(loom)]
+    loom::model(check);
+    #[cfg(not(loom))]
+    check();
+}
+
+#[cfg(loom)]
+use loom::{sync::Arc, sync::Mutex, thread};
+#[cfg(not(loom))]
+use std::{sync::Arc, sync::Mutex, thread};
+
+const ROOM: Room = Room { freed: 0, limit: 8 };
+
+/// A gate whose value counts the requests carried out, and a backlog that counts those waiting.
+struct Queue {
+    gate: Gate<u32>,
+    backlog: Mutex<u32>,
+}
+
+impl Queue {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            gate: Gate::new(0),
+            backlog: Mutex::new(0),
+        })
+    }
+
+    fn post(&self) {
+        match self.gate.enter(1, ROOM) {
+            Some((mut hold, granted)) => {
+                *hold += granted;
+                if hold.release() {
+                    self.drain();
+                }
+            }
+            None => {
+                let mut backlog = self.backlog.lock().unwrap();
+                *backlog += self.gate.enqueue(1, ROOM);
+                drop(backlog);
+                self.drain();
+            }
+        }
+    }
+
+    fn drain(&self) {
+        while let Some(mut hold) = self.gate.enter_backlog() {
+            loop {
+                let mut backlog = self.backlog.lock().unwrap();
+                if *backlog == 0 {
+                    hold.clear_backlog();
+                    break;
+                }
+                *backlog -= 1;
+                drop(backlog);
+                *hold += 1;
+                hold.renew();
+            }
+        }
+    }
+}
+
+#[test]
+fn loom_every_post_is_carried_out_once() {
+    model(|| {
+        let queue = Queue::new();
+        let posters: Vec<_> = (0..2)
+            .map(|_| {
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || queue.post())
+            })
+            .collect();
+        posters
+            .into_iter()
+            .for_each(|poster| poster.join().unwrap());
+        assert_eq!(queue.gate.posted(), 2);
+        assert_eq!(*queue.gate.enter(0, ROOM).unwrap().0, 2);
+    });
+}
+
+/// A stalled holder and the one who brings what it waits for: one of them carries on.
+#[test]
+fn loom_no_resumption_is_lost() {
+    model(|| {
+        let queue = Queue::new();
+        *queue.backlog.lock().unwrap() = 1;
+        let (hold, _) = queue.gate.enter(1, ROOM).unwrap();
+        hold.set_backlog();
+        let bringer = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || {
+                if queue.gate.resume() {
+                    queue.drain();
+                }
+            })
+        };
+        if hold.stall().is_err_and(Hold::release) {
+            queue.drain();
+        }
+        bringer.join().unwrap();
+        // `resume` before the hold would find nothing stalled; here it came during or after.
+        assert_eq!(*queue.gate.enter(0, ROOM).unwrap().0, 1);
+    });
+}
+
+struct Memory(UnsafeCell<u32>);
+
+// SAFETY: the model below checks that no two threads touch it at the same time.
+unsafe impl Sync for Memory {}
+
+/// After the wait nobody uses what was closed before it, and whoever enters later sees it closed.
+#[test]
+fn loom_the_wait_for_the_holder_covers_every_use() {
+    model(|| {
+        let gate = Arc::new(Gate::new(0));
+        let open = Arc::new(AtomicU64::new(1));
+        let memory = Arc::new(Memory(UnsafeCell::new(0)));
+        let user = {
+            let (gate, open, memory) = (Arc::clone(&gate), Arc::clone(&open), Arc::clone(&memory));
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    if let Some((hold, _)) = gate.enter(1, ROOM) {
+                        if open.load(Ordering::SeqCst) == 1 {
+                            memory.0.with_mut(|value| {
+                                // SAFETY: the closer touches it only after its wait.
+                                unsafe { *value += 1 }
+                            });
+                        }
+                        drop(hold);
+                    }
+                }
+            })
+        };
+        open.store(0, Ordering::SeqCst);
+        gate.wait_for_holder();
+        memory.0.with_mut(|value| {
+            // SAFETY: closed and waited: no user is inside, none will come in.
+            unsafe { *value = 0 }
+        });
+        user.join().unwrap();
+    });
+}
+
+#[test]
+fn posts_are_granted_up_to_the_limit() {
+    let gate = Gate::new(());
+    let room = Room { freed: 0, limit: 3 };
+    assert_eq!(gate.enter(2, room).unwrap().1, 2);
+    assert_eq!(gate.enter(2, room).unwrap().1, 1);
+    assert_eq!(gate.enter(2, room).unwrap().1, 0);
+    assert_eq!(gate.enter(9, Room { freed: 2, limit: 3 }).unwrap().1, 2);
+    assert_eq!(gate.posted(), 5);
+}
+
+#[test]
+fn counts_wrap_without_touching_each_other() {
+    let gate = Gate::new(());
+    gate.word
+        .store(u64::MAX << POSTED_SHIFT | HOLDS, Ordering::SeqCst);
+    let room = Room {
+        freed: u32::MAX - 1,
+        limit: 8,
+    };
+    let (hold, granted) = gate.enter(3, room).unwrap();
+    assert_eq!((granted, gate.posted()), (3, 2));
+    assert_eq!(gate.word.load(Ordering::SeqCst) & HOLDS, 0);
+    drop(hold);
+    assert_eq!(gate.word.load(Ordering::SeqCst) & FLAGS, 0);
+}

@@ -7,7 +7,7 @@
 use crate::{
     aftermath::Aftermath,
     gate::Held,
-    link::{Message, Reply, Trip},
+    link::{Message, Reply, Setback, Trip},
     queue_pair::QueuePairCore,
 };
 
@@ -48,17 +48,16 @@ impl FaultPlan {
         let overtaken = dice.happens(self.reorder_ppm);
         if (delayed || overtaken) && !trip.released {
             let hold_ns = if delayed { delay_ns } else { 1 };
-            return Reply::Held {
-                until_ns: trip.timers.now_ns().saturating_add(hold_ns),
-            };
+            let until_ns = trip.timers.now_ns().saturating_add(hold_ns);
+            return Err(Setback::Held { until_ns });
         }
         if dice.happens(self.drop_request_ppm) {
-            return Reply::NoAnswer;
+            return Err(Setback::NoAnswer);
         }
         let first = peer.respond(message, held, aftermath);
-        let arrived = matches!(first, Reply::Acknowledged { .. });
+        let arrived = first.is_ok();
         if arrived && dice.happens(self.drop_answer_ppm) {
-            return Reply::NoAnswer;
+            return Err(Setback::NoAnswer);
         }
         if arrived && dice.happens(self.duplicate_ppm) {
             return peer.respond(message, held, aftermath);

@@ -27,16 +27,17 @@ pub(crate) struct Message<'a> {
     pub(crate) local: Local<'a>,
 }
 
-/// What comes back.
+/// What comes back of a message that was carried out: what an atomic found, else 0.
+pub(crate) type Reply = Result<u64, Setback>;
+
+/// Why a message was not carried out, or not known to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
-    /// Done; `original` is what an atomic found.
-    Acknowledged { original: u64 },
+pub(crate) enum Setback {
     /// No receive is posted. Ask again after `wait_ns`, or when one is.
     ReceiverNotReady { wait_ns: u64 },
     /// Never.
     Refused(CompletionStatus),
-    /// Nothing.
+    /// Nothing came back.
     NoAnswer,
     /// The link keeps the message until then.
     Held { until_ns: u64 },

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use crate::{
@@ -36,8 +37,9 @@ pub(crate) struct QueuePairCore {
     pub(crate) receives: Arc<ReceiveQueue>,
     pub(crate) shared_receives: bool,
     pub(crate) state: StateCell,
-    pub(crate) responder: Responder,
-    pub(crate) gate: Gate<Requester>,
+    /// Alone on its cache lines: the peer changes it with every message.
+    pub(crate) responder: CachePadded<Responder>,
+    pub(crate) gate: CachePadded<Gate<Requester>>,
     /// The freed count as last seen; the true one may be larger.
     freed: AtomicU32,
     pub(crate) backlog: Backlog,
@@ -93,8 +95,8 @@ impl QueuePairCore {
             receives,
             shared_receives: init.srq.is_some(),
             state: StateCell::new(),
-            responder: Responder::default(),
-            gate: Gate::new(Requester::default()),
+            responder: CachePadded::default(),
+            gate: CachePadded::new(Gate::new(Requester::default())),
             freed: AtomicU32::new(0),
             backlog: Backlog::default(),
             control: Mutex::new(()),

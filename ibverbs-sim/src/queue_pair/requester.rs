@@ -8,7 +8,7 @@ use crate::{
     aftermath::Aftermath,
     completion::CompletionEntry,
     gate::Held,
-    link::{Message, Reply, Trip},
+    link::{Message, Setback, Trip},
     queue_pair::{Local, Pieces, QueuePairCore, retry::Retry},
 };
 
@@ -47,6 +47,15 @@ pub(crate) enum Progress {
     Stalled,
 }
 
+/// Whether a request is listed for the peer's next receive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listed {
+    No,
+    /// Since the last attempt, so that it must look once more before it waits.
+    Now,
+    Before,
+}
+
 impl Requester {
     /// As new, with everything `posted` so far done.
     pub(crate) fn reset(&mut self, posted: u32) {
@@ -67,72 +76,109 @@ impl QueuePairCore {
         request: &SendWorkRequest<'_>,
         aftermath: &mut Aftermath,
     ) -> Progress {
-        let mut listed = false;
+        let mut listed = Listed::No;
         loop {
-            match self.state.load() {
-                QueuePairState::ReadyToSend => {}
-                QueuePairState::Error => {
-                    let flushed = CompletionStatus::WorkRequestFlushed;
-                    return self.complete(requester, request, flushed, 0, aftermath);
-                }
-                // It was reset meanwhile, and what was outstanding is discarded.
-                _ => {
-                    requester.executed = requester.executed.wrapping_add(1);
-                    self.context
-                        .device
-                        .send_slots
-                        .free(self.number, requester.executed);
-                    return Progress::Done;
-                }
+            if self.state.load() != QueuePairState::ReadyToSend {
+                return self.discard(requester, request, aftermath);
             }
             let timers = &self.context.timers;
             if requester.retry.may_try(|| timers.now_ns()) {
-                let (reply, length) = self.attempt(requester, held, request, aftermath);
-                let patience = &requester.patience;
-                let waiting = match reply {
-                    Reply::Acknowledged { .. } => {
+                match self.attempt(requester, held, request, aftermath) {
+                    Ok(length) => {
                         requester.next_psn = (requester.next_psn + 1) & PSN_MASK;
                         let success = CompletionStatus::Success;
                         return self.complete(requester, request, success, length, aftermath);
                     }
-                    Reply::Refused(status) => Err(status),
-                    Reply::ReceiverNotReady { .. } if !listed => {
-                        listed = true;
-                        if let Some(peer) = &requester.peer {
-                            peer.receives.wait(&self.this);
+                    Err(setback) => {
+                        if let Err(status) = self.set_back(requester, setback, &mut listed) {
+                            self.enter_error(aftermath);
+                            return self.complete(requester, request, status, 0, aftermath);
                         }
-                        continue;
                     }
-                    Reply::ReceiverNotReady { wait_ns } => requester
-                        .retry
-                        .receiver_not_ready(timers.now_ns(), wait_ns, patience.rnr_retry)
-                        .map_err(|_| CompletionStatus::ReceiverNotReadyRetryExceeded),
-                    Reply::NoAnswer => requester
-                        .retry
-                        .no_answer(timers.now_ns(), patience.timeout_ns, patience.retry_count)
-                        .map_err(|_| CompletionStatus::RetryExceeded),
-                    Reply::Held { until_ns } => {
-                        requester.retry.held(until_ns);
-                        Ok(())
-                    }
-                };
-                if let Err(status) = waiting {
-                    self.enter_error(aftermath);
-                    return self.complete(requester, request, status, 0, aftermath);
                 }
             }
-            match requester.retry.deadline_ns() {
-                Some(deadline) if deadline <= timers.now_ns() => {}
-                Some(deadline) => {
-                    timers.arm(deadline, &self.this);
-                    return Progress::Stalled;
-                }
-                None => return Progress::Stalled,
+            if listed != Listed::Now && self.must_wait(requester) {
+                return Progress::Stalled;
             }
         }
     }
 
-    /// Checks the local side, and sends it on its way.
+    /// Ends a request that cannot be carried out in this state: flushed in ERROR, and without a
+    /// trace if the queue pair was reset meanwhile.
+    #[cold]
+    fn discard(
+        &self,
+        requester: &mut Requester,
+        request: &SendWorkRequest<'_>,
+        aftermath: &mut Aftermath,
+    ) -> Progress {
+        if self.state.load() == QueuePairState::Error {
+            let flushed = CompletionStatus::WorkRequestFlushed;
+            return self.complete(requester, request, flushed, 0, aftermath);
+        }
+        requester.executed = requester.executed.wrapping_add(1);
+        self.context
+            .device
+            .send_slots
+            .free(self.number, requester.executed);
+        Progress::Done
+    }
+
+    /// Deals with a setback; an error is the request's end. `listed` says whether the request is
+    /// listed for the peer's next receive.
+    #[cold]
+    fn set_back(
+        &self,
+        requester: &mut Requester,
+        setback: Setback,
+        listed: &mut Listed,
+    ) -> Result<(), CompletionStatus> {
+        let now_ns = self.context.timers.now_ns();
+        let Requester {
+            retry,
+            patience,
+            peer,
+            ..
+        } = requester;
+        match setback {
+            Setback::Refused(status) => Err(status),
+            Setback::ReceiverNotReady { wait_ns } => {
+                *listed = match (*listed, peer) {
+                    (Listed::No, Some(peer)) => {
+                        peer.receives.wait(&self.this);
+                        Listed::Now
+                    }
+                    _ => Listed::Before,
+                };
+                retry
+                    .receiver_not_ready(now_ns, wait_ns, patience.rnr_retry)
+                    .map_err(|_| CompletionStatus::ReceiverNotReadyRetryExceeded)
+            }
+            Setback::NoAnswer => retry
+                .no_answer(now_ns, patience.timeout_ns, patience.retry_count)
+                .map_err(|_| CompletionStatus::RetryExceeded),
+            Setback::Held { until_ns } => {
+                retry.held(until_ns);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether there is anything to wait for; if it is time, it is waited for from now on.
+    #[cold]
+    fn must_wait(&self, requester: &Requester) -> bool {
+        let timers = &self.context.timers;
+        let Some(deadline) = requester.retry.deadline_ns() else {
+            return true;
+        };
+        let wait = deadline > timers.now_ns();
+        if wait {
+            timers.arm(deadline, &self.this);
+        }
+        wait
+    }
+
+    /// Checks the local side, and sends it on its way. Gives the length of what was carried.
     #[inline]
     fn attempt(
         &self,
@@ -140,10 +186,10 @@ impl QueuePairCore {
         held: Held<'_>,
         request: &SendWorkRequest<'_>,
         aftermath: &mut Aftermath,
-    ) -> (Reply, u64) {
+    ) -> Result<u64, Setback> {
         let device = &self.context.device;
         let operation = &request.operation;
-        let refused = |status| (Reply::Refused(status), 0);
+        let refused = |status| Err(Setback::Refused(status));
         let pieces;
         let local = match request.payload {
             Payload::Inline(bytes) => Local::Inline(bytes),
@@ -169,13 +215,13 @@ impl QueuePairCore {
             return refused(CompletionStatus::LocalQueuePairOperation);
         }
         if self.state.is_cut_off() {
-            return (Reply::NoAnswer, 0);
+            return Err(Setback::NoAnswer);
         }
         if requester.peer.is_none() {
             requester.peer = device.find(requester.remote);
         }
         let Some(peer) = &requester.peer else {
-            return (Reply::NoAnswer, 0);
+            return Err(Setback::NoAnswer);
         };
         let message = Message {
             source: self.number,
@@ -189,13 +235,11 @@ impl QueuePairCore {
             released: requester.retry.released,
             timers: &self.context.timers,
         };
-        let reply = device.link.carry(peer, &message, trip, held, aftermath);
-        if let (Reply::Acknowledged { original }, true, Local::Pieces(pieces)) =
-            (reply, operation.is_atomic(), local)
-        {
+        let original = device.link.carry(peer, &message, trip, held, aftermath)?;
+        if let (true, Local::Pieces(pieces)) = (operation.is_atomic(), local) {
             pieces.fill_bytes(&original.to_ne_bytes());
         }
-        (reply, length)
+        Ok(length)
     }
 
     /// Ends `request`. A completion is left if it was asked for or something went wrong.

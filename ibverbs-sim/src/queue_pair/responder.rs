@@ -11,7 +11,7 @@ use crate::{
     aftermath::Aftermath,
     checked::{Checked, Claim},
     gate::Held,
-    link::{Message, Reply},
+    link::{Message, Reply, Setback},
     queue_pair::{Local, Pieces, QueuePairCore, requester::PSN_MASK},
 };
 
@@ -39,7 +39,7 @@ impl QueuePairCore {
         let responder = &self.responder;
         let from_peer = responder.remote.load(Ordering::Relaxed) == message.source.0;
         if !self.state.answers() || !from_peer {
-            return Reply::NoAnswer;
+            return Err(Setback::NoAnswer);
         }
         if responder.expected_psn.load(Ordering::Relaxed) != message.psn {
             return self.respond_again(message, held);
@@ -49,9 +49,9 @@ impl QueuePairCore {
                 responder
                     .expected_psn
                     .store((message.psn + 1) & PSN_MASK, Ordering::Relaxed);
-                Reply::Acknowledged { original }
+                Ok(original)
             }
-            Err(obstacle) => self.refuse(&obstacle, aftermath),
+            Err(obstacle) => Err(self.refuse(&obstacle, aftermath)),
         }
     }
 
@@ -62,19 +62,17 @@ impl QueuePairCore {
         let expected = self.responder.expected_psn.load(Ordering::Relaxed);
         let behind = expected.wrapping_sub(message.psn) & PSN_MASK;
         if behind > PSN_MASK / 2 {
-            return Reply::NoAnswer;
+            return Err(Setback::NoAnswer);
         }
         if let (Operation::Read { remote }, Local::Pieces(pieces)) =
             (*message.operation, message.local)
         {
             match self.open(remote, message.local.len(), Access::REMOTE_READ, held) {
                 Ok(source) => pieces.fill(source),
-                Err(_) => return Reply::NoAnswer,
+                Err(_) => return Err(Setback::NoAnswer),
             }
         }
-        Reply::Acknowledged {
-            original: self.responder.last_original.load(Ordering::Relaxed),
-        }
+        Ok(self.responder.last_original.load(Ordering::Relaxed))
     }
 
     /// Does what the message asks; gives what an atomic found.
@@ -223,12 +221,12 @@ impl QueuePairCore {
     }
 
     #[cold]
-    fn refuse(&self, obstacle: &Obstacle, aftermath: &mut Aftermath) -> Reply {
+    fn refuse(&self, obstacle: &Obstacle, aftermath: &mut Aftermath) -> Setback {
         let queue_pair = self.number;
         let status = match *obstacle {
             Obstacle::NoReceive => {
                 let wait_ns = self.responder.min_rnr_timer_ns.load(Ordering::Relaxed);
-                return Reply::ReceiverNotReady { wait_ns };
+                return Setback::ReceiverNotReady { wait_ns };
             }
             Obstacle::BadAccess => {
                 self.context
@@ -253,6 +251,6 @@ impl QueuePairCore {
             }
         };
         self.enter_error(aftermath);
-        Reply::Refused(status)
+        Setback::Refused(status)
     }
 }

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crossbeam_deque::Stealer;
 use crossbeam_utils::CachePadded;
 
+use super::time::IdleWaiters;
 use crate::task::RecordId;
 
 /// The shared side of a worker.
 pub(crate) struct Seat {
     pub(super) stealer: Stealer<RecordId>,
     pub(super) next: NextSlot,
+    pub(super) idle_waiters: IdleWaiters,
     /// Odd while the worker is in a task that counts as progress. Written by the worker only.
     pub(super) steps: AtomicU64,
 }
@@ -20,12 +22,13 @@ impl Seat {
         CachePadded::new(Seat {
             stealer,
             next: NextSlot(AtomicU32::new(EMPTY)),
+            idle_waiters: IdleWaiters::new(),
             steps: AtomicU64::new(0),
         })
     }
 
     pub(super) fn has_work(&self) -> bool {
-        !self.stealer.is_empty()
+        !self.stealer.is_empty() || !self.idle_waiters.is_empty()
     }
 }
 

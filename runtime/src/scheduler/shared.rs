@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::idle_set::IdleSet;
 use super::priority::PriorityQueue;
 use super::queues::Seat;
-use super::time::{IdleWaiters, Timers};
+use super::time::Timers;
 use super::worker::Worker;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -30,7 +30,6 @@ pub(crate) struct Shared {
     pub(super) injector: Injector<RecordId>,
     pub(super) priorities: PriorityQueue,
     pub(super) timers: Timers,
-    pub(super) idle_waiters: IdleWaiters,
     pub(super) tokio: tokio::runtime::Handle,
     idle: IdleSet,
     unparkers: Box<[Unparker]>,
@@ -98,7 +97,6 @@ impl Shared {
             injector: Injector::new(),
             priorities: PriorityQueue::default(),
             timers: Timers::new(),
-            idle_waiters: IdleWaiters::default(),
             tokio,
             idle: IdleSet::default(),
             unparkers,
@@ -144,7 +142,6 @@ impl Shared {
         self.stops()
             || !self.injector.is_empty()
             || !self.priorities.is_empty()
-            || !self.idle_waiters.is_empty()
             || self.seats.iter().any(|seat| seat.has_work())
     }
 

@@ -4,7 +4,7 @@ use std::cmp::{Ordering as Compare, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -93,42 +93,52 @@ impl Ord for Timer {
     }
 }
 
-/// What waits for a worker to have nothing else to do, each with the time it waits at most.
-#[derive(Default)]
+/// What waits for one worker to have nothing else to do, each with the time it waits at most.
+///
+/// The worker wakes them when it is idle. The others wake only what has waited too long: two
+/// workers that took turns with one poller would pass its memory to and fro for nothing.
 pub(crate) struct IdleWaiters {
     queue: Mutex<VecDeque<(u64, Waker)>>,
-    count: AtomicUsize,
+    /// When the first one has waited too long.
+    first_ns: AtomicU64,
 }
 
 impl IdleWaiters {
+    pub(super) fn new() -> Self {
+        IdleWaiters { queue: Mutex::default(), first_ns: AtomicU64::new(NEVER) }
+    }
+
     fn add(&self, latest_ns: u64, waker: Waker) {
         let mut queue = self.queue.lock();
         queue.push_back((latest_ns, waker));
-        self.count.store(queue.len(), Ordering::Relaxed);
+        self.note_first(&queue);
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Relaxed) == 0
+        self.first_ns.load(Ordering::Relaxed) == NEVER
     }
 
-    /// Wakes the one that has waited longest, if it may be woken: a worker is idle, or its time
-    /// has come.
-    pub(super) fn wake_one(&self, may: impl FnOnce(u64) -> bool) -> bool {
+    #[inline]
+    pub(super) fn is_late(&self, now_ns: u64) -> bool {
+        self.first_ns.load(Ordering::Relaxed) <= now_ns
+    }
+
+    /// Wakes the one that has waited longest.
+    pub(super) fn wake_one(&self) -> bool {
         if self.is_empty() {
             return false;
         }
         let mut queue = self.queue.lock();
-        if queue.front().is_none_or(|(latest_ns, _)| !may(*latest_ns)) {
-            return false;
-        }
         let first = queue.pop_front();
-        self.count.store(queue.len(), Ordering::Relaxed);
+        self.note_first(&queue);
         drop(queue);
-        if let Some((_, waker)) = first {
-            waker.wake();
-        }
-        true
+        first.map(|(_, waker)| waker.wake()).is_some()
+    }
+
+    fn note_first(&self, queue: &VecDeque<(u64, Waker)>) {
+        let first_ns = queue.front().map_or(NEVER, |(latest_ns, _)| *latest_ns);
+        self.first_ns.store(first_ns, Ordering::Relaxed);
     }
 }
 
@@ -152,7 +162,8 @@ pub(crate) fn wait_for(
     })
 }
 
-/// Completes when a worker has nothing else to do, at the latest after `latest` or a little later.
+/// Completes when this worker has nothing else to do, at the latest after `latest` or a little
+/// later.
 pub(crate) fn idle(
     shared: Arc<Shared>,
     latest: Duration,
@@ -163,7 +174,8 @@ pub(crate) fn idle(
             return Poll::Ready(());
         }
         let latest_ns = shared.clock.now_ns().saturating_add(nanoseconds(latest));
-        shared.idle_waiters.add(latest_ns, cx.waker().clone());
+        let seat = super::worker_index(&shared).unwrap_or(0);
+        shared.seats[seat].idle_waiters.add(latest_ns, cx.waker().clone());
         note_wait("an idle worker");
         Poll::Pending
     })

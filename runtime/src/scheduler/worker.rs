@@ -8,11 +8,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crossbeam_deque::{Steal, Worker as Deque};
-use crossbeam_utils::Backoff;
+use crossbeam_utils::{Backoff, CachePadded};
 use crossbeam_utils::sync::Parker;
 use talpf_traces::{Event, LabelId, State, Stream};
 
 use super::Shared;
+use super::queues::Seat;
 use crate::config::{IdlePolicy, cores};
 use crate::group::GroupInner;
 use crate::task::{self, Label, RecordId, Role, record};
@@ -171,16 +172,19 @@ impl Worker {
     /// Wakes what waits for a time that has come.
     fn wake_due(&self) {
         let timer = self.shared.timers.next_ns();
-        if timer.is_none() && self.shared.idle_waiters.is_empty() {
+        let waits = |seat: &CachePadded<Seat>| !seat.idle_waiters.is_empty();
+        if timer.is_none() && !self.shared.seats.iter().any(waits) {
             return;
         }
         let now_ns = self.shared.clock.now_ns();
         if timer.is_some_and(|due_ns| due_ns <= now_ns) {
             self.shared.timers.fire(now_ns);
         }
-        self.shared
-            .idle_waiters
-            .wake_one(|latest_ns| latest_ns <= now_ns);
+        for seat in &self.shared.seats {
+            if seat.idle_waiters.is_late(now_ns) {
+                seat.idle_waiters.wake_one();
+            }
+        }
     }
 
     /// Looks for work until there is some, as the idle policy says. `None`: the runtime ends.
@@ -200,7 +204,6 @@ impl Worker {
             if self.shared.stops() {
                 return None;
             }
-            let woken = self.shared.idle_waiters.wake_one(|_| true);
             self.wake_due();
             if let Some(task) = self.find() {
                 if record(task).role() != Role::Service {
@@ -209,7 +212,7 @@ impl Worker {
                 self.execute(task);
                 continue;
             }
-            if woken {
+            if self.shared.seats[self.index].idle_waiters.wake_one() {
                 continue;
             }
             if clock.now_ns().saturating_sub(since_ns) < spin_ns {

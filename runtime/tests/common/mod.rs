@@ -54,6 +54,14 @@ pub(crate) fn eventually(condition: impl Fn() -> bool) -> bool {
     true
 }
 
+/// Lets time pass on this thread, without anything that the runtime would notice.
+pub(crate) fn pass(period: Duration) {
+    let end = Instant::now() + period;
+    while Instant::now() < end {
+        thread::yield_now();
+    }
+}
+
 /// A place where several bodies wait for each other.
 pub(crate) struct Meeting {
     arrived: AtomicUsize,

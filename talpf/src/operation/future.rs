@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 
 use crate::error::Error;
+use crate::round::RoundState;
 
 /// An operation under way.
 ///
@@ -17,6 +18,8 @@ use crate::error::Error;
 #[must_use = "await it for the guard, or say `let _ =` to let it go"]
 pub struct Operation<G> {
     state: State<G>,
+    /// The round it belongs to, while it is under way.
+    round: Option<Arc<RoundState>>,
 }
 
 enum State<G> {
@@ -35,16 +38,13 @@ pub(super) struct Completer<G>(Arc<Mutex<UnderWay<G>>>);
 
 impl<G> Operation<G> {
     pub(super) fn ended(result: Result<G, Error>) -> Self {
-        Operation {
-            state: State::Ended(Some(result)),
-        }
+        Operation { state: State::Ended(Some(result)), round: None }
     }
 
-    pub(super) fn under_way() -> (Self, Completer<G>) {
+    pub(super) fn under_way(round: &Arc<RoundState>) -> (Self, Completer<G>) {
         let shared = Arc::new(Mutex::new(UnderWay::Waiting(None)));
-        let operation = Operation {
-            state: State::UnderWay(Arc::clone(&shared)),
-        };
+        let state = State::UnderWay(Arc::clone(&shared));
+        let operation = Operation { state, round: Some(Arc::clone(round)) };
         (operation, Completer(shared))
     }
 }
@@ -71,6 +71,10 @@ impl<G> Future for Operation<G> {
     type Output = Result<G, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // Whoever waits looks first: often the completion is there already.
+        if let Some(round) = &self.round {
+            round.world.rank(round.rank).look(&round.world);
+        }
         match &mut self.state {
             State::Ended(result) => Poll::Ready(taken(result)),
             State::UnderWay(shared) => match &mut *shared.lock() {

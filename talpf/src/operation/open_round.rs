@@ -109,7 +109,7 @@ impl OpenRound {
         match later {
             None => Operation::ended(Ok(from)),
             Some(mut issued) => {
-                let (operation, completer) = Operation::under_way();
+                let (operation, completer) = Operation::under_way(&self.state);
                 issued.set_done(when_done(from, None, completer));
                 origin.keep_for_later(issued);
                 operation
@@ -213,7 +213,7 @@ impl OpenRound {
         verb: Verb,
         memory: Memory,
     ) -> Operation<G> {
-        let (operation, completer) = Operation::under_way();
+        let (operation, completer) = Operation::under_way(&self.state);
         let done = when_done(guard, event, completer);
         let origin = self.state.world.rank(self.state.rank);
         let done = Some(origin.trace_get(&self.state, &at, verb, done));

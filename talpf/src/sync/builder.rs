@@ -13,9 +13,10 @@ use super::SyncMode;
 use super::request::{Ending, Outcome, Request, Stage};
 use crate::context::Context;
 use crate::error::Error;
-use crate::numbers::{Lane, Round};
+use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
 use crate::window::{Area, Kind};
+use crate::world::World;
 
 /// A sync being declared: it has closed its round, and says where operations of peers may land.
 ///
@@ -128,9 +129,8 @@ impl Sync {
         let freed = state.windows.complete(lane, number);
         world.follow(freed);
         let outcome = Arc::new(Outcome::default());
-        let handle = SyncHandle {
-            outcome: Arc::clone(&outcome),
-        };
+        let handle =
+            SyncHandle { outcome: Arc::clone(&outcome), world: Arc::clone(&world), rank };
         let (round, mode) = (self.round, self.mode);
         let leave = Arc::clone(&round);
         let task = self.context.group().task("sync").inline();
@@ -179,9 +179,9 @@ impl IntoFuture for Sync {
     type IntoFuture = SyncHandle;
 
     fn into_future(self) -> SyncHandle {
-        self.spawn().unwrap_or_else(|error| SyncHandle {
-            outcome: Outcome::failed(error),
-        })
+        let (world, rank) = (Arc::clone(self.context.world()), self.context.rank());
+        let failed = |error| SyncHandle { outcome: Outcome::failed(error), world, rank };
+        self.spawn().unwrap_or_else(failed)
     }
 }
 
@@ -192,12 +192,16 @@ impl IntoFuture for Sync {
 #[derive(Clone)]
 pub struct SyncHandle {
     outcome: Arc<Outcome>,
+    world: Arc<World>,
+    rank: Rank,
 }
 
 impl Future for SyncHandle {
     type Output = Result<(), Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        // Whoever waits looks first.
+        self.world.rank(self.rank).look(&self.world);
         match self.outcome.poll(cx.waker()) {
             Some(result) => Poll::Ready(result),
             None => {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
 use ibverbs_sim::{CompletionStatus, Operation, WorkCompletion};
 use parking_lot::Mutex;
 
@@ -23,8 +24,8 @@ use crate::world::{RankState, World};
 
 /// The receiving half of a rank.
 pub(crate) struct Engine {
-    kicked: AtomicBool,
-    state: Mutex<State>,
+    kicked: CachePadded<AtomicBool>,
+    state: CachePadded<Mutex<State>>,
     /// Syncs that have not ended.
     syncs: AtomicUsize,
 }
@@ -33,7 +34,8 @@ pub(super) struct State {
     pub(super) rank: Rank,
     pub(super) ranks: u32,
     lanes: Vec<LaneState>,
-    completions: Vec<WorkCompletion>,
+    arrived: Vec<WorkCompletion>,
+    completed: Vec<WorkCompletion>,
     /// Control messages that found the send queue full.
     outbox: VecDeque<Control>,
 }
@@ -66,12 +68,13 @@ impl Engine {
             rank,
             ranks,
             lanes: Vec::new(),
-            completions: Vec::new(),
+            arrived: Vec::new(),
+            completed: Vec::new(),
             outbox: VecDeque::new(),
         };
         Engine {
-            kicked: AtomicBool::new(false),
-            state: Mutex::new(state),
+            kicked: CachePadded::new(AtomicBool::new(false)),
+            state: CachePadded::new(Mutex::new(state)),
             syncs: AtomicUsize::new(0),
         }
     }
@@ -83,6 +86,15 @@ impl Engine {
     /// Syncs that have not ended.
     pub(crate) fn syncs(&self) -> usize {
         self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Operations that have arrived for the oldest round of a lane that has not ended.
+    pub(crate) fn arrivals(&self, lane: Lane) -> u32 {
+        let mut state = self.state.lock();
+        let lane = state.lane(lane);
+        let oldest = lane.requests.front().map(|request| request.round.number);
+        let oldest = oldest.unwrap_or(lane.arrivals.first());
+        lane.arrivals.round(oldest).map_or(0, |round| round.total)
     }
 
     pub(crate) fn clear(&self) {
@@ -112,11 +124,22 @@ impl RankState {
         }
     }
 
+    /// A pass, if there is anything for it to do. Costs nobody anything if not.
+    #[inline]
+    pub(crate) fn look(&self, world: &World) -> usize {
+        let news = self.engine.kicked.load(Ordering::Relaxed)
+            || !self.endpoint.arrived.is_empty()
+            || !self.endpoint.sent.is_empty()
+            || self.has_later()
+            || self.windows.has_delayed();
+        if news { self.progress(world).unwrap_or(0) } else { 0 }
+    }
+
     /// One pass: takes in completions, carries on syncs. Returns the number of completions, or
     /// `None` if another thread is at it.
     pub(crate) fn progress(&self, world: &World) -> Option<usize> {
         self.engine.kick();
-        let mut completions = None;
+        let (mut completions, mut again) = (None, false);
         while self.engine.kicked.load(Ordering::SeqCst) {
             let Some(mut state) = self.engine.state.try_lock() else {
                 return completions;
@@ -126,7 +149,12 @@ impl RankState {
             let taken = state.pass(self, world, &mut aftermath);
             drop(state);
             *completions.get_or_insert(0) += taken;
+            again |= aftermath.again;
             aftermath.settle(self, world);
+        }
+        if again {
+            // For the next one who looks; going round here would spin.
+            self.engine.kick();
         }
         completions
     }
@@ -153,6 +181,8 @@ pub(super) struct Aftermath {
     pub(super) ended: Vec<(Ending, Result<(), Error>)>,
     pub(super) freed: Vec<Freed>,
     pub(super) failures: Vec<(Vec<Rank>, Error)>,
+    /// Something is waited for that nobody announces.
+    pub(super) again: bool,
 }
 
 impl Aftermath {
@@ -194,13 +224,9 @@ impl State {
         let taken = self.take_arrivals(rank, world, aftermath)
             + self.take_completions(rank, world, aftermath);
         self.send_controls(rank);
-        if rank.windows.has_parked() {
-            for lane in 0..self.lanes.len() {
-                let has_landed = |source| world.has_landed(source, rank.rank);
-                aftermath
-                    .freed
-                    .push(rank.windows.settle(Lane(lane as u8), &has_landed));
-            }
+        if rank.windows.has_delayed() {
+            let has_landed = |source| world.has_landed(source, rank.rank);
+            aftermath.freed.push(rank.windows.settle(&has_landed));
         }
         for lane in 0..self.lanes.len() {
             self.carry_on(Lane(lane as u8), rank, world, aftermath);
@@ -214,7 +240,7 @@ impl State {
     /// Counts what has arrived and gives the receives back.
     fn take_arrivals(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
         let config = &world.config;
-        let mut batch = std::mem::take(&mut self.completions);
+        let mut batch = std::mem::take(&mut self.arrived);
         batch.resize(config.poll_batch, WorkCompletion::default());
         let mut taken = 0;
         loop {
@@ -236,7 +262,7 @@ impl State {
             // There may be more: whoever is inside goes round again.
             rank.engine.kick();
         }
-        self.completions = batch;
+        self.arrived = batch;
         taken
     }
 
@@ -297,7 +323,8 @@ impl State {
 
     /// Returns guards of operations that the device has completed.
     fn take_completions(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
-        let mut batch = [WorkCompletion::default(); 16];
+        let mut batch = std::mem::take(&mut self.completed);
+        batch.resize(world.config.poll_batch, WorkCompletion::default());
         let mut taken = 0;
         loop {
             let count = rank.endpoint.sent.poll(&mut batch);
@@ -324,9 +351,11 @@ impl State {
             }
             taken += count;
             if count < batch.len() || taken >= world.config.max_polling {
-                return taken;
+                break;
             }
         }
+        self.completed = batch;
+        taken
     }
 
     pub(super) fn control(&mut self, target: Rank, immediate: Immediate, payload: Option<u64>) {

@@ -32,7 +32,7 @@ impl State {
         world: &World,
         out: &mut Aftermath,
     ) {
-        while let Some(mut request) = self.lane(lane).requests.pop_front() {
+        while let Some(mut request) = self.lane(lane).take_ready(rank) {
             let outcome = match rank.failure() {
                 Some(error) => Err(error),
                 None => self.run_stages(&mut request, rank, world, out),
@@ -254,6 +254,7 @@ impl State {
         let (lane, number) = (request.round.lane, request.round.number);
         let has_landed = |source| world.has_landed(source, rank.rank);
         let Some(freed) = rank.windows.end(lane, number, &has_landed) else {
+            out.again = true;
             return Step::Wait;
         };
         out.freed.push(freed);
@@ -280,6 +281,21 @@ impl State {
 }
 
 impl LaneState {
+    /// The first sync, unless nothing has changed for it.
+    #[inline]
+    fn take_ready(&mut self, rank: &RankState) -> Option<Request> {
+        let request = self.requests.front()?;
+        let unchanged = match request.stage {
+            Stage::Posting => !request.round.is_posted(),
+            Stage::Arriving => {
+                let round = self.arrivals.round(request.round.number);
+                round.is_some_and(|round| round.total < request.expected_total)
+            }
+            _ => false,
+        };
+        if unchanged && !rank.has_failed() { None } else { self.requests.pop_front() }
+    }
+
     /// What arrives in a round under `Cached`, if it is like the one that is remembered.
     fn recall(&self, request: &Request) -> Result<Vec<u32>, Error> {
         let Some(pattern) = &self.pattern else {

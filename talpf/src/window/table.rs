@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Area, Claim};
 use crate::numbers::{Lane, Rank, Round};
@@ -55,6 +56,8 @@ pub(crate) type HasLanded<'a> = &'a dyn Fn(Rank) -> bool;
 /// The windows of one rank.
 pub(crate) struct WindowTable {
     credits: usize,
+    /// Set when an operation has to wait for another one to land.
+    delayed: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -124,10 +127,7 @@ impl WindowTable {
             lanes: Vec::new(),
             parked: vec![0; ranks as usize],
         };
-        WindowTable {
-            credits,
-            state: Mutex::new(state),
-        }
+        WindowTable { credits, delayed: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
     /// An operation of a peer arrives: it is posted, parked, or handed back.
@@ -161,6 +161,7 @@ impl WindowTable {
         };
         let window = &mut windows.windows[at];
         if !window.may_land(&claim, has_landed) {
+            self.delayed.store(true, Ordering::Relaxed);
             let outcome = self.park(parked, &mut window.parked, claim, operation);
             return (outcome, Freed::default());
         }
@@ -276,15 +277,16 @@ impl WindowTable {
     }
 
     /// Lands what had to wait for an overlapping operation that has landed meanwhile.
-    pub(crate) fn settle(&self, lane: Lane, has_landed: HasLanded<'_>) -> Freed {
+    pub(crate) fn settle(&self, has_landed: HasLanded<'_>) -> Freed {
         let mut state = self.state.lock();
         let State { lanes, parked } = &mut *state;
         let mut freed = Freed::default();
-        for windows in &mut lane_of(lanes, lane).rounds {
-            for window in &mut windows.windows {
-                window.land_parked(parked, has_landed, &mut freed);
-            }
+        let mut delayed = false;
+        for window in lanes.iter_mut().flat_map(|lane| &mut lane.rounds).flat_map(|r| &mut r.windows) {
+            window.land_parked(parked, has_landed, &mut freed);
+            delayed |= matches!(window.phase, Phase::Open(_)) && !window.parked.is_empty();
         }
+        self.delayed.store(delayed, Ordering::Relaxed);
         freed
     }
 
@@ -331,9 +333,11 @@ impl WindowTable {
         drop(lanes);
     }
 
-    /// Whether any operation is parked.
-    pub(crate) fn has_parked(&self) -> bool {
-        self.state.lock().parked.iter().any(|&count| count > 0)
+    /// Whether any operation is parked for a window that is open. A hint: a change that is under
+    /// way may be missed, and whoever makes it looks again.
+    #[inline]
+    pub(crate) fn has_delayed(&self) -> bool {
+        self.delayed.load(Ordering::Relaxed)
     }
 
     /// The sources of parked operations with their number, for reports.

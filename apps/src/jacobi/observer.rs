@@ -1,0 +1,73 @@
+//! Who follows a run.
+
+use std::time::Instant;
+
+use talpf_traces::{Event, LabelId, Recorder, State, Stream};
+
+use super::Progress;
+
+/// What a run tells about itself while it lasts.
+#[derive(Clone, Debug, Default)]
+pub struct Observer {
+    /// Counts its steps.
+    pub progress: Progress,
+    /// Keeps what its workers do, if anything does.
+    pub recorder: Option<Recorder>,
+}
+
+impl Observer {
+    /// What thread `worker` of a run without tasks records, in times since `start`.
+    pub(super) fn thread(&self, worker: usize, start: Instant) -> ThreadTrace {
+        ThreadTrace {
+            trace: self.recorder.as_ref().map(|recorder| Trace {
+                stream: recorder.stream(worker as u32),
+                sweep: recorder.label("sweep"),
+                start,
+                number: worker as u64,
+            }),
+        }
+    }
+}
+
+/// The trace of one thread; nothing when nobody records.
+pub(super) struct ThreadTrace {
+    trace: Option<Trace>,
+}
+
+struct Trace {
+    stream: Stream,
+    sweep: LabelId,
+    start: Instant,
+    /// Of the last sweep: threads count in steps of 2^32 from their own number.
+    number: u64,
+}
+
+impl ThreadTrace {
+    /// Does `work`, which the trace shows as one task of rank 0.
+    pub(super) fn sweep(&mut self, work: impl FnOnce()) {
+        if let Some(trace) = &mut self.trace {
+            trace.number += 1 << 32;
+            let (task, label) = (trace.number, trace.sweep);
+            trace.record(Event::TaskBegin { rank: 0, task, label });
+        }
+        work();
+        if let Some(trace) = &mut self.trace {
+            let task = trace.number;
+            trace.record(Event::TaskEnd { rank: 0, task });
+        }
+    }
+
+    /// What the thread does until its next sweep.
+    pub(super) fn enter(&mut self, state: State) {
+        if let Some(trace) = &mut self.trace {
+            trace.record(Event::WorkerState { state });
+        }
+    }
+}
+
+impl Trace {
+    fn record(&mut self, event: Event) {
+        let now_ns = self.start.elapsed().as_nanos() as u64;
+        self.stream.record(now_ns, event);
+    }
+}

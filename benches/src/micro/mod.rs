@@ -1,0 +1,45 @@
+//! The smallest things: one task, one request, one put, one sync, one trace record.
+
+mod put;
+mod runtime;
+mod sync;
+mod trace;
+mod verbs;
+
+use talpf_runtime::{IdlePolicy, cores};
+
+use crate::measure::{REPETITIONS, Report};
+
+/// Workers of every runtime that is measured.
+pub const WORKERS: usize = 2;
+
+type Result<T, E = talpf::Error> = std::result::Result<T, E>;
+
+/// Measures everything whose name begins with `only`.
+///
+/// **Errors**: whatever the measured crates refuse.
+pub fn run(only: &str) -> Result<Report> {
+    println!("# {}", conditions());
+    let mut report = Report::new(only);
+    runtime::measure(&mut report)?;
+    verbs::measure(&mut report)?;
+    put::measure(&mut report)?;
+    sync::measure(&mut report)?;
+    trace::measure(&mut report)?;
+    Ok(report)
+}
+
+fn conditions() -> String {
+    let idle = IdlePolicy::default();
+    format!(
+        "{} cores, {WORKERS} workers, idle policy {idle}, link inproc, no randomness, \
+         median [min .. max] of {REPETITIONS}",
+        cores()
+    )
+}
+
+fn config(ranks: u32) -> talpf::Config {
+    let mut config = talpf::Config { ranks, ..talpf::Config::default() };
+    config.runtime.workers = WORKERS;
+    config
+}

@@ -1,0 +1,92 @@
+//! What does a task cost, alone, in a chain and in a stencil?
+
+use std::time::Instant;
+
+use talpf_runtime::{Array, Config, Error, Group, Runtime};
+
+use super::{Result, WORKERS};
+use crate::measure::Report;
+
+const TASKS: usize = 200_000;
+const WIDTH: usize = 256;
+
+pub(super) fn measure(report: &mut Report) -> Result<()> {
+    let runtime = Runtime::new(Config { workers: WORKERS, ..Config::default() })?;
+    type Program = fn(Group) -> BoxFuture;
+    let programs: [(&str, Program); 3] = [
+        ("runtime.empty_ns", |group| Box::pin(empty(group))),
+        ("runtime.chain_ns", |group| Box::pin(chain(group))),
+        ("runtime.stencil_ns", |group| Box::pin(stencil(group))),
+    ];
+    for (name, program) in programs {
+        if !report.wants(name) {
+            continue;
+        }
+        let sample = || -> Result<f64> {
+            let main = runtime.spawn_main("creator", program((*runtime).clone()))?;
+            Ok(runtime.block_on(main)???)
+        };
+        sample()?;
+        let samples = (0..crate::measure::REPETITIONS).map(|_| sample()).collect::<Result<_>>()?;
+        report.add(name, "ns", samples);
+    }
+    Ok(runtime.shut_down()?)
+}
+
+type BoxFuture = std::pin::Pin<Box<dyn Future<Output = Result<f64, Error>> + Send>>;
+
+fn per_task(start: Instant, tasks: usize) -> f64 {
+    start.elapsed().as_nanos() as f64 / tasks as f64
+}
+
+/// One creator, independent tasks.
+async fn empty(group: Group) -> Result<f64, Error> {
+    let start = Instant::now();
+    for _ in 0..TASKS {
+        group.task("empty").spawn(|| {})?;
+    }
+    group.wait().await?;
+    Ok(per_task(start, TASKS))
+}
+
+/// Every task updates the same number.
+async fn chain(group: Group) -> Result<f64, Error> {
+    let number = Array::new(&group, vec![0u64; 1], 1)?;
+    let start = Instant::now();
+    for _ in 0..TASKS {
+        group.task("chain").inout(&number.tile(0)).spawn(|mut number| number[0] += 1)?;
+    }
+    group.wait().await?;
+    let spent = per_task(start, TASKS);
+    let end = group.task("check").input(&number.all()).run(|number| number[0])?.await?;
+    assert_eq!(end, TASKS as u64);
+    Ok(spent)
+}
+
+/// Three inputs of the step before and one output, 256 wide, each step discovered.
+async fn stencil(group: Group) -> Result<f64, Error> {
+    let steps = TASKS / WIDTH;
+    let new = || Array::new(&group, vec![1u64; WIDTH], 1);
+    let (mut old, mut new) = (new()?, new()?);
+    let start = Instant::now();
+    for _ in 0..steps {
+        for cell in 0..WIDTH {
+            let (left, right) = ((cell + WIDTH - 1) % WIDTH, (cell + 1) % WIDTH);
+            group
+                .task("stencil")
+                .input(&old.tile(left))
+                .input(&old.tile(cell))
+                .input(&old.tile(right))
+                .output(&new.tile(cell))
+                .spawn(|left, middle, right, mut new| {
+                    new[0] = left[0].wrapping_add(middle[0]).wrapping_add(right[0]);
+                })?;
+        }
+        std::mem::swap(&mut old, &mut new);
+    }
+    group.wait().await?;
+    let spent = per_task(start, steps * WIDTH);
+    let end = group.task("check").input(&old.all()).run(|cells| cells[WIDTH - 1])?.await?;
+    assert_eq!(end, 3u64.wrapping_pow(steps as u32));
+    Ok(spent)
+}

@@ -1,0 +1,103 @@
+//! A parked worker takes over what the busy ones cannot get to: successors, woken tasks, times.
+//!
+//! Each test begins with all workers parked and keeps all but one of them busy for as long as what
+//! the last one has to do is not done.
+
+mod common;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::channel::oneshot;
+use talpf_runtime::{Array, IdlePolicy};
+
+use common::{Flag, Meeting, POLICIES};
+
+const MS: Duration = Duration::from_millis(1);
+/// Time for the workers to park, if that is their policy.
+const TO_PARK: Duration = Duration::from_millis(3);
+
+/// One test at a time: with others beside it the workers do not get to park.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn a_guard_dropped_inside_a_long_body_lets_the_successor_run() {
+    let _alone = alone();
+    for policy in POLICIES {
+        let runtime = common::unwatched(2, policy);
+        let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
+        for round in 0..10 {
+            common::pass(TO_PARK);
+            let (spawned, ran) = (Flag::default(), Flag::default());
+            let (go, seen) = (spawned.clone(), ran.clone());
+            let task = runtime.task("long").inout(&array.all());
+            let long = task.run(move |all| {
+                assert!(common::eventually(|| go.is_set()));
+                drop(all);
+                common::eventually(|| seen.is_set())
+            });
+            runtime
+                .task("next")
+                .inout(&array.all())
+                .spawn(move |_all| ran.set())
+                .unwrap();
+            spawned.set();
+            let released = runtime.block_on(long.unwrap()).unwrap().unwrap();
+            assert!(released, "{policy}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_task_woken_inside_a_long_body_runs_on_another_worker() {
+    let _alone = alone();
+    for policy in POLICIES {
+        let runtime = common::unwatched(2, policy);
+        for round in 0..10 {
+            common::pass(TO_PARK);
+            let (open, gate) = oneshot::channel::<()>();
+            let ran = Flag::default();
+            let (running, seen) = (ran.clone(), ran);
+            let waiter = runtime.task("waiter");
+            waiter
+                .spawn_async(move || async move { gate.await.map(|()| running.set()).unwrap() })
+                .unwrap();
+            let long = runtime.task("long").run(move || {
+                open.send(()).unwrap();
+                common::eventually(|| seen.is_set())
+            });
+            let woken = runtime.block_on(long.unwrap()).unwrap().unwrap();
+            assert!(woken, "{policy}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_wait_ends_in_time_while_all_workers_but_one_compute() {
+    let _alone = alone();
+    let runtime = common::unwatched(3, IdlePolicy::Park);
+    for round in 0..5 {
+        common::pass(TO_PARK); // All workers park, none of them for a time.
+        let (over, group) = (Flag::default(), runtime.group("timed", 1));
+        let (ends, started) = (over.clone(), Meeting::of(2));
+        let task = runtime.task("wait");
+        task.spawn_async(move || async move {
+            group.wait_for(20 * MS).await;
+            ends.set();
+        })
+        .unwrap();
+        common::pass(TO_PARK); // Those that know the time park again, and are woken first.
+        let bodies = [(), ()].map(|()| {
+            let (over, started) = (over.clone(), started.clone());
+            let task = runtime.task("compute");
+            task.run(move || started.join() && common::eventually(|| over.is_set()))
+                .unwrap()
+        });
+        for body in bodies {
+            assert!(runtime.block_on(body).unwrap().unwrap(), "round {round}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What the integration tests share: a watchdog, settings, modes, arrays, gates.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+
+use std::future::{Future, poll_fn};
+use std::sync::{Arc, Mutex, Once, mpsc};
+use std::task::{Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytemuck::Pod;
+use talpf::{Config, Context, Error, SyncMode, exec};
+use talpf_runtime::Array;
+
+/// How long one run may take before the watchdog ends the process.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs `main` on every rank, with the watchdog.
+pub(crate) fn run<R, F>(config: Config, main: impl Fn(Context) -> F) -> Result<Vec<R>, Error>
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    let _watchdog = watchdog(&format!("{} ranks", config.ranks));
+    exec(config, main)
+}
+
+/// Ends the process if it lives longer than a run may take: a hang fails instead of blocking.
+pub(crate) fn watchdog(what: &str) -> mpsc::Sender<()> {
+    let name = thread::current().name().unwrap_or("?").to_owned();
+    let what = what.to_owned();
+    let (ends, ended) = mpsc::channel::<()>();
+    thread::spawn(move || {
+        if ended.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("test `{name}` hangs ({what})");
+            std::process::abort();
+        }
+    });
+    ends
+}
+
+/// `ranks` ranks on `workers` workers.
+pub(crate) fn config(ranks: u32, workers: usize) -> Config {
+    let mut config = Config {
+        ranks,
+        ..Config::default()
+    };
+    config.runtime.workers = workers;
+    config
+}
+
+/// As [`config`], without the hang watch: what nobody ends never ends.
+pub(crate) fn unwatched(ranks: u32, workers: usize) -> Config {
+    let mut config = config(ranks, workers);
+    config.runtime.hang_after = Duration::ZERO;
+    config
+}
+
+/// As [`config`], calling it a hang after 50 ms.
+pub(crate) fn watched(ranks: u32, workers: usize) -> Config {
+    let mut config = config(ranks, workers);
+    config.runtime.hang_after = Duration::from_millis(50);
+    config
+}
+
+/// Every mode, with `arrivals` operations a round.
+pub(crate) fn modes(arrivals: u32) -> [SyncMode; 8] {
+    let msg = SyncMode::msg(arrivals);
+    [
+        SyncMode::DEFAULT,
+        SyncMode::DEFAULT.with_ack(),
+        SyncMode::CACHED,
+        SyncMode::CACHED.with_barrier(),
+        SyncMode::CACHED.with_ack(),
+        msg,
+        msg.with_barrier(),
+        msg.with_ack(),
+    ]
+}
+
+/// An array of one tile.
+pub(crate) fn array<T: Pod + Send + Sync>(
+    ctx: &Context,
+    values: Vec<T>,
+) -> Result<Array<T>, Error> {
+    let tile = values.len().max(1);
+    Ok(Array::new(ctx.group(), values, tile)?)
+}
+
+/// What is in an array once everything spawned before has run.
+pub(crate) async fn read<T: Pod + Send + Sync>(
+    ctx: &Context,
+    array: &Array<T>,
+) -> Result<Vec<T>, Error> {
+    let task = ctx.group().task("read").input(&array.all());
+    Ok(task.run(|all| all.to_vec())?.await?)
+}
+
+/// Keeps this thread busy.
+pub(crate) fn spin(period: Duration) {
+    let end = Instant::now() + period;
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// Closed at first; tasks wait until it is opened.
+#[derive(Clone, Default)]
+pub(crate) struct Gate(Arc<Mutex<(bool, Vec<Waker>)>>);
+
+impl Gate {
+    pub(crate) fn open(&self) {
+        let mut state = self.0.lock().unwrap();
+        state.0 = true;
+        let waiting = std::mem::take(&mut state.1);
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.lock().unwrap().0
+    }
+
+    pub(crate) async fn passed(&self) {
+        poll_fn(|cx| {
+            let mut state = self.0.lock().unwrap();
+            if state.0 {
+                return Poll::Ready(());
+            }
+            state.1.push(cx.waker().clone());
+            talpf_runtime::note_wait("a gate of the test");
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// Keeps the panics that tests provoke in tasks out of the output.
+pub(crate) fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let name = thread::current().name().unwrap_or("").to_owned();
+            if !name.starts_with("talpf-worker") {
+                print(info);
+            }
+        }));
+    });
+}
+
+/// Asserts that every part is in the text of an error.
+pub(crate) fn says(error: &Error, parts: &[&str]) {
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is missing in: {text}");
+    }
+}

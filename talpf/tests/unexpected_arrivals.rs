@@ -1,0 +1,58 @@
+//! Under `msg(n)` an operation too many is an error at the target.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use talpf::{Error, Lane, Rank, SyncMode};
+
+/// Ranks 1 and 2 put twice each to rank 0, before it opens the window of a sync with `mode`.
+/// Returns what rank 0 is told by that sync or by the next.
+fn told_at_target(lane: Lane, mode: SyncMode) -> Error {
+    let told = Arc::new(Mutex::new(None));
+    let result = common::run(common::unwatched(3, 2), |ctx| {
+        let told = Arc::clone(&told);
+        async move {
+            let one = common::array(&ctx, vec![1u64])?;
+            let inbox = common::array(&ctx, vec![0u64; 4])?;
+            let slot = ctx.register_global(&inbox).await?;
+            let me = ctx.rank().0 as usize;
+            if me > 0 {
+                for at in [2 * me - 2, 2 * me - 1] {
+                    ctx.put_on(lane, &one.all(), slot.at(Rank(0), at))?;
+                }
+            }
+            // Collective, so after it all puts are at rank 0.
+            ctx.register_global(&common::array(&ctx, vec![0u8])?).await?;
+            if me > 0 {
+                return Ok(());
+            }
+            let first = ctx.sync_of(lane, mode).window(&inbox.all()).await;
+            let next = ctx.sync_of(lane, SyncMode::msg(1)).await;
+            *told.lock().unwrap() = first.and(next.clone()).err();
+            next
+        }
+    });
+    assert!(result.is_err());
+    let told = told.lock().unwrap().take();
+    told.expect("rank 0 is told")
+}
+
+#[test]
+fn arrivals_beyond_the_number_given_name_the_round_and_a_source() {
+    for lane in [Lane(0), Lane(30)] {
+        for expected in [1, 2, 3] {
+            let error = told_at_target(lane, SyncMode::msg(expected));
+            let expected_parts = [lane.to_string(), "round 0".to_owned(), "from rank ".to_owned()];
+            assert!(matches!(error, Error::UnexpectedArrivals { .. }), "{error}");
+            common::says(&error, &expected_parts.each_ref().map(String::as_str));
+        }
+    }
+}
+
+#[test]
+fn as_many_as_expected_are_no_error() {
+    let error = told_at_target(Lane(0), SyncMode::msg(4));
+    // The puts of the first round were right; only the second sync is left in the lurch.
+    assert!(!matches!(error, Error::UnexpectedArrivals { .. }), "{error}");
+}

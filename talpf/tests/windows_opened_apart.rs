@@ -1,0 +1,89 @@
+//! Windows of one round open one by one, as their regions become free.
+
+mod common;
+
+use common::Gate;
+use talpf::{Error, Rank, SyncMode};
+
+/// The left half is free at once; the right half only after what was put into the left half has
+/// been seen... by nobody but the device: the task that holds it ends when rank 1 says so.
+#[test]
+fn what_is_put_into_an_open_window_does_not_wait_for_a_closed_one() {
+    let (left_done, release) = (Gate::default(), Gate::default());
+    let ends = common::run(common::unwatched(2, 2), |ctx| {
+        let (left_done, release) = (left_done.clone(), release.clone());
+        async move {
+            let inbox = talpf_runtime::Array::new(ctx.group(), vec![0u64; 200], 100)?;
+            let slot = ctx.register_global(&inbox).await?;
+            if ctx.rank() == Rank(0) {
+                let keep = ctx.group().task("keep").inout(&inbox.tile(1));
+                keep.spawn_async(move |guard| async move {
+                    release.passed().await;
+                    drop(guard);
+                })?;
+                let sync = ctx.sync(SyncMode::msg(2));
+                let sync = sync.window(&inbox.tile(0)).window(&inbox.tile(1));
+                sync.await?;
+                return common::read(&ctx, &inbox).await;
+            }
+            let values = common::array(&ctx, vec![1u64; 100])?;
+            ctx.register_local(&values)?;
+            let round = ctx.round();
+            let put = ctx.group().task("put").input(&values.all());
+            let (left, right) = (slot.clone(), slot);
+            put.spawn_async(move |values| async move {
+                // Ends because the left window is open.
+                let values = round.put(values, left.at(Rank(0), 0)).await.unwrap();
+                left_done.open();
+                // Waits until the right one is.
+                let mut put = Box::pin(round.put(values, right.at(Rank(0), 100)));
+                let waits = futures_poll(put.as_mut()).await;
+                assert!(waits.is_none());
+                release.open();
+                drop(put.await);
+            })?;
+            ctx.sync(SyncMode::msg(0)).await?;
+            ctx.group().wait().await?;
+            Ok::<_, Error>(vec![])
+        }
+    });
+    assert_eq!(ends.unwrap()[0], [1; 200]);
+    assert!(left_done.is_open());
+}
+
+/// One poll of a future.
+async fn futures_poll<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    std::future::poll_fn(|cx| {
+        std::task::Poll::Ready(match std::pin::Pin::new(&mut future).poll(cx) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+/// A round whose window never had to open: its region is busy until long after the round.
+#[test]
+fn a_round_ends_before_a_window_that_nobody_uses_opens() {
+    let gate = Gate::default();
+    common::run(common::unwatched(2, 2), |ctx| {
+        let gate = gate.clone();
+        async move {
+            let inbox = common::array(&ctx, vec![0u64; 4])?;
+            ctx.register_global(&inbox).await?;
+            let busy = ctx.group().task("busy").inout(&inbox.all());
+            let release = gate.clone();
+            busy.spawn_async(move |guard| async move {
+                release.passed().await;
+                drop(guard);
+            })?;
+            for _ in 0..3 {
+                ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await?;
+            }
+            gate.open();
+            ctx.group().wait().await?;
+            Ok::<_, Error>(())
+        }
+    })
+    .unwrap();
+}
