@@ -92,7 +92,7 @@ pub enum Error {
 
     /// The task runtime or its communication failed.
     #[error(transparent)]
-    Talpf(#[from] ::talpf::Error),
+    Talpf(#[from] talpf::Error),
 
     /// A trace was not written, or cannot be read.
     #[error("cannot write a trace: {0}")]

@@ -3,16 +3,16 @@
 //!
 //! What an application computes and how it is run are kept apart: a kernel
 //! ([`jacobi::kernel`]) knows no communication, a variant ([`jacobi::serial`],
-//! [`jacobi::fork_join`]) knows no arithmetic. Every variant of one problem gives the same bits.
+//! [`jacobi::fork_join`], [`jacobi::talpf`]) knows no arithmetic. Every variant of one problem gives the same bits.
 //!
 //! ```
-//! use talpf_apps::jacobi::{self, Machine, Problem, Progress, Variant};
+//! use talpf_apps::jacobi::{self, Machine, Observer, Problem, Variant};
 //! use talpf_apps::heat;
 //!
 //! let problem = Problem::new(40, 30, 16, 100, heat::default_sources())?;
-//! let progress = Progress::default();
-//! let serial = jacobi::run(Variant::Serial, &problem, Machine::new(1, 1)?, &progress)?;
-//! let parallel = jacobi::run(Variant::ForkJoin, &problem, Machine::new(1, 2)?, &progress)?;
+//! let observer = Observer::default();
+//! let serial = jacobi::run(Variant::Serial, &problem, Machine::ONE, &observer)?;
+//! let parallel = jacobi::run(Variant::TalpfCached, &problem, Machine::new(3, 2)?, &observer)?;
 //! assert_eq!(serial.matrix.first_difference(&parallel.matrix), None);
 //! # Ok::<(), talpf_apps::Error>(())
 //! ```

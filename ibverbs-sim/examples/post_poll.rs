@@ -28,17 +28,9 @@ struct Pair {
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("repetitions {REPETITIONS}, depth {DEPTH}, stream {STREAM}; median [min .. max]");
-    report("post, unsignalled", "ns", measure(|| post_only(1))?);
-    report(
-        "post, unsignalled, batches of 8",
-        "ns",
-        measure(|| post_only(8))?,
-    );
-    report(
-        "post signalled, poll both, repost",
-        "ns",
-        measure(post_and_poll)?,
-    );
+    report("post, unsignalled", "ns", measure(post_only::<1>)?);
+    report("post, unsignalled, batches of 8", "ns", measure(post_only::<8>)?);
+    report("post signalled, poll both, repost", "ns", measure(post_and_poll)?);
     report("stream, one by one", "M/s", measure(|| stream(1))?);
     report("stream, batches of 8", "M/s", measure(|| stream(8))?);
     Ok(())
@@ -47,9 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(
     mut once: impl FnMut() -> Result<f64, Box<dyn Error>>,
 ) -> Result<Vec<f64>, Box<dyn Error>> {
-    let mut figures = (0..REPETITIONS)
-        .map(|_| once())
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut figures = (0..REPETITIONS).map(|_| once()).collect::<Result<Vec<_>, _>>()?;
     figures.sort_by(f64::total_cmp);
     Ok(figures)
 }
@@ -60,44 +50,36 @@ fn report(what: &str, unit: &str, figures: Vec<f64>) {
     println!("{what:36} {median:7.1} {unit} [{low:.1} .. {high:.1}]");
 }
 
-fn post_only(batch: usize) -> Result<f64, Box<dyn Error>> {
+fn post_only<const BATCH: usize>() -> Result<f64, Box<dyn Error>> {
     let pair = Pair::new()?;
     let mut completions = [WorkCompletion::default(); 8];
-    let receive = ReceiveWorkRequest {
-        wr_id: 0,
-        scatter: &[],
-    };
+    let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
     let mut spent = 0;
     let rounds = 800;
     for _ in 0..rounds {
-        pair.receiver.post_receive(&[receive; DEPTH])?;
+        pair.receiver.post_receive(&[receive; DEPTH][BATCH - 1..])?;
         let bytes = 1u64.to_ne_bytes();
         let start = Instant::now();
-        for _ in 0..DEPTH - 1 {
-            pair.sender
-                .post_send(&[pair.write(black_box(&bytes), SendFlags::NONE)])?;
+        for _ in 1..DEPTH / BATCH {
+            let request = pair.write(black_box(&bytes), SendFlags::NONE);
+            pair.sender.post_send(&[request; BATCH])?;
         }
         spent += start.elapsed().as_nanos();
-        pair.sender
-            .post_send(&[pair.write(&bytes, SendFlags::SIGNALLED)])?;
+        pair.sender.post_send(&[pair.write(&bytes, SendFlags::SIGNALLED)])?;
         pair.send_cq.poll(&mut completions);
         while pair.recv_cq.poll(&mut completions) > 0 {}
     }
-    Ok(spent as f64 / (rounds * (DEPTH - batch)) as f64)
+    Ok(spent as f64 / (rounds * (DEPTH - BATCH)) as f64)
 }
 
 fn post_and_poll() -> Result<f64, Box<dyn Error>> {
     let pair = Pair::new()?;
     let mut completion = [WorkCompletion::default()];
-    let receive = ReceiveWorkRequest {
-        wr_id: 0,
-        scatter: &[],
-    };
+    let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
     pair.receiver.post_receive(&[receive; 8])?;
     let start = Instant::now();
     for round in 0..STREAM / 4 {
-        pair.sender
-            .post_send(&[pair.write(&round.to_ne_bytes(), SendFlags::SIGNALLED)])?;
+        pair.sender.post_send(&[pair.write(&round.to_ne_bytes(), SendFlags::SIGNALLED)])?;
         assert_eq!(pair.recv_cq.poll(&mut completion), 1);
         pair.receiver.post_receive(&[receive])?;
         assert_eq!(pair.send_cq.poll(&mut completion), 1);
@@ -107,10 +89,7 @@ fn post_and_poll() -> Result<f64, Box<dyn Error>> {
 
 fn stream(batch: usize) -> Result<f64, Box<dyn Error>> {
     let pair = Pair::new()?;
-    let receive = ReceiveWorkRequest {
-        wr_id: 0,
-        scatter: &[],
-    };
+    let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
     pair.receiver.post_receive(&[receive; DEPTH])?;
     let start = Instant::now();
     thread::scope(|scope| {
@@ -153,10 +132,7 @@ fn stream(batch: usize) -> Result<f64, Box<dyn Error>> {
                 while pair.send_cq.poll(&mut completions) > 0 {}
             }
         }
-        owner
-            .join()
-            .map_err(|_| "the owner panicked")?
-            .map_err(Box::<dyn Error>::from)
+        owner.join().map_err(|_| "the owner panicked")?.map_err(Box::<dyn Error>::from)
     })?;
     Ok(STREAM as f64 / start.elapsed().as_secs_f64() / 1e6)
 }
@@ -165,10 +141,8 @@ impl Pair {
     fn new() -> Result<Self, Box<dyn Error>> {
         let device = Device::new(DeviceConfig::default())?;
         let (here, there) = (device.open(), device.open());
-        let (here_pd, there_pd) = (
-            here.allocate_protection_domain(),
-            there.allocate_protection_domain(),
-        );
+        let (here_pd, there_pd) =
+            (here.allocate_protection_domain(), there.allocate_protection_domain());
         let word = Box::new(AtomicU64::new(0));
         let start = NonNull::from(&*word).cast::<u8>();
         #[allow(unsafe_code, reason = "registering memory is the caller's promise")]
@@ -187,27 +161,11 @@ impl Pair {
         sender.connect(receiver.number(), &Connection::default())?;
         receiver.connect(sender.number(), &Connection::default())?;
         let target = region.at(0);
-        Ok(Self {
-            sender,
-            receiver,
-            send_cq,
-            recv_cq,
-            target,
-            _region: region,
-            _word: word,
-        })
+        Ok(Self { sender, receiver, send_cq, recv_cq, target, _region: region, _word: word })
     }
 
     fn write<'a>(&self, bytes: &'a [u8; 8], flags: SendFlags) -> SendWorkRequest<'a> {
-        let operation = Operation::WriteWithImmediate {
-            remote: self.target,
-            immediate: 7,
-        };
-        SendWorkRequest {
-            wr_id: 1,
-            operation,
-            payload: Payload::Inline(bytes),
-            flags,
-        }
+        let operation = Operation::WriteWithImmediate { remote: self.target, immediate: 7 };
+        SendWorkRequest { wr_id: 1, operation, payload: Payload::Inline(bytes), flags }
     }
 }

@@ -24,10 +24,7 @@ struct Matters {
 impl Aftermath {
     #[cold]
     pub(crate) fn fire(&mut self, channel: Option<&CompletionChannel>) {
-        self.matters
-            .get_or_insert_default()
-            .fired
-            .extend(channel.cloned());
+        self.matters.get_or_insert_default().fired.extend(channel.cloned());
     }
 
     /// The queue pair has just gone into error: its requests are to be flushed.

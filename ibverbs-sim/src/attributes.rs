@@ -68,11 +68,7 @@ impl DeviceAttributes {
 pub(crate) fn within<N: Into<u64>>(what: &'static str, requested: N, limit: N) -> Result<()> {
     let (requested, limit) = (requested.into(), limit.into());
     if requested > limit {
-        return Err(Error::LimitExceeded {
-            what,
-            requested,
-            limit,
-        });
+        return Err(Error::LimitExceeded { what, requested, limit });
     }
     Ok(())
 }

@@ -1,7 +1,4 @@
-#![allow(
-    unsafe_code,
-    reason = "the only place where a checked claim becomes a pointer"
-)]
+#![allow(unsafe_code, reason = "the only place where a checked claim becomes a pointer")]
 //! From a claim to memory.
 //!
 //! What a work request or a peer says about memory (address, length, key) is a [`Claim`]. It is
@@ -117,11 +114,8 @@ pub(crate) struct Checked<'hold> {
 
 impl Checked<'_> {
     /// No memory at all.
-    pub(crate) const EMPTY: Self = Self {
-        start: NonNull::dangling().as_ptr(),
-        length: 0,
-        held: PhantomData,
-    };
+    pub(crate) const EMPTY: Self =
+        Self { start: NonNull::dangling().as_ptr(), length: 0, held: PhantomData };
 
     pub(crate) fn len(self) -> usize {
         self.length
@@ -135,22 +129,14 @@ impl Checked<'_> {
             length: self.length - count,
             held: PhantomData,
         };
-        (
-            Self {
-                length: count,
-                ..self
-            },
-            rest,
-        )
+        (Self { length: count, ..self }, rest)
     }
 
     /// Copies as many bytes as fit. The caller has checked this memory for writing.
     #[inline]
     pub(crate) fn fill(self, bytes: &[u8]) {
         if let (Ok(word), true) = (<[u8; 8]>::try_from(bytes), self.is_word()) {
-            return self
-                .word()
-                .store(u64::from_ne_bytes(word), Ordering::Release);
+            return self.word().store(u64::from_ne_bytes(word), Ordering::Release);
         }
         // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::check`), both
         // for the smaller length. A caller's slice cannot overlap memory that the device may
@@ -162,9 +148,7 @@ impl Checked<'_> {
     #[inline]
     pub(crate) fn copy_to(self, to: Checked<'_>) {
         if self.is_word() && to.is_word() {
-            return to
-                .word()
-                .store(self.word().load(Ordering::Acquire), Ordering::Release);
+            return to.word().store(self.word().load(Ordering::Acquire), Ordering::Release);
         }
         // SAFETY: both ranges lie in open regions (`RegionSlot::check`) whose memory is valid
         // until the holds end, `to` for writes; the smaller length is inside both.
@@ -173,8 +157,7 @@ impl Checked<'_> {
 
     /// Adds to the word atomically and gives what it was; `None` if this is no aligned word.
     pub(crate) fn fetch_add(self, add: u64) -> Option<u64> {
-        self.is_word()
-            .then(|| self.word().fetch_add(add, Ordering::AcqRel))
+        self.is_word().then(|| self.word().fetch_add(add, Ordering::AcqRel))
     }
 
     /// Replaces the word if it is `compare`, and gives what it was; `None` if this is no
@@ -221,17 +204,7 @@ mod tests {
         let (_, held) = hold.parts();
         let base = start.as_ptr().addr() as u64;
         let check = |address, length| {
-            slot.check(
-                Claim {
-                    address,
-                    length,
-                    key: 5,
-                },
-                1,
-                Access::REMOTE_READ,
-                held,
-            )
-            .is_ok()
+            slot.check(Claim { address, length, key: 5 }, 1, Access::REMOTE_READ, held).is_ok()
         };
         assert!(check(base, 16) && check(base + 16, 0) && check(base + 15, 1));
         assert!(!check(base, 17) && !check(base + 16, 1) && !check(base - 1, 1));

@@ -101,11 +101,7 @@ impl CompletionEntry {
     /// A completion from the send side after `executed` requests of its queue pair.
     #[inline]
     pub(crate) fn send(completion: WorkCompletion, executed: u32) -> Self {
-        Self {
-            extra: executed,
-            has_immediate: false,
-            ..Self::receive(completion)
-        }
+        Self { extra: executed, has_immediate: false, ..Self::receive(completion) }
     }
 
     /// A completion from the receive side.

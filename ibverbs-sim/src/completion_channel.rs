@@ -51,18 +51,11 @@ impl CompletionChannel {
                 return Poll::Ready(());
             }
             let mut waiters = self.core.waiters.lock();
-            if !waiters
-                .iter()
-                .any(|waiter| waiter.will_wake(context.waker()))
-            {
+            if !waiters.iter().any(|waiter| waiter.will_wake(context.waker())) {
                 waiters.push(context.waker().clone());
             }
             drop(waiters);
-            if self.try_notified() {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
+            if self.try_notified() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }

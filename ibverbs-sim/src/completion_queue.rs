@@ -52,9 +52,7 @@ impl CompletionQueue {
             attached: Mutex::new(Vec::new()),
             context: Arc::clone(context),
         };
-        Ok(Self {
-            core: Arc::new(core),
-        })
+        Ok(Self { core: Arc::new(core) })
     }
 
     /// How many completions it can hold; at least what was asked for.
@@ -107,16 +105,8 @@ impl CompletionQueue {
     ///
     /// **Errors**: the queue has no channel.
     pub fn request_notify(&self, solicited_only: bool) -> Result<()> {
-        let channel = self
-            .core
-            .channel
-            .as_ref()
-            .ok_or(Error::NoCompletionChannel)?;
-        let interest = if solicited_only {
-            ARMED_SOLICITED
-        } else {
-            ARMED_ANY
-        };
+        let channel = self.core.channel.as_ref().ok_or(Error::NoCompletionChannel)?;
+        let interest = if solicited_only { ARMED_SOLICITED } else { ARMED_ANY };
         if self.core.ring.arm(interest) || self.core.overrun.load(Ordering::SeqCst) {
             channel.fire();
         }
@@ -126,9 +116,7 @@ impl CompletionQueue {
     /// **Errors**: completions were lost because the queue was full.
     pub fn check(&self) -> Result<()> {
         if self.core.overrun.load(Ordering::Acquire) {
-            return Err(Error::CompletionQueueOverrun {
-                capacity: self.capacity(),
-            });
+            return Err(Error::CompletionQueueOverrun { capacity: self.capacity() });
         }
         Ok(())
     }
@@ -148,11 +136,7 @@ impl CompletionQueueCore {
             return;
         }
         let always = solicited || status != CompletionStatus::Success;
-        let fires = if always {
-            ARMED_ANY | ARMED_SOLICITED
-        } else {
-            ARMED_ANY
-        };
+        let fires = if always { ARMED_ANY | ARMED_SOLICITED } else { ARMED_ANY };
         match self.ring.push(entry, fires) {
             Ok(false) => {}
             Ok(true) => aftermath.fire(self.channel.as_ref()),
@@ -172,9 +156,7 @@ impl CompletionQueueCore {
         if self.overrun.swap(true, Ordering::SeqCst) {
             return;
         }
-        self.context.raise(AsyncEvent::CompletionQueueOverrun {
-            capacity: self.ring.capacity(),
-        });
+        self.context.raise(AsyncEvent::CompletionQueueOverrun { capacity: self.ring.capacity() });
         for queue_pair in self.attached.lock().iter().filter_map(Weak::upgrade) {
             queue_pair.enter_error(aftermath);
         }

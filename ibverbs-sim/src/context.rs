@@ -43,9 +43,7 @@ impl Context {
             killed: AtomicBool::new(false),
             events: Mutex::new(VecDeque::new()),
         };
-        Self {
-            core: Arc::new(core),
-        }
+        Self { core: Arc::new(core) }
     }
 
     /// The device's limits.
@@ -58,11 +56,7 @@ impl Context {
     /// **Errors**: there is no such port.
     pub fn query_port(&self, port: u8) -> Result<PortAttributes> {
         check_port(port)?;
-        let state = if self.core.is_killed() {
-            PortState::Down
-        } else {
-            PortState::Active
-        };
+        let state = if self.core.is_killed() { PortState::Down } else { PortState::Active };
         Ok(PortAttributes {
             state,
             max_message_size: self.core.device.attributes.max_message_size,
@@ -93,13 +87,7 @@ impl Context {
     /// **Units**: nanoseconds.
     pub fn advance(&self, now_ns: u64) {
         let mut aftermath = Aftermath::default();
-        for queue_pair in self
-            .core
-            .timers
-            .advance(now_ns)
-            .iter()
-            .filter_map(Weak::upgrade)
-        {
+        for queue_pair in self.core.timers.advance(now_ns).iter().filter_map(Weak::upgrade) {
             queue_pair.resume(&mut aftermath);
         }
         aftermath.settle();
@@ -145,17 +133,11 @@ impl ContextCore {
 }
 
 pub(crate) fn check_port(port: u8) -> Result<()> {
-    if (1..=PORTS).contains(&port) {
-        Ok(())
-    } else {
-        Err(Error::NoSuchPort { port, ports: PORTS })
-    }
+    if (1..=PORTS).contains(&port) { Ok(()) } else { Err(Error::NoSuchPort { port, ports: PORTS }) }
 }
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context")
-            .field("identifier", &self.core.identifier)
-            .finish_non_exhaustive()
+        f.debug_struct("Context").field("identifier", &self.core.identifier).finish_non_exhaustive()
     }
 }

@@ -62,9 +62,7 @@ impl Device {
             domains: AtomicU32::new(0),
             queue_pairs: Mutex::new(HashMap::new()),
         };
-        Ok(Self {
-            core: Arc::new(core),
-        })
+        Ok(Self { core: Arc::new(core) })
     }
 
     /// The name it was made with.
@@ -74,10 +72,7 @@ impl Device {
 
     /// A new context, as a process would open one.
     pub fn open(&self) -> Context {
-        Context::new(
-            Arc::clone(&self.core),
-            self.core.contexts.fetch_add(1, Ordering::Relaxed) + 1,
-        )
+        Context::new(Arc::clone(&self.core), self.core.contexts.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 
@@ -87,9 +82,7 @@ impl DeviceCore {
     }
 
     pub(crate) fn insert(&self, queue_pair: &Arc<QueuePairCore>) {
-        self.queue_pairs
-            .lock()
-            .insert(queue_pair.number, Arc::downgrade(queue_pair));
+        self.queue_pairs.lock().insert(queue_pair.number, Arc::downgrade(queue_pair));
     }
 
     pub(crate) fn remove(&self, number: QueuePairNumber) {
@@ -102,11 +95,7 @@ impl DeviceCore {
 
     /// Every queue pair there is.
     pub(crate) fn all(&self) -> Vec<Arc<QueuePairCore>> {
-        self.queue_pairs
-            .lock()
-            .values()
-            .filter_map(Weak::upgrade)
-            .collect()
+        self.queue_pairs.lock().values().filter_map(Weak::upgrade).collect()
     }
 
     /// Returns once every request that is being carried out now has ended. What the caller made
@@ -120,8 +109,6 @@ impl DeviceCore {
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Device")
-            .field("name", &self.core.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Device").field("name", &self.core.name).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,4 @@
-#![allow(
-    unsafe_code,
-    reason = "the holder of a gate has the only access to its value"
-)]
+#![allow(unsafe_code, reason = "the holder of a gate has the only access to its value")]
 //! The lock of a send queue: whoever holds it carries out requests, nobody waits for it.
 //!
 //! One word holds everything that must change together:
@@ -69,10 +66,7 @@ unsafe impl<T: Send> Sync for Gate<T> {}
 
 impl<T> Gate<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self {
-            word: AtomicU64::new(0),
-            value: UnsafeCell::new(value),
-        }
+        Self { word: AtomicU64::new(0), value: UnsafeCell::new(value) }
     }
 
     /// How many requests were ever posted, wrapping.
@@ -180,8 +174,7 @@ impl<T> Gate<T> {
 
     #[inline]
     fn swap(&self, from: u64, to: u64) -> Result<u64, u64> {
-        self.word
-            .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
+        self.word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
     }
 }
 
@@ -235,11 +228,7 @@ impl<T> Hold<'_, T> {
         let mut word = self.gate.word.load(Ordering::SeqCst);
         loop {
             let resumed = word & RESUME != 0;
-            let next = if resumed {
-                word & !RESUME
-            } else {
-                (word & !HELD) | STALLED
-            };
+            let next = if resumed { word & !RESUME } else { (word & !HELD) | STALLED };
             match self.gate.swap(word, next) {
                 Ok(_) if resumed => return Err(self),
                 Ok(_) => {
@@ -253,9 +242,7 @@ impl<T> Hold<'_, T> {
 
     /// Forgets that anything waits. The caller has emptied the backlog and has it locked.
     pub(crate) fn clear_waiting(&self) {
-        self.gate
-            .word
-            .fetch_and(!(BACKLOG | STALLED | RESUME), Ordering::SeqCst);
+        self.gate.word.fetch_and(!(BACKLOG | STALLED | RESUME), Ordering::SeqCst);
     }
 }
 

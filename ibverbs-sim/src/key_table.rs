@@ -50,10 +50,7 @@ struct Entry {
 
 impl KeyTable {
     pub(crate) fn new(limit: u32) -> Self {
-        Self {
-            slots: Slab::new(limit),
-            limit,
-        }
+        Self { slots: Slab::new(limit), limit }
     }
 
     /// Registers memory and gives its key.
@@ -70,11 +67,7 @@ impl KeyTable {
         access: Access,
     ) -> Result<u32> {
         let limit = u64::from(self.limit);
-        let full = Error::LimitExceeded {
-            what: "max_mr",
-            requested: limit + 1,
-            limit,
-        };
+        let full = Error::LimitExceeded { what: "max_mr", requested: limit + 1, limit };
         let (index, entry) = self.slots.allocate().ok_or(full)?;
         let generation = entry.generation.fetch_add(1, Ordering::Relaxed);
         let key = tag(index, generation) << INDEX_BITS | index;
@@ -116,9 +109,5 @@ fn index(key: u32) -> u32 {
 
 /// Starts somewhere else for every slot, and never gives key 0 to the first region.
 fn tag(index: u32, generation: u32) -> u32 {
-    index
-        .wrapping_mul(0x9e37_79b9)
-        .rotate_left(12)
-        .wrapping_add(generation)
-        .wrapping_add(1)
+    index.wrapping_mul(0x9e37_79b9).rotate_left(12).wrapping_add(generation).wrapping_add(1)
 }

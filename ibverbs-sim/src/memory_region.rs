@@ -24,10 +24,7 @@ impl MemoryRegion {
     /// # Safety
     ///
     /// As [`ProtectionDomain::register`](crate::ProtectionDomain::register).
-    #[allow(
-        unsafe_code,
-        reason = "passes the caller's contract on to the key table"
-    )]
+    #[allow(unsafe_code, reason = "passes the caller's contract on to the key table")]
     pub(crate) unsafe fn register(
         domain: &Arc<DomainCore>,
         start: NonNull<u8>,
@@ -41,21 +38,12 @@ impl MemoryRegion {
             return Err(Error::InconsistentAccess { access });
         }
         if address.checked_add(length as u64).is_none() {
-            return Err(Error::AddressOverflow {
-                address,
-                length: length as u64,
-            });
+            return Err(Error::AddressOverflow { address, length: length as u64 });
         }
         // SAFETY: the memory is the caller's to vouch for until this region is dropped, and its
         // drop closes the key and waits for the device's holds.
         let key = unsafe { device.keys.open(start, length, domain.number, access)? };
-        Ok(Self {
-            domain: Arc::clone(domain),
-            key,
-            address,
-            length,
-            access,
-        })
+        Ok(Self { domain: Arc::clone(domain), key, address, length, access })
     }
 
     /// The key for scatter/gather lists.
@@ -86,21 +74,14 @@ impl MemoryRegion {
     /// The byte at `offset`, as peers name it. Whether it is inside is checked when it is used.
     pub fn at(&self, offset: usize) -> RemoteAddress {
         let address = self.address.wrapping_add(offset as u64);
-        RemoteAddress {
-            address,
-            key: self.remote_key(),
-        }
+        RemoteAddress { address, key: self.remote_key() }
     }
 
     /// `length` bytes from `offset` as an entry of a scatter/gather list. Whether they are inside
     /// is checked when they are used.
     pub fn slice(&self, offset: usize, length: u32) -> ScatterGather {
         let address = self.address.wrapping_add(offset as u64);
-        ScatterGather {
-            address,
-            length,
-            key: self.local_key(),
-        }
+        ScatterGather { address, length, key: self.local_key() }
     }
 
     /// Deregisters: afterwards the device does not touch the memory and refuses the key. Waits

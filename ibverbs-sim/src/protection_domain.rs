@@ -21,9 +21,7 @@ pub(crate) struct DomainCore {
 
 impl ProtectionDomain {
     pub(crate) fn new(context: Arc<ContextCore>, number: u32) -> Self {
-        Self {
-            core: Arc::new(DomainCore { context, number }),
-        }
+        Self { core: Arc::new(DomainCore { context, number }) }
     }
 
     /// Lets the device use `length` bytes at `start`, for its owner and for peers as `access`
@@ -42,10 +40,7 @@ impl ProtectionDomain {
     ///   requests use as atomics may be used as `AtomicU64` at the same time;
     /// - no two requests, wherever posted, use the same bytes at the same time if one of them
     ///   writes, unless both are atomics or both move exactly the same aligned eight bytes.
-    #[allow(
-        unsafe_code,
-        reason = "registration is where the caller vouches for the memory"
-    )]
+    #[allow(unsafe_code, reason = "registration is where the caller vouches for the memory")]
     pub unsafe fn register(
         &self,
         start: NonNull<u8>,

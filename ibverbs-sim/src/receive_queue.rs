@@ -88,33 +88,21 @@ impl ReceiveQueue {
         requests: &[ReceiveWorkRequest<'_>],
         aftermath: &mut Aftermath,
     ) -> Result<(), PostError> {
-        let refused = requests
-            .iter()
-            .position(|request| request.scatter.len() > self.max_sge);
+        let refused = requests.iter().position(|request| request.scatter.len() > self.max_sge);
         let fitting = refused.unwrap_or(requests.len());
-        let posted = self
-            .ring
-            .push_many(fitting, |nth, slot| self.entry(&requests[nth], slot));
+        let posted = self.ring.push_many(fitting, |nth, slot| self.entry(&requests[nth], slot));
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) {
             self.resume_waiters(aftermath);
         }
-        let full = || Error::QueueFull {
-            capacity: self.capacity(),
-        };
+        let full = || Error::QueueFull { capacity: self.capacity() };
         match requests.get(posted) {
             None => Ok(()),
-            Some(_) if posted < fitting => Err(PostError {
-                index: posted,
-                reason: full(),
-            }),
+            Some(_) if posted < fitting => Err(PostError { index: posted, reason: full() }),
             Some(request) => {
                 let length = request.scatter.len() as u64;
                 let too_long = within("max_sge", length, self.max_sge as u64);
-                Err(PostError {
-                    index: posted,
-                    reason: too_long.err().unwrap_or_else(full),
-                })
+                Err(PostError { index: posted, reason: too_long.err().unwrap_or_else(full) })
             }
         }
     }
@@ -131,19 +119,11 @@ impl ReceiveQueue {
             let mut pieces = [ScatterGather::default(); MAX_SGE];
             let count = entry.pieces as usize;
             let key = LocalKey(entry.key);
-            pieces[0] = ScatterGather {
-                address: entry.address,
-                length: entry.length,
-                key,
-            };
+            pieces[0] = ScatterGather { address: entry.address, length: entry.length, key };
             for (piece, kept) in pieces[1..].iter_mut().zip(self.further(slot, count)) {
                 *piece = kept.load();
             }
-            Receive {
-                wr_id: entry.wr_id,
-                pieces,
-                count,
-            }
+            Receive { wr_id: entry.wr_id, pieces, count }
         })
     }
 
@@ -174,11 +154,7 @@ impl ReceiveQueue {
     fn entry(&self, request: &ReceiveWorkRequest<'_>, slot: usize) -> ReceiveEntry {
         let first = request.scatter.first().copied().unwrap_or_default();
         let further = request.scatter.get(1..).unwrap_or_default();
-        for (kept, piece) in self
-            .further(slot, request.scatter.len())
-            .iter()
-            .zip(further)
-        {
+        for (kept, piece) in self.further(slot, request.scatter.len()).iter().zip(further) {
             kept.store(piece);
         }
         ReceiveEntry {

@@ -1,7 +1,4 @@
-#![allow(
-    unsafe_code,
-    reason = "slots are plain memory handed over by their turn counters"
-)]
+#![allow(unsafe_code, reason = "slots are plain memory handed over by their turn counters")]
 //! A bounded queue that any thread may fill and any thread may empty, without locks.
 //!
 //! It serves as completion queue (filled by whoever carries out a request, emptied by the owner)
@@ -98,10 +95,7 @@ impl<T: Copy> Ring<T> {
             let armed = if fired { 0 } else { tail & ARMED };
             let next = ((position + 1) << POSITION_SHIFT) | armed;
             // AcqRel: what the arming thread did before is seen by whoever fires for it.
-            match self
-                .tail
-                .compare_exchange_weak(tail, next, Ordering::AcqRel, Ordering::Relaxed)
-            {
+            match self.tail.compare_exchange_weak(tail, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
                     self.write(position, value);
                     return Ok(fired);
@@ -128,10 +122,7 @@ impl<T: Copy> Ring<T> {
                 continue;
             }
             let next = ((position + free as u64) << POSITION_SHIFT) | (tail & ARMED);
-            match self
-                .tail
-                .compare_exchange_weak(tail, next, Ordering::AcqRel, Ordering::Relaxed)
-            {
+            match self.tail.compare_exchange_weak(tail, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
                     for nth in 0..free {
                         let position = position + nth as u64;
@@ -248,8 +239,7 @@ impl<T: Copy> Ring<T> {
             // `position`, so no other thread reads or writes it until the store below.
             unsafe { cell.write(MaybeUninit::new(value)) }
         });
-        slot.turn
-            .store(position.wrapping_add(1) as u32, Ordering::Release);
+        slot.turn.store(position.wrapping_add(1) as u32, Ordering::Release);
     }
 
     /// Copies out the entry of a position this thread has claimed.

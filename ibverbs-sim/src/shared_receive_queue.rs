@@ -21,10 +21,7 @@ pub struct SharedReceiveQueueInit {
 
 impl Default for SharedReceiveQueueInit {
     fn default() -> Self {
-        Self {
-            max_wr: 1024,
-            max_sge: 1,
-        }
+        Self { max_wr: 1024, max_sge: 1 }
     }
 }
 
@@ -42,10 +39,7 @@ impl SharedReceiveQueue {
         within_nonzero("max_srq_wr", init.max_wr, limits.max_srq_wr)?;
         within("max_sge", init.max_sge, limits.max_sge)?;
         let receives = ReceiveQueue::new(init.max_wr, init.max_sge, domain.number);
-        Ok(Self {
-            domain: Arc::clone(domain),
-            receives: Arc::new(receives),
-        })
+        Ok(Self { domain: Arc::clone(domain), receives: Arc::new(receives) })
     }
 
     /// How many receives it can hold; at least what was asked for.

@@ -33,11 +33,7 @@ impl<T: Default> Slab<T> {
         let limit = limit.min(MAX_SLOTS);
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
-            free: Mutex::new(Free {
-                released: VecDeque::new(),
-                used: 0,
-                limit,
-            }),
+            free: Mutex::new(Free { released: VecDeque::new(), used: 0, limit }),
         }
     }
 
@@ -62,9 +58,7 @@ impl<T: Default> Slab<T> {
         };
         let (chunk, offset) = place(index);
         let slots = self.chunks.get(chunk)?.get_or_init(|| {
-            (0..1usize << (FIRST_SHIFT as usize + chunk))
-                .map(|_| T::default())
-                .collect()
+            (0..1usize << (FIRST_SHIFT as usize + chunk)).map(|_| T::default()).collect()
         });
         Some((index, slots.get(offset)?))
     }

@@ -42,12 +42,7 @@ impl Timers {
 
     /// The time of the next deadline.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
-        self.waiting
-            .lock()
-            .by_deadline
-            .keys()
-            .next()
-            .map(|&(deadline, _)| deadline)
+        self.waiting.lock().by_deadline.keys().next().map(|&(deadline, _)| deadline)
     }
 
     /// Moves the time forward and takes the queue pairs whose deadlines it reaches.
@@ -58,8 +53,6 @@ impl Timers {
             Some(next) => waiting.by_deadline.split_off(&(next, 0)),
             None => BTreeMap::new(),
         };
-        std::mem::replace(&mut waiting.by_deadline, later)
-            .into_values()
-            .collect()
+        std::mem::replace(&mut waiting.by_deadline, later).into_values().collect()
     }
 }

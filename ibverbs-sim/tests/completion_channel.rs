@@ -23,14 +23,8 @@ fn ends() -> (End, End, CompletionQueue, CompletionChannel) {
     let device = device();
     let (a, mut b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
     let channel = CompletionChannel::new();
-    let cq = b
-        .context
-        .create_completion_queue(256, Some(&channel))
-        .unwrap();
-    b.queue_pair = b
-        .domain
-        .create_queue_pair(&QueuePairInit::new(&b.send_cq, &cq))
-        .unwrap();
+    let cq = b.context.create_completion_queue(256, Some(&channel)).unwrap();
+    b.queue_pair = b.domain.create_queue_pair(&QueuePairInit::new(&b.send_cq, &cq)).unwrap();
     connect(&a, &b, &Connection::default());
     (a, b, cq, channel)
 }
@@ -62,10 +56,7 @@ fn solicited_only_waits_for_a_solicited_or_failed_one() {
     cq.request_notify(true).unwrap();
     a.post(&[send(1)]);
     assert!(!channel.try_notified());
-    a.post(&[SendWorkRequest {
-        flags: SendFlags::SOLICITED,
-        ..send(2)
-    }]);
+    a.post(&[SendWorkRequest { flags: SendFlags::SOLICITED, ..send(2) }]);
     assert!(channel.try_notified());
     cq.request_notify(true).unwrap();
     b.go_to(QueuePairState::Error);
@@ -75,10 +66,7 @@ fn solicited_only_waits_for_a_solicited_or_failed_one() {
 #[test]
 fn a_queue_without_a_channel_cannot_be_armed() {
     let (a, _b) = pair();
-    assert_eq!(
-        a.recv_cq.request_notify(false),
-        Err(Error::NoCompletionChannel)
-    );
+    assert_eq!(a.recv_cq.request_notify(false), Err(Error::NoCompletionChannel));
 }
 
 struct Count(AtomicUsize);

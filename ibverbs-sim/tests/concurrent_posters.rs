@@ -29,10 +29,7 @@ fn every_thread_keeps_its_order_on_every_queue_pair() {
         })
         .collect();
     let total = THREADS * ROUNDS * 2;
-    let receive = ReceiveWorkRequest {
-        wr_id: 0,
-        scatter: &[],
-    };
+    let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
     thread::scope(|scope| {
         for poster in 0..THREADS {
             let (a, pairs) = (&a, &pairs);
@@ -58,9 +55,7 @@ fn every_thread_keeps_its_order_on_every_queue_pair() {
         while seen < total {
             a.sent();
             for got in b.received() {
-                let which = pairs
-                    .iter()
-                    .position(|(_, far)| far.number() == got.queue_pair);
+                let which = pairs.iter().position(|(_, far)| far.number() == got.queue_pair);
                 let which = which.unwrap();
                 let immediate = got.immediate.unwrap();
                 let expected = &mut next[which][(immediate >> 24) as usize];
@@ -83,9 +78,7 @@ fn a_post_behind_a_long_copy_is_carried_out_by_whoever_copies() {
     thread::scope(|scope| {
         scope.spawn(|| {
             let list = [source.all()];
-            let operation = Operation::Write {
-                remote: target.region.at(0),
-            };
+            let operation = Operation::Write { remote: target.region.at(0) };
             for _ in 0..40 {
                 let copy = [request(1, operation, Payload::Gather(&list))];
                 while a.queue_pair.post_send(&copy).is_err() {
@@ -94,13 +87,9 @@ fn a_post_behind_a_long_copy_is_carried_out_by_whoever_copies() {
             }
             done.store(true, Ordering::SeqCst);
         });
-        let operation = Operation::Write {
-            remote: word.region.at(0),
-        };
+        let operation = Operation::Write { remote: word.region.at(0) };
         while !done.load(Ordering::SeqCst) {
-            let posted = a
-                .queue_pair
-                .post_send(&[request(2, operation, Payload::Inline(b"x"))]);
+            let posted = a.queue_pair.post_send(&[request(2, operation, Payload::Inline(b"x"))]);
             if posted.is_err() {
                 thread::yield_now();
             }
@@ -109,9 +98,7 @@ fn a_post_behind_a_long_copy_is_carried_out_by_whoever_copies() {
     a.sent();
     a.post(&[request(
         3,
-        Operation::Read {
-            remote: word.region.at(0),
-        },
+        Operation::Read { remote: word.region.at(0) },
         Payload::Gather(&[source.region.slice(0, 8)]),
     )]);
     assert_eq!(statuses(&a.sent()), [(3, CompletionStatus::Success)]);

@@ -24,11 +24,7 @@ fn it_waits_for_copies_under_way() {
                 let list = [source.all()];
                 loop {
                     started.fetch_add(1, Ordering::SeqCst);
-                    a.post(&[request(
-                        1,
-                        Operation::Write { remote },
-                        Payload::Gather(&list),
-                    )]);
+                    a.post(&[request(1, Operation::Write { remote }, Payload::Gather(&list))]);
                     let status = a.sent()[0].status;
                     if status != CompletionStatus::Success {
                         return status;
@@ -39,9 +35,7 @@ fn it_waits_for_copies_under_way() {
                 thread::yield_now();
             }
             let memory = target.deregister();
-            memory
-                .iter()
-                .for_each(|word| word.store(0, Ordering::SeqCst));
+            memory.iter().for_each(|word| word.store(0, Ordering::SeqCst));
             assert_eq!(copier.join().unwrap(), CompletionStatus::RemoteAccess);
             assert!(memory.iter().all(|word| word.load(Ordering::SeqCst) == 0));
         });
@@ -57,10 +51,7 @@ fn a_waiting_request_finds_its_local_key_refused() {
     let memory = source.deregister();
     let target = b.buffer(8);
     b.receive(1, &[target.all()]);
-    assert_eq!(
-        statuses(&a.sent()),
-        [(1, CompletionStatus::LocalProtection)]
-    );
+    assert_eq!(statuses(&a.sent()), [(1, CompletionStatus::LocalProtection)]);
     drop(memory);
 }
 
@@ -71,13 +62,7 @@ fn a_posted_receive_finds_its_key_refused() {
     b.receive(1, &[target.all()]);
     let memory = target.deregister();
     a.post(&[request(1, Operation::Send, Payload::Inline(b"x"))]);
-    assert_eq!(
-        statuses(&a.sent()),
-        [(1, CompletionStatus::RemoteOperation)]
-    );
-    assert_eq!(
-        statuses(&b.received()),
-        [(1, CompletionStatus::LocalProtection)]
-    );
+    assert_eq!(statuses(&a.sent()), [(1, CompletionStatus::RemoteOperation)]);
+    assert_eq!(statuses(&b.received()), [(1, CompletionStatus::LocalProtection)]);
     assert_eq!(memory[0].load(Ordering::SeqCst), 0);
 }

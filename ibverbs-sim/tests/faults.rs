@@ -9,11 +9,7 @@ use ibverbs_sim::*;
 const ALWAYS: u32 = 1_000_000;
 
 fn patience() -> Connection {
-    Connection {
-        timeout_ns: 100,
-        retry_count: 7,
-        ..Connection::default()
-    }
+    Connection { timeout_ns: 100, retry_count: 7, ..Connection::default() }
 }
 
 /// Lets time pass until nothing waits for it.
@@ -26,11 +22,7 @@ fn settle(end: &End) {
 #[test]
 fn a_link_that_loses_everything_ends_in_retry_exceeded() {
     let (a, b) = pair_on(
-        &faulty(FaultPlan {
-            seed: 1,
-            drop_request_ppm: ALWAYS,
-            ..FaultPlan::default()
-        }),
+        &faulty(FaultPlan { seed: 1, drop_request_ppm: ALWAYS, ..FaultPlan::default() }),
         &patience(),
     );
     b.receives(0..1);
@@ -44,17 +36,10 @@ fn a_link_that_loses_everything_ends_in_retry_exceeded() {
 
 #[test]
 fn a_lost_answer_does_not_repeat_the_effect() {
-    let plan = FaultPlan {
-        seed: 2,
-        drop_answer_ppm: ALWAYS,
-        ..FaultPlan::default()
-    };
+    let plan = FaultPlan { seed: 2, drop_answer_ppm: ALWAYS, ..FaultPlan::default() };
     let (a, b) = pair_on(&faulty(plan), &patience());
     let (local, word) = (a.buffer(8), b.buffer(8));
-    let operation = Operation::FetchAdd {
-        remote: word.region.at(0),
-        add: 1,
-    };
+    let operation = Operation::FetchAdd { remote: word.region.at(0), add: 1 };
     a.post(&[request(1, operation, Payload::Gather(&[local.all()]))]);
     settle(&a);
     assert_eq!(a.sent()[0].status, CompletionStatus::RetryExceeded);
@@ -63,11 +48,7 @@ fn a_lost_answer_does_not_repeat_the_effect() {
 
 #[test]
 fn duplicates_are_invisible() {
-    let plan = FaultPlan {
-        seed: 3,
-        duplicate_ppm: ALWAYS,
-        ..FaultPlan::default()
-    };
+    let plan = FaultPlan { seed: 3, duplicate_ppm: ALWAYS, ..FaultPlan::default() };
     let (a, b) = pair_on(&faulty(plan), &patience());
     let (local, word) = (a.buffer(16), b.buffer(8));
     word.word(0).store(40, Ordering::SeqCst);
@@ -75,19 +56,11 @@ fn duplicates_are_invisible() {
     let remote = word.region.at(0);
     b.receives(0..2);
     a.post(&[
-        request(
-            1,
-            Operation::FetchAdd { remote, add: 2 },
-            Payload::Gather(&first),
-        ),
+        request(1, Operation::FetchAdd { remote, add: 2 }, Payload::Gather(&first)),
         request(2, Operation::Read { remote }, Payload::Gather(&second)),
         request(
             3,
-            Operation::CompareSwap {
-                remote,
-                compare: 42,
-                swap: 7,
-            },
+            Operation::CompareSwap { remote, compare: 42, swap: 7 },
             Payload::Gather(&first),
         ),
         send(4),
@@ -101,12 +74,7 @@ fn duplicates_are_invisible() {
 
 #[test]
 fn a_delayed_message_arrives_when_its_time_has_come() {
-    let plan = FaultPlan {
-        seed: 4,
-        delay_ppm: ALWAYS,
-        max_delay_ns: 1000,
-        ..FaultPlan::default()
-    };
+    let plan = FaultPlan { seed: 4, delay_ppm: ALWAYS, max_delay_ns: 1000, ..FaultPlan::default() };
     let (a, b) = pair_on(&faulty(plan), &patience());
     b.receives(0..1);
     a.context.advance(50);
@@ -121,11 +89,7 @@ fn a_delayed_message_arrives_when_its_time_has_come() {
 
 #[test]
 fn another_queue_pair_overtakes_and_none_overtakes_itself() {
-    let plan = FaultPlan {
-        seed: 5,
-        reorder_ppm: 300_000,
-        ..FaultPlan::default()
-    };
+    let plan = FaultPlan { seed: 5, reorder_ppm: 300_000, ..FaultPlan::default() };
     let device = faulty(plan);
     let (a, b) = pair_on(&device, &patience());
     let (c, d) = pair_on(&device, &patience());
@@ -168,10 +132,7 @@ fn one_seed_gives_one_course_of_events() {
                 a.context.advance(deadline);
             }
             assert_eq!(statuses(&a.sent()), [(wr_id, CompletionStatus::Success)]);
-            assert_eq!(
-                statuses(&b.received()),
-                [(wr_id, CompletionStatus::Success)]
-            );
+            assert_eq!(statuses(&b.received()), [(wr_id, CompletionStatus::Success)]);
         }
         deadlines
     };

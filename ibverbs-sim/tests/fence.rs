@@ -10,13 +10,8 @@ fn a_fenced_send_carries_what_the_read_before_it_brought() {
     let (local, remote) = (a.buffer(16), b.buffer(16));
     remote.fill(b"fresh!!!");
     let (first, second) = ([local.region.slice(0, 8)], [local.region.slice(8, 8)]);
-    let read = Operation::Read {
-        remote: remote.region.at(0),
-    };
-    let add = Operation::FetchAdd {
-        remote: remote.region.at(8),
-        add: 5,
-    };
+    let read = Operation::Read { remote: remote.region.at(0) };
+    let add = Operation::FetchAdd { remote: remote.region.at(8), add: 5 };
     let target = b.buffer(16);
     b.receive(0, &[target.all()]);
     let both = [local.all()];
@@ -35,29 +30,18 @@ fn a_fenced_send_carries_what_the_read_before_it_brought() {
 
 #[test]
 fn a_fence_holds_although_the_link_delays_the_read() {
-    let plan = FaultPlan {
-        seed: 3,
-        delay_ppm: 1_000_000,
-        max_delay_ns: 50,
-        ..FaultPlan::default()
-    };
+    let plan =
+        FaultPlan { seed: 3, delay_ppm: 1_000_000, max_delay_ns: 50, ..FaultPlan::default() };
     let (a, b) = pair_on(&faulty(plan), &Connection::default());
     let (local, remote) = (a.buffer(8), b.buffer(16));
     remote.fill(b"fresh!!!");
     let list = [local.all()];
-    let read = Operation::Read {
-        remote: remote.region.at(0),
-    };
-    let write = Operation::Write {
-        remote: remote.region.at(8),
-    };
+    let read = Operation::Read { remote: remote.region.at(0) };
+    let write = Operation::Write { remote: remote.region.at(8) };
     let flags = SendFlags::SIGNALLED | SendFlags::FENCE;
     a.post(&[
         request(1, read, Payload::Gather(&list)),
-        SendWorkRequest {
-            flags,
-            ..request(2, write, Payload::Gather(&list))
-        },
+        SendWorkRequest { flags, ..request(2, write, Payload::Gather(&list)) },
     ]);
     assert!(a.sent().is_empty());
     a.context.advance(50);

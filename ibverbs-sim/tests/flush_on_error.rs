@@ -10,20 +10,11 @@ const FLUSHED: CompletionStatus = CompletionStatus::WorkRequestFlushed;
 fn sends_and_receives_are_flushed_in_order() {
     let (a, _b) = pair();
     a.receives(10..13);
-    let quiet = SendWorkRequest {
-        flags: SendFlags::NONE,
-        ..send(2)
-    };
+    let quiet = SendWorkRequest { flags: SendFlags::NONE, ..send(2) };
     a.post(&[send(1), quiet, send(3)]);
     a.go_to(QueuePairState::Error);
-    assert_eq!(
-        statuses(&a.sent()),
-        [(1, FLUSHED), (2, FLUSHED), (3, FLUSHED)]
-    );
-    assert_eq!(
-        statuses(&a.received()),
-        [(10, FLUSHED), (11, FLUSHED), (12, FLUSHED)]
-    );
+    assert_eq!(statuses(&a.sent()), [(1, FLUSHED), (2, FLUSHED), (3, FLUSHED)]);
+    assert_eq!(statuses(&a.received()), [(10, FLUSHED), (11, FLUSHED), (12, FLUSHED)]);
 }
 
 #[test]

@@ -11,19 +11,11 @@ fn the_limit_holds_on_both_sides() {
     let b = End::new(&device, |_| {});
     connect(&a, &b, &Connection::default());
     let target = b.buffer(16);
-    let operation = Operation::Write {
-        remote: target.region.at(0),
-    };
+    let operation = Operation::Write { remote: target.region.at(0) };
     a.post(&[request(1, operation, Payload::Inline(b"0123456789"))]);
     assert_eq!(&target.bytes()[..12], b"0123456789\0\0");
-    let refused = a
-        .queue_pair
-        .post_send(&[request(2, operation, Payload::Inline(&[0; 11]))]);
-    let reason = Error::LimitExceeded {
-        what: "max_inline_data",
-        requested: 11,
-        limit: 10,
-    };
+    let refused = a.queue_pair.post_send(&[request(2, operation, Payload::Inline(&[0; 11]))]);
+    let reason = Error::LimitExceeded { what: "max_inline_data", requested: 11, limit: 10 };
     assert_eq!(refused, Err(PostError { index: 0, reason }));
 }
 
@@ -45,18 +37,11 @@ fn nothing_is_brought_back_to_inline_bytes() {
     for operation in [
         Operation::Read { remote },
         Operation::FetchAdd { remote, add: 0 },
-        Operation::CompareSwap {
-            remote,
-            compare: 0,
-            swap: 0,
-        },
+        Operation::CompareSwap { remote, compare: 0, swap: 0 },
     ] {
         let requests = [request(1, operation, Payload::Inline(&[0; 8]))];
         let reason = Error::InlineTarget;
-        assert_eq!(
-            a.queue_pair.post_send(&requests),
-            Err(PostError { index: 0, reason })
-        );
+        assert_eq!(a.queue_pair.post_send(&requests), Err(PostError { index: 0, reason }));
     }
     assert_eq!(a.queue_pair.state(), QueuePairState::ReadyToSend);
 }

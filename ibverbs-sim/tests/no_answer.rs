@@ -5,11 +5,7 @@ use common::*;
 use ibverbs_sim::*;
 
 fn patience() -> Connection {
-    Connection {
-        timeout_ns: 100,
-        retry_count: 2,
-        ..Connection::default()
-    }
+    Connection { timeout_ns: 100, retry_count: 2, ..Connection::default() }
 }
 
 fn assert_gives_up(a: &End) {
@@ -19,10 +15,7 @@ fn assert_gives_up(a: &End) {
     a.context.advance(300);
     assert_eq!(
         statuses(&a.sent()),
-        [
-            (1, CompletionStatus::RetryExceeded),
-            (2, CompletionStatus::WorkRequestFlushed)
-        ]
+        [(1, CompletionStatus::RetryExceeded), (2, CompletionStatus::WorkRequestFlushed)]
     );
 }
 
@@ -57,17 +50,13 @@ fn a_destroyed_failed_or_unconnected_peer_does_not_answer() {
 
     let device = device();
     let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-    a.queue_pair
-        .connect(b.queue_pair.number(), &patience())
-        .unwrap();
+    a.queue_pair.connect(b.queue_pair.number(), &patience()).unwrap();
     assert_gives_up(&a);
 
     // Connected to somebody else.
     let (b, c) = pair_on(&device, &patience());
     let a = End::new(&device, |_| {});
-    a.queue_pair
-        .connect(b.queue_pair.number(), &patience())
-        .unwrap();
+    a.queue_pair.connect(b.queue_pair.number(), &patience()).unwrap();
     b.receives(0..1);
     assert_gives_up(&a);
     c.post(&[send(1)]);
@@ -78,13 +67,9 @@ fn a_destroyed_failed_or_unconnected_peer_does_not_answer() {
 fn a_peer_that_comes_late_is_found_by_a_retry() {
     let device = device();
     let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-    a.queue_pair
-        .connect(b.queue_pair.number(), &patience())
-        .unwrap();
+    a.queue_pair.connect(b.queue_pair.number(), &patience()).unwrap();
     a.post(&[send(1)]);
-    b.queue_pair
-        .connect(a.queue_pair.number(), &patience())
-        .unwrap();
+    b.queue_pair.connect(a.queue_pair.number(), &patience()).unwrap();
     b.receives(0..1);
     assert!(a.sent().is_empty());
     a.context.advance(100);
@@ -95,34 +80,15 @@ fn a_peer_that_comes_late_is_found_by_a_retry() {
 fn ends_that_disagree_about_the_first_sequence_number_get_nowhere() {
     let device = device();
     let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-    a.queue_pair
-        .connect(
-            b.queue_pair.number(),
-            &Connection {
-                psn: 5,
-                ..patience()
-            },
-        )
-        .unwrap();
-    b.queue_pair
-        .connect(
-            a.queue_pair.number(),
-            &Connection {
-                psn: 4,
-                ..patience()
-            },
-        )
-        .unwrap();
+    a.queue_pair.connect(b.queue_pair.number(), &Connection { psn: 5, ..patience() }).unwrap();
+    b.queue_pair.connect(a.queue_pair.number(), &Connection { psn: 4, ..patience() }).unwrap();
     b.receives(0..2);
     assert_gives_up(&a);
 }
 
 #[test]
 fn sequence_numbers_wrap() {
-    let start = Connection {
-        psn: 0xff_fffe,
-        ..Connection::default()
-    };
+    let start = Connection { psn: 0xff_fffe, ..Connection::default() };
     let (a, b) = pair_on(&device(), &start);
     b.receives(0..5);
     for wr_id in 0..5 {
@@ -133,13 +99,7 @@ fn sequence_numbers_wrap() {
 
 #[test]
 fn no_timeout_waits_for_ever() {
-    let (a, b) = pair_on(
-        &device(),
-        &Connection {
-            timeout_ns: 0,
-            ..patience()
-        },
-    );
+    let (a, b) = pair_on(&device(), &Connection { timeout_ns: 0, ..patience() });
     b.context.kill();
     a.post(&[send(1)]);
     assert_eq!(a.context.next_deadline_ns(), None);

@@ -15,36 +15,19 @@ fn requests_complete_in_the_order_of_posting() {
     let at = remote.region.at(0);
     let list = [local.all()];
     a.post(&[
-        request(
-            1,
-            Operation::Write { remote: at },
-            Payload::Inline(b"12345678"),
-        ),
+        request(1, Operation::Write { remote: at }, Payload::Inline(b"12345678")),
         request(2, Operation::Read { remote: at }, Payload::Gather(&list)),
         request(3, Operation::Send, Payload::Inline(b"")),
-        request(
-            4,
-            Operation::FetchAdd { remote: at, add: 0 },
-            Payload::Gather(&list),
-        ),
+        request(4, Operation::FetchAdd { remote: at, add: 0 }, Payload::Gather(&list)),
         request(
             5,
-            Operation::WriteWithImmediate {
-                remote: at,
-                immediate: 1,
-            },
+            Operation::WriteWithImmediate { remote: at, immediate: 1 },
             Payload::Inline(b""),
         ),
     ]);
     assert_eq!(local.bytes(), b"12345678");
-    assert_eq!(
-        a.sent().iter().map(|sent| sent.wr_id).collect::<Vec<_>>(),
-        [1, 2, 3, 4, 5]
-    );
-    assert_eq!(
-        b.received().iter().map(|got| got.wr_id).collect::<Vec<_>>(),
-        [0, 1]
-    );
+    assert_eq!(a.sent().iter().map(|sent| sent.wr_id).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    assert_eq!(b.received().iter().map(|got| got.wr_id).collect::<Vec<_>>(), [0, 1]);
 }
 
 #[test]
@@ -58,14 +41,9 @@ fn a_notified_write_comes_after_its_data_and_all_data_before_it() {
             for round in 0..ROUNDS {
                 let bytes = [!round; 2].map(u64::to_ne_bytes).concat();
                 let start = round as usize * 24;
-                let first = Operation::Write {
-                    remote: target.region.at(start),
-                };
+                let first = Operation::Write { remote: target.region.at(start) };
                 let remote = target.region.at(start + 16);
-                let second = Operation::WriteWithImmediate {
-                    remote,
-                    immediate: round as u32,
-                };
+                let second = Operation::WriteWithImmediate { remote, immediate: round as u32 };
                 a.post(&[
                     unsignalled(0, first, Payload::Inline(&bytes)),
                     request(0, second, Payload::Inline(&bytes[..8])),

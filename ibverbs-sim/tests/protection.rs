@@ -27,35 +27,15 @@ fn outcome(a: &End, b: &End, operation: Operation, payload: Payload<'_>) -> Comp
 fn operations(remote: RemoteAddress) -> [(Operation, Access); 5] {
     [
         (Operation::Write { remote }, Access::REMOTE_WRITE),
-        (
-            Operation::WriteWithImmediate {
-                remote,
-                immediate: 0,
-            },
-            Access::REMOTE_WRITE,
-        ),
+        (Operation::WriteWithImmediate { remote, immediate: 0 }, Access::REMOTE_WRITE),
         (Operation::Read { remote }, Access::REMOTE_READ),
-        (
-            Operation::FetchAdd { remote, add: 1 },
-            Access::REMOTE_ATOMIC,
-        ),
-        (
-            Operation::CompareSwap {
-                remote,
-                compare: 0,
-                swap: 1,
-            },
-            Access::REMOTE_ATOMIC,
-        ),
+        (Operation::FetchAdd { remote, add: 1 }, Access::REMOTE_ATOMIC),
+        (Operation::CompareSwap { remote, compare: 0, swap: 1 }, Access::REMOTE_ATOMIC),
     ]
 }
 
-const RIGHTS: [Access; 4] = [
-    Access::LOCAL_WRITE,
-    Access::REMOTE_WRITE,
-    Access::REMOTE_READ,
-    Access::REMOTE_ATOMIC,
-];
+const RIGHTS: [Access; 4] =
+    [Access::LOCAL_WRITE, Access::REMOTE_WRITE, Access::REMOTE_READ, Access::REMOTE_ATOMIC];
 
 #[test]
 fn every_remote_right_of_a_region_opens_its_operations_only() {
@@ -81,13 +61,7 @@ fn every_remote_right_of_a_region_opens_its_operations_only() {
 fn every_remote_right_of_a_queue_pair_opens_its_operations_only() {
     for given in RIGHTS {
         for which in 0..5 {
-            let (a, b) = pair_on(
-                &device(),
-                &Connection {
-                    access: given,
-                    ..Connection::default()
-                },
-            );
+            let (a, b) = pair_on(&device(), &Connection { access: given, ..Connection::default() });
             b.receives(0..1);
             let (local, target) = (a.buffer(8), b.buffer(8));
             let (operation, needed) = operations(target.region.at(0))[which];
@@ -104,38 +78,21 @@ fn every_remote_right_of_a_queue_pair_opens_its_operations_only() {
 
 #[test]
 fn regions_end_where_they_end() {
-    let cases = [
-        (0, 16, true),
-        (15, 1, true),
-        (16, 0, true),
-        (0, 17, false),
-        (16, 1, false),
-    ];
+    let cases = [(0, 16, true), (15, 1, true), (16, 0, true), (0, 17, false), (16, 1, false)];
     for (offset, length, inside) in cases {
         let (a, b) = pair();
         let (local, target) = (a.buffer(32), b.buffer(16));
-        let operation = Operation::Write {
-            remote: target.region.at(offset),
-        };
+        let operation = Operation::Write { remote: target.region.at(offset) };
         let list = [local.region.slice(0, length)];
-        let expected = if inside {
-            CompletionStatus::Success
-        } else {
-            CompletionStatus::RemoteAccess
-        };
-        assert_eq!(
-            outcome(&a, &b, operation, Payload::Gather(&list)),
-            expected,
-            "{offset}"
-        );
+        let expected =
+            if inside { CompletionStatus::Success } else { CompletionStatus::RemoteAccess };
+        assert_eq!(outcome(&a, &b, operation, Payload::Gather(&list)), expected, "{offset}");
     }
     for address in [u64::MAX, 0, u64::MAX - 7] {
         let (a, b) = pair();
         let (local, target) = (a.buffer(8), b.buffer(16));
         let key = target.region.remote_key();
-        let operation = Operation::Read {
-            remote: RemoteAddress { address, key },
-        };
+        let operation = Operation::Read { remote: RemoteAddress { address, key } };
         let list = [local.all()];
         let status = outcome(&a, &b, operation, Payload::Gather(&list));
         assert_eq!(status, CompletionStatus::RemoteAccess);
@@ -143,10 +100,7 @@ fn regions_end_where_they_end() {
     let (a, b) = pair();
     let target = b.buffer(16);
     let before = target.region.at(0).address - 1;
-    let remote = RemoteAddress {
-        address: before,
-        key: target.region.remote_key(),
-    };
+    let remote = RemoteAddress { address: before, key: target.region.remote_key() };
     let status = outcome(&a, &b, Operation::Write { remote }, Payload::Inline(b"x"));
     assert_eq!(status, CompletionStatus::RemoteAccess);
     assert_eq!(target.bytes(), [0; 16]);
@@ -157,9 +111,7 @@ fn other_domains_and_stale_keys_are_refused() {
     let (a, b) = pair();
     let elsewhere = b.context.allocate_protection_domain();
     let target = Buffer::new(&elsewhere, 8, Access::ALL);
-    let operation = Operation::Write {
-        remote: target.region.at(0),
-    };
+    let operation = Operation::Write { remote: target.region.at(0) };
     let status = outcome(&a, &b, operation, Payload::Inline(b"x"));
     assert_eq!(status, CompletionStatus::RemoteAccess);
 
@@ -188,39 +140,20 @@ fn local_lists_are_checked_too() {
         // The responder has seen nothing.
         assert_eq!(b.queue_pair.state(), QueuePairState::ReadyToSend);
     };
-    let write: fn(&Buffer) -> Operation = |target| Operation::Write {
-        remote: target.region.at(0),
-    };
-    let read: fn(&Buffer) -> Operation = |target| Operation::Read {
-        remote: target.region.at(0),
-    };
+    let write: fn(&Buffer) -> Operation = |target| Operation::Write { remote: target.region.at(0) };
+    let read: fn(&Buffer) -> Operation = |target| Operation::Read { remote: target.region.at(0) };
     wrong(|_, local| local.region.slice(0, 9), write);
+    wrong(|_, local| ScatterGather { key: LocalKey::default(), ..local.all() }, write);
     wrong(
-        |_, local| ScatterGather {
-            key: LocalKey::default(),
-            ..local.all()
-        },
-        write,
-    );
-    wrong(
-        |_, local| ScatterGather {
-            key: LocalKey::default(),
-            ..local.all()
-        },
+        |_, local| ScatterGather { key: LocalKey::default(), ..local.all() },
         |_| Operation::Send,
     );
     // Not writable for the device.
     let (a, b) = pair();
     let (local, target) = (Buffer::new(&a.domain, 8, Access::NONE), b.buffer(8));
     let list = Payload::Gather(&[local.all()]);
-    assert_eq!(
-        outcome(&a, &b, write(&target), list),
-        CompletionStatus::Success
-    );
-    assert_eq!(
-        outcome(&a, &b, read(&target), list),
-        CompletionStatus::LocalProtection
-    );
+    assert_eq!(outcome(&a, &b, write(&target), list), CompletionStatus::Success);
+    assert_eq!(outcome(&a, &b, read(&target), list), CompletionStatus::LocalProtection);
 }
 
 #[test]
@@ -231,36 +164,18 @@ fn a_receive_that_may_not_be_written_fails_both_ends() {
     b.receives(8..9);
     a.post(&[request(1, Operation::Send, Payload::Inline(b"x")), send(2)]);
     let flushed = CompletionStatus::WorkRequestFlushed;
-    assert_eq!(
-        statuses(&b.received()),
-        [(7, CompletionStatus::LocalProtection), (8, flushed)]
-    );
-    assert_eq!(
-        statuses(&a.sent()),
-        [(1, CompletionStatus::RemoteOperation), (2, flushed)]
-    );
+    assert_eq!(statuses(&b.received()), [(7, CompletionStatus::LocalProtection), (8, flushed)]);
+    assert_eq!(statuses(&a.sent()), [(1, CompletionStatus::RemoteOperation), (2, flushed)]);
 }
 
 #[test]
 fn rights_that_contradict_each_other_are_refused() {
     let (a, _b) = pair();
     let memory = std::ptr::NonNull::<u64>::dangling().cast();
-    for access in [
-        Access::REMOTE_WRITE,
-        Access::REMOTE_ATOMIC | Access::REMOTE_READ,
-    ] {
+    for access in [Access::REMOTE_WRITE, Access::REMOTE_ATOMIC | Access::REMOTE_READ] {
         let registered = register(&a.domain, memory, 0, access);
-        assert_eq!(
-            registered.unwrap_err(),
-            Error::InconsistentAccess { access }
-        );
+        assert_eq!(registered.unwrap_err(), Error::InconsistentAccess { access });
     }
     let registered = register(&a.domain, memory, usize::MAX, Access::NONE);
-    assert!(matches!(
-        registered,
-        Err(Error::LimitExceeded {
-            what: "max_mr_size",
-            ..
-        })
-    ));
+    assert!(matches!(registered, Err(Error::LimitExceeded { what: "max_mr_size", .. })));
 }

@@ -12,14 +12,7 @@ fn posting_a_receive_resumes_the_sender_where_it_stalled() {
     a.post(&[
         send(1),
         request(2, Operation::Write { remote }, Payload::Inline(b"later")),
-        request(
-            3,
-            Operation::WriteWithImmediate {
-                remote,
-                immediate: 3,
-            },
-            Payload::Inline(b"x"),
-        ),
+        request(3, Operation::WriteWithImmediate { remote, immediate: 3 }, Payload::Inline(b"x")),
     ]);
     // What is posted behind a stall keeps its order.
     a.post(&[send(4)]);
@@ -50,11 +43,7 @@ fn seven_retries_wait_for_ever() {
 
 #[test]
 fn fewer_retries_end_after_as_many_waits() {
-    let connection = Connection {
-        rnr_retry: 2,
-        min_rnr_timer_ns: 10,
-        ..Connection::default()
-    };
+    let connection = Connection { rnr_retry: 2, min_rnr_timer_ns: 10, ..Connection::default() };
     let (a, b) = pair_on(&device(), &connection);
     a.context.advance(100);
     a.post(&[send(1), send(2)]);
@@ -77,40 +66,23 @@ fn fewer_retries_end_after_as_many_waits() {
 
 #[test]
 fn a_jump_over_several_waits_uses_them_all() {
-    let connection = Connection {
-        rnr_retry: 6,
-        min_rnr_timer_ns: 10,
-        ..Connection::default()
-    };
+    let connection = Connection { rnr_retry: 6, min_rnr_timer_ns: 10, ..Connection::default() };
     let (a, _b) = pair_on(&device(), &connection);
     a.post(&[send(1)]);
     a.context.advance(59);
     assert!(a.sent().is_empty());
     a.context.advance(1_000);
-    assert_eq!(
-        a.sent()[0].status,
-        CompletionStatus::ReceiverNotReadyRetryExceeded
-    );
+    assert_eq!(a.sent()[0].status, CompletionStatus::ReceiverNotReadyRetryExceeded);
 }
 
 #[test]
 fn no_retry_fails_at_once_and_a_receive_renews_the_retries() {
-    let connection = Connection {
-        rnr_retry: 0,
-        ..Connection::default()
-    };
+    let connection = Connection { rnr_retry: 0, ..Connection::default() };
     let (a, _b) = pair_on(&device(), &connection);
     a.post(&[send(1)]);
-    assert_eq!(
-        a.sent()[0].status,
-        CompletionStatus::ReceiverNotReadyRetryExceeded
-    );
+    assert_eq!(a.sent()[0].status, CompletionStatus::ReceiverNotReadyRetryExceeded);
 
-    let connection = Connection {
-        rnr_retry: 1,
-        min_rnr_timer_ns: 10,
-        ..Connection::default()
-    };
+    let connection = Connection { rnr_retry: 1, min_rnr_timer_ns: 10, ..Connection::default() };
     let (a, b) = pair_on(&device(), &connection);
     for round in 1..4 {
         a.post(&[send(round)]);

@@ -17,17 +17,11 @@ fn ends(adjust: impl Fn(&mut QueuePairInit)) -> (End, End) {
 
 fn write(remote: RemoteAddress, flags: SendFlags) -> SendWorkRequest<'static> {
     let operation = Operation::Write { remote };
-    SendWorkRequest {
-        flags,
-        ..request(0, operation, Payload::Inline(b"x"))
-    }
+    SendWorkRequest { flags, ..request(0, operation, Payload::Inline(b"x")) }
 }
 
 fn full(index: usize) -> PostError {
-    PostError {
-        index,
-        reason: Error::QueueFull { capacity: 4 },
-    }
+    PostError { index, reason: Error::QueueFull { capacity: 4 } }
 }
 
 #[test]
@@ -55,10 +49,7 @@ fn polling_a_later_completion_frees_them() {
         // The completion is there, but slots are freed by polling it.
         assert_eq!(a.queue_pair.post_send(&[quiet]), Err(full(0)));
         assert_eq!(a.sent().len(), 1);
-        assert_eq!(
-            a.queue_pair.post_send(&[loud, quiet, quiet, quiet]),
-            Err(full(3))
-        );
+        assert_eq!(a.queue_pair.post_send(&[loud, quiet, quiet, quiet]), Err(full(3)));
         assert_eq!(a.sent().len(), 1);
         a.post(&[loud, loud]);
         assert_eq!(a.sent().len(), 2);
@@ -82,35 +73,16 @@ fn completions_of_a_destroyed_queue_pair_free_nothing_of_its_successor() {
     let a = End::new(&device, |init| init.max_send_wr = 4);
     connect(&a, &b, &Connection::default());
     a.post(&[write(target.region.at(0), SendFlags::SIGNALLED); 4]);
-    let End {
-        context: _context,
-        domain,
-        send_cq,
-        recv_cq,
-        queue_pair,
-    } = a;
+    let End { context: _context, domain, send_cq, recv_cq, queue_pair } = a;
     let old = queue_pair.number();
     drop(queue_pair);
-    let init = QueuePairInit {
-        max_send_wr: 4,
-        ..QueuePairInit::new(&send_cq, &recv_cq)
-    };
+    let init = QueuePairInit { max_send_wr: 4, ..QueuePairInit::new(&send_cq, &recv_cq) };
     let successor = domain.create_queue_pair(&init).unwrap();
     assert_ne!(successor.number(), old);
     b.go_to(QueuePairState::Reset);
-    successor
-        .connect(b.queue_pair.number(), &Connection::default())
-        .unwrap();
-    b.queue_pair
-        .connect(successor.number(), &Connection::default())
-        .unwrap();
-    successor
-        .post_send(&[write(target.region.at(0), SendFlags::NONE); 4])
-        .unwrap();
+    successor.connect(b.queue_pair.number(), &Connection::default()).unwrap();
+    b.queue_pair.connect(successor.number(), &Connection::default()).unwrap();
+    successor.post_send(&[write(target.region.at(0), SendFlags::NONE); 4]).unwrap();
     assert_eq!(poll_all(&send_cq).len(), 4);
-    assert!(
-        successor
-            .post_send(&[write(target.region.at(0), SendFlags::NONE)])
-            .is_err()
-    );
+    assert!(successor.post_send(&[write(target.region.at(0), SendFlags::NONE)]).is_err());
 }

@@ -11,34 +11,12 @@ const PAIRS: usize = 3;
 
 #[derive(Clone, Debug)]
 enum Act {
-    Write {
-        from: Vec<(usize, usize)>,
-        to: usize,
-        notify: bool,
-    },
-    Inline {
-        bytes: Vec<u8>,
-        to: usize,
-    },
-    Read {
-        into: Vec<(usize, usize)>,
-        from: usize,
-    },
-    Send {
-        from: Vec<(usize, usize)>,
-        into: (usize, usize),
-    },
-    FetchAdd {
-        word: usize,
-        into: usize,
-        add: u64,
-    },
-    CompareSwap {
-        word: usize,
-        into: usize,
-        matches: bool,
-        swap: u64,
-    },
+    Write { from: Vec<(usize, usize)>, to: usize, notify: bool },
+    Inline { bytes: Vec<u8>, to: usize },
+    Read { into: Vec<(usize, usize)>, from: usize },
+    Send { from: Vec<(usize, usize)>, into: (usize, usize) },
+    FetchAdd { word: usize, into: usize, add: u64 },
+    CompareSwap { word: usize, into: usize, matches: bool, swap: u64 },
 }
 
 fn pieces() -> impl Strategy<Value = Vec<(usize, usize)>> {
@@ -56,28 +34,16 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(bytes, to)| Act::Inline { bytes, to }),
         // Pieces of one READ must not overlap.
         (0..16usize, 0..9usize, 0..9usize, 0..32usize).prop_map(|(gap, first, second, from)| {
-            Act::Read {
-                into: vec![(gap + 32, first), (gap, second)],
-                from,
-            }
+            Act::Read { into: vec![(gap + 32, first), (gap, second)], from }
         }),
-        (pieces(), 0..32usize).prop_map(|(from, to)| Act::Send {
-            from,
-            into: (to, 32)
-        }),
+        (pieces(), 0..32usize).prop_map(|(from, to)| Act::Send { from, into: (to, 32) }),
         (0..8usize, 0..8usize, any::<u64>()).prop_map(|(word, into, add)| Act::FetchAdd {
             word,
             into,
             add
         }),
-        (0..8usize, 0..8usize, any::<bool>(), any::<u64>()).prop_map(
-            |(word, into, matches, swap)| Act::CompareSwap {
-                word,
-                into,
-                matches,
-                swap
-            }
-        ),
+        (0..8usize, 0..8usize, any::<bool>(), any::<u64>())
+            .prop_map(|(word, into, matches, swap)| Act::CompareSwap { word, into, matches, swap }),
     ]
 }
 
@@ -88,10 +54,7 @@ struct Model {
 
 impl Model {
     fn gather(&self, from: &[(usize, usize)]) -> Vec<u8> {
-        from.iter()
-            .flat_map(|&(at, length)| &self.local[at..at + length])
-            .copied()
-            .collect()
+        from.iter().flat_map(|&(at, length)| &self.local[at..at + length]).copied().collect()
     }
 
     fn word(&self, word: usize) -> u64 {
@@ -122,12 +85,7 @@ impl Model {
                 let sum = self.word(*word).wrapping_add(*add);
                 self.change(*word, *into, sum);
             }
-            Act::CompareSwap {
-                word,
-                into,
-                matches,
-                swap,
-            } => {
+            Act::CompareSwap { word, into, matches, swap } => {
                 let value = if *matches { *swap } else { self.word(*word) };
                 self.change(*word, *into, value);
             }
@@ -144,31 +102,16 @@ impl Model {
 /// Posts `act` on one pair, whose model has not seen it yet.
 fn post(act: &Act, model: &Model, a: &End, b: &End, local: &Buffer, remote: &Buffer) {
     let list = |pieces: &[(usize, usize)]| -> Vec<_> {
-        pieces
-            .iter()
-            .map(|&(at, length)| local.region.slice(at, length as u32))
-            .collect()
+        pieces.iter().map(|&(at, length)| local.region.slice(at, length as u32)).collect()
     };
     let at = |offset| remote.region.at(offset);
     let (operation, list) = match act {
-        Act::Write {
-            from,
-            to,
-            notify: false,
-        } => (Operation::Write { remote: at(*to) }, list(from)),
-        Act::Write {
-            from,
-            to,
-            notify: true,
-        } => {
+        Act::Write { from, to, notify: false } => {
+            (Operation::Write { remote: at(*to) }, list(from))
+        }
+        Act::Write { from, to, notify: true } => {
             b.receives(0..1);
-            (
-                Operation::WriteWithImmediate {
-                    remote: at(*to),
-                    immediate: 1,
-                },
-                list(from),
-            )
+            (Operation::WriteWithImmediate { remote: at(*to), immediate: 1 }, list(from))
         }
         Act::Inline { bytes, to } => {
             let operation = Operation::Write { remote: at(*to) };
@@ -179,26 +122,13 @@ fn post(act: &Act, model: &Model, a: &End, b: &End, local: &Buffer, remote: &Buf
             b.receive(0, &[remote.region.slice(into.0, into.1 as u32)]);
             (Operation::Send, list(from))
         }
-        Act::FetchAdd { word, into, add } => (
-            Operation::FetchAdd {
-                remote: at(8 * word),
-                add: *add,
-            },
-            list(&[(8 * into, 8)]),
-        ),
-        Act::CompareSwap {
-            word,
-            into,
-            matches,
-            swap,
-        } => {
+        Act::FetchAdd { word, into, add } => {
+            (Operation::FetchAdd { remote: at(8 * word), add: *add }, list(&[(8 * into, 8)]))
+        }
+        Act::CompareSwap { word, into, matches, swap } => {
             let current = model.word(*word);
             let compare = if *matches { current } else { !current };
-            let operation = Operation::CompareSwap {
-                remote: at(8 * word),
-                compare,
-                swap: *swap,
-            };
+            let operation = Operation::CompareSwap { remote: at(8 * word), compare, swap: *swap };
             (operation, list(&[(8 * into, 8)]))
         }
     };
@@ -206,21 +136,14 @@ fn post(act: &Act, model: &Model, a: &End, b: &End, local: &Buffer, remote: &Buf
 }
 
 fn run(device: &Device, acts: &[(usize, Act)]) {
-    let connection = Connection {
-        timeout_ns: 100,
-        retry_count: 7,
-        ..Connection::default()
-    };
+    let connection = Connection { timeout_ns: 100, retry_count: 7, ..Connection::default() };
     let mut pairs: Vec<_> = (0..PAIRS)
         .map(|which| {
             let (a, b) = pair_on(device, &connection);
             let (local, remote) = (a.buffer(LENGTH), b.buffer(LENGTH));
             let bytes: Vec<_> = (0..LENGTH).map(|at| (at + 64 * which) as u8).collect();
             local.fill(&bytes);
-            let model = Model {
-                local: bytes,
-                remote: vec![0; LENGTH],
-            };
+            let model = Model { local: bytes, remote: vec![0; LENGTH] };
             (a, b, local, remote, model)
         })
         .collect();
@@ -234,20 +157,9 @@ fn run(device: &Device, acts: &[(usize, Act)]) {
             a.context.advance(deadline);
         }
         let sent = a.sent();
-        assert!(
-            sent.iter()
-                .all(|sent| sent.status == CompletionStatus::Success),
-            "{sent:?}"
-        );
-        assert_eq!(
-            sent.len(),
-            acts.iter().filter(|(other, _)| *other == which).count()
-        );
-        assert!(
-            b.received()
-                .iter()
-                .all(|got| got.status == CompletionStatus::Success)
-        );
+        assert!(sent.iter().all(|sent| sent.status == CompletionStatus::Success), "{sent:?}");
+        assert_eq!(sent.len(), acts.iter().filter(|(other, _)| *other == which).count());
+        assert!(b.received().iter().all(|got| got.status == CompletionStatus::Success));
         assert_eq!(local.bytes(), model.local);
         assert_eq!(remote.bytes(), model.remote);
     }

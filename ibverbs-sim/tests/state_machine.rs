@@ -89,32 +89,17 @@ fn steps_are_not_skipped_or_taken_back() {
 fn attributes_are_neither_missing_nor_superfluous() {
     let end = End::new(&device(), |_| {});
     let queue_pair = &end.queue_pair;
-    let missing = QueuePairAttributes {
-        access: None,
-        ..init()
-    };
+    let missing = QueuePairAttributes { access: None, ..init() };
     assert_eq!(
         queue_pair.modify(&missing),
-        Err(ibverbs_sim::Error::MissingAttribute {
-            to: Init,
-            attribute: "access"
-        })
+        Err(ibverbs_sim::Error::MissingAttribute { to: Init, attribute: "access" })
     );
-    let superfluous = QueuePairAttributes {
-        send_psn: Some(1),
-        ..init()
-    };
+    let superfluous = QueuePairAttributes { send_psn: Some(1), ..init() };
     assert_eq!(
         queue_pair.modify(&superfluous),
-        Err(ibverbs_sim::Error::UnexpectedAttribute {
-            to: Init,
-            attribute: "send_psn"
-        })
+        Err(ibverbs_sim::Error::UnexpectedAttribute { to: Init, attribute: "send_psn" })
     );
-    let other_port = QueuePairAttributes {
-        port: Some(2),
-        ..init()
-    };
+    let other_port = QueuePairAttributes { port: Some(2), ..init() };
     assert_eq!(
         queue_pair.modify(&other_port),
         Err(ibverbs_sim::Error::NoSuchPort { port: 2, ports: 1 })
@@ -126,22 +111,11 @@ fn attributes_are_neither_missing_nor_superfluous() {
 fn posting_needs_the_right_state() {
     let end = End::new(&device(), |_| {});
     let queue_pair = &end.queue_pair;
-    let receive_wr = [ReceiveWorkRequest {
-        wr_id: 0,
-        scatter: &[],
-    }];
+    let receive_wr = [ReceiveWorkRequest { wr_id: 0, scatter: &[] }];
     let state_error = |error: PostError| {
-        matches!(
-            error,
-            PostError {
-                index: 0,
-                reason: ibverbs_sim::Error::InvalidState { .. }
-            }
-        )
+        matches!(error, PostError { index: 0, reason: ibverbs_sim::Error::InvalidState { .. } })
     };
-    assert!(state_error(
-        queue_pair.post_receive(&receive_wr).unwrap_err()
-    ));
+    assert!(state_error(queue_pair.post_receive(&receive_wr).unwrap_err()));
     assert!(state_error(queue_pair.post_send(&[send(0)]).unwrap_err()));
     queue_pair.modify(&init()).unwrap();
     queue_pair.post_receive(&receive_wr).unwrap();

@@ -23,9 +23,7 @@ pub enum IdlePolicy {
 
 impl Default for IdlePolicy {
     fn default() -> Self {
-        IdlePolicy::Adaptive {
-            spin: Duration::from_micros(50),
-        }
+        IdlePolicy::Adaptive { spin: Duration::from_micros(50) }
     }
 }
 

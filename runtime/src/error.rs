@@ -90,6 +90,16 @@ impl Failure {
     }
 }
 
+/// Long chains are taken apart link by link: each would drop the next one inside itself.
+impl Drop for Failure {
+    fn drop(&mut self) {
+        let mut next = self.upstream.take();
+        while let Some(failure) = next {
+            next = Arc::into_inner(failure).and_then(|mut last| last.upstream.take());
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (depth, failure) in self.chain().enumerate() {

@@ -58,9 +58,7 @@ struct Counts {
 
 impl Group {
     pub(crate) fn new(shared: &Arc<Shared>, name: String, number: u32) -> Self {
-        let counts = (0..=shared.workers())
-            .map(|_| CachePadded::default())
-            .collect();
+        let counts = (0..=shared.workers()).map(|_| CachePadded::default()).collect();
         let inner = Arc::new(GroupInner {
             shared: Arc::clone(shared),
             domain: Mutex::default(),
@@ -115,10 +113,7 @@ impl Group {
     /// **Errors**: a task failed since the last wait (R4): the failures are forgotten and the
     /// group's data counts as defined again. A hang.
     pub fn wait(&self) -> Wait {
-        Wait {
-            inner: Arc::clone(&self.inner),
-            registered: false,
-        }
+        Wait { inner: Arc::clone(&self.inner), registered: false }
     }
 
     /// As [`Group::wait`], blocking the thread.
@@ -133,7 +128,8 @@ impl Group {
         scheduler::wait_for(Arc::clone(&self.inner.shared), period)
     }
 
-    /// Suspends the calling task until a worker has nothing else to do, or for `latest`.
+    /// Suspends the calling task until its worker has nothing else to do, or for `latest`. It goes
+    /// on earlier if anything else wakes it.
     pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send + use<> {
         scheduler::idle(Arc::clone(&self.inner.shared), latest)
     }
@@ -178,12 +174,7 @@ impl Group {
 impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outstanding = self.outstanding();
-        write!(
-            f,
-            "Group {} `{}` ({outstanding} tasks)",
-            self.number(),
-            self.name()
-        )
+        write!(f, "Group {} `{}` ({outstanding} tasks)", self.number(), self.name())
     }
 }
 
@@ -221,8 +212,8 @@ impl GroupInner {
     #[inline]
     pub(crate) fn count_spawn(&self, role: Role) {
         match role {
-            Role::Member | Role::Cleanup => self.mine().spawned.fetch_add(1, Ordering::Relaxed),
-            Role::Main | Role::Service => self.others().fetch_add(1, Ordering::Relaxed),
+            Role::Member | Role::Cleanup => self.mine().spawned.fetch_add(1, Ordering::SeqCst),
+            Role::Main | Role::Service => self.others().fetch_add(1, Ordering::SeqCst),
         };
     }
 
@@ -253,17 +244,20 @@ impl GroupInner {
         }
     }
 
+    /// Whether anybody waits for the group.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
+    }
+
+    /// Wakes everybody who waits for the group, to find that it hangs.
+    pub(crate) fn wake_all(&self) {
+        let waiters = std::mem::take(&mut *self.waiters.lock());
+        waiters.into_iter().for_each(Waker::wake);
+    }
+
     fn counted(&self) -> (u64, u64) {
-        let completed = self
-            .counts
-            .iter()
-            .map(|c| c.completed.load(Ordering::SeqCst))
-            .sum();
-        let spawned = self
-            .counts
-            .iter()
-            .map(|c| c.spawned.load(Ordering::SeqCst))
-            .sum();
+        let completed = self.counts.iter().map(|c| c.completed.load(Ordering::SeqCst)).sum();
+        let spawned = self.counts.iter().map(|c| c.spawned.load(Ordering::SeqCst)).sum();
         (completed, spawned)
     }
 
@@ -296,16 +290,10 @@ impl GroupInner {
     /// The failure with the longest chain, if any task failed.
     fn take_failure(&self) -> Result<(), Error> {
         let failures = std::mem::take(&mut *self.failures.lock());
-        let deepest = failures
-            .into_iter()
-            .max_by_key(|failure| failure.chain().count());
-        match deepest {
-            Some(failure) => {
-                self.domain.lock().forgive();
-                Err(Error::TaskFailed(failure))
-            }
-            None => Ok(()),
-        }
+        let deepest = failures.into_iter().max_by_key(|failure| failure.chain().count());
+        // A task of another group may have spoilt an array of this one.
+        let spoilt = self.domain.lock().forgive();
+        deepest.or(spoilt).map_or(Ok(()), |failure| Err(Error::TaskFailed(failure)))
     }
 
     /// Frees an array once every access to it has closed.
@@ -315,9 +303,7 @@ impl GroupInner {
         let core = Retired(Box::into_raw(core));
         let array = ArrayCore::of_open_access(core.0);
         let region = Region::<'_, (), Ix1>::new(array, array.extent());
-        let task = TaskBuilder::new(self, "free")
-            .role(Role::Cleanup)
-            .inout(&region);
+        let task = TaskBuilder::new(self, "free").role(Role::Cleanup).inout(&region);
         let _ = task.spawn(move |guard| {
             drop(guard);
             let core = core;
@@ -340,10 +326,10 @@ impl GroupInner {
         std::future::poll_fn(|cx| {
             self.wake_at_completion(cx.waker());
             if self.is_finished() {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
+                return Poll::Ready(());
             }
+            note_wait("all tasks of a group");
+            Poll::Pending
         })
         .await;
         self.take_failure()

@@ -3,10 +3,7 @@
 //! A guard is the right to a region. It may be moved anywhere, into another task's operation for
 //! instance; the region is released when it drops (R2). [`In`] reads, [`Out`] and [`InOut`] write.
 //! Guards of arrays are slices; guards of matrices have rows and an [`ndarray`] view.
-#![allow(
-    unsafe_code,
-    reason = "turns the right to a region into references to its elements"
-)]
+#![allow(unsafe_code, reason = "turns the right to a region into references to its elements")]
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -74,30 +71,17 @@ impl<T> Part<T> {
         let slot = access.slot();
         let (core, rect) = (slot.array(), slot.rect());
         let stride = core.stride();
-        let offset = if rect.is_empty() {
-            0
-        } else {
-            rect.row as usize * stride + rect.col as usize
-        };
+        let offset =
+            if rect.is_empty() { 0 } else { rect.row as usize * stride + rect.col as usize };
         // SAFETY: the spawn has checked that the region lies in the array, so the offset does.
         let first = unsafe { core.data::<T>().add(offset) };
-        Part {
-            first,
-            rows: rect.rows(),
-            cols: rect.cols(),
-            stride,
-            held: Held(access),
-        }
+        Part { first, rows: rect.rows(), cols: rect.cols(), stride, held: Held(access) }
     }
 
     /// Row `row`, which must be below `rows`.
     #[inline]
     fn row(&self, row: usize) -> *mut [T] {
-        assert!(
-            row < self.rows,
-            "row {row} of a region with {} rows",
-            self.rows
-        );
+        assert!(row < self.rows, "row {row} of a region with {} rows", self.rows);
         // SAFETY: row and columns lie in the region, hence in the array.
         let start = unsafe { self.first.add(row * self.stride) };
         std::ptr::slice_from_raw_parts_mut(start, self.cols)
@@ -218,12 +202,7 @@ macro_rules! writing_guard {
         impl<T, D> $name<T, D> {
             /// As `as_raw_parts`, with a pointer that may be written through.
             pub fn as_raw_parts_mut(&mut self) -> (*mut T, usize, usize, usize) {
-                (
-                    self.part.first,
-                    self.part.rows,
-                    self.part.cols,
-                    self.part.stride,
-                )
+                (self.part.first, self.part.rows, self.part.cols, self.part.stride)
             }
         }
 
@@ -237,13 +216,7 @@ macro_rules! writing_guard {
 
             /// All of it.
             pub fn view_mut(&mut self) -> ArrayViewMut2<'_, T> {
-                let Part {
-                    first,
-                    rows,
-                    cols,
-                    stride,
-                    ..
-                } = self.part;
+                let Part { first, rows, cols, stride, .. } = self.part;
                 let shape = (rows, cols).strides((stride, 1));
                 // SAFETY: the elements named by the shape are those of the region, which nobody
                 // else reads or writes while the guard lives.

@@ -1,8 +1,9 @@
 //! Hangs: noticing that nothing can run, and saying what waits for what.
 //!
-//! A worker looks now and then while it parks. The runtime hangs when tasks are outstanding, and
-//! for the configured time no worker began, ended or was in a task that counts as progress, and
-//! every suspended task waits for something of ours. What waits then gets the report as an error,
+//! An idle worker looks now and then. The runtime hangs when for the configured time no worker
+//! began, ended or was in a task that counts as progress, somebody waits, and nobody waits for a
+//! time or for something the runtime knows nothing of. A task that waits for one of several things
+//! counts as waiting for the last one of ours that it has polled. What waits then gets the report as an error,
 //! from then on for ever: the tasks that are stuck keep their memory.
 
 use std::fmt::Write;
@@ -14,9 +15,9 @@ use parking_lot::Mutex;
 use crate::access::AccessId;
 use crate::config::Config;
 use crate::group::GroupInner;
-use crate::scheduler::Shared;
+use crate::scheduler::{A_TIME, Shared};
 use crate::sync::Ordering;
-use crate::task::{Phase, Record, RecordId, for_each_record, record, wake_suspended};
+use crate::task::{Phase, Record, RecordId, Role, for_each_record, record, wake_suspended};
 
 /// Lines of a report before it breaks off.
 const LINES: usize = 60;
@@ -41,9 +42,7 @@ pub struct Reporter {
 
 impl Drop for Reporter {
     fn drop(&mut self) {
-        self.reporters
-            .lock()
-            .retain(|known| !Arc::ptr_eq(known, &self.describe));
+        self.reporters.lock().retain(|known| !Arc::ptr_eq(known, &self.describe));
     }
 }
 
@@ -55,10 +54,7 @@ impl Hang {
 
     pub(crate) fn add_reporter(&self, describe: Describe) -> Reporter {
         self.reporters.lock().push(Arc::clone(&describe));
-        Reporter {
-            describe,
-            reporters: Arc::clone(&self.reporters),
-        }
+        Reporter { describe, reporters: Arc::clone(&self.reporters) }
     }
 
     /// How often to look, if at all.
@@ -88,8 +84,7 @@ impl Hang {
         if now_ns - since_ns < patience_ns {
             return;
         }
-        let groups = shared.groups();
-        if groups.iter().all(|group| group.is_finished()) || waits_for_others(shared) {
+        if !is_stuck(shared) {
             *last = Some((progress, now_ns));
             return;
         }
@@ -100,6 +95,7 @@ impl Hang {
                 wake_suspended(id);
             }
         });
+        shared.groups().iter().for_each(|group| group.wake_all());
         shared.wake_blocked();
     }
 
@@ -121,22 +117,30 @@ impl Hang {
     }
 }
 
-/// Whether a suspended task waits for something the runtime knows nothing of.
-fn waits_for_others(shared: &Shared) -> bool {
-    let mut found = false;
-    for_each_task(shared, |_, task, phase| {
-        found |= phase == Phase::Suspended && task.waits_for().is_none();
+/// Whether somebody waits, and nobody who may go on by himself.
+fn is_stuck(shared: &Shared) -> bool {
+    let goes_on = |what: Option<&str>| what.is_none_or(|what| what == A_TIME);
+    let blocked = shared.blocked_on();
+    let mut waits = !blocked.is_empty() || shared.groups().iter().any(|group| group.has_waiters());
+    let mut goes = blocked.iter().any(|what| goes_on(*what));
+    for_each_task(shared, |_, task, phase| match (phase, task.role()) {
+        // A service that waits for a time or for idleness serves what the others wait for.
+        (Phase::Suspended, Role::Service) => goes |= task.waits_for().is_none(),
+        (Phase::Suspended, _) => {
+            waits = true;
+            goes |= goes_on(task.waits_for());
+        }
+        (Phase::Created, _) => waits = true,
+        _ => {}
     });
-    found
+    waits && !goes
 }
 
 fn for_each_task(shared: &Shared, mut visit: impl FnMut(RecordId, &'static Record, Phase)) {
     let groups = shared.groups();
     for_each_record(|id, task| {
         let (_, phase) = task.state.phase();
-        let ours = groups
-            .iter()
-            .any(|group| std::ptr::eq(Arc::as_ptr(group), task.group()));
+        let ours = groups.iter().any(|group| std::ptr::eq(Arc::as_ptr(group), task.group()));
         if phase != Phase::Free && task.owner() == id && ours {
             visit(id, task, phase);
         }
@@ -153,11 +157,7 @@ fn describe_task(text: &mut String, id: RecordId, task: &Record, phase: Phase) {
             writeln!(text, " waits for {pending} earlier accesses")
         }
         Phase::Suspended => {
-            writeln!(
-                text,
-                " is suspended and waits for {}",
-                task.waits_for().unwrap_or("?")
-            )
+            writeln!(text, " is suspended and waits for {}", task.waits_for().unwrap_or("?"))
         }
         Phase::Ended => writeln!(text, " has ended and is held by what it left open"),
         _ => writeln!(text, " is {phase:?}"),

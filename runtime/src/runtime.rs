@@ -33,11 +33,7 @@ impl Runtime {
         let workers = config.workers;
         if workers == 0 || workers > MAX_WORKERS {
             let limit = if workers == 0 { 1 } else { MAX_WORKERS };
-            return Err(Error::Size {
-                what: "number of workers",
-                value: workers,
-                limit,
-            });
+            return Err(Error::Size { what: "number of workers", value: workers, limit });
         }
         let refused = |worker: usize, reason: std::io::Error| Error::Spawn {
             worker,
@@ -59,12 +55,8 @@ impl Runtime {
         };
         for (index, worker) in seats.into_iter().enumerate() {
             let name = format!("talpf-worker-{index}");
-            let thread = thread::Builder::new()
-                .name(name)
-                .spawn(move || worker.start());
-            runtime
-                .threads
-                .push(thread.map_err(|reason| refused(index, reason))?);
+            let thread = thread::Builder::new().name(name).spawn(move || worker.start());
+            runtime.threads.push(thread.map_err(|reason| refused(index, reason))?);
         }
         runtime.group = Some(Group::new(&runtime.shared, "the runtime".to_owned(), 0));
         Ok(runtime)
@@ -105,11 +97,19 @@ impl Runtime {
             return Ok(());
         }
         let mut result = Ok(());
-        for group in self.shared.groups() {
-            let ended = scheduler::block_on(&self.shared, "shut_down", group.finish());
-            result = result.and(ended.and_then(|waited| waited));
+        loop {
+            for group in self.shared.groups() {
+                let ended = scheduler::block_on(&self.shared, "shut_down", group.finish());
+                result = result.and(ended.and_then(|waited| waited));
+            }
+            // A task of one group may have spawned into another that was finished before.
+            self.shared.set_closed(true);
+            if self.is_finished() || self.shared.hang.report().is_some() {
+                break;
+            }
+            self.shared.set_closed(false);
         }
-        self.shared.close();
+        self.shared.stop();
         for thread in self.threads.drain(..) {
             // A worker that panicked is a bug of this crate; the others are joined all the same.
             let _ = thread.join();
@@ -117,17 +117,33 @@ impl Runtime {
         if let Some(tokio) = self.tokio.take() {
             tokio.shutdown_background();
         }
-        if self.shared.hang.report().is_none()
-            && self.shared.groups().iter().all(|g| g.is_finished())
-        {
+        if self.is_finished() {
             self.shared.forget_groups();
         }
         result
+    }
+
+    /// Whether every task is complete: after a hang some are not, and keep their memory.
+    fn is_finished(&self) -> bool {
+        self.shared.groups().iter().all(|group| group.is_finished())
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
+        if self.tokio.is_some() && scheduler::on_worker_of(&self.shared) {
+            // The last handle went in one of its own tasks: a worker cannot join itself.
+            let mut runtime = Runtime {
+                shared: Arc::clone(&self.shared),
+                group: self.group.take(),
+                threads: std::mem::take(&mut self.threads),
+                tokio: self.tokio.take(),
+            };
+            let end = move || drop(runtime.end());
+            // Without a thread to wait in, the workers go on with what they have.
+            let _ = thread::Builder::new().name("talpf-shutdown".to_owned()).spawn(end);
+            return;
+        }
         // Whoever wants to know the result calls `shut_down`.
         let _ = self.end();
     }
@@ -146,11 +162,6 @@ impl Deref for Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Runtime ({} workers, {})",
-            self.workers(),
-            self.idle_policy()
-        )
+        write!(f, "Runtime ({} workers, {})", self.workers(), self.idle_policy())
     }
 }

@@ -91,9 +91,7 @@ fn a_task_is_woken_from_another_thread() {
     let runtime = common::runtime(1);
     for round in 0..200 {
         let (send, receive) = oneshot::channel();
-        let handle = runtime
-            .task("receiver")
-            .run_async(|| async { receive.await.unwrap() });
+        let handle = runtime.task("receiver").run_async(|| async { receive.await.unwrap() });
         let sender = thread::spawn(move || send.send(round).unwrap());
         assert_eq!(runtime.block_on(handle.unwrap()).unwrap().unwrap(), round);
         sender.join().unwrap();
@@ -108,11 +106,7 @@ fn a_storm_of_wake_ups_loses_none() {
     let (registered, seen) = (waker.clone(), sent.clone());
     let waits = move |cx: &mut std::task::Context<'_>| {
         registered.register(cx.waker());
-        if seen.load(Ordering::SeqCst) == 3 * WAKES {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
+        if seen.load(Ordering::SeqCst) == 3 * WAKES { Poll::Ready(()) } else { Poll::Pending }
     };
     let handle = runtime.task("woken").run_async(|| poll_fn(waits)).unwrap();
     thread::scope(|scope| {
@@ -138,11 +132,7 @@ fn a_body_that_wakes_itself_lets_others_run() {
         .spawn_async(move || {
             poll_fn(move |cx| {
                 cx.waker().wake_by_ref();
-                if seen.load(Ordering::SeqCst) == 100 {
-                    Poll::Ready(())
-                } else {
-                    Poll::Pending
-                }
+                if seen.load(Ordering::SeqCst) == 100 { Poll::Ready(()) } else { Poll::Pending }
             })
         })
         .unwrap();

@@ -107,19 +107,13 @@ fn bodies_that_never_ran_are_dropped_once() {
     let runtime = common::runtime(1);
     let token = Token::new(&runtime).unwrap();
     let drops = Drops::default();
-    runtime
-        .task("fails")
-        .output(&token.region())
-        .spawn(|_| panic!("first"))
-        .unwrap();
+    runtime.task("fails").output(&token.region()).spawn(|_| panic!("first")).unwrap();
     for _ in 0..10 {
         let (small, large, later) = (drops.item(), (drops.item(), Large([0; 100])), drops.item());
         let task = || runtime.task("never").inout(&token.region());
         task().spawn(move |_| drop(small)).unwrap();
         task().spawn(move |_| drop(large)).unwrap();
-        task()
-            .spawn_async(move |_| async move { drop(later) })
-            .unwrap();
+        task().spawn_async(move |_| async move { drop(later) }).unwrap();
     }
     assert!(runtime.wait_blocking().is_err());
     assert_eq!(drops.count(), 30);
@@ -140,26 +134,11 @@ fn a_capture_that_panics_when_dropped_does_not_stop_the_runtime() {
     let ran = Bomb;
     runtime.task("ran").spawn(move || drop(ran)).unwrap();
     assert_eq!(labels(&failure(runtime.wait_blocking())), ["ran"]);
-    runtime
-        .task("fails")
-        .output(&token.region())
-        .spawn(|_| panic!("first"))
-        .unwrap();
+    runtime.task("fails").output(&token.region()).spawn(|_| panic!("first")).unwrap();
     let skipped = Bomb;
-    runtime
-        .task("skipped")
-        .inout(&token.region())
-        .spawn(move |_| drop(skipped))
-        .unwrap();
-    assert_eq!(
-        labels(&failure(runtime.wait_blocking())),
-        ["skipped", "fails"]
-    );
-    runtime
-        .task("after")
-        .inout(&token.region())
-        .spawn(drop)
-        .unwrap();
+    runtime.task("skipped").inout(&token.region()).spawn(move |_| drop(skipped)).unwrap();
+    assert_eq!(labels(&failure(runtime.wait_blocking())), ["skipped", "fails"]);
+    runtime.task("after").inout(&token.region()).spawn(drop).unwrap();
     runtime.wait_blocking().unwrap();
 }
 
@@ -169,12 +148,7 @@ fn a_result_nobody_takes_is_dropped_once() {
     let drops = Drops::default();
     let (early, late) = (drops.item(), drops.item());
     let (open, gate) = oneshot::channel::<()>();
-    drop(
-        runtime
-            .task("late")
-            .run_async(move || async move { gate.await.map(|()| late) })
-            .unwrap(),
-    );
+    drop(runtime.task("late").run_async(move || async move { gate.await.map(|()| late) }).unwrap());
     open.send(()).unwrap();
     let handle = runtime.task("early").run(move || early).unwrap();
     runtime.wait_blocking().unwrap();

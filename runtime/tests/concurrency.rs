@@ -31,11 +31,7 @@ fn readers_of_one_region_run_concurrently() {
         let meeting = Meeting::of(2);
         let readers = [(), ()].map(|()| {
             let meeting = meeting.clone();
-            runtime
-                .task("reader")
-                .input(&matrix.all())
-                .run(move |_all| meeting.join())
-                .unwrap()
+            runtime.task("reader").input(&matrix.all()).run(move |_all| meeting.join()).unwrap()
         });
         for reader in readers {
             assert!(runtime.block_on(reader).unwrap().unwrap(), "{policy}");

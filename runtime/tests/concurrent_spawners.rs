@@ -33,25 +33,15 @@ fn chains_are_equal(arrays: &[Array<Vec<u64>>], group: &Group) {
     let (send, receive) = std::sync::mpsc::channel();
     let task = group.task("read").inputs(arrays.iter().map(Array::all));
     let read = move |arrays: Vec<talpf_runtime::In<Vec<u64>>>| {
-        arrays
-            .iter()
-            .for_each(|array| send.send(array[0].clone()).unwrap());
+        arrays.iter().for_each(|array| send.send(array[0].clone()).unwrap());
     };
     task.spawn(read).unwrap();
     let chains: Vec<Vec<u64>> = receive.iter().collect();
     assert_eq!(chains.len(), arrays.len());
-    assert!(
-        chains.iter().all(|chain| *chain == chains[0]),
-        "one order for all arrays"
-    );
+    assert!(chains.iter().all(|chain| *chain == chains[0]), "one order for all arrays");
     for spawner in 0..SPAWNERS {
         let of_spawner = chains[0].iter().filter(|&&name| name / TASKS == spawner);
-        assert!(
-            of_spawner
-                .copied()
-                .eq(spawner * TASKS..(spawner + 1) * TASKS),
-            "in spawn order"
-        );
+        assert!(of_spawner.copied().eq(spawner * TASKS..(spawner + 1) * TASKS), "in spawn order");
     }
 }
 
@@ -78,22 +68,17 @@ fn threads_that_spawn_into_groups_of_their_own_get_one_order() {
     let _watchdog = common::watchdog();
     for workers in [1, 2, 8] {
         let runtime = common::runtime(workers);
-        let groups: Vec<Group> = (0..SPAWNERS)
-            .map(|number| runtime.group("spawner", number as u32))
-            .collect();
-        let arrays: Vec<_> = groups
-            .iter()
-            .map(|group| Array::new(group, vec![Vec::new()], 1).unwrap())
-            .collect();
+        let groups: Vec<Group> =
+            (0..SPAWNERS).map(|number| runtime.group("spawner", number as u32)).collect();
+        let arrays: Vec<_> =
+            groups.iter().map(|group| Array::new(group, vec![Vec::new()], 1).unwrap()).collect();
         thread::scope(|scope| {
             for (spawner, group) in groups.iter().enumerate() {
                 let arrays = &arrays;
                 scope.spawn(move || spawn(group, arrays, spawner as u64));
             }
         });
-        groups
-            .iter()
-            .for_each(|group| group.wait_blocking().unwrap());
+        groups.iter().for_each(|group| group.wait_blocking().unwrap());
         chains_are_equal(&arrays, &runtime);
     }
 }

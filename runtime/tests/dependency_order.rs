@@ -25,11 +25,7 @@ where
 {
     let (open, gate) = oneshot::channel::<()>();
     let [reads, writes, changes] = by_mode(first);
-    let task = runtime
-        .task("first")
-        .inputs(reads)
-        .outputs(writes)
-        .inouts(changes);
+    let task = runtime.task("first").inputs(reads).outputs(writes).inouts(changes);
     task.spawn_async(|reads, writes, changes| async move {
         gate.await.unwrap();
         drop((reads, writes, changes));
@@ -38,20 +34,12 @@ where
 
     let ran = Flag::default();
     let [reads, writes, changes] = by_mode(second);
-    let task = runtime
-        .task("second")
-        .inputs(reads)
-        .outputs(writes)
-        .inouts(changes);
+    let task = runtime.task("second").inputs(reads).outputs(writes).inouts(changes);
     let running = ran.clone();
     task.spawn(move |_, _, _| running.set()).unwrap();
 
     let seen = ran.clone();
-    let probe = runtime
-        .task("probe")
-        .priority(-1)
-        .run(move || seen.is_set())
-        .unwrap();
+    let probe = runtime.task("probe").priority(-1).run(move || seen.is_set()).unwrap();
     let ran_early = runtime.block_on(probe).unwrap().unwrap();
     open.send(()).unwrap();
     runtime.wait_blocking().unwrap();
@@ -78,16 +66,8 @@ where
         (In, In, false),
     ] {
         let case = format!("{earlier} {one:?}, {later} {other:?}");
-        assert_eq!(
-            waits(runtime, (earlier, one), (later, other)),
-            expected,
-            "{case}"
-        );
-        assert_eq!(
-            waits(runtime, (earlier, other), (later, one)),
-            expected,
-            "{case}, swapped"
-        );
+        assert_eq!(waits(runtime, (earlier, one), (later, other)), expected, "{case}");
+        assert_eq!(waits(runtime, (earlier, other), (later, one)), expected, "{case}, swapped");
     }
 }
 
@@ -99,10 +79,7 @@ where
 {
     for mode in [Mode::In, Mode::Out, Mode::InOut] {
         let first = (Mode::InOut, one);
-        assert!(
-            !waits(runtime, first, (mode, other)),
-            "{one:?}, {mode} {other:?}"
-        );
+        assert!(!waits(runtime, first, (mode, other)), "{one:?}, {mode} {other:?}");
     }
 }
 
@@ -123,29 +100,16 @@ fn regions_of_an_array_are_ordered_where_they_overlap() {
 #[test]
 fn regions_of_a_matrix_are_ordered_where_they_overlap() {
     let runtime = common::runtime(1);
-    let tiling = Tiling {
-        rows: 4,
-        cols: 3,
-        first_rows: 1,
-        first_cols: 2,
-    };
+    let tiling = Tiling { rows: 4, cols: 3, first_rows: 1, first_cols: 2 };
     let matrix = Matrix::new(&runtime, vec![0u8; 10 * 9], 9, tiling).unwrap();
     overlapping(&runtime, matrix.tile(1, 1), matrix.tile(1, 1));
-    overlapping(
-        &runtime,
-        matrix.region(0..6, 0..6),
-        matrix.region(5..10, 5..9),
-    );
+    overlapping(&runtime, matrix.region(0..6, 0..6), matrix.region(5..10, 5..9));
     overlapping(&runtime, matrix.region(2..4, ..), matrix.region(.., 3..4));
     overlapping(&runtime, matrix.row(3, 2..7), matrix.tile(1, 1));
     overlapping(&runtime, matrix.row(3, 2..7), matrix.row(3, 6..9));
     disjoint(&runtime, matrix.tile(1, 1), matrix.tile(1, 2));
     disjoint(&runtime, matrix.region(1..3, ..), matrix.region(3..5, ..));
-    disjoint(
-        &runtime,
-        matrix.region(1..5, 2..3),
-        matrix.region(1..5, 3..4),
-    );
+    disjoint(&runtime, matrix.region(1..5, 2..3), matrix.region(1..5, 3..4));
     disjoint(&runtime, matrix.row(3, ..), matrix.row(4, ..));
     disjoint(&runtime, matrix.row(3, 2..3), matrix.row(3, 3..5));
 }

@@ -27,11 +27,7 @@ fn a_long_chain_of_tasks_that_do_not_run_ends() {
     })
     .unwrap();
     for _ in 0..TASKS {
-        runtime
-            .task("next")
-            .inout(&token.region())
-            .spawn(|_| panic!("ran"))
-            .unwrap();
+        runtime.task("next").inout(&token.region()).spawn(|_| panic!("ran")).unwrap();
     }
     spawned.set();
     let failed = common::failure(runtime.wait_blocking());
@@ -45,26 +41,14 @@ fn spawning_after_a_failure_stays_cheap() {
     let _watchdog = common::watchdog();
     let runtime = common::runtime(1);
     let token = Token::new(&runtime).unwrap();
-    runtime
-        .task("first")
-        .inout(&token.region())
-        .spawn(|_| panic!("first"))
-        .unwrap();
+    runtime.task("first").inout(&token.region()).spawn(|_| panic!("first")).unwrap();
     assert!(common::eventually(|| runtime.outstanding() == 0));
     let start = Instant::now();
     for _ in 0..TASKS {
-        runtime
-            .task("next")
-            .inout(&token.region())
-            .spawn(|_| panic!("ran"))
-            .unwrap();
+        runtime.task("next").inout(&token.region()).spawn(|_| panic!("ran")).unwrap();
         assert!(common::eventually(|| runtime.outstanding() == 0));
     }
     assert!(runtime.wait_blocking().is_err());
     // Linear: some 20 ms. With a note for every task that did not run: seconds.
-    assert!(
-        start.elapsed() < Duration::from_secs(1),
-        "took {:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(1), "took {:?}", start.elapsed());
 }

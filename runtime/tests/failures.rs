@@ -37,22 +37,12 @@ fn a_panic_in_a_closure_spoils_its_successors_and_their_successors() {
         panic!("at {}", 42);
     })
     .unwrap();
-    let task = runtime
-        .task("second")
-        .input(&array.tile(0))
-        .output(&token.region());
+    let task = runtime.task("second").input(&array.tile(0)).output(&token.region());
     let second = task.run(|_, _| ()).unwrap();
-    let third = runtime
-        .task("third")
-        .input(&token.region())
-        .run(|_| ())
-        .unwrap();
+    let third = runtime.task("third").input(&token.region()).run(|_| ()).unwrap();
     let chain = failure(runtime.block_on(third).unwrap());
     assert_eq!(labels(&chain), ["third", "second", "first"]);
-    assert_eq!(
-        labels(&failure(runtime.block_on(second).unwrap())),
-        ["second", "first"]
-    );
+    assert_eq!(labels(&failure(runtime.block_on(second).unwrap())), ["second", "first"]);
     let waited = failure(runtime.wait_blocking());
     assert_eq!(
         waited.to_string(),
@@ -75,14 +65,8 @@ fn a_panic_in_an_async_body_spoils_its_successors() {
     });
     must_not_run(&runtime, &array, "second");
     let failed = failure(runtime.block_on(first.unwrap()).unwrap());
-    assert_eq!(
-        (labels(&failed), failed.reason.as_deref()),
-        (vec!["first"], Some("async"))
-    );
-    assert_eq!(
-        labels(&failure(runtime.wait_blocking())),
-        ["second", "first"]
-    );
+    assert_eq!((labels(&failed), failed.reason.as_deref()), (vec!["first"], Some("async")));
+    assert_eq!(labels(&failure(runtime.wait_blocking())), ["second", "first"]);
     works(&runtime, &array);
 }
 
@@ -109,22 +93,14 @@ fn independent_tasks_run() {
 #[test]
 fn tasks_spawned_between_failure_and_wait_are_spoilt_too() {
     let (runtime, array) = setup();
-    runtime
-        .task("fails")
-        .output(&array.region(2..6))
-        .spawn(|_| panic!("early"))
-        .unwrap();
+    runtime.task("fails").output(&array.region(2..6)).spawn(|_| panic!("early")).unwrap();
     assert!(common::eventually(|| runtime.outstanding() == 0));
     let ran = Flag::default();
     let running = ran.clone();
     let beside = runtime.task("beside").inout(&array.region(6..8));
     beside.spawn(move |_| running.set()).unwrap();
     must_not_run(&runtime, &array, "late");
-    let later = runtime
-        .task("later")
-        .output(&array.region(0..1))
-        .run(|_| ())
-        .unwrap();
+    let later = runtime.task("later").output(&array.region(0..1)).run(|_| ()).unwrap();
     let chain = failure(runtime.block_on(later).unwrap());
     assert_eq!(labels(&chain), ["later", "late", "fails"]);
     assert!(runtime.wait_blocking().is_err());
@@ -135,16 +111,8 @@ fn tasks_spawned_between_failure_and_wait_are_spoilt_too() {
 #[test]
 fn a_reader_that_panics_does_not_spoil_the_writer_after_it() {
     let (runtime, array) = setup();
-    runtime
-        .task("reader")
-        .input(&array.all())
-        .spawn(|_| panic!("reading"))
-        .unwrap();
-    let writer = runtime
-        .task("writer")
-        .inout(&array.all())
-        .run(|_| ())
-        .unwrap();
+    runtime.task("reader").input(&array.all()).spawn(|_| panic!("reading")).unwrap();
+    let writer = runtime.task("writer").inout(&array.all()).run(|_| ()).unwrap();
     runtime.block_on(writer).unwrap().unwrap();
     assert_eq!(labels(&failure(runtime.wait_blocking())), ["reader"]);
     runtime.wait_blocking().unwrap();
@@ -153,25 +121,14 @@ fn a_reader_that_panics_does_not_spoil_the_writer_after_it() {
 #[test]
 fn what_was_released_before_the_panic_is_not_spoilt() {
     let (runtime, array) = setup();
-    let task = runtime
-        .task("fails")
-        .inout(&array.tile(0))
-        .inout(&array.tile(1));
+    let task = runtime.task("fails").inout(&array.tile(0)).inout(&array.tile(1));
     task.spawn(|early, _late| {
         drop(early);
         panic!("late");
     })
     .unwrap();
-    let early = runtime
-        .task("early")
-        .input(&array.tile(0))
-        .run(|_| ())
-        .unwrap();
-    let late = runtime
-        .task("late")
-        .input(&array.tile(1))
-        .run(|_| ())
-        .unwrap();
+    let early = runtime.task("early").input(&array.tile(0)).run(|_| ()).unwrap();
+    let late = runtime.task("late").input(&array.tile(1)).run(|_| ()).unwrap();
     runtime.block_on(early).unwrap().unwrap();
     assert!(runtime.block_on(late).unwrap().is_err());
     assert!(runtime.wait_blocking().is_err());
@@ -180,29 +137,13 @@ fn what_was_released_before_the_panic_is_not_spoilt() {
 #[test]
 fn an_empty_region_spoils_nothing_and_is_not_spoilt() {
     let (runtime, array) = setup();
-    runtime
-        .task("empty")
-        .output(&array.region(2..2))
-        .spawn(|_| panic!("empty"))
-        .unwrap();
+    runtime.task("empty").output(&array.region(2..2)).spawn(|_| panic!("empty")).unwrap();
     assert!(common::eventually(|| runtime.outstanding() == 0));
-    let after = runtime
-        .task("after")
-        .inout(&array.all())
-        .run(|_| ())
-        .unwrap();
+    let after = runtime.task("after").inout(&array.all()).run(|_| ()).unwrap();
     runtime.block_on(after).unwrap().unwrap();
-    runtime
-        .task("fails")
-        .output(&array.all())
-        .spawn(|_| panic!("all"))
-        .unwrap();
+    runtime.task("fails").output(&array.all()).spawn(|_| panic!("all")).unwrap();
     assert!(common::eventually(|| runtime.outstanding() == 0));
-    let empty = runtime
-        .task("empty")
-        .input(&array.region(2..2))
-        .run(|_| ())
-        .unwrap();
+    let empty = runtime.task("empty").input(&array.region(2..2)).run(|_| ()).unwrap();
     runtime.block_on(empty).unwrap().unwrap();
     assert!(runtime.wait_blocking().is_err());
 }
@@ -224,25 +165,16 @@ fn a_task_may_fail_without_panic() {
     assert_eq!(labels(&chain), ["second", "fails"]);
     assert!(chain.to_string().ends_with("failed: no input"));
     assert!(ended.is_set(), "the body goes on to its end");
-    assert!(matches!(
-        fail_current_task("x"),
-        Err(Error::NotInTask("fail_current_task"))
-    ));
+    assert!(matches!(fail_current_task("x"), Err(Error::NotInTask("fail_current_task"))));
     works(&runtime, &array);
 }
 
 #[test]
 fn any_panic_value_is_reported() {
     let (runtime, _) = setup();
-    runtime
-        .task("value")
-        .spawn(|| std::panic::panic_any(7u8))
-        .unwrap();
+    runtime.task("value").spawn(|| std::panic::panic_any(7u8)).unwrap();
     let failed = failure(runtime.wait_blocking());
-    assert_eq!(
-        failed.reason.as_deref(),
-        Some("panicked with a value that is no text")
-    );
+    assert_eq!(failed.reason.as_deref(), Some("panicked with a value that is no text"));
 }
 
 #[test]
@@ -260,11 +192,7 @@ fn a_failed_main_tells_its_handle_and_its_group() {
 fn a_failure_on_another_groups_array_is_forgotten_after_both_waits() {
     let (runtime, array) = setup();
     let group = runtime.group("other", 1);
-    group
-        .task("fails")
-        .inout(&array.all())
-        .spawn(|_| panic!("across groups"))
-        .unwrap();
+    group.task("fails").inout(&array.all()).spawn(|_| panic!("across groups")).unwrap();
     assert_eq!(labels(&failure(group.wait_blocking())), ["fails"]);
     let _ = runtime.wait_blocking();
     works(&group, &array);
@@ -285,17 +213,10 @@ fn an_array_is_freed_after_failures() {
         panic!("late");
     })
     .unwrap();
-    runtime
-        .task("never")
-        .inout(&array.all())
-        .spawn(|_| ())
-        .unwrap();
+    runtime.task("never").inout(&array.all()).spawn(|_| ()).unwrap();
     drop(array);
     assert_eq!(drops.count(), 0);
     open.send(()).unwrap();
-    assert_eq!(
-        labels(&failure(runtime.wait_blocking())),
-        ["never", "fails"]
-    );
+    assert_eq!(labels(&failure(runtime.wait_blocking())), ["never", "fails"]);
     assert_eq!(drops.count(), 8);
 }

@@ -18,8 +18,7 @@ fn a_wait_of_one_group_does_not_wait_for_another() {
     let (one, other) = (runtime.group("one", 1), runtime.group("other", 2));
     let (open, gate) = oneshot::channel::<()>();
     let held = one.task("held");
-    held.spawn_async(move || async move { gate.await.unwrap() })
-        .unwrap();
+    held.spawn_async(move || async move { gate.await.unwrap() }).unwrap();
     other.task("free").spawn(|| ()).unwrap();
     other.wait_blocking().unwrap();
     runtime.wait_blocking().unwrap();
@@ -45,10 +44,7 @@ fn an_array_shared_across_groups_keeps_the_order_of_spawns() {
     let own = Array::new(&groups[0], vec![0usize; 1], 1).unwrap();
     let foreign = Array::new(&groups[1], vec![0usize; 1], 1).unwrap();
     for step in 0..1000 {
-        let task = groups[step % 2]
-            .task("step")
-            .inout(&own.all())
-            .inout(&foreign.all());
+        let task = groups[step % 2].task("step").inout(&own.all()).inout(&foreign.all());
         task.spawn(move |mut own, mut foreign| {
             assert_eq!((own[0], foreign[0]), (step, step));
             own[0] += 1;
@@ -56,9 +52,7 @@ fn an_array_shared_across_groups_keeps_the_order_of_spawns() {
         })
         .unwrap();
     }
-    groups
-        .iter()
-        .for_each(|group| group.wait_blocking().unwrap());
+    groups.iter().for_each(|group| group.wait_blocking().unwrap());
 }
 
 #[test]
@@ -73,9 +67,7 @@ fn an_array_of_another_runtime_keeps_the_order_of_spawns() {
         })
         .unwrap();
     }
-    runtimes
-        .iter()
-        .for_each(|runtime| runtime.wait_blocking().unwrap());
+    runtimes.iter().for_each(|runtime| runtime.wait_blocking().unwrap());
 }
 
 #[test]
@@ -84,12 +76,8 @@ fn a_wait_does_not_count_mains_and_services() {
     let group = runtime.group("rank", 1);
     let (open_main, main_gate) = oneshot::channel::<()>();
     let (open_service, service_gate) = oneshot::channel::<()>();
-    let main = group
-        .spawn_main("main", async { main_gate.await.unwrap() })
-        .unwrap();
-    let service = group
-        .spawn_service("poller", async { service_gate.await.unwrap() })
-        .unwrap();
+    let main = group.spawn_main("main", async { main_gate.await.unwrap() }).unwrap();
+    let service = group.spawn_service("poller", async { service_gate.await.unwrap() }).unwrap();
     group.task("task").spawn(|| ()).unwrap();
     group.wait_blocking().unwrap();
     assert_eq!(group.outstanding(), 0);
@@ -144,17 +132,11 @@ fn blocking_calls_in_a_task_are_errors() {
     let runtime = Arc::new(common::runtime(1));
     let group = runtime.group("inner", 1);
     let (inside, inner) = (runtime.clone(), group.clone());
-    let handle = runtime.task("blocks").run(move || {
-        (
-            inner.wait_blocking(),
-            inside.block_on(std::future::ready(())),
-        )
-    });
+    let handle = runtime
+        .task("blocks")
+        .run(move || (inner.wait_blocking(), inside.block_on(std::future::ready(()))));
     let (waited, blocked) = runtime.block_on(handle.unwrap()).unwrap().unwrap();
-    assert!(matches!(
-        waited,
-        Err(Error::BlockingInTask("wait_blocking"))
-    ));
+    assert!(matches!(waited, Err(Error::BlockingInTask("wait_blocking"))));
     assert!(matches!(blocked, Err(Error::BlockingInTask("block_on"))));
     runtime.wait_blocking().unwrap();
 }
@@ -164,10 +146,7 @@ fn many_threads_wait_for_one_group() {
     let runtime = common::runtime(2);
     for _ in 0..50 {
         let (open, gate) = oneshot::channel::<()>();
-        runtime
-            .task("held")
-            .spawn_async(|| async { gate.await.unwrap() })
-            .unwrap();
+        runtime.task("held").spawn_async(|| async { gate.await.unwrap() }).unwrap();
         thread::scope(|scope| {
             (0..4).for_each(|_| drop(scope.spawn(|| runtime.wait_blocking().unwrap())));
             open.send(()).unwrap();

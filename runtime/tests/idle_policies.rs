@@ -20,10 +20,7 @@ fn stencil(group: &Group) -> JoinHandle<Vec<u64>> {
         for tile in 0..TILES {
             let (left, right) = ((tile + TILES - 1) % TILES, (tile + 1) % TILES);
             let task = group.task("stencil").priority((tile % 3) as i32 - 1);
-            let task = task
-                .input(&now.tile(left))
-                .input(&now.tile(tile))
-                .input(&now.tile(right));
+            let task = task.input(&now.tile(left)).input(&now.tile(tile)).input(&now.tile(right));
             task.output(&next.tile(tile))
                 .spawn(move |left, own, right, mut new| {
                     new[0] = left[0].wrapping_mul(3) ^ own[0] ^ right[0].wrapping_add(step as u64);
@@ -32,11 +29,7 @@ fn stencil(group: &Group) -> JoinHandle<Vec<u64>> {
         }
         std::mem::swap(&mut now, &mut next);
     }
-    group
-        .task("read")
-        .input(&now.all())
-        .run(|all| all.to_vec())
-        .unwrap()
+    group.task("read").input(&now.all()).run(|all| all.to_vec()).unwrap()
 }
 
 fn serial_stencil() -> Vec<u64> {
@@ -58,8 +51,7 @@ fn chains(group: &Group) -> JoinHandle<Vec<u64>> {
         for tile in 0..TILES {
             let task = group.task("link").inout(&array.tile(tile));
             if (step as usize + tile).is_multiple_of(2) {
-                task.spawn(move |mut tile| tile[0] = tile[0] * 31 % 1_000_003 + step)
-                    .unwrap();
+                task.spawn(move |mut tile| tile[0] = tile[0] * 31 % 1_000_003 + step).unwrap();
             } else {
                 task.spawn_async(move |mut tile| async move {
                     tokio::task::yield_now().await;
@@ -69,11 +61,7 @@ fn chains(group: &Group) -> JoinHandle<Vec<u64>> {
             }
         }
     }
-    group
-        .task("read")
-        .input(&array.all())
-        .run(|all| all.to_vec())
-        .unwrap()
+    group.task("read").input(&array.all()).run(|all| all.to_vec()).unwrap()
 }
 
 /// A ball that two tasks send each other.
@@ -104,50 +92,28 @@ fn all_at_once(runtime: &Runtime) {
     let chain = (0..STEPS as u64).fold(0, links);
     for round in 0..5 {
         let groups = [1, 2, 3].map(|number| runtime.group("part", number));
-        let results = (
-            stencil(&groups[0]),
-            chains(&groups[1]),
-            ping_pong(&groups[2]),
-        );
-        assert_eq!(
-            runtime.block_on(results.2).unwrap().unwrap(),
-            200,
-            "round {round}"
-        );
-        assert_eq!(
-            runtime.block_on(results.1).unwrap().unwrap(),
-            vec![chain; TILES]
-        );
-        assert_eq!(
-            runtime.block_on(results.0).unwrap().unwrap(),
-            serial_stencil()
-        );
-        groups
-            .iter()
-            .for_each(|group| group.wait_blocking().unwrap());
+        let results = (stencil(&groups[0]), chains(&groups[1]), ping_pong(&groups[2]));
+        assert_eq!(runtime.block_on(results.2).unwrap().unwrap(), 200, "round {round}");
+        assert_eq!(runtime.block_on(results.1).unwrap().unwrap(), vec![chain; TILES]);
+        assert_eq!(runtime.block_on(results.0).unwrap().unwrap(), serial_stencil());
+        groups.iter().for_each(|group| group.wait_blocking().unwrap());
     }
 }
 
 #[test]
 fn one_worker() {
     let _watchdog = common::watchdog();
-    POLICIES
-        .iter()
-        .for_each(|&policy| all_at_once(&common::unwatched(1, policy)));
+    POLICIES.iter().for_each(|&policy| all_at_once(&common::unwatched(1, policy)));
 }
 
 #[test]
 fn two_workers() {
     let _watchdog = common::watchdog();
-    POLICIES
-        .iter()
-        .for_each(|&policy| all_at_once(&common::unwatched(2, policy)));
+    POLICIES.iter().for_each(|&policy| all_at_once(&common::unwatched(2, policy)));
 }
 
 #[test]
 fn more_workers_than_cores() {
     let _watchdog = common::watchdog();
-    POLICIES
-        .iter()
-        .for_each(|&policy| all_at_once(&common::unwatched(8, policy)));
+    POLICIES.iter().for_each(|&policy| all_at_once(&common::unwatched(8, policy)));
 }

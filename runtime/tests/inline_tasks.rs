@@ -36,11 +36,7 @@ fn inline_tasks_nest() {
         let (inner, within) = (group.clone(), log.clone());
         let outer = move || {
             let deepest = within.clone();
-            inner
-                .task("inner")
-                .inline()
-                .spawn(move || deepest.add("inner"))
-                .unwrap();
+            inner.task("inner").inline().spawn(move || deepest.add("inner")).unwrap();
             within.add("outer");
         };
         group.task("outer").inline().spawn(outer).unwrap();
@@ -65,11 +61,7 @@ fn an_inline_task_waits_for_its_regions() {
             .unwrap();
         }
     });
-    let last = runtime
-        .task("last")
-        .input(&array.all())
-        .run(|all| all[0])
-        .unwrap();
+    let last = runtime.task("last").input(&array.all()).run(|all| all[0]).unwrap();
     assert_eq!(runtime.block_on(last).unwrap().unwrap(), 100);
 }
 
@@ -106,17 +98,9 @@ fn a_panic_in_an_inline_task_does_not_fail_its_spawner() {
             own[0] = 5;
         })
         .unwrap();
-    let own = runtime
-        .task("own")
-        .input(&array.tile(0))
-        .run(|own| own[0])
-        .unwrap();
+    let own = runtime.task("own").input(&array.tile(0)).run(|own| own[0]).unwrap();
     assert_eq!(runtime.block_on(own).unwrap().unwrap(), 5);
-    let other = runtime
-        .task("other")
-        .input(&array.tile(1))
-        .run(|_| ())
-        .unwrap();
+    let other = runtime.task("other").input(&array.tile(1)).run(|_| ()).unwrap();
     let failed = failure(runtime.block_on(other).unwrap());
     assert_eq!(labels(&failed), ["other", "inline"]);
 }
@@ -124,13 +108,6 @@ fn a_panic_in_an_inline_task_does_not_fail_its_spawner() {
 #[test]
 fn a_thread_outside_may_spawn_inline_tasks() {
     let runtime = common::runtime(1);
-    let handle = runtime
-        .task("inline")
-        .inline()
-        .run(|| thread::current().id())
-        .unwrap();
-    assert_ne!(
-        runtime.block_on(handle).unwrap().unwrap(),
-        thread::current().id()
-    );
+    let handle = runtime.task("inline").inline().run(|| thread::current().id()).unwrap();
+    assert_ne!(runtime.block_on(handle).unwrap().unwrap(), thread::current().id());
 }

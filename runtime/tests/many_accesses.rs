@@ -25,14 +25,9 @@ fn a_task_has_any_number_of_accesses() {
                 }
             })
             .unwrap();
-            let task = runtime
-                .task("next")
-                .inouts((0..count).map(|at| array.tile(at)));
+            let task = runtime.task("next").inouts((0..count).map(|at| array.tile(at)));
             task.spawn(move |mut tiles| {
-                tiles
-                    .iter_mut()
-                    .enumerate()
-                    .for_each(|(at, tile)| tile[0] = at + round + 1);
+                tiles.iter_mut().enumerate().for_each(|(at, tile)| tile[0] = at + round + 1);
             })
             .unwrap();
         }
@@ -55,9 +50,7 @@ fn a_task_has_any_number_of_predecessors() {
             .unwrap();
         }
         let writer = runtime.task("writer").inout(&array.all());
-        let seen = writer
-            .run(move |_all| read.load(Ordering::Relaxed))
-            .unwrap();
+        let seen = writer.run(move |_all| read.load(Ordering::Relaxed)).unwrap();
         assert_eq!(runtime.block_on(seen).unwrap().unwrap(), readers);
     }
 }
@@ -67,18 +60,10 @@ fn a_task_with_a_thousand_accesses_is_spawned_in_reasonable_time() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![1usize; 2000], 1).unwrap();
     let start = Instant::now();
-    let task = runtime
-        .task("sum")
-        .inputs((0..1000).map(|at| array.tile(at)));
+    let task = runtime.task("sum").inputs((0..1000).map(|at| array.tile(at)));
     let task = task.outputs((1000..2000).map(|at| array.tile(at)));
-    let sum = task
-        .run(|from, _to| from.iter().map(|tile| tile[0]).sum::<usize>())
-        .unwrap();
+    let sum = task.run(|from, _to| from.iter().map(|tile| tile[0]).sum::<usize>()).unwrap();
     assert_eq!(runtime.block_on(sum).unwrap().unwrap(), 1000);
     // Some 10 ms; seconds if every look at an access walks through all records before it.
-    assert!(
-        start.elapsed() < Duration::from_millis(500),
-        "took {:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_millis(500), "took {:?}", start.elapsed());
 }

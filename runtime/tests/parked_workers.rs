@@ -39,11 +39,7 @@ fn a_guard_dropped_inside_a_long_body_lets_the_successor_run() {
                 drop(all);
                 common::eventually(|| seen.is_set())
             });
-            runtime
-                .task("next")
-                .inout(&array.all())
-                .spawn(move |_all| ran.set())
-                .unwrap();
+            runtime.task("next").inout(&array.all()).spawn(move |_all| ran.set()).unwrap();
             spawned.set();
             let released = runtime.block_on(long.unwrap()).unwrap().unwrap();
             assert!(released, "{policy}, round {round}");
@@ -93,8 +89,7 @@ fn a_wait_ends_in_time_while_all_workers_but_one_compute() {
         let bodies = [(), ()].map(|()| {
             let (over, started) = (over.clone(), started.clone());
             let task = runtime.task("compute");
-            task.run(move || started.join() && common::eventually(|| over.is_set()))
-                .unwrap()
+            task.run(move || started.join() && common::eventually(|| over.is_set())).unwrap()
         });
         for body in bodies {
             assert!(runtime.block_on(body).unwrap().unwrap(), "round {round}");

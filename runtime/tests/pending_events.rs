@@ -14,8 +14,7 @@ use common::{failure, labels};
 fn leave_event(group: &Group, array: &Array<u64>) -> PendingEvent {
     let (send, receive) = mpsc::channel();
     let task = group.task("starter").inout(&array.all());
-    task.spawn(move |_all| send.send(PendingEvent::of_current_task().unwrap()).unwrap())
-        .unwrap();
+    task.spawn(move |_all| send.send(PendingEvent::of_current_task().unwrap()).unwrap()).unwrap();
     receive.recv().unwrap()
 }
 
@@ -24,16 +23,9 @@ fn an_event_holds_the_wait_but_not_the_region() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
     let event = leave_event(&runtime, &array);
-    let successor = runtime
-        .task("successor")
-        .inout(&array.all())
-        .run(|_all| ())
-        .unwrap();
+    let successor = runtime.task("successor").inout(&array.all()).run(|_all| ()).unwrap();
     runtime.block_on(successor).unwrap().unwrap();
-    assert!(
-        common::eventually(|| runtime.outstanding() == 1),
-        "only the starter is left"
-    );
+    assert!(common::eventually(|| runtime.outstanding() == 1), "only the starter is left");
     assert!(runtime.wait().now_or_never().is_none());
     thread::spawn(move || drop(event)).join().unwrap();
     runtime.wait_blocking().unwrap();
@@ -57,10 +49,7 @@ fn several_events_of_one_task_all_count() {
 #[test]
 fn an_event_resolved_inside_the_body_holds_nothing() {
     let runtime = common::runtime(1);
-    runtime
-        .task("starter")
-        .spawn(|| drop(PendingEvent::of_current_task().unwrap()))
-        .unwrap();
+    runtime.task("starter").spawn(|| drop(PendingEvent::of_current_task().unwrap())).unwrap();
     let task = runtime.task("async starter");
     task.spawn_async(|| async {
         let event = PendingEvent::of_current_task().unwrap();
@@ -74,10 +63,7 @@ fn an_event_resolved_inside_the_body_holds_nothing() {
 #[test]
 fn an_event_needs_a_running_task() {
     let outside = PendingEvent::of_current_task();
-    assert!(matches!(
-        outside,
-        Err(Error::NotInTask("PendingEvent::of_current_task"))
-    ));
+    assert!(matches!(outside, Err(Error::NotInTask("PendingEvent::of_current_task"))));
 }
 
 #[test]
@@ -96,24 +82,14 @@ fn a_failed_event_spoils_what_guards_still_hold() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
     let task = runtime.task("starter").inout(&array.all());
-    let handle = task
-        .run(|all| (all, PendingEvent::of_current_task().unwrap()))
-        .unwrap();
+    let handle = task.run(|all| (all, PendingEvent::of_current_task().unwrap())).unwrap();
     let (guard, event) = runtime.block_on(handle).unwrap().unwrap();
-    let reader = runtime
-        .task("reader")
-        .input(&array.all())
-        .run(|_all| ())
-        .unwrap();
+    let reader = runtime.task("reader").input(&array.all()).run(|_all| ()).unwrap();
     event.fail("no route");
     drop(guard);
     let failed = failure(runtime.block_on(reader).unwrap());
     assert_eq!(labels(&failed), ["reader", "starter"]);
     assert!(runtime.wait_blocking().is_err());
-    runtime
-        .task("again")
-        .inout(&array.all())
-        .spawn(drop)
-        .unwrap();
+    runtime.task("again").inout(&array.all()).spawn(drop).unwrap();
     runtime.wait_blocking().unwrap();
 }

@@ -12,10 +12,7 @@ fn held_up() -> (Runtime, std::sync::Arc<Meeting>) {
     let runtime = common::runtime(1);
     let meeting = Meeting::of(2);
     let holding = meeting.clone();
-    runtime
-        .task("hold")
-        .spawn(move || assert!(holding.join()))
-        .unwrap();
+    runtime.task("hold").spawn(move || assert!(holding.join())).unwrap();
     (runtime, meeting)
 }
 
@@ -23,14 +20,7 @@ fn held_up() -> (Runtime, std::sync::Arc<Meeting>) {
 fn ready_tasks_run_highest_priority_first_and_then_in_order() {
     let (runtime, meeting) = held_up();
     let log = Log::new();
-    let spawned = [
-        (-1, 'a'),
-        (3, 'b'),
-        (i32::MIN, 'c'),
-        (1, 'd'),
-        (i32::MAX, 'e'),
-        (3, 'f'),
-    ];
+    let spawned = [(-1, 'a'), (3, 'b'), (i32::MIN, 'c'), (1, 'd'), (i32::MAX, 'e'), (3, 'f')];
     for (priority, name) in spawned {
         let log = log.clone();
         let task = runtime.task("task").priority(priority);
@@ -56,10 +46,7 @@ fn tasks_below_0_run_last_and_without_priority_in_order() {
     meeting.join();
     runtime.wait_blocking().unwrap();
     let ran = log.take();
-    assert!(
-        ran.is_sorted_by_key(|&(priority, number)| (-priority, number)),
-        "{ran:?}"
-    );
+    assert!(ran.is_sorted_by_key(|&(priority, number)| (-priority, number)), "{ran:?}");
 }
 
 #[test]
@@ -74,11 +61,7 @@ fn a_released_task_overtakes_ready_ones_of_lower_priority() {
     task.spawn(move |_| urgent.add("urgent")).unwrap();
     for _ in 0..3 {
         let log = log.clone();
-        runtime
-            .task("low")
-            .priority(1)
-            .spawn(move || log.add("low"))
-            .unwrap();
+        runtime.task("low").priority(1).spawn(move || log.add("low")).unwrap();
     }
     meeting.join();
     runtime.wait_blocking().unwrap();
@@ -107,11 +90,7 @@ fn a_woken_task_keeps_its_priority() {
         })
         .unwrap();
     let low = log.clone();
-    runtime
-        .task("low")
-        .priority(2)
-        .spawn(move || low.add("low"))
-        .unwrap();
+    runtime.task("low").priority(2).spawn(move || low.add("low")).unwrap();
     meeting.join();
     runtime.wait_blocking().unwrap();
     assert_eq!(log.take(), ["opener", "woken", "low"]);

@@ -58,18 +58,8 @@ fn single_use() -> impl Strategy<Value = Use> {
     let mode = prop_oneof![3 => Just(Mode::In), 1 => Just(Mode::Out), 1 => Just(Mode::InOut)];
     (any::<bool>(), part(ROWS), part(COLS), part(LEN), mode).prop_map(
         |(matrix, rows, cols, line, mode)| match matrix {
-            true => Use {
-                matrix,
-                rows,
-                cols,
-                mode,
-            },
-            false => Use {
-                matrix,
-                rows: (0, 1),
-                cols: line,
-                mode,
-            },
+            true => Use { matrix, rows, cols, mode },
+            false => Use { matrix, rows: (0, 1), cols: line, mode },
         },
     )
 }
@@ -97,34 +87,21 @@ fn uses() -> impl Strategy<Value = Vec<Use>> {
 fn task() -> impl Strategy<Value = Task> {
     let priority = prop_oneof![3 => Just(0), 1 => -2..3i32];
     let awaits = prop_oneof![2 => Just(0usize), 1 => 1..3usize];
-    (
-        uses(),
-        0..2usize,
-        priority,
-        any::<bool>(),
-        awaits,
-        any::<bool>(),
+    (uses(), 0..2usize, priority, any::<bool>(), awaits, any::<bool>()).prop_map(
+        |(uses, group, priority, inline, awaits, drops_early)| Task {
+            uses,
+            group,
+            priority,
+            inline,
+            awaits,
+            drops_early,
+        },
     )
-        .prop_map(
-            |(uses, group, priority, inline, awaits, drops_early)| Task {
-                uses,
-                group,
-                priority,
-                inline,
-                awaits,
-                drops_early,
-            },
-        )
 }
 
 fn graph() -> impl Strategy<Value = Graph> {
     let tiling = (1..=ROWS, 1..=COLS, 0..3usize, 0..3usize).prop_map(
-        |(rows, cols, first_rows, first_cols)| Tiling {
-            rows,
-            cols,
-            first_rows,
-            first_cols,
-        },
+        |(rows, cols, first_rows, first_cols)| Tiling { rows, cols, first_rows, first_cols },
     );
     let workers = prop_oneof![Just(1usize), Just(2), Just(8)];
     let tasks = prop::collection::vec(task(), 1..60);
@@ -141,9 +118,7 @@ fn graph() -> impl Strategy<Value = Graph> {
 
 /// What a task does to the elements it reads and writes, in order.
 fn mix(seed: u64, value: u64) -> u64 {
-    (seed ^ value)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .rotate_left(17)
+    (seed ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
 }
 
 fn serial(graph: &Graph) -> (Vec<u64>, Vec<u64>) {
@@ -159,18 +134,12 @@ fn serial(graph: &Graph) -> (Vec<u64>, Vec<u64>) {
         };
         for access in task.uses.iter().filter(|u| u.mode != Mode::Out) {
             let from = if access.matrix { &matrix } else { &line };
-            cells(access)
-                .iter()
-                .for_each(|&cell| seed = mix(seed, from[cell]));
+            cells(access).iter().for_each(|&cell| seed = mix(seed, from[cell]));
         }
         for access in task.uses.iter().filter(|u| u.mode != Mode::In) {
             for cell in cells(access) {
                 seed = mix(seed, cell as u64);
-                if access.matrix {
-                    matrix[cell] = seed
-                } else {
-                    line[cell] = seed
-                }
+                if access.matrix { matrix[cell] = seed } else { line[cell] = seed }
             }
         }
     }
@@ -192,9 +161,7 @@ fn placed(uses: &[Use], without: Mode) -> impl Iterator<Item = (&Use, usize)> {
         next[kind(u)] += 1;
         next[kind(u)] - 1
     };
-    uses.iter()
-        .map(move |u| (u, place(u)))
-        .filter(move |(u, _)| u.mode != without)
+    uses.iter().map(move |u| (u, place(u))).filter(move |(u, _)| u.mode != without)
 }
 
 impl Guards {
@@ -236,18 +203,9 @@ impl Guards {
 
 fn spawn(graph: &Graph, groups: &[Group; 2], line: &Array<u64>, matrix: &Matrix<u64>) {
     for (number, task) in graph.tasks.iter().enumerate() {
-        let Task {
-            uses,
-            group,
-            priority,
-            inline,
-            awaits,
-            drops_early,
-        } = task.clone();
+        let Task { uses, group, priority, inline, awaits, drops_early } = task.clone();
         let of = |matrix: bool, mode: Mode| {
-            task.uses
-                .iter()
-                .filter(move |u| u.matrix == matrix && u.mode == mode)
+            task.uses.iter().filter(move |u| u.matrix == matrix && u.mode == mode)
         };
         let in_line = |u: &Use| line.region(u.cols.0..u.cols.1);
         let in_matrix = |u: &Use| matrix.region(u.rows.0..u.rows.1, u.cols.0..u.cols.1);
@@ -269,21 +227,13 @@ fn spawn(graph: &Graph, groups: &[Group; 2], line: &Array<u64>, matrix: &Matrix<
         };
         let spawned = if awaits == 0 {
             task.spawn(move |a, b, c, d, e, f| {
-                let mut guards = Guards {
-                    reads: (a, d),
-                    writes: (b, e),
-                    changes: (c, f),
-                };
+                let mut guards = Guards { reads: (a, d), writes: (b, e), changes: (c, f) };
                 let seed = first(&mut guards, &uses);
                 guards.write(&uses, seed);
             })
         } else {
             task.spawn_async(move |a, b, c, d, e, f| async move {
-                let mut guards = Guards {
-                    reads: (a, d),
-                    writes: (b, e),
-                    changes: (c, f),
-                };
+                let mut guards = Guards { reads: (a, d), writes: (b, e), changes: (c, f) };
                 let seed = first(&mut guards, &uses);
                 for _ in 0..awaits {
                     tokio::task::yield_now().await;
@@ -297,11 +247,7 @@ fn spawn(graph: &Graph, groups: &[Group; 2], line: &Array<u64>, matrix: &Matrix<
 
 fn parallel(graph: &Graph) -> (Vec<u64>, Vec<u64>) {
     let throttle = if graph.from_inside { 4 } else { 256 };
-    let config = Config {
-        workers: graph.workers,
-        throttle,
-        ..Config::default()
-    };
+    let config = Config { workers: graph.workers, throttle, ..Config::default() };
     let runtime = Runtime::new(config).unwrap();
     let groups = [runtime.group("line", 1), runtime.group("matrix", 2)];
     let line = Array::new(&groups[0], vec![0u64; LEN], graph.tile).unwrap();
@@ -309,22 +255,14 @@ fn parallel(graph: &Graph) -> (Vec<u64>, Vec<u64>) {
     if graph.from_inside {
         let (graph, groups) = (graph.clone(), groups.clone());
         let (line, matrix) = (line.clone(), matrix.clone());
-        let spawner = runtime
-            .task("spawner")
-            .run(move || spawn(&graph, &groups, &line, &matrix));
+        let spawner = runtime.task("spawner").run(move || spawn(&graph, &groups, &line, &matrix));
         runtime.block_on(spawner.unwrap()).unwrap().unwrap();
     } else {
         spawn(graph, &groups, &line, &matrix);
     }
-    let line = runtime
-        .task("read")
-        .input(&line.all())
-        .run(|line| line.to_vec())
-        .unwrap();
+    let line = runtime.task("read").input(&line.all()).run(|line| line.to_vec()).unwrap();
     let matrix = runtime.task("read").input(&matrix.all());
-    let matrix = matrix
-        .run(|matrix| matrix.view().iter().copied().collect())
-        .unwrap();
+    let matrix = matrix.run(|matrix| matrix.view().iter().copied().collect()).unwrap();
     let line = runtime.block_on(line).unwrap().unwrap();
     let matrix = runtime.block_on(matrix).unwrap().unwrap();
     runtime.shut_down().unwrap();
@@ -332,10 +270,7 @@ fn parallel(graph: &Graph) -> (Vec<u64>, Vec<u64>) {
 }
 
 fn graphs() -> u32 {
-    std::env::var("TALPF_GRAPHS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(300)
+    std::env::var("TALPF_GRAPHS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
 proptest! {

@@ -23,10 +23,7 @@ fn everything_outstanding_runs_first() {
         let count = Arc::new(AtomicUsize::new(0));
         for number in 0..200 {
             let count = count.clone();
-            let task = runtime
-                .task("task")
-                .priority(number % 3 - 1)
-                .inout(&array.all());
+            let task = runtime.task("task").priority(number % 3 - 1).inout(&array.all());
             task.spawn(move |_all| {
                 count.fetch_add(1, Ordering::Relaxed);
             })
@@ -91,19 +88,10 @@ fn a_kept_group_refuses_tasks() {
     runtime.shut_down().unwrap();
     let captured = drops.item();
     let task = group.task("late").inout(&array.all());
-    assert!(matches!(
-        task.spawn(move |_all| drop(captured)),
-        Err(Error::ShutDown)
-    ));
+    assert!(matches!(task.spawn(move |_all| drop(captured)), Err(Error::ShutDown)));
     assert_eq!(drops.count(), 1);
-    assert!(matches!(
-        group.spawn_main("main", async {}),
-        Err(Error::ShutDown)
-    ));
-    assert!(matches!(
-        group.task("late").run(|| ()),
-        Err(Error::ShutDown)
-    ));
+    assert!(matches!(group.spawn_main("main", async {}), Err(Error::ShutDown)));
+    assert!(matches!(group.task("late").run(|| ()), Err(Error::ShutDown)));
     group.wait_blocking().unwrap();
     drop(array);
     assert_eq!(drops.count(), 5);
@@ -140,10 +128,7 @@ fn dropping_the_runtime_shuts_it_down() {
         // Busy, with a failure.
         let runtime = common::unwatched(2, policy);
         let items = drops.items(100);
-        runtime
-            .task("fails")
-            .spawn(|| panic!("nobody asks"))
-            .unwrap();
+        runtime.task("fails").spawn(|| panic!("nobody asks")).unwrap();
         for item in items {
             runtime.task("task").spawn(move || drop(item)).unwrap();
         }
@@ -151,11 +136,7 @@ fn dropping_the_runtime_shuts_it_down() {
         // With an array, a handle and a wait that nobody finished.
         let runtime = common::unwatched(2, policy);
         let array = Array::new(&runtime, drops.items(100), 7).unwrap();
-        let handle = runtime
-            .task("task")
-            .inout(&array.all())
-            .run(|_all| ())
-            .unwrap();
+        let handle = runtime.task("task").inout(&array.all()).run(|_all| ()).unwrap();
         let wait = runtime.wait();
         drop(runtime);
         drop((array, handle, wait));
@@ -212,9 +193,7 @@ fn the_last_handle_of_a_runtime_may_drop_in_one_of_its_tasks() {
     .unwrap();
     drop(runtime);
     open.send(()).unwrap();
-    receive
-        .recv_timeout(common::PATIENCE)
-        .expect("the body goes on");
+    receive.recv_timeout(common::PATIENCE).expect("the body goes on");
     group.wait_blocking().unwrap();
     let refused = || matches!(group.task("late").spawn(|| ()), Err(Error::ShutDown));
     assert!(common::eventually(refused));

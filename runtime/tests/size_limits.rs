@@ -13,20 +13,14 @@ fn refused<T>(result: Result<T, Error>) -> (&'static str, usize, usize) {
 }
 
 fn with_workers(workers: usize) -> Result<Runtime, Error> {
-    Runtime::new(Config {
-        workers,
-        ..Config::default()
-    })
+    Runtime::new(Config { workers, ..Config::default() })
 }
 
 #[test]
 fn a_runtime_has_1_to_1024_workers() {
     let _watchdog = common::watchdog();
     assert_eq!(refused(with_workers(0)), ("number of workers", 0, 1));
-    assert_eq!(
-        refused(with_workers(1025)),
-        ("number of workers", 1025, 1024)
-    );
+    assert_eq!(refused(with_workers(1025)), ("number of workers", 1025, 1024));
     for workers in [1, 1024] {
         let runtime = with_workers(workers).unwrap();
         assert_eq!(runtime.workers(), workers);
@@ -39,24 +33,13 @@ fn a_runtime_has_1_to_1024_workers() {
 #[test]
 fn a_tile_has_an_element_at_least() {
     let runtime = common::runtime(1);
-    assert_eq!(
-        refused(Array::new(&runtime, vec![0u8; 4], 0)),
-        ("tile columns", 0, 1)
-    );
+    assert_eq!(refused(Array::new(&runtime, vec![0u8; 4], 0)), ("tile columns", 0, 1));
     for tile in [1, 4, 5, usize::MAX] {
         let array = Array::new(&runtime, vec![0u8; 4], tile).unwrap();
         assert_eq!(array.tiles(), 4usize.div_ceil(tile));
-        runtime
-            .task("whole")
-            .inout(&array.all())
-            .spawn(|all| assert_eq!(all.len(), 4))
-            .unwrap();
+        runtime.task("whole").inout(&array.all()).spawn(|all| assert_eq!(all.len(), 4)).unwrap();
     }
-    let flat = |rows, cols| Tiling {
-        rows,
-        cols,
-        ..Tiling::default()
-    };
+    let flat = |rows, cols| Tiling { rows, cols, ..Tiling::default() };
     let of = |tiling| Matrix::new(&runtime, vec![0u8; 4], 2, tiling);
     assert_eq!(refused(of(flat(0, 1))), ("tile rows", 0, 1));
     assert_eq!(refused(of(flat(1, 0))), ("tile columns", 0, 1));
@@ -73,20 +56,11 @@ fn an_array_has_up_to_two_to_the_32_less_2_elements() {
     assert_eq!(refused(of(most + 2)), ("columns", most + 2, most));
     let array = of(most).unwrap();
     let last = runtime.task("last").input(&array.region(most - 1..));
-    let last = last
-        .run(move |last| (last.len(), last.rect().col as usize))
-        .unwrap();
+    let last = last.run(move |last| (last.len(), last.rect().col as usize)).unwrap();
     assert_eq!(runtime.block_on(last).unwrap().unwrap(), (1, most - 1));
-    let whole = runtime
-        .task("whole")
-        .inout(&array.all())
-        .run(|all| all.len())
-        .unwrap();
+    let whole = runtime.task("whole").inout(&array.all()).run(|all| all.len()).unwrap();
     assert_eq!(runtime.block_on(whole).unwrap().unwrap(), most);
-    let beyond = runtime
-        .task("beyond")
-        .input(&array.region(most..=most))
-        .spawn(drop);
+    let beyond = runtime.task("beyond").input(&array.region(most..=most)).spawn(drop);
     assert!(matches!(beyond, Err(Error::RegionOutOfBounds { .. })));
 }
 
@@ -96,11 +70,7 @@ fn a_large_array_is_cut_into_tiles_to_its_end() {
     let most = u32::MAX as usize - 1;
     let array = Array::new(&runtime, vec![(); most], 1 << 24).unwrap();
     assert_eq!(array.tiles(), 256);
-    let last = runtime
-        .task("last")
-        .input(&array.tile(255))
-        .run(|last| last.len())
-        .unwrap();
+    let last = runtime.task("last").input(&array.tile(255)).run(|last| last.len()).unwrap();
     assert_eq!(runtime.block_on(last).unwrap().unwrap(), (1 << 24) - 2);
     let none = runtime.task("none").input(&array.tile(256)).spawn(drop);
     assert!(matches!(none, Err(Error::RegionOutOfBounds { .. })));
@@ -124,27 +94,18 @@ fn arrays_without_elements_and_empty_regions_give_empty_guards() {
     let some = Array::new(&runtime, vec![1u64; 8], 4).unwrap();
     let flat = Matrix::new(&runtime, Vec::<u64>::new(), 0, Tiling::default()).unwrap();
     let matrix = Matrix::new(&runtime, vec![1u64; 12], 4, Tiling::default()).unwrap();
-    let task = runtime
-        .task("empty")
-        .inout(&none.all())
-        .output(&some.region(8..8));
+    let task = runtime.task("empty").inout(&none.all()).output(&some.region(8..8));
     let lengths = task.run(|mut none, mut end| {
         none.fill(0);
         end.fill(0);
         (none.len(), end.len())
     });
     assert_eq!(runtime.block_on(lengths.unwrap()).unwrap().unwrap(), (0, 0));
-    let task = runtime
-        .task("flat")
-        .inout(&flat.all())
-        .output(&matrix.region(1..3, 4..4));
+    let task = runtime.task("flat").inout(&flat.all()).output(&matrix.region(1..3, 4..4));
     let shapes = task.run(|mut flat, mut thin| {
         thin.row_mut(1).fill(0);
         (flat.view_mut().dim(), thin.view_mut().dim())
     });
-    assert_eq!(
-        runtime.block_on(shapes.unwrap()).unwrap().unwrap(),
-        ((0, 0), (2, 0))
-    );
+    assert_eq!(runtime.block_on(shapes.unwrap()).unwrap().unwrap(), ((0, 0), (2, 0)));
     runtime.shut_down().unwrap();
 }

@@ -2,9 +2,7 @@
 
 mod common;
 
-use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -32,10 +30,7 @@ fn a_wait_is_never_early() {
             })
             .collect();
         for (period_ns, handle) in handles {
-            assert!(
-                runtime.block_on(handle).unwrap().unwrap() >= period_ns,
-                "{policy}"
-            );
+            assert!(runtime.block_on(handle).unwrap().unwrap() >= period_ns, "{policy}");
         }
     }
 }
@@ -54,10 +49,7 @@ fn waits_end_in_the_order_of_their_times_even_if_all_are_late() {
         .unwrap();
     }
     // The only worker looks at the time again when all have passed.
-    runtime
-        .task("compute")
-        .spawn(|| common::pass(20 * MS))
-        .unwrap();
+    runtime.task("compute").spawn(|| common::pass(20 * MS)).unwrap();
     runtime.wait_blocking().unwrap();
     assert_eq!(log.take(), [1, 3, 6, 9]);
 }
@@ -93,20 +85,13 @@ fn a_thread_outside_may_wait_for_idleness() {
 fn idleness_comes_after_all_ready_tasks() {
     let runtime = common::unwatched(1, IdlePolicy::Park);
     let log = Log::new();
-    let (group, spawner, first) = (
-        runtime.group("idle", 1),
-        runtime.group("tasks", 2),
-        log.clone(),
-    );
+    let (group, spawner, first) =
+        (runtime.group("idle", 1), runtime.group("tasks", 2), log.clone());
     let task = runtime.task("idle");
     task.spawn_async(move || async move {
         for number in 0..10 {
             let log = first.clone();
-            spawner
-                .task("ready")
-                .priority(-number)
-                .spawn(move || log.add("ready"))
-                .unwrap();
+            spawner.task("ready").priority(-number).spawn(move || log.add("ready")).unwrap();
         }
         group.idle(Duration::from_secs(3600)).await;
         first.add("idle");
@@ -137,10 +122,7 @@ fn a_busy_worker_ends_a_wait_for_idleness_at_its_latest_time() {
     task.spawn_async(move || async move {
         let start_ns = group.clock().now_ns();
         group.idle(2 * MS).await;
-        assert!(
-            group.clock().now_ns() - start_ns >= 2_000_000,
-            "the worker was not idle"
-        );
+        assert!(group.clock().now_ns() - start_ns >= 2_000_000, "the worker was not idle");
         over.set();
     })
     .unwrap();
@@ -151,10 +133,7 @@ fn a_busy_worker_ends_a_wait_for_idleness_at_its_latest_time() {
 fn a_patient_wait_for_idleness_does_not_hold_up_another() {
     let runtime = common::unwatched(1, IdlePolicy::Park);
     let (over, group) = (Flag::default(), runtime.group("idle", 1));
-    let (patient, busy) = (
-        group.clone(),
-        keep_busy(runtime.group("busy", 2), over.clone()),
-    );
+    let (patient, busy) = (group.clone(), keep_busy(runtime.group("busy", 2), over.clone()));
     let task = runtime.task("patient");
     let starts = Flag::default();
     let start = starts.clone();
@@ -175,23 +154,3 @@ fn a_patient_wait_for_idleness_does_not_hold_up_another() {
     runtime.wait_blocking().unwrap();
 }
 
-#[test]
-fn a_wait_for_idleness_that_is_polled_again_is_not_over() {
-    let runtime = common::unwatched(1, IdlePolicy::Park);
-    let group = runtime.group("idle", 1);
-    let task = runtime.task("idle").run_async(move || async move {
-        let mut idle = pin!(group.idle(Duration::from_secs(3600)));
-        let both = poll_fn(|cx| {
-            let first = idle.as_mut().poll(cx);
-            let second = idle.as_mut().poll(cx);
-            Poll::Ready((first, second))
-        });
-        both.await
-    });
-    let polls = runtime.block_on(task.unwrap()).unwrap().unwrap();
-    assert_eq!(
-        polls,
-        (Poll::Pending, Poll::Pending),
-        "this worker was busy all the time"
-    );
-}

@@ -10,13 +10,13 @@ fn overlap(ranks: u32, workers: usize, len: usize, puts: usize, rounds: u64) {
         let me = u64::from(ctx.rank().0);
         let inbox = common::array(&ctx, vec![0u64; len])?;
         let slot = ctx.register_global(&inbox).await?;
+        ctx.resize_memory_register(1 + puts * rounds as usize)?;
         for round in 0..rounds {
             for put in 0..puts {
                 let value = me << 32 | (put as u64) << 16 | round;
                 let values = common::array(&ctx, vec![value; len])?;
-                let kept = ctx.register_local(&values)?;
+                ctx.register_local(&values)?;
                 ctx.put(&values.all(), slot.at(Rank(0), 0))?;
-                ctx.deregister(kept)?;
             }
             let sync = ctx.sync(SyncMode::DEFAULT);
             if me == 0 {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use clap::Args;
-use talpf_apps::jacobi::{self, Machine, Problem, Variant};
+use talpf_apps::jacobi::{self, Machine, Observer, Problem, Variant};
 use talpf_apps::{Error, heat, memory, picture};
 
 use super::output::Output;
@@ -16,7 +16,7 @@ use super::usage::number_within;
 #[command(allow_negative_numbers = true)]
 pub(super) struct Options {
     /// How to run it
-    #[arg(long, value_enum, default_value_t = Variant::Serial)]
+    #[arg(long, value_enum, default_value_t = Variant::TalpfCached)]
     variant: Variant,
 
     /// Ranks that share the matrix [default: 2, or 1 for a single row]
@@ -82,7 +82,8 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
 
     let solve = |variant: Variant| {
         let (_bar, progress) = ProgressBar::start(variant.name(), problem.steps(), options.quiet);
-        jacobi::run(variant, &problem, machine, &progress)
+        let observer = Observer { progress, recorder: None };
+        jacobi::run(variant, &problem, machine, &observer)
     };
     let solution = solve(options.variant)?;
     let difference = match options.check {

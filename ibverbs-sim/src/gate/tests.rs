@@ -23,10 +23,7 @@ struct Queue {
 
 impl Queue {
     fn new() -> Arc<Self> {
-        Arc::new(Self {
-            gate: Gate::new(0),
-            backlog: Mutex::new(0),
-        })
+        Arc::new(Self { gate: Gate::new(0), backlog: Mutex::new(0) })
     }
 
     fn post(&self) {
@@ -73,9 +70,7 @@ fn loom_every_post_is_carried_out_once() {
                 thread::spawn(move || queue.post())
             })
             .collect();
-        posters
-            .into_iter()
-            .for_each(|poster| poster.join().unwrap());
+        posters.into_iter().for_each(|poster| poster.join().unwrap());
         assert_eq!(queue.gate.posted(), 2);
         assert_eq!(*queue.gate.enter(0, ROOM).unwrap().0, 2);
     });
@@ -158,12 +153,8 @@ fn posts_are_granted_up_to_the_limit() {
 #[test]
 fn counts_wrap_without_touching_each_other() {
     let gate = Gate::new(());
-    gate.word
-        .store(u64::MAX << POSTED_SHIFT | HOLDS, Ordering::SeqCst);
-    let room = Room {
-        freed: u32::MAX - 1,
-        limit: 8,
-    };
+    gate.word.store(u64::MAX << POSTED_SHIFT | HOLDS, Ordering::SeqCst);
+    let room = Room { freed: u32::MAX - 1, limit: 8 };
     let (hold, granted) = gate.enter(3, room).unwrap();
     assert_eq!((granted, gate.posted()), (3, 2));
     assert_eq!(gate.word.load(Ordering::SeqCst) & HOLDS, 0);

@@ -44,18 +44,8 @@ impl From<&SendWorkRequest<'_>> for StoredRequest {
             Payload::Gather(list) => StoredPayload::Gather(list.into()),
             Payload::Inline(bytes) => StoredPayload::Inline(bytes.into()),
         };
-        let &SendWorkRequest {
-            wr_id,
-            operation,
-            flags,
-            ..
-        } = request;
-        Self {
-            wr_id,
-            operation,
-            payload,
-            flags,
-        }
+        let &SendWorkRequest { wr_id, operation, flags, .. } = request;
+        Self { wr_id, operation, payload, flags }
     }
 }
 
@@ -66,11 +56,6 @@ impl StoredRequest {
             StoredPayload::Gather(list) => Payload::Gather(list),
             StoredPayload::Inline(bytes) => Payload::Inline(bytes),
         };
-        SendWorkRequest {
-            wr_id: self.wr_id,
-            operation: self.operation,
-            payload,
-            flags: self.flags,
-        }
+        SendWorkRequest { wr_id: self.wr_id, operation: self.operation, payload, flags: self.flags }
     }
 }

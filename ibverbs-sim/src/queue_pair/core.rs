@@ -115,10 +115,7 @@ impl QueuePairCore {
     #[inline]
     pub(crate) fn room(&self, wanted: u32) -> Room {
         let limit = self.limits.max_send_wr;
-        let seen = Room {
-            freed: self.freed.load(Ordering::Relaxed),
-            limit,
-        };
+        let seen = Room { freed: self.freed.load(Ordering::Relaxed), limit };
         if seen.grant(self.gate.posted(), wanted) == wanted {
             return seen;
         }
@@ -217,14 +214,9 @@ impl QueuePairCore {
         aftermath: &mut Aftermath,
     ) {
         let source = QueuePairNumber(self.responder.remote.load(Ordering::Relaxed));
-        let completion = WorkCompletion {
-            queue_pair: self.number,
-            source,
-            ..completion
-        };
+        let completion = WorkCompletion { queue_pair: self.number, source, ..completion };
         let entry = CompletionEntry::receive(completion);
-        self.recv_cq
-            .push(entry, solicited, completion.status, aftermath);
+        self.recv_cq.push(entry, solicited, completion.status, aftermath);
     }
 
     pub(crate) fn wait_for_holder(&self) {
@@ -249,17 +241,10 @@ fn check_init(domain: &Arc<DomainCore>, init: &QueuePairInit) -> Result<()> {
     let limits = &domain.context.device.attributes;
     within_nonzero("max_send_wr", init.max_send_wr, limits.max_qp_wr)?;
     within("max_send_sge", init.max_send_sge, limits.max_sge)?;
-    within(
-        "max_inline_data",
-        init.max_inline_data,
-        limits.max_inline_data,
-    )?;
+    within("max_inline_data", init.max_inline_data, limits.max_inline_data)?;
     match &init.srq {
         Some(srq) if !Arc::ptr_eq(&srq.domain.context, &domain.context) => {
-            return Err(Error::ForeignObject {
-                what: "srq",
-                owner: "context",
-            });
+            return Err(Error::ForeignObject { what: "srq", owner: "context" });
         }
         Some(_) => {}
         None => {
@@ -269,10 +254,7 @@ fn check_init(domain: &Arc<DomainCore>, init: &QueuePairInit) -> Result<()> {
     }
     for (what, cq) in [("send_cq", &init.send_cq), ("recv_cq", &init.recv_cq)] {
         if !Arc::ptr_eq(&cq.core.context, &domain.context) {
-            return Err(Error::ForeignObject {
-                what,
-                owner: "context",
-            });
+            return Err(Error::ForeignObject { what, owner: "context" });
         }
     }
     Ok(())

@@ -64,9 +64,7 @@ pub struct QueuePair {
 
 impl QueuePair {
     pub(crate) fn create(domain: &Arc<DomainCore>, init: &QueuePairInit) -> Result<Self> {
-        Ok(Self {
-            core: QueuePairCore::create(domain, init)?,
-        })
+        Ok(Self { core: QueuePairCore::create(domain, init)? })
     }
 
     /// The number for peers.
@@ -93,11 +91,7 @@ impl QueuePair {
 
     /// Receives that may be outstanding; at least what was asked for, 0 with a shared queue.
     pub fn max_recv_wr(&self) -> u32 {
-        if self.core.shared_receives {
-            0
-        } else {
-            self.core.receives.capacity()
-        }
+        if self.core.shared_receives { 0 } else { self.core.receives.capacity() }
     }
 }
 

@@ -23,18 +23,10 @@ impl<'hold> Pieces<'hold> {
         needed: Access,
         held: Held<'hold>,
     ) -> Result<Self, Refused> {
-        let mut checked = Self {
-            pieces: [Checked::EMPTY; MAX_SGE],
-            count: 0,
-            length: 0,
-        };
+        let mut checked = Self { pieces: [Checked::EMPTY; MAX_SGE], count: 0, length: 0 };
         for piece in list.iter().filter(|piece| piece.length > 0) {
             let length = u64::from(piece.length);
-            let claim = Claim {
-                address: piece.address,
-                length,
-                key: piece.key.0,
-            };
+            let claim = Claim { address: piece.address, length, key: piece.key.0 };
             let place = checked.pieces.get_mut(checked.count).ok_or(Refused)?;
             *place = keys.check(claim, domain, needed, held)?;
             checked.count += 1;

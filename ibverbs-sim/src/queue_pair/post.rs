@@ -72,18 +72,9 @@ impl QueuePairCore {
         if posted == requests.len() {
             return Ok(());
         }
-        let full = Error::QueueFull {
-            capacity: self.limits.max_send_wr,
-        };
-        let reason = if posted < wanted {
-            full
-        } else {
-            refusal.unwrap_or(full)
-        };
-        Err(PostError {
-            index: posted,
-            reason,
-        })
+        let full = Error::QueueFull { capacity: self.limits.max_send_wr };
+        let reason = if posted < wanted { full } else { refusal.unwrap_or(full) };
+        Err(PostError { index: posted, reason })
     }
 
     /// Carries out requests where they are posted; what stalls goes to the backlog.
@@ -145,9 +136,7 @@ impl QueuePairCore {
         aftermath: &mut Aftermath,
     ) -> Result<(), PostError> {
         if self.shared_receives {
-            let reason = Error::HasSharedReceiveQueue {
-                queue_pair: self.number,
-            };
+            let reason = Error::HasSharedReceiveQueue { queue_pair: self.number };
             return Err(PostError { index: 0, reason });
         }
         self.check_state(QueuePairState::Init, "post_receive")?;
@@ -164,11 +153,7 @@ impl QueuePairCore {
     fn check_state(&self, least: QueuePairState, what: &'static str) -> Result<(), PostError> {
         let state = self.state.load();
         if (state as u8) < least as u8 {
-            let reason = Error::InvalidState {
-                queue_pair: self.number,
-                state,
-                what,
-            };
+            let reason = Error::InvalidState { queue_pair: self.number, state, what };
             return Err(PostError { index: 0, reason });
         }
         Ok(())
@@ -178,16 +163,12 @@ impl QueuePairCore {
     fn check_shape(&self, request: &SendWorkRequest<'_>) -> Result<()> {
         match request.payload {
             Payload::Inline(_) if request.operation.brings_back() => Err(Error::InlineTarget),
-            Payload::Inline(bytes) => within(
-                "max_inline_data",
-                bytes.len() as u64,
-                self.limits.max_inline_data as u64,
-            ),
-            Payload::Gather(list) => within(
-                "max_send_sge",
-                list.len() as u64,
-                self.limits.max_send_sge as u64,
-            ),
+            Payload::Inline(bytes) => {
+                within("max_inline_data", bytes.len() as u64, self.limits.max_inline_data as u64)
+            }
+            Payload::Gather(list) => {
+                within("max_send_sge", list.len() as u64, self.limits.max_send_sge as u64)
+            }
         }
     }
 }

@@ -59,10 +59,7 @@ enum Listed {
 impl Requester {
     /// As new, with everything `posted` so far done.
     pub(crate) fn reset(&mut self, posted: u32) {
-        *self = Self {
-            executed: posted,
-            ..Self::default()
-        };
+        *self = Self { executed: posted, ..Self::default() };
     }
 }
 
@@ -117,10 +114,7 @@ impl QueuePairCore {
             return self.complete(requester, request, flushed, 0, aftermath);
         }
         requester.executed = requester.executed.wrapping_add(1);
-        self.context
-            .device
-            .send_slots
-            .free(self.number, requester.executed);
+        self.context.device.send_slots.free(self.number, requester.executed);
         Progress::Done
     }
 
@@ -134,12 +128,7 @@ impl QueuePairCore {
         listed: &mut Listed,
     ) -> Result<(), CompletionStatus> {
         let now_ns = self.context.timers.now_ns();
-        let Requester {
-            retry,
-            patience,
-            peer,
-            ..
-        } = requester;
+        let Requester { retry, patience, peer, .. } = requester;
         match setback {
             Setback::Refused(status) => Err(status),
             Setback::ReceiverNotReady { wait_ns } => {
@@ -194,11 +183,8 @@ impl QueuePairCore {
         let local = match request.payload {
             Payload::Inline(bytes) => Local::Inline(bytes),
             Payload::Gather(list) => {
-                let needed = if operation.brings_back() {
-                    Access::LOCAL_WRITE
-                } else {
-                    Access::NONE
-                };
+                let needed =
+                    if operation.brings_back() { Access::LOCAL_WRITE } else { Access::NONE };
                 match Pieces::check(&device.keys, list, self.domain, needed, held) {
                     Ok(checked) => pieces = checked,
                     Err(_) => return refused(CompletionStatus::LocalProtection),

@@ -46,9 +46,7 @@ impl QueuePairCore {
         }
         match self.perform(message, held, aftermath) {
             Ok(original) => {
-                responder
-                    .expected_psn
-                    .store((message.psn + 1) & PSN_MASK, Ordering::Relaxed);
+                responder.expected_psn.store((message.psn + 1) & PSN_MASK, Ordering::Relaxed);
                 Ok(original)
             }
             Err(obstacle) => Err(self.refuse(&obstacle, aftermath)),
@@ -116,11 +114,7 @@ impl QueuePairCore {
             Operation::FetchAdd { remote, add } => {
                 return self.atomic(remote, held, |word| word.fetch_add(add));
             }
-            Operation::CompareSwap {
-                remote,
-                compare,
-                swap,
-            } => {
+            Operation::CompareSwap { remote, compare, swap } => {
                 return self.atomic(remote, held, |word| word.compare_swap(compare, swap));
             }
         }
@@ -137,16 +131,10 @@ impl QueuePairCore {
     ) -> Result<(), Obstacle> {
         let receive = self.receives.take().ok_or(Obstacle::NoReceive)?;
         let length = message.local.len();
-        let room: u64 = receive
-            .scatter()
-            .iter()
-            .map(|piece| u64::from(piece.length))
-            .sum();
+        let room: u64 = receive.scatter().iter().map(|piece| u64::from(piece.length)).sum();
         if length > room {
-            let (local, remote) = (
-                CompletionStatus::LocalLength,
-                CompletionStatus::RemoteInvalidRequest,
-            );
+            let (local, remote) =
+                (CompletionStatus::LocalLength, CompletionStatus::RemoteInvalidRequest);
             return Err(Obstacle::BadReceive(receive.wr_id, local, remote));
         }
         let keys = &self.context.device.keys;
@@ -154,10 +142,8 @@ impl QueuePairCore {
         match Pieces::check(keys, receive.scatter(), domain, Access::LOCAL_WRITE, held) {
             Ok(pieces) => message.local.scatter_to(&pieces),
             Err(_) => {
-                let (local, remote) = (
-                    CompletionStatus::LocalProtection,
-                    CompletionStatus::RemoteOperation,
-                );
+                let (local, remote) =
+                    (CompletionStatus::LocalProtection, CompletionStatus::RemoteOperation);
                 return Err(Obstacle::BadReceive(receive.wr_id, local, remote));
             }
         }
@@ -181,9 +167,7 @@ impl QueuePairCore {
         self.check_read_limit()?;
         let word = self.open(remote, 8, Access::REMOTE_ATOMIC, held)?;
         let original = change(word).ok_or(Obstacle::BadRequest)?;
-        self.responder
-            .last_original
-            .store(original, Ordering::Relaxed);
+        self.responder.last_original.store(original, Ordering::Relaxed);
         Ok(original)
     }
 
@@ -203,14 +187,9 @@ impl QueuePairCore {
         if length == 0 {
             return Ok(Checked::EMPTY);
         }
-        let claim = Claim {
-            address: remote.address,
-            length,
-            key: remote.key.0,
-        };
+        let claim = Claim { address: remote.address, length, key: remote.key.0 };
         let keys = &self.context.device.keys;
-        keys.check(claim, self.domain, needed, held)
-            .map_err(|_| Obstacle::BadAccess)
+        keys.check(claim, self.domain, needed, held).map_err(|_| Obstacle::BadAccess)
     }
 
     fn check_read_limit(&self) -> Result<(), Obstacle> {
@@ -229,23 +208,16 @@ impl QueuePairCore {
                 return Setback::ReceiverNotReady { wait_ns };
             }
             Obstacle::BadAccess => {
-                self.context
-                    .raise(AsyncEvent::QueuePairAccessError { queue_pair });
+                self.context.raise(AsyncEvent::QueuePairAccessError { queue_pair });
                 CompletionStatus::RemoteAccess
             }
             Obstacle::BadRequest => {
-                self.context
-                    .raise(AsyncEvent::QueuePairRequestError { queue_pair });
+                self.context.raise(AsyncEvent::QueuePairRequestError { queue_pair });
                 CompletionStatus::RemoteInvalidRequest
             }
             Obstacle::BadReceive(wr_id, status, remote) => {
                 let opcode = CompletionOpcode::Receive;
-                let completion = WorkCompletion {
-                    wr_id,
-                    status,
-                    opcode,
-                    ..Default::default()
-                };
+                let completion = WorkCompletion { wr_id, status, opcode, ..Default::default() };
                 self.complete_receive(completion, false, aftermath);
                 remote
             }

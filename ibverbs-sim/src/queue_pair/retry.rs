@@ -40,8 +40,7 @@ impl Retry {
         retries: u8,
     ) -> Result<(), Exhausted> {
         let timed = retries != RETRY_FOR_EVER;
-        self.wait(Reason::Receive, now_ns, timed.then_some(period_ns), retries)
-            .map(drop)
+        self.wait(Reason::Receive, now_ns, timed.then_some(period_ns), retries).map(drop)
     }
 
     /// The peer did not answer. A wait lasts `timeout_ns`, or for ever if that is 0; after the
@@ -72,9 +71,7 @@ impl Retry {
         if self.reason != Reason::Link {
             return true;
         }
-        self.released = self
-            .deadline_ns
-            .is_some_and(|deadline| deadline <= now_ns());
+        self.released = self.deadline_ns.is_some_and(|deadline| deadline <= now_ns());
         self.released
     }
 
@@ -115,10 +112,7 @@ mod tests {
 
     #[test]
     fn no_receive_retry_fails_at_once_and_one_fails_after_one_wait() {
-        assert_eq!(
-            Retry::default().receiver_not_ready(0, 10, 0),
-            Err(Exhausted)
-        );
+        assert_eq!(Retry::default().receiver_not_ready(0, 10, 0), Err(Exhausted));
         let mut retry = Retry::default();
         assert_eq!(retry.receiver_not_ready(0, 10, 1), Ok(()));
         assert_eq!(retry.receiver_not_ready(9, 10, 1), Ok(()));

@@ -19,20 +19,13 @@ pub(crate) struct SendSlots {
 
 impl SendSlots {
     pub(crate) fn new(limit: u32) -> Self {
-        Self {
-            words: Slab::new(limit),
-            limit,
-        }
+        Self { words: Slab::new(limit), limit }
     }
 
     /// Gives out a number with nothing freed.
     pub(crate) fn allocate(&self) -> Result<QueuePairNumber> {
         let limit = u64::from(self.limit);
-        let full = Error::LimitExceeded {
-            what: "max_qp",
-            requested: limit + 1,
-            limit,
-        };
+        let full = Error::LimitExceeded { what: "max_qp", requested: limit + 1, limit };
         let (index, word) = self.words.allocate().ok_or(full)?;
         let generation = (word.load(Ordering::Relaxed) >> (32 + INDEX_BITS)) as u32;
         let number = generation.wrapping_add(1) << INDEX_BITS | index;
@@ -48,9 +41,7 @@ impl SendSlots {
     /// How many requests of `number` were ever freed.
     #[inline]
     pub(crate) fn freed(&self, number: QueuePairNumber) -> u32 {
-        self.words
-            .get(index(number))
-            .map_or(0, |word| word.load(Ordering::Acquire) as u32)
+        self.words.get(index(number)).map_or(0, |word| word.load(Ordering::Acquire) as u32)
     }
 
     /// Frees the requests of `number` up to the `executed`th.

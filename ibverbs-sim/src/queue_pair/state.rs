@@ -51,9 +51,7 @@ impl StateCell {
     /// Moves from `from` to `to`; false if it is elsewhere by now.
     pub(crate) fn change(&self, from: QueuePairState, to: QueuePairState) -> bool {
         let change = |bits: u8| (decode(bits) == from).then_some((bits & CUT_OFF) | to as u8);
-        self.0
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, change)
-            .is_ok()
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change).is_ok()
     }
 
     /// Moves to `to` wherever it is, and says where it was.

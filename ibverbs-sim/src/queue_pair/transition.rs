@@ -94,16 +94,8 @@ impl QueuePairCore {
         if let Some(port) = attributes.port {
             check_port(port)?;
         }
-        within(
-            "max_rd_atomic",
-            attributes.max_rd_atomic.unwrap_or(0),
-            limit,
-        )?;
-        within(
-            "max_dest_rd_atomic",
-            attributes.max_dest_rd_atomic.unwrap_or(0),
-            limit,
-        )?;
+        within("max_rd_atomic", attributes.max_rd_atomic.unwrap_or(0), limit)?;
+        within("max_dest_rd_atomic", attributes.max_dest_rd_atomic.unwrap_or(0), limit)?;
         within("retry_count", attributes.retry_count.unwrap_or(0), 7)?;
         within("rnr_retry", attributes.rnr_retry.unwrap_or(0), 7)
     }
@@ -120,9 +112,7 @@ impl QueuePairCore {
             responder.min_rnr_timer_ns.store(wait, Ordering::SeqCst);
         }
         if let Some(psn) = attributes.receive_psn {
-            responder
-                .expected_psn
-                .store(psn & PSN_MASK, Ordering::SeqCst);
+            responder.expected_psn.store(psn & PSN_MASK, Ordering::SeqCst);
         }
         if let Some(remote) = attributes.remote {
             responder.remote.store(remote.0, Ordering::SeqCst);
@@ -157,9 +147,7 @@ impl QueuePairCore {
         if !self.shared_receives {
             while self.receives.take_id().is_some() {}
         }
-        self.responder
-            .access
-            .store(Access::NONE.bits(), Ordering::SeqCst);
+        self.responder.access.store(Access::NONE.bits(), Ordering::SeqCst);
     }
 }
 
@@ -175,15 +163,7 @@ fn check_transition(
             | (Init, ReadyToReceive)
             | (ReadyToReceive | ReadyToSend, ReadyToSend)
     ) && (from, to) != (Reset, Failed);
-    if legal {
-        Ok(())
-    } else {
-        Err(Error::InvalidTransition {
-            queue_pair,
-            from,
-            to,
-        })
-    }
+    if legal { Ok(()) } else { Err(Error::InvalidTransition { queue_pair, from, to }) }
 }
 
 /// Every attribute is needed by the transition into one state, and some may be given again in
@@ -192,41 +172,16 @@ fn check_attributes(from: QueuePairState, given: &QueuePairAttributes) -> Result
     let to = given.state;
     let table: [(&'static str, bool, QueuePairState, &[QueuePairState]); 11] = [
         ("port", given.port.is_some(), Init, &[]),
-        (
-            "access",
-            given.access.is_some(),
-            Init,
-            &[ReadyToReceive, ReadyToSend],
-        ),
+        ("access", given.access.is_some(), Init, &[ReadyToReceive, ReadyToSend]),
         ("remote", given.remote.is_some(), ReadyToReceive, &[]),
-        (
-            "receive_psn",
-            given.receive_psn.is_some(),
-            ReadyToReceive,
-            &[],
-        ),
-        (
-            "max_dest_rd_atomic",
-            given.max_dest_rd_atomic.is_some(),
-            ReadyToReceive,
-            &[],
-        ),
-        (
-            "min_rnr_timer_ns",
-            given.min_rnr_timer_ns.is_some(),
-            ReadyToReceive,
-            &[ReadyToSend],
-        ),
+        ("receive_psn", given.receive_psn.is_some(), ReadyToReceive, &[]),
+        ("max_dest_rd_atomic", given.max_dest_rd_atomic.is_some(), ReadyToReceive, &[]),
+        ("min_rnr_timer_ns", given.min_rnr_timer_ns.is_some(), ReadyToReceive, &[ReadyToSend]),
         ("send_psn", given.send_psn.is_some(), ReadyToSend, &[]),
         ("timeout_ns", given.timeout_ns.is_some(), ReadyToSend, &[]),
         ("retry_count", given.retry_count.is_some(), ReadyToSend, &[]),
         ("rnr_retry", given.rnr_retry.is_some(), ReadyToSend, &[]),
-        (
-            "max_rd_atomic",
-            given.max_rd_atomic.is_some(),
-            ReadyToSend,
-            &[],
-        ),
+        ("max_rd_atomic", given.max_rd_atomic.is_some(), ReadyToSend, &[]),
     ];
     for (attribute, is_given, needed_by, optional_in) in table {
         let again = from == to;

@@ -28,13 +28,7 @@ impl End {
         let mut init = QueuePairInit::new(&send_cq, &recv_cq);
         adjust(&mut init);
         let queue_pair = domain.create_queue_pair(&init).unwrap();
-        Self {
-            context,
-            domain,
-            send_cq,
-            recv_cq,
-            queue_pair,
-        }
+        Self { context, domain, send_cq, recv_cq, queue_pair }
     }
 
     pub(crate) fn buffer(&self, length: usize) -> Buffer {
@@ -48,19 +42,12 @@ impl End {
     /// Posts receives of no bytes.
     pub(crate) fn receives(&self, wr_ids: std::ops::Range<u64>) {
         for wr_id in wr_ids {
-            self.queue_pair
-                .post_receive(&[ReceiveWorkRequest {
-                    wr_id,
-                    scatter: &[],
-                }])
-                .unwrap();
+            self.queue_pair.post_receive(&[ReceiveWorkRequest { wr_id, scatter: &[] }]).unwrap();
         }
     }
 
     pub(crate) fn receive(&self, wr_id: u64, scatter: &[ScatterGather]) {
-        self.queue_pair
-            .post_receive(&[ReceiveWorkRequest { wr_id, scatter }])
-            .unwrap();
+        self.queue_pair.post_receive(&[ReceiveWorkRequest { wr_id, scatter }]).unwrap();
     }
 
     pub(crate) fn sent(&self) -> Vec<WorkCompletion> {
@@ -72,9 +59,7 @@ impl End {
     }
 
     pub(crate) fn go_to(&self, state: QueuePairState) {
-        self.queue_pair
-            .modify(&QueuePairAttributes::new(state))
-            .unwrap();
+        self.queue_pair.modify(&QueuePairAttributes::new(state)).unwrap();
     }
 }
 
@@ -84,20 +69,12 @@ pub(crate) fn device() -> Device {
 
 pub(crate) fn faulty(fault: FaultPlan) -> Device {
     println!("seed {}", fault.seed);
-    Device::new(DeviceConfig {
-        fault: Some(fault),
-        ..DeviceConfig::default()
-    })
-    .unwrap()
+    Device::new(DeviceConfig { fault: Some(fault), ..DeviceConfig::default() }).unwrap()
 }
 
 pub(crate) fn connect(a: &End, b: &End, connection: &Connection) {
-    a.queue_pair
-        .connect(b.queue_pair.number(), connection)
-        .unwrap();
-    b.queue_pair
-        .connect(a.queue_pair.number(), connection)
-        .unwrap();
+    a.queue_pair.connect(b.queue_pair.number(), connection).unwrap();
+    b.queue_pair.connect(a.queue_pair.number(), connection).unwrap();
 }
 
 /// Two connected ends with the defaults.
@@ -119,9 +96,8 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     pub(crate) fn new(domain: &ProtectionDomain, length: usize, access: Access) -> Self {
-        let words: Box<[AtomicU64]> = (0..length.div_ceil(8).max(1))
-            .map(|_| AtomicU64::new(0))
-            .collect();
+        let words: Box<[AtomicU64]> =
+            (0..length.div_ceil(8).max(1)).map(|_| AtomicU64::new(0)).collect();
         let start = NonNull::from(&words[..]).cast();
         // SAFETY: `words` are dropped after `region`; they are atomics, and tests look at them
         // only when no request is under way.
@@ -138,10 +114,7 @@ impl Buffer {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let all = self
-            .words
-            .iter()
-            .flat_map(|word| word.load(Ordering::SeqCst).to_ne_bytes());
+        let all = self.words.iter().flat_map(|word| word.load(Ordering::SeqCst).to_ne_bytes());
         all.take(self.region.length()).collect()
     }
 
@@ -177,12 +150,7 @@ pub(crate) fn request<'a>(
     operation: Operation,
     payload: Payload<'a>,
 ) -> SendWorkRequest<'a> {
-    SendWorkRequest {
-        wr_id,
-        operation,
-        payload,
-        flags: SendFlags::SIGNALLED,
-    }
+    SendWorkRequest { wr_id, operation, payload, flags: SendFlags::SIGNALLED }
 }
 
 pub(crate) fn unsignalled<'a>(
@@ -190,10 +158,7 @@ pub(crate) fn unsignalled<'a>(
     operation: Operation,
     payload: Payload<'a>,
 ) -> SendWorkRequest<'a> {
-    SendWorkRequest {
-        flags: SendFlags::NONE,
-        ..request(wr_id, operation, payload)
-    }
+    SendWorkRequest { flags: SendFlags::NONE, ..request(wr_id, operation, payload) }
 }
 
 /// A SEND of some inline bytes.
@@ -214,8 +179,5 @@ pub(crate) fn poll_all(cq: &CompletionQueue) -> Vec<WorkCompletion> {
 }
 
 pub(crate) fn statuses(completions: &[WorkCompletion]) -> Vec<(u64, CompletionStatus)> {
-    completions
-        .iter()
-        .map(|completion| (completion.wr_id, completion.status))
-        .collect()
+    completions.iter().map(|completion| (completion.wr_id, completion.status)).collect()
 }

@@ -52,6 +52,16 @@ impl BottomMap {
         self.entries.push(new);
     }
 
+    /// Remembers an access that touches no element, so that its array is kept.
+    pub(crate) fn register_empty(&mut self, new: Entry) {
+        self.entries.push(Entry { rect: Rect::new(0, 0, 0, 0), ..new });
+    }
+
+    /// Calls `link` for every access that touches no element.
+    pub(crate) fn for_each_empty(&self, link: impl FnMut(&Entry)) {
+        self.entries.iter().filter(|entry| entry.rect.is_empty()).for_each(link);
+    }
+
     /// Forgets closed entries once the list has doubled since the last time.
     #[inline]
     pub(crate) fn sweep(&mut self) {
@@ -82,12 +92,7 @@ mod tests {
     fn entry(number: u32, cols: std::ops::Range<u32>, writes: bool) -> Entry {
         let head: &'static AccessHead = Box::leak(Box::new(AccessHead::new()));
         head.open(number);
-        Entry {
-            head,
-            generation: number,
-            rect: Rect::new(0, 1, cols.start, cols.end),
-            writes,
-        }
+        Entry { head, generation: number, rect: Rect::new(0, 1, cols.start, cols.end), writes }
     }
 
     fn linked(map: &mut BottomMap, new: Entry) -> Vec<u32> {
@@ -114,16 +119,8 @@ mod tests {
         linked(&mut map, entry(1, 0..4, true));
         linked(&mut map, entry(2, 0..8, false));
         assert_eq!(linked(&mut map, entry(3, 0..4, true)), [1, 2]);
-        assert_eq!(
-            linked(&mut map, entry(4, 0..4, false)),
-            [3],
-            "1 is superseded"
-        );
-        assert_eq!(
-            linked(&mut map, entry(5, 4..8, true)),
-            [2],
-            "2 still reads 4..8"
-        );
+        assert_eq!(linked(&mut map, entry(4, 0..4, false)), [3], "1 is superseded");
+        assert_eq!(linked(&mut map, entry(5, 4..8, true)), [2], "2 still reads 4..8");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{AccessId, AccessSlot, BottomMap, EdgeId};
 use crate::data::{ArrayCore, Rect};
 use crate::error::Failure;
 use crate::sync::Ordering;
-use crate::task::{self, RecordId};
+use crate::task::{self, RecordId, Role};
 
 /// The bottom maps of a group's arrays and the regions that failed tasks left undefined.
 #[derive(Default)]
@@ -33,9 +33,7 @@ struct Poisoned {
 impl Domain {
     /// Makes room for an array of `tiles` tiles and returns its map index.
     pub(crate) fn add_array(&mut self, tiles: usize) -> usize {
-        let maps = std::iter::repeat_with(BottomMap::default)
-            .take(tiles)
-            .collect();
+        let maps = std::iter::repeat_with(BottomMap::default).take(tiles).collect();
         match self.free.pop() {
             Some(index) => {
                 self.maps[index] = maps;
@@ -58,9 +56,9 @@ impl Domain {
         self.maps[index].iter().any(BottomMap::any_open)
     }
 
-    /// Declares all data of the group defined again.
-    pub(crate) fn forgive(&mut self) {
-        self.poisoned.clear();
+    /// Declares all data of the group defined again, and returns a failure that spoilt some.
+    pub(crate) fn forgive(&mut self) -> Option<Arc<Failure>> {
+        self.poisoned.drain(..).next().map(|poisoned| poisoned.failure)
     }
 }
 
@@ -97,21 +95,25 @@ impl Linker {
         let core = slot.array();
         let maps = &mut domain.maps[core.map_index()];
         let (head, generation, writes) = (&slot.head, carrier.generation(), slot.writes());
+        if rect.is_empty() {
+            let entry = Entry { head, generation, rect, writes };
+            maps[0].register_empty(entry);
+            maps[0].sweep();
+        }
+        if task::record(self.id).role() == Role::Cleanup {
+            maps[0].for_each_empty(|earlier| {
+                self.link(earlier);
+            });
+        }
         core.for_each_tile(&rect, |tile, rect| {
-            let entry = Entry {
-                head,
-                generation,
-                rect,
-                writes,
-            };
+            let entry = Entry { head, generation, rect, writes };
             maps[tile].register(entry, |earlier| self.link(earlier));
             maps[tile].sweep();
         });
-        if !domain.poisoned.is_empty() {
-            for poisoned in &domain.poisoned {
-                if poisoned.map == core.map_index() && poisoned.rect.overlaps(&rect) {
-                    task::record(self.id).poison(&poisoned.failure);
-                }
+        if !domain.poisoned.is_empty() && !rect.is_empty() {
+            let spoilt = |p: &&Poisoned| p.map == core.map_index() && p.rect.overlaps(&rect);
+            if let Some(poisoned) = domain.poisoned.iter().find(spoilt) {
+                task::record(self.id).poison(&poisoned.failure);
             }
         }
     }
@@ -125,11 +127,8 @@ impl Linker {
         let edge_id: EdgeId = task::edge(self.id, self.edges as usize);
         let edge = edge_id.edge();
         edge.successor.store(self.id.index(), Ordering::Relaxed);
-        let linked = earlier
-            .head
-            .push(earlier.generation, edge_id.bits(), |next| {
-                edge.set_next(next)
-            });
+        let linked =
+            earlier.head.push(earlier.generation, edge_id.bits(), |next| edge.set_next(next));
         self.edges += u32::from(linked);
         linked
     }
@@ -140,10 +139,8 @@ impl Linker {
         let mut domains: Vec<&'static Mutex<Domain>> = (0..count).map(domain_at).collect();
         domains.sort_by_key(|domain| std::ptr::from_ref(*domain));
         domains.dedup_by_key(|domain| std::ptr::from_ref(*domain));
-        let mut locked: Vec<(*const Mutex<Domain>, MutexGuard<'_, Domain>)> = domains
-            .iter()
-            .map(|domain| (std::ptr::from_ref(*domain), domain.lock()))
-            .collect();
+        let mut locked: Vec<(*const Mutex<Domain>, MutexGuard<'_, Domain>)> =
+            domains.iter().map(|domain| (std::ptr::from_ref(*domain), domain.lock())).collect();
         for index in 0..count {
             let access = task::access(self.id, index);
             let wanted = std::ptr::from_ref(domain_of(access.slot().core()));
@@ -160,13 +157,13 @@ impl Linker {
 /// spawned later either finds this note or still finds the access open.
 #[cold]
 pub(super) fn poison(slot: &AccessSlot, failure: &Arc<Failure>) {
-    let core = slot.array();
-    let poisoned = Poisoned {
-        map: core.map_index(),
-        rect: slot.rect(),
-        failure: Arc::clone(failure),
-    };
-    core.domain().lock().poisoned.push(poisoned);
+    let (core, rect) = (slot.array(), slot.rect());
+    let map = core.map_index();
+    let mut domain = core.domain().lock();
+    let known = |p: &Poisoned| p.map == map && p.rect.covers(&rect);
+    if !rect.is_empty() && !domain.poisoned.iter().any(known) {
+        domain.poisoned.push(Poisoned { map, rect, failure: Arc::clone(failure) });
+    }
 }
 
 #[inline]

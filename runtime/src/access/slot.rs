@@ -19,13 +19,13 @@ pub struct Declared<'a> {
 impl<'a> Declared<'a> {
     #[inline]
     pub(crate) fn new<T, D>(region: &Region<'a, T, D>, mode: Mode) -> Self {
-        Declared {
-            core: region.core(),
-            rect: region.rect(),
-            mode,
-        }
+        Declared { core: region.core(), rect: region.rect(), mode }
     }
 }
+
+/// The mode is kept in the lowest bits of the array's address.
+const MODE_BITS: usize = 3;
+const _: () = assert!(align_of::<ArrayCore>() > MODE_BITS);
 
 /// One access: its state, and what it reaches.
 ///
@@ -53,9 +53,8 @@ impl AccessSlot {
         let rect = declared.rect;
         self.head.open(generation);
         let tagged = std::ptr::from_ref(declared.core).cast_mut();
-        let tagged = tagged.map_addr(|addr| addr | usize::from(declared.mode.writes()));
-        self.core
-            .store(tagged, std::sync::atomic::Ordering::Relaxed);
+        let tagged = tagged.map_addr(|addr| addr | declared.mode as usize);
+        self.core.store(tagged, std::sync::atomic::Ordering::Relaxed);
         self.rows[0].store(rect.row, Ordering::Relaxed);
         self.rows[1].store(rect.row_end, Ordering::Relaxed);
         self.cols[0].store(rect.col, Ordering::Relaxed);
@@ -65,15 +64,12 @@ impl AccessSlot {
     /// The array, valid while the access is open.
     #[inline]
     pub(crate) fn core(&self) -> *const ArrayCore {
-        self.core
-            .load(std::sync::atomic::Ordering::Relaxed)
-            .map_addr(|addr| addr & !1)
-            .cast_const()
+        self.core.load(std::sync::atomic::Ordering::Relaxed).map_addr(|addr| addr & !MODE_BITS).cast_const()
     }
 
     #[inline]
     pub(crate) fn writes(&self) -> bool {
-        self.core.load(std::sync::atomic::Ordering::Relaxed).addr() & 1 == 1
+        self.core.load(std::sync::atomic::Ordering::Relaxed).addr() & MODE_BITS != 0
     }
 
     /// The array of an access that is open or about to be.
@@ -93,7 +89,11 @@ impl AccessSlot {
     }
 
     pub(crate) fn mode(&self) -> Mode {
-        if self.writes() { Mode::InOut } else { Mode::In }
+        match self.core.load(std::sync::atomic::Ordering::Relaxed).addr() & MODE_BITS {
+            0 => Mode::In,
+            1 => Mode::Out,
+            _ => Mode::InOut,
+        }
     }
 
     #[inline]
@@ -115,10 +115,7 @@ pub(crate) struct Edge {
 
 impl Edge {
     pub(crate) fn new() -> Self {
-        Edge {
-            successor: AtomicU32::new(0),
-            next: AtomicU32::new(0),
-        }
+        Edge { successor: AtomicU32::new(0), next: AtomicU32::new(0) }
     }
 
     #[inline]

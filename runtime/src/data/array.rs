@@ -24,15 +24,9 @@ impl<T: Send + Sync + 'static> Array<T> {
     /// **Errors**: a tile of 0 elements; more than 2^32 - 2 elements.
     pub fn new(group: &Group, values: Vec<T>, tile: usize) -> Result<Self, Error> {
         let cols = values.len();
-        let tiling = Tiling {
-            cols: tile,
-            ..Tiling::default()
-        };
+        let tiling = Tiling { cols: tile, ..Tiling::default() };
         let core = ArrayCore::new(group.inner(), values, 1, cols, tiling)?;
-        Ok(Array {
-            owner: Arc::new(Owner::new(core)),
-            marker: PhantomData,
-        })
+        Ok(Array { owner: Arc::new(Owner::new(core)), marker: PhantomData })
     }
 }
 
@@ -103,21 +97,12 @@ pub(super) fn bounds(range: &impl RangeBounds<usize>, len: usize) -> (u32, u32) 
 
 impl<T> Clone for Array<T> {
     fn clone(&self) -> Self {
-        Array {
-            owner: Arc::clone(&self.owner),
-            marker: PhantomData,
-        }
+        Array { owner: Arc::clone(&self.owner), marker: PhantomData }
     }
 }
 
 impl<T> fmt::Debug for Array<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Array {} ({} elements, {} tiles)",
-            self.id(),
-            self.len(),
-            self.tiles()
-        )
+        write!(f, "Array {} ({} elements, {} tiles)", self.id(), self.len(), self.tiles())
     }
 }

@@ -3,10 +3,7 @@
 //! The memory of an array goes when its last handle is gone **and** no access to it is open: the
 //! last handle spawns a task that has the whole array as `inout` and frees it. So accesses, guards
 //! and regions in flight need no reference counts of their own.
-#![allow(
-    unsafe_code,
-    reason = "hands out the memory of arrays through raw pointers"
-)]
+#![allow(unsafe_code, reason = "hands out the memory of arrays through raw pointers")]
 
 use std::any::Any;
 use std::sync::Arc;
@@ -48,12 +45,7 @@ impl ArrayCore {
     ) -> Result<Box<Self>, Error> {
         let extent = Rect::new(0, dimension("rows", rows)?, 0, dimension("columns", cols)?);
         let row_tiles = Axis::new("tile rows", tiling.rows, tiling.first_rows, extent.row_end)?;
-        let col_tiles = Axis::new(
-            "tile columns",
-            tiling.cols,
-            tiling.first_cols,
-            extent.col_end,
-        )?;
+        let col_tiles = Axis::new("tile columns", tiling.cols, tiling.first_cols, extent.col_end)?;
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let data = values.as_mut_ptr().cast();
         let tiles = row_tiles.count as usize * col_tiles.count as usize;
@@ -181,11 +173,7 @@ struct Axis {
 impl Axis {
     fn new(what: &'static str, size: usize, first: usize, extent: u32) -> Result<Self, Error> {
         if size == 0 {
-            return Err(Error::Size {
-                what,
-                value: size,
-                limit: 1,
-            });
+            return Err(Error::Size { what, value: size, limit: 1 });
         }
         // A tile larger than the array is the whole array.
         let whole = extent.max(1);
@@ -197,12 +185,7 @@ impl Axis {
         };
         let missing = size - first;
         let shift = size.is_power_of_two().then(|| size.trailing_zeros());
-        let mut axis = Axis {
-            size,
-            missing,
-            shift,
-            count: 1,
-        };
+        let mut axis = Axis { size, missing, shift, count: 1 };
         if extent > 0 {
             axis.count = axis.tile_of(extent - 1) + 1;
         }
@@ -222,11 +205,7 @@ impl Axis {
     #[inline]
     fn tiles(&self, from: u32, to: u32) -> (u32, u32) {
         let first = self.tile_of(from);
-        if self.count == 1 {
-            (0, 0)
-        } else {
-            (first, self.tile_of(to - 1))
-        }
+        if self.count == 1 { (0, 0) } else { (first, self.tile_of(to - 1)) }
     }
 
     #[inline]
@@ -273,15 +252,9 @@ mod tests {
 
     #[test]
     fn an_axis_is_cut_without_gap_or_overlap() {
-        for (extent, size, first) in [
-            (10, 4, 0),
-            (10, 4, 1),
-            (10, 4, 3),
-            (1, 7, 0),
-            (9, 3, 1),
-            (8, 8, 8),
-            (5, 100, 2),
-        ] {
+        for (extent, size, first) in
+            [(10, 4, 0), (10, 4, 1), (10, 4, 3), (1, 7, 0), (9, 3, 1), (8, 8, 8), (5, 100, 2)]
+        {
             let axis = Axis::new("tile", size, first, extent).unwrap();
             let mut at = 0;
             for tile in 0..axis.count {

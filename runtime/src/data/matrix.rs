@@ -29,12 +29,7 @@ pub struct Tiling {
 impl Default for Tiling {
     /// Tiles of one row and one column.
     fn default() -> Self {
-        Tiling {
-            rows: 1,
-            cols: 1,
-            first_rows: 0,
-            first_cols: 0,
-        }
+        Tiling { rows: 1, cols: 1, first_rows: 0, first_cols: 0 }
     }
 }
 
@@ -55,17 +50,10 @@ impl<T: Send + Sync + 'static> Matrix<T> {
         let rows = if cols == 0 { 0 } else { values.len() / cols };
         if rows * cols != values.len() {
             let what = "number of values of a matrix";
-            return Err(Error::Size {
-                what,
-                value: values.len(),
-                limit: rows * cols,
-            });
+            return Err(Error::Size { what, value: values.len(), limit: rows * cols });
         }
         let core = ArrayCore::new(group.inner(), values, rows, cols, tiling)?;
-        Ok(Matrix {
-            owner: Arc::new(Owner::new(core)),
-            marker: PhantomData,
-        })
+        Ok(Matrix { owner: Arc::new(Owner::new(core)), marker: PhantomData })
     }
 }
 
@@ -83,10 +71,7 @@ impl<T> Matrix<T> {
     /// The elements `cols` of row `row`: contiguous, so a one-dimensional region.
     #[inline]
     pub fn row(&self, row: usize, cols: impl RangeBounds<usize>) -> Region<'_, T> {
-        Region::new(
-            self.owner.core(),
-            self.rect(&(row..row.saturating_add(1)), &cols),
-        )
+        Region::new(self.owner.core(), self.rect(&(row..row.saturating_add(1)), &cols))
     }
 
     /// The whole matrix.
@@ -136,21 +121,12 @@ impl<T> Matrix<T> {
 
 impl<T> Clone for Matrix<T> {
     fn clone(&self) -> Self {
-        Matrix {
-            owner: Arc::clone(&self.owner),
-            marker: PhantomData,
-        }
+        Matrix { owner: Arc::clone(&self.owner), marker: PhantomData }
     }
 }
 
 impl<T> fmt::Debug for Matrix<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Matrix {} ({} x {})",
-            self.id(),
-            self.rows(),
-            self.cols()
-        )
+        write!(f, "Matrix {} ({} x {})", self.id(), self.rows(), self.cols())
     }
 }

@@ -17,12 +17,7 @@ pub struct Rect {
 
 impl Rect {
     pub(crate) const fn new(row: u32, row_end: u32, col: u32, col_end: u32) -> Self {
-        Rect {
-            row,
-            row_end,
-            col,
-            col_end,
-        }
+        Rect { row, row_end, col, col_end }
     }
 
     /// Number of rows.
@@ -74,11 +69,7 @@ impl fmt::Display for Rect {
         if (self.row, self.row_end) == (0, 1) {
             write!(f, "[{}..{}]", self.col, self.col_end)
         } else {
-            write!(
-                f,
-                "[{}..{}, {}..{}]",
-                self.row, self.row_end, self.col, self.col_end
-            )
+            write!(f, "[{}..{}, {}..{}]", self.row, self.row_end, self.col, self.col_end)
         }
     }
 }

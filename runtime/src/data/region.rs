@@ -49,11 +49,7 @@ pub struct Region<'a, T, D = Ix1> {
 
 impl<'a, T, D> Region<'a, T, D> {
     pub(crate) fn new(core: &'a ArrayCore, rect: Rect) -> Self {
-        Region {
-            core,
-            rect,
-            marker: PhantomData,
-        }
+        Region { core, rect, marker: PhantomData }
     }
 
     /// The rectangle in its array. A one-dimensional range is one row.

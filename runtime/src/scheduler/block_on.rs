@@ -8,6 +8,7 @@ use std::thread::{self, Thread};
 
 use super::Shared;
 use crate::error::Error;
+use crate::task::take_note;
 
 struct Unpark(Thread);
 
@@ -29,14 +30,17 @@ pub(crate) fn block_on<F: Future>(
         return Err(Error::BlockingInTask(call));
     }
     let _tokio = shared.tokio.enter();
-    let _blocked = Blocked::enter(shared);
+    let blocked = Blocked::enter(shared);
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
+        take_note();
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            take_note();
             return Ok(output);
         }
+        blocked.waits_for(take_note());
         if let Some(report) = shared.hang.report() {
             return Err(Error::Hang(report));
         }
@@ -44,13 +48,21 @@ pub(crate) fn block_on<F: Future>(
     }
 }
 
-/// A thread on the list of those to wake at a hang.
+/// A thread on the list of those that block.
 struct Blocked<'a>(&'a Shared);
 
 impl<'a> Blocked<'a> {
     fn enter(shared: &'a Shared) -> Self {
-        shared.blocked.lock().push(thread::current());
+        shared.blocked.lock().push((thread::current(), None));
         Blocked(shared)
+    }
+
+    fn waits_for(&self, what: Option<&'static str>) {
+        let this = thread::current().id();
+        let mut blocked = self.0.blocked.lock();
+        if let Some((_, waits_for)) = blocked.iter_mut().find(|(thread, _)| thread.id() == this) {
+            *waits_for = what;
+        }
     }
 }
 
@@ -58,7 +70,7 @@ impl Drop for Blocked<'_> {
     fn drop(&mut self) {
         let this = thread::current().id();
         let mut blocked = self.0.blocked.lock();
-        if let Some(at) = blocked.iter().position(|thread| thread.id() == this) {
+        if let Some(at) = blocked.iter().position(|(thread, _)| thread.id() == this) {
             blocked.swap_remove(at);
         }
     }

@@ -32,11 +32,7 @@ impl IdleSet {
     #[inline]
     pub(crate) fn after_push(&self) -> Option<usize> {
         fence(Ordering::SeqCst);
-        if self.count.load(Ordering::Relaxed) == 0 {
-            None
-        } else {
-            self.take()
-        }
+        if self.count.load(Ordering::Relaxed) == 0 { None } else { self.take() }
     }
 
     #[cold]

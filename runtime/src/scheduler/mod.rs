@@ -16,7 +16,7 @@ mod worker;
 
 pub(crate) use self::block_on::block_on;
 pub(crate) use self::shared::{Shared, prepare};
-pub(crate) use self::time::{idle, wait_for};
+pub(crate) use self::time::{A_TIME, idle, wait_for};
 pub(crate) use self::worker::{
     Reason, help, on_worker, on_worker_of, schedule, trace, trace_begin, trace_end, worker_index,
 };

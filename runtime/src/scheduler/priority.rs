@@ -73,13 +73,9 @@ mod tests {
         for (priority, task) in [(1, 10), (5, 50), (-2, 90), (5, 51), (1, 11), (-1, 91)] {
             queue.push(priority, RecordId::new(task));
         }
-        let above: Vec<u32> = std::iter::from_fn(|| queue.pop_above())
-            .map(|t| t.index())
-            .collect();
+        let above: Vec<u32> = std::iter::from_fn(|| queue.pop_above()).map(|t| t.index()).collect();
         assert_eq!(above, [50, 51, 10, 11]);
-        let below: Vec<u32> = std::iter::from_fn(|| queue.pop_below())
-            .map(|t| t.index())
-            .collect();
+        let below: Vec<u32> = std::iter::from_fn(|| queue.pop_below()).map(|t| t.index()).collect();
         assert_eq!(below, [91, 90]);
         assert!(queue.is_empty());
     }

@@ -64,8 +64,7 @@ impl NextSlot {
     /// Takes `task` if it is still there.
     pub(super) fn take_if(&self, task: RecordId) -> Option<RecordId> {
         let taken =
-            self.0
-                .compare_exchange(task.index(), EMPTY, Ordering::AcqRel, Ordering::Relaxed);
+            self.0.compare_exchange(task.index(), EMPTY, Ordering::AcqRel, Ordering::Relaxed);
         taken.ok().and_then(some)
     }
 }

@@ -1,7 +1,7 @@
 //! What the workers of a runtime share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 
 use crossbeam_deque::{Injector, Worker as Deque};
@@ -33,11 +33,13 @@ pub(crate) struct Shared {
     pub(super) tokio: tokio::runtime::Handle,
     idle: IdleSet,
     unparkers: Box<[Unparker]>,
-    /// Threads outside that block on a future, to be woken when the runtime hangs.
-    pub(super) blocked: Mutex<Vec<Thread>>,
+    /// Threads outside that block on a future, and what they wait for if it is something of ours.
+    pub(super) blocked: Mutex<Vec<(Thread, Option<&'static str>)>>,
     groups: Mutex<Vec<Arc<GroupInner>>>,
     closed: AtomicBool,
     stop: AtomicBool,
+    /// Parked workers that wake by themselves to look after the others.
+    watchers: AtomicUsize,
 }
 
 /// A worker that has not started: it is made before its thread, which takes it along.
@@ -57,26 +59,13 @@ impl Seated {
 
 /// Makes the shared state and the workers of a runtime.
 pub(crate) fn prepare(config: Config, tokio: tokio::runtime::Handle) -> (Arc<Shared>, Vec<Seated>) {
-    let own: Vec<_> = (0..config.workers)
-        .map(|_| (Deque::new_fifo(), Parker::new()))
-        .collect();
-    let seats = own
-        .iter()
-        .map(|(deque, _)| Seat::new(deque.stealer()))
-        .collect();
-    let unparkers = own
-        .iter()
-        .map(|(_, parker)| parker.unparker().clone())
-        .collect();
+    let own: Vec<_> = (0..config.workers).map(|_| (Deque::new_fifo(), Parker::new())).collect();
+    let seats = own.iter().map(|(deque, _)| Seat::new(deque.stealer())).collect();
+    let unparkers = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
     let shared = Arc::new(Shared::new(config, tokio, seats, unparkers));
     let seated = own.into_iter().enumerate().map(|(index, (deque, parker))| {
         let shared = Arc::clone(&shared);
-        Seated {
-            shared,
-            index,
-            deque,
-            parker,
-        }
+        Seated { shared, index, deque, parker }
     });
     let seated = seated.collect();
     (shared, seated)
@@ -104,6 +93,7 @@ impl Shared {
             groups: Mutex::default(),
             closed: AtomicBool::new(false),
             stop: AtomicBool::new(false),
+            watchers: AtomicUsize::new(0),
         }
     }
 
@@ -114,11 +104,7 @@ impl Shared {
     /// Refuses new tasks after the shutdown.
     #[inline]
     pub(crate) fn accept(&self) -> Result<(), Error> {
-        if self.closed.load(Ordering::Relaxed) {
-            Err(Error::ShutDown)
-        } else {
-            Ok(())
-        }
+        if self.closed.load(Ordering::SeqCst) { Err(Error::ShutDown) } else { Ok(()) }
     }
 
     /// Makes a parked worker look for work that was just made.
@@ -127,6 +113,20 @@ impl Shared {
         if let Some(worker) = self.idle.after_push() {
             self.unparkers[worker].unpark();
         }
+    }
+
+    /// A worker goes to work: if others are parked, one of them has to keep watch over it.
+    pub(super) fn keep_watch(&self) {
+        if self.watchers.load(Ordering::SeqCst) == 0 {
+            self.wake_one();
+        }
+    }
+
+    pub(super) fn watch(&self, watches: bool) {
+        match watches {
+            true => self.watchers.fetch_add(1, Ordering::SeqCst),
+            false => self.watchers.fetch_sub(1, Ordering::SeqCst),
+        };
     }
 
     pub(super) fn enter_idle(&self, worker: usize) {
@@ -173,12 +173,21 @@ impl Shared {
     }
 
     pub(crate) fn wake_blocked(&self) {
-        self.blocked.lock().iter().for_each(Thread::unpark);
+        self.blocked.lock().iter().for_each(|(thread, _)| thread.unpark());
     }
 
-    /// Refuses new tasks, and lets the workers end when they have nothing to do.
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
+    /// What the blocked threads wait for; `None` for something the runtime knows nothing of.
+    pub(crate) fn blocked_on(&self) -> Vec<Option<&'static str>> {
+        self.blocked.lock().iter().map(|(_, what)| *what).collect()
+    }
+
+    /// Refuses new tasks, or accepts them again.
+    pub(crate) fn set_closed(&self, closed: bool) {
+        self.closed.store(closed, Ordering::SeqCst);
+    }
+
+    /// Lets the workers end.
+    pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
         self.unparkers.iter().for_each(Unparker::unpark);
     }

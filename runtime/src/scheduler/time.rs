@@ -14,6 +14,8 @@ use super::Shared;
 use crate::task::note_wait;
 
 const NEVER: u64 = u64::MAX;
+/// What a task notes that waits for a time: it goes on by itself.
+pub(crate) const A_TIME: &str = "a time";
 
 /// What waits for a time. Workers look at it between tasks.
 pub(crate) struct Timers {
@@ -28,10 +30,7 @@ struct Timer {
 
 impl Timers {
     pub(super) fn new() -> Self {
-        Timers {
-            heap: Mutex::default(),
-            next_ns: AtomicU64::new(NEVER),
-        }
+        Timers { heap: Mutex::default(), next_ns: AtomicU64::new(NEVER) }
     }
 
     fn add(&self, due_ns: u64, waker: Waker) {
@@ -47,24 +46,20 @@ impl Timers {
         (next_ns != NEVER).then_some(next_ns)
     }
 
-    /// Wakes everything that is due.
+    /// Wakes everything that is due, what was due first to run first.
     #[cold]
     pub(super) fn fire(&self, now_ns: u64) {
-        loop {
-            let mut heap = self.heap.lock();
-            if heap
-                .peek()
-                .is_none_or(|Reverse(timer)| timer.due_ns > now_ns)
-            {
-                return self.note_next(&heap);
-            }
-            let timer = heap.pop();
-            self.note_next(&heap);
-            drop(heap);
-            if let Some(Reverse(timer)) = timer {
-                timer.waker.wake();
-            }
+        let mut due = Vec::new();
+        let mut heap = self.heap.lock();
+        while heap.peek().is_some_and(|Reverse(timer)| timer.due_ns <= now_ns) {
+            due.extend(heap.pop().map(|Reverse(timer)| timer.waker));
         }
+        self.note_next(&heap);
+        drop(heap);
+        // The last one woken is the next to run.
+        let mut due = due.into_iter();
+        let first = due.next();
+        due.chain(first).for_each(Waker::wake);
     }
 
     fn note_next(&self, heap: &BinaryHeap<Reverse<Timer>>) {
@@ -99,7 +94,7 @@ impl Ord for Timer {
 /// workers that took turns with one poller would pass its memory to and fro for nothing.
 pub(crate) struct IdleWaiters {
     queue: Mutex<VecDeque<(u64, Waker)>>,
-    /// When the first one has waited too long.
+    /// When the first one of them will have waited too long.
     first_ns: AtomicU64,
 }
 
@@ -136,8 +131,24 @@ impl IdleWaiters {
         first.map(|(_, waker)| waker.wake()).is_some()
     }
 
+    /// Wakes those that have waited too long.
+    pub(super) fn wake_late(&self, now_ns: u64) {
+        let mut late = Vec::new();
+        let mut queue = self.queue.lock();
+        queue.retain(|(latest_ns, waker)| {
+            let stays = *latest_ns > now_ns;
+            if !stays {
+                late.push(waker.clone());
+            }
+            stays
+        });
+        self.note_first(&queue);
+        drop(queue);
+        late.into_iter().for_each(Waker::wake);
+    }
+
     fn note_first(&self, queue: &VecDeque<(u64, Waker)>) {
-        let first_ns = queue.front().map_or(NEVER, |(latest_ns, _)| *latest_ns);
+        let first_ns = queue.iter().map(|(latest_ns, _)| *latest_ns).min().unwrap_or(NEVER);
         self.first_ns.store(first_ns, Ordering::Relaxed);
     }
 }
@@ -157,7 +168,7 @@ pub(crate) fn wait_for(
             shared.timers.add(due_ns, cx.waker().clone());
             shared.wake_one();
         }
-        note_wait("a time");
+        note_wait(A_TIME);
         Poll::Pending
     })
 }
@@ -174,8 +185,11 @@ pub(crate) fn idle(
             return Poll::Ready(());
         }
         let latest_ns = shared.clock.now_ns().saturating_add(nanoseconds(latest));
-        let seat = super::worker_index(&shared).unwrap_or(0);
-        shared.seats[seat].idle_waiters.add(latest_ns, cx.waker().clone());
+        let seat = super::worker_index(&shared);
+        shared.seats[seat.unwrap_or(0)].idle_waiters.add(latest_ns, cx.waker().clone());
+        if seat.is_none() {
+            shared.wake_one();
+        }
         note_wait("an idle worker");
         Poll::Pending
     })

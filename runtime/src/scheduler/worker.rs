@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crossbeam_deque::{Steal, Worker as Deque};
-use crossbeam_utils::{Backoff, CachePadded};
 use crossbeam_utils::sync::Parker;
+use crossbeam_utils::{Backoff, CachePadded};
 use talpf_traces::{Event, LabelId, State, Stream};
 
 use super::Shared;
@@ -56,6 +56,8 @@ thread_local! {
 const CLOCK_ROUNDS: u32 = 4;
 /// Rounds between looks at the queues that a chain of successors would starve.
 const FAIR_ROUNDS: u32 = 64;
+/// Rounds of an idle worker that does not park between looks at whether the runtime hangs.
+const WATCH_ROUNDS: u32 = 4096;
 /// How long a worker parks at most while another is in a body, whose next slot may need help.
 const PARK_BESIDE_BUSY: Duration = Duration::from_micros(500);
 
@@ -66,11 +68,7 @@ impl Worker {
         deque: Deque<RecordId>,
         parker: Parker,
     ) -> Self {
-        let stream = shared
-            .config
-            .recorder
-            .as_ref()
-            .map(|r| r.stream(index as u32));
+        let stream = shared.config.recorder.as_ref().map(|r| r.stream(index as u32));
         let seen = vec![None; shared.workers()].into_boxed_slice();
         Worker {
             shared,
@@ -90,8 +88,14 @@ impl Worker {
         WORKER.set(self);
         let tokio = self.shared.tokio.enter();
         let oversubscribed = self.shared.workers() > cores();
-        while let Some(task) = self.find().or_else(|| self.idle(oversubscribed)) {
-            self.execute(task);
+        loop {
+            if let Some(task) = self.find() {
+                self.execute(task, false);
+            } else if let Some(task) = self.idle(oversubscribed) {
+                self.execute(task, true);
+            } else {
+                break;
+            }
         }
         drop(tokio);
         self.stream.borrow_mut().take();
@@ -99,13 +103,16 @@ impl Worker {
     }
 
     #[inline]
-    fn execute(&self, task: RecordId) {
+    fn execute(&self, task: RecordId, after_idling: bool) {
         if record(task).role() == Role::Service {
             task::run(task);
         } else {
             let steps = &self.shared.seats[self.index].steps;
             let before = steps.load(Ordering::Relaxed);
             steps.store(before.wrapping_add(1), Ordering::Relaxed);
+            if after_idling {
+                self.shared.keep_watch();
+            }
             task::run(task);
             steps.store(before.wrapping_add(2), Ordering::Relaxed);
         }
@@ -133,16 +140,18 @@ impl Worker {
     }
 
     fn find_elsewhere(&self) -> Option<RecordId> {
-        self.from_outside()
-            .or_else(|| self.steal())
-            .or_else(|| self.shared.priorities.pop_below())
+        self.from_outside().or_else(|| self.steal()).or_else(|| self.shared.priorities.pop_below())
     }
 
     fn from_outside(&self) -> Option<RecordId> {
         if self.shared.injector.is_empty() {
             return None;
         }
-        until_settled(|| self.shared.injector.steal_batch_and_pop(&self.deque))
+        let task = until_settled(|| self.shared.injector.steal_batch_and_pop(&self.deque));
+        if !self.deque.is_empty() {
+            self.shared.wake_one();
+        }
+        task
     }
 
     fn steal(&self) -> Option<RecordId> {
@@ -152,12 +161,12 @@ impl Worker {
             let seat = &self.shared.seats[victim];
             let stolen = until_settled(|| seat.stealer.steal_batch_and_pop(&self.deque));
             if stolen.is_some() {
+                if !self.deque.is_empty() {
+                    self.shared.wake_one();
+                }
                 return stolen;
             }
-            let lies = seat
-                .next
-                .peek()
-                .map(|task| (task, seat.steps.load(Ordering::Relaxed)));
+            let lies = seat.next.peek().map(|task| (task, seat.steps.load(Ordering::Relaxed)));
             let before = std::mem::replace(&mut self.seen.borrow_mut()[victim], lies);
             if let Some((task, _)) = lies
                 && before == lies
@@ -182,7 +191,7 @@ impl Worker {
         }
         for seat in &self.shared.seats {
             if seat.idle_waiters.is_late(now_ns) {
-                seat.idle_waiters.wake_one();
+                seat.idle_waiters.wake_late(now_ns);
             }
         }
     }
@@ -209,8 +218,11 @@ impl Worker {
                 if record(task).role() != Role::Service {
                     return Some(task);
                 }
-                self.execute(task);
+                self.execute(task, false);
                 continue;
+            }
+            if self.tick.get() % WATCH_ROUNDS == 0 {
+                self.shared.hang.watch(&self.shared);
             }
             if self.shared.seats[self.index].idle_waiters.wake_one() {
                 continue;
@@ -236,9 +248,16 @@ impl Worker {
             });
             let beside_busy = self.shared.progress().1.then_some(PARK_BESIDE_BUSY);
             let watch = self.shared.hang.period(&self.shared.config);
+            let watches = timer.is_some() || beside_busy.is_some();
+            if watches {
+                self.shared.watch(true);
+            }
             match [timer, beside_busy, watch].into_iter().flatten().min() {
                 Some(longest) => self.parker.park_timeout(longest),
                 None => self.parker.park(),
+            }
+            if watches {
+                self.shared.watch(false);
             }
         }
         self.shared.leave_idle(self.index);
@@ -386,21 +405,10 @@ impl Worker {
         };
         let label = traced.label();
         let number_of = |label: Label| recorder.label(label.text());
-        let label = *self
-            .labels
-            .borrow_mut()
-            .entry(label)
-            .or_insert_with(|| number_of(label));
+        let label = *self.labels.borrow_mut().entry(label).or_insert_with(|| number_of(label));
         self.trace(|_| match begins {
-            true => Event::TaskBegin {
-                rank: group,
-                task: number,
-                label,
-            },
-            false => Event::TaskEnd {
-                rank: group,
-                task: number,
-            },
+            true => Event::TaskBegin { rank: group, task: number, label },
+            false => Event::TaskEnd { rank: group, task: number },
         });
     }
 }

@@ -60,6 +60,7 @@ where
         // SAFETY: `this` was pinned by the caller.
         let future = unsafe { Pin::new_unchecked(future) };
         let waker = waker::of_task(task);
+        waker::take_note();
         future.poll(&mut Context::from_waker(&waker))
     }
 }
@@ -87,10 +88,7 @@ unsafe impl Send for BodyCell {}
 impl BodyCell {
     pub(super) fn new() -> Self {
         let storage = Storage([MaybeUninit::uninit(); INLINE]);
-        BodyCell {
-            kind: UnsafeCell::new(None),
-            storage: UnsafeCell::new(storage),
-        }
+        BodyCell { kind: UnsafeCell::new(None), storage: UnsafeCell::new(storage) }
     }
 
     /// Puts a body in place.

@@ -38,17 +38,8 @@ impl<'a> TaskBuilder<'a> {
     #[inline]
     pub(crate) fn new(group: &'a Arc<GroupInner>, label: &'static str) -> Self {
         let label = Label::new(label);
-        let traits = Traits {
-            label,
-            priority: 0,
-            role: Role::Member,
-            inline: false,
-        };
-        TaskBuilder {
-            group,
-            traits,
-            clauses: (),
-        }
+        let traits = Traits { label, priority: 0, role: Role::Member, inline: false };
+        TaskBuilder { group, traits, clauses: () }
     }
 }
 

@@ -31,10 +31,7 @@ pub struct One<'a, G> {
 impl<'a, G> One<'a, G> {
     #[inline]
     pub(super) fn new(declared: Declared<'a>) -> Self {
-        One {
-            declared,
-            marker: PhantomData,
-        }
+        One { declared, marker: PhantomData }
     }
 }
 
@@ -69,10 +66,7 @@ pub struct Many<'a, G> {
 
 impl<'a, G> Many<'a, G> {
     pub(super) fn new(declared: Vec<Declared<'a>>) -> Self {
-        Many {
-            declared,
-            marker: PhantomData,
-        }
+        Many { declared, marker: PhantomData }
     }
 }
 
@@ -93,8 +87,6 @@ impl<'a, G: Guard> Clause<'a> for Many<'a, G> {
     }
 
     fn guard(count: usize, cursor: &mut Cursor) -> Vec<G> {
-        (0..count)
-            .map(|_| G::of_access(cursor.next_access()))
-            .collect()
+        (0..count).map(|_| G::of_access(cursor.next_access())).collect()
     }
 }

@@ -2,10 +2,7 @@
 //!
 //! While a body unwinds, its guards drop before the panic can be described. They are put aside
 //! and released once it is, so that no successor runs on undefined data.
-#![allow(
-    unsafe_code,
-    reason = "keeps an `Arc` of the failure in an atomic pointer"
-)]
+#![allow(unsafe_code, reason = "keeps an `Arc` of the failure in an atomic pointer")]
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -22,11 +19,7 @@ impl Record {
     #[inline]
     pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
         let failure = self.failure_cell().load(Ordering::Acquire);
-        if failure.is_null() {
-            None
-        } else {
-            Some(share(failure))
-        }
+        if failure.is_null() { None } else { Some(share(failure)) }
     }
 
     #[inline]
@@ -51,19 +44,11 @@ impl Record {
     fn set_failure(&self, reason: Option<String>, upstream: Option<Arc<Failure>>) {
         let label = self.label().text().to_owned();
         let group = GroupInner::of_live_task(self).name().to_owned();
-        let failure = Arc::new(Failure {
-            label,
-            group,
-            reason,
-            upstream,
-        });
+        let failure = Arc::new(Failure { label, group, reason, upstream });
         let raw = Arc::into_raw(failure).cast_mut();
         let empty = ptr::null_mut();
         let cell: &AtomicPtr<Failure> = self.failure_cell();
-        if cell
-            .compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed)
-            .is_err()
-        {
+        if cell.compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             drop(reclaim(raw)); // The first failure counts.
         }
     }
@@ -115,9 +100,18 @@ pub(crate) fn is_unwinding() -> bool {
 #[cold]
 pub(crate) fn put_aside(release: impl FnOnce() + 'static) {
     PUT_ASIDE.with_borrow_mut(|aside| aside.push(Box::new(release)));
+    run::note_aside();
 }
 
-/// The body of `task` panicked: describes the failure, then releases what was put aside.
+/// Releases what was put aside, in the order it was dropped.
+#[cold]
+pub(super) fn release_put_aside() {
+    for release in PUT_ASIDE.take() {
+        release();
+    }
+}
+
+/// The body of `task` panicked: describes the failure. What was put aside is released after that.
 #[cold]
 pub(super) fn panicked(task: RecordId, payload: Box<dyn Any + Send>) {
     let reason = match payload.downcast::<String>() {
@@ -128,7 +122,4 @@ pub(super) fn panicked(task: RecordId, payload: Box<dyn Any + Send>) {
         },
     };
     record(task).fail(reason);
-    for release in PUT_ASIDE.take() {
-        release();
-    }
 }

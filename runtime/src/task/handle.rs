@@ -35,16 +35,8 @@ pub(super) struct Promise<R: Send + 'static> {
 
 pub(super) fn promise<R: Send + 'static>(group: &Arc<GroupInner>) -> (Promise<R>, JoinHandle<R>) {
     let state = Arc::new(Mutex::new(State::Running(None)));
-    let promise = Promise {
-        state: Some(Arc::clone(&state)),
-    };
-    (
-        promise,
-        JoinHandle {
-            state,
-            group: Arc::clone(group),
-        },
-    )
+    let promise = Promise { state: Some(Arc::clone(&state)) };
+    (promise, JoinHandle { state, group: Arc::clone(group) })
 }
 
 impl<R: Send + 'static> Promise<R> {

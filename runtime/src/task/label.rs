@@ -1,8 +1,5 @@
 //! Task labels in one word, so that reports may read them while records are reused.
-#![allow(
-    unsafe_code,
-    reason = "rebuilds a `&'static str` from the word it was packed into"
-)]
+#![allow(unsafe_code, reason = "rebuilds a `&'static str` from the word it was packed into")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,11 +12,7 @@ pub(crate) struct Label(u64);
 impl Label {
     #[inline]
     pub(crate) fn new(text: &'static str) -> Self {
-        let length = if text.len() < 1 << LENGTH_BITS {
-            text.len()
-        } else {
-            0
-        };
+        let length = if text.len() < 1 << LENGTH_BITS { text.len() } else { 0 };
         let address = text.as_ptr().expose_provenance() as u64;
         Label(address << LENGTH_BITS | length as u64)
     }

@@ -42,4 +42,4 @@ pub(crate) use self::record::Record;
 pub(crate) use self::run::{resolve_access, run, satisfy};
 pub(crate) use self::spawn::{Role, spawn_future};
 pub(crate) use self::state::Phase;
-pub(crate) use self::waker::wake_suspended;
+pub(crate) use self::waker::{take_note, wake_suspended};

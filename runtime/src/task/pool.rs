@@ -46,10 +46,7 @@ struct Shared {
     chunks: usize,
 }
 
-static SHARED: Mutex<Shared> = Mutex::new(Shared {
-    batches: Vec::new(),
-    chunks: 0,
-});
+static SHARED: Mutex<Shared> = Mutex::new(Shared { batches: Vec::new(), chunks: 0 });
 
 /// Records handed to threads and not returned, rounded up to batches.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
@@ -113,9 +110,7 @@ pub(super) fn free(id: RecordId) {
 #[cold]
 fn refill() -> RecordId {
     let mut batch = take_batch();
-    let first = batch
-        .pop()
-        .unwrap_or_else(|| unreachable!("batches are not empty"));
+    let first = batch.pop().unwrap_or_else(|| unreachable!("batches are not empty"));
     let rest = FREE.try_with(|free| free.borrow_mut().0.append(&mut batch));
     if rest.is_err() && !batch.is_empty() {
         give_back(batch);
@@ -139,10 +134,7 @@ fn give_back(batch: Vec<u32>) {
 }
 
 fn grow(shared: &mut Shared) {
-    assert!(
-        shared.chunks < CHUNKS,
-        "spawns are refused long before: see `exhausted`"
-    );
+    assert!(shared.chunks < CHUNKS, "spawns are refused long before: see `exhausted`");
     let records: Box<[Record]> = std::iter::repeat_with(Record::new).take(CHUNK).collect();
     let Ok(chunk) = Box::<[Record; CHUNK]>::try_from(records) else {
         unreachable!("a chunk has CHUNK records");
@@ -151,10 +143,7 @@ fn grow(shared: &mut Shared) {
     let first = (shared.chunks << CHUNK_BITS) as u32;
     shared.chunks += 1;
     for start in (0..CHUNK).step_by(BATCH).rev() {
-        let batch = (start..start + BATCH)
-            .rev()
-            .map(|index| first + index as u32)
-            .collect();
+        let batch = (start..start + BATCH).rev().map(|index| first + index as u32).collect();
         shared.batches.push(batch);
     }
 }

@@ -157,8 +157,8 @@ impl Record {
         Some(self.waits_for.load().text()).filter(|text| !text.is_empty())
     }
 
-    pub(super) fn set_waits_for(&self, what: Option<Label>) {
-        self.waits_for.store(what.unwrap_or(Label::new("")));
+    pub(super) fn set_waits_for(&self, what: Option<&'static str>) {
+        self.waits_for.store(Label::new(what.unwrap_or("")));
     }
 
     #[inline]

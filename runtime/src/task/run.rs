@@ -17,10 +17,12 @@ use crate::sync::Ordering;
 struct Running {
     task: Option<RecordId>,
     closed: u32,
+    /// Whether guards that dropped while the body unwound were put aside.
+    aside: bool,
 }
 
 thread_local! {
-    static RUNNING: Cell<Running> = const { Cell::new(Running { task: None, closed: 0 }) };
+    static RUNNING: Cell<Running> = const { Cell::new(Running { task: None, closed: 0, aside: false }) };
 }
 
 /// The task this thread runs.
@@ -29,14 +31,16 @@ pub(crate) fn current() -> Option<RecordId> {
     RUNNING.get().task
 }
 
+/// Notes that something was put aside.
+pub(super) fn note_aside() {
+    RUNNING.set(Running { aside: true, ..RUNNING.get() });
+}
+
 /// Runs a ready or woken task until its body ends or awaits.
 #[inline]
 pub(crate) fn run(task: RecordId) {
     let running = record(task);
-    let outer = RUNNING.replace(Running {
-        task: Some(task),
-        closed: 0,
-    });
+    let outer = RUNNING.replace(Running { task: Some(task), closed: 0, aside: false });
     if running.has_failed() && running.state.phase().1 == Phase::Created {
         skip(task);
     } else {
@@ -61,7 +65,10 @@ pub(crate) fn run(task: RecordId) {
 #[cold]
 fn skip(task: RecordId) {
     // SAFETY: the task was taken from its queue, so it is ours.
-    unsafe { record(task).body.clear() };
+    let cleared = catch_unwind(AssertUnwindSafe(|| unsafe { record(task).body.clear() }));
+    if let Err(payload) = cleared {
+        failure::panicked(task, payload);
+    }
     for index in 0..record(task).access_count() {
         release(access(task, index));
     }
@@ -83,11 +90,13 @@ fn end(task: RecordId) {
 /// The accesses that the running task has closed and not yet been credited for.
 #[inline]
 fn take_closed() -> u32 {
+    if RUNNING.get().aside {
+        // The body caught its own panic, or the failure is described by now.
+        RUNNING.set(Running { aside: false, ..RUNNING.get() });
+        failure::release_put_aside();
+    }
     let running = RUNNING.get();
-    RUNNING.set(Running {
-        closed: 0,
-        ..running
-    });
+    RUNNING.set(Running { closed: 0, ..running });
     running.closed
 }
 
@@ -97,10 +106,7 @@ fn take_closed() -> u32 {
 pub(crate) fn resolve_access(task: RecordId) {
     let running = RUNNING.get();
     if running.task == Some(task) {
-        RUNNING.set(Running {
-            closed: running.closed + 1,
-            ..running
-        });
+        RUNNING.set(Running { closed: running.closed + 1, ..running });
     } else {
         resolve(task, 1);
     }

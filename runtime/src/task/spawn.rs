@@ -48,6 +48,9 @@ pub(super) struct Traits {
     pub(super) inline: bool,
 }
 
+/// Up to this many accesses are compared each with each.
+const FEW: usize = 16;
+
 /// A bias that keeps `pending` above zero while edges are being linked.
 const SPAWNING: u32 = 1 << 30;
 
@@ -69,7 +72,7 @@ pub(super) fn spawn<'a, B: Body>(
             index += 1;
         });
         if let Err(error) = check(id, count) {
-            abandon(id);
+            abandon(group, id);
             return Err(error);
         }
     }
@@ -81,14 +84,11 @@ pub(super) fn spawn<'a, B: Body>(
 
 #[inline]
 fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<RecordId, Error> {
-    group.shared.accept()?;
-    if pool::exhausted() {
-        let limit = pool::LIMIT - pool::RESERVE;
-        return Err(Error::Size {
-            what: "number of live tasks",
-            value: limit + 1,
-            limit,
-        });
+    // Counted before the look, so that a shutdown sees this task or this spawn the shutdown.
+    group.count_spawn(traits.role);
+    if let Err(error) = admit(group) {
+        group.count_completion(traits.role);
+        return Err(error);
     }
     let id = pool::allocate();
     let new = record(id);
@@ -97,6 +97,16 @@ fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<Record
     new.set_traits(&traits);
     new.open.store(1 + count as u32, Ordering::Relaxed);
     Ok(id)
+}
+
+#[inline]
+fn admit(group: &GroupInner) -> Result<(), Error> {
+    group.shared.accept()?;
+    if pool::exhausted() {
+        let limit = pool::LIMIT - pool::RESERVE;
+        return Err(Error::Size { what: "number of live tasks", value: limit + 1, limit });
+    }
+    Ok(())
 }
 
 /// Bounds and overlaps: the only ways a declaration can be wrong.
@@ -109,17 +119,38 @@ fn check(id: RecordId, count: usize) -> Result<(), Error> {
         let inside = extent.covers(&rect) && rect.row <= rect.row_end && rect.col <= rect.col_end;
         if !inside {
             let (rows, cols) = (extent.row_end, extent.col_end);
-            return Err(Error::RegionOutOfBounds {
-                region: rect,
-                rows,
-                cols,
-            });
+            return Err(Error::RegionOutOfBounds { region: rect, rows, cols });
+        }
+        if count > FEW {
+            continue;
         }
         for earlier in 0..index {
             let other = access(id, earlier).slot();
             if other.core() == slot.core() && other.conflicts(slot) {
                 return Err(overlap(id, other, slot));
             }
+        }
+    }
+    if count > FEW { check_many(id, count) } else { Ok(()) }
+}
+
+/// Overlaps among many accesses: sorted by place, each is compared with those that begin before
+/// its last row.
+#[cold]
+fn check_many(id: RecordId, count: usize) -> Result<(), Error> {
+    let mut slots: Vec<&AccessSlot> = (0..count).map(|index| access(id, index).slot()).collect();
+    slots.sort_by_key(|slot| (slot.core().addr(), slot.rect().row, slot.rect().col));
+    for (index, slot) in slots.iter().enumerate() {
+        let rect = slot.rect();
+        let near = |other: &&&AccessSlot| {
+            let next = other.rect();
+            let one_row = rect.rows() == 1 && next.row == rect.row;
+            other.core() == slot.core()
+                && next.row < rect.row_end
+                && !(one_row && next.col >= rect.col_end)
+        };
+        if let Some(other) = slots[index + 1..].iter().take_while(near).find(|o| o.conflicts(slot)) {
+            return Err(overlap(id, slot, other));
         }
     }
     Ok(())
@@ -138,14 +169,15 @@ fn overlap(id: RecordId, first: &AccessSlot, second: &AccessSlot) -> Error {
 
 /// Gives back a record that was never submitted.
 #[cold]
-fn abandon(id: RecordId) {
+fn abandon(group: &GroupInner, id: RecordId) {
+    let role = record(id).role();
     super::access_list::free_all(id);
+    group.count_completion(role);
 }
 
 #[inline]
 fn submit(group: &Arc<GroupInner>, id: RecordId, count: usize) {
     let new = record(id);
-    group.count_spawn(new.role());
     if count > 0 {
         new.pending.store(SPAWNING, Ordering::Relaxed);
         let edges = access::register(id, count);
@@ -168,12 +200,7 @@ pub(crate) fn spawn_future<R: Send + 'static>(
 ) -> Result<JoinHandle<R>, Error> {
     let (promise, handle) = promise(group);
     let body = move |_| async move { promise.keep(future.await) };
-    let traits = Traits {
-        label: Label::new(label),
-        priority: 0,
-        role,
-        inline: false,
-    };
+    let traits = Traits { label: Label::new(label), priority: 0, role, inline: false };
     spawn(group, traits, 0, |_| {}, Later::Start(Some(body)))?;
     Ok(handle)
 }

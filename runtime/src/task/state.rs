@@ -60,16 +60,14 @@ impl TaskState {
     #[inline]
     pub(crate) fn create(&self) -> u32 {
         let generation = self.generation().wrapping_add(1);
-        self.0
-            .store(word(generation, Phase::Created), Ordering::Release);
+        self.0.store(word(generation, Phase::Created), Ordering::Release);
         generation
     }
 
     /// Moves on; only for the one thread that runs, ends or frees the task.
     #[inline]
     pub(crate) fn set(&self, phase: Phase) {
-        self.0
-            .store(word(self.generation(), phase), Ordering::Release);
+        self.0.store(word(self.generation(), phase), Ordering::Release);
     }
 
     /// Ends a poll that was not the last. `false`: woken meanwhile, schedule it again (the phase
@@ -79,8 +77,7 @@ impl TaskState {
         let running = word(generation, Phase::Running);
         let suspended = word(generation, Phase::Suspended);
         let swapped =
-            self.0
-                .compare_exchange(running, suspended, Ordering::AcqRel, Ordering::Acquire);
+            self.0.compare_exchange(running, suspended, Ordering::AcqRel, Ordering::Acquire);
         if swapped.is_err() {
             self.set(Phase::Scheduled);
         }
@@ -150,11 +147,7 @@ mod loom_tests {
             }
             waker.join().unwrap();
             if seen == 0 {
-                assert_eq!(
-                    scheduled.load(Ordering::Relaxed),
-                    1,
-                    "polled again exactly once"
-                );
+                assert_eq!(scheduled.load(Ordering::Relaxed), 1, "polled again exactly once");
             }
         });
     }

@@ -7,12 +7,9 @@
 use std::cell::Cell;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-use super::{Label, RecordId, record, run};
+use super::{RecordId, record, run};
 
-const _: () = assert!(
-    usize::BITS == 64,
-    "generation and index of a task share a pointer"
-);
+const _: () = assert!(usize::BITS == 64, "generation and index of a task share a pointer");
 
 static VTABLE: RawWakerVTable =
     RawWakerVTable::new(|data| RawWaker::new(data, &VTABLE), wake, wake, |_| {});
@@ -42,7 +39,7 @@ pub(crate) fn wake_suspended(task: RecordId) {
 }
 
 thread_local! {
-    static WAITS_FOR: Cell<Option<Label>> = const { Cell::new(None) };
+    static WAITS_FOR: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
 /// Says what the running task waits for; to be called by a future that is about to return
@@ -51,10 +48,10 @@ thread_local! {
 /// The text goes into hang reports. A task that is suspended without one may be woken from outside
 /// at any time, so as long as there is such a task the runtime does not call itself hung.
 pub fn note_wait(what: &'static str) {
-    WAITS_FOR.set(Some(Label::new(what)));
+    WAITS_FOR.set(Some(what));
 }
 
 /// What the poll that just ended noted.
-pub(super) fn take_note() -> Option<Label> {
+pub(crate) fn take_note() -> Option<&'static str> {
     WAITS_FOR.take()
 }

@@ -14,32 +14,17 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a test binary may take before the watchdog ends it.
 const LIMIT: Duration = Duration::from_secs(60);
 
-pub(crate) const POLICIES: [IdlePolicy; 3] = [
-    IdlePolicy::Spin,
-    IdlePolicy::Adaptive {
-        spin: Duration::from_micros(50),
-    },
-    IdlePolicy::Park,
-];
+pub(crate) const POLICIES: [IdlePolicy; 3] =
+    [IdlePolicy::Spin, IdlePolicy::Adaptive { spin: Duration::from_micros(50) }, IdlePolicy::Park];
 
 pub(crate) fn runtime(workers: usize) -> Runtime {
-    Runtime::new(Config {
-        workers,
-        ..Config::default()
-    })
-    .unwrap()
+    Runtime::new(Config { workers, ..Config::default() }).unwrap()
 }
 
 /// A runtime without the hang watch, whose looks would wake parked workers now and then.
 pub(crate) fn unwatched(workers: usize, idle: IdlePolicy) -> Runtime {
     let hang_after = Duration::ZERO;
-    Runtime::new(Config {
-        workers,
-        idle,
-        hang_after,
-        ..Config::default()
-    })
-    .unwrap()
+    Runtime::new(Config { workers, idle, hang_after, ..Config::default() }).unwrap()
 }
 
 /// Looks at `condition` until it holds or patience ends.
@@ -70,10 +55,7 @@ pub(crate) struct Meeting {
 
 impl Meeting {
     pub(crate) fn of(expected: usize) -> Arc<Self> {
-        Arc::new(Meeting {
-            arrived: AtomicUsize::new(0),
-            expected,
-        })
+        Arc::new(Meeting { arrived: AtomicUsize::new(0), expected })
     }
 
     /// Whether all came.
@@ -188,8 +170,5 @@ pub(crate) fn failure<T: Debug>(result: Result<T, Error>) -> Arc<Failure> {
 
 /// The labels of a failure and of what it goes back to.
 pub(crate) fn labels(failure: &Failure) -> Vec<&str> {
-    failure
-        .chain()
-        .map(|failure| failure.label.as_str())
-        .collect()
+    failure.chain().map(|failure| failure.label.as_str()).collect()
 }

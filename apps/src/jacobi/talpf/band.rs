@@ -43,7 +43,7 @@ impl Band {
         problem: &Problem,
         border: &Border,
     ) -> Result<Self, Error> {
-        let rows = problem.band(ctx.rank().index(), ctx.ranks() as usize);
+        let rows = problem.band(ctx.rank().0 as usize, ctx.ranks() as usize);
         let (block, cols) = (problem.block(), problem.cols());
         // Halo rows and border columns are tiles of their own, so that a strip is one tile.
         let tiling = Tiling {
@@ -124,6 +124,6 @@ impl Band {
 
 /// Cuts `1..=len` into pieces of `size`; the last may be shorter.
 fn cut(len: usize, size: usize) -> impl DoubleEndedIterator<Item = Range<usize>> + Clone {
-    let pieces = (1..=len).step_by(size);
+    let pieces = (1..len + 1).step_by(size);
     pieces.map(move |start| start..(start + size).min(len + 1))
 }

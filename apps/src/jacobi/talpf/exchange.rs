@@ -66,7 +66,7 @@ struct Neighbour {
 
 impl Exchange {
     pub(super) fn new(ctx: &Context, problem: &Problem, protocol: Protocol) -> Result<Self, Error> {
-        let (here, ranks) = (ctx.rank().index(), ctx.ranks() as usize);
+        let (here, ranks) = (ctx.rank().0 as usize, ctx.ranks() as usize);
         let rows_of = |rank| problem.band(rank, ranks).len();
         let rows = rows_of(here);
         let mut neighbours = Vec::with_capacity(2);
