@@ -94,9 +94,33 @@ pub enum Error {
     #[error(transparent)]
     Talpf(#[from] talpf::Error),
 
-    /// A trace was not written, or cannot be read.
-    #[error("cannot write a trace: {0}")]
-    Trace(#[from] talpf_traces::Error),
+    /// A trace cannot be written.
+    #[error("cannot write the trace: {0}")]
+    WriteTrace(talpf_traces::Error),
+
+    /// A trace cannot be read.
+    #[error("cannot read the trace {0}")]
+    ReadTrace(talpf_traces::Error),
+
+    /// A file is no Paraver trace at all.
+    #[error("{} is no Paraver trace: {reason}", path.display())]
+    NoTrace {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with its beginning.
+        reason: String,
+    },
+
+    /// A trace breaks rules of its format.
+    #[error("{} has {errors} errors and {warnings} warnings", path.display())]
+    BadTrace {
+        /// The trace.
+        path: PathBuf,
+        /// What Paraver would refuse or show as nonsense.
+        errors: u64,
+        /// What Paraver would show less of than was meant.
+        warnings: u64,
+    },
 
     /// A result is not the serial result.
     #[error(

@@ -16,7 +16,6 @@ use crate::access::AccessId;
 use crate::config::Config;
 use crate::group::GroupInner;
 use crate::scheduler::{A_TIME, Shared};
-use crate::sync::Ordering;
 use crate::task::{Phase, Record, RecordId, Role, for_each_record, record, wake_suspended};
 
 /// Lines of a report before it breaks off.
@@ -153,7 +152,7 @@ fn describe_task(text: &mut String, id: RecordId, task: &Record, phase: Phase) {
     let _ = write!(text, "  task `{label}` of {group}");
     let _ = match phase {
         Phase::Created => {
-            let pending = task.pending.load(Ordering::Relaxed);
+            let pending = task.pending.units();
             writeln!(text, " waits for {pending} earlier accesses")
         }
         Phase::Suspended => {

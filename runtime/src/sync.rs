@@ -1,18 +1,18 @@
-//! What state words are built of: the standard atomics, or loom's under `--cfg loom`.
+//! What state words are built of: the standard atomics, or loom's under `--cfg talpf_loom`.
 
-#[cfg(loom)]
+#[cfg(talpf_loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-#[cfg(not(loom))]
+#[cfg(not(talpf_loom))]
 pub(crate) use parking_lot::Mutex;
-#[cfg(not(loom))]
+#[cfg(not(talpf_loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// loom's mutex with the interface of the one it stands for.
-#[cfg(loom)]
+#[cfg(talpf_loom)]
 #[derive(Default)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
-#[cfg(loom)]
+#[cfg(talpf_loom)]
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
         Mutex(loom::sync::Mutex::new(value))

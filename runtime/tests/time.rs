@@ -153,4 +153,3 @@ fn a_patient_wait_for_idleness_does_not_hold_up_another() {
     .unwrap();
     runtime.wait_blocking().unwrap();
 }
-

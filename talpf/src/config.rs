@@ -107,12 +107,7 @@ const MAX_RANKS: u32 = 1024;
 
 impl Config {
     pub(crate) fn check(&self) -> Result<(), Error> {
-        limit(
-            "number of ranks",
-            u64::from(self.ranks),
-            1,
-            u64::from(MAX_RANKS),
-        )?;
+        limit("number of ranks", u64::from(self.ranks), 1, u64::from(MAX_RANKS))?;
         limit("poll batch", self.poll_batch as u64, 1, 1024)?;
         limit("max polling", self.max_polling as u64, 1, 1 << 20)?;
         limit("credits", self.credits as u64, 1, 1 << 20)
@@ -121,23 +116,15 @@ impl Config {
 
 fn limit(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), Error> {
     if value < least {
-        Err(Error::Limit {
-            what,
-            value,
-            limit: least,
-        })
+        Err(Error::Limit { what, value, limit: least })
     } else if value > most {
-        Err(Error::Limit {
-            what,
-            value,
-            limit: most,
-        })
+        Err(Error::Limit { what, value, limit: most })
     } else {
         Ok(())
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(talpf_loom)))]
 mod tests {
     use super::*;
 
@@ -151,59 +138,21 @@ mod tests {
         assert_eq!(parsed("3 ms"), every(3_000_000));
         assert_eq!(parsed("0"), every(0));
         assert_eq!(parsed("3600000ms"), every(3_600_000_000_000));
-        for bad in [
-            "",
-            "us",
-            "-1",
-            "1.5",
-            "10s",
-            "99999999999999999999",
-            "3600001ms",
-        ] {
+        for bad in ["", "us", "-1", "1.5", "10s", "99999999999999999999", "3600001ms"] {
             let error = PollingFrequency::parse(bad).unwrap_err();
-            assert!(
-                error.to_string().contains("TALPF_POLLING_FREQUENCY"),
-                "{bad}: {error}"
-            );
+            assert!(error.to_string().contains("TALPF_POLLING_FREQUENCY"), "{bad}: {error}");
         }
     }
 
     #[test]
     fn limits_on_both_sides() {
-        let with = |ranks| {
-            Config {
-                ranks,
-                ..Config::default()
-            }
-            .check()
-        };
+        let with = |ranks| Config { ranks, ..Config::default() }.check();
         assert!(with(0).is_err());
         assert!(with(1).is_ok());
         assert!(with(1024).is_ok());
         assert!(with(1025).is_err());
-        assert!(
-            Config {
-                credits: 0,
-                ..Config::default()
-            }
-            .check()
-            .is_err()
-        );
-        assert!(
-            Config {
-                poll_batch: 0,
-                ..Config::default()
-            }
-            .check()
-            .is_err()
-        );
-        assert!(
-            Config {
-                max_polling: 0,
-                ..Config::default()
-            }
-            .check()
-            .is_err()
-        );
+        assert!(Config { credits: 0, ..Config::default() }.check().is_err());
+        assert!(Config { poll_batch: 0, ..Config::default() }.check().is_err());
+        assert!(Config { max_polling: 0, ..Config::default() }.check().is_err());
     }
 }

@@ -21,10 +21,7 @@ pub struct Context {
 
 impl Context {
     pub(crate) fn new(world: &Arc<World>, rank: Rank) -> Self {
-        Context {
-            world: Arc::clone(world),
-            rank,
-        }
+        Context { world: Arc::clone(world), rank }
     }
 
     pub(crate) fn world(&self) -> &Arc<World> {
@@ -50,11 +47,7 @@ impl Context {
     /// **Errors**: there is none.
     pub fn peer(&self, number: u32) -> Result<Rank, Error> {
         let (rank, ranks) = (Rank(number), self.ranks());
-        if number < ranks {
-            Ok(rank)
-        } else {
-            Err(Error::NoSuchRank { rank, ranks })
-        }
+        if number < ranks { Ok(rank) } else { Err(Error::NoSuchRank { rank, ranks }) }
     }
 
     /// The tasks of this rank: arrays belong to it, and tasks are spawned into it.
@@ -96,17 +89,9 @@ impl Context {
         usage: Use,
     ) -> Result<MemorySlot<A::Element>, Error> {
         let state = self.state();
-        let slot = state
-            .slots
-            .prepare_global(&state.endpoint.domain, array, usage)?;
-        let places = self
-            .world
-            .exchange
-            .all_gather(self.rank, slot.place())
-            .await?;
-        Ok(MemorySlot::new(
-            state.slots.publish(slot.with_peers(&places)?),
-        ))
+        let slot = state.slots.prepare_global(&state.endpoint.domain, array, usage)?;
+        let places = self.world.exchange.all_gather(self.rank, slot.place()).await?;
+        Ok(MemorySlot::new(state.slots.publish(slot.with_peers(&places)?)))
     }
 
     /// Registers an array for this rank's own operations: the source of puts and the destination
@@ -119,9 +104,7 @@ impl Context {
         array: &A,
     ) -> Result<MemorySlot<A::Element>, Error> {
         let state = self.state();
-        Ok(MemorySlot::new(
-            state.slots.add_local(&state.endpoint.domain, array)?,
-        ))
+        Ok(MemorySlot::new(state.slots.add_local(&state.endpoint.domain, array)?))
     }
 
     /// Takes a slot out of the register. Not collective; the peers must not use it any more. The
@@ -236,11 +219,7 @@ impl Context {
         result: &Region<'_, u64>,
     ) -> Result<(), Error> {
         let (spawned, target) = (Spawned::new(self.round()), Remote::new(&target));
-        let task = self
-            .group()
-            .task("compare_and_swap")
-            .inline()
-            .output(result);
+        let task = self.group().task("compare_and_swap").inline().output(result);
         Ok(task.spawn(move |result: Out<u64>| {
             let target = target.region();
             let_go(spawned.issue(|round| round.compare_and_swap(target, compare, swap, result)));
@@ -291,11 +270,7 @@ struct Remote<T> {
 impl<T> Remote<T> {
     fn new(region: &RemoteRegion<'_, T>) -> Self {
         let slot: Arc<Slot> = Arc::clone(region.slot);
-        Remote {
-            slot: MemorySlot::new(slot),
-            rank: region.rank,
-            index: region.index,
-        }
+        Remote { slot: MemorySlot::new(slot), rank: region.rank, index: region.index }
     }
 
     fn region(&self) -> RemoteRegion<'_, T> {

@@ -1,9 +1,6 @@
 //! The verbs objects of one rank: a queue pair to every rank, itself too, one shared receive
 //! queue, a completion queue for what it sends and one for what arrives.
-#![allow(
-    unsafe_code,
-    reason = "registers the buffers that small messages land in"
-)]
+#![allow(unsafe_code, reason = "registers the buffers that small messages land in")]
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -86,10 +83,7 @@ impl Endpoint {
                     ..QueuePairInit::new(&sent, &arrived)
                 };
                 let queue_pair = domain.create_queue_pair(&init)?;
-                Ok(Peer {
-                    queue_pair,
-                    unsignalled: AtomicU32::new(0),
-                })
+                Ok(Peer { queue_pair, unsignalled: AtomicU32::new(0) })
             })
             .collect::<Result<Vec<_>, Error>>()?;
         let inbox = Inbox::new(&domain, RECEIVES as usize)?;
@@ -115,9 +109,7 @@ impl Endpoint {
             inbox,
         };
         for batch in 0..RECEIVES as usize / 64 {
-            let cells: Vec<u64> = (batch * 64..(batch + 1) * 64)
-                .map(|cell| cell as u64)
-                .collect();
+            let cells: Vec<u64> = (batch * 64..(batch + 1) * 64).map(|cell| cell as u64).collect();
             endpoint.post_receives(&cells)?;
         }
         Ok(endpoint)
@@ -130,9 +122,7 @@ impl Endpoint {
 
     /// Connects the queue pair for `rank` to the one that `rank` has for us.
     pub(crate) fn connect(&self, rank: Rank, number: QueuePairNumber) -> Result<(), Error> {
-        Ok(self.peers[rank.index()]
-            .queue_pair
-            .connect(number, &Connection::default())?)
+        Ok(self.peers[rank.index()].queue_pair.connect(number, &Connection::default())?)
     }
 
     /// Posts requests to one rank in order.
@@ -156,18 +146,9 @@ impl Endpoint {
         let peer = &self.peers[target.index()];
         let count = peer.unsignalled.fetch_add(1, Ordering::Relaxed);
         let signalled = count % SIGNAL_EVERY == SIGNAL_EVERY - 1;
-        let flags = if signalled {
-            SendFlags::SIGNALLED
-        } else {
-            SendFlags::NONE
-        };
+        let flags = if signalled { SendFlags::SIGNALLED } else { SendFlags::NONE };
         let payload = Payload::Inline(bytes);
-        peer.queue_pair.post_send(&[SendWorkRequest {
-            wr_id: NOBODY,
-            operation,
-            payload,
-            flags,
-        }])
+        peer.queue_pair.post_send(&[SendWorkRequest { wr_id: NOBODY, operation, payload, flags }])
     }
 
     /// Whether everything posted to `target` has been carried out.
@@ -190,23 +171,14 @@ impl Endpoint {
 
     fn post_receives(&self, cells: &[u64]) -> Result<(), Error> {
         let mut scatter = [ScatterGather::default(); 64];
-        let mut requests = [ReceiveWorkRequest {
-            wr_id: 0,
-            scatter: &[],
-        }; 64];
+        let mut requests = [ReceiveWorkRequest { wr_id: 0, scatter: &[] }; 64];
         for (entry, &cell) in scatter.iter_mut().zip(cells) {
             *entry = self.inbox.region.slice(cell as usize * 8, 8);
         }
         for ((request, entry), &cell) in requests.iter_mut().zip(&scatter).zip(cells) {
-            *request = ReceiveWorkRequest {
-                wr_id: cell,
-                scatter: std::slice::from_ref(entry),
-            };
+            *request = ReceiveWorkRequest { wr_id: cell, scatter: std::slice::from_ref(entry) };
         }
-        Ok(self
-            .receives
-            .post_receive(&requests[..cells.len()])
-            .map_err(|error| error.reason)?)
+        Ok(self.receives.post_receive(&requests[..cells.len()]).map_err(|error| error.reason)?)
     }
 
     /// The eight bytes that a SEND brought, before its receive is posted again.

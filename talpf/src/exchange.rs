@@ -37,14 +37,8 @@ struct Call {
 impl Exchange {
     pub(crate) fn new(ranks: u32) -> Self {
         let ranks = ranks as usize;
-        let state = State {
-            next: vec![0; ranks],
-            ..State::default()
-        };
-        Exchange {
-            ranks,
-            state: Mutex::new(state),
-        }
+        let state = State { next: vec![0; ranks], ..State::default() };
+        Exchange { ranks, state: Mutex::new(state) }
     }
 
     /// Gives `bytes` and waits for those of all ranks, by rank.

@@ -75,10 +75,7 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
         }
     }
     let group = |rank: usize| -> Group { runtime.group(format!("rank {rank}"), rank as u32) };
-    let ranks = endpoints
-        .into_iter()
-        .enumerate()
-        .map(|(rank, endpoint)| (group(rank), endpoint));
+    let ranks = endpoints.into_iter().enumerate().map(|(rank, endpoint)| (group(rank), endpoint));
     let world = World::new(config, ranks.collect());
     for state in world.ranks() {
         let poll = polling::poll(Arc::clone(&world), state.rank);
@@ -108,11 +105,7 @@ where
         let whole = async move {
             let state = world.rank(rank);
             let result = program.await;
-            let waited = if result.is_ok() {
-                state.group.wait().await
-            } else {
-                Ok(())
-            };
+            let waited = if result.is_ok() { state.group.wait().await } else { Ok(()) };
             let result = result.and_then(|value| match waited {
                 Ok(()) => Ok(value),
                 Err(error) => Err(E::from(Error::from(error))),
@@ -127,10 +120,7 @@ where
                 }
             }
         };
-        handles.push((
-            state.rank,
-            state.group.spawn_main("main", whole).map_err(Error::from)?,
-        ));
+        handles.push((state.rank, state.group.spawn_main("main", whole).map_err(Error::from)?));
     }
     let mut results = Vec::new();
     let mut broken = None;

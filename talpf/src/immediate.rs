@@ -33,11 +33,7 @@ pub(crate) struct Immediate {
 impl Immediate {
     #[inline]
     pub(crate) fn new(kind: Kind, lane: Lane, round: Round) -> Self {
-        Immediate {
-            kind,
-            lane,
-            round: (round.0 % ROUNDS) as u32,
-        }
+        Immediate { kind, lane, round: (round.0 % ROUNDS) as u32 }
     }
 
     #[inline]
@@ -56,11 +52,7 @@ impl Immediate {
             _ => Kind::Ack,
         };
         let lane = Lane((bits >> ROUND_BITS) as u8);
-        Immediate {
-            kind,
-            lane,
-            round: bits & (ROUNDS as u32 - 1),
-        }
+        Immediate { kind, lane, round: bits & (ROUNDS as u32 - 1) }
     }
 
     /// The round, given one that is less than 2^21 rounds away.
@@ -75,7 +67,7 @@ impl Immediate {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(talpf_loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

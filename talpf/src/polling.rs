@@ -24,6 +24,8 @@ use crate::world::{RankState, World};
 /// Passes in vain before the task sleeps, with something under way and without.
 const PATIENCE: u32 = 2_000;
 const PATIENCE_WITHOUT_WORK: u32 = 100;
+/// How often the task looks at the timers of a link with faults.
+const TIMER_PERIOD: Duration = Duration::from_micros(100);
 /// How long the task waits for an idle worker before it looks all the same.
 const LATEST: Duration = Duration::from_micros(20);
 
@@ -50,7 +52,12 @@ impl Sleeper {
 pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
     let state = world.rank(rank);
     let mut in_vain = 0;
+    // Only a link with faults has timers: what it lost is asked for again after a time.
+    let has_timers = world.config.device.fault.is_some();
     while !state.stop.load(Ordering::Acquire) {
+        if has_timers {
+            state.endpoint.context.advance(state.group.clock().now_ns());
+        }
         if state.look(&world) > 0 {
             in_vain = 0;
         } else {
@@ -65,6 +72,7 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
             PollingFrequency::Adaptive if in_vain < PATIENCE_WITHOUT_WORK => {
                 state.group.idle(LATEST).await;
             }
+            _ if has_timers => state.group.wait_for(TIMER_PERIOD).await,
             _ => {
                 in_vain = 0;
                 if let Err(error) = sleep(state, &world).await {

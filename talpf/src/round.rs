@@ -62,11 +62,7 @@ impl RoundState {
         let limit = self.world.rank(self.rank).open_rounds.limit();
         if self.issued.fetch_add(1, Ordering::Relaxed) >= limit {
             let (value, limit) = (u64::from(limit) + 1, u64::from(limit));
-            return Err(Error::Limit {
-                what: "number of operations in a round",
-                value,
-                limit,
-            });
+            return Err(Error::Limit { what: "number of operations in a round", value, limit });
         }
         self.sent[target.index()].fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -92,10 +88,7 @@ impl RoundState {
     }
 
     pub(crate) fn sent(&self) -> Vec<u32> {
-        self.sent
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed))
-            .collect()
+        self.sent.iter().map(|count| count.load(Ordering::Relaxed)).collect()
     }
 }
 
@@ -112,20 +105,13 @@ const MAX_OPERATIONS: u32 = 1 << 31;
 
 impl OpenRounds {
     pub(crate) fn new() -> Self {
-        OpenRounds {
-            lanes: Mutex::default(),
-            limit: AtomicU32::new(OPERATIONS),
-        }
+        OpenRounds { lanes: Mutex::default(), limit: AtomicU32::new(OPERATIONS) }
     }
 
     pub(crate) fn set_limit(&self, operations: usize) -> Result<(), Error> {
         let limit = |limit| {
             let what = "message queue size";
-            Error::Limit {
-                what,
-                value: operations as u64,
-                limit,
-            }
+            Error::Limit { what, value: operations as u64, limit }
         };
         match u32::try_from(operations) {
             Ok(0) => Err(limit(1)),
@@ -160,15 +146,8 @@ impl OpenRounds {
             lanes.resize(lane.index() + 1, None);
         }
         let open = &mut lanes[lane.index()];
-        let closed = open
-            .take()
-            .unwrap_or_else(|| RoundState::new(world, rank, lane, Round(0)));
-        *open = Some(RoundState::new(
-            world,
-            rank,
-            lane,
-            Round(closed.number.0 + 1),
-        ));
+        let closed = open.take().unwrap_or_else(|| RoundState::new(world, rank, lane, Round(0)));
+        *open = Some(RoundState::new(world, rank, lane, Round(closed.number.0 + 1)));
         closed
     }
 

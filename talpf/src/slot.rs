@@ -24,22 +24,14 @@ pub struct MemorySlot<T> {
 
 impl<T> MemorySlot<T> {
     pub(crate) fn new(slot: Arc<Slot>) -> Self {
-        MemorySlot {
-            slot,
-            marker: PhantomData,
-        }
+        MemorySlot { slot, marker: PhantomData }
     }
 
     /// Element `index` of the slot at `rank`, and what follows it. Elements of a matrix are
     /// counted row after row, as the matrix is stored there.
     #[inline]
     pub fn at(&self, rank: Rank, index: usize) -> RemoteRegion<'_, T> {
-        RemoteRegion {
-            slot: &self.slot,
-            rank,
-            index: index as u64,
-            marker: PhantomData,
-        }
+        RemoteRegion { slot: &self.slot, rank, index: index as u64, marker: PhantomData }
     }
 }
 
@@ -74,11 +66,7 @@ impl<T> Copy for RemoteRegion<'_, T> {}
 
 impl<T> fmt::Debug for RemoteRegion<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "element {} of slot {} at {}",
-            self.index, self.slot.number, self.rank
-        )
+        write!(f, "element {} of slot {} at {}", self.index, self.slot.number, self.rank)
     }
 }
 
@@ -104,12 +92,7 @@ impl<T: Pod + Send + Sync> Registrable for Array<T> {
 
     fn parts(&self) -> Parts {
         let start = self.as_mut_ptr().cast();
-        Parts {
-            array: self.id(),
-            start,
-            len: self.len(),
-            cols: self.len(),
-        }
+        Parts { array: self.id(), start, len: self.len(), cols: self.len() }
     }
 }
 
@@ -118,12 +101,7 @@ impl<T: Pod + Send + Sync> Registrable for Matrix<T> {
 
     fn parts(&self) -> Parts {
         let start = self.as_mut_ptr().cast();
-        Parts {
-            array: self.id(),
-            start,
-            len: self.rows() * self.cols(),
-            cols: self.cols(),
-        }
+        Parts { array: self.id(), start, len: self.rows() * self.cols(), cols: self.cols() }
     }
 }
 
@@ -245,12 +223,7 @@ impl Slot {
             let place = Place::from_bytes(bytes).ok_or(Error::NoSuchSlot { slot: self.number })?;
             if place.element_bytes != self.element_bytes {
                 let (here, there) = (self.element_bytes, place.element_bytes);
-                return Err(Error::SlotMismatch {
-                    slot: self.number,
-                    here,
-                    there,
-                    rank,
-                });
+                return Err(Error::SlotMismatch { slot: self.number, here, there, rank });
             }
             self.peers.push(place);
         }
@@ -273,30 +246,18 @@ impl Slot {
         if self.deregistered.load(Ordering::Relaxed) {
             return Err(Error::NoSuchSlot { slot: self.number });
         }
-        let place = self.peers.get(rank.index()).ok_or(Error::NotRegistered {
-            array: self.array,
-            why: " globally",
-        })?;
+        let place = self
+            .peers
+            .get(rank.index())
+            .ok_or(Error::NotRegistered { array: self.array, why: " globally" })?;
         match index.checked_add(len) {
             Some(end) if end <= place.len => {
                 let address = place.address + index * self.element_bytes;
-                Ok((
-                    RemoteAddress {
-                        address,
-                        key: place.key,
-                    },
-                    !place.raw,
-                ))
+                Ok((RemoteAddress { address, key: place.key }, !place.raw))
             }
             end => {
                 let end = end.unwrap_or(u64::MAX);
-                Err(Error::OutOfSlot {
-                    slot: self.number,
-                    rank,
-                    index,
-                    end,
-                    len: place.len,
-                })
+                Err(Error::OutOfSlot { slot: self.number, rank, index, end, len: place.len })
             }
         }
     }
@@ -340,16 +301,9 @@ impl SlotTable {
     }
 
     fn check_room(&self) -> Result<(), Error> {
-        let (used, limit) = (
-            self.used() as u64,
-            self.limit.load(Ordering::Relaxed) as u64,
-        );
+        let (used, limit) = (self.used() as u64, self.limit.load(Ordering::Relaxed) as u64);
         if used >= limit {
-            return Err(Error::Limit {
-                what: "number of memory slots",
-                value: used + 1,
-                limit,
-            });
+            return Err(Error::Limit { what: "number of memory slots", value: used + 1, limit });
         }
         Ok(())
     }
@@ -403,8 +357,7 @@ impl SlotTable {
     pub(crate) fn local_key(&self, array: u64) -> Result<LocalKey, Error> {
         let slots = self.slots.read();
         let slot = slots.iter().find(|slot| slot.array == array);
-        slot.map(|slot| slot.local_key())
-            .ok_or(Error::NotRegistered { array, why: "" })
+        slot.map(|slot| slot.local_key()).ok_or(Error::NotRegistered { array, why: "" })
     }
 
     /// The windowed slot that an array is.
@@ -413,7 +366,6 @@ impl SlotTable {
         let mut of_array = slots.iter().filter(|slot| slot.array == array);
         let slot = of_array.find(|slot| slot.usage == Use::Windowed);
         let why = " globally, or it is a raw slot, which has no windows";
-        slot.map(Arc::clone)
-            .ok_or(Error::NotRegistered { array, why })
+        slot.map(Arc::clone).ok_or(Error::NotRegistered { array, why })
     }
 }

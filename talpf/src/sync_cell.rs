@@ -1,14 +1,14 @@
-//! What state words and locks are built of: parking_lot's, or loom's under `--cfg loom`.
+//! What state words and locks are built of: parking_lot's, or loom's under `--cfg talpf_loom`.
 
-#[cfg(not(loom))]
+#[cfg(not(talpf_loom))]
 pub(crate) use parking_lot::Mutex;
 
 /// loom's mutex with the interface of the one it stands for.
-#[cfg(loom)]
+#[cfg(talpf_loom)]
 #[derive(Default)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
-#[cfg(loom)]
+#[cfg(talpf_loom)]
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
         Mutex(loom::sync::Mutex::new(value))

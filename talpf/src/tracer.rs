@@ -24,12 +24,7 @@ pub(crate) struct Tracer {
 impl Tracer {
     pub(crate) fn new(traced: bool, ranks: u32) -> Self {
         let counters = || (0..ranks).map(|_| AtomicU64::new(0)).collect();
-        Tracer {
-            traced,
-            sent: counters(),
-            arrived: counters(),
-            gets: counters(),
-        }
+        Tracer { traced, sent: counters(), arrived: counters(), gets: counters() }
     }
 
     #[inline]
@@ -51,11 +46,7 @@ impl RankState {
     /// The time, for events that have to know it before they are recorded; 0 if not traced.
     #[inline]
     pub(crate) fn trace_clock(&self) -> u64 {
-        if self.tracer.traced {
-            self.group.clock().now_ns()
-        } else {
-            0
-        }
+        if self.tracer.traced { self.group.clock().now_ns() } else { 0 }
     }
 
     /// An operation is about to be posted.
@@ -87,13 +78,7 @@ impl RankState {
 
     fn record_receive(&self, source: Rank, message: u64, lane: Lane, round: Round) {
         let (rank, peer, lane, round) = (self.rank.0, source.0, u32::from(lane.0), round.0);
-        self.group.trace(|_| Event::Receive {
-            rank,
-            peer,
-            message,
-            lane,
-            round,
-        });
+        self.group.trace(|_| Event::Receive { rank, peer, message, lane, round });
     }
 
     /// For a get, which moves data from the target to this rank: records both ends of that.
@@ -133,11 +118,7 @@ impl RankState {
             (ValueKind::OutstandingRequests, self.outstanding()),
         ];
         for (kind, value) in values {
-            self.group.trace(|_| Event::Value {
-                rank,
-                kind,
-                value: value as i64,
-            });
+            self.group.trace(|_| Event::Value { rank, kind, value: value as i64 });
         }
     }
 }

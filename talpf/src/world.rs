@@ -53,32 +53,25 @@ const SLOTS: usize = 64;
 impl World {
     pub(crate) fn new(config: Config, ranks: Vec<(Group, Endpoint)>) -> Arc<Self> {
         let size = ranks.len() as u32;
-        let states = ranks
-            .into_iter()
-            .enumerate()
-            .map(|(index, (group, endpoint))| RankState {
-                rank: Rank(index as u32),
-                group,
-                endpoint,
-                slots: SlotTable::new(SLOTS),
-                windows: WindowTable::new(size, config.credits),
-                open_rounds: OpenRounds::new(),
-                pending: Pending::default(),
-                engine: Engine::new(Rank(index as u32), size),
-                later: Mutex::default(),
-                later_count: AtomicUsize::new(0),
-                failure: OnceLock::new(),
-                failed: AtomicBool::new(false),
-                stop: AtomicBool::new(false),
-                poller: Sleeper::default(),
-                tracer: Tracer::new(config.runtime.recorder.is_some(), size),
-            });
+        let states = ranks.into_iter().enumerate().map(|(index, (group, endpoint))| RankState {
+            rank: Rank(index as u32),
+            group,
+            endpoint,
+            slots: SlotTable::new(SLOTS),
+            windows: WindowTable::new(size, config.credits),
+            open_rounds: OpenRounds::new(),
+            pending: Pending::default(),
+            engine: Engine::new(Rank(index as u32), size),
+            later: Mutex::default(),
+            later_count: AtomicUsize::new(0),
+            failure: OnceLock::new(),
+            failed: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            poller: Sleeper::default(),
+            tracer: Tracer::new(config.runtime.recorder.is_some(), size),
+        });
         let ranks = states.collect();
-        Arc::new(World {
-            ranks,
-            config,
-            exchange: Exchange::new(size),
-        })
+        Arc::new(World { ranks, config, exchange: Exchange::new(size) })
     }
 
     pub(crate) fn size(&self) -> u32 {
@@ -128,15 +121,10 @@ impl World {
     }
 
     fn end(&self, first: Rank, reason: &str, own: impl Fn(Rank) -> Option<Error>) {
-        let peer_failed = || Error::PeerFailed {
-            rank: first,
-            reason: reason.to_owned(),
-        };
+        let peer_failed = || Error::PeerFailed { rank: first, reason: reason.to_owned() };
         for state in &self.ranks {
             // The first failure of a rank is the one it reports.
-            let _ = state
-                .failure
-                .set(own(state.rank).unwrap_or_else(peer_failed));
+            let _ = state.failure.set(own(state.rank).unwrap_or_else(peer_failed));
             state.failed.store(true, Ordering::Release);
             state.kick();
         }
@@ -165,11 +153,7 @@ impl RankState {
     /// Why this rank cannot go on, if so.
     #[inline]
     pub(crate) fn failure(&self) -> Option<Error> {
-        if self.failed.load(Ordering::Acquire) {
-            self.failure.get().cloned()
-        } else {
-            None
-        }
+        if self.failed.load(Ordering::Acquire) { self.failure.get().cloned() } else { None }
     }
 
     #[inline]

@@ -11,7 +11,9 @@ const ADDS: usize = 5;
 
 #[test]
 fn additions_of_all_ranks_and_rounds_add_up_and_see_distinct_values() {
-    for (mode, workers) in [(SyncMode::DEFAULT, 2), (SyncMode::CACHED, 4), (SyncMode::CACHED.with_ack(), 1)] {
+    for (mode, workers) in
+        [(SyncMode::DEFAULT, 2), (SyncMode::CACHED, 4), (SyncMode::CACHED.with_ack(), 1)]
+    {
         let (ranks, rounds) = (4, 25);
         let ends = common::run(common::config(ranks, workers), move |ctx| async move {
             let counter = common::array(&ctx, vec![0u64; 2])?;

@@ -47,14 +47,14 @@ fn fewer_operations_are_an_error_of_the_sender_and_a_failed_peer_for_the_others(
             common::says(&error, &["0 operations to rank 1", "pattern has 1"]);
             let sender = seen[0].as_ref().unwrap();
             assert!(
-                matches!(sender, Error::PatternChanged { target: Rank(1), sent: 0, expected: 1, .. }),
+                matches!(
+                    sender,
+                    Error::PatternChanged { target: Rank(1), sent: 0, expected: 1, .. }
+                ),
                 "{mode}: {sender}"
             );
             let target = seen[1].as_ref().unwrap();
-            assert!(
-                matches!(target, Error::PeerFailed { rank: Rank(0), .. }),
-                "{mode}: {target}"
-            );
+            assert!(matches!(target, Error::PeerFailed { rank: Rank(0), .. }), "{mode}: {target}");
             common::says(target, &["rank 0 failed", &lane.to_string(), "round 2"]);
         }
     }
@@ -69,7 +69,9 @@ fn more_operations_are_an_error_that_names_both() {
                 assert_eq!((*target, *sent, *expected), (Rank(1), 3, 1));
             }
             // The target was quicker.
-            Error::PeerFailed { rank: Rank(1), .. } | Error::UnexpectedArrivals { .. } | Error::OutsideWindow { .. } => {}
+            Error::PeerFailed { rank: Rank(1), .. }
+            | Error::UnexpectedArrivals { .. }
+            | Error::OutsideWindow { .. } => {}
             other => panic!("{mode}: {other}"),
         }
     }

@@ -8,10 +8,7 @@ use talpf::{Config, Error, Rank, SyncMode};
 /// Ranks 1.. put `puts` values of `len` words to rank 0 before it opens its window.
 fn many(credits: usize, ranks: u32, puts: usize, len: usize, workers: usize) {
     let gate = Gate::default();
-    let config = Config {
-        credits,
-        ..common::config(ranks, workers)
-    };
+    let config = Config { credits, ..common::config(ranks, workers) };
     let ends = common::run(config, |ctx| {
         let gate = gate.clone();
         async move {
@@ -81,10 +78,7 @@ fn exactly_as_many_credits_as_operations_and_one_less() {
 fn rounds_ahead_share_the_credits() {
     for (credits, rounds) in [(1, 50), (2, 50), (7, 200)] {
         let gate = Gate::default();
-        let config = Config {
-            credits,
-            ..common::config(2, 2)
-        };
+        let config = Config { credits, ..common::config(2, 2) };
         let ends = common::run(config, |ctx| {
             let gate = gate.clone();
             async move {

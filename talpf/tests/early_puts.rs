@@ -99,14 +99,10 @@ fn early_puts_find_the_window_that_covers_them() {
     let ends = common::run(common::config(2, 2), |ctx| {
         let gate = gate.clone();
         async move {
-            let inboxes = [
-                common::array(&ctx, vec![0u32; 8])?,
-                common::array(&ctx, vec![0u32; 8])?,
-            ];
-            let slots = [
-                ctx.register_global(&inboxes[0]).await?,
-                ctx.register_global(&inboxes[1]).await?,
-            ];
+            let inboxes =
+                [common::array(&ctx, vec![0u32; 8])?, common::array(&ctx, vec![0u32; 8])?];
+            let slots =
+                [ctx.register_global(&inboxes[0]).await?, ctx.register_global(&inboxes[1]).await?];
             if ctx.rank() == Rank(0) {
                 for (at, value) in [(7, 1u32), (0, 2), (4, 3)] {
                     for (nth, slot) in slots.iter().enumerate() {

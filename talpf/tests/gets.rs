@@ -106,7 +106,10 @@ fn windows_and_exposed_regions_side_by_side() {
                 let sync = ctx.sync(mode).expose(&values.tile(0));
                 sync.window(&values.tile(1)).await?;
                 assert_eq!(common::read(&ctx, &copy).await?, [peer.0; 4]);
-                assert_eq!(common::read(&ctx, &values).await?, [me, me, me, me, me, peer.0, peer.0, me]);
+                assert_eq!(
+                    common::read(&ctx, &values).await?,
+                    [me, me, me, me, me, peer.0, peer.0, me]
+                );
             }
             Ok::<_, Error>(())
         })

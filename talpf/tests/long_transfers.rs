@@ -41,7 +41,11 @@ fn there_and_back(largest: u32, len: usize) {
 
 fn around(largest: u32, multiples: &[usize]) {
     for multiple in multiples {
-        for len in [multiple * largest as usize - 1, multiple * largest as usize, multiple * largest as usize + 1] {
+        for len in [
+            multiple * largest as usize - 1,
+            multiple * largest as usize,
+            multiple * largest as usize + 1,
+        ] {
             there_and_back(largest, len);
         }
     }
@@ -95,11 +99,7 @@ fn strided(rows: usize) -> Result<(), Error> {
     const COLS: usize = 3;
     let ends = common::run(common::unwatched(2, 2), move |ctx| async move {
         let values = (0..(rows * COLS) as u32).collect();
-        let tiling = Tiling {
-            rows: rows.max(1),
-            cols: COLS,
-            ..Tiling::default()
-        };
+        let tiling = Tiling { rows: rows.max(1), cols: COLS, ..Tiling::default() };
         let grid = Matrix::new(ctx.group(), values, COLS, tiling)?;
         ctx.register_local(&grid)?;
         let inbox = common::array(&ctx, vec![0u32; rows * 2])?;
@@ -126,7 +126,10 @@ fn a_rectangle_of_very_many_rows() {
     for rows in [16_368, 16_369, 16_384, 16_400, 100_000] {
         if let Err(error) = strided(rows) {
             assert!(rows > 16_368, "{rows} rows: {error}");
-            assert!(matches!(error, Error::Limit { limit: 1_024, .. } | Error::PeerFailed { .. }), "{error}");
+            assert!(
+                matches!(error, Error::Limit { limit: 1_024, .. } | Error::PeerFailed { .. }),
+                "{error}"
+            );
             common::says(&error, &["the limit is 1024"]);
         }
     }
@@ -145,7 +148,9 @@ fn sixty_four_mebibytes() {
         ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await?;
         let check = ctx.group().task("check").input(&inbox.all());
         let other = (1 - me) << 60;
-        let check = check.run(move |inbox| inbox.iter().enumerate().all(|(at, &value)| value == at as u64 ^ other));
+        let check = check.run(move |inbox| {
+            inbox.iter().enumerate().all(|(at, &value)| value == at as u64 ^ other)
+        });
         Ok::<_, Error>(check?.await?)
     });
     assert_eq!(ends.unwrap(), [true, true]);

@@ -10,11 +10,7 @@ const COLS: usize = 10;
 
 fn matrix(ctx: &Context, first: u32, step: u32) -> Result<Matrix<u32>, Error> {
     let values = (0..(ROWS * COLS) as u32).map(|index| first + step * index);
-    let tiling = Tiling {
-        rows: 4,
-        cols: 5,
-        ..Tiling::default()
-    };
+    let tiling = Tiling { rows: 4, cols: 5, ..Tiling::default() };
     Ok(Matrix::new(ctx.group(), values.collect(), COLS, tiling)?)
 }
 
@@ -94,7 +90,8 @@ fn a_put_over_the_end_of_a_row_is_outside_a_rectangle() {
 
 #[test]
 fn a_rectangle_is_gathered() {
-    let expected: Vec<u32> = (2..9).flat_map(|row| (3..8).map(move |col| row * COLS as u32 + col)).collect();
+    let expected: Vec<u32> =
+        (2..9).flat_map(|row| (3..8).map(move |col| row * COLS as u32 + col)).collect();
     let ends = common::run(common::config(2, 2), |ctx| async move {
         let values = matrix(&ctx, 0, 1)?;
         ctx.register_local(&values)?;

@@ -36,7 +36,12 @@ fn default_names_the_ranks_whose_counts_are_missing() {
     for mode in [SyncMode::DEFAULT, SyncMode::DEFAULT.with_ack()] {
         for ranks in [2, 3, 32] {
             let text = report(ranks, mode);
-            contains(&text, &format!("rank 0: sync({mode}) of lane 0 round 2 waits for the counts of ranks 1\n"));
+            contains(
+                &text,
+                &format!(
+                    "rank 0: sync({mode}) of lane 0 round 2 waits for the counts of ranks 1\n"
+                ),
+            );
         }
     }
 }
@@ -47,7 +52,12 @@ fn cached_names_the_rank_and_how_many_are_missing() {
         for ranks in [2, 3, 32] {
             let text = report(ranks, mode);
             let arrived = ranks - 1;
-            contains(&text, &format!("rank 0: sync({mode}) of lane 0 round 2 expects {ranks} operations, {arrived} have arrived; 1 missing from rank 1\n"));
+            contains(
+                &text,
+                &format!(
+                    "rank 0: sync({mode}) of lane 0 round 2 expects {ranks} operations, {arrived} have arrived; 1 missing from rank 1\n"
+                ),
+            );
         }
     }
 }
@@ -70,7 +80,10 @@ fn a_barrier_names_the_rank_it_waits_for() {
     });
     let error = result.unwrap_err();
     assert!(matches!(error, Error::Runtime(talpf_runtime::Error::Hang(_))), "{error}");
-    common::says(&error, &["rank 2: sync(msg(0)+barrier) of lane 0 round 0", "barrier", "for rank 1"]);
+    common::says(
+        &error,
+        &["rank 2: sync(msg(0)+barrier) of lane 0 round 0", "barrier", "for rank 1"],
+    );
 }
 
 /// Rank 1 takes what comes and never acknowledges it.
@@ -121,5 +134,12 @@ fn operations_that_are_parked_for_good_are_told() {
         ended
     });
     let error = result.unwrap_err();
-    common::says(&error, &["rank 0: 1 operations of rank 1 are parked", "rank 1: 1 operations of rank 0 are parked", "task `keep`"]);
+    common::says(
+        &error,
+        &[
+            "rank 0: 1 operations of rank 1 are parked",
+            "rank 1: 1 operations of rank 0 are parked",
+            "task `keep`",
+        ],
+    );
 }

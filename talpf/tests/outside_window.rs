@@ -77,7 +77,9 @@ fn in_both_orders(windows: &'static [Range<usize>], range: &str, issue: Issue) {
 
 #[test]
 fn without_a_window() {
-    in_both_orders(&[], "3..13", |ctx, values, slot| ctx.put(&values.region(..10), slot.at(Rank(1), 3)));
+    in_both_orders(&[], "3..13", |ctx, values, slot| {
+        ctx.put(&values.region(..10), slot.at(Rank(1), 3))
+    });
 }
 
 #[test]
@@ -106,13 +108,17 @@ fn across_two_windows() {
 
 #[test]
 fn a_long_put() {
-    in_both_orders(&[0..99], "0..100", |ctx, values, slot| ctx.put(&values.all(), slot.at(Rank(1), 0)));
+    in_both_orders(&[0..99], "0..100", |ctx, values, slot| {
+        ctx.put(&values.all(), slot.at(Rank(1), 0))
+    });
 }
 
 /// A window for writing is not one for reading.
 #[test]
 fn a_get_from_a_window() {
-    in_both_orders(&[0..100], "0..100", |ctx, values, slot| ctx.get(slot.at(Rank(1), 0), &values.all()));
+    in_both_orders(&[0..100], "0..100", |ctx, values, slot| {
+        ctx.get(slot.at(Rank(1), 0), &values.all())
+    });
 }
 
 #[test]
@@ -126,7 +132,8 @@ fn exactly_a_window_is_right() {
         sync.window(&inbox.region(10..20)).await?;
         common::read(&ctx, &inbox).await
     });
-    let expected: Vec<u32> = (0..100).map(|at| if (10..20).contains(&at) { 9 } else { 0 }).collect();
+    let expected: Vec<u32> =
+        (0..100).map(|at| if (10..20).contains(&at) { 9 } else { 0 }).collect();
     assert_eq!(ends.unwrap(), [expected.clone(), expected]);
 }
 
@@ -154,9 +161,15 @@ fn a_put_that_comes_too_late() {
             ended
         }
     });
-    common::says(&result.unwrap_err(), &["rank 0 reaches elements 0..1 of slot 0 at rank 1", "round 0"]);
+    common::says(
+        &result.unwrap_err(),
+        &["rank 0 reaches elements 0..1 of slot 0 at rank 1", "round 0"],
+    );
     let told = told.lock().unwrap();
-    assert!(told.iter().all(|error| matches!(error, Some(Error::OutsideWindow { .. }))), "{told:?}");
+    assert!(
+        told.iter().all(|error| matches!(error, Some(Error::OutsideWindow { .. }))),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -191,7 +204,8 @@ fn a_window_on_what_is_no_windowed_slot_or_outside_its_array() {
             sync.await
         });
         let text = result.unwrap_err().to_string();
-        let expected = if case < 2 { "is not registered globally" } else { "lies outside its array" };
+        let expected =
+            if case < 2 { "is not registered globally" } else { "lies outside its array" };
         assert!(text.contains(expected), "{text}");
     }
 }

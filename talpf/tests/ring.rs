@@ -4,10 +4,7 @@ use talpf::{Config, Error, Rank, SyncMode, exec};
 use talpf_runtime::Array;
 
 fn ring(ranks: u32, workers: usize, mode: SyncMode, laps: u32) {
-    let mut config = Config {
-        ranks,
-        ..Config::default()
-    };
+    let mut config = Config { ranks, ..Config::default() };
     config.runtime.workers = workers;
     let ends = exec(config, move |ctx| async move {
         let mine = Array::new(ctx.group(), vec![u64::from(ctx.rank().0); 1], 1)?;
@@ -17,18 +14,10 @@ fn ring(ranks: u32, workers: usize, mode: SyncMode, laps: u32) {
         for _ in 0..laps * ctx.ranks() {
             ctx.put(&mine.all(), slot.at(next, 0))?;
             ctx.sync(mode).window(&inbox.all()).spawn()?;
-            let copy = ctx
-                .group()
-                .task("copy")
-                .input(&inbox.all())
-                .output(&mine.all());
+            let copy = ctx.group().task("copy").input(&inbox.all()).output(&mine.all());
             copy.spawn(|inbox, mut mine| mine[0] = inbox[0])?;
         }
-        let read = ctx
-            .group()
-            .task("read")
-            .input(&mine.all())
-            .run(|mine| mine[0])?;
+        let read = ctx.group().task("read").input(&mine.all()).run(|mine| mine[0])?;
         Ok::<_, Error>(read.await?)
     })
     .unwrap();

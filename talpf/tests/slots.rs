@@ -37,7 +37,8 @@ fn one_element_beyond_the_slot_of_the_target_is_an_error() {
     for (index, len) in [(10, 1), (9, 2), (0, 11), (11, 0), (usize::MAX, 1)] {
         let error = error_of(common::unwatched(2, 2), move |ctx| async move {
             // Rank 0 has more than rank 1: the target's size counts.
-            let inbox = common::array(&ctx, vec![0u8; if ctx.rank() == Rank(0) { 20 } else { 10 }])?;
+            let inbox =
+                common::array(&ctx, vec![0u8; if ctx.rank() == Rank(0) { 20 } else { 10 }])?;
             let slot = ctx.register_global(&inbox).await?;
             let source = common::array(&ctx, vec![1u8; len])?;
             if ctx.rank() == Rank(0) {
@@ -46,7 +47,10 @@ fn one_element_beyond_the_slot_of_the_target_is_an_error() {
             ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await
         });
         let end = index.saturating_add(len);
-        common::says(&error, &[&format!("elements {index}..{end} of slot 0 at rank 1, which has 10")]);
+        common::says(
+            &error,
+            &[&format!("elements {index}..{end} of slot 0 at rank 1, which has 10")],
+        );
     }
 }
 
@@ -99,7 +103,10 @@ fn the_register_holds_as_many_slots_as_asked_for() {
             slots.push(ctx.register_local(&small)?);
         }
         let full = |error: Error, value, limit| {
-            common::says(&error, &[&format!("number of memory slots is {value}, the limit is {limit}")]);
+            common::says(
+                &error,
+                &[&format!("number of memory slots is {value}, the limit is {limit}")],
+            );
         };
         full(ctx.register_local(&small).unwrap_err(), 65, 64);
         full(ctx.register_global(&small).await.unwrap_err(), 65, 64);

@@ -70,12 +70,7 @@ impl LaneOfRank {
         let source = talpf_runtime::Array::new(ctx.group(), source.collect(), 1)?;
         let inbox = common::array(ctx, vec![0u64; 2])?;
         let slot = ctx.register_global(&inbox).await?;
-        Ok(LaneOfRank {
-            lane,
-            source,
-            inbox,
-            slot,
-        })
+        Ok(LaneOfRank { lane, source, inbox, slot })
     }
 
     fn round(
@@ -90,10 +85,7 @@ impl LaneOfRank {
         let mine = self.source.tile(round);
         ctx.put_on(lane, &mine, self.slot.at(Rank(left), 1))?;
         ctx.put_on(lane, &mine, self.slot.at(Rank(right), 0))?;
-        let sync = ctx
-            .sync_of(lane, mode)
-            .window(&self.inbox.all())
-            .spawn()?;
+        let sync = ctx.sync_of(lane, mode).window(&self.inbox.all()).spawn()?;
         let expected = [left, right].map(|rank| value(rank, lane, round as u64));
         let check = ctx.group().task("check").input(&self.inbox.all());
         check.spawn(move |inbox| {
@@ -128,11 +120,7 @@ fn several_lanes_at_once() {
 fn a_slow_rank_among_fast_ones() {
     for mode in common::modes(2) {
         for stepwise in [false, true] {
-            let pace = Pace {
-                slow: Some(1),
-                stepwise,
-                ..Pace::default()
-            };
+            let pace = Pace { slow: Some(1), stepwise, ..Pace::default() };
             exchange(common::config(3, 2), mode, &[0], 10, &pace);
             exchange(common::config(3, 2), mode, &[3, 0], 5, &pace);
         }
@@ -143,10 +131,7 @@ fn a_slow_rank_among_fast_ones() {
 fn a_rank_many_rounds_ahead_of_late_ones() {
     for mode in common::modes(2) {
         for lanes in [&[0][..], &[9, 0]] {
-            let pace = Pace {
-                late: Some(Gate::default()),
-                ..Pace::default()
-            };
+            let pace = Pace { late: Some(Gate::default()), ..Pace::default() };
             exchange(common::config(3, 2), mode, lanes, 12, &pace);
         }
     }

@@ -12,7 +12,8 @@ fn a_rank_puts_gets_and_adds_to_itself() {
                 let me = ctx.rank();
                 let inbox = common::array(&ctx, vec![0u64; 100])?;
                 let shown = common::array(&ctx, (0..50u64).collect())?;
-                let (to, from) = (ctx.register_global(&inbox).await?, ctx.register_global(&shown).await?);
+                let (to, from) =
+                    (ctx.register_global(&inbox).await?, ctx.register_global(&shown).await?);
                 let copy = common::array(&ctx, vec![0u64; 51])?;
                 ctx.register_local(&copy)?;
                 for _ in 0..10 {

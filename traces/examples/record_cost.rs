@@ -13,27 +13,17 @@ const RANKS: u32 = 4;
 const WORKERS: u32 = 2;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let records = std::env::args()
-        .nth(1)
-        .map_or(Ok(1_000_000), |count| count.parse::<u64>())?;
+    let records = std::env::args().nth(1).map_or(Ok(1_000_000), |count| count.parse::<u64>())?;
     print_cost("record, memory prepared", records, true)?;
     print_cost("record, memory fresh", records, false)?;
 
     let recorder = Recorder::new(usize::MAX);
     for worker in 0..WORKERS {
-        record(
-            &mut recorder.stream(worker),
-            records / u64::from(WORKERS),
-            &recorder,
-        );
+        record(&mut recorder.stream(worker), records / u64::from(WORKERS), &recorder);
     }
     let dir = tempfile::tempdir()?;
-    let info = TraceInfo {
-        ranks: RANKS,
-        workers: WORKERS,
-        end_ns: records * 8,
-        ..TraceInfo::default()
-    };
+    let info =
+        TraceInfo { ranks: RANKS, workers: WORKERS, end_ns: records * 8, ..TraceInfo::default() };
     let started = Instant::now();
     let files = recorder.write_paraver(dir.path(), "run", &info)?;
     let written = started.elapsed();
@@ -77,34 +67,15 @@ fn record(stream: &mut Stream, records: u64, recorder: &Recorder) {
         let rank = count as u32 % RANKS;
         let (own, other) = (black_box(rank), (rank + 1) % RANKS);
         let message = count << 1 | u64::from(worker);
-        stream.record(
-            time_ns + 8,
-            Event::TaskBegin {
-                rank: own,
-                task,
-                label,
-            },
-        );
+        stream.record(time_ns + 8, Event::TaskBegin { rank: own, task, label });
         stream.record(
             time_ns + 16,
-            Event::Send {
-                rank: own,
-                peer: other,
-                message,
-                bytes: 4096,
-                waited,
-            },
+            Event::Send { rank: own, peer: other, message, bytes: 4096, waited },
         );
         let message = count << 1 | u64::from(1 - worker);
         stream.record(
             time_ns + 24,
-            Event::Receive {
-                rank: other,
-                peer: own,
-                message,
-                lane: 0,
-                round: 0,
-            },
+            Event::Receive { rank: other, peer: own, message, lane: 0, round: 0 },
         );
         stream.record(time_ns + 28, Event::TaskEnd { rank: own, task });
     }

@@ -117,6 +117,18 @@ impl Event {
     }
 }
 
+impl Event {
+    /// A [`TaskBegin`](Self::TaskBegin) in the trace's rows of `group`, for whom ranks are groups.
+    pub const fn task_begin(group: u32, task: u64, label: LabelId) -> Self {
+        Self::TaskBegin { rank: group, task, label }
+    }
+
+    /// A [`TaskEnd`](Self::TaskEnd) in the trace's rows of `group`.
+    pub const fn task_end(group: u32, task: u64) -> Self {
+        Self::TaskEnd { rank: group, task }
+    }
+}
+
 /// What an [`Event::Value`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -140,11 +152,7 @@ impl WaitNs {
     /// The time from `called_ns` to `sent_ns`; none if they are out of order.
     pub const fn between(called_ns: u64, sent_ns: u64) -> Self {
         let waited = sent_ns.saturating_sub(called_ns);
-        Self(if waited > u32::MAX as u64 {
-            u32::MAX
-        } else {
-            waited as u32
-        })
+        Self(if waited > u32::MAX as u64 { u32::MAX } else { waited as u32 })
     }
 
     /// The time in nanoseconds.
@@ -160,10 +168,7 @@ pub(crate) struct Record {
     pub(crate) event: Event,
 }
 
-const _: () = assert!(
-    size_of::<Record>() <= 40,
-    "a record has grown: see the module text"
-);
+const _: () = assert!(size_of::<Record>() <= 40, "a record has grown: see the module text");
 
 #[cfg(test)]
 mod tests {
@@ -173,10 +178,7 @@ mod tests {
     fn waits_saturate_at_both_ends() {
         assert_eq!(WaitNs::between(10, 25).as_nanos(), 15);
         assert_eq!(WaitNs::between(25, 10).as_nanos(), 0);
-        assert_eq!(
-            WaitNs::between(0, u64::from(u32::MAX)).as_nanos(),
-            u64::from(u32::MAX)
-        );
+        assert_eq!(WaitNs::between(0, u64::from(u32::MAX)).as_nanos(), u64::from(u32::MAX));
         assert_eq!(WaitNs::between(0, 1 << 32).as_nanos(), u64::from(u32::MAX));
     }
 }

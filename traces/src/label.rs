@@ -28,10 +28,7 @@ pub(crate) struct LabelTable {
 
 impl LabelTable {
     pub(crate) fn new() -> Self {
-        let mut table = Self {
-            names: Vec::new(),
-            ids: HashMap::new(),
-        };
+        let mut table = Self { names: Vec::new(), ids: HashMap::new() };
         table.intern("(unnamed)");
         table
     }

@@ -84,21 +84,12 @@ impl Recorder {
     /// Records handed over so far by all streams.
     pub fn record_count(&self) -> u64 {
         let collected = self.collected();
-        collected
-            .workers
-            .values()
-            .flat_map(|w| &w.chunks)
-            .map(|chunk| chunk.len() as u64)
-            .sum()
+        collected.workers.values().flat_map(|w| &w.chunks).map(|chunk| chunk.len() as u64).sum()
     }
 
     /// Records dropped so far because a stream was full.
     pub fn dropped_count(&self) -> u64 {
-        self.collected()
-            .workers
-            .values()
-            .map(|worker| worker.dropped)
-            .sum()
+        self.collected().workers.values().map(|worker| worker.dropped).sum()
     }
 
     pub(crate) fn record_limit(&self) -> usize {
@@ -106,17 +97,11 @@ impl Recorder {
     }
 
     pub(crate) fn labels(&self) -> MutexGuard<'_, LabelTable> {
-        self.shared
-            .labels
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.labels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn collected(&self) -> MutexGuard<'_, Collected> {
-        self.shared
-            .collected
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.collected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

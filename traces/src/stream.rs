@@ -51,10 +51,7 @@ impl Stream {
     ///
     /// **Cost**: 10 ns a record, which [`record`](Self::record) then saves.
     pub fn prepare(&mut self, records: usize) {
-        const BLANK: Record = Record {
-            time_ns: 0,
-            event: Event::RecordingStopped,
-        };
+        const BLANK: Record = Record { time_ns: 0, event: Event::RecordingStopped };
         let chunks = records.min(self.remaining).div_ceil(CHUNK_RECORDS);
         while self.prepared.len() < chunks {
             let mut chunk = Chunk::with_capacity(CHUNK_RECORDS);
@@ -107,10 +104,7 @@ impl Stream {
             self.stop(time_ns);
             return false;
         }
-        let next = self
-            .prepared
-            .pop()
-            .unwrap_or_else(|| Chunk::with_capacity(CHUNK_RECORDS));
+        let next = self.prepared.pop().unwrap_or_else(|| Chunk::with_capacity(CHUNK_RECORDS));
         let filled = std::mem::replace(&mut self.chunk, next);
         if !filled.is_empty() {
             self.full.push(filled);
@@ -127,10 +121,7 @@ impl Stream {
         if !self.stopped {
             self.stopped = true;
             self.full.push(std::mem::take(&mut self.chunk));
-            self.full.push(vec![Record {
-                time_ns,
-                event: Event::RecordingStopped,
-            }]);
+            self.full.push(vec![Record { time_ns, event: Event::RecordingStopped }]);
         }
     }
 }
@@ -147,9 +138,7 @@ mod tests {
     use super::*;
 
     fn idle() -> Event {
-        Event::WorkerState {
-            state: crate::State::Idle,
-        }
+        Event::WorkerState { state: crate::State::Idle }
     }
 
     /// Records `count` events into a stream of limit `limit`, flushing after
@@ -180,10 +169,7 @@ mod tests {
         let limit = 2 * CHUNK_RECORDS + 7;
         let many = limit as u64 + 5;
         assert_eq!(fill(limit, many, &[]), (limit as u64 + 1, 5));
-        assert_eq!(
-            fill(limit, many, &[0, 1, 1637, 1638, 3000]),
-            (limit as u64 + 1, 5)
-        );
+        assert_eq!(fill(limit, many, &[0, 1, 1637, 1638, 3000]), (limit as u64 + 1, 5));
         assert_eq!(fill(limit, many, &[many - 1]), (limit as u64 + 1, 5));
     }
 
@@ -199,11 +185,7 @@ mod tests {
         }
         stream.flush();
         let collected = recorder.collected();
-        let times = collected.workers[&0]
-            .chunks
-            .iter()
-            .flatten()
-            .map(|record| record.time_ns);
+        let times = collected.workers[&0].chunks.iter().flatten().map(|record| record.time_ns);
         assert!(times.eq(0..5 * CHUNK_RECORDS as u64));
     }
 }

@@ -37,16 +37,12 @@ pub enum SyncModifier {
 impl SyncMode {
     /// Every mode, by increasing [`number`](Self::number).
     pub fn all() -> impl Iterator<Item = Self> {
-        [
-            SyncArrivals::Default,
-            SyncArrivals::Cached,
-            SyncArrivals::Msg,
-        ]
-        .into_iter()
-        .flat_map(|arrivals| {
-            [SyncModifier::None, SyncModifier::Barrier, SyncModifier::Ack]
-                .map(|modifier| Self { arrivals, modifier })
-        })
+        [SyncArrivals::Default, SyncArrivals::Cached, SyncArrivals::Msg].into_iter().flat_map(
+            |arrivals| {
+                [SyncModifier::None, SyncModifier::Barrier, SyncModifier::Ack]
+                    .map(|modifier| Self { arrivals, modifier })
+            },
+        )
     }
 
     /// The value in the trace, from 1: 0 means outside any synchronisation.

@@ -22,10 +22,7 @@ fn run(limit: usize) -> Trace {
 fn full_stream_shows_nothing_known_from_there() {
     let trace = run(3);
     trace.assert_clean();
-    assert_eq!(
-        trace.comments(),
-        ["worker 0: 2 records dropped, its stream was full at 3"]
-    );
+    assert_eq!(trace.comments(), ["worker 0: 2 records dropped, its stream was full at 3"]);
     assert_eq!(
         trace.records("1:").last(),
         Some(&"1:1:1:1:1:40:100:15"),
@@ -50,15 +47,8 @@ fn streams_that_are_still_open_are_mentioned() {
     stream.flush();
     stream.record(2, end(0, 1));
     let trace = Trace::of(&recorder, &info(1, 1, 9));
-    assert_eq!(
-        trace.comments()[0],
-        "1 streams were still open: their last records may be missing"
-    );
-    assert_eq!(
-        trace.records("2:").len(),
-        2,
-        "what was flushed, and its end"
-    );
+    assert_eq!(trace.comments()[0], "1 streams were still open: their last records may be missing");
+    assert_eq!(trace.records("2:").len(), 2, "what was flushed, and its end");
     drop(stream);
     assert_eq!(recorder.record_count(), 2);
 }

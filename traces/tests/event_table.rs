@@ -12,9 +12,6 @@ fn readme_lists_every_event_type() {
             Some((cells.next()?.trim().parse().ok()?, cells.next()?.trim()))
         })
         .collect();
-    let known: Vec<_> = EventKind::ALL
-        .iter()
-        .map(|kind| (kind.number(), kind.name()))
-        .collect();
+    let known: Vec<_> = EventKind::ALL.iter().map(|kind| (kind.number(), kind.name())).collect();
     assert_eq!(listed, known);
 }

@@ -42,11 +42,7 @@ fn states_types_and_values_have_labels() {
 
 #[test]
 fn states_are_listed_by_number() {
-    assert!(
-        State::ALL
-            .windows(2)
-            .all(|pair| pair[0].number() < pair[1].number())
-    );
+    assert!(State::ALL.windows(2).all(|pair| pair[0].number() < pair[1].number()));
 }
 
 #[test]
@@ -56,14 +52,7 @@ fn names_that_break_lines_are_made_harmless() {
     for (time_ns, name) in (1..).zip(["VALUES\nEVENT_TYPE", "  ", "", "gemm #1\r", "\u{feff}täsk"])
     {
         let label = recorder.label(name);
-        stream.record(
-            time_ns,
-            Event::TaskBegin {
-                rank: 0,
-                task: time_ns,
-                label,
-            },
-        );
+        stream.record(time_ns, Event::TaskBegin { rank: 0, task: time_ns, label });
     }
     drop(stream);
     let mut info = info(1, 1, 10);
@@ -71,12 +60,7 @@ fn names_that_break_lines_are_made_harmless() {
     let trace = Trace::of(&recorder, &info);
     trace.assert_clean();
     let pcf = trace.pcf.as_deref().expect("pcf");
-    for words in [
-        "2 VALUES_EVENT_TYPE",
-        "3 (blank)",
-        "4 (blank)",
-        "5 gemm _1_",
-    ] {
+    for words in ["2 VALUES_EVENT_TYPE", "3 (blank)", "4 (blank)", "5 gemm _1_"] {
         assert!(has_line(pcf, words), "{words}");
     }
 }
@@ -84,20 +68,9 @@ fn names_that_break_lines_are_made_harmless() {
 #[test]
 fn label_of_another_recorder_shows_as_unnamed() {
     let other = Recorder::default();
-    let label = (0..5)
-        .map(|name| other.label(&name.to_string()))
-        .next_back()
-        .expect("label");
+    let label = (0..5).map(|name| other.label(&name.to_string())).next_back().expect("label");
     let trace = Trace::of(
-        &support::recorded(&[(
-            0,
-            1,
-            Event::TaskBegin {
-                rank: 0,
-                task: 1,
-                label,
-            },
-        )]),
+        &support::recorded(&[(0, 1, Event::TaskBegin { rank: 0, task: 1, label })]),
         &info(1, 1, 9),
     );
     trace.assert_clean();

@@ -7,11 +7,7 @@ use support::sample::{File, changed};
 use talpf_traces::paraver::Rule;
 
 fn bare(prv: &str) -> Trace {
-    Trace {
-        prv: prv.to_owned(),
-        pcf: None,
-        row: None,
-    }
+    Trace { prv: prv.to_owned(), pcf: None, row: None }
 }
 
 #[test]

@@ -27,14 +27,7 @@ const fn pitfall(
     line: u64,
     text: &'static str,
 ) -> Pitfall {
-    Pitfall {
-        file,
-        old,
-        new,
-        rule,
-        line,
-        text,
-    }
+    Pitfall { file, old, new, rule, line, text }
 }
 
 const STATE: &str = "1:1:1:1:1:0:40:1\n";
@@ -169,41 +162,18 @@ fn sample_is_clean() {
 
 #[test]
 fn each_pitfall_is_found_where_it_is() {
-    for Pitfall {
-        file,
-        old,
-        new,
-        rule,
-        line,
-        text,
-    } in PITFALLS
-    {
+    for Pitfall { file, old, new, rule, line, text } in PITFALLS {
         let report = changed(*file, old, new).check();
         let shown = format!("`{old}` -> `{new}`:\n{report}");
-        let finding = report
-            .findings()
-            .iter()
-            .find(|finding| finding.rule == *rule);
+        let finding = report.findings().iter().find(|finding| finding.rule == *rule);
         let finding = finding.unwrap_or_else(|| panic!("{rule:?} is not found in {shown}"));
         assert_eq!(finding.line, *line, "{shown}");
         assert!(finding.text.contains(text), "no `{text}` in {shown}");
         // Missing labels are found in the trace that uses them.
-        let labels = [
-            Rule::UnlabelledState,
-            Rule::UnlabelledType,
-            Rule::UnlabelledValue,
-        ];
-        let place = if labels.contains(rule) {
-            "prv"
-        } else {
-            file.extension()
-        };
+        let labels = [Rule::UnlabelledState, Rule::UnlabelledType, Rule::UnlabelledValue];
+        let place = if labels.contains(rule) { "prv" } else { file.extension() };
         assert_eq!(finding.file.extension(), Some(place.as_ref()), "{shown}");
-        assert_eq!(
-            report.is_clean(),
-            rule.severity() == Severity::Note,
-            "{shown}"
-        );
+        assert_eq!(report.is_clean(), rule.severity() == Severity::Note, "{shown}");
     }
 }
 
@@ -212,22 +182,11 @@ fn missing_files_empty_traces_and_endless_lines_are_found() {
     let mut trace = sample();
     (trace.pcf, trace.row) = (None, None);
     let report = trace.assert_clean();
-    assert_eq!(
-        (
-            report.breaches(Rule::NoLabelFile),
-            report.breaches(Rule::NoRowFile)
-        ),
-        (1, 1)
-    );
+    assert_eq!((report.breaches(Rule::NoLabelFile), report.breaches(Rule::NoRowFile)), (1, 1));
 
     trace.prv.clear();
     assert_eq!(trace.check().breaches(Rule::NotParaver), 1);
-    trace.prv = sample()
-        .prv
-        .lines()
-        .take(3)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    trace.prv = sample().prv.lines().take(3).map(|line| format!("{line}\n")).collect();
     assert_eq!(trace.check().breaches(Rule::NoRecords), 1);
     trace.prv = changed(Prv, "# a comment", &format!("#{}", "x".repeat(16 << 20))).prv;
     let report = trace.check();
@@ -240,14 +199,8 @@ fn thread_without_records_is_only_noted() {
     let mut trace = changed(Prv, "2(1:1,1:2)", "2(2:1,1:2)");
     trace.row = None;
     let report = trace.assert_clean();
-    let note = report
-        .findings()
-        .iter()
-        .find(|finding| finding.rule == Rule::UnusedThread);
-    assert_eq!(
-        note.expect("note").text,
-        "1 of 3 threads have no record, as 1.1.2"
-    );
+    let note = report.findings().iter().find(|finding| finding.rule == Rule::UnusedThread);
+    assert_eq!(note.expect("note").text, "1 of 3 threads have no record, as 1.1.2");
 }
 
 #[test]
@@ -259,11 +212,8 @@ fn every_rule_has_a_test() {
         Rule::OverlongLine,
         Rule::UnusedThread,
     ];
-    let tested: BTreeSet<Rule> = PITFALLS
-        .iter()
-        .map(|pitfall| pitfall.rule)
-        .chain(elsewhere)
-        .collect();
+    let tested: BTreeSet<Rule> =
+        PITFALLS.iter().map(|pitfall| pitfall.rule).chain(elsewhere).collect();
     assert_eq!(tested.into_iter().collect::<Vec<_>>(), Rule::ALL);
 }
 
@@ -275,10 +225,7 @@ fn findings_are_shown_one_a_line_and_counted_beyond_the_limit() {
     let shown = report.to_string();
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines.len(), 22);
-    assert!(
-        lines[0].ends_with("run.prv:3: warning: the line is blank [BlankLine]"),
-        "{shown}"
-    );
+    assert!(lines[0].ends_with("run.prv:3: warning: the line is blank [BlankLine]"), "{shown}");
     assert_eq!(lines[20], "warning: 5 more [BlankLine]");
     assert_eq!(
         lines[21],

@@ -44,13 +44,7 @@ fn event(names: Vec<LabelId>) -> impl Strategy<Value = Event> {
         (rank(), rank(), number(), any::<u64>(), 0..100_u64).prop_map(
             |(rank, peer, message, bytes, waited)| {
                 let waited = WaitNs::between(0, waited);
-                Event::Send {
-                    rank,
-                    peer,
-                    message,
-                    bytes,
-                    waited,
-                }
+                Event::Send { rank, peer, message, bytes, waited }
             }
         ),
         (rank(), rank(), number(), 0..3_u32, number()).prop_map(
@@ -106,18 +100,12 @@ proptest! {
 
 /// Interns a few names; gives their labels, and one that is not interned.
 fn names(recorder: &Recorder) -> Vec<LabelId> {
-    ["a", "b", "c"]
-        .map(|name| recorder.label(name))
-        .into_iter()
-        .chain([LabelId::UNNAMED])
-        .collect()
+    ["a", "b", "c"].map(|name| recorder.label(name)).into_iter().chain([LabelId::UNNAMED]).collect()
 }
 
 /// The count in the comment that says `what`.
 fn noted(trace: &Trace, what: &str) -> usize {
     let comments = trace.comments();
-    let count = comments
-        .iter()
-        .find_map(|comment| comment.strip_suffix(what));
+    let count = comments.iter().find_map(|comment| comment.strip_suffix(what));
     count.map_or(0, |count| count.trim().parse().expect("count"))
 }

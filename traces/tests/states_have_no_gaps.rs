@@ -22,12 +22,7 @@ fn worker_belongs_to_the_rank_that_ran_last() {
     trace.assert_clean();
     assert_eq!(
         trace.records("1:1:1:1:"),
-        [
-            "1:1:1:1:1:0:30:0",
-            "1:1:1:1:1:30:40:1",
-            "1:1:1:1:1:40:50:7",
-            "1:1:1:1:1:50:60:9",
-        ],
+        ["1:1:1:1:1:0:30:0", "1:1:1:1:1:30:40:1", "1:1:1:1:1:40:50:7", "1:1:1:1:1:50:60:9",],
     );
     // Before its first slice the worker belongs to the rank of that slice.
     assert_eq!(
@@ -62,26 +57,17 @@ fn states_without_length_leave_no_line() {
 #[test]
 fn state_recorded_inside_a_body_shows_after_it() {
     let trace = Trace::of(
-        &recorded(&[
-            (0, 1, begin(0, 1)),
-            (0, 2, outside(State::Polling)),
-            (0, 3, end(0, 1)),
-        ]),
+        &recorded(&[(0, 1, begin(0, 1)), (0, 2, outside(State::Polling)), (0, 3, end(0, 1))]),
         &info(1, 1, 4),
     );
     trace.assert_clean();
-    assert_eq!(
-        trace.records("1:"),
-        ["1:1:1:1:1:0:1:0", "1:1:1:1:1:1:3:1", "1:1:1:1:1:3:4:6"],
-    );
+    assert_eq!(trace.records("1:"), ["1:1:1:1:1:0:1:0", "1:1:1:1:1:1:3:1", "1:1:1:1:1:3:4:6"],);
 }
 
 #[test]
 fn record_after_the_given_end_makes_the_trace_longer() {
-    let trace = Trace::of(
-        &recorded(&[(0, 50, Event::TaskEnd { rank: 0, task: 1 })]),
-        &info(1, 1, 9),
-    );
+    let trace =
+        Trace::of(&recorded(&[(0, 50, Event::TaskEnd { rank: 0, task: 1 })]), &info(1, 1, 9));
     trace.assert_clean();
     assert_eq!(trace.records("1:"), ["1:1:1:1:1:0:50:0"]);
 }

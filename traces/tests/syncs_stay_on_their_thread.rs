@@ -7,25 +7,12 @@ use support::{Trace, info, recorded};
 use talpf_traces::{Event, SyncArrivals, SyncMode, SyncModifier, ValueKind};
 
 fn begin(lane: u32, round: u64, arrivals: SyncArrivals) -> Event {
-    let mode = SyncMode {
-        arrivals,
-        modifier: SyncModifier::Barrier,
-    };
-    Event::SyncBegin {
-        rank: 0,
-        lane,
-        round,
-        mode,
-        expected: None,
-    }
+    let mode = SyncMode { arrivals, modifier: SyncModifier::Barrier };
+    Event::SyncBegin { rank: 0, lane, round, mode, expected: None }
 }
 
 fn end(lane: u32, round: u64) -> Event {
-    Event::SyncEnd {
-        rank: 0,
-        lane,
-        round,
-    }
+    Event::SyncEnd { rank: 0, lane, round }
 }
 
 #[test]
@@ -61,18 +48,8 @@ fn ends_on_any_worker_and_in_any_order() {
 
 #[test]
 fn levels_of_a_rank_are_on_its_first_thread() {
-    let level = |value| Event::Value {
-        rank: 0,
-        kind: ValueKind::OutstandingRequests,
-        value,
-    };
-    let trace = Trace::of(
-        &recorded(&[(1, 10, level(2)), (0, 20, level(1))]),
-        &info(1, 2, 30),
-    );
+    let level = |value| Event::Value { rank: 0, kind: ValueKind::OutstandingRequests, value };
+    let trace = Trace::of(&recorded(&[(1, 10, level(2)), (0, 20, level(1))]), &info(1, 2, 30));
     trace.assert_clean();
-    assert_eq!(
-        trace.records("2:"),
-        ["2:1:1:1:1:10:95000011:2", "2:1:1:1:1:20:95000011:1"],
-    );
+    assert_eq!(trace.records("2:"), ["2:1:1:1:1:10:95000011:2", "2:1:1:1:1:20:95000011:1"],);
 }

@@ -7,11 +7,7 @@ use support::{Trace, begin, end, info, outside, recorded};
 use talpf_traces::{Event, State, ValueKind, WaitNs};
 
 fn value(rank: u32, value: i64) -> Event {
-    Event::Value {
-        rank,
-        kind: ValueKind::PollCompletions,
-        value,
-    }
+    Event::Value { rank, kind: ValueKind::PollCompletions, value }
 }
 
 #[test]
@@ -20,28 +16,8 @@ fn one_moment_of_everything() {
     let trace = Trace::of(
         &recorded(&[
             (1, 10, value(0, 4)),
-            (
-                1,
-                10,
-                Event::Receive {
-                    rank: 0,
-                    peer: 0,
-                    message: 1,
-                    lane: 0,
-                    round: 0,
-                },
-            ),
-            (
-                0,
-                10,
-                Event::Send {
-                    rank: 0,
-                    peer: 0,
-                    message: 1,
-                    bytes: 8,
-                    waited,
-                },
-            ),
+            (1, 10, Event::Receive { rank: 0, peer: 0, message: 1, lane: 0, round: 0 }),
+            (0, 10, Event::Send { rank: 0, peer: 0, message: 1, bytes: 8, waited }),
             (0, 10, begin(0, 3)),
             (0, 10, value(0, 2)),
             (0, 10, end(0, 3)),
@@ -67,11 +43,7 @@ fn one_moment_of_everything() {
 #[test]
 fn records_out_of_order_are_sorted() {
     let trace = Trace::of(
-        &recorded(&[
-            (0, 30, end(0, 1)),
-            (0, 20, begin(0, 1)),
-            (0, 10, outside(State::Scheduling)),
-        ]),
+        &recorded(&[(0, 30, end(0, 1)), (0, 20, begin(0, 1)), (0, 10, outside(State::Scheduling))]),
         &info(1, 1, 40),
     );
     trace.assert_clean();

@@ -7,38 +7,20 @@ use support::{Trace, begin, end, info, recorded};
 use talpf_traces::{Event, SyncArrivals, SyncMode, SyncModifier};
 
 fn sync(round: u64) -> Event {
-    let mode = SyncMode {
-        arrivals: SyncArrivals::Msg,
-        modifier: SyncModifier::None,
-    };
-    Event::SyncBegin {
-        rank: 0,
-        lane: 0,
-        round,
-        mode,
-        expected: None,
-    }
+    let mode = SyncMode { arrivals: SyncArrivals::Msg, modifier: SyncModifier::None };
+    Event::SyncBegin { rank: 0, lane: 0, round, mode, expected: None }
 }
 
 #[test]
 fn open_slices_and_syncs_end_at_the_last_time() {
-    let trace = Trace::of(
-        &recorded(&[(0, 10, begin(0, 4)), (0, 11, sync(0))]),
-        &info(1, 1, 50),
-    );
+    let trace = Trace::of(&recorded(&[(0, 10, begin(0, 4)), (0, 11, sync(0))]), &info(1, 1, 50));
     trace.assert_clean();
-    assert_eq!(
-        trace.records("1:"),
-        ["1:1:1:1:1:0:10:0", "1:1:1:1:1:10:50:1"]
-    );
+    assert_eq!(trace.records("1:"), ["1:1:1:1:1:0:10:0", "1:1:1:1:1:10:50:1"]);
     assert_eq!(
         trace.records("2:").last(),
         Some(&"2:1:1:1:1:50:10:0:11:0:95000001:0:95000002:0:95000003:0:95000004:0"),
     );
-    assert_eq!(
-        trace.comments(),
-        ["1 task slices were open at the end of the trace and end there"],
-    );
+    assert_eq!(trace.comments(), ["1 task slices were open at the end of the trace and end there"],);
 }
 
 #[test]

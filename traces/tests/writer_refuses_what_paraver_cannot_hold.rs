@@ -19,20 +19,10 @@ fn threads_fit_into_16_bits() {
     assert!(write(&nothing, "run", &info(65_535, 1, 1)).is_ok());
     assert!(matches!(
         write(&nothing, "run", &info(32_768, 2, 1)),
-        Err(Error::TooManyThreads {
-            threads: 65_536,
-            limit: 65_535,
-            ..
-        })
+        Err(Error::TooManyThreads { threads: 65_536, limit: 65_535, .. })
     ));
-    assert!(matches!(
-        write(&nothing, "run", &info(0, 2, 1)),
-        Err(Error::NoThreads { .. })
-    ));
-    assert!(matches!(
-        write(&nothing, "run", &info(2, 0, 1)),
-        Err(Error::NoThreads { .. })
-    ));
+    assert!(matches!(write(&nothing, "run", &info(0, 2, 1)), Err(Error::NoThreads { .. })));
+    assert!(matches!(write(&nothing, "run", &info(2, 0, 1)), Err(Error::NoThreads { .. })));
 }
 
 #[test]
@@ -41,28 +31,14 @@ fn ranks_and_workers_must_exist() {
     assert!(write(&recorder, "run", &info(3, 2, 9)).is_ok());
     assert!(matches!(
         write(&recorder, "run", &info(2, 2, 9)),
-        Err(Error::RankOutOfRange {
-            rank: 2,
-            ranks: 2,
-            worker: 1,
-            time_ns: 5
-        })
+        Err(Error::RankOutOfRange { rank: 2, ranks: 2, worker: 1, time_ns: 5 })
     ));
     assert!(matches!(
         write(&recorder, "run", &info(3, 1, 9)),
-        Err(Error::WorkerOutOfRange {
-            worker: 1,
-            workers: 1
-        })
+        Err(Error::WorkerOutOfRange { worker: 1, workers: 1 })
     ));
     let waited = WaitNs::default();
-    let send = Event::Send {
-        rank: 0,
-        peer: 7,
-        message: 0,
-        bytes: 0,
-        waited,
-    };
+    let send = Event::Send { rank: 0, peer: 7, message: 0, bytes: 0, waited };
     assert!(matches!(
         write(&recorded(&[(0, 5, send)]), "run", &info(7, 1, 9)),
         Err(Error::RankOutOfRange { rank: 7, .. })
@@ -72,20 +48,9 @@ fn ranks_and_workers_must_exist() {
 #[test]
 fn times_are_exact_as_doubles() {
     let last = 1 << 53;
-    assert!(
-        write(
-            &recorded(&[(0, last, begin(0, 1))]),
-            "run",
-            &info(1, 1, last)
-        )
-        .is_ok()
-    );
+    assert!(write(&recorded(&[(0, last, begin(0, 1))]), "run", &info(1, 1, last)).is_ok());
     for (time_ns, end_ns) in [(last + 1, 0), (0, last + 1)] {
-        let result = write(
-            &recorded(&[(0, time_ns, begin(0, 1))]),
-            "run",
-            &info(1, 1, end_ns),
-        );
+        let result = write(&recorded(&[(0, time_ns, begin(0, 1))]), "run", &info(1, 1, end_ns));
         assert!(matches!(result, Err(Error::TimeOutOfRange { .. })));
     }
 }
@@ -95,13 +60,7 @@ fn stem_is_a_file_name() {
     let nothing = Recorder::default();
     assert!(write(&nothing, "run.1", &info(1, 1, 1)).is_ok());
     for stem in ["", ".", "..", "a/b", "a/"] {
-        assert!(
-            matches!(
-                write(&nothing, stem, &info(1, 1, 1)),
-                Err(Error::Stem { .. })
-            ),
-            "{stem}"
-        );
+        assert!(matches!(write(&nothing, stem, &info(1, 1, 1)), Err(Error::Stem { .. })), "{stem}");
     }
 }
 

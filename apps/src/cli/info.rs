@@ -1,39 +1,59 @@
 //! `talpf info`: what the machine is, as far as it bears on a run.
 
 use std::hint::black_box;
-use std::thread;
-use std::time::Instant;
 
 use clap::Args;
+use talpf::PollingFrequency;
 use talpf_apps::{Error, jacobi::kernel, memory};
+use talpf_runtime::{IdlePolicy, cores};
+
+use super::measure::{costs, median};
 
 const MIB: usize = 1 << 20;
-const REPETITIONS: usize = 9;
 
 #[derive(Args, Debug)]
 pub(super) struct Options {}
 
 /// Measures for about a second and prints one line a value.
 pub(super) fn run(_: Options) -> Result<(), Error> {
-    let unknown = || "unknown".to_owned();
-    let cores = thread::available_parallelism().map_or_else(|_| unknown(), |n| n.to_string());
-    let available = memory::available();
-    let memory = available.map_or_else(unknown, |bytes| format!("{} MiB available", bytes >> 20));
+    let polling = PollingFrequency::from_environment()?;
+    let costs = costs()?;
+    let memory = memory::available().map_or_else(
+        || "unknown".to_owned(),
+        |bytes| format!("{} MiB available", bytes >> 20),
+    );
+    let put = costs.put_ns.map_or_else(
+        || "needs two cores".to_owned(),
+        |ns| format!("{ns:.0} ns for 8 bytes to be seen by another core"),
+    );
+    let copy = |bytes, copies| format!("{:.1} GB/s", copy_rate(bytes, copies) / 1e9);
     let lines = [
-        ("cores", cores),
+        ("cores", cores().to_string()),
         ("memory", memory),
         (
             "vectors",
             format!("{} x f64 in the kernel of jacobi", kernel::lanes()),
         ),
-        ("clock", format!("{:.0} ns a reading", clock_reading_ns())),
+        ("clock", format!("{:.0} ns a reading", costs.clock_ns)),
         (
-            "memcpy 1 MiB",
-            format!("{:.1} GB/s", copy_rate(MIB, 200) / 1e9),
+            "timer",
+            format!("{:.1} us for a wait of 1 us", costs.timer_ns / 1e3),
+        ),
+        ("idle", format!("{}", IdlePolicy::default())),
+        ("polling", polling.to_string()),
+        ("memcpy 1 MiB", copy(MIB, 200)),
+        ("memcpy 128 MiB", copy(128 * MIB, 1)),
+        ("put", put),
+        (
+            "l",
+            format!(
+                "{:.2} us a superstep (cached sync, 2 ranks, 8 bytes each way)",
+                costs.superstep_ns / 1e3
+            ),
         ),
         (
-            "memcpy 128 MiB",
-            format!("{:.1} GB/s", copy_rate(128 * MIB, 1) / 1e9),
+            "g",
+            format!("{:.3} ns a further byte each way", costs.byte_ns),
         ),
     ];
     let text: String = lines
@@ -41,17 +61,6 @@ pub(super) fn run(_: Options) -> Result<(), Error> {
         .map(|(name, value)| format!("{name:<14} {value}\n"))
         .collect();
     super::print(&text)
-}
-
-/// **Units**: nanoseconds for one `Instant::now`.
-fn clock_reading_ns() -> f64 {
-    const READINGS: usize = 10_000;
-    let seconds = median(|| {
-        for _ in 0..READINGS {
-            black_box(Instant::now());
-        }
-    });
-    seconds * 1e9 / READINGS as f64
 }
 
 /// **Units**: bytes copied (read and written count once) in a second by one thread, between two
@@ -66,15 +75,4 @@ fn copy_rate(bytes: usize, copies: usize) -> f64 {
         }
     });
     (bytes * copies) as f64 / seconds
-}
-
-/// The median time of some runs of `work`, in seconds.
-fn median(mut work: impl FnMut()) -> f64 {
-    let mut times: [f64; REPETITIONS] = std::array::from_fn(|_| {
-        let start = Instant::now();
-        work();
-        start.elapsed().as_secs_f64()
-    });
-    times.sort_by(f64::total_cmp);
-    times[REPETITIONS / 2]
 }

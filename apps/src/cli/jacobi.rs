@@ -6,10 +6,12 @@ use std::thread;
 use clap::Args;
 use talpf_apps::jacobi::{self, Machine, Observer, Problem, Variant};
 use talpf_apps::{Error, heat, memory, picture};
+use talpf_traces::Recorder;
 
 use super::output::Output;
 use super::progress_bar::ProgressBar;
 use super::report::Report;
+use super::trace_output::TraceOutput;
 use super::usage::number_within;
 
 #[derive(Args, Debug)]
@@ -64,6 +66,10 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Leave a Paraver trace: jacobi.prv, .pcf and .row
+    #[arg(long, value_name = "DIR")]
+    trace: Option<PathBuf>,
+
     /// Show no progress bar
     #[arg(long)]
     quiet: bool,
@@ -76,28 +82,40 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     memory::require(matrices * problem.matrix_bytes())?;
     let image = options.image.as_deref().map(Output::open).transpose()?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
-    if let (Some(image), Some(json)) = (&image, &json) {
-        json.must_differ_from(image)?;
-    }
+    let trace = options
+        .trace
+        .as_deref()
+        .map(TraceOutput::open)
+        .transpose()?;
+    let outputs = [
+        image.as_ref(),
+        json.as_ref(),
+        trace.as_ref().map(TraceOutput::output),
+    ];
+    Output::must_all_differ(outputs.into_iter().flatten())?;
 
-    let solve = |variant: Variant| {
+    let solve = |variant: Variant, recorder: Option<Recorder>| {
         let (_bar, progress) = ProgressBar::start(variant.name(), problem.steps(), options.quiet);
-        let observer = Observer { progress, recorder: None };
+        let observer = Observer { progress, recorder };
         jacobi::run(variant, &problem, machine, &observer)
     };
-    let solution = solve(options.variant)?;
+    let recorder = trace.as_ref().map(TraceOutput::recorder);
+    let solution = solve(options.variant, recorder)?;
     let difference = match options.check {
         false => None,
         true => Some(
             solution
                 .matrix
-                .first_difference(&solve(Variant::Serial)?.matrix),
+                .first_difference(&solve(Variant::Serial, None)?.matrix),
         ),
     };
 
     let verified = difference.map(|difference| difference.is_none());
     let report = Report::new(options.variant, &problem, &solution, verified);
     super::print(&report.lines(solution.matrix.hash()))?;
+    if let Some(trace) = trace {
+        super::print(&trace.write(&solution.machine, report.parameters())?)?;
+    }
     if let Some(json) = json {
         json.write(|out| report.write_json(out))?;
     }

@@ -2,9 +2,12 @@
 
 mod info;
 mod jacobi;
+mod measure;
 mod output;
 mod progress_bar;
 mod report;
+mod trace;
+mod trace_output;
 mod usage;
 
 use std::io::{self, ErrorKind, Write};
@@ -26,6 +29,8 @@ struct Cli {
 enum Command {
     /// Heat diffusion on a rectangle with the Jacobi method
     Jacobi(jacobi::Options),
+    /// Traces that runs have left behind
+    Trace(trace::Options),
     /// What this machine is, as measured
     Info(info::Options),
 }
@@ -38,6 +43,7 @@ pub(crate) fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Jacobi(options) => jacobi::run(options),
+        Command::Trace(options) => trace::run(options),
         Command::Info(options) => info::run(options),
     };
     match result {

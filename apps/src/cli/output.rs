@@ -1,5 +1,6 @@
 //! Files that a run leaves behind.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -38,14 +39,26 @@ impl Output {
         }
     }
 
-    /// Checks that two outputs will not overwrite each other. Devices do not.
-    pub(super) fn must_differ_from(&self, other: &Self) -> Result<(), Error> {
-        match (fs::canonicalize(&self.path), fs::canonicalize(&other.path)) {
-            (Ok(path), Ok(same)) if path == same && path.is_file() => Err(Error::SameOutput {
-                path: self.path.clone(),
-            }),
-            _ => Ok(()),
+    /// Checks that no two outputs will overwrite each other. Devices do not.
+    pub(super) fn must_all_differ<'a>(
+        outputs: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<(), Error> {
+        let mut seen = HashSet::new();
+        for output in outputs {
+            let same = fs::canonicalize(&output.path)
+                .is_ok_and(|path| path.is_file() && !seen.insert(path));
+            if same {
+                return Err(Error::SameOutput {
+                    path: output.path.clone(),
+                });
+            }
         }
+        Ok(())
+    }
+
+    /// Leaves the file to whoever has written it by its path.
+    pub(super) fn keep(mut self) {
+        self.remove_on_drop = false;
     }
 
     /// Replaces the content by what `write` writes.

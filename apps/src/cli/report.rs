@@ -48,6 +48,16 @@ impl Report {
         }
     }
 
+    /// What was run, for the comments of a trace.
+    pub(super) fn parameters(&self) -> Vec<String> {
+        vec![
+            format!("{} {}", self.app, self.variant),
+            format!("{} ranks, {} workers", self.ranks, self.workers),
+            format!("{} rows, {} columns", self.rows, self.cols),
+            format!("block {}, {} steps", self.block, self.steps),
+        ]
+    }
+
     /// One line a value; `hash` is shown beside the checksum.
     pub(super) fn lines(&self, hash: u64) -> String {
         let verified = match self.verified {

@@ -145,10 +145,12 @@ async fn fetch_add(ctx: Context) -> Result<Vec<f64>, Error> {
     ctx.register_local(&before)?;
     let mut samples = Vec::new();
     for _ in 0..=REPETITIONS {
-        let mut result = ctx.group().task("result").inout(&before.all()).run(|result| result)?.await?;
+        let mut result =
+            ctx.group().task("result").inout(&before.all()).run(|result| result)?.await?;
         let round = ctx.round();
         let arrivals = if ctx.rank().0 == 1 { ATOMICS as u32 } else { 0 };
-        let sync = ctx.sync(SyncMode::msg(arrivals).with_barrier()).window(&counter.all()).spawn()?;
+        let sync =
+            ctx.sync(SyncMode::msg(arrivals).with_barrier()).window(&counter.all()).spawn()?;
         let start = Instant::now();
         if ctx.rank().0 == 0 {
             for _ in 0..ATOMICS {

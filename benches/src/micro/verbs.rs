@@ -29,7 +29,8 @@ pub(super) fn measure(report: &mut Report) -> Result<()> {
     let region = unsafe { domain.register(start, 8, Access::ALL)? };
     let (sent, arrived) =
         (here.create_completion_queue(64, None)?, there.create_completion_queue(64, None)?);
-    let a = here.allocate_protection_domain().create_queue_pair(&QueuePairInit::new(&sent, &sent))?;
+    let a =
+        here.allocate_protection_domain().create_queue_pair(&QueuePairInit::new(&sent, &sent))?;
     let b = domain.create_queue_pair(&QueuePairInit::new(&arrived, &arrived))?;
     a.connect(b.number(), &Connection::default())?;
     b.connect(a.number(), &Connection::default())?;

@@ -2,15 +2,15 @@ use super::*;
 
 /// Runs under loom's scheduler, or once without it.
 fn model(check: impl Fn() + Send + Sync + 'static) {
-    #[cfg(loom)]
+    #[cfg(talpf_loom)]
     loom::model(check);
-    #[cfg(not(loom))]
+    #[cfg(not(talpf_loom))]
     check();
 }
 
-#[cfg(loom)]
+#[cfg(talpf_loom)]
 use loom::{sync::Arc, sync::Mutex, thread};
-#[cfg(not(loom))]
+#[cfg(not(talpf_loom))]
 use std::{sync::Arc, sync::Mutex, thread};
 
 const ROOM: Room = Room { freed: 0, limit: 8 };

@@ -84,7 +84,7 @@ impl Entry {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(talpf_loom)))]
 mod tests {
     use super::*;
 

@@ -77,7 +77,7 @@ const fn word(generation: u32, low: u32) -> u64 {
     (generation as u64) << 32 | low as u64
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, talpf_loom))]
 mod loom_tests {
     use super::*;
     use loom::sync::Arc;

@@ -64,7 +64,10 @@ impl AccessSlot {
     /// The array, valid while the access is open.
     #[inline]
     pub(crate) fn core(&self) -> *const ArrayCore {
-        self.core.load(std::sync::atomic::Ordering::Relaxed).map_addr(|addr| addr & !MODE_BITS).cast_const()
+        self.core
+            .load(std::sync::atomic::Ordering::Relaxed)
+            .map_addr(|addr| addr & !MODE_BITS)
+            .cast_const()
     }
 
     #[inline]

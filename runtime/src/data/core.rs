@@ -246,7 +246,7 @@ impl Drop for Owner {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(talpf_loom)))]
 mod tests {
     use super::*;
 

@@ -47,7 +47,7 @@ impl<T: Send + Sync + 'static> Matrix<T> {
     /// **Errors**: a number of values that is no multiple of `cols`; an empty tile; more than
     /// 2^32 - 2 rows or columns.
     pub fn new(group: &Group, values: Vec<T>, cols: usize, tiling: Tiling) -> Result<Self, Error> {
-        let rows = if cols == 0 { 0 } else { values.len() / cols };
+        let rows = values.len().checked_div(cols).unwrap_or(0);
         if rows * cols != values.len() {
             let what = "number of values of a matrix";
             return Err(Error::Size { what, value: values.len(), limit: rows * cols });

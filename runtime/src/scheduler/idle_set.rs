@@ -44,7 +44,7 @@ impl IdleSet {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, talpf_loom))]
 mod loom_tests {
     use super::*;
     use crate::sync::AtomicU32;

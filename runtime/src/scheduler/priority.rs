@@ -63,7 +63,7 @@ impl PriorityQueue {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(talpf_loom)))]
 mod tests {
     use super::*;
 

@@ -31,6 +31,9 @@ pub(crate) enum Reason {
     Yielded,
 }
 
+/// A task in a next slot, and how many steps its owner had taken.
+type Seen = Option<(RecordId, u64)>;
+
 /// The worker's own side.
 pub(crate) struct Worker {
     shared: Arc<Shared>,
@@ -45,7 +48,7 @@ pub(crate) struct Worker {
     /// The trace's numbers of the task labels this worker has met.
     labels: RefCell<HashMap<Label, LabelId>>,
     /// Task and step count of every other worker when its next slot was last looked at.
-    seen: RefCell<Box<[Option<(RecordId, u64)>]>>,
+    seen: RefCell<Box<[Seen]>>,
 }
 
 thread_local! {
@@ -122,12 +125,12 @@ impl Worker {
     fn find(&self) -> Option<RecordId> {
         let tick = self.tick.get().wrapping_add(1);
         self.tick.set(tick);
-        if tick % CLOCK_ROUNDS == 0 {
+        if tick.is_multiple_of(CLOCK_ROUNDS) {
             self.wake_due();
         }
         let next = &self.shared.seats[self.index].next;
-        if tick % FAIR_ROUNDS == 0
-            && let Some(task) = self.from_outside().or_else(|| self.deque.pop())
+        if tick.is_multiple_of(FAIR_ROUNDS)
+            && let Some(task) = self.take_injected().or_else(|| self.deque.pop())
         {
             return Some(task);
         }
@@ -140,10 +143,20 @@ impl Worker {
     }
 
     fn find_elsewhere(&self) -> Option<RecordId> {
-        self.from_outside().or_else(|| self.steal()).or_else(|| self.shared.priorities.pop_below())
+        self.take_injected().or_else(|| self.steal()).or_else(|| self.last_resort())
     }
 
-    fn from_outside(&self) -> Option<RecordId> {
+    /// A task of a priority below 0, unless another has come while this one was found.
+    fn last_resort(&self) -> Option<RecordId> {
+        let task = self.shared.priorities.pop_below()?;
+        let better = self.take_injected();
+        if better.is_some() {
+            self.shared.priorities.push(record(task).priority(), task);
+        }
+        better.or(Some(task))
+    }
+
+    fn take_injected(&self) -> Option<RecordId> {
         if self.shared.injector.is_empty() {
             return None;
         }
@@ -221,7 +234,7 @@ impl Worker {
                 self.execute(task, false);
                 continue;
             }
-            if self.tick.get() % WATCH_ROUNDS == 0 {
+            if self.tick.get().is_multiple_of(WATCH_ROUNDS) {
                 self.shared.hang.watch(&self.shared);
             }
             if self.shared.seats[self.index].idle_waiters.wake_one() {
@@ -407,8 +420,8 @@ impl Worker {
         let number_of = |label: Label| recorder.label(label.text());
         let label = *self.labels.borrow_mut().entry(label).or_insert_with(|| number_of(label));
         self.trace(|_| match begins {
-            true => Event::TaskBegin { rank: group, task: number, label },
-            false => Event::TaskEnd { rank: group, task: number },
+            true => Event::task_begin(group, number, label),
+            false => Event::task_end(group, number),
         });
     }
 }

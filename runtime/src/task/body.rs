@@ -118,8 +118,12 @@ impl BodyCell {
 
     fn in_place<B: Body>() -> &'static Kind {
         &Kind {
-            // SAFETY: `run` is called with the storage of a `B` that is not moved until `drop`.
-            run: |at, task| unsafe { Pin::new_unchecked(&mut *at.cast::<B>()) }.run(task),
+            run: |at, task| {
+                // SAFETY: `run` is called with the storage of a `B`, by the one that owns it.
+                let body = unsafe { &mut *at.cast::<B>() };
+                // SAFETY: it is not moved until `drop`.
+                unsafe { Pin::new_unchecked(body) }.run(task)
+            },
             // SAFETY: `drop` is called once with the storage of a `B`.
             drop: |at| unsafe { at.cast::<B>().drop_in_place() },
         }

@@ -220,6 +220,7 @@ macro_rules! bodies {
 }
 
 #[allow(non_snake_case, reason = "the macro names values after their types")]
+#[allow(clippy::unused_unit, reason = "the tuple of no clauses is the unit")]
 mod arities {
     use super::*;
 

@@ -2,7 +2,6 @@
 
 use super::{RecordId, record, run};
 use crate::error::Error;
-use crate::sync::Ordering;
 
 /// One unit of external work of a task. The task does not complete, and a wait for its group does
 /// not end, before it drops.
@@ -20,8 +19,8 @@ impl PendingEvent {
     /// **Errors**: called outside a task.
     pub fn of_current_task() -> Result<Self, Error> {
         let task = run::current().ok_or(Error::NotInTask("PendingEvent::of_current_task"))?;
-        // Relaxed: the running body holds a unit, so the count cannot reach zero meanwhile.
-        record(task).open.fetch_add(1, Ordering::Relaxed);
+        // The running body holds a unit.
+        record(task).open.add();
         Ok(PendingEvent { task })
     }
 

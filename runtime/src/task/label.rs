@@ -50,7 +50,7 @@ impl AtomicLabel {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(talpf_loom)))]
 mod tests {
     use super::*;
 

@@ -17,6 +17,7 @@ mod access_list;
 mod body;
 mod builder;
 mod clause;
+mod counter;
 mod event;
 mod failure;
 mod handle;

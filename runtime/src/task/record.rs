@@ -12,6 +12,7 @@ use std::sync::atomic::{
 };
 
 use super::body::BodyCell;
+use super::counter::EventCounter;
 use super::label::AtomicLabel;
 use super::spawn::Traits;
 use super::state::TaskState;
@@ -19,7 +20,6 @@ use super::{Label, RecordId, Role};
 use crate::access::{AccessSlot, Edge};
 use crate::error::Failure;
 use crate::group::GroupInner;
-use crate::sync::AtomicU32;
 
 /// Accesses in one record.
 pub(crate) const ACCESSES: usize = 6;
@@ -31,9 +31,9 @@ pub(crate) const EDGES: usize = 8;
 pub(crate) struct Record {
     pub(crate) state: TaskState,
     /// Edges not yet followed, plus one bias while the task is being spawned.
-    pub(crate) pending: AtomicU32,
+    pub(crate) pending: EventCounter,
     /// What completion waits for: the body, the guards, the pending events.
-    pub(crate) open: AtomicU32,
+    pub(crate) open: EventCounter,
     group: AtomicPtr<GroupInner>,
     label: AtomicLabel,
     owner: PlainU32,
@@ -55,8 +55,8 @@ impl Record {
     pub(super) fn new() -> Self {
         Record {
             state: TaskState::new(),
-            pending: AtomicU32::new(0),
-            open: AtomicU32::new(0),
+            pending: EventCounter::new(),
+            open: EventCounter::new(),
             group: AtomicPtr::default(),
             label: AtomicLabel::empty(),
             owner: PlainU32::new(0),

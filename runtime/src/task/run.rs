@@ -10,7 +10,6 @@ use super::{Phase, RecordId, access, failure, record, waker};
 use crate::access::release;
 use crate::group::GroupInner;
 use crate::scheduler::{self, Reason};
-use crate::sync::Ordering;
 
 /// The task a thread runs, and how many of its accesses it has closed since it entered the body.
 #[derive(Clone, Copy)]
@@ -118,7 +117,7 @@ fn suspend(task: RecordId) {
     let closed = take_closed();
     if closed > 0 {
         // The body's own unit is left, so this does not complete the task.
-        suspended.open.fetch_sub(closed, Ordering::AcqRel);
+        suspended.open.take(closed);
     }
     if !suspended.state.suspend() {
         scheduler::schedule(GroupInner::of_live_task(suspended), task, Reason::Yielded);
@@ -134,7 +133,7 @@ pub(super) fn schedule_woken(task: RecordId) {
 #[inline]
 pub(crate) fn satisfy(task: RecordId) {
     let pending = record(task);
-    if pending.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+    if pending.pending.take(1) {
         scheduler::schedule(GroupInner::of_live_task(pending), task, Reason::Released);
     }
 }
@@ -154,7 +153,7 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
 /// Takes `units` from what the completion of a task waits for.
 #[inline]
 pub(crate) fn resolve(task: RecordId, units: u32) {
-    if record(task).open.fetch_sub(units, Ordering::AcqRel) == units {
+    if record(task).open.take(units) {
         complete(task);
     }
 }

@@ -11,7 +11,6 @@ use super::{Label, RecordId, pool, record, run};
 use crate::access::{self, AccessSlot, Declared};
 use crate::error::Error;
 use crate::group::GroupInner;
-use crate::sync::Ordering;
 
 /// Who waits for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +94,7 @@ fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<Record
     new.create(id, Arc::as_ptr(group), traits.label);
     new.set_access_count(count);
     new.set_traits(&traits);
-    new.open.store(1 + count as u32, Ordering::Relaxed);
+    new.open.set(1 + count as u32);
     Ok(id)
 }
 
@@ -149,7 +148,8 @@ fn check_many(id: RecordId, count: usize) -> Result<(), Error> {
                 && next.row < rect.row_end
                 && !(one_row && next.col >= rect.col_end)
         };
-        if let Some(other) = slots[index + 1..].iter().take_while(near).find(|o| o.conflicts(slot)) {
+        if let Some(other) = slots[index + 1..].iter().take_while(near).find(|o| o.conflicts(slot))
+        {
             return Err(overlap(id, slot, other));
         }
     }
@@ -179,11 +179,11 @@ fn abandon(group: &GroupInner, id: RecordId) {
 fn submit(group: &Arc<GroupInner>, id: RecordId, count: usize) {
     let new = record(id);
     if count > 0 {
-        new.pending.store(SPAWNING, Ordering::Relaxed);
+        new.pending.set(SPAWNING);
         let edges = access::register(id, count);
         if edges > 0 {
             let bias = SPAWNING - edges;
-            if new.pending.fetch_sub(bias, Ordering::AcqRel) != bias {
+            if !new.pending.take(bias) {
                 return;
             }
         }

@@ -117,7 +117,7 @@ const fn word(generation: u32, phase: Phase) -> u64 {
     (generation as u64) << 32 | phase as u64
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, talpf_loom))]
 mod loom_tests {
     use super::*;
     use loom::sync::Arc;

@@ -25,11 +25,8 @@ impl Stretch {
     fn new<T>(array: u64, (first, rows, cols, stride): (*const T, usize, usize, usize)) -> Self {
         let bytes = size_of::<T>();
         let contiguous = rows <= 1 || cols == stride;
-        let (rows, cols, stride) = if contiguous {
-            (1, rows * cols, 0)
-        } else {
-            (rows, cols, stride)
-        };
+        let (rows, cols, stride) =
+            if contiguous { (1, rows * cols, 0) } else { (rows, cols, stride) };
         Stretch {
             first: first.cast(),
             rows,
@@ -63,11 +60,7 @@ impl Stretch {
             let start = self.first.addr() + row * self.stride_bytes;
             for offset in (0..self.row_bytes).step_by(longest.max(1)) {
                 let length = (self.row_bytes - offset).min(longest) as u32;
-                entries.push(ScatterGather {
-                    address: (start + offset) as u64,
-                    length,
-                    key,
-                });
+                entries.push(ScatterGather { address: (start + offset) as u64, length, key });
             }
         }
         entries

@@ -71,18 +71,7 @@ impl Issued {
     ) -> Self {
         let round = round.enter();
         let (wr_id, posted) = (None, 0);
-        Issued {
-            round,
-            awaited: true,
-            at,
-            claim,
-            windowed,
-            verb,
-            memory,
-            done,
-            wr_id,
-            posted,
-        }
+        Issued { round, awaited: true, at, claim, windowed, verb, memory, done, wr_id, posted }
     }
 
     /// Posts it, or leaves it where it will be posted later.
@@ -148,9 +137,7 @@ impl Issued {
             Memory::Inline(bytes) => {
                 let (remote, immediate) = (self.at.remote, self.immediate());
                 let request = Request::WriteWithImmediate { remote, immediate };
-                endpoint
-                    .post_inline(target, request, bytes)
-                    .map_err(|error| (0, error.reason))
+                endpoint.post_inline(target, request, bytes).map_err(|error| (0, error.reason))
             }
             Memory::Entries(_) => {
                 let wr_id = match (self.wr_id, self.done.take()) {
@@ -161,9 +148,7 @@ impl Issued {
                 self.wr_id = Some(wr_id);
                 let requests = self.requests(wr_id, endpoint.max_sge, endpoint.max_transfer);
                 let rest = &requests[self.posted.min(requests.len())..];
-                endpoint
-                    .post(target, rest)
-                    .map_err(|error| (error.index, error.reason))
+                endpoint.post(target, rest).map_err(|error| (error.index, error.reason))
             }
         };
         match result {
@@ -211,18 +196,15 @@ impl Issued {
             let (entries, bytes) = next_request(rest, max_sge, max_transfer);
             rest = &rest[entries.len()..];
             let operation = match self.verb {
-                Verb::Put if rest.is_empty() => Request::WriteWithImmediate {
-                    remote,
-                    immediate: self.immediate(),
-                },
+                Verb::Put if rest.is_empty() => {
+                    Request::WriteWithImmediate { remote, immediate: self.immediate() }
+                }
                 Verb::Put => Request::Write { remote },
                 Verb::Get => Request::Read { remote },
                 Verb::FetchAdd { add } => Request::FetchAdd { remote, add },
-                Verb::CompareSwap { compare, swap } => Request::CompareSwap {
-                    remote,
-                    compare,
-                    swap,
-                },
+                Verb::CompareSwap { compare, swap } => {
+                    Request::CompareSwap { remote, compare, swap }
+                }
             };
             requests.push(silent(operation, entries));
             remote.address += bytes;
@@ -230,10 +212,7 @@ impl Issued {
         if self.verb != Verb::Put || requests.is_empty() {
             let remote = self.at.remote;
             let immediate = self.immediate();
-            requests.push(silent(
-                Request::WriteWithImmediate { remote, immediate },
-                &[],
-            ));
+            requests.push(silent(Request::WriteWithImmediate { remote, immediate }, &[]));
         }
         if let Some(last) = requests.last_mut() {
             last.wr_id = wr_id;

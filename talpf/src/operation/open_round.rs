@@ -77,12 +77,7 @@ impl OpenRound {
         let round = &self.state;
         let bytes = Stretch::lent(&from, stretch);
         let world = &round.world;
-        let put = ShortPut {
-            round,
-            at,
-            claim,
-            bytes,
-        };
+        let put = ShortPut { round, at, claim, bytes };
         let origin = world.rank(round.rank);
         if let Some(error) = origin.failure() {
             return Operation::ended(Err(error));
@@ -166,15 +161,8 @@ impl OpenRound {
     ) -> Operation<G> {
         let stretch = result.stretch();
         if stretch.len != 1 {
-            let (what, value) = (
-                "number of elements of an atomic's result",
-                stretch.len as u64,
-            );
-            return Operation::ended(self.refuse(Error::Limit {
-                what,
-                value,
-                limit: 1,
-            }));
+            let (what, value) = ("number of elements of an atomic's result", stretch.len as u64);
+            return Operation::ended(self.refuse(Error::Limit { what, value, limit: 1 }));
         }
         self.bring(target, result, stretch, Kind::Write, verb)
     }
@@ -199,10 +187,7 @@ impl OpenRound {
         }
     }
 
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the parts of one operation, used once"
-    )]
+    #[allow(clippy::too_many_arguments, reason = "the parts of one operation, used once")]
     fn issue<G: Source>(
         &self,
         guard: G,
@@ -228,34 +213,14 @@ impl OpenRound {
         len: u64,
         kind: Kind,
     ) -> Result<(Place, Claim, bool), Error> {
-        let RemoteRegion {
-            slot,
-            rank: target,
-            index,
-            ..
-        } = *remote;
+        let RemoteRegion { slot, rank: target, index, .. } = *remote;
         let (address, windowed) = slot.remote(target, index, len)?;
         self.state.count(target)?;
         let source = self.state.rank;
-        let claim = Claim {
-            source,
-            slot: slot.number,
-            index,
-            end: index + len,
-            kind,
-        };
+        let claim = Claim { source, slot: slot.number, index, end: index + len, kind };
         let called_ns = self.state.world.rank(source).trace_clock();
         let bytes = len * slot.element_bytes;
-        Ok((
-            Place {
-                target,
-                remote: address,
-                bytes,
-                called_ns,
-            },
-            claim,
-            windowed,
-        ))
+        Ok((Place { target, remote: address, bytes, called_ns }, claim, windowed))
     }
 
     fn registered(&self, stretch: &Stretch) -> Result<Memory, Error> {
@@ -266,11 +231,7 @@ impl OpenRound {
         let limit = u64::from(crate::endpoint::SENDS);
         if requests > limit {
             let what = "number of requests that an operation is cut into";
-            return Err(Error::Limit {
-                what,
-                value: requests,
-                limit,
-            });
+            return Err(Error::Limit { what, value: requests, limit });
         }
         Ok(Memory::Entries(entries))
     }
@@ -295,9 +256,7 @@ fn when_done<G: Source>(guard: G, event: Option<PendingEvent>, completer: Comple
 
 impl Clone for OpenRound {
     fn clone(&self) -> Self {
-        OpenRound {
-            state: self.state.enter(),
-        }
+        OpenRound { state: self.state.enter() }
     }
 }
 
@@ -318,10 +277,7 @@ pub(crate) struct Spawned {
 
 impl Spawned {
     pub(crate) fn new(round: OpenRound) -> Self {
-        Spawned {
-            round,
-            issued: false,
-        }
+        Spawned { round, issued: false }
     }
 
     pub(crate) fn issue<R>(mut self, operation: impl FnOnce(&OpenRound) -> R) -> R {

@@ -24,13 +24,7 @@ impl ShortPut<'_> {
     #[inline]
     pub(super) fn post_now(&self) -> Post {
         let Place { target, remote, .. } = self.at;
-        let RoundState {
-            world,
-            rank,
-            lane,
-            number,
-            ..
-        } = &**self.round;
+        let RoundState { world, rank, lane, number, .. } = &**self.round;
         let origin = world.rank(*rank);
         origin.trace_send(&self.at, Verb::Put);
         let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
@@ -50,15 +44,7 @@ impl ShortPut<'_> {
     /// The same with a copy of the bytes.
     pub(super) fn to_issued(&self, windowed: bool) -> Issued {
         let memory = Memory::Inline(self.bytes.into());
-        Issued::new(
-            self.round,
-            self.at,
-            self.claim,
-            windowed,
-            Verb::Put,
-            memory,
-            None,
-        )
+        Issued::new(self.round, self.at, self.claim, windowed, Verb::Put, memory, None)
     }
 }
 

@@ -30,12 +30,7 @@ pub(crate) struct LaneArrivals {
 
 impl LaneArrivals {
     pub(crate) fn new(ranks: usize) -> Self {
-        LaneArrivals {
-            ranks,
-            first: 0,
-            rounds: VecDeque::new(),
-            spare: Vec::new(),
-        }
+        LaneArrivals { ranks, first: 0, rounds: VecDeque::new(), spare: Vec::new() }
     }
 
     /// The first round that still matters.
@@ -48,10 +43,7 @@ impl LaneArrivals {
     pub(crate) fn round(&mut self, round: Round) -> Option<&mut RoundArrivals> {
         let ahead = usize::try_from(round.0.checked_sub(self.first)?).ok()?;
         while self.rounds.len() <= ahead {
-            let empty = self
-                .spare
-                .pop()
-                .unwrap_or_else(|| RoundArrivals::new(self.ranks));
+            let empty = self.spare.pop().unwrap_or_else(|| RoundArrivals::new(self.ranks));
             self.rounds.push_back(empty);
         }
         self.rounds.get_mut(ahead)
@@ -89,11 +81,7 @@ impl RoundArrivals {
 
     /// The sources of operations.
     pub(crate) fn sources(&self) -> impl Iterator<Item = Rank> + '_ {
-        let arrived = self
-            .data
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0);
+        let arrived = self.data.iter().enumerate().filter(|(_, count)| **count > 0);
         arrived.map(|(rank, _)| Rank(rank as u32))
     }
 }

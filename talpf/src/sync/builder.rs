@@ -35,12 +35,7 @@ impl Sync {
         let world = context.world();
         let rank = context.rank();
         let round = world.rank(rank).open_rounds.close(world, rank, lane);
-        Sync {
-            context: context.clone(),
-            mode,
-            round,
-            error: None,
-        }
+        Sync { context: context.clone(), mode, round, error: None }
     }
 
     /// The round it ends.
@@ -86,12 +81,7 @@ impl Sync {
         let rank = self.context.rank();
         let state = world.rank(rank);
         let slot = state.slots.windowed(region.array_id())?;
-        let area = Area {
-            slot: slot.number,
-            rect: region.rect(),
-            cols: slot.cols,
-            kind,
-        };
+        let area = Area { slot: slot.number, rect: region.rect(), cols: slot.cols, kind };
         let (lane, round) = (self.round.lane, self.round.number);
         let window = state.windows.declare(lane, round, area);
         let open = move |guard| {
@@ -103,12 +93,8 @@ impl Sync {
         };
         let task = self.context.group().task("expose").inline();
         match kind {
-            Kind::Write => task
-                .inout(region)
-                .spawn(move |guard| open(Box::new(guard)))?,
-            Kind::Read => task
-                .input(region)
-                .spawn(move |guard| open(Box::new(guard)))?,
+            Kind::Write => task.inout(region).spawn(move |guard| open(Box::new(guard)))?,
+            Kind::Read => task.input(region).spawn(move |guard| open(Box::new(guard)))?,
         }
         Ok(())
     }
@@ -129,41 +115,23 @@ impl Sync {
         let freed = state.windows.complete(lane, number);
         world.follow(freed);
         let outcome = Arc::new(Outcome::default());
-        let handle =
-            SyncHandle { outcome: Arc::clone(&outcome), world: Arc::clone(&world), rank };
+        let handle = SyncHandle { outcome: Arc::clone(&outcome), world: Arc::clone(&world), rank };
         let (round, mode) = (self.round, self.mode);
         let leave = Arc::clone(&round);
         let task = self.context.group().task("sync").inline();
         let world_of_task = Arc::clone(&world);
-        let mut ending = Ending {
-            event: None,
-            outcome,
-        };
+        let mut ending = Ending { event: None, outcome };
         task.spawn(move || {
             let state = world_of_task.rank(rank);
             ending.event = PendingEvent::of_current_task().ok();
             if state.tracer.is_traced() {
                 let (lane, round, mode) = (u32::from(lane.0), number.0, mode.traced());
                 let rank = rank.0;
-                state.group.trace(|_| Event::SyncBegin {
-                    rank,
-                    lane,
-                    round,
-                    mode,
-                    expected: None,
-                });
+                state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
             }
             let (expected, sent) = (Vec::new(), Vec::new());
             let stage = Stage::Posting;
-            let request = Request {
-                round,
-                mode,
-                stage,
-                expected,
-                expected_total: 0,
-                sent,
-                ending,
-            };
+            let request = Request { round, mode, stage, expected, expected_total: 0, sent, ending };
             state.engine.request(request);
             state.progress(&world_of_task);
             state.wake_poller();

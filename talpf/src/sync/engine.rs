@@ -108,9 +108,7 @@ impl Engine {
         let mut state = self.state.lock();
         let lane = state.lane(request.round.lane);
         let number = request.round.number;
-        let at = lane
-            .requests
-            .partition_point(|earlier| earlier.round.number < number);
+        let at = lane.requests.partition_point(|earlier| earlier.round.number < number);
         lane.requests.insert(at, request);
     }
 }
@@ -165,11 +163,7 @@ impl RankState {
             state.describe(self, text);
         }
         for (source, count) in self.windows.parked() {
-            let _ = writeln!(
-                text,
-                "  {}: {count} operations of {source} are parked",
-                self.rank
-            );
+            let _ = writeln!(text, "  {}: {count} operations of {source} are parked", self.rank);
         }
     }
 }
@@ -274,13 +268,7 @@ impl State {
         };
         if arrived.status != CompletionStatus::Success {
             let status = format!("{:?}", arrived.status);
-            out.failures.push((
-                vec![rank.rank],
-                Error::WorkRequest {
-                    peer: source,
-                    status,
-                },
-            ));
+            out.failures.push((vec![rank.rank], Error::WorkRequest { peer: source, status }));
             return;
         }
         let immediate = Immediate::from_bits(bits);
@@ -292,8 +280,7 @@ impl State {
                 // An acknowledgement that nobody waits for any more.
                 return;
             }
-            out.failures
-                .push((vec![rank.rank, source], too_late(source, lane, number)));
+            out.failures.push((vec![rank.rank, source], too_late(source, lane, number)));
             return;
         };
         match immediate.kind {
@@ -312,10 +299,9 @@ impl State {
             Kind::Barrier => {
                 let distance = (self.rank.0 + self.ranks - source.0) % self.ranks;
                 let step = distance.trailing_zeros();
-                self.lane(immediate.lane)
-                    .arrivals
-                    .round(number)
-                    .map(|r| r.barrier |= 1 << step);
+                if let Some(round) = self.lane(immediate.lane).arrivals.round(number) {
+                    round.barrier |= 1 << step;
+                }
             }
             Kind::Ack => round.acks += 1,
         }
@@ -334,10 +320,7 @@ impl State {
                     status => {
                         let peer = rank.endpoint.rank_of(completion.queue_pair);
                         let peer = peer.unwrap_or(rank.rank);
-                        Err(Error::WorkRequest {
-                            peer,
-                            status: format!("{status:?}"),
-                        })
+                        Err(Error::WorkRequest { peer, status: format!("{status:?}") })
                     }
                 };
                 if let Err(error) = &result {
@@ -359,26 +342,16 @@ impl State {
     }
 
     pub(super) fn control(&mut self, target: Rank, immediate: Immediate, payload: Option<u64>) {
-        self.outbox.push_back(Control {
-            target,
-            immediate,
-            payload,
-        });
+        self.outbox.push_back(Control { target, immediate, payload });
     }
 
     /// Sends control messages in order, as far as the send queues have room.
     pub(super) fn send_controls(&mut self, rank: &RankState) {
         while let Some(control) = self.outbox.front() {
-            let request = Operation::SendWithImmediate {
-                immediate: control.immediate.to_bits(),
-            };
+            let request = Operation::SendWithImmediate { immediate: control.immediate.to_bits() };
             let bytes = control.payload.map(u64::to_ne_bytes);
             let payload = bytes.as_ref().map_or(&[][..], |bytes| &bytes[..]);
-            if rank
-                .endpoint
-                .post_inline(control.target, request, payload)
-                .is_err()
-            {
+            if rank.endpoint.post_inline(control.target, request, payload).is_err() {
                 return;
             }
             self.outbox.pop_front();
@@ -391,11 +364,8 @@ impl State {
                 continue;
             };
             let round = request.round.number;
-            let _ = write!(
-                text,
-                "  {}: sync({}) of lane {number} {round} ",
-                rank.rank, request.mode
-            );
+            let _ =
+                write!(text, "  {}: sync({}) of lane {number} {round} ", rank.rank, request.mode);
             let arrivals = lane.arrivals.round(round);
             request.describe(arrivals.as_deref(), text);
             text.push('\n');
@@ -404,11 +374,5 @@ impl State {
 }
 
 fn too_late(source_rank: Rank, lane: Lane, round: Round) -> Error {
-    Error::UnexpectedArrivals {
-        lane,
-        round,
-        source_rank,
-        arrived: 1,
-        expected: 0,
-    }
+    Error::UnexpectedArrivals { lane, round, source_rank, arrived: 1, expected: 0 }
 }

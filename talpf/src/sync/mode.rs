@@ -41,38 +41,23 @@ pub struct SyncMode {
 
 impl SyncMode {
     /// Counts exchanged in every round, and a barrier.
-    pub const DEFAULT: Self = SyncMode {
-        arrivals: Arrivals::Default,
-        modifier: Modifier::Barrier,
-    };
+    pub const DEFAULT: Self = SyncMode { arrivals: Arrivals::Default, modifier: Modifier::Barrier };
     /// Counts exchanged once; no other traffic.
-    pub const CACHED: Self = SyncMode {
-        arrivals: Arrivals::Cached,
-        modifier: Modifier::None,
-    };
+    pub const CACHED: Self = SyncMode { arrivals: Arrivals::Cached, modifier: Modifier::None };
 
     /// `arrivals` operations arrive; no other traffic.
     pub const fn msg(arrivals: u32) -> Self {
-        SyncMode {
-            arrivals: Arrivals::Msg(arrivals),
-            modifier: Modifier::None,
-        }
+        SyncMode { arrivals: Arrivals::Msg(arrivals), modifier: Modifier::None }
     }
 
     /// The same, and all ranks have passed.
     pub const fn with_barrier(self) -> Self {
-        SyncMode {
-            modifier: Modifier::Barrier,
-            ..self
-        }
+        SyncMode { modifier: Modifier::Barrier, ..self }
     }
 
     /// The same, and the targets have ended the round before.
     pub const fn with_ack(self) -> Self {
-        SyncMode {
-            modifier: Modifier::Ack,
-            ..self
-        }
+        SyncMode { modifier: Modifier::Ack, ..self }
     }
 
     pub(crate) fn traced(self) -> talpf_traces::SyncMode {

@@ -46,18 +46,10 @@ impl Request {
     pub(crate) fn describe(&self, arrivals: Option<&RoundArrivals>, text: &mut String) {
         let _ = match (self.stage, arrivals) {
             (Stage::Posting, _) => {
-                write!(
-                    text,
-                    "waits for {} operations to be posted",
-                    self.round.unposted()
-                )
+                write!(text, "waits for {} operations to be posted", self.round.unposted())
             }
             (Stage::Counting, Some(arrivals)) => {
-                let missing = arrivals
-                    .counts
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, c)| c.is_none());
+                let missing = arrivals.counts.iter().enumerate().filter(|(_, c)| c.is_none());
                 let ranks: Vec<String> = missing.map(|(rank, _)| rank.to_string()).collect();
                 write!(text, "waits for the counts of ranks {}", ranks.join(", "))
             }
@@ -144,7 +136,6 @@ impl Outcome {
 /// A sync whose task never ran: one that it depends on failed.
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.outcome
-            .set(Err(Error::Runtime(talpf_runtime::Error::ShutDown)));
+        self.outcome.set(Err(Error::Runtime(talpf_runtime::Error::ShutDown)));
     }
 }

@@ -84,10 +84,7 @@ impl State {
         }
         let (lane, number) = (round.lane, round.number);
         if round.has_lost() {
-            return Err(Error::NotPosted {
-                lane,
-                round: number,
-            });
+            return Err(Error::NotPosted { lane, round: number });
         }
         request.sent = round.sent();
         let state = self.lane(lane);
@@ -136,17 +133,12 @@ impl State {
         let counts = || round.counts.iter().map(|count| count.unwrap_or(0));
         if let Some(rank) = counts().position(|count| count >> VOTE != 0) {
             let reason = "it voted to end the run".to_owned();
-            return Err(Error::PeerFailed {
-                rank: Rank(rank as u32),
-                reason,
-            });
+            return Err(Error::PeerFailed { rank: Rank(rank as u32), reason });
         }
         let expected: Vec<u32> = counts().map(|count| count as u32).collect();
         let cached = request.mode.arrivals == Arrivals::Cached;
-        state.pattern = cached.then(|| Pattern {
-            sent: request.sent.clone(),
-            expected: expected.clone(),
-        });
+        state.pattern =
+            cached.then(|| Pattern { sent: request.sent.clone(), expected: expected.clone() });
         request.expect(expected);
         Ok(Step::Next(Stage::Arriving))
     }
@@ -159,19 +151,9 @@ impl State {
         if round.total < request.expected_total {
             return Ok(Step::Wait);
         }
-        let each = request
-            .expected
-            .iter()
-            .zip(&round.data)
-            .position(|(e, arrived)| arrived > e);
+        let each = request.expected.iter().zip(&round.data).position(|(e, arrived)| arrived > e);
         let too_many = each.map(|rank| (rank, request.expected[rank]));
-        let in_all = || {
-            round
-                .data
-                .iter()
-                .position(|&arrived| arrived > 0)
-                .unwrap_or(0)
-        };
+        let in_all = || round.data.iter().position(|&arrived| arrived > 0).unwrap_or(0);
         let too_many = too_many.or_else(|| {
             (round.total > request.expected_total).then(|| (in_all(), request.expected_total))
         });
@@ -180,11 +162,7 @@ impl State {
                 lane,
                 round: number,
                 source_rank: Rank(rank as u32),
-                arrived: if request.expected.is_empty() {
-                    round.total
-                } else {
-                    round.data[rank]
-                },
+                arrived: if request.expected.is_empty() { round.total } else { round.data[rank] },
                 expected,
             });
         }
@@ -210,11 +188,7 @@ impl State {
             return Step::Next(Stage::Closing);
         }
         let (lane, number) = (request.round.lane, request.round.number);
-        let come = self
-            .lane(lane)
-            .arrivals
-            .round(number)
-            .map_or(0, |round| round.barrier);
+        let come = self.lane(lane).arrivals.round(number).map_or(0, |round| round.barrier);
         if come & (1 << step) == 0 {
             return Step::Wait;
         }
@@ -234,14 +208,8 @@ impl State {
         let number = request.round.number;
         let state = self.lane(request.round.lane);
         let before = number.0.checked_sub(1).map(Round);
-        let come = before
-            .and_then(|before| state.arrivals.round(before))
-            .map_or(0, |r| r.acks);
-        if come >= state.unacknowledged {
-            Step::Next(Stage::Closing)
-        } else {
-            Step::Wait
-        }
+        let come = before.and_then(|before| state.arrivals.round(before)).map_or(0, |r| r.acks);
+        if come >= state.unacknowledged { Step::Next(Stage::Closing) } else { Step::Wait }
     }
 
     fn closing(
@@ -270,11 +238,7 @@ impl State {
         }
         if rank.tracer.is_traced() {
             let (rank_number, lane) = (rank.rank.0, u32::from(lane.0));
-            rank.group.trace(|_| Event::SyncEnd {
-                rank: rank_number,
-                lane,
-                round: number.0,
-            });
+            rank.group.trace(|_| Event::SyncEnd { rank: rank_number, lane, round: number.0 });
         }
         Step::End
     }

@@ -69,7 +69,7 @@ impl Claim {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(talpf_loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

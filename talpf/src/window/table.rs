@@ -123,10 +123,7 @@ pub(crate) struct Freed {
 impl WindowTable {
     /// A table for `ranks` sources with `credits` parked operations each.
     pub(crate) fn new(ranks: u32, credits: usize) -> Self {
-        let state = State {
-            lanes: Vec::new(),
-            parked: vec![0; ranks as usize],
-        };
+        let state = State { lanes: Vec::new(), parked: vec![0; ranks as usize] };
         WindowTable { credits, delayed: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
@@ -148,10 +145,7 @@ impl WindowTable {
         let Some(windows) = lane_of(lanes, lane).round(round) else {
             return (Outcome::Refused(operation), Freed::default());
         };
-        let covering = windows
-            .windows
-            .iter()
-            .position(|window| window.area.covers(&claim));
+        let covering = windows.windows.iter().position(|window| window.area.covers(&claim));
         let Some(at) = covering.filter(|_| !windows.ending) else {
             if windows.complete {
                 return (Outcome::Refused(operation), Freed::default());
@@ -170,11 +164,7 @@ impl WindowTable {
             window.note_posted(claim, post, has_landed);
             return (outcome_of(post, operation), Freed::default());
         }
-        let number = window
-            .landing
-            .iter()
-            .filter_map(|landing| landing.posting)
-            .max();
+        let number = window.landing.iter().filter_map(|landing| landing.posting).max();
         let posting = Some(number.unwrap_or(0) + 1);
         window.landing.push(InFlight { claim, posting });
         drop(state);
@@ -203,10 +193,7 @@ impl WindowTable {
             return Outcome::Later(operation);
         }
         *count += 1;
-        list.push(Waiting {
-            claim,
-            operation: operation.park(),
-        });
+        list.push(Waiting { claim, operation: operation.park() });
         Outcome::Parked
     }
 
@@ -216,16 +203,10 @@ impl WindowTable {
         let Some(windows) = lane_of(&mut state.lanes, lane).round(round) else {
             return usize::MAX;
         };
-        let mut window = Window {
-            area,
-            phase: Phase::Declared,
-            landing: Vec::new(),
-            parked: Vec::new(),
-        };
-        let (covered, early) = windows
-            .early
-            .drain(..)
-            .partition(|waiting| area.covers(&waiting.claim));
+        let mut window =
+            Window { area, phase: Phase::Declared, landing: Vec::new(), parked: Vec::new() };
+        let (covered, early) =
+            windows.early.drain(..).partition(|waiting| area.covers(&waiting.claim));
         window.parked = covered;
         windows.early = early;
         windows.windows.push(window);
@@ -282,7 +263,9 @@ impl WindowTable {
         let State { lanes, parked } = &mut *state;
         let mut freed = Freed::default();
         let mut delayed = false;
-        for window in lanes.iter_mut().flat_map(|lane| &mut lane.rounds).flat_map(|r| &mut r.windows) {
+        for window in
+            lanes.iter_mut().flat_map(|lane| &mut lane.rounds).flat_map(|r| &mut r.windows)
+        {
             window.land_parked(parked, has_landed, &mut freed);
             delayed |= matches!(window.phase, Phase::Open(_)) && !window.parked.is_empty();
         }
@@ -301,11 +284,7 @@ impl WindowTable {
         for window in &mut ended.windows {
             window.forget_landed(has_landed);
         }
-        if ended
-            .windows
-            .iter()
-            .any(|window| !window.landing.is_empty())
-        {
+        if ended.windows.iter().any(|window| !window.landing.is_empty()) {
             ended.ending = true;
             windows.rounds.push_front(ended);
             return None;
@@ -344,10 +323,7 @@ impl WindowTable {
     pub(crate) fn parked(&self) -> Vec<(Rank, usize)> {
         let state = self.state.lock();
         let counts = state.parked.iter().enumerate();
-        counts
-            .filter(|(_, count)| **count > 0)
-            .map(|(r, count)| (Rank(r as u32), *count))
-            .collect()
+        counts.filter(|(_, count)| **count > 0).map(|(r, count)| (Rank(r as u32), *count)).collect()
     }
 }
 
@@ -378,10 +354,7 @@ impl Window {
         if !self.landing.is_empty() {
             self.forget_landed(has_landed);
         }
-        !self
-            .landing
-            .iter()
-            .any(|landing| landing.claim.conflicts(claim))
+        !self.landing.iter().any(|landing| landing.claim.conflicts(claim))
     }
 
     fn forget_landed(&mut self, has_landed: HasLanded<'_>) {
@@ -391,10 +364,7 @@ impl Window {
 
     fn note_posted(&mut self, claim: Claim, post: Post, has_landed: HasLanded<'_>) {
         if post != Post::Nothing && !has_landed(claim.source) {
-            self.landing.push(InFlight {
-                claim,
-                posting: None,
-            });
+            self.landing.push(InFlight { claim, posting: None });
         }
     }
 
@@ -419,11 +389,7 @@ impl Window {
 }
 
 fn outcome_of<L>(post: Post, operation: L) -> Outcome<L> {
-    if post == Post::All {
-        Outcome::Posted(operation)
-    } else {
-        Outcome::Later(operation)
-    }
+    if post == Post::All { Outcome::Posted(operation) } else { Outcome::Later(operation) }
 }
 
 fn unpark(parked: &mut [usize], claim: &Claim, freed: &mut Freed) {

@@ -40,10 +40,7 @@ pub(crate) fn watchdog(what: &str) -> mpsc::Sender<()> {
 
 /// `ranks` ranks on `workers` workers.
 pub(crate) fn config(ranks: u32, workers: usize) -> Config {
-    let mut config = Config {
-        ranks,
-        ..Config::default()
-    };
+    let mut config = Config { ranks, ..Config::default() };
     config.runtime.workers = workers;
     config
 }

@@ -64,9 +64,7 @@ impl EventKind {
     pub(crate) fn values<'a>(self, task_names: &[&'a str]) -> Vec<(i64, &'a str)> {
         match self {
             Self::TaskType => (1..).zip(task_names.iter().copied()).collect(),
-            Self::SyncMode => SyncMode::all()
-                .map(|mode| (mode.number(), mode.name()))
-                .collect(),
+            Self::SyncMode => SyncMode::all().map(|mode| (mode.number(), mode.name())).collect(),
             _ => Vec::new(),
         }
     }

@@ -22,15 +22,9 @@ impl Trace {
     /// What the recorder writes.
     pub(crate) fn of(recorder: &Recorder, info: &TraceInfo) -> Self {
         let dir = TempDir::new().expect("temporary directory");
-        let files = recorder
-            .write_paraver(dir.path(), "run", info)
-            .expect("trace");
+        let files = recorder.write_paraver(dir.path(), "run", info).expect("trace");
         let read = |path| fs::read_to_string(path).expect("readable trace");
-        Self {
-            prv: read(files.prv),
-            pcf: Some(read(files.pcf)),
-            row: Some(read(files.row)),
-        }
+        Self { prv: read(files.prv), pcf: Some(read(files.pcf)), row: Some(read(files.row)) }
     }
 
     /// What the linter says.
@@ -56,31 +50,19 @@ impl Trace {
 
     /// The records that start with `kind`, in order.
     pub(crate) fn records(&self, kind: &str) -> Vec<&str> {
-        self.prv
-            .lines()
-            .filter(|line| line.starts_with(kind))
-            .collect()
+        self.prv.lines().filter(|line| line.starts_with(kind)).collect()
     }
 
     /// The comment lines, without their mark.
     pub(crate) fn comments(&self) -> Vec<&str> {
-        self.prv
-            .lines()
-            .filter_map(|line| line.strip_prefix("# "))
-            .collect()
+        self.prv.lines().filter_map(|line| line.strip_prefix("# ")).collect()
     }
 }
 
 /// A run of `ranks` on `workers` that ends at `end_ns`.
 pub(crate) fn info(ranks: u32, workers: u32, end_ns: u64) -> TraceInfo {
     let started = "21/11/2026 at 02:40".to_owned();
-    TraceInfo {
-        ranks,
-        workers,
-        end_ns,
-        started,
-        comments: Vec::new(),
-    }
+    TraceInfo { ranks, workers, end_ns, started, comments: Vec::new() }
 }
 
 /// A recorder with these events, each of a worker at a time.
@@ -93,11 +75,7 @@ pub(crate) fn recorded(events: &[(u32, u64, Event)]) -> Recorder {
 }
 
 pub(crate) fn begin(rank: u32, task: u64) -> Event {
-    Event::TaskBegin {
-        rank,
-        task,
-        label: LabelId::UNNAMED,
-    }
+    Event::TaskBegin { rank, task, label: LabelId::UNNAMED }
 }
 
 pub(crate) fn end(rank: u32, task: u64) -> Event {

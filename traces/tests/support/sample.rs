@@ -50,11 +50,7 @@ r1 w0
 
 /// The sample. Line 4 of its `.prv` is the first record.
 pub(crate) fn sample() -> Trace {
-    Trace {
-        prv: PRV.into(),
-        pcf: Some(PCF.into()),
-        row: Some(ROW.into()),
-    }
+    Trace { prv: PRV.into(), pcf: Some(PCF.into()), row: Some(ROW.into()) }
 }
 
 /// Which file of a trace to change.

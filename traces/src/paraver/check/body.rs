@@ -76,11 +76,7 @@ impl Body<'_> {
             }
             [b'1'..=b'3', b':', ..] => {}
             [b'4', b':', ..] => {
-                log.add(
-                    Rule::GlobalCommunication,
-                    number,
-                    "global communications are skipped",
-                );
+                log.add(Rule::GlobalCommunication, number, "global communications are skipped");
             }
             _ => {
                 let text = format_args!("`{}` starts like no record", shown(line));
@@ -164,13 +160,7 @@ impl Body<'_> {
         self.locate(&fields[7..11], line, log);
         let times = [5, 6, 11, 12].map(|field| self.time(fields[field], line, log));
         self.check_order(times[0], line, log);
-        if let [
-            Some(logical_send),
-            Some(send),
-            Some(logical_receive),
-            Some(receive),
-        ] = times
-        {
+        if let [Some(logical_send), Some(send), Some(logical_receive), Some(receive)] = times {
             if send < logical_send {
                 let text =
                     format_args!("physical send {send} is before logical send {logical_send}");
@@ -187,14 +177,7 @@ impl Body<'_> {
             }
         }
         in_range("size", fields[13], 0, i64::MAX.into(), line, log);
-        in_range(
-            "tag",
-            fields[14],
-            i64::MIN.into(),
-            i64::MAX.into(),
-            line,
-            log,
-        );
+        in_range("tag", fields[14], i64::MIN.into(), i64::MAX.into(), line, log);
     }
 
     /// `c:application:id:members:task:task:...`; `i` between communicators.
@@ -216,36 +199,21 @@ impl Body<'_> {
             return;
         }
         let [application, _, members, tasks @ ..] = fields.as_slice() else {
-            return log.add(
-                Rule::CommunicatorForm,
-                number,
-                "the communicator has no members",
-            );
+            return log.add(Rule::CommunicatorForm, number, "the communicator has no members");
         };
-        let existing = self
-            .header
-            .objects
-            .tasks_of(*application)
-            .map_or(0, <[_]>::len);
+        let existing = self.header.objects.tasks_of(*application).map_or(0, <[_]>::len);
         if *members != tasks.len() as i128 {
             let text = format_args!("{members} members are announced, {} listed", tasks.len());
             log.add(Rule::CommunicatorForm, number, text);
         }
-        if let Some(task) = tasks
-            .iter()
-            .find(|task| !(1..=existing as i128).contains(*task))
-        {
+        if let Some(task) = tasks.iter().find(|task| !(1..=existing as i128).contains(*task)) {
             let text = format_args!("task {task}; application {application} has {existing}");
             log.add(Rule::CommunicatorForm, number, text);
         }
     }
 
     fn finish(&self, last_line: u64, log: &mut Log<'_>) {
-        let &Self {
-            header,
-            communicators,
-            ..
-        } = self;
+        let &Self { header, communicators, .. } = self;
         if communicators < header.communicators {
             let announced = header.communicators;
             let text = format_args!("{announced} communicators announced, {communicators} listed");

@@ -40,15 +40,10 @@ pub(super) fn integer(field: &[u8]) -> Option<i128> {
     }
     let magnitude = if digits.len() <= 19 {
         // 19 digits fit into 64 bits, and most numbers are short.
-        i128::from(
-            digits
-                .iter()
-                .fold(0_u64, |sum, digit| sum * 10 + u64::from(digit - b'0')),
-        )
+        i128::from(digits.iter().fold(0_u64, |sum, digit| sum * 10 + u64::from(digit - b'0')))
     } else {
         digits.iter().fold(0_i128, |sum, digit| {
-            sum.saturating_mul(10)
-                .saturating_add(i128::from(digit - b'0'))
+            sum.saturating_mul(10).saturating_add(i128::from(digit - b'0'))
         })
     };
     Some(if negative { -magnitude } else { magnitude })
@@ -81,10 +76,7 @@ mod tests {
     fn integers_are_read_over_their_whole_range() {
         assert_eq!(integer(b"00042"), Some(42));
         assert_eq!(integer(b"-7"), Some(-7));
-        assert_eq!(
-            integer(b"9999999999999999999"),
-            Some(9_999_999_999_999_999_999)
-        );
+        assert_eq!(integer(b"9999999999999999999"), Some(9_999_999_999_999_999_999));
         assert_eq!(integer(b"18446744073709551616"), Some(1 << 64));
         assert_eq!(integer(&[b'9'; 60]), Some(i128::MAX));
         for text in ["", "-", "+1", "1.5", " 1", "1e3", "0x1", "--1"] {

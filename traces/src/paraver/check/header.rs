@@ -40,9 +40,7 @@ fn parse(line: &[u8], log: &mut Log<'_>) -> Result<Header, Fault> {
         };
         return Err((Rule::NotParaver, text));
     }
-    let mut cursor = Cursor {
-        rest: &line[word.len()..],
-    };
+    let mut cursor = Cursor { rest: &line[word.len()..] };
     cursor.expect(b" (", "the date in parentheses")?;
     let date = cursor.rest.windows(2).position(|pair| pair == b"):");
     let date = date.ok_or_else(|| cursor.wrong("the end of the date, `):`"))?;
@@ -78,11 +76,7 @@ fn parse(line: &[u8], log: &mut Log<'_>) -> Result<Header, Fault> {
     }
     let objects = Objects::new(node_cpus, applications);
     check_limits(&objects)?;
-    Ok(Header {
-        duration,
-        objects,
-        communicators,
-    })
+    Ok(Header { duration, objects, communicators })
 }
 
 fn unit(suffix: &[u8], log: &mut Log<'_>) -> &'static str {
@@ -91,11 +85,7 @@ fn unit(suffix: &[u8], log: &mut Log<'_>) -> &'static str {
         b"_us" => "us",
         b"_ms" => "ms",
         b"" => {
-            log.add(
-                Rule::MissingTimeUnit,
-                1,
-                "the duration has no unit: it counts as us",
-            );
+            log.add(Rule::MissingTimeUnit, 1, "the duration has no unit: it counts as us");
             "us"
         }
         _ => {
@@ -107,20 +97,15 @@ fn unit(suffix: &[u8], log: &mut Log<'_>) -> &'static str {
 }
 
 fn check_limits(objects: &Objects) -> Result<(), Fault> {
-    let counts = [
-        ("threads", objects.threads()),
-        ("tasks", objects.tasks()),
-        ("cpus", objects.cpus()),
-    ];
+    let counts =
+        [("threads", objects.threads()), ("tasks", objects.tasks()), ("cpus", objects.cpus())];
     match counts.into_iter().find(|(_, count)| *count > OBJECT_LIMIT) {
-        Some((what, count)) => Err((
-            Rule::TooManyObjects,
-            format!("{count} {what}; Paraver takes {OBJECT_LIMIT}"),
-        )),
-        None if objects.threads() == 0 => Err((
-            Rule::HeaderForm,
-            "the header declares no threads".to_owned(),
-        )),
+        Some((what, count)) => {
+            Err((Rule::TooManyObjects, format!("{count} {what}; Paraver takes {OBJECT_LIMIT}")))
+        }
+        None if objects.threads() == 0 => {
+            Err((Rule::HeaderForm, "the header declares no threads".to_owned()))
+        }
         None => Ok(()),
     }
 }
@@ -132,17 +117,11 @@ struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     fn wrong(&self, expected: &str) -> Fault {
-        (
-            Rule::HeaderForm,
-            format!("expected {expected} at `{}`", shown(self.rest)),
-        )
+        (Rule::HeaderForm, format!("expected {expected} at `{}`", shown(self.rest)))
     }
 
     fn expect(&mut self, text: &[u8], what: &str) -> Result<(), Fault> {
-        self.rest = self
-            .rest
-            .strip_prefix(text)
-            .ok_or_else(|| self.wrong(what))?;
+        self.rest = self.rest.strip_prefix(text).ok_or_else(|| self.wrong(what))?;
         Ok(())
     }
 
@@ -157,26 +136,16 @@ impl<'a> Cursor<'a> {
     }
 
     fn until(&mut self, end: u8) -> &'a [u8] {
-        let length = self
-            .rest
-            .iter()
-            .position(|byte| *byte == end)
-            .unwrap_or(self.rest.len());
+        let length = self.rest.iter().position(|byte| *byte == end).unwrap_or(self.rest.len());
         let (text, rest) = self.rest.split_at(length);
         self.rest = rest;
         text
     }
 
     fn number(&mut self, what: &str) -> Result<u64, Fault> {
-        let length = self
-            .rest
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let length = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.rest.split_at(length);
-        let number = str::from_utf8(digits)
-            .ok()
-            .and_then(|digits| digits.parse::<i64>().ok());
+        let number = str::from_utf8(digits).ok().and_then(|digits| digits.parse::<i64>().ok());
         let number = number.ok_or_else(|| self.wrong(what))?;
         self.rest = rest;
         Ok(number.unsigned_abs())
@@ -210,11 +179,7 @@ impl<'a> Cursor<'a> {
                 let text = format_args!("a task is on node {node}; nodes are 1 to {nodes}");
                 log.add(Rule::NodeOutOfRange, 1, text);
             }
-            Ok(Task {
-                threads,
-                node,
-                first_thread: 0,
-            })
+            Ok(Task { threads, node, first_thread: 0 })
         })?;
         self.check_count("tasks", count, tasks.len())?;
         Ok(tasks)
@@ -237,9 +202,6 @@ impl<'a> Cursor<'a> {
         if announced == listed as u64 {
             return Ok(());
         }
-        Err((
-            Rule::HeaderForm,
-            format!("{announced} {what} are announced, {listed} are listed"),
-        ))
+        Err((Rule::HeaderForm, format!("{announced} {what} are announced, {listed} are listed")))
     }
 }

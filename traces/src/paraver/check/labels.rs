@@ -50,11 +50,7 @@ enum Section {
 
 /// Reads a whole `.pcf` file.
 pub(super) fn read(lines: &mut Lines, log: &mut Log<'_>) -> Result<Labels> {
-    let mut reader = Reader {
-        labels: Labels::default(),
-        section: Section::Ignored,
-        group: vec![],
-    };
+    let mut reader = Reader { labels: Labels::default(), section: Section::Ignored, group: vec![] };
     while let Some((number, line)) = lines.next(log)? {
         let line = line.trim_ascii();
         if !line.is_empty() && !line.starts_with(b"#") && !reader.open_section(line) {
@@ -173,23 +169,16 @@ fn in_label_range(value: i128, number: u64, log: &mut Log<'_>) -> bool {
 }
 
 fn is_colour(text: &[u8]) -> bool {
-    let list = text
-        .strip_prefix(b"{")
-        .and_then(|text| text.strip_suffix(b"}"));
+    let list = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}"));
     list.is_some_and(|list| {
-        let mut parts = list
-            .split(|byte| *byte == b',')
-            .map(|part| integer(part.trim_ascii()));
+        let mut parts = list.split(|byte| *byte == b',').map(|part| integer(part.trim_ascii()));
         parts.clone().count() == 3 && parts.all(|part| part.is_some_and(|p| (0..256).contains(&p)))
     })
 }
 
 /// The first word, and what follows the blanks after it.
 fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
-    let end = text
-        .iter()
-        .position(u8::is_ascii_whitespace)
-        .unwrap_or(text.len());
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
     (word, rest.trim_ascii_start())
 }

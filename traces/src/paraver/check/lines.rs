@@ -54,9 +54,8 @@ impl Lines {
         loop {
             self.buffer.clear();
             let mut limited = self.reader.by_ref().take(LINE_LIMIT);
-            let read = limited
-                .read_until(b'\n', &mut self.buffer)
-                .map_err(Error::io(&self.path))?;
+            let read =
+                limited.read_until(b'\n', &mut self.buffer).map_err(Error::io(&self.path))?;
             if read == 0 {
                 return Ok(None);
             }
@@ -72,21 +71,13 @@ impl Lines {
         if self.buffer.pop_if(|byte| *byte == b'\r').is_some()
             && let Some(rule) = self.carriage_return.take()
         {
-            log.add(
-                rule,
-                self.number,
-                "lines end in a carriage return and a newline",
-            );
+            log.add(rule, self.number, "lines end in a carriage return and a newline");
         }
         let mut line = self.buffer.as_slice();
         if self.number == 1
             && let Some(rest) = line.strip_prefix(BYTE_ORDER_MARK)
         {
-            log.add(
-                Rule::ByteOrderMark,
-                1,
-                "the file starts with a byte order mark",
-            );
+            log.add(Rule::ByteOrderMark, 1, "the file starts with a byte order mark");
             line = rest;
         }
         Ok(Some((self.number, line)))

@@ -48,11 +48,7 @@ pub fn check(prv: impl AsRef<Path>) -> Result<Report> {
             None
         }
     };
-    check_rows(
-        prv,
-        header.as_ref().map(|header| &header.objects),
-        &mut report,
-    )?;
+    check_rows(prv, header.as_ref().map(|header| &header.objects), &mut report)?;
     if let Some(header) = &header {
         let counts = &mut report.counts;
         counts.ranks = header.objects.tasks();
@@ -71,11 +67,7 @@ fn check_labels(prv: &Path, report: &mut Report) -> Result<Option<Labels>> {
     match Lines::open_if_present(&path, Rule::LabelCarriageReturn)? {
         Some(mut lines) => labels::read(&mut lines, &mut log).map(Some),
         None => {
-            log.add(
-                Rule::NoLabelFile,
-                1,
-                "there is no such file: values are shown without labels",
-            );
+            log.add(Rule::NoLabelFile, 1, "there is no such file: values are shown without labels");
             Ok(None)
         }
     }
@@ -87,11 +79,7 @@ fn check_rows(prv: &Path, objects: Option<&Objects>, report: &mut Report) -> Res
     match Lines::open_if_present(&path, Rule::LabelCarriageReturn)? {
         Some(mut lines) => rows::read(&mut lines, objects, &mut log),
         None => {
-            log.add(
-                Rule::NoRowFile,
-                1,
-                "there is no such file: rows are shown by number",
-            );
+            log.add(Rule::NoRowFile, 1, "there is no such file: rows are shown by number");
             Ok(())
         }
     }

@@ -42,11 +42,7 @@ impl Objects {
             cpus = cpus.saturating_add(of_node);
             cpus
         });
-        Self {
-            last_cpus: last_cpus.collect(),
-            applications,
-            threads,
-        }
+        Self { last_cpus: last_cpus.collect(), applications, threads }
     }
 
     pub(super) fn applications(&self) -> u64 {
@@ -54,10 +50,7 @@ impl Objects {
     }
 
     pub(super) fn tasks(&self) -> u64 {
-        self.applications
-            .iter()
-            .map(|tasks| tasks.len() as u64)
-            .sum()
+        self.applications.iter().map(|tasks| tasks.len() as u64).sum()
     }
 
     pub(super) fn threads(&self) -> u64 {
@@ -80,10 +73,7 @@ impl Objects {
 
     /// The name of a thread by its position among all.
     pub(super) fn name(&self, thread: usize) -> ThreadName<'_> {
-        ThreadName {
-            objects: self,
-            thread,
-        }
+        ThreadName { objects: self, thread }
     }
 
     /// Checks the location `cpu:application:task:thread`; gives the position
@@ -93,10 +83,7 @@ impl Objects {
             return None;
         };
         let Some(tasks) = self.tasks_of(application) else {
-            let text = format_args!(
-                "application {application}; there are {}",
-                self.applications()
-            );
+            let text = format_args!("application {application}; there are {}", self.applications());
             log.add(Rule::ApplicationOutOfRange, line, text);
             return None;
         };
@@ -126,17 +113,9 @@ impl Objects {
                 log.add(Rule::CpuWithoutNodes, line, text);
             }
         } else if cpu == 0 {
-            log.add(
-                Rule::NoCpu,
-                line,
-                "cpu 0 although the header declares nodes",
-            );
+            log.add(Rule::NoCpu, line, "cpu 0 although the header declares nodes");
         } else if !(1..=i128::from(cpus)).contains(&cpu) {
-            log.add(
-                Rule::CpuOutOfRange,
-                line,
-                format_args!("cpu {cpu}; there are {cpus}"),
-            );
+            log.add(Rule::CpuOutOfRange, line, format_args!("cpu {cpu}; there are {cpus}"));
         } else if let Some((first, last)) = self.cpus_of(task.node)
             && !(i128::from(first)..=i128::from(last)).contains(&cpu)
         {
@@ -150,9 +129,7 @@ impl Objects {
     fn cpus_of(&self, node: u64) -> Option<(u64, u64)> {
         let index = usize::try_from(node.checked_sub(1)?).ok()?;
         let last = *self.last_cpus.get(index)?;
-        let before = index
-            .checked_sub(1)
-            .map_or(0, |index| self.last_cpus[index]);
+        let before = index.checked_sub(1).map_or(0, |index| self.last_cpus[index]);
         Some((before + 1, last))
     }
 }
@@ -163,11 +140,7 @@ impl fmt::Display for ThreadName<'_> {
         for (tasks, application) in self.objects.applications.iter().zip(1..) {
             for (task, number) in tasks.iter().zip(1..) {
                 if (task.first_thread..task.first_thread + task.threads).contains(&thread) {
-                    return write!(
-                        f,
-                        "{application}.{number}.{}",
-                        thread - task.first_thread + 1
-                    );
+                    return write!(f, "{application}.{number}.{}", thread - task.first_thread + 1);
                 }
             }
         }

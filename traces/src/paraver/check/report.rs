@@ -91,10 +91,7 @@ impl Report {
     }
 
     fn total(&self, severity: Severity) -> u64 {
-        let breaches = self
-            .breaches
-            .iter()
-            .filter(|(rule, _)| rule.severity() == severity);
+        let breaches = self.breaches.iter().filter(|(rule, _)| rule.severity() == severity);
         breaches.map(|(_, count)| count).sum()
     }
 }
@@ -108,10 +105,7 @@ pub(super) struct Log<'a> {
 
 impl<'a> Log<'a> {
     pub(super) fn new(report: &'a mut Report, file: &Path) -> Self {
-        Self {
-            report,
-            file: file.into(),
-        }
+        Self { report, file: file.into() }
     }
 
     pub(super) fn add(&mut self, rule: Rule, line: u64, text: impl fmt::Display) {
@@ -119,12 +113,7 @@ impl<'a> Log<'a> {
         *breaches += 1;
         if *breaches <= KEPT_PER_RULE {
             let (file, text) = (Arc::clone(&self.file), text.to_string());
-            self.report.findings.push(Finding {
-                rule,
-                file,
-                line,
-                text,
-            });
+            self.report.findings.push(Finding { rule, file, line, text });
         }
     }
 }
@@ -141,18 +130,8 @@ impl fmt::Display for Severity {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            rule,
-            file,
-            line,
-            text,
-        } = self;
-        write!(
-            f,
-            "{}:{line}: {}: {text} [{rule:?}]",
-            file.display(),
-            rule.severity()
-        )
+        let Self { rule, file, line, text } = self;
+        write!(f, "{}:{line}: {}: {text} [{rule:?}]", file.display(), rule.severity())
     }
 }
 
@@ -183,17 +162,8 @@ impl fmt::Display for Report {
         for finding in &self.findings {
             writeln!(f, "{finding}")?;
         }
-        for (rule, count) in self
-            .breaches
-            .iter()
-            .filter(|(_, count)| **count > KEPT_PER_RULE)
-        {
-            writeln!(
-                f,
-                "{}: {} more [{rule:?}]",
-                rule.severity(),
-                count - KEPT_PER_RULE
-            )?;
+        for (rule, count) in self.breaches.iter().filter(|(_, count)| **count > KEPT_PER_RULE) {
+            writeln!(f, "{}: {} more [{rule:?}]", rule.severity(), count - KEPT_PER_RULE)?;
         }
         let (errors, warnings) = (self.errors(), self.warnings());
         write!(f, "{errors} errors, {warnings} warnings; {}", self.counts)

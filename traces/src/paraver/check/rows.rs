@@ -25,11 +25,7 @@ pub(super) fn read(lines: &mut Lines, objects: Option<&Objects>, log: &mut Log<'
         } else if let Some(level) = &mut level {
             level.name(line, number, log);
         } else if !line.trim_ascii().is_empty() && log.report.breaches(Rule::RowLevel) == 0 {
-            log.add(
-                Rule::RowLevel,
-                number,
-                format_args!("`{}` belongs to no level", shown(line)),
-            );
+            log.add(Rule::RowLevel, number, format_args!("`{}` belongs to no level", shown(line)));
         }
     }
     level.inspect(|level| level.finish(log));
@@ -44,16 +40,9 @@ fn open(line: &[u8], number: u64, objects: Option<&Objects>, log: &mut Log<'_>) 
         ["LEVEL", name, "SIZE", count] => (name, count.parse().ok()),
         _ => ("", None),
     };
-    let known = [
-        "WORKLOAD", "APPL", "TASK", "THREAD", "SYSTEM", "NODE", "CPU",
-    ]
-    .contains(&name);
+    let known = ["WORKLOAD", "APPL", "TASK", "THREAD", "SYSTEM", "NODE", "CPU"].contains(&name);
     let Some(announced) = announced.filter(|_| known) else {
-        log.add(
-            Rule::RowLevel,
-            number,
-            format_args!("`{}` is no level", shown(line)),
-        );
+        log.add(Rule::RowLevel, number, format_args!("`{}` is no level", shown(line)));
         return None;
     };
     if let Some(declared) = objects.and_then(|objects| declared(name, objects))
@@ -62,11 +51,7 @@ fn open(line: &[u8], number: u64, objects: Option<&Objects>, log: &mut Log<'_>) 
         let text = format_args!("level {name} has {announced} names, the header {declared}");
         log.add(Rule::RowSize, number, text);
     }
-    Some(Level {
-        line: number,
-        announced,
-        listed: 0,
-    })
+    Some(Level { line: number, announced, listed: 0 })
 }
 
 /// How many objects of a level the header has, where it says so.
@@ -99,11 +84,7 @@ impl Level {
     }
 
     fn finish(&self, log: &mut Log<'_>) {
-        let &Self {
-            line,
-            announced,
-            listed,
-        } = self;
+        let &Self { line, announced, listed } = self;
         if listed < announced {
             let text = format_args!("{announced} names are announced, {listed} are listed");
             log.add(Rule::RowCount, line, text);

@@ -14,10 +14,7 @@ pub(super) struct States {
 
 impl States {
     pub(super) fn new(threads: usize) -> Self {
-        Self {
-            reached: vec![0; threads],
-            any: false,
-        }
+        Self { reached: vec![0; threads], any: false }
     }
 
     /// Adds the state of a thread from `begin` to `end`.
@@ -54,9 +51,7 @@ impl States {
         if !self.any {
             return;
         }
-        let Header {
-            duration, objects, ..
-        } = header;
+        let Header { duration, objects, .. } = header;
         for (thread, (reached, used)) in self.reached.iter().zip(used).enumerate() {
             if *used && reached < duration {
                 let name = objects.name(thread);

@@ -18,20 +18,13 @@ pub(super) struct LabelUsage<'a> {
 
 impl<'a> LabelUsage<'a> {
     pub(super) fn new(labels: &'a Labels) -> Self {
-        Self {
-            labels,
-            missing: HashSet::new(),
-        }
+        Self { labels, missing: HashSet::new() }
     }
 
     /// Looks up the label of a state.
     pub(super) fn state(&mut self, state: i128, line: u64, log: &mut Log<'_>) {
         if !self.labels.has_state(state) && self.is_new(Rule::UnlabelledState, state, 0) {
-            log.add(
-                Rule::UnlabelledState,
-                line,
-                format_args!("state {state} has no label"),
-            );
+            log.add(Rule::UnlabelledState, line, format_args!("state {state} has no label"));
         }
     }
 
@@ -39,11 +32,7 @@ impl<'a> LabelUsage<'a> {
     pub(super) fn event(&mut self, kind: i128, value: i128, line: u64, log: &mut Log<'_>) {
         if !self.labels.has_type(kind) {
             if self.is_new(Rule::UnlabelledType, kind, 0) {
-                log.add(
-                    Rule::UnlabelledType,
-                    line,
-                    format_args!("type {kind} has no label"),
-                );
+                log.add(Rule::UnlabelledType, line, format_args!("type {kind} has no label"));
             }
         } else if !self.labels.has_value(kind, value)
             && self.is_new(Rule::UnlabelledValue, kind, value)

@@ -55,22 +55,10 @@ pub(super) fn write(
     let notes = [
         (communications.unmatched_sends, "sends had no receive"),
         (communications.unmatched_receives, "receives had no send"),
-        (
-            communications.early_receives,
-            "receives were recorded before their send and moved to it",
-        ),
-        (
-            unfinished,
-            "task slices were open at the end of the trace and end there",
-        ),
-        (
-            points.slices.interrupted,
-            "task slices had no end and stop where the next begins",
-        ),
-        (
-            points.slices.stray_ends,
-            "ends of task slices had no begin and are left out",
-        ),
+        (communications.early_receives, "receives were recorded before their send and moved to it"),
+        (unfinished, "task slices were open at the end of the trace and end there"),
+        (points.slices.interrupted, "task slices had no end and stop where the next begins"),
+        (points.slices.stray_ends, "ends of task slices had no begin and are left out"),
     ];
     for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
         writeln!(lines.out, "# {count} {what}")?;
@@ -79,16 +67,9 @@ pub(super) fn write(
 }
 
 fn write_header(out: &mut impl Write, layout: Layout, started: &str) -> io::Result<()> {
-    let Layout {
-        ranks,
-        workers,
-        end_ns,
-    } = layout;
+    let Layout { ranks, workers, end_ns } = layout;
     let started = one_line(started).replace(['(', ')'], "_");
-    write!(
-        out,
-        "#Paraver ({started}):{end_ns:020}_ns:1({workers}):1:{ranks}("
-    )?;
+    write!(out, "#Paraver ({started}):{end_ns:020}_ns:1({workers}):1:{ranks}(")?;
     for rank in 0..ranks {
         let separator = if rank == 0 { "" } else { "," };
         write!(out, "{separator}{workers}:1")?;
@@ -107,24 +88,12 @@ impl<W: Write> Lines<'_, W> {
     /// Writes the states that begin up to `now` and the messages sent before.
     fn write_before(&mut self, now: u64) -> io::Result<()> {
         loop {
-            let message = self
-                .communications
-                .peek()
-                .map(|message| message.logical_send_ns);
+            let message = self.communications.peek().map(|message| message.logical_send_ns);
             let message = message.filter(|sent| *sent < now);
             let until = message.unwrap_or(now);
             while let Some(interval) = self.intervals.next_if(|next| next.begin_ns <= until) {
-                let Interval {
-                    begin_ns,
-                    end_ns,
-                    thread,
-                    state,
-                } = interval;
-                writeln!(
-                    self.out,
-                    "1:{thread}:{begin_ns}:{end_ns}:{}",
-                    state.number()
-                )?;
+                let Interval { begin_ns, end_ns, thread, state } = interval;
+                writeln!(self.out, "1:{thread}:{begin_ns}:{end_ns}:{}", state.number())?;
             }
             match message.and_then(|_| self.communications.next()) {
                 Some(message) => self.write_message(message)?,

@@ -63,10 +63,7 @@ impl Communications {
     /// sent is the first received.
     pub(super) fn new(timeline: &Timeline<'_>) -> Self {
         let mut halves = Halves::default();
-        timeline
-            .entries()
-            .iter()
-            .for_each(|entry| halves.add(*entry));
+        timeline.entries().iter().for_each(|entry| halves.add(*entry));
         halves.sends.sort_by_key(|sent| sent.key);
         halves.receives.sort_by_key(|received| received.key);
         halves.sync_ends.sort_unstable();
@@ -74,10 +71,7 @@ impl Communications {
         let mut this = Self::default();
         let mut receives = halves.receives.iter().peekable();
         for sent in &halves.sends {
-            while receives
-                .next_if(|received| received.key < sent.key)
-                .is_some()
-            {
+            while receives.next_if(|received| received.key < sent.key).is_some() {
                 this.unmatched_receives += 1;
             }
             match receives.next_if(|received| received.key == sent.key) {
@@ -116,26 +110,14 @@ impl Halves {
     fn add(&mut self, entry: Entry<'_>) {
         let now = entry.time_ns();
         match entry.record.event {
-            Event::Send {
-                rank,
-                peer,
-                message,
-                bytes,
-                waited,
-            } => self.sends.push(Sent {
+            Event::Send { rank, peer, message, bytes, waited } => self.sends.push(Sent {
                 key: (rank, peer, message),
                 from: entry.thread(rank),
                 called_ns: now.saturating_sub(waited.as_nanos()),
                 sent_ns: now,
                 bytes,
             }),
-            Event::Receive {
-                rank,
-                peer,
-                message,
-                lane,
-                round,
-            } => self.receives.push(Received {
+            Event::Receive { rank, peer, message, lane, round } => self.receives.push(Received {
                 key: (peer, rank, message),
                 at: entry.thread(rank),
                 arrived_ns: now,

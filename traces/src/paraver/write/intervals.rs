@@ -36,11 +36,7 @@ pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
             Event::RecordingStopped => *outside = State::NotRecorded,
             _ => {}
         }
-        let state = if slices.is_open(worker) {
-            State::Running
-        } else {
-            *outside
-        };
+        let state = if slices.is_open(worker) { State::Running } else { *outside };
         chart.set(entry.thread(*owner), state, now);
     }
     chart.finish()
@@ -67,19 +63,11 @@ struct Chart {
 impl Chart {
     /// Every thread idle from 0.
     fn new(layout: Layout) -> Self {
-        let idle = |thread| Interval {
-            begin_ns: 0,
-            end_ns: layout.end_ns,
-            thread,
-            state: State::Idle,
-        };
+        let idle =
+            |thread| Interval { begin_ns: 0, end_ns: layout.end_ns, thread, state: State::Idle };
         let intervals: Vec<_> = layout.threads().map(idle).collect();
         let open = (0..intervals.len()).collect();
-        Self {
-            layout,
-            intervals,
-            open,
-        }
+        Self { layout, intervals, open }
     }
 
     fn set(&mut self, thread: Thread, state: State, now: u64) {
@@ -96,17 +84,11 @@ impl Chart {
         current.end_ns = now;
         let end_ns = self.layout.end_ns;
         *open = next;
-        self.intervals.push(Interval {
-            begin_ns: now,
-            end_ns,
-            thread,
-            state,
-        });
+        self.intervals.push(Interval { begin_ns: now, end_ns, thread, state });
     }
 
     fn finish(mut self) -> Vec<Interval> {
-        self.intervals
-            .retain(|interval| interval.begin_ns < interval.end_ns);
+        self.intervals.retain(|interval| interval.begin_ns < interval.end_ns);
         self.intervals
     }
 }

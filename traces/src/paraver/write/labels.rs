@@ -60,12 +60,7 @@ pub(super) fn write_pcf(out: &mut impl Write, task_names: &[Arc<str>]) -> io::Re
         writeln!(out, "{:<4} {{{red},{green},{blue}}}", state.number())?;
     }
     for kind in EventKind::ALL {
-        writeln!(
-            out,
-            "\nEVENT_TYPE\n0    {:<10} {}",
-            kind.number(),
-            kind.name()
-        )?;
+        writeln!(out, "\nEVENT_TYPE\n0    {:<10} {}", kind.number(), kind.name())?;
         let values = kind.values(&task_names);
         if !values.is_empty() {
             writeln!(out, "VALUES\n0    (none)")?;
@@ -97,9 +92,5 @@ pub(super) fn write_row(out: &mut impl Write, layout: Layout) -> io::Result<()> 
 /// A name as the rest of a line: never empty.
 fn label(name: &str) -> String {
     let name = one_line(name);
-    if name.trim().is_empty() {
-        "(blank)".to_owned()
-    } else {
-        name
-    }
+    if name.trim().is_empty() { "(blank)".to_owned() } else { name }
 }

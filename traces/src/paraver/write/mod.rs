@@ -70,9 +70,7 @@ impl Recorder {
     /// ones are complete.
     pub fn write_paraver(&self, dir: &Path, stem: &str, info: &TraceInfo) -> Result<TraceFiles> {
         if stem.is_empty() || Path::new(stem).file_name() != Some(stem.as_ref()) {
-            return Err(Error::Stem {
-                stem: stem.to_owned(),
-            });
+            return Err(Error::Stem { stem: stem.to_owned() });
         }
         let layout = Layout::new(info)?;
         let collected = self.collected();
@@ -88,11 +86,7 @@ impl Recorder {
         })?;
         let pcf = Partial::write(file("pcf"), |out| labels::write_pcf(out, &names))?;
         let row = Partial::write(file("row"), |out| labels::write_row(out, timeline.layout()))?;
-        Ok(TraceFiles {
-            pcf: pcf.publish()?,
-            row: row.publish()?,
-            prv: prv.publish()?,
-        })
+        Ok(TraceFiles { pcf: pcf.publish()?, row: row.publish()?, prv: prv.publish()? })
     }
 }
 
@@ -109,9 +103,7 @@ fn loss_comments(collected: &crate::recorder::Collected, limit: usize) -> Vec<St
     }
     if collected.open_streams > 0 {
         let open = collected.open_streams;
-        comments.push(format!(
-            "{open} streams were still open: their last records may be missing"
-        ));
+        comments.push(format!("{open} streams were still open: their last records may be missing"));
     }
     comments
 }
@@ -119,9 +111,7 @@ fn loss_comments(collected: &crate::recorder::Collected, limit: usize) -> Vec<St
 /// Text that fits into one line of a trace, without what Paraver would take
 /// for the start of a comment.
 fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() || c == '#' { '_' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() || c == '#' { '_' } else { c }).collect()
 }
 
 /// A complete file under a provisional name, removed unless published.
@@ -137,10 +127,7 @@ impl Partial {
     ) -> Result<Self> {
         let mut partial = path.clone().into_os_string();
         partial.push(".partial");
-        let this = Self {
-            path,
-            partial: partial.into(),
-        };
+        let this = Self { path, partial: partial.into() };
         File::create(&this.partial)
             .map(|file| BufWriter::with_capacity(1 << 18, file))
             .and_then(|mut out| content(&mut out).and_then(|()| out.flush()))

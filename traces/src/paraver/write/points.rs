@@ -63,29 +63,11 @@ impl Points {
         }
         match event {
             Event::TaskBegin { rank, task, label } => {
-                let label = if label.index() < self.label_count {
-                    label
-                } else {
-                    LabelId::UNNAMED
-                };
-                self.show_task(
-                    entry.thread(rank),
-                    (task % EXACT_LIMIT).max(1),
-                    label.index() + 1,
-                );
+                let label = if label.index() < self.label_count { label } else { LabelId::UNNAMED };
+                self.show_task(entry.thread(rank), (task % EXACT_LIMIT).max(1), label.index() + 1);
             }
-            Event::SyncBegin {
-                rank,
-                lane,
-                round,
-                mode,
-                expected,
-            } => {
-                let sync = OpenSync {
-                    key: (rank, lane, round),
-                    mode,
-                    expected,
-                };
+            Event::SyncBegin { rank, lane, round, mode, expected } => {
+                let sync = OpenSync { key: (rank, lane, round), mode, expected };
                 self.begin_sync(entry.thread(rank), sync);
             }
             Event::SyncEnd { rank, lane, round } => self.end_sync((rank, lane, round)),
@@ -104,14 +86,7 @@ impl Points {
     pub(super) fn close_all(&mut self) -> u64 {
         let open: Vec<_> = self.slices.close_all().collect();
         for &(worker, slice) in &open {
-            self.show_task(
-                Thread {
-                    rank: slice.rank,
-                    worker,
-                },
-                0,
-                0,
-            );
+            self.show_task(Thread { rank: slice.rank, worker }, 0, 0);
         }
         for thread in self.layout.threads() {
             if !std::mem::take(&mut self.open_syncs[self.layout.index(thread)]).is_empty() {
@@ -159,17 +134,9 @@ impl Points {
     fn show_sync(&mut self, thread: Thread, sync: Option<OpenSync>) {
         let (_, lane, round) = sync.map_or((0, 0, 0), |sync| sync.key);
         let from_one = |number: u64| {
-            if sync.is_some() {
-                (number % EXACT_LIMIT) as i64 + 1
-            } else {
-                0
-            }
+            if sync.is_some() { (number % EXACT_LIMIT) as i64 + 1 } else { 0 }
         };
-        self.show(
-            thread,
-            EventKind::SyncMode,
-            sync.map_or(0, |sync| sync.mode.number()),
-        );
+        self.show(thread, EventKind::SyncMode, sync.map_or(0, |sync| sync.mode.number()));
         self.show(thread, EventKind::SyncLane, from_one(lane.into()));
         self.show(thread, EventKind::SyncRound, from_one(round));
         let expected = sync.and_then(|sync| sync.expected).unwrap_or_default();
@@ -177,10 +144,6 @@ impl Points {
     }
 
     fn show(&mut self, thread: Thread, kind: EventKind, value: i64) {
-        self.moment.push(Point {
-            thread,
-            kind,
-            value,
-        });
+        self.moment.push(Point { thread, kind, value });
     }
 }

@@ -23,11 +23,7 @@ pub(super) struct Slices {
 
 impl Slices {
     pub(super) fn new(workers: u32) -> Self {
-        Self {
-            open: vec![None; workers as usize],
-            interrupted: 0,
-            stray_ends: 0,
-        }
+        Self { open: vec![None; workers as usize], interrupted: 0, stray_ends: 0 }
     }
 
     /// Applies an event of a worker; gives the slice that it ends.
@@ -56,8 +52,6 @@ impl Slices {
 
     /// Ends every slice that is still open; gives each with its worker.
     pub(super) fn close_all(&mut self) -> impl Iterator<Item = (u32, Slice)> {
-        (0..)
-            .zip(&mut self.open)
-            .filter_map(|(worker, open)| Some((worker, open.take()?)))
+        (0..).zip(&mut self.open).filter_map(|(worker, open)| Some((worker, open.take()?)))
     }
 }

@@ -41,30 +41,16 @@ pub(super) struct Timeline<'a> {
 
 impl Layout {
     pub(super) fn new(info: &TraceInfo) -> Result<Self> {
-        let &TraceInfo {
-            ranks,
-            workers,
-            end_ns,
-            ..
-        } = info;
+        let &TraceInfo { ranks, workers, end_ns, .. } = info;
         let threads = u64::from(ranks) * u64::from(workers);
         if threads == 0 {
             return Err(Error::NoThreads { ranks, workers });
         }
         if threads > OBJECT_LIMIT {
-            return Err(Error::TooManyThreads {
-                ranks,
-                workers,
-                threads,
-                limit: OBJECT_LIMIT,
-            });
+            return Err(Error::TooManyThreads { ranks, workers, threads, limit: OBJECT_LIMIT });
         }
         check_time(end_ns)?;
-        Ok(Self {
-            ranks,
-            workers,
-            end_ns: end_ns.max(1),
-        })
+        Ok(Self { ranks, workers, end_ns: end_ns.max(1) })
     }
 
     /// Every thread, by rank and worker.
@@ -82,13 +68,7 @@ impl Layout {
 /// The location fields of a record: cpu, application, task, thread.
 impl fmt::Display for Thread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:1:{}:{}",
-            self.worker + 1,
-            self.rank + 1,
-            self.worker + 1
-        )
+        write!(f, "{}:1:{}:{}", self.worker + 1, self.rank + 1, self.worker + 1)
     }
 }
 
@@ -99,10 +79,7 @@ impl<'a> Entry<'a> {
 
     /// The row of this worker for `rank`.
     pub(super) fn thread(self, rank: u32) -> Thread {
-        Thread {
-            rank,
-            worker: self.worker,
-        }
+        Thread { rank, worker: self.worker }
     }
 }
 
@@ -113,10 +90,7 @@ impl<'a> Timeline<'a> {
         let mut entries = Vec::new();
         for (&worker, records) in &collected.workers {
             if worker >= layout.workers {
-                return Err(Error::WorkerOutOfRange {
-                    worker,
-                    workers: layout.workers,
-                });
+                return Err(Error::WorkerOutOfRange { worker, workers: layout.workers });
             }
             let records = records.chunks.iter().flatten();
             entries.extend(records.map(|record| Entry { worker, record }));
@@ -149,23 +123,13 @@ impl<'a> Timeline<'a> {
 
 fn check_time(time_ns: u64) -> Result<()> {
     if time_ns > EXACT_LIMIT {
-        return Err(Error::TimeOutOfRange {
-            time_ns,
-            limit: EXACT_LIMIT,
-        });
+        return Err(Error::TimeOutOfRange { time_ns, limit: EXACT_LIMIT });
     }
     Ok(())
 }
 
 fn check_ranks(entry: Entry<'_>, ranks: u32) -> Result<()> {
-    match entry
-        .record
-        .event
-        .ranks()
-        .into_iter()
-        .flatten()
-        .find(|&rank| rank >= ranks)
-    {
+    match entry.record.event.ranks().into_iter().flatten().find(|&rank| rank >= ranks) {
         None => Ok(()),
         Some(rank) => Err(Error::RankOutOfRange {
             rank,

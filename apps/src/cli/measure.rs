@@ -1,0 +1,158 @@
+//! What communication costs here: two ranks on at most two workers, measured through the interface
+//! that programs use.
+
+use std::hint;
+use std::time::{Duration, Instant};
+
+use talpf::{Config, Context, Lane, PollingFrequency, SyncMode, exec};
+use talpf_apps::Error;
+use talpf_runtime::{Array, cores};
+
+pub(super) const REPETITIONS: usize = 9;
+const HOPS: u32 = 2_000;
+const READINGS: u32 = 10_000;
+const PERIODS: u32 = 200;
+const LARGE: usize = 1 << 20;
+
+/// The costs of a BSP machine and of its parts.
+pub(super) struct Costs {
+    /// **Units**: nanoseconds from a put of 8 bytes to its sight at the other rank. `None` with
+    /// one core: nobody looks while the other puts.
+    pub(super) put_ns: Option<f64>,
+    /// *l*: **units**: nanoseconds of a superstep with one put of 8 bytes each way, cached.
+    pub(super) superstep_ns: f64,
+    /// *g*: **units**: nanoseconds for each further byte each way.
+    pub(super) byte_ns: f64,
+    /// **Units**: nanoseconds of a reading of the runtime's clock.
+    pub(super) clock_ns: f64,
+    /// **Units**: nanoseconds that a task which waits for 1 us is suspended.
+    pub(super) timer_ns: f64,
+}
+
+/// Measures for some tenths of a second.
+pub(super) fn costs() -> Result<Costs, Error> {
+    let superstep_ns = of_first(supersteps::<8, 2_000>)?;
+    let large_ns = of_first(supersteps::<LARGE, 20>)?;
+    let put_ns = (cores() > 1).then(|| of_first(hops)).transpose()?;
+    Ok(Costs {
+        put_ns,
+        superstep_ns,
+        byte_ns: (large_ns - superstep_ns) / (LARGE - 8) as f64,
+        clock_ns: of_first(clock_readings)?,
+        timer_ns: of_first(periods)?,
+    })
+}
+
+/// The median time of some runs of `work`, in seconds.
+pub(super) fn median(mut work: impl FnMut()) -> f64 {
+    let mut times = Vec::with_capacity(REPETITIONS);
+    for _ in 0..REPETITIONS {
+        let start = Instant::now();
+        work();
+        times.push(start.elapsed().as_secs_f64());
+    }
+    middle(times)
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The median of what rank 0 of two measures.
+fn of_first<M, F>(measure: M) -> Result<f64, Error>
+where
+    M: Fn(Context) -> F,
+    F: Future<Output = Result<Vec<f64>, Error>> + Send + 'static,
+{
+    let mut config = Config {
+        ranks: 2,
+        polling: PollingFrequency::from_environment()?,
+        ..Config::default()
+    };
+    config.runtime.workers = cores().min(2);
+    let samples = exec(config, measure)?;
+    Ok(samples.into_iter().next().map_or(f64::NAN, middle))
+}
+
+/// Nanoseconds of a superstep in which both ranks put `BYTES` to each other.
+async fn supersteps<const BYTES: usize, const STEPS: u32>(
+    ctx: Context,
+) -> Result<Vec<f64>, Error> {
+    let from = Array::new(ctx.group(), vec![1_u8; BYTES], BYTES)?;
+    let to = Array::new(ctx.group(), vec![2_u8; BYTES], BYTES)?;
+    ctx.register_local(&from)?;
+    let slot = ctx.register_global(&to).await?;
+    let other = ctx.peer(1 - ctx.rank().0)?;
+    let mut samples = Vec::with_capacity(REPETITIONS);
+    for _ in 0..REPETITIONS {
+        ctx.sync(SyncMode::DEFAULT).await?;
+        let start = Instant::now();
+        for _ in 0..STEPS {
+            ctx.put(&from.all(), slot.at(other, 0))?;
+            ctx.sync(SyncMode::CACHED).window(&to.all()).await?;
+        }
+        samples.push(mean_ns(start, STEPS));
+    }
+    Ok(samples)
+}
+
+/// Nanoseconds of half a round trip of 8 bytes between ranks that do nothing but look for them.
+async fn hops(ctx: Context) -> Result<Vec<f64>, Error> {
+    let number = Array::new(ctx.group(), vec![1_u64; 1], 1)?;
+    let inbox = Array::new(ctx.group(), vec![0_u64; 1], 1)?;
+    let slot = ctx.register_global(&inbox).await?;
+    let other = ctx.peer(1 - ctx.rank().0)?;
+    let source = ctx.group().task("source").input(&number.all());
+    let mut from = source.run(|from| from)?.await?;
+    let mut samples = Vec::with_capacity(REPETITIONS);
+    for _ in 0..REPETITIONS {
+        ctx.sync(SyncMode::DEFAULT).await?;
+        let round = ctx.round();
+        let sync = ctx.sync(SyncMode::msg(HOPS)).window(&inbox.all()).spawn()?;
+        let start = Instant::now();
+        for hop in 0..HOPS {
+            if ctx.rank().0 == 0 {
+                from = round.put(from, slot.at(other, 0)).await?;
+            }
+            while ctx.arrivals(Lane(0)) <= hop {
+                hint::spin_loop();
+            }
+            if ctx.rank().0 == 1 {
+                from = round.put(from, slot.at(other, 0)).await?;
+            }
+        }
+        samples.push(mean_ns(start, 2 * HOPS));
+        drop(round);
+        sync.await?;
+    }
+    Ok(samples)
+}
+
+async fn clock_readings(ctx: Context) -> Result<Vec<f64>, Error> {
+    let clock = ctx.group().clock();
+    let sample = || {
+        let start = Instant::now();
+        for _ in 0..READINGS {
+            hint::black_box(clock.now_ns());
+        }
+        mean_ns(start, READINGS)
+    };
+    Ok((0..REPETITIONS).map(|_| sample()).collect())
+}
+
+async fn periods(ctx: Context) -> Result<Vec<f64>, Error> {
+    let mut samples = Vec::with_capacity(REPETITIONS);
+    for _ in 0..REPETITIONS {
+        let start = Instant::now();
+        for _ in 0..PERIODS {
+            ctx.group().wait_for(Duration::from_micros(1)).await;
+        }
+        samples.push(mean_ns(start, PERIODS));
+    }
+    Ok(samples)
+}
+
+fn mean_ns(start: Instant, count: u32) -> f64 {
+    start.elapsed().as_nanos() as f64 / f64::from(count)
+}

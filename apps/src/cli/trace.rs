@@ -1,0 +1,50 @@
+//! `talpf trace`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use talpf_apps::Error;
+use talpf_traces::paraver::{self, Rule};
+
+#[derive(Args, Debug)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Report what Paraver would refuse, drop or misread
+    Check {
+        /// The trace; its .pcf and .row are checked too
+        #[arg(value_name = "FILE.prv")]
+        file: PathBuf,
+    },
+}
+
+pub(super) fn run(options: Options) -> Result<(), Error> {
+    match options.command {
+        Command::Check { file } => check(&file),
+    }
+}
+
+/// Prints a line for every finding, and a summary.
+fn check(path: &Path) -> Result<(), Error> {
+    let report = paraver::check(path).map_err(Error::ReadTrace)?;
+    let mut findings = report.findings().iter();
+    if let Some(finding) = findings.find(|finding| finding.rule == Rule::NotParaver) {
+        return Err(Error::NoTrace {
+            path: path.to_owned(),
+            reason: finding.text.clone(),
+        });
+    }
+    super::print(&format!("{report}\n"))?;
+    if report.is_clean() {
+        return Ok(());
+    }
+    Err(Error::BadTrace {
+        path: path.to_owned(),
+        errors: report.errors(),
+        warnings: report.warnings(),
+    })
+}

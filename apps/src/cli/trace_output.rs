@@ -1,0 +1,139 @@
+//! The trace that a run leaves behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use talpf_apps::Error;
+use talpf_apps::jacobi::Machine;
+use talpf_traces::{Recorder, TraceInfo};
+
+use super::output::Output;
+
+const STEM: &str = "jacobi";
+
+/// A folder that is made before a run and gets its trace after it. A failed run leaves what the
+/// folder held, and no folder that was not there.
+pub(super) struct TraceOutput {
+    recorder: Recorder,
+    started: SystemTime,
+    records: Output,
+    folder: Folder,
+}
+
+struct Folder {
+    path: PathBuf,
+    remove_on_drop: bool,
+}
+
+impl TraceOutput {
+    /// Makes the folder if need be, and checks that it can be written to.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let is_new = !path.exists();
+        fs::create_dir_all(path).map_err(|source| Error::Write {
+            path: path.to_owned(),
+            source,
+        })?;
+        let folder = Folder {
+            path: path.to_owned(),
+            remove_on_drop: is_new,
+        };
+        Ok(Self {
+            recorder: Recorder::default(),
+            started: SystemTime::now(),
+            records: Output::open(&path.join(STEM).with_extension("prv"))?,
+            folder,
+        })
+    }
+
+    /// Where the run records.
+    pub(super) fn recorder(&self) -> Recorder {
+        self.recorder.clone()
+    }
+
+    /// The file of the records.
+    pub(super) fn output(&self) -> &Output {
+        &self.records
+    }
+
+    /// Writes what was recorded on `machine`, and says where it is.
+    pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<String, Error> {
+        let version = format!("talpf {}", env!("CARGO_PKG_VERSION"));
+        let info = TraceInfo {
+            ranks: machine.ranks() as u32,
+            workers: machine.workers() as u32,
+            end_ns: 0,
+            started: utc(self.started),
+            comments: [vec![version], comments].concat(),
+        };
+        let Self {
+            recorder,
+            records,
+            mut folder,
+            ..
+        } = self;
+        let files = recorder
+            .write_paraver(&folder.path, STEM, &info)
+            .map_err(Error::WriteTrace)?;
+        records.keep();
+        folder.remove_on_drop = false;
+        let (kept, dropped) = (recorder.record_count(), recorder.dropped_count());
+        let path = files.prv.display();
+        Ok(format!(
+            "trace     {path} ({kept} records, {dropped} dropped)\n"
+        ))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.remove_on_drop {
+            // Refused when it is not empty, which is just right.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// Date and time as Paraver writes them, in UTC.
+fn utc(time: SystemTime) -> String {
+    let seconds = time
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    let (minutes, days) = (seconds / 60 % (24 * 60), seconds / (24 * 60 * 60));
+
+    // Years begin in March, so that a leap day is the last of its year: eras of 400 years, from
+    // 1 March 0000, which is 719,468 days before 1970.
+    let day = days + 719_468;
+    let (era, day) = (day / 146_097, day % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..10 => (400 * era + year, month + 3),
+        _ => (400 * era + year + 1, month - 9),
+    };
+    let (hour, minute) = (minutes / 60, minutes % 60);
+    format!("{day:02}/{month:02}/{year} at {hour:02}:{minute:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn dates_around_leap_days_and_turns_of_the_year() {
+        for (seconds, text) in [
+            (0, "01/01/1970 at 00:00"),
+            (951_782_399, "28/02/2000 at 23:59"),
+            (951_782_400, "29/02/2000 at 00:00"),
+            (951_868_800, "01/03/2000 at 00:00"),
+            (1_767_225_599, "31/12/2025 at 23:59"),
+            (1_767_225_600, "01/01/2026 at 00:00"),
+            (4_107_542_400, "01/03/2100 at 00:00"),
+        ] {
+            assert_eq!(utc(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
+    }
+}

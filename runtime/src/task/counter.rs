@@ -1,0 +1,88 @@
+//! Counters that move a task on: whoever takes the last unit does the next step.
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// Units that a step of a task waits for: edges before it may run, or its body, guards and events
+/// before it is complete.
+pub(crate) struct EventCounter(AtomicU32);
+
+impl EventCounter {
+    pub(crate) fn new() -> Self {
+        EventCounter(AtomicU32::new(0))
+    }
+
+    /// Sets the units of a task that only the caller knows of.
+    #[inline]
+    pub(crate) fn set(&self, units: u32) {
+        self.0.store(units, Ordering::Relaxed);
+    }
+
+    /// Adds a unit. The caller holds one, so the count is not zero.
+    #[inline]
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes units away. `true`: they were the last ones, and the caller does the next step.
+    ///
+    /// **Ordering**: the next step sees what was done before every unit was taken.
+    #[inline]
+    pub(crate) fn take(&self, units: u32) -> bool {
+        self.0.fetch_sub(units, Ordering::AcqRel) == units
+    }
+
+    /// For reports.
+    pub(crate) fn units(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    #[test]
+    fn the_last_unit_moves_on_once_and_sees_everything() {
+        loom::model(|| {
+            let counter = Arc::new(EventCounter::new());
+            counter.set(3);
+            let work = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+            let takers: Vec<_> = (0..2)
+                .map(|taker| {
+                    let (counter, work) = (counter.clone(), work.clone());
+                    thread::spawn(move || {
+                        work[taker].store(1, Ordering::Relaxed);
+                        let last = counter.take(1);
+                        let done = work.iter().map(|w| w.load(Ordering::Relaxed)).sum::<u32>();
+                        (last, done)
+                    })
+                })
+                .collect();
+            let mine = counter.take(1);
+            let mut ends = u32::from(mine);
+            for taker in takers {
+                let (last, done) = taker.join().unwrap();
+                ends += u32::from(last);
+                assert!(!last || done == 2, "the last one sees the work of both");
+            }
+            assert_eq!(ends, 1);
+        });
+    }
+
+    #[test]
+    fn a_unit_added_by_a_holder_is_waited_for() {
+        loom::model(|| {
+            let counter = Arc::new(EventCounter::new());
+            counter.set(1);
+            counter.add();
+            let event = {
+                let counter = counter.clone();
+                thread::spawn(move || counter.take(1))
+            };
+            let body = counter.take(1);
+            assert_ne!(body, event.join().unwrap(), "exactly one of them was the last");
+        });
+    }
+}
