@@ -158,12 +158,7 @@ impl Error {
         if limits.contains(&value) {
             Ok(value)
         } else {
-            Err(Self::OutOfRange {
-                name,
-                value,
-                least: *limits.start(),
-                most: *limits.end(),
-            })
+            Err(Self::OutOfRange { name, value, least: *limits.start(), most: *limits.end() })
         }
     }
 }
@@ -174,13 +169,8 @@ mod tests {
 
     #[test]
     fn difference_shows_values_and_bits() {
-        let error = Error::Differs {
-            variant: "fork-join",
-            row: 3,
-            col: 5,
-            found: 0.5,
-            expected: -0.0,
-        };
+        let error =
+            Error::Differs { variant: "fork-join", row: 3, col: 5, found: 0.5, expected: -0.0 };
         assert_eq!(
             error.to_string(),
             "fork-join differs from serial first at row 3, column 5: 5e-1 (bits \

@@ -23,20 +23,14 @@ pub fn require(needed: u64) -> Result<(), Error> {
 
 fn system() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
 }
 
 fn control_group() -> Option<u64> {
     let number = |name: &str| -> Option<u64> {
-        fs::read_to_string(format!("/sys/fs/cgroup/{name}"))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
+        fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?.trim().parse().ok()
     };
     Some(number("memory.max")?.saturating_sub(number("memory.current")?))
 }

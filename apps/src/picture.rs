@@ -32,15 +32,9 @@ pub fn write_heat_map(matrix: &Matrix, out: impl Write) -> io::Result<()> {
     let coldest = means.iter().copied().fold(f64::INFINITY, f64::min);
     let hottest = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     // A matrix of one temperature is all cold, not a division by zero.
-    let scale = if hottest > coldest {
-        255.0 / (hottest - coldest)
-    } else {
-        0.0
-    };
-    let pixels: Vec<u8> = means
-        .iter()
-        .map(|mean| ((mean - coldest) * scale).round() as u8)
-        .collect();
+    let scale = if hottest > coldest { 255.0 / (hottest - coldest) } else { 0.0 };
+    let pixels: Vec<u8> =
+        means.iter().map(|mean| ((mean - coldest) * scale).round() as u8).collect();
 
     let mut encoder = png::Encoder::new(out, width as u32, height as u32);
     encoder.set_color(png::ColorType::Indexed);
@@ -67,10 +61,7 @@ fn box_means(matrix: &Matrix, width: usize, height: usize) -> Vec<f64> {
         for x in 0..width {
             let cols = x * matrix.cols() / width..(x + 1) * matrix.cols() / width;
             let cells = (rows.len() * cols.len()) as f64;
-            let sum: f64 = rows
-                .clone()
-                .flat_map(|row| &matrix.row(row)[cols.clone()])
-                .sum();
+            let sum: f64 = rows.clone().flat_map(|row| &matrix.row(row)[cols.clone()]).sum();
             means.push(sum / cells);
         }
     }
@@ -99,9 +90,7 @@ mod tests {
     fn decode(matrix: &Matrix) -> (u32, u32, Vec<u8>) {
         let mut file = Vec::new();
         write_heat_map(matrix, &mut file).unwrap();
-        let mut reader = png::Decoder::new(io::Cursor::new(file))
-            .read_info()
-            .unwrap();
+        let mut reader = png::Decoder::new(io::Cursor::new(file)).read_info().unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         reader.next_frame(&mut pixels).unwrap();
         (reader.info().width, reader.info().height, pixels)

@@ -3,16 +3,13 @@
 use proptest::prelude::*;
 use talpf_apps::Matrix;
 use talpf_apps::jacobi::kernel;
-use talpf_apps::view::{View, ViewMut};
 
 fn filled(rows: usize, cols: usize, seed: u64) -> Matrix {
     let mut matrix = Matrix::zeros(rows, cols);
     let mut state = seed | 1;
     for row in 0..rows {
         for cell in matrix.row_mut(row) {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             *cell = (state >> 11) as f64 / (1_u64 << 40) as f64 - 4096.0;
         }
     }
@@ -59,28 +56,35 @@ proptest! {
         seed: u64,
     ) {
         let whole = filled(rows + 2, cols + 2 + old_gap, seed);
-        let old = View::new(whole.cells(), cols + 2 + old_gap, rows + 2, cols + 2);
-        let stride = cols + new_gap;
-        let mut new = vec![f64::NAN; rows * stride];
-        kernel::sweep(old, ViewMut::new(&mut new, stride, rows, cols));
+        let mut new = Matrix::zeros(rows, cols + new_gap);
+        new.view_mut().fill(f64::NAN);
+        kernel::sweep(
+            whole.block(0..rows + 2, 0..cols + 2),
+            new.block_mut(0..rows, 0..cols),
+        );
         let expected = naive(&whole);
-        for (row, cells) in new.chunks(stride).enumerate() {
-            prop_assert_eq!(&cells[..cols], &expected.row(row + 1)[1..cols + 1]);
-            prop_assert!(cells[cols..].iter().all(|cell| cell.is_nan()), "gap written");
+        for row in 0..rows {
+            let (cells, gap) = new.row(row).split_at(cols);
+            prop_assert_eq!(cells, &expected.row(row + 1)[1..cols + 1]);
+            prop_assert!(gap.iter().all(|cell| cell.is_nan()), "gap written");
         }
     }
 }
 
 #[test]
 fn empty_rectangle_is_left_alone() {
-    kernel::sweep(
-        View::new(&[0.0; 10], 5, 2, 5),
-        ViewMut::new(&mut [], 3, 0, 3),
-    );
-    kernel::sweep(
-        View::new(&[0.0; 10], 2, 5, 2),
-        ViewMut::new(&mut [], 0, 3, 0),
-    );
+    let old = Matrix::zeros(5, 5);
+    let mut new = old.clone();
+    kernel::sweep(old.block(0..2, 0..5), new.block_mut(0..0, 0..3));
+    kernel::sweep(old.block(0..5, 0..2), new.block_mut(0..3, 0..0));
+    assert_eq!(new, old);
+}
+
+#[test]
+#[should_panic(expected = "side by side")]
+fn cells_of_a_row_that_lie_apart_panic() {
+    let old = Matrix::zeros(6, 4);
+    kernel::sweep(old.view().reversed_axes(), Matrix::zeros(2, 4).view_mut());
 }
 
 #[test]

@@ -4,13 +4,13 @@
 //! Firing stores the event before it looks for waiters; a waiter registers before it looks for
 //! the event again. One of the two sees the other.
 
+use std::task::{Poll, Waker};
 use std::{
     future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Poll, Waker},
 };
 
 use parking_lot::Mutex;

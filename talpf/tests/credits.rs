@@ -109,3 +109,40 @@ fn rounds_ahead_share_the_credits() {
         assert_eq!(ends.unwrap()[1], rounds, "{credits} credits");
     }
 }
+
+/// The only credit is taken by a put of round 1, which cannot land before round 0 has ended; the
+/// put of round 0 waits at its rank, whose polling task is asleep when the window opens.
+#[test]
+fn an_operation_of_an_early_round_gets_past_later_ones_that_are_parked() {
+    let gate = Gate::default();
+    let config = Config { credits: 1, ..common::config(2, 2) };
+    let ends = common::run(config, |ctx| {
+        let gate = gate.clone();
+        async move {
+            let values = talpf_runtime::Array::new(ctx.group(), vec![1u64, 2], 1)?;
+            let inbox = common::array(&ctx, vec![0u64])?;
+            let slot = ctx.register_global(&inbox).await?;
+            if ctx.rank() == Rank(0) {
+                let first = ctx.round();
+                ctx.sync(SyncMode::msg(0)).spawn()?;
+                ctx.put(&values.tile(1), slot.at(Rank(1), 0))?;
+                let put = ctx.group().task("put").input(&values.tile(0));
+                put.spawn(move |one| drop(first.put(one, slot.at(Rank(1), 0))))?;
+                ctx.sync(SyncMode::msg(0)).spawn()?;
+                gate.open();
+                ctx.group().wait().await?;
+                return Ok(vec![]);
+            }
+            gate.passed().await;
+            // Longer than any polling task looks in vain.
+            ctx.group().wait_for(std::time::Duration::from_millis(300)).await;
+            let mut seen = Vec::new();
+            for _ in 0..2 {
+                ctx.sync(SyncMode::msg(1)).window(&inbox.all()).await?;
+                seen.extend(common::read(&ctx, &inbox).await?);
+            }
+            Ok::<_, Error>(seen)
+        }
+    });
+    assert_eq!(ends.unwrap()[1], [1, 2]);
+}

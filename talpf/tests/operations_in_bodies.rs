@@ -56,7 +56,7 @@ fn an_awaited_get_returns_what_it_got() {
         let sync = ctx.sync(SyncMode::DEFAULT).expose(&values.all());
         sync.window(&counter.all()).await?;
         assert_eq!(common::read(&ctx, &counter).await?, [77]);
-        Ok::<_, Error>(got.await??)
+        got.await?
     });
     assert_eq!(ends.unwrap(), [106, 1]);
 }
@@ -81,7 +81,7 @@ fn an_operation_that_is_let_go_holds_its_task() {
             let says = ended.clone();
             let task = ctx.group().task("let go").inout(&values.all());
             task.spawn(move |values| {
-                let _ = round.put(values, slot.at(Rank(1), 0));
+                drop(round.put(values, slot.at(Rank(1), 0)));
                 says.open();
             })?;
             let opened = gate.clone();

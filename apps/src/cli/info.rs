@@ -18,10 +18,8 @@ pub(super) struct Options {}
 pub(super) fn run(_: Options) -> Result<(), Error> {
     let polling = PollingFrequency::from_environment()?;
     let costs = costs()?;
-    let memory = memory::available().map_or_else(
-        || "unknown".to_owned(),
-        |bytes| format!("{} MiB available", bytes >> 20),
-    );
+    let memory = memory::available()
+        .map_or_else(|| "unknown".to_owned(), |bytes| format!("{} MiB available", bytes >> 20));
     let put = costs.put_ns.map_or_else(
         || "needs two cores".to_owned(),
         |ns| format!("{ns:.0} ns for 8 bytes to be seen by another core"),
@@ -30,15 +28,9 @@ pub(super) fn run(_: Options) -> Result<(), Error> {
     let lines = [
         ("cores", cores().to_string()),
         ("memory", memory),
-        (
-            "vectors",
-            format!("{} x f64 in the kernel of jacobi", kernel::lanes()),
-        ),
+        ("vectors", format!("{} x f64 in the kernel of jacobi", kernel::lanes())),
         ("clock", format!("{:.0} ns a reading", costs.clock_ns)),
-        (
-            "timer",
-            format!("{:.1} us for a wait of 1 us", costs.timer_ns / 1e3),
-        ),
+        ("timer", format!("{:.1} us for a wait of 1 us", costs.timer_ns / 1e3)),
         ("idle", format!("{}", IdlePolicy::default())),
         ("polling", polling.to_string()),
         ("memcpy 1 MiB", copy(MIB, 200)),
@@ -51,15 +43,9 @@ pub(super) fn run(_: Options) -> Result<(), Error> {
                 costs.superstep_ns / 1e3
             ),
         ),
-        (
-            "g",
-            format!("{:.3} ns a further byte each way", costs.byte_ns),
-        ),
+        ("g", format!("{:.3} ns a further byte each way", costs.byte_ns)),
     ];
-    let text: String = lines
-        .iter()
-        .map(|(name, value)| format!("{name:<14} {value}\n"))
-        .collect();
+    let text: String = lines.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect();
     super::print(&text)
 }
 

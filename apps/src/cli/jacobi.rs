@@ -82,16 +82,8 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     memory::require(matrices * problem.matrix_bytes())?;
     let image = options.image.as_deref().map(Output::open).transpose()?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
-    let trace = options
-        .trace
-        .as_deref()
-        .map(TraceOutput::open)
-        .transpose()?;
-    let outputs = [
-        image.as_ref(),
-        json.as_ref(),
-        trace.as_ref().map(TraceOutput::output),
-    ];
+    let trace = options.trace.as_deref().map(TraceOutput::open).transpose()?;
+    let outputs = [image.as_ref(), json.as_ref(), trace.as_ref().map(TraceOutput::output)];
     Output::must_all_differ(outputs.into_iter().flatten())?;
 
     let solve = |variant: Variant, recorder: Option<Recorder>| {
@@ -103,11 +95,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     let solution = solve(options.variant, recorder)?;
     let difference = match options.check {
         false => None,
-        true => Some(
-            solution
-                .matrix
-                .first_difference(&solve(Variant::Serial, None)?.matrix),
-        ),
+        true => Some(solution.matrix.first_difference(&solve(Variant::Serial, None)?.matrix)),
     };
 
     let verified = difference.map(|difference| difference.is_none());

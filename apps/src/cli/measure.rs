@@ -65,20 +65,15 @@ where
     M: Fn(Context) -> F,
     F: Future<Output = Result<Vec<f64>, Error>> + Send + 'static,
 {
-    let mut config = Config {
-        ranks: 2,
-        polling: PollingFrequency::from_environment()?,
-        ..Config::default()
-    };
+    let mut config =
+        Config { ranks: 2, polling: PollingFrequency::from_environment()?, ..Config::default() };
     config.runtime.workers = cores().min(2);
     let samples = exec(config, measure)?;
     Ok(samples.into_iter().next().map_or(f64::NAN, middle))
 }
 
 /// Nanoseconds of a superstep in which both ranks put `BYTES` to each other.
-async fn supersteps<const BYTES: usize, const STEPS: u32>(
-    ctx: Context,
-) -> Result<Vec<f64>, Error> {
+async fn supersteps<const BYTES: usize, const STEPS: u32>(ctx: Context) -> Result<Vec<f64>, Error> {
     let from = Array::new(ctx.group(), vec![1_u8; BYTES], BYTES)?;
     let to = Array::new(ctx.group(), vec![2_u8; BYTES], BYTES)?;
     ctx.register_local(&from)?;

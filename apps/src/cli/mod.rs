@@ -62,10 +62,9 @@ fn fail(message: &str, code: ExitCode) -> ExitCode {
 fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Write {
-            path: Path::new("the standard output").to_owned(),
-            source: error,
-        }),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::Write { path: Path::new("the standard output").to_owned(), source: error })
+        }
         _ => Ok(()),
     }
 }

@@ -21,21 +21,9 @@ impl Output {
     /// Opens `path` for writing, new or not.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let is_new = !path.exists();
-        match OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-        {
-            Ok(file) => Ok(Self {
-                path: path.to_owned(),
-                file,
-                remove_on_drop: is_new,
-            }),
-            Err(source) => Err(Error::Write {
-                path: path.to_owned(),
-                source,
-            }),
+        match OpenOptions::new().write(true).create(true).truncate(false).open(path) {
+            Ok(file) => Ok(Self { path: path.to_owned(), file, remove_on_drop: is_new }),
+            Err(source) => Err(Error::Write { path: path.to_owned(), source }),
         }
     }
 
@@ -48,9 +36,7 @@ impl Output {
             let same = fs::canonicalize(&output.path)
                 .is_ok_and(|path| path.is_file() && !seen.insert(path));
             if same {
-                return Err(Error::SameOutput {
-                    path: output.path.clone(),
-                });
+                return Err(Error::SameOutput { path: output.path.clone() });
             }
         }
         Ok(())
@@ -75,10 +61,7 @@ impl Output {
             write(&mut out)?;
             out.flush()
         };
-        fill().map_err(|source| Error::Write {
-            path: self.path.clone(),
-            source,
-        })?;
+        fill().map_err(|source| Error::Write { path: self.path.clone(), source })?;
         self.remove_on_drop = false;
         Ok(())
     }

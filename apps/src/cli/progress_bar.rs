@@ -23,9 +23,7 @@ impl ProgressBar {
             let (stop, stopped) = mpsc::channel();
             let progress = progress.clone();
             let watch = move || {
-                let bar = Bar::new(steps as u64)
-                    .with_style(style())
-                    .with_message(label);
+                let bar = Bar::new(steps as u64).with_style(style()).with_message(label);
                 while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                     bar.set_position(progress.steps() as u64);
                 }

@@ -78,10 +78,7 @@ impl Report {
             ("checksum", format!("{} (bits {hash:016x})", self.checksum)),
             ("verified", verified.to_owned()),
         ];
-        lines
-            .iter()
-            .map(|(name, value)| format!("{name:<9} {value}\n"))
-            .collect()
+        lines.iter().map(|(name, value)| format!("{name:<9} {value}\n")).collect()
     }
 
     /// All values as one JSON object.

@@ -33,10 +33,7 @@ fn check(path: &Path) -> Result<(), Error> {
     let report = paraver::check(path).map_err(Error::ReadTrace)?;
     let mut findings = report.findings().iter();
     if let Some(finding) = findings.find(|finding| finding.rule == Rule::NotParaver) {
-        return Err(Error::NoTrace {
-            path: path.to_owned(),
-            reason: finding.text.clone(),
-        });
+        return Err(Error::NoTrace { path: path.to_owned(), reason: finding.text.clone() });
     }
     super::print(&format!("{report}\n"))?;
     if report.is_clean() {

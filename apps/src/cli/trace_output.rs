@@ -30,14 +30,9 @@ impl TraceOutput {
     /// Makes the folder if need be, and checks that it can be written to.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let is_new = !path.exists();
-        fs::create_dir_all(path).map_err(|source| Error::Write {
-            path: path.to_owned(),
-            source,
-        })?;
-        let folder = Folder {
-            path: path.to_owned(),
-            remove_on_drop: is_new,
-        };
+        fs::create_dir_all(path)
+            .map_err(|source| Error::Write { path: path.to_owned(), source })?;
+        let folder = Folder { path: path.to_owned(), remove_on_drop: is_new };
         Ok(Self {
             recorder: Recorder::default(),
             started: SystemTime::now(),
@@ -66,22 +61,13 @@ impl TraceOutput {
             started: utc(self.started),
             comments: [vec![version], comments].concat(),
         };
-        let Self {
-            recorder,
-            records,
-            mut folder,
-            ..
-        } = self;
-        let files = recorder
-            .write_paraver(&folder.path, STEM, &info)
-            .map_err(Error::WriteTrace)?;
+        let Self { recorder, records, mut folder, .. } = self;
+        let files = recorder.write_paraver(&folder.path, STEM, &info).map_err(Error::WriteTrace)?;
         records.keep();
         folder.remove_on_drop = false;
         let (kept, dropped) = (recorder.record_count(), recorder.dropped_count());
         let path = files.prv.display();
-        Ok(format!(
-            "trace     {path} ({kept} records, {dropped} dropped)\n"
-        ))
+        Ok(format!("trace     {path} ({kept} records, {dropped} dropped)\n"))
     }
 }
 
@@ -96,9 +82,7 @@ impl Drop for Folder {
 
 /// Date and time as Paraver writes them, in UTC.
 fn utc(time: SystemTime) -> String {
-    let seconds = time
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (minutes, days) = (seconds / 60 % (24 * 60), seconds / (24 * 60 * 60));
 
     // Years begin in March, so that a leap day is the last of its year: eras of 400 years, from

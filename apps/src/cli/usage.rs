@@ -20,10 +20,7 @@ pub(super) fn explain(error: &Error) -> ExitCode {
 /// The paragraphs of a message of clap, without its own `error:`, its summary of the usage and
 /// its closing advice.
 fn one_line(message: &str) -> String {
-    let lines = message
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.starts_with("Usage:"));
+    let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
     let line = lines.collect::<Vec<_>>().join(" ");
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
@@ -35,10 +32,6 @@ pub(super) fn number_within(
 ) -> impl Fn(&str) -> Result<usize, String> + Clone {
     move |text| match text.parse() {
         Ok(number) if limits.contains(&number) => Ok(number),
-        _ => Err(format!(
-            "expected a whole number from {} to {}",
-            limits.start(),
-            limits.end()
-        )),
+        _ => Err(format!("expected a whole number from {} to {}", limits.start(), limits.end())),
     }
 }

@@ -26,10 +26,7 @@ impl Border {
         let at = |row: usize, col: usize| {
             let row = row as f64 / (rows + 1) as f64;
             let col = col as f64 / (cols + 1) as f64;
-            sources
-                .iter()
-                .map(|source| source.temperature_at(row, col))
-                .sum::<f64>()
+            sources.iter().map(|source| source.temperature_at(row, col)).sum::<f64>()
         };
         Self {
             north: (0..cols + 2).map(|col| at(0, col)).collect(),
@@ -72,29 +69,14 @@ mod tests {
 
     fn sources() -> Vec<Source> {
         vec![
-            Source {
-                row: 0.0,
-                col: 0.0,
-                size: 1.0,
-                temperature: 2.5,
-            },
-            Source {
-                row: 0.0,
-                col: 0.0,
-                size: 0.5,
-                temperature: -1.0,
-            },
+            Source { row: 0.0, col: 0.0, size: 1.0, temperature: 2.5 },
+            Source { row: 0.0, col: 0.0, size: 0.5, temperature: -1.0 },
         ]
     }
 
     #[test]
     fn cone_falls_linearly_to_zero_at_its_size() {
-        let source = Source {
-            row: 0.0,
-            col: 0.5,
-            size: 0.5,
-            temperature: 4.0,
-        };
+        let source = Source { row: 0.0, col: 0.5, size: 0.5, temperature: 4.0 };
         assert_eq!(source.temperature_at(0.0, 0.5), 4.0);
         assert_eq!(source.temperature_at(0.0, 0.25), 2.0);
         assert_eq!(source.temperature_at(0.0, 0.0), 0.0);

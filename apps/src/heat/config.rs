@@ -33,20 +33,13 @@ pub fn default_sources() -> Vec<Source> {
 pub fn load(path: &Path) -> Result<Vec<Source>, Error> {
     let read = || -> io::Result<String> {
         let mut text = String::new();
-        let length = File::open(path)?
-            .take(LONGEST_FILE + 1)
-            .read_to_string(&mut text)?;
+        let length = File::open(path)?.take(LONGEST_FILE + 1).read_to_string(&mut text)?;
         if length as u64 > LONGEST_FILE {
-            return Err(io::Error::other(format!(
-                "longer than {LONGEST_FILE} bytes"
-            )));
+            return Err(io::Error::other(format!("longer than {LONGEST_FILE} bytes")));
         }
         Ok(text)
     };
-    let text = read().map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    let text = read().map_err(|source| Error::Read { path: path.to_owned(), source })?;
     parse(&path.display().to_string(), &text)
 }
 
@@ -56,17 +49,9 @@ pub fn load(path: &Path) -> Result<Vec<Source>, Error> {
 pub fn parse(file: &str, text: &str) -> Result<Vec<Source>, Error> {
     let mut lines = text.lines().enumerate().filter_map(|(index, text)| {
         let text = text.split('#').next().unwrap_or_default().trim();
-        (!text.is_empty()).then_some(Line {
-            file,
-            number: index + 1,
-            text,
-        })
+        (!text.is_empty()).then_some(Line { file, number: index + 1, text })
     });
-    let end = Line {
-        file,
-        number: text.lines().count() + 1,
-        text: "end of file",
-    };
+    let end = Line { file, number: text.lines().count() + 1, text: "end of file" };
 
     let count_line = lines.next().unwrap_or(end);
     let count = count_line.count()?;
@@ -105,12 +90,7 @@ impl Line<'_> {
             return Err(self.error("heat source", self.text, limit));
         };
         let from_0_to_1 = |field, text| {
-            self.number(
-                field,
-                text,
-                |x| (0.0..=1.0).contains(&x),
-                "a number from 0 to 1".into(),
-            )
+            self.number(field, text, |x| (0.0..=1.0).contains(&x), "a number from 0 to 1".into())
         };
         let most = LARGEST_SIZE;
         let size_limit = format!("a number above 0, at most {most}");
@@ -145,13 +125,7 @@ impl Line<'_> {
     fn error(self, field: &'static str, value: &str, limit: String) -> Error {
         const LONGEST_QUOTE: usize = 60;
         let value = value.chars().take(LONGEST_QUOTE).collect();
-        Error::HeatSource {
-            file: self.file.to_owned(),
-            line: self.number,
-            field,
-            value,
-            limit,
-        }
+        Error::HeatSource { file: self.file.to_owned(), line: self.number, field, value, limit }
     }
 }
 
@@ -165,34 +139,14 @@ mod tests {
 
     #[test]
     fn default_is_the_two_sources_of_its_file() {
-        let corner = Source {
-            row: 0.0,
-            col: 0.0,
-            size: 1.0,
-            temperature: 2.5,
-        };
-        assert_eq!(
-            default_sources(),
-            [
-                corner,
-                Source {
-                    row: 1.0,
-                    col: 0.5,
-                    ..corner
-                }
-            ]
-        );
+        let corner = Source { row: 0.0, col: 0.0, size: 1.0, temperature: 2.5 };
+        assert_eq!(default_sources(), [corner, Source { row: 1.0, col: 0.5, ..corner }]);
     }
 
     #[test]
     fn comments_blanks_and_empty_lines_do_not_count() {
         let text = "\n# sources\n  1 # one\r\n\n\t0.25 .5\t1e-1   -3#cold\n#\n";
-        let source = Source {
-            row: 0.25,
-            col: 0.5,
-            size: 0.1,
-            temperature: -3.0,
-        };
+        let source = Source { row: 0.25, col: 0.5, size: 0.1, temperature: -3.0 };
         assert_eq!(parse("heat.conf", text).unwrap(), [source]);
     }
 
@@ -205,15 +159,7 @@ mod tests {
 
     #[test]
     fn count_is_a_whole_number_within_limits() {
-        for bad in [
-            "0",
-            "-1",
-            "1025",
-            "two",
-            "1.0",
-            "1 1",
-            "99999999999999999999",
-        ] {
+        for bad in ["0", "-1", "1025", "two", "1.0", "1 1", "99999999999999999999"] {
             let error = error_of(&format!("# head\n{bad}\n0 0 1 1\n"));
             let expected = "expected a whole number from 1 to 1024";
             assert_eq!(
@@ -232,12 +178,7 @@ mod tests {
             (0, "row", unit, ["-0.1", "1.1", "NaN", "x"]),
             (1, "column", unit, ["-0.1", "1.1", "inf", "0,5"]),
             (2, "size", size, ["0", "-1", "10.1", "nan"]),
-            (
-                3,
-                "temperature",
-                temperature,
-                ["1e7", "-1e7", "-inf", "hot"],
-            ),
+            (3, "temperature", temperature, ["1e7", "-1e7", "-inf", "hot"]),
         ] {
             for value in bad {
                 let mut fields = ["0", "0", "1", "1"];
@@ -253,15 +194,9 @@ mod tests {
         let limit = "expected row, column, size and temperature of one of 1 sources";
         for bad in ["0 0 1", "0 0 1 1 1"] {
             let error = error_of(&format!("1\n{bad}\n"));
-            assert_eq!(
-                error,
-                format!("heat.conf:2: heat source is {bad:?}, {limit}")
-            );
+            assert_eq!(error, format!("heat.conf:2: heat source is {bad:?}, {limit}"));
         }
-        assert_eq!(
-            error_of("1"),
-            format!("heat.conf:2: heat source is \"end of file\", {limit}")
-        );
+        assert_eq!(error_of("1"), format!("heat.conf:2: heat source is \"end of file\", {limit}"));
         assert!(error_of("").starts_with("heat.conf:1: number of heat sources is \"end of file\""));
         assert_eq!(
             error_of("1\n0 0 1 1\n0 0 1 2\n"),

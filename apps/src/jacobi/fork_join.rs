@@ -39,16 +39,10 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     team.border.apply(0, 0, matrix.view_mut());
     for (band, part) in team.bands.iter().zip(parts) {
         for (local, row) in band.rows.clone().enumerate() {
-            matrix
-                .row_mut(row + 1)
-                .copy_from_slice(part.matrix.row(local + 1));
+            matrix.row_mut(row + 1).copy_from_slice(part.matrix.row(local + 1));
         }
     }
-    Ok(Solution {
-        matrix,
-        seconds,
-        machine,
-    })
+    Ok(Solution { matrix, seconds, machine })
 }
 
 /// What the workers share.
@@ -86,10 +80,8 @@ struct Part {
 
 impl<'a> Team<'a> {
     fn new(problem: &'a Problem, workers: usize, observer: &'a Observer) -> Self {
-        let band = |worker| Band {
-            rows: problem.band(worker, workers),
-            shelves: Default::default(),
-        };
+        let band =
+            |worker| Band { rows: problem.band(worker, workers), shelves: Default::default() };
         Self {
             problem,
             observer,
@@ -107,19 +99,12 @@ impl<'a> Team<'a> {
             let start = |index: usize| {
                 let work = move || self.go.wait().then(|| self.work(index));
                 let thread = Builder::new().name(format!("band {index}"));
-                thread
-                    .spawn_scoped(scope, work)
-                    .map_err(|error| (index + 1, error))
+                thread.spawn_scoped(scope, work).map_err(|error| (index + 1, error))
             };
-            let threads = (0..self.bands.len())
-                .map(start)
-                .collect::<Result<Vec<_>, _>>();
+            let threads = (0..self.bands.len()).map(start).collect::<Result<Vec<_>, _>>();
             self.go.set(threads.is_ok()).expect("set here only");
             let join = |thread: thread::ScopedJoinHandle<'_, Option<Part>>| {
-                thread
-                    .join()
-                    .expect("a worker does not panic")
-                    .expect("all were told to go")
+                thread.join().expect("a worker does not panic").expect("all were told to go")
             };
             Ok(threads?.into_iter().map(join).collect())
         })
@@ -148,22 +133,17 @@ impl<'a> Team<'a> {
             self.barrier.wait();
             trace.enter(State::DataCopy);
             if let Some(above) = above {
-                new.row_mut(0)
-                    .copy_from_slice(&lock(&above.shelves[parity].last));
+                new.row_mut(0).copy_from_slice(&lock(&above.shelves[parity].last));
             }
             if let Some(below) = below {
-                new.row_mut(rows + 1)
-                    .copy_from_slice(&lock(&below.shelves[parity].first));
+                new.row_mut(rows + 1).copy_from_slice(&lock(&below.shelves[parity].first));
             }
             mem::swap(&mut old, &mut new);
             if index == 0 {
                 self.observer.progress.advance();
             }
         }
-        Part {
-            matrix: old,
-            seconds: start.elapsed().as_secs_f64(),
-        }
+        Part { matrix: old, seconds: start.elapsed().as_secs_f64() }
     }
 }
 

@@ -49,13 +49,7 @@ impl WithSimd for Sweep<'_> {
         for row in 0..self.new.nrows() {
             let new = self.new.row_mut(row).into_slice().expect(SIDE_BY_SIDE);
             let (up, middle, down) = (old_row(row), old_row(row + 1), old_row(row + 2));
-            means(
-                &up[1..][..cols],
-                &down[1..][..cols],
-                &middle[..cols],
-                &middle[2..][..cols],
-                new,
-            );
+            means(&up[1..][..cols], &down[1..][..cols], &middle[..cols], &middle[2..][..cols], new);
         }
     }
 }

@@ -18,10 +18,7 @@ impl Machine {
     pub const WORKERS: RangeInclusive<usize> = 1..=1024;
 
     /// One rank on one worker.
-    pub const ONE: Self = Self {
-        ranks: 1,
-        workers: 1,
-    };
+    pub const ONE: Self = Self { ranks: 1, workers: 1 };
 
     /// A machine of `ranks` ranks on `workers` worker threads.
     ///
@@ -35,10 +32,7 @@ impl Machine {
 
     /// The part of this machine that a variant has use for; both numbers must be at least one.
     pub fn at_most(self, ranks: usize, workers: usize) -> Self {
-        Self {
-            ranks: self.ranks.min(ranks),
-            workers: self.workers.min(workers),
-        }
+        Self { ranks: self.ranks.min(ranks), workers: self.workers.min(workers) }
     }
 
     /// Number of ranks.

@@ -143,9 +143,6 @@ mod tests {
         let problem = Problem::new(3, 5, 1, 1, default_sources()).unwrap();
         assert_eq!(problem.matrix_bytes(), 5 * 7 * 8);
         assert_eq!(problem.band_bytes(3), (3 + 6) * 7 * 8);
-        assert_eq!(
-            problem.initial_matrix().cells().len() as u64 * 8,
-            problem.matrix_bytes()
-        );
+        assert_eq!(problem.initial_matrix().cells().len() as u64 * 8, problem.matrix_bytes());
     }
 }

@@ -17,9 +17,5 @@ pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
         observer.progress.advance();
     }
     let seconds = start.elapsed().as_secs_f64();
-    Solution {
-        matrix: old,
-        seconds,
-        machine: Machine::ONE,
-    }
+    Solution { matrix: old, seconds, machine: Machine::ONE }
 }

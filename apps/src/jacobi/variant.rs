@@ -55,10 +55,7 @@ pub fn run(
     observer: &Observer,
 ) -> Result<Solution, Error> {
     if machine.ranks() > problem.rows() {
-        return Err(Error::MoreRanksThanRows {
-            ranks: machine.ranks(),
-            rows: problem.rows(),
-        });
+        return Err(Error::MoreRanksThanRows { ranks: machine.ranks(), rows: problem.rows() });
     }
     let solve = |protocol| talpf::solve(problem, machine, protocol, observer);
     memory::require(2 * problem.matrix_bytes())?;
@@ -96,10 +93,7 @@ mod tests {
             run(Variant::Serial, &problem, machine, &Observer::default())
         };
         assert!(run_on(2).is_ok());
-        assert!(matches!(
-            run_on(3),
-            Err(Error::MoreRanksThanRows { ranks: 3, rows: 2 })
-        ));
+        assert!(matches!(run_on(3), Err(Error::MoreRanksThanRows { ranks: 3, rows: 2 })));
     }
 
     #[test]

@@ -22,10 +22,7 @@ fn output_in_a_folder_that_does_not_exist() {
     let path = folder.path().join("missing/file");
     for option in ["--json", "--image"] {
         let error = error_with(option, &path);
-        assert!(
-            error.starts_with(&format!("cannot write {}: ", path.display())),
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("cannot write {}: ", path.display())), "{error}");
     }
 }
 
@@ -38,31 +35,60 @@ fn output_that_is_a_folder() {
 }
 
 #[test]
+fn trace_folder_that_cannot_be_made_or_written_to() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "kept").unwrap();
+    for path in [&file, &file.join("below"), Path::new("/proc/talpf")] {
+        let error = error_with("--trace", path);
+        let expected = format!("cannot write {}: ", path.display());
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
+    let taken = folder.path().join("taken");
+    fs::create_dir_all(taken.join("jacobi.prv")).unwrap();
+    assert!(error_with("--trace", &taken).starts_with("cannot write "));
+}
+
+#[test]
+fn failed_run_leaves_no_trace_folder() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("trace");
+    let trace = path.to_str().unwrap();
+    let arguments = ["jacobi", "--size", "3", "--ranks", "4", "--trace", trace];
+    error_of(&talpf_with(&arguments));
+    assert!(!path.exists());
+}
+
+#[test]
+fn one_file_for_trace_and_result() {
+    let folder = tempdir().unwrap();
+    let (trace, json) = (folder.path(), folder.path().join("jacobi.prv"));
+    let (trace, json) = (trace.to_str().unwrap(), json.to_str().unwrap());
+    let mut arguments = LONG.to_vec();
+    arguments.extend(["--trace", trace, "--json", json]);
+    let error = error_of(&talpf_with(&arguments));
+    assert_eq!(error, format!("{json} is named for two outputs"));
+}
+
+#[test]
 fn one_file_for_two_outputs() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("both");
     let path = path.to_str().unwrap();
     let mut arguments = LONG.to_vec();
     arguments.extend(["--json", path, "--image", path]);
-    assert_eq!(
-        error_of(&talpf_with(&arguments)),
-        format!("{path} is named for two outputs")
-    );
+    assert_eq!(error_of(&talpf_with(&arguments)), format!("{path} is named for two outputs"));
     assert!(!Path::new(path).exists());
 }
 
 #[test]
 fn failed_run_leaves_old_output_and_makes_no_new_one() {
     let folder = tempdir().unwrap();
-    let (old, new) = (
-        folder.path().join("old.json"),
-        folder.path().join("new.png"),
-    );
+    let (old, new) = (folder.path().join("old.json"), folder.path().join("new.png"));
     fs::write(&old, "kept").unwrap();
     let (json, image) = (old.to_str().unwrap(), new.to_str().unwrap());
-    let arguments = [
-        "jacobi", "--size", "3", "--ranks", "4", "--json", json, "--image", image,
-    ];
+    let arguments = ["jacobi", "--size", "3", "--ranks", "4", "--json", json, "--image", image];
     error_of(&talpf_with(&arguments));
     assert_eq!(fs::read_to_string(&old).unwrap(), "kept");
     assert!(!new.exists());
@@ -71,15 +97,7 @@ fn failed_run_leaves_old_output_and_makes_no_new_one() {
 #[cfg(target_os = "linux")]
 #[test]
 fn full_device_is_an_error() {
-    let output = talpf_with(&[
-        "jacobi",
-        "--size",
-        "3",
-        "--steps",
-        "1",
-        "--json",
-        "/dev/full",
-    ]);
+    let output = talpf_with(&["jacobi", "--size", "3", "--steps", "1", "--json", "/dev/full"]);
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: cannot write /dev/full: "));
 }
@@ -103,46 +121,14 @@ fn config_with_a_bad_field_names_line_field_value_and_limit() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("heat.conf");
     for (text, place, expected) in [
-        (
-            "",
-            1,
-            "number of heat sources is \"end of file\", expected a whole number",
-        ),
-        (
-            "0\n",
-            1,
-            "number of heat sources is \"0\", expected a whole number from 1 to 1024",
-        ),
-        (
-            "1\n2 0 1 1\n",
-            2,
-            "row is \"2\", expected a number from 0 to 1",
-        ),
-        (
-            "1\n0 x 1 1\n",
-            2,
-            "column is \"x\", expected a number from 0 to 1",
-        ),
-        (
-            "1\n0 0 0 1\n",
-            2,
-            "size is \"0\", expected a number above 0, at most 10",
-        ),
-        (
-            "1\n0 0 1 inf\n",
-            2,
-            "temperature is \"inf\", expected a number from -1000000 to",
-        ),
-        (
-            "1\n0 0 1\n",
-            2,
-            "heat source is \"0 0 1\", expected row, column, size and temp",
-        ),
-        (
-            "1\n0 0 1 1\n\n9\n",
-            4,
-            "line is \"9\", expected the end after source 1",
-        ),
+        ("", 1, "number of heat sources is \"end of file\", expected a whole number"),
+        ("0\n", 1, "number of heat sources is \"0\", expected a whole number from 1 to 1024"),
+        ("1\n2 0 1 1\n", 2, "row is \"2\", expected a number from 0 to 1"),
+        ("1\n0 x 1 1\n", 2, "column is \"x\", expected a number from 0 to 1"),
+        ("1\n0 0 0 1\n", 2, "size is \"0\", expected a number above 0, at most 10"),
+        ("1\n0 0 1 inf\n", 2, "temperature is \"inf\", expected a number from -1000000 to"),
+        ("1\n0 0 1\n", 2, "heat source is \"0 0 1\", expected row, column, size and temp"),
+        ("1\n0 0 1 1\n\n9\n", 4, "line is \"9\", expected the end after source 1"),
     ] {
         fs::write(&path, text).unwrap();
         let error = error_with("--config", &path);

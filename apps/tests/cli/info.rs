@@ -3,10 +3,18 @@ use crate::{error_of, stdout_of, talpf, value};
 #[test]
 fn info_names_every_property() {
     let text = stdout_of(&talpf("info"));
-    for name in ["cores", "memory", "vectors", "clock", "memcpy"] {
+    for name in [
+        "cores", "memory", "vectors", "clock", "timer", "idle", "polling", "memcpy", "put", "l",
+        "g",
+    ] {
         assert!(!value(&text, name).is_empty(), "{name} in {text}");
     }
     assert!(value(&text, "cores").parse::<usize>().unwrap() >= 1);
+    for (name, unit) in [("clock", "ns"), ("l", "us"), ("g", "ns")] {
+        let mut words = value(&text, name).split(' ');
+        let number: f64 = words.next().unwrap().parse().unwrap();
+        assert!(number > 0.0 && words.next() == Some(unit), "{text}");
+    }
 }
 
 #[test]

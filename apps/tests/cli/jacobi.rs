@@ -14,10 +14,7 @@ fn run(options: &str) -> String {
 #[test]
 fn result_has_its_lines_in_order() {
     let text = run("");
-    let names: Vec<_> = text
-        .lines()
-        .map(|line| line.split(' ').next().unwrap())
-        .collect();
+    let names: Vec<_> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
     let expected = [
         "variant", "ranks", "workers", "rows", "cols", "block", "steps", "time", "rate",
         "checksum", "verified",
@@ -37,6 +34,14 @@ fn every_variant_has_the_checksum_of_serial() {
     assert_eq!(value(&serial, "variant"), "serial");
     assert_eq!(value(&serial, "workers"), "1");
     for workers in [1, 2, 3, 8] {
+        for variant in ["talpf-default", "talpf-cached", "talpf-msg", "talpf-get"] {
+            let options = format!("--variant {variant} --workers {workers} --ranks 5 --check");
+            let text = run(&options);
+            assert_eq!(value(&text, "ranks"), "5");
+            assert_eq!(value(&text, "workers"), workers.to_string());
+            assert_eq!(value(&text, "checksum"), value(&serial, "checksum"));
+            assert!(value(&text, "verified").starts_with("yes"));
+        }
         let text = run(&format!("--variant fork-join --workers {workers} --check"));
         assert_eq!(value(&text, "variant"), "fork-join");
         assert_eq!(value(&text, "workers"), workers.to_string());
@@ -63,6 +68,17 @@ fn ranks_may_be_as_many_as_rows() {
 }
 
 #[test]
+fn default_is_cached_on_two_ranks_and_all_cores() {
+    let text = run("");
+    assert_eq!(value(&text, "variant"), "talpf-cached");
+    assert_eq!(value(&text, "ranks"), "2");
+    let cores = std::thread::available_parallelism().unwrap();
+    assert_eq!(value(&text, "workers"), cores.to_string());
+    let one_row = stdout_of(&talpf("jacobi --rows 1 --cols 9 --steps 3"));
+    assert_eq!(value(&one_row, "ranks"), "1");
+}
+
+#[test]
 fn config_changes_the_result() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("heat.conf");
@@ -71,11 +87,7 @@ fn config_changes_the_result() {
     assert!(value(&text, "checksum").starts_with('-'), "cold");
     fs::write(&path, "2\n0 0 1 2.5\n1 0.5 1 2.5\n").unwrap();
     let text = run(&format!("--config {}", path.display()));
-    assert_eq!(
-        value(&text, "checksum"),
-        value(&run(""), "checksum"),
-        "the default"
-    );
+    assert_eq!(value(&text, "checksum"), value(&run(""), "checksum"), "the default");
 }
 
 #[test]
@@ -85,18 +97,13 @@ fn json_has_every_field_and_replaces_what_was_there() {
     fs::write(&path, "x".repeat(10_000)).unwrap();
     let option = format!("--json {}", path.display());
 
-    let text = run(&option);
+    let text = run(&format!("{option} --workers 3"));
     let json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(json["app"], "jacobi");
-    assert_eq!(json["variant"], "serial");
-    for (name, number) in [
-        ("ranks", 1),
-        ("workers", 1),
-        ("rows", 37),
-        ("cols", 23),
-        ("block", 8),
-        ("steps", 9),
-    ] {
+    assert_eq!(json["variant"], "talpf-cached");
+    for (name, number) in
+        [("ranks", 2), ("workers", 3), ("rows", 37), ("cols", 23), ("block", 8), ("steps", 9)]
+    {
         assert_eq!(json[name], number, "{name}");
     }
     let seconds = json["seconds"].as_f64().unwrap();
@@ -141,7 +148,7 @@ fn help_names_every_option() {
     let help = stdout_of(&talpf_with(&["jacobi", "--help"]));
     for option in [
         "variant", "ranks", "workers", "size", "rows", "cols", "block", "steps", "config", "check",
-        "image", "json", "quiet",
+        "image", "json", "trace", "quiet",
     ] {
         assert!(help.contains(&format!("--{option}")), "{option}");
     }

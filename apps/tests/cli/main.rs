@@ -4,6 +4,8 @@ mod bad_arguments;
 mod bad_files;
 mod info;
 mod jacobi;
+mod polling;
+mod trace;
 
 use std::process::{Command, Output, Stdio};
 
@@ -13,21 +15,19 @@ fn talpf(arguments: &str) -> Output {
 }
 
 fn talpf_with(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_talpf"))
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the command exists")
+    command(arguments).output().expect("the command exists")
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_talpf"));
+    command.args(arguments).stdin(Stdio::null()).env_remove("TALPF_POLLING_FREQUENCY");
+    command
 }
 
 /// What a successful run wrote to the standard output; nothing may be on the error stream.
 fn stdout_of(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && errors.is_empty(),
-        "{:?}: {errors}",
-        output.status
-    );
+    assert!(output.status.success() && errors.is_empty(), "{:?}: {errors}", output.status);
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
@@ -35,13 +35,8 @@ fn stdout_of(output: &Output) -> String {
 fn error_of(output: &Output) -> String {
     let error = String::from_utf8(output.stderr.clone()).expect("text");
     assert!(!output.status.success(), "succeeded, {error:?}");
-    assert!(
-        output.stdout.is_empty(),
-        "printed a result beside {error:?}"
-    );
-    let line = error
-        .strip_prefix("error: ")
-        .and_then(|rest| rest.strip_suffix('\n'));
+    assert!(output.stdout.is_empty(), "printed a result beside {error:?}");
+    let line = error.strip_prefix("error: ").and_then(|rest| rest.strip_suffix('\n'));
     let line = line.unwrap_or_else(|| panic!("not one line with `error:` but {error:?}"));
     assert!(!line.contains('\n'), "more than one line: {error:?}");
     line.to_owned()
@@ -50,8 +45,6 @@ fn error_of(output: &Output) -> String {
 /// The value of a result line.
 fn value<'a>(lines: &'a str, name: &str) -> &'a str {
     let mut lines = lines.lines().filter_map(|line| line.split_once(' '));
-    let (_, value) = lines
-        .find(|(found, _)| *found == name)
-        .expect("the line is there");
+    let (_, value) = lines.find(|(found, _)| *found == name).expect("the line is there");
     value.trim()
 }

@@ -36,12 +36,7 @@ fn no_code_is_kept_in_comments() {
     for file in rust_files() {
         let lexed = file.lexed();
         for comment in outside_examples(&lexed.comments).filter(|comment| is_code(&comment.text)) {
-            findings.push(format!(
-                "{}:{}: {}",
-                file.path,
-                comment.line,
-                comment.text.trim()
-            ));
+            findings.push(format!("{}:{}: {}", file.path, comment.line, comment.text.trim()));
         }
     }
     assert_none(&findings, "code in comments");
@@ -49,24 +44,12 @@ fn no_code_is_kept_in_comments() {
 
 #[test]
 fn code_is_told_from_prose() {
-    for code in [
-        "let a = b;",
-        "run(a, b);",
-        "if ready() {",
-        "}",
-        "fn f(a: u8)",
-        "#[inline]",
-    ] {
+    for code in ["let a = b;", "run(a, b);", "if ready() {", "}", "fn f(a: u8)", "#[inline]"] {
         assert!(is_code(code), "{code}");
     }
-    for prose in [
-        "let go of it;",
-        "as said (see above);",
-        "a = b",
-        "fn items",
-        "the `put(x)` is done.",
-        "",
-    ] {
+    for prose in
+        ["let go of it;", "as said (see above);", "a = b", "fn items", "the `put(x)` is done.", ""]
+    {
         assert!(!is_code(prose), "{prose}");
     }
 }

@@ -21,10 +21,7 @@ fn links(document: &str) -> Vec<&str> {
 #[test]
 fn every_relative_link_leads_somewhere() {
     let mut findings = Vec::new();
-    for file in files()
-        .into_iter()
-        .filter(|file| file.path.ends_with(".md"))
-    {
+    for file in files().into_iter().filter(|file| file.path.ends_with(".md")) {
         let folder = root().join(&file.path);
         let folder = folder.parent().unwrap_or(Path::new("."));
         for link in links(&file.text) {

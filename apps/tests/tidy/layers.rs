@@ -8,16 +8,8 @@ const MAY_USE: [(&str, &str, &[&str]); 5] = [
     ("traces", "talpf-traces", &[]),
     ("ibverbs-sim", "ibverbs-sim", &["talpf-traces"]),
     ("runtime", "talpf-runtime", &["talpf-traces"]),
-    (
-        "talpf",
-        "talpf",
-        &["talpf-runtime", "ibverbs-sim", "talpf-traces"],
-    ),
-    (
-        "tampi-shim",
-        "tampi-shim",
-        &["talpf-runtime", "ibverbs-sim", "talpf-traces"],
-    ),
+    ("talpf", "talpf", &["talpf-runtime", "ibverbs-sim", "talpf-traces"]),
+    ("tampi-shim", "tampi-shim", &["talpf-runtime", "ibverbs-sim", "talpf-traces"]),
 ];
 
 const OURS: [&str; 7] = [
@@ -35,17 +27,10 @@ fn dependencies(manifest: &str) -> Vec<&str> {
     let mut in_table = false;
     let mut found = Vec::new();
     for line in manifest.lines().map(str::trim) {
-        if let Some(table) = line
-            .strip_prefix('[')
-            .and_then(|line| line.strip_suffix(']'))
-        {
+        if let Some(table) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             in_table = table.ends_with("dependencies");
         } else if in_table {
-            found.extend(
-                line.split(['.', '=', ' '])
-                    .next()
-                    .filter(|name| !name.is_empty()),
-            );
+            found.extend(line.split(['.', '=', ' ']).next().filter(|name| !name.is_empty()));
         }
     }
     found
@@ -70,10 +55,7 @@ fn traces_names_none_of_our_crates() {
     let others = OURS.iter().filter(|name| **name != "talpf-traces");
     let others: Vec<String> = others.map(|name| name.replace('-', "_")).collect();
     let mut findings = Vec::new();
-    for file in rust_files()
-        .into_iter()
-        .filter(|file| file.path.starts_with("traces/src/"))
-    {
+    for file in rust_files().into_iter().filter(|file| file.path.starts_with("traces/src/")) {
         for (line, word) in file.lexed().words() {
             if others.iter().any(|name| name == word) {
                 findings.push(format!("{}:{line}: {word}", file.path));

@@ -25,9 +25,7 @@ impl Lexed {
     pub(crate) fn words(&self) -> impl Iterator<Item = (usize, &str)> {
         self.code.iter().enumerate().flat_map(|(index, line)| {
             let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-            words
-                .filter(|word| !word.is_empty())
-                .map(move |word| (index + 1, word))
+            words.filter(|word| !word.is_empty()).map(move |word| (index + 1, word))
         })
     }
 }
@@ -52,21 +50,14 @@ pub(crate) fn lex(source: &str) -> Lexed {
         if is_comment {
             comments.extend(comment_lines(&rest[..length], line));
         }
-        let taken = if length == 0 {
-            first.len_utf8()
-        } else {
-            length
-        };
+        let taken = if length == 0 { first.len_utf8() } else { length };
         for c in rest[..taken].chars() {
             code.push(if length == 0 || c == '\n' { c } else { ' ' });
             line += usize::from(c == '\n');
         }
         rest = &rest[taken..];
     }
-    Lexed {
-        code: code.lines().map(str::to_owned).collect(),
-        comments,
-    }
+    Lexed { code: code.lines().map(str::to_owned).collect(), comments }
 }
 
 fn block_comment(rest: &str) -> usize {
@@ -107,10 +98,7 @@ fn character(rest: &str) -> usize {
     let mut chars = rest.char_indices().skip(1);
     match chars.next() {
         Some((_, '\\')) => rest[3..].find('\'').map_or(rest.len(), |at| at + 4),
-        Some(_) => chars
-            .next()
-            .filter(|(_, c)| *c == '\'')
-            .map_or(0, |(at, _)| at + 1),
+        Some(_) => chars.next().filter(|(_, c)| *c == '\'').map_or(0, |(at, _)| at + 1),
         None => 0,
     }
 }
@@ -121,37 +109,21 @@ fn prefixed_literal(rest: &str) -> usize {
     let after = &rest[prefix..];
     let hashes = after.len() - after.trim_start_matches('#').len();
     if !after[hashes..].starts_with('"') {
-        return if hashes == 0 && after.starts_with('\'') {
-            prefix + character(after)
-        } else {
-            0
-        };
+        return if hashes == 0 && after.starts_with('\'') { prefix + character(after) } else { 0 };
     }
     if !rest[..prefix].contains('r') {
-        return if hashes == 0 {
-            prefix + string(after)
-        } else {
-            0
-        };
+        return if hashes == 0 { prefix + string(after) } else { 0 };
     }
     let end = format!("\"{}", "#".repeat(hashes));
     let start = prefix + hashes + 1;
-    rest[start..]
-        .find(&end)
-        .map_or(rest.len(), |at| start + at + end.len())
+    rest[start..].find(&end).map_or(rest.len(), |at| start + at + end.len())
 }
 
 fn comment_lines(comment: &str, first_line: usize) -> Vec<Comment> {
-    let is_doc = ["///", "//!", "/**", "/*!"]
-        .iter()
-        .any(|mark| comment.starts_with(mark));
+    let is_doc = ["///", "//!", "/**", "/*!"].iter().any(|mark| comment.starts_with(mark));
     let line = |(index, text): (usize, &str)| Comment {
         line: first_line + index,
-        text: text
-            .trim()
-            .trim_start_matches(['/', '*', '!'])
-            .trim_end_matches("*/")
-            .to_owned(),
+        text: text.trim().trim_start_matches(['/', '*', '!']).trim_end_matches("*/").to_owned(),
         is_doc,
     };
     comment.lines().enumerate().map(line).collect()
@@ -168,15 +140,11 @@ fn d<'a>(r: &'a str, r#type: u8) {}
 "##;
     let lexed = lex(source);
     let words: Vec<_> = lexed.words().map(|(_, word)| word).collect();
-    let expected = [
-        "let", "a", "let", "b", "let", "c", "fn", "d", "a", "r", "a", "str", "r", "type", "u8",
-    ];
+    let expected =
+        ["let", "a", "let", "b", "let", "c", "fn", "d", "a", "r", "a", "str", "r", "type", "u8"];
     assert_eq!(words, expected);
-    let comments: Vec<_> = lexed
-        .comments
-        .iter()
-        .map(|c| (c.line, c.text.trim(), c.is_doc))
-        .collect();
+    let comments: Vec<_> =
+        lexed.comments.iter().map(|c| (c.line, c.text.trim(), c.is_doc)).collect();
     let expected = [
         (2, "first 'quote", false),
         (3, "second /* nested */ still", false),

@@ -21,10 +21,7 @@ fn no_file_names_a_folder_of_a_build_machine() {
     let mut findings = Vec::new();
     for file in files() {
         for (index, line) in file.text.lines().enumerate() {
-            if PRIVATE_FOLDERS
-                .iter()
-                .any(|folder| names_folder(line, folder))
-            {
+            if PRIVATE_FOLDERS.iter().any(|folder| names_folder(line, folder)) {
                 findings.push(format!("{}:{}: {}", file.path, index + 1, line.trim()));
             }
         }
@@ -43,9 +40,7 @@ fn packages_come_from_the_public_index_only() {
                 && !source.is_empty()
                 && source.trim_end_matches('"') != INDEX;
             let is_replaced = is_setting
-                && ["replace-with", "registry =", "index ="]
-                    .iter()
-                    .any(|key| line.contains(key));
+                && ["replace-with", "registry =", "index ="].iter().any(|key| line.contains(key));
             if is_foreign || is_replaced {
                 findings.push(format!("{}:{}: {}", file.path, index + 1, line.trim()));
             }

@@ -37,10 +37,7 @@ pub(crate) fn files() -> Vec<File> {
         found
     });
     paths.sort();
-    assert!(
-        paths.iter().any(|path| path == "apps/src/lib.rs"),
-        "this is not the repository"
-    );
+    assert!(paths.iter().any(|path| path == "apps/src/lib.rs"), "this is not the repository");
     let read = |path: String| {
         // What is tracked may be gone from the folder, and what is not text has no style.
         let text = fs::read_to_string(root.join(&path)).ok()?;
@@ -55,13 +52,7 @@ pub(crate) fn rust_files() -> Vec<File> {
 
 fn tracked(root: &Path) -> Option<Vec<String>> {
     let output = Command::new("git")
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
         .output()
         .ok()
@@ -71,11 +62,7 @@ fn tracked(root: &Path) -> Option<Vec<String>> {
 }
 
 fn walk(root: &Path, folder: &str, found: &mut Vec<String>) {
-    for entry in fs::read_dir(root.join(folder))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = format!("{folder}{name}");
         match entry.file_type() {

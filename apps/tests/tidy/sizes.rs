@@ -16,8 +16,5 @@ fn files_are_short_or_say_why_not() {
             findings.push(format!("{}: {lines} lines", file.path));
         }
     }
-    assert_none(
-        &findings,
-        "a file over 400 lines says `over 400 lines` and why in its head",
-    );
+    assert_none(&findings, "a file over 400 lines says `over 400 lines` and why in its head");
 }

@@ -3,47 +3,19 @@ use crate::repository::{File, rust_files};
 
 /// What the sources of a crate must not speak of. Tests may: they play the caller.
 const FORBIDDEN: [(&str, &[&str]); 2] = [
-    (
-        "ibverbs-sim/src/",
-        &["task", "tasks", "rank", "ranks", "superstep", "supersteps"],
-    ),
-    (
-        "runtime/src/",
-        &[
-            "message",
-            "messages",
-            "queue pair",
-            "queue pairs",
-            "rank",
-            "ranks",
-        ],
-    ),
+    ("ibverbs-sim/src/", &["task", "tasks", "rank", "ranks", "superstep", "supersteps"]),
+    ("runtime/src/", &["message", "messages", "queue pair", "queue pairs", "rank", "ranks"]),
 ];
 
 /// What stands for something else: the standard library's module of futures, and the text of a
 /// panic.
-const ALLOWED: [&str; 4] = [
-    "std::task",
-    "core::task",
-    "panic message",
-    "panic's message",
-];
+const ALLOWED: [&str; 4] = ["std::task", "core::task", "panic message", "panic's message"];
 
 /// Code and comments of a file, line by line.
 fn lines(file: &File) -> Vec<(usize, String)> {
     let lexed = file.lexed();
-    let code = lexed
-        .code
-        .into_iter()
-        .enumerate()
-        .map(|(index, text)| (index + 1, text));
-    code.chain(
-        lexed
-            .comments
-            .into_iter()
-            .map(|comment| (comment.line, comment.text)),
-    )
-    .collect()
+    let code = lexed.code.into_iter().enumerate().map(|(index, text)| (index + 1, text));
+    code.chain(lexed.comments.into_iter().map(|comment| (comment.line, comment.text))).collect()
 }
 
 /// The words of a line in small letters between single blanks: `TaskId` and `task_id` are both
@@ -68,14 +40,10 @@ fn split_words(text: &str) -> String {
 fn crates_do_not_speak_of_what_they_must_not_know() {
     let mut findings = Vec::new();
     for file in rust_files() {
-        let rules = FORBIDDEN
-            .iter()
-            .filter(|(folder, _)| file.path.starts_with(folder));
+        let rules = FORBIDDEN.iter().filter(|(folder, _)| file.path.starts_with(folder));
         for word in rules.flat_map(|(_, words)| *words) {
             for (line, text) in lines(&file) {
-                let text = ALLOWED
-                    .iter()
-                    .fold(text, |text, allowed| text.replace(allowed, ""));
+                let text = ALLOWED.iter().fold(text, |text, allowed| text.replace(allowed, ""));
                 if split_words(&text).contains(&format!(" {word} ")) {
                     findings.push(format!("{}:{line}: {word}", file.path));
                 }
@@ -109,9 +77,6 @@ fn unfinished_work_is_not_left_behind() {
 
 #[test]
 fn words_are_found_inside_names() {
-    assert_eq!(
-        split_words("TaskId::new(task_id2)").trim(),
-        "task id  new task id2"
-    );
+    assert_eq!(split_words("TaskId::new(task_id2)").trim(), "task id  new task id2");
     assert!(!split_words("multitasking").contains(" task "));
 }

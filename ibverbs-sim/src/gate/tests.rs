@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "a model shares memory to see that nobody else uses it")]
 use super::*;
 
 /// Runs under loom's scheduler, or once without it.

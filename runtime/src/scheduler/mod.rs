@@ -7,6 +7,7 @@
 //! workers, lower priorities; then it runs what waits for idleness, and then it parks.
 
 mod block_on;
+mod current;
 mod idle_set;
 mod priority;
 mod queues;
@@ -15,8 +16,8 @@ mod time;
 mod worker;
 
 pub(crate) use self::block_on::block_on;
-pub(crate) use self::shared::{Shared, prepare};
-pub(crate) use self::time::{A_TIME, idle, wait_for};
-pub(crate) use self::worker::{
+pub(crate) use self::current::{
     Reason, help, on_worker, on_worker_of, schedule, trace, trace_begin, trace_end, worker_index,
 };
+pub(crate) use self::shared::{Shared, prepare};
+pub(crate) use self::time::{A_TIME, idle, wait_for};

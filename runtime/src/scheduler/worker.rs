@@ -1,5 +1,4 @@
 //! Worker threads.
-#![allow(unsafe_code, reason = "finds the worker of the running thread")]
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -12,47 +11,30 @@ use crossbeam_utils::sync::Parker;
 use crossbeam_utils::{Backoff, CachePadded};
 use talpf_traces::{Event, LabelId, State, Stream};
 
-use super::Shared;
 use super::queues::Seat;
+use super::{Shared, current};
 use crate::config::{IdlePolicy, cores};
 use crate::group::GroupInner;
 use crate::task::{self, Label, RecordId, Role, record};
-
-/// Why a task is ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
-    /// It was spawned with nothing to wait for.
-    Spawned,
-    /// The last access it waited for has closed.
-    Released,
-    /// A waker fired.
-    Woken,
-    /// It was woken while it ran.
-    Yielded,
-}
 
 /// A task in a next slot, and how many steps its owner had taken.
 type Seen = Option<(RecordId, u64)>;
 
 /// The worker's own side.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
-    index: usize,
-    deque: Deque<RecordId>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) index: usize,
+    pub(super) deque: Deque<RecordId>,
     parker: Parker,
     stream: RefCell<Option<Stream>>,
     /// Whether a task runs inside a spawn.
-    helping: Cell<bool>,
+    pub(super) helping: Cell<bool>,
     /// Rounds since the thread began, for what is looked at now and then.
     tick: Cell<u32>,
     /// The trace's numbers of the task labels this worker has met.
     labels: RefCell<HashMap<Label, LabelId>>,
     /// Task and step count of every other worker when its next slot was last looked at.
     seen: RefCell<Box<[Seen]>>,
-}
-
-thread_local! {
-    static WORKER: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
 }
 
 /// Rounds between looks at the clock, while something waits for a time.
@@ -88,7 +70,7 @@ impl Worker {
 
     /// The life of a worker thread.
     pub(super) fn work(&self) {
-        WORKER.set(self);
+        current::enter(self);
         let tokio = self.shared.tokio.enter();
         let oversubscribed = self.shared.workers() > cores();
         loop {
@@ -102,7 +84,7 @@ impl Worker {
         }
         drop(tokio);
         self.stream.borrow_mut().take();
-        WORKER.set(std::ptr::null());
+        current::leave();
     }
 
     #[inline]
@@ -221,6 +203,7 @@ impl Worker {
             IdlePolicy::Park => 0,
         };
         let mut since_ns = clock.now_ns();
+        let mut serves = false;
         let backoff = Backoff::new();
         loop {
             if self.shared.stops() {
@@ -238,6 +221,9 @@ impl Worker {
                 self.shared.hang.watch(&self.shared);
             }
             if self.shared.seats[self.index].idle_waiters.wake_one() {
+                if !std::mem::replace(&mut serves, true) {
+                    self.trace(|_| Event::WorkerState { state: State::Polling });
+                }
                 continue;
             }
             if clock.now_ns().saturating_sub(since_ns) < spin_ns {
@@ -246,7 +232,10 @@ impl Worker {
                 backoff.snooze();
                 std::thread::yield_now();
             } else {
+                self.trace(|_| Event::WorkerState { state: State::Blocked });
                 self.park();
+                self.trace(|_| Event::WorkerState { state: State::Idle });
+                serves = false;
                 since_ns = clock.now_ns();
                 backoff.reset();
             }
@@ -278,7 +267,7 @@ impl Worker {
     }
 
     #[inline]
-    fn trace(&self, event: impl FnOnce(u64) -> Event) {
+    pub(super) fn trace(&self, event: impl FnOnce(u64) -> Event) {
         if self.shared.config.recorder.is_some()
             && let Some(stream) = &mut *self.stream.borrow_mut()
         {
@@ -299,118 +288,14 @@ fn until_settled<T>(mut steal: impl FnMut() -> Steal<T>) -> Option<T> {
     }
 }
 
-#[inline]
-fn with_worker<R>(visit: impl FnOnce(&Worker) -> R) -> Option<R> {
-    let worker = WORKER.get();
-    // SAFETY: the pointer is set by `work` for as long as the worker lives on this thread's stack.
-    unsafe { worker.as_ref() }.map(visit)
-}
-
-/// Whether this thread is a worker of any runtime.
-pub(crate) fn on_worker() -> bool {
-    !WORKER.get().is_null()
-}
-
-/// The number of this worker, if this thread is one of the runtime's.
-#[inline]
-pub(crate) fn worker_index(shared: &Arc<Shared>) -> Option<usize> {
-    with_worker(|worker| Arc::ptr_eq(&worker.shared, shared).then_some(worker.index)).flatten()
-}
-
-/// Whether this thread is a worker of the runtime.
-#[inline]
-pub(crate) fn on_worker_of(shared: &Arc<Shared>) -> bool {
-    worker_index(shared).is_some()
-}
-
-/// Queues a ready task of `group`.
-#[inline]
-pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
-    let shared = &group.shared;
-    let priority = record(task).priority();
-    let queued = with_worker(|worker| {
-        if priority != 0 || !Arc::ptr_eq(&worker.shared, shared) {
-            return false;
-        }
-        let behind = match reason {
-            Reason::Spawned => Some(task),
-            Reason::Released | Reason::Woken => shared.seats[worker.index].next.replace(task),
-            Reason::Yielded => {
-                worker.deque.push(task);
-                None
-            }
-        };
-        if let Some(task) = behind {
-            worker.deque.push(task);
-            shared.wake_one();
-        }
-        true
-    });
-    if queued != Some(true) {
-        schedule_shared(shared, task, priority);
-    }
-}
-
-#[cold]
-fn schedule_shared(shared: &Arc<Shared>, task: RecordId, priority: i32) {
-    // Once queued, the task may run and the runtime end before the wake-up below.
-    let shared = Arc::clone(shared);
-    if priority == 0 {
-        shared.injector.push(task);
-    } else {
-        shared.priorities.push(priority, task);
-    }
-    shared.wake_one();
-}
-
-/// A spawn has queued a task: if this worker has plenty, it runs one before the spawner goes on.
-///
-/// A spawner that runs far ahead would fill memory with tasks that have left every cache before
-/// they run.
-#[inline]
-pub(crate) fn help() {
-    with_worker(|worker| {
-        if worker.deque.len() > worker.shared.config.throttle && !worker.helping.replace(true) {
-            if let Some(task) = worker.deque.pop() {
-                task::run(task);
-            }
-            worker.helping.set(false);
-        }
-    });
-}
-
-/// Records an event in this worker's stream.
-#[inline]
-pub(crate) fn trace(event: impl FnOnce(u64) -> Event) {
-    with_worker(|worker| worker.trace(event));
-}
-
-/// Records that this thread enters the body of `task`, from the body of `outer` if there is one.
-#[inline]
-pub(crate) fn trace_begin(task: RecordId, outer: Option<RecordId>) {
-    with_worker(|worker| {
-        if worker.shared.config.recorder.is_some() {
-            outer.inspect(|&outer| worker.trace_slice(outer, false));
-            worker.trace_slice(task, true);
-        }
-    });
-}
-
-/// Records that this thread leaves the body of `task` for that of `outer`, if there is one.
-#[inline]
-pub(crate) fn trace_end(task: RecordId, outer: Option<RecordId>) {
-    with_worker(|worker| {
-        if worker.shared.config.recorder.is_some() {
-            worker.trace_slice(task, false);
-            outer.inspect(|&outer| worker.trace_slice(outer, true));
-        }
-    });
-}
-
 impl Worker {
     #[cold]
-    fn trace_slice(&self, task: RecordId, begins: bool) {
+    pub(super) fn trace_slice(&self, task: RecordId, begins: bool) {
         let traced = record(task);
+        if traced.role() == Role::Service {
+            // It runs thousands of times for nothing: shown as a state of the worker.
+            return;
+        }
         let number = traced.number(task);
         let group = GroupInner::of_live_task(traced).number();
         let Some(recorder) = &self.shared.config.recorder else {

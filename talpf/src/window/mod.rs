@@ -18,7 +18,11 @@
 //! lock a rank; long copies are made outside it.
 
 mod area;
+mod landing;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use self::area::{Area, Claim, Kind};
-pub(crate) use self::table::{Freed, Landing, Outcome, Parked, Post, WindowTable};
+pub(crate) use self::landing::{Freed, Landing, Outcome, Parked, Post};
+pub(crate) use self::table::WindowTable;

@@ -20,7 +20,21 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
-    let _watchdog = watchdog(&format!("{} ranks", config.ranks));
+    let what = format!("{} ranks", config.ranks);
+    run_case(&what, config, main)
+}
+
+/// As [`run`], and `what` is in the words of the watchdog.
+pub(crate) fn run_case<R, F>(
+    what: &str,
+    config: Config,
+    main: impl Fn(Context) -> F,
+) -> Result<Vec<R>, Error>
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    let _watchdog = watchdog(what);
     exec(config, main)
 }
 
@@ -52,10 +66,10 @@ pub(crate) fn unwatched(ranks: u32, workers: usize) -> Config {
     config
 }
 
-/// As [`config`], calling it a hang after 50 ms.
+/// As [`config`], calling it a hang after 300 ms.
 pub(crate) fn watched(ranks: u32, workers: usize) -> Config {
     let mut config = config(ranks, workers);
-    config.runtime.hang_after = Duration::from_millis(50);
+    config.runtime.hang_after = Duration::from_millis(300);
     config
 }
 

@@ -35,16 +35,10 @@ impl Protocol {
     /// Puts; every rank knows how many arrive.
     pub const MSG: Self = Self::put(SyncMode::msg(0));
     /// Gets; counts exchanged in every round, and a barrier.
-    pub const GET: Self = Self {
-        transfer: Transfer::Get,
-        mode: SyncMode::DEFAULT,
-    };
+    pub const GET: Self = Self { transfer: Transfer::Get, mode: SyncMode::DEFAULT };
 
     const fn put(mode: SyncMode) -> Self {
-        Self {
-            transfer: Transfer::Put,
-            mode,
-        }
+        Self { transfer: Transfer::Put, mode }
     }
 }
 
@@ -89,10 +83,7 @@ impl Exchange {
                 its_halo: 0,
             });
         }
-        Ok(Self {
-            protocol,
-            neighbours,
-        })
+        Ok(Self { protocol, neighbours })
     }
 
     /// Spawns the exchange of the newest matrix of `band`, a piece for each strip, and the sync
@@ -107,8 +98,12 @@ impl Exchange {
         for (with, cols) in pieces.clone() {
             let at = |row: usize| field.slot.at(with.rank, row * matrix.cols() + cols.start);
             match transfer {
-                Transfer::Put => ctx.put(&matrix.row(with.edge, cols.clone()), at(with.its_halo))?,
-                Transfer::Get => ctx.get(at(with.its_edge), &matrix.row(with.halo, cols.clone()))?,
+                Transfer::Put => {
+                    ctx.put(&matrix.row(with.edge, cols.clone()), at(with.its_halo))?
+                }
+                Transfer::Get => {
+                    ctx.get(at(with.its_edge), &matrix.row(with.halo, cols.clone()))?
+                }
             }
         }
 

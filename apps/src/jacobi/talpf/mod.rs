@@ -104,11 +104,7 @@ async fn rank(ctx: Context, job: Arc<Job>) -> Result<Part, Error> {
     let ended = Instant::now();
 
     let cells = band.collect(&ctx).await?;
-    Ok(Part {
-        cells,
-        started,
-        ended,
-    })
+    Ok(Part { cells, started, ended })
 }
 
 /// Waits until all strips of the oldest step are computed and its round has ended.
@@ -131,9 +127,8 @@ impl Job {
     fn assemble(&self, parts: Vec<Part>, machine: Machine) -> Solution {
         let started = parts.iter().map(|part| part.started).min();
         let ended = parts.iter().map(|part| part.ended).max();
-        let seconds = started
-            .zip(ended)
-            .map_or(0.0, |(started, ended)| (ended - started).as_secs_f64());
+        let seconds =
+            started.zip(ended).map_or(0.0, |(started, ended)| (ended - started).as_secs_f64());
 
         let (rows, cols) = (self.problem.rows(), self.problem.cols() + 2);
         let mut matrix = Matrix::zeros(rows + 2, cols);
@@ -145,10 +140,6 @@ impl Job {
                 row += 1;
             }
         }
-        Solution {
-            matrix,
-            seconds,
-            machine,
-        }
+        Solution { matrix, seconds, machine }
     }
 }

@@ -1,0 +1,147 @@
+//! What code on any thread asks of the worker it runs on: queue a task, record an event.
+#![allow(unsafe_code, reason = "finds the worker of the running thread")]
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use talpf_traces::Event;
+
+use super::Shared;
+use super::worker::Worker;
+use crate::group::GroupInner;
+use crate::task::{self, RecordId, record};
+
+/// Why a task is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// It was spawned with nothing to wait for.
+    Spawned,
+    /// The last access it waited for has closed.
+    Released,
+    /// A waker fired.
+    Woken,
+    /// It was woken while it ran.
+    Yielded,
+}
+
+thread_local! {
+    static WORKER: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
+}
+
+/// This thread is a worker from now on.
+pub(super) fn enter(worker: &Worker) {
+    WORKER.set(worker);
+}
+
+/// This thread is no worker any more.
+pub(super) fn leave() {
+    WORKER.set(std::ptr::null());
+}
+
+#[inline]
+fn with_worker<R>(visit: impl FnOnce(&Worker) -> R) -> Option<R> {
+    let worker = WORKER.get();
+    // SAFETY: `Worker::work` enters and leaves; in between the worker lives on this thread's stack.
+    unsafe { worker.as_ref() }.map(visit)
+}
+
+/// Whether this thread is a worker of any runtime.
+pub(crate) fn on_worker() -> bool {
+    !WORKER.get().is_null()
+}
+
+/// The number of this worker, if this thread is one of the runtime's.
+#[inline]
+pub(crate) fn worker_index(shared: &Arc<Shared>) -> Option<usize> {
+    with_worker(|worker| Arc::ptr_eq(&worker.shared, shared).then_some(worker.index)).flatten()
+}
+
+/// Whether this thread is a worker of the runtime.
+#[inline]
+pub(crate) fn on_worker_of(shared: &Arc<Shared>) -> bool {
+    worker_index(shared).is_some()
+}
+
+/// Queues a ready task of `group`.
+#[inline]
+pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
+    let shared = &group.shared;
+    let priority = record(task).priority();
+    let queued = with_worker(|worker| {
+        if priority != 0 || !Arc::ptr_eq(&worker.shared, shared) {
+            return false;
+        }
+        let behind = match reason {
+            Reason::Spawned => Some(task),
+            Reason::Released | Reason::Woken => shared.seats[worker.index].next.replace(task),
+            Reason::Yielded => {
+                worker.deque.push(task);
+                None
+            }
+        };
+        if let Some(task) = behind {
+            worker.deque.push(task);
+            shared.wake_one();
+        }
+        true
+    });
+    if queued != Some(true) {
+        schedule_shared(shared, task, priority);
+    }
+}
+
+#[cold]
+fn schedule_shared(shared: &Arc<Shared>, task: RecordId, priority: i32) {
+    // Once queued, the task may run and the runtime end before the wake-up below.
+    let shared = Arc::clone(shared);
+    if priority == 0 {
+        shared.injector.push(task);
+    } else {
+        shared.priorities.push(priority, task);
+    }
+    shared.wake_one();
+}
+
+/// A spawn has queued a task: if this worker has plenty, it runs one before the spawner goes on.
+///
+/// A spawner that runs far ahead would fill memory with tasks that have left every cache before
+/// they run.
+#[inline]
+pub(crate) fn help() {
+    with_worker(|worker| {
+        if worker.deque.len() > worker.shared.config.throttle && !worker.helping.replace(true) {
+            if let Some(task) = worker.deque.pop() {
+                task::run(task);
+            }
+            worker.helping.set(false);
+        }
+    });
+}
+
+/// Records an event in this worker's stream.
+#[inline]
+pub(crate) fn trace(event: impl FnOnce(u64) -> Event) {
+    with_worker(|worker| worker.trace(event));
+}
+
+/// Records that this thread enters the body of `task`, from the body of `outer` if there is one.
+#[inline]
+pub(crate) fn trace_begin(task: RecordId, outer: Option<RecordId>) {
+    with_worker(|worker| {
+        if worker.shared.config.recorder.is_some() {
+            outer.inspect(|&outer| worker.trace_slice(outer, false));
+            worker.trace_slice(task, true);
+        }
+    });
+}
+
+/// Records that this thread leaves the body of `task` for that of `outer`, if there is one.
+#[inline]
+pub(crate) fn trace_end(task: RecordId, outer: Option<RecordId>) {
+    with_worker(|worker| {
+        if worker.shared.config.recorder.is_some() {
+            worker.trace_slice(task, false);
+            outer.inspect(|&outer| worker.trace_slice(outer, true));
+        }
+    });
+}

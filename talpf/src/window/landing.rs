@@ -1,0 +1,63 @@
+//! Operations as windows see them: something to be posted, parked or refused.
+
+use super::Claim;
+use crate::numbers::{Lane, Rank, Round};
+
+/// How much of an operation could be posted; the send queue may be full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Post {
+    /// All of it.
+    All,
+    /// Some of its requests; the next try goes on behind them.
+    Some,
+    /// Nothing.
+    Nothing,
+}
+
+/// An operation that may have to wait for its window.
+pub(crate) trait Landing: Send {
+    /// Posts it.
+    fn post(&mut self) -> Post;
+    /// Keeps it, with everything it borrows, while it is parked.
+    fn park(self) -> Box<dyn Parked>
+    where
+        Self: Sized;
+}
+
+/// A parked operation.
+pub(crate) trait Parked: Send {
+    /// Posts it.
+    fn post(&mut self) -> Post;
+    /// It will not land: its window closed, or there is none.
+    fn refuse(self: Box<Self>, claim: &Claim, lane: Lane, round: Round);
+}
+
+/// What became of an operation.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome<L> {
+    /// It was posted; handed back so that it is dropped outside the lock.
+    Posted(L),
+    Parked,
+    /// The source has as many operations parked here as it may, or no room to post one; it keeps
+    /// this one and tries again.
+    Later(L),
+    /// No window of the round covers it, or the round has ended.
+    Refused(L),
+}
+
+/// Says whether everything that a rank has posted to this one has landed.
+pub(crate) type HasLanded<'a> = &'a dyn Fn(Rank) -> bool;
+
+/// What to do once the lock is released.
+#[derive(Default)]
+#[must_use = "sources with credit again have to be told"]
+pub(crate) struct Freed {
+    /// Sources that have credit again.
+    pub(crate) sources: Vec<Rank>,
+    /// Operations that were posted from here, to be dropped.
+    pub(super) posted: Vec<Box<dyn Parked>>,
+}
+
+pub(super) fn outcome_of<L>(post: Post, operation: L) -> Outcome<L> {
+    if post == Post::All { Outcome::Posted(operation) } else { Outcome::Later(operation) }
+}

@@ -1,0 +1,178 @@
+//! A rank that fails, in whatever way, ends the run with an error that names it, whatever the
+//! other ranks wait for. There is no hang watch here: nothing else would end these runs.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::Gate;
+use talpf::{Context, Error, MemorySlot, Rank, SyncMode};
+use talpf_runtime::Array;
+
+/// What the ranks other than 0 wait for; none of it ever comes.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    MsgSync,
+    DefaultSync,
+    Barrier,
+    Get,
+    ParkedPut,
+    PutInBody,
+    Group,
+    Registration,
+}
+
+const WAITS: [Wait; 8] = [
+    Wait::MsgSync,
+    Wait::DefaultSync,
+    Wait::Barrier,
+    Wait::Get,
+    Wait::ParkedPut,
+    Wait::PutInBody,
+    Wait::Group,
+    Wait::Registration,
+];
+
+/// How rank 0 fails.
+#[derive(Clone, Copy, Debug)]
+enum Failure {
+    MainReturns,
+    MainPanics,
+    TaskBeforePut,
+    TaskBeforeWindow,
+    TaskOfBody,
+}
+
+/// The arrays of a rank.
+struct Own {
+    values: Array<u64>,
+    inbox: Array<u64>,
+    slot: MemorySlot<u64>,
+}
+
+async fn wait(ctx: &Context, own: &Own, wait: Wait) -> Result<(), Error> {
+    let Own { values, inbox, slot } = own;
+    let there = slot.at(Rank(0), 0);
+    match wait {
+        Wait::MsgSync => ctx.sync(SyncMode::msg(1)).window(&inbox.all()).await,
+        Wait::DefaultSync => ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await,
+        Wait::Barrier => ctx.sync(SyncMode::msg(0).with_barrier()).expose(&inbox.all()).await,
+        Wait::Get => {
+            ctx.get(there, &values.all())?;
+            ctx.sync(SyncMode::msg(0)).await?;
+            common::read(ctx, values).await.map(drop)
+        }
+        Wait::ParkedPut => {
+            ctx.put(&values.all(), there)?;
+            ctx.sync(SyncMode::msg(0)).await?;
+            let change = ctx.group().task("change").inout(&values.all());
+            Ok(change.run(drop)?.await?)
+        }
+        Wait::PutInBody => {
+            let (round, slot) = (ctx.round(), slot.clone());
+            let task = ctx.group().task("put").input(&values.all());
+            let put = task.run_async(move |values| async move {
+                round.put(values, slot.at(Rank(0), 0)).await.map(drop)
+            })?;
+            put.await?
+        }
+        Wait::Group => {
+            ctx.put(&values.all(), there)?;
+            ctx.sync(SyncMode::msg(7)).window(&inbox.all()).spawn()?;
+            Ok(ctx.group().wait().await?)
+        }
+        Wait::Registration => ctx.register_global(values).await.map(drop),
+    }
+}
+
+async fn fail(ctx: &Context, own: &Own, failure: Failure) -> Result<(), Error> {
+    let Own { values, inbox, slot } = own;
+    let broken = match failure {
+        Failure::MainReturns => return Err(Error::NoSuchSlot { slot: 99 }),
+        Failure::MainPanics => panic!("the main is broken"),
+        Failure::TaskBeforePut | Failure::TaskOfBody => values,
+        Failure::TaskBeforeWindow => inbox,
+    };
+    let task = ctx.group().task("broken").inout(&broken.all());
+    task.spawn(|_| panic!("the task is broken"))?;
+    if let Failure::TaskOfBody = failure {
+        let (round, slot) = (ctx.round(), slot.clone());
+        let put = ctx.group().task("body").input(&values.all());
+        put.spawn(move |values| drop(round.put(values, slot.at(Rank(1), 0))))?;
+        ctx.sync(SyncMode::msg(0)).await?;
+        return Ok(ctx.group().wait().await?);
+    }
+    ctx.put(&values.all(), slot.at(Rank(1), 0))?;
+    ctx.sync(SyncMode::msg(3)).window(&inbox.all()).await
+}
+
+/// Rank 0 fails once the others are about to wait. Returns what `exec` says.
+fn run(failure: Failure, waiting: Wait) -> Error {
+    common::quiet_panics();
+    let (gate, seen) = (Gate::default(), Arc::new(Mutex::new(Vec::new())));
+    let what = format!("{failure:?}, others wait in {waiting:?}");
+    let result = common::run_case(&what, common::unwatched(3, 2), |ctx| {
+        let (gate, seen) = (gate.clone(), Arc::clone(&seen));
+        async move {
+            let inbox = common::array(&ctx, vec![0u64; 100])?;
+            let slot = ctx.register_global(&inbox).await?;
+            let values = common::array(&ctx, vec![0u64; 100])?;
+            ctx.register_local(&values)?;
+            let own = Own { values, inbox, slot };
+            if ctx.rank() == Rank(0) {
+                gate.passed().await;
+                return fail(&ctx, &own, failure).await;
+            }
+            gate.open();
+            let ended = wait(&ctx, &own, waiting).await;
+            seen.lock().unwrap().push(ended.clone());
+            ended
+        }
+    });
+    for ended in seen.lock().unwrap().iter() {
+        let error = ended.as_ref().expect_err(&what);
+        let text = error.to_string();
+        assert!(text.contains("rank 0") || text.contains("broken"), "{what}: {text}");
+    }
+    assert_eq!(seen.lock().unwrap().len(), 2, "{what}");
+    result.expect_err(&what)
+}
+
+#[test]
+fn a_main_that_returns_an_error() {
+    for wait in WAITS {
+        // It came first, so it is what the run ends with.
+        common::says(&run(Failure::MainReturns, wait), &["slot 99 does not exist"]);
+    }
+}
+
+#[test]
+fn a_main_that_panics() {
+    for wait in WAITS {
+        common::says(&run(Failure::MainPanics, wait), &["the main is broken"]);
+    }
+}
+
+#[test]
+fn a_task_that_panics_before_a_put() {
+    for wait in WAITS {
+        let error = run(Failure::TaskBeforePut, wait);
+        common::says(&error, &["an operation was not posted because a task before it failed"]);
+    }
+}
+
+#[test]
+fn a_task_that_panics_before_a_window() {
+    for wait in WAITS {
+        let error = run(Failure::TaskBeforeWindow, wait);
+        common::says(&error, &["the task is broken"]);
+    }
+}
+
+#[test]
+fn a_task_that_panics_before_a_body_that_puts() {
+    for wait in WAITS {
+        let error = run(Failure::TaskOfBody, wait);
+        common::says(&error, &["broken"]);
+    }
+}
