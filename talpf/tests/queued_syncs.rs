@@ -38,23 +38,23 @@ fn two() {
 }
 
 #[test]
-fn a_thousand() {
+fn hundreds() {
     for mode in common::modes(1) {
         for workers in [1, 2] {
-            counted(mode, 1_000, workers);
+            counted(mode, 500, workers);
         }
     }
 }
 
 /// Nothing but inline tasks, so nothing but the stack holds what goes on.
 #[test]
-fn a_thousand_without_a_task_between_them() {
+fn hundreds_without_a_task_between_them() {
     for mode in common::modes(1) {
         let ends = common::run(common::config(2, 2), move |ctx| async move {
             let one = common::array(&ctx, vec![1u64])?;
             let inbox = common::array(&ctx, vec![0u64])?;
             let slot = ctx.register_global(&inbox).await?;
-            for _ in 0..1_000 {
+            for _ in 0..500 {
                 ctx.put(&one.all(), slot.at(Rank(1 - ctx.rank().0), 0))?;
                 ctx.sync(mode).window(&inbox.all()).spawn()?;
             }

@@ -42,7 +42,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "C", value_parser = number_within(Problem::EXTENTS), requires = "rows")]
     cols: Option<usize>,
 
-    /// Rows and columns of the block that one task computes
+    /// Rows and columns of a block; a task computes a row of them, at least 4096 cells long
     #[arg(long, value_name = "B", value_parser = number_within(Problem::EXTENTS), default_value_t = 128)]
     block: usize,
 
@@ -82,7 +82,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     memory::require(matrices * problem.matrix_bytes())?;
     let image = options.image.as_deref().map(Output::open).transpose()?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
-    let trace = options.trace.as_deref().map(TraceOutput::open).transpose()?;
+    let trace = options.trace.as_deref().map(|dir| TraceOutput::open(dir, machine)).transpose()?;
     let outputs = [image.as_ref(), json.as_ref(), trace.as_ref().map(TraceOutput::output)];
     Output::must_all_differ(outputs.into_iter().flatten())?;
 

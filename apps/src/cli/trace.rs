@@ -7,6 +7,7 @@ use talpf_apps::Error;
 use talpf_traces::paraver::{self, Rule};
 
 #[derive(Args, Debug)]
+#[command(arg_required_else_help = false)]
 pub(super) struct Options {
     #[command(subcommand)]
     command: Command,

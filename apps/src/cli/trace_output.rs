@@ -11,6 +11,8 @@ use talpf_traces::{Recorder, TraceInfo};
 use super::output::Output;
 
 const STEM: &str = "jacobi";
+/// Paraver counts the rows that it shows, one for each worker of each rank, with 16 bits.
+const MOST_ROWS: usize = 65_535;
 
 /// A folder that is made before a run and gets its trace after it. A failed run leaves what the
 /// folder held, and no folder that was not there.
@@ -27,8 +29,14 @@ struct Folder {
 }
 
 impl TraceOutput {
-    /// Makes the folder if need be, and checks that it can be written to.
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+    /// Makes the folder if need be, and checks that it can be written to and that Paraver can
+    /// show a run on `machine`.
+    pub(super) fn open(path: &Path, machine: Machine) -> Result<Self, Error> {
+        let rows = machine.ranks() * machine.workers();
+        if rows > MOST_ROWS {
+            let name = "ranks times workers of a trace";
+            return Err(Error::OutOfRange { name, value: rows, least: 1, most: MOST_ROWS });
+        }
         let is_new = !path.exists();
         fs::create_dir_all(path)
             .map_err(|source| Error::Write { path: path.to_owned(), source })?;

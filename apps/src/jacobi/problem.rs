@@ -6,8 +6,8 @@ use crate::heat::{Border, Source};
 use crate::{Error, Matrix};
 
 /// A heat problem: `rows x cols` cells inside a border of fixed temperatures, and the number of
-/// Jacobi steps. Blocks are the units of work of the task variants; neither the number of ranks
-/// nor the block needs to divide the matrix.
+/// Jacobi steps. Blocks are the units of work of the task variants, one or several side by
+/// side to a task; neither the number of ranks nor the block needs to divide the matrix.
 #[derive(Clone, Debug)]
 pub struct Problem {
     rows: usize,

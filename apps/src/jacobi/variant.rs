@@ -57,7 +57,10 @@ pub fn run(
     if machine.ranks() > problem.rows() {
         return Err(Error::MoreRanksThanRows { ranks: machine.ranks(), rows: problem.rows() });
     }
-    let solve = |protocol| talpf::solve(problem, machine, protocol, observer);
+    let solve = |protocol| {
+        memory::require(2 * problem.band_bytes(machine.ranks()))?;
+        talpf::solve(problem, machine, protocol, observer)
+    };
     memory::require(2 * problem.matrix_bytes())?;
     match variant {
         Variant::Serial => Ok(serial::solve(problem, observer)),

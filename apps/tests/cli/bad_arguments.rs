@@ -45,6 +45,13 @@ fn more_ranks_than_rows() {
 }
 
 #[test]
+fn trace_of_more_rows_than_paraver_counts() {
+    let run = "jacobi --size 1024 --ranks 1024 --workers 64 --trace /tmp/talpf-no-such-folder";
+    let error = error_of(&talpf(run));
+    assert_eq!(error, "ranks times workers of a trace is 65536, expected 1 to 65535");
+}
+
+#[test]
 fn matrix_larger_than_memory() {
     let error = error_of(&talpf("jacobi --size 16777216"));
     assert!(error.starts_with("the matrices need 4294968320 MiB, available are "), "{error}");

@@ -22,6 +22,8 @@ const FIRST: Round = Round(0);
 struct Fate {
     posts: AtomicU32,
     refusals: AtomicU32,
+    #[cfg(talpf_loom)]
+    #[cfg_attr(not(talpf_loom), allow(dead_code, reason = "only the models ask"))]
     carried_out: AtomicBool,
     guard: Shared<Guard>,
 }
