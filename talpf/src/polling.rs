@@ -24,8 +24,7 @@ use crate::world::{RankState, World};
 /// Passes in vain before the task sleeps, with something under way and without.
 const PATIENCE: u32 = 2_000;
 const PATIENCE_WITHOUT_WORK: u32 = 100;
-/// How often the task looks at the timers of a link with faults, and at operations that were kept
-/// for want of credit.
+/// How often the task looks at the timers of a link with faults, and at what nobody announces.
 const RETRY_PERIOD: Duration = Duration::from_micros(100);
 /// How long the task waits for an idle worker before it looks all the same.
 const LATEST: Duration = Duration::from_micros(20);
@@ -73,8 +72,7 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
             PollingFrequency::Adaptive if in_vain < PATIENCE_WITHOUT_WORK => {
                 state.group.idle(LATEST).await;
             }
-            // A target does not announce that it would take what it had no credit for.
-            _ if has_timers || state.has_later() => state.group.wait_for(RETRY_PERIOD).await,
+            _ if has_timers || state.has_unannounced() => state.group.wait_for(RETRY_PERIOD).await,
             _ => {
                 in_vain = 0;
                 if let Err(error) = sleep(state, &world).await {

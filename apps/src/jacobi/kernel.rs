@@ -51,7 +51,7 @@ impl WithSimd for Sweep<'_> {
             let down = old_row(row + 2);
             let new = self.new.row_mut(row).into_slice().expect(SIDE_BY_SIDE);
             let (left, right) = (&middle[..cols], &middle[2..][..cols]);
-            means(&up[1..][..cols], &down[1..][..cols], left, right, new);
+            means(&up[1..][..cols], &down[1..][..cols], left, right, &mut new[..cols]);
             (up, middle) = (middle, down);
         }
     }
@@ -59,8 +59,8 @@ impl WithSimd for Sweep<'_> {
 
 const SIDE_BY_SIDE: &str = "the cells of a row lie side by side";
 
-/// One row, as slices of one length. A function of its own, so that the compiler knows that `new`
-/// is apart from the others.
+/// One row, as slices of one length: callers cut them all to the same number, or every cell is
+/// checked. A function of its own, so that the compiler knows that `new` is apart from the others.
 #[inline(always)]
 fn means(up: &[f64], down: &[f64], left: &[f64], right: &[f64], new: &mut [f64]) {
     for col in 0..new.len() {

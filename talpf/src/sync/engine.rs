@@ -125,12 +125,17 @@ impl RankState {
     /// A pass, if there is anything for it to do. Costs nobody anything if not.
     #[inline]
     pub(crate) fn look(&self, world: &World) -> usize {
-        let news = self.engine.kicked.load(Ordering::Relaxed)
-            || !self.endpoint.arrived.is_empty()
+        let news = !self.endpoint.arrived.is_empty()
             || !self.endpoint.sent.is_empty()
-            || self.has_later()
-            || self.windows.has_delayed();
+            || self.has_unannounced();
         if news { self.progress(world).unwrap_or(0) } else { 0 }
+    }
+
+    /// Whether something is waited for that comes without a completion: room in a send queue,
+    /// credit at a target, an operation that another thread is landing.
+    #[inline]
+    pub(crate) fn has_unannounced(&self) -> bool {
+        self.engine.kicked.load(Ordering::Relaxed) || self.has_later() || self.windows.has_delayed()
     }
 
     /// One pass: takes in completions, carries on syncs. Returns the number of completions, or

@@ -12,7 +12,8 @@ use crate::sync_cell::Mutex;
 /// The windows of one rank.
 pub(crate) struct WindowTable {
     credits: usize,
-    /// Set when an operation has to wait for another one to land.
+    /// Set while an operation is parked for a window that is open: it waits for another one to
+    /// land, or for room to be posted.
     delayed: AtomicBool,
     state: Mutex<State>,
 }
@@ -193,6 +194,9 @@ impl WindowTable {
             Some(window) => {
                 window.phase = Phase::Open(guard);
                 window.land_parked(parked, has_landed, &mut freed);
+                if !window.parked.is_empty() {
+                    self.delayed.store(true, Ordering::Relaxed);
+                }
             }
             None => {
                 // The round ended before its region was free; nothing was expected in it.

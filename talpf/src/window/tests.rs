@@ -221,6 +221,23 @@ mod in_one_thread {
         assert!(guard.gone.load(Ordering::SeqCst));
     }
 
+    #[test]
+    fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after() {
+        let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
+        let fates = [1, 0].map(|source| {
+            let (early, fate) = put(&guard);
+            assert!(matches!(land(&table, 0, claim(source, 0, 1), early), Outcome::Parked));
+            fate
+        });
+        table.declare(LANE, FIRST, area(0, 1));
+        drop(table.complete(LANE, FIRST));
+        assert_eq!(table.open(LANE, FIRST, 0, guard.give(), FLYING).sources, [Rank(1)]);
+        assert!(table.has_delayed());
+        assert_eq!(table.settle(LANDED).sources, [Rank(0)]);
+        assert_eq!(fates.each_ref().map(|fate| fate.counts()), [(1, 0), (1, 0)]);
+        assert!(!table.has_delayed());
+    }
+
     /// Two puts of one source: the device keeps their order only if both are posted.
     #[test]
     fn a_round_that_is_ending_takes_nothing_more() {
