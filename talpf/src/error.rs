@@ -131,6 +131,14 @@ pub enum Error {
         /// The round.
         round: Round,
     },
+    /// A window of this rank was never opened, because a task before it failed.
+    #[error("{lane} {round}: a window was not opened because a task before it failed")]
+    NotOpened {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+    },
     /// Another rank failed, so this one cannot go on.
     #[error("{rank} failed: {reason}")]
     PeerFailed {

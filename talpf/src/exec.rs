@@ -104,7 +104,9 @@ where
         let (world, rank, first) = (Arc::clone(world), state.rank, Arc::clone(&first));
         let whole = async move {
             let state = world.rank(rank);
+            let leaving = Leaving { world: &world, rank };
             let result = program.await;
+            std::mem::forget(leaving);
             let waited = if result.is_ok() { state.group.wait().await } else { Ok(()) };
             let result = result.and_then(|value| match waited {
                 Ok(()) => Ok(value),
@@ -114,7 +116,7 @@ where
                 Ok(value) => Some(value),
                 Err(error) => {
                     let reason = error.to_string();
-                    first.lock().get_or_insert((rank, error));
+                    first.lock().get_or_insert(error);
                     world.fail_with_reason(rank, &reason);
                     None
                 }
@@ -133,11 +135,22 @@ where
             }
         }
     }
-    if let Some((_, error)) = first.lock().take() {
-        return Err(error);
+    // A panic is the cause of what the others report.
+    match (broken, first.lock().take()) {
+        (Some(error), _) => Err(E::from(Error::from(error))),
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(results),
     }
-    match broken {
-        Some(error) => Err(E::from(Error::from(error))),
-        None => Ok(results),
+}
+
+/// Tells the other ranks if the program of this one panics.
+struct Leaving<'a> {
+    world: &'a World,
+    rank: Rank,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.world.fail_with_reason(self.rank, "its main panicked");
     }
 }

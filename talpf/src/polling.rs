@@ -48,13 +48,13 @@ impl Sleeper {
     }
 }
 
-/// The body of the polling task.
+/// The body of the polling task. It ends when the program has, and what was under way with it.
 pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
     let state = world.rank(rank);
     let mut in_vain = 0;
     // Only a link with faults has timers: what it lost is asked for again after a time.
     let has_timers = world.config.device.fault.is_some();
-    while !state.stop.load(Ordering::Acquire) {
+    while !state.stop.load(Ordering::Acquire) || !state.is_quiet() {
         if has_timers {
             state.endpoint.context.advance(state.group.clock().now_ns());
         }
@@ -90,7 +90,8 @@ async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
     state.endpoint.arrived.request_notify(false)?;
     state.endpoint.sent.request_notify(false)?;
     let found = state.progress(world).unwrap_or(1) > 0;
-    if !found && !state.stop.load(Ordering::Acquire) {
+    let over = || state.stop.load(Ordering::Acquire) && state.is_quiet();
+    if !found && !over() {
         let mut notified = pin!(state.endpoint.channel.notified());
         poll_fn(|cx| {
             *state.poller.waker.lock() = Some(cx.waker().clone());

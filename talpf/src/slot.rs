@@ -246,10 +246,13 @@ impl Slot {
         if self.deregistered.load(Ordering::Relaxed) {
             return Err(Error::NoSuchSlot { slot: self.number });
         }
-        let place = self
-            .peers
-            .get(rank.index())
-            .ok_or(Error::NotRegistered { array: self.array, why: " globally" })?;
+        let Some(place) = self.peers.get(rank.index()) else {
+            return Err(if self.peers.is_empty() {
+                Error::NotRegistered { array: self.array, why: " globally" }
+            } else {
+                Error::NoSuchRank { rank, ranks: self.peers.len() as u32 }
+            });
+        };
         match index.checked_add(len) {
             Some(end) if end <= place.len => {
                 let address = place.address + index * self.element_bytes;
@@ -353,11 +356,11 @@ impl SlotTable {
         drop(slots);
     }
 
-    /// The key under which the device may use an array of this rank.
-    pub(crate) fn local_key(&self, array: u64) -> Result<LocalKey, Error> {
+    /// A slot under which the device may use an array of this rank, for as long as it is kept.
+    pub(crate) fn of_array(&self, array: u64) -> Result<Arc<Slot>, Error> {
         let slots = self.slots.read();
         let slot = slots.iter().find(|slot| slot.array == array);
-        slot.map(|slot| slot.local_key()).ok_or(Error::NotRegistered { array, why: "" })
+        slot.map(Arc::clone).ok_or(Error::NotRegistered { array, why: "" })
     }
 
     /// The windowed slot that an array is.

@@ -130,6 +130,8 @@ impl World {
         }
         self.exchange.fail(first, reason);
         for state in &self.ranks {
+            state.windows.fail();
+            state.try_again();
             state.wake_poller();
         }
     }
@@ -194,6 +196,11 @@ impl RankState {
     /// Operations that are under way.
     pub(crate) fn outstanding(&self) -> usize {
         self.pending.len() + self.later_count.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing that the polling task would see is under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.outstanding() == 0 && !self.windows.has_delayed()
     }
 
     /// Makes the polling task look, if it sleeps.

@@ -153,7 +153,7 @@ impl IdleWaiters {
     }
 }
 
-/// Completes `period` from now, or a little later.
+/// Completes `period` from now, or a little later. Suspends even if that is 0.
 pub(crate) fn wait_for(
     shared: Arc<Shared>,
     period: Duration,
@@ -161,7 +161,7 @@ pub(crate) fn wait_for(
     let due_ns = shared.clock.now_ns().saturating_add(nanoseconds(period));
     let mut added = false;
     poll_fn(move |cx| {
-        if shared.clock.now_ns() >= due_ns {
+        if added && shared.clock.now_ns() >= due_ns {
             return Poll::Ready(());
         }
         if !std::mem::replace(&mut added, true) {

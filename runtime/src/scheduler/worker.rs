@@ -112,7 +112,7 @@ impl Worker {
         }
         let next = &self.shared.seats[self.index].next;
         if tick.is_multiple_of(FAIR_ROUNDS)
-            && let Some(task) = self.take_injected().or_else(|| self.deque.pop())
+            && let Some(task) = self.take_injected().or_else(|| self.oldest())
         {
             return Some(task);
         }
@@ -122,6 +122,11 @@ impl Worker {
             .or_else(|| next.take())
             .or_else(|| self.deque.pop())
             .or_else(|| self.find_elsewhere())
+    }
+
+    /// The task that has lain in the deque for the longest time.
+    fn oldest(&self) -> Option<RecordId> {
+        until_settled(|| self.shared.seats[self.index].stealer.steal())
     }
 
     fn find_elsewhere(&self) -> Option<RecordId> {

@@ -8,10 +8,10 @@ use ibverbs_sim::{
 };
 
 use super::Done;
-use crate::endpoint::NOBODY;
+use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::Rank;
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
@@ -103,13 +103,9 @@ impl Issued {
         origin.progress_if_kicked(world);
     }
 
-    /// R7: an error at both ranks.
     fn refused(self) {
-        let round = Arc::clone(&self.round);
-        let target = self.at.target;
-        let error = outside_window(&self.claim, &round, target);
-        self.fail(error.clone());
-        round.world.fail(&[round.rank, target], &error);
+        let error = refusal(&self.claim, &self.round, self.at.target);
+        self.fail(error);
     }
 
     pub(super) fn set_done(&mut self, done: Done) {
@@ -173,7 +169,8 @@ impl Issued {
         }
     }
 
-    /// The requests, in order; only the last one is signalled and announced.
+    /// The requests, in order; only the last one is announced. Of the others some are signalled, so
+    /// that send slots come back however many there are.
     fn requests(
         &self,
         wr_id: u64,
@@ -207,6 +204,11 @@ impl Issued {
                 }
             };
             requests.push(silent(operation, entries));
+            if requests.len().is_multiple_of(SIGNAL_EVERY as usize)
+                && let Some(request) = requests.last_mut()
+            {
+                request.flags = SendFlags::SIGNALLED;
+            }
             remote.address += bytes;
         }
         if self.verb != Verb::Put || requests.is_empty() {
@@ -247,8 +249,14 @@ fn next_request(
     (&entries[..count], bytes)
 }
 
-pub(super) fn outside_window(claim: &Claim, round: &RoundState, target: Rank) -> Error {
-    Error::OutsideWindow {
+/// Why a window table has refused an operation: the run has failed, or else it does so now, at
+/// both ranks (R7).
+#[cold]
+pub(super) fn refusal(claim: &Claim, round: &RoundState, target: Rank) -> Error {
+    if let Some(error) = round.world.rank(round.rank).failure() {
+        return error;
+    }
+    let error = Error::OutsideWindow {
         source_rank: claim.source,
         target,
         lane: round.lane,
@@ -256,7 +264,9 @@ pub(super) fn outside_window(claim: &Claim, round: &RoundState, target: Rank) ->
         slot: claim.slot,
         index: claim.index,
         end: claim.end,
-    }
+    };
+    round.world.fail(&[round.rank, target], &error);
+    error
 }
 
 /// One that was never posted lost its operation to a failure.
@@ -285,7 +295,7 @@ impl Parked for Issued {
         self.post_requests()
     }
 
-    fn refuse(self: Box<Self>, _: &Claim, _: Lane, _: Round) {
+    fn refuse(self: Box<Self>) {
         self.refused();
     }
 }

@@ -2,19 +2,26 @@
 
 use std::sync::Arc;
 
+use ibverbs_sim::ScatterGather;
 use talpf_runtime::PendingEvent;
 
 use super::future::Completer;
 use super::guards::{Destination, Source, Stretch};
-use super::issued::{Issued, Memory, Place, outside_window};
+use super::issued::{Issued, Memory, Place, refusal};
 use super::short_put::ShortPut;
 use super::{Done, Operation, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::{Lane, Round};
 use crate::round::RoundState;
-use crate::slot::RemoteRegion;
+use crate::slot::{RemoteRegion, Slot};
 use crate::window::{Claim, Kind, Outcome, Post};
+
+/// The local side of an operation: pieces of a registered array.
+struct Registered {
+    entries: Vec<ScatterGather>,
+    slot: Arc<Slot>,
+}
 
 /// Issues operations of the round that was open when it was taken from the
 /// [`Context`](crate::Context), from any task, whenever that runs.
@@ -56,7 +63,7 @@ impl OpenRound {
             Ok(place) => place,
             Err(error) => return Operation::ended(self.refuse(error)),
         };
-        if stretch.bytes() <= INLINE_BYTES && stretch.is_contiguous() {
+        if stretch.bytes() <= self.longest_copied() && stretch.is_contiguous() {
             return self.short_put(from, &stretch, at, claim, windowed);
         }
         match self.registered(&stretch) {
@@ -93,9 +100,7 @@ impl OpenRound {
                 Outcome::Posted(_) | Outcome::Parked => None,
                 Outcome::Later(put) => Some(put.to_issued(true)),
                 Outcome::Refused(_) => {
-                    let error = outside_window(&claim, round, at.target);
-                    world.fail(&[round.rank, at.target], &error);
-                    return Operation::ended(Err(error));
+                    return Operation::ended(Err(refusal(&claim, round, at.target)));
                 }
             }
         } else {
@@ -105,7 +110,7 @@ impl OpenRound {
             None => Operation::ended(Ok(from)),
             Some(mut issued) => {
                 let (operation, completer) = Operation::under_way(&self.state);
-                issued.set_done(when_done(from, None, completer));
+                issued.set_done(when_done(from, None, None, completer));
                 origin.keep_for_later(issued);
                 operation
             }
@@ -196,12 +201,14 @@ impl OpenRound {
         claim: Claim,
         windowed: bool,
         verb: Verb,
-        memory: Memory,
+        memory: Registered,
     ) -> Operation<G> {
         let (operation, completer) = Operation::under_way(&self.state);
-        let done = when_done(guard, event, completer);
+        let Registered { entries, slot } = memory;
+        let done = when_done(guard, Some(slot), event, completer);
         let origin = self.state.world.rank(self.state.rank);
         let done = Some(origin.trace_get(&self.state, &at, verb, done));
+        let memory = Memory::Entries(entries);
         Issued::new(&self.state, at, claim, windowed, verb, memory, done).attempt();
         operation
     }
@@ -223,17 +230,23 @@ impl OpenRound {
         Ok((Place { target, remote: address, bytes, called_ns }, claim, windowed))
     }
 
-    fn registered(&self, stretch: &Stretch) -> Result<Memory, Error> {
+    #[inline]
+    fn longest_copied(&self) -> usize {
+        let endpoint = &self.state.world.rank(self.state.rank).endpoint;
+        INLINE_BYTES.min(endpoint.max_transfer)
+    }
+
+    fn registered(&self, stretch: &Stretch) -> Result<Registered, Error> {
         let rank = self.state.world.rank(self.state.rank);
-        let key = rank.slots.local_key(stretch.array)?;
-        let entries = stretch.entries(key, rank.endpoint.max_transfer);
+        let slot = rank.slots.of_array(stretch.array)?;
+        let entries = stretch.entries(slot.local_key(), rank.endpoint.max_transfer);
         let requests = entries.len().div_ceil(rank.endpoint.max_sge) as u64 + 1;
         let limit = u64::from(crate::endpoint::SENDS);
         if requests > limit {
             let what = "number of requests that an operation is cut into";
             return Err(Error::Limit { what, value: requests, limit });
         }
-        Ok(Memory::Entries(entries))
+        Ok(Registered { entries, slot })
     }
 
     /// An operation that is wrong in itself: its task fails, and so does this rank.
@@ -245,8 +258,15 @@ impl OpenRound {
     }
 }
 
-fn when_done<G: Source>(guard: G, event: Option<PendingEvent>, completer: Completer<G>) -> Done {
+/// Keeps the memory of an operation, and its registration, until the device is done with them.
+fn when_done<G: Source>(
+    guard: G,
+    slot: Option<Arc<Slot>>,
+    event: Option<PendingEvent>,
+    completer: Completer<G>,
+) -> Done {
     Box::new(move |result: Result<(), Error>| {
+        drop(slot);
         if let (Err(error), Some(event)) = (&result, event) {
             event.fail(error.to_string());
         }

@@ -84,12 +84,15 @@ impl Sync {
         let area = Area { slot: slot.number, rect: region.rect(), cols: slot.cols, kind };
         let (lane, round) = (self.round.lane, self.round.number);
         let window = state.windows.declare(lane, round, area);
-        let open = move |guard| {
+        let mut unopened = Unopened { world, rank, lane, round, failed: true };
+        let mut open = move |guard| {
+            unopened.failed = false;
+            let world = &unopened.world;
             let state = world.rank(rank);
             let has_landed = |source| world.has_landed(source, rank);
             let freed = state.windows.open(lane, round, window, guard, &has_landed);
             world.follow(freed);
-            state.progress_if_kicked(&world);
+            state.progress_if_kicked(world);
         };
         let task = self.context.group().task("expose").inline();
         match kind {
@@ -139,6 +142,24 @@ impl Sync {
         leave.leave();
         state.progress_if_kicked(&world);
         Ok(handle)
+    }
+}
+
+/// A window whose task may not come to run, because one before it failed.
+struct Unopened {
+    world: Arc<World>,
+    rank: Rank,
+    lane: Lane,
+    round: Round,
+    failed: bool,
+}
+
+impl Drop for Unopened {
+    fn drop(&mut self) {
+        let Unopened { ref world, rank, lane, round, failed } = *self;
+        if failed {
+            world.fail(&[rank], &Error::NotOpened { lane, round });
+        }
     }
 }
 

@@ -56,6 +56,14 @@ impl Request {
             (Stage::Arriving, Some(arrivals)) => {
                 let (total, expected) = (arrivals.total, self.expected_total);
                 let _ = write!(text, "expects {expected} operations, {total} have arrived");
+                if self.expected.is_empty() {
+                    let sources =
+                        arrivals.sources().map(|rank| (rank, arrivals.data[rank.index()]));
+                    for (number, (rank, count)) in sources.enumerate() {
+                        let separator = if number == 0 { ": " } else { ", " };
+                        let _ = write!(text, "{separator}{count} from {rank}");
+                    }
+                }
                 for (rank, (expected, arrived)) in
                     self.expected.iter().zip(&arrivals.data).enumerate()
                 {
@@ -65,7 +73,12 @@ impl Request {
                 }
                 Ok(())
             }
-            (Stage::Barrier(step), _) => write!(text, "is in step {step} of its barrier"),
+            (Stage::Barrier(step), _) => {
+                let (rank, ranks) =
+                    (u64::from(self.round.rank.0), u64::from(self.round.world.size()));
+                let before = (rank + ranks - (1 << step) % ranks) % ranks;
+                write!(text, "is in step {step} of its barrier and waits for rank {before}")
+            }
             (Stage::Acknowledging, _) => {
                 text.write_str("waits for its targets to end the round before")
             }

@@ -1,7 +1,8 @@
 //! Operations as windows see them: something to be posted, parked or refused.
 
-use super::Claim;
-use crate::numbers::{Lane, Rank, Round};
+use std::any::Any;
+
+use crate::numbers::Rank;
 
 /// How much of an operation could be posted; the send queue may be full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +29,8 @@ pub(crate) trait Landing: Send {
 pub(crate) trait Parked: Send {
     /// Posts it.
     fn post(&mut self) -> Post;
-    /// It will not land: its window closed, or there is none.
-    fn refuse(self: Box<Self>, claim: &Claim, lane: Lane, round: Round);
+    /// It will not land: its window closed, there is none, or the run has failed.
+    fn refuse(self: Box<Self>);
 }
 
 /// What became of an operation.
@@ -41,7 +42,7 @@ pub(crate) enum Outcome<L> {
     /// The source has as many operations parked here as it may, or no room to post one; it keeps
     /// this one and tries again.
     Later(L),
-    /// No window of the round covers it, or the round has ended.
+    /// No window of the round covers it, the round has ended, or the run has failed.
     Refused(L),
 }
 
@@ -56,6 +57,8 @@ pub(crate) struct Freed {
     pub(crate) sources: Vec<Rank>,
     /// Operations that were posted from here, to be dropped.
     pub(super) posted: Vec<Box<dyn Parked>>,
+    /// Guards of windows that closed because the run has failed.
+    pub(super) guards: Vec<Box<dyn Any + Send>>,
 }
 
 pub(super) fn outcome_of<L>(post: Post, operation: L) -> Outcome<L> {

@@ -23,6 +23,8 @@ struct State {
     lanes: Vec<LaneWindows>,
     /// Parked operations by source.
     parked: Vec<usize>,
+    /// Nothing lands any more.
+    failed: bool,
 }
 
 #[derive(Default)]
@@ -52,7 +54,7 @@ struct Window {
 
 enum Phase {
     Declared,
-    Open(#[allow(dead_code, reason = "held, not read")] Box<dyn Any + Send>),
+    Open(Box<dyn Any + Send>),
 }
 
 struct Waiting {
@@ -70,7 +72,7 @@ struct InFlight {
 impl WindowTable {
     /// A table for `ranks` sources with `credits` parked operations each.
     pub(crate) fn new(ranks: u32, credits: usize) -> Self {
-        let state = State { lanes: Vec::new(), parked: vec![0; ranks as usize] };
+        let state = State { parked: vec![0; ranks as usize], ..State::default() };
         WindowTable { credits, delayed: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
@@ -88,8 +90,8 @@ impl WindowTable {
         has_landed: HasLanded<'_>,
     ) -> (Outcome<L>, Freed) {
         let mut state = self.state.lock();
-        let State { lanes, parked } = &mut *state;
-        let Some(windows) = lane_of(lanes, lane).round(round) else {
+        let State { lanes, parked, failed } = &mut *state;
+        let Some(windows) = lane_of(lanes, lane).round(round).filter(|_| !*failed) else {
             return (Outcome::Refused(operation), Freed::default());
         };
         let covering = windows.windows.iter().position(|window| window.area.covers(&claim));
@@ -117,7 +119,7 @@ impl WindowTable {
         drop(state);
         let post = operation.post();
         let mut state = self.state.lock();
-        let State { lanes, parked } = &mut *state;
+        let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
         let windows = lane_of(lanes, lane).round(round);
         if let Some(window) = windows.and_then(|windows| windows.windows.get_mut(at)) {
@@ -173,7 +175,7 @@ impl WindowTable {
             unpark(&mut state.parked, &waiting.claim, &mut freed);
         }
         drop(state);
-        refuse(early, lane, round);
+        refuse(early);
         freed
     }
 
@@ -187,9 +189,9 @@ impl WindowTable {
         has_landed: HasLanded<'_>,
     ) -> Freed {
         let mut state = self.state.lock();
-        let State { lanes, parked } = &mut *state;
+        let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
-        let windows = lane_of(lanes, lane).round(round);
+        let windows = lane_of(lanes, lane).round(round).filter(|_| !*failed);
         match windows.and_then(|windows| windows.windows.get_mut(window)) {
             Some(window) => {
                 window.phase = Phase::Open(guard);
@@ -199,7 +201,8 @@ impl WindowTable {
                 }
             }
             None => {
-                // The round ended before its region was free; nothing was expected in it.
+                // The round ended before its region was free: nothing was expected in it, or the
+                // run has failed.
                 drop(state);
                 drop(guard);
             }
@@ -207,27 +210,50 @@ impl WindowTable {
         freed
     }
 
-    /// Lands what had to wait for an overlapping operation that has landed meanwhile.
+    /// Lands what had to wait for an overlapping operation that has landed meanwhile. After a
+    /// failure, closes the windows in which nothing lands any more.
     pub(crate) fn settle(&self, has_landed: HasLanded<'_>) -> Freed {
         let mut state = self.state.lock();
-        let State { lanes, parked } = &mut *state;
+        let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
         let mut delayed = false;
-        for window in
-            lanes.iter_mut().flat_map(|lane| &mut lane.rounds).flat_map(|r| &mut r.windows)
-        {
-            window.land_parked(parked, has_landed, &mut freed);
-            delayed |= matches!(window.phase, Phase::Open(_)) && !window.parked.is_empty();
+        for window in windows_of(lanes) {
+            if *failed {
+                freed.guards.extend(window.close_if_landed(has_landed));
+            } else {
+                window.land_parked(parked, has_landed, &mut freed);
+            }
+            let waits = *failed || !window.parked.is_empty();
+            delayed |= matches!(window.phase, Phase::Open(_)) && waits;
         }
         self.delayed.store(delayed, Ordering::Relaxed);
         freed
+    }
+
+    /// The run cannot go on: refuses what is parked and all that comes, and closes every window
+    /// once what it has admitted has landed, by `settle`.
+    pub(crate) fn fail(&self) {
+        let mut state = self.state.lock();
+        let State { lanes, parked, failed } = &mut *state;
+        *failed = true;
+        parked.fill(0);
+        let mut refused = Vec::new();
+        for round in lanes.iter_mut().flat_map(|lane| &mut lane.rounds) {
+            refused.append(&mut round.early);
+        }
+        for window in windows_of(lanes) {
+            refused.append(&mut window.parked);
+        }
+        self.delayed.store(true, Ordering::Relaxed);
+        drop(state);
+        refuse(refused);
     }
 
     /// Ends the first round of a lane: its windows close and what is still parked is refused.
     /// `None`: something that was admitted has not landed; try again.
     pub(crate) fn end(&self, lane: Lane, round: Round, has_landed: HasLanded<'_>) -> Option<Freed> {
         let mut state = self.state.lock();
-        let State { lanes, parked } = &mut *state;
+        let State { lanes, parked, .. } = &mut *state;
         let windows = lane_of(lanes, lane);
         debug_assert_eq!(windows.first, round.0, "rounds of a lane end in order");
         let mut ended = windows.rounds.pop_front().unwrap_or_default();
@@ -249,7 +275,7 @@ impl WindowTable {
             unpark(parked, &waiting.claim, &mut freed);
         }
         drop(state);
-        refuse(refused, lane, round);
+        refuse(refused);
         drop(ended);
         Some(freed)
     }
@@ -284,6 +310,10 @@ fn lane_of(lanes: &mut Vec<LaneWindows>, lane: Lane) -> &mut LaneWindows {
     &mut lanes[lane.index()]
 }
 
+fn windows_of(lanes: &mut [LaneWindows]) -> impl Iterator<Item = &mut Window> {
+    lanes.iter_mut().flat_map(|lane| &mut lane.rounds).flat_map(|round| &mut round.windows)
+}
+
 impl LaneWindows {
     /// The windows of a round that has not ended.
     #[inline]
@@ -310,6 +340,18 @@ impl Window {
     fn forget_landed(&mut self, has_landed: HasLanded<'_>) {
         self.landing
             .retain(|landing| landing.posting.is_some() || !has_landed(landing.claim.source));
+    }
+
+    /// The guard, if nothing that was admitted may still land.
+    fn close_if_landed(&mut self, has_landed: HasLanded<'_>) -> Option<Box<dyn Any + Send>> {
+        self.forget_landed(has_landed);
+        if !self.landing.is_empty() {
+            return None;
+        }
+        match std::mem::replace(&mut self.phase, Phase::Declared) {
+            Phase::Open(guard) => Some(guard),
+            Phase::Declared => None,
+        }
     }
 
     fn note_posted(&mut self, claim: Claim, post: Post, has_landed: HasLanded<'_>) {
@@ -345,8 +387,6 @@ fn unpark(parked: &mut [usize], claim: &Claim, freed: &mut Freed) {
     }
 }
 
-fn refuse(refused: Vec<Waiting>, lane: Lane, round: Round) {
-    for waiting in refused {
-        waiting.operation.refuse(&waiting.claim, lane, round);
-    }
+fn refuse(refused: Vec<Waiting>) {
+    refused.into_iter().for_each(|waiting| waiting.operation.refuse());
 }

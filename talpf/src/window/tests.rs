@@ -94,7 +94,7 @@ impl Parked for Put {
         self.post_once()
     }
 
-    fn refuse(self: Box<Self>, _: &Claim, _: Lane, _: Round) {
+    fn refuse(self: Box<Self>) {
         self.0.refusals.fetch_add(1, Ordering::SeqCst);
     }
 }

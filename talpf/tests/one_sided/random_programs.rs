@@ -1,7 +1,6 @@
 //! Random programs give what running them superstep by superstep, one rank after another, gives.
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use talpf::{Context, Error, Lane, MemorySlot, Rank, SyncMode};
 use talpf_runtime::Array;

@@ -1,7 +1,6 @@
 //! A rank is a peer of its own; and operations without a single byte count like others.
 
-mod common;
-
+use crate::common;
 use talpf::{Error, Rank, SyncMode};
 
 #[test]

@@ -1,7 +1,6 @@
 //! Memory slots: sizes, limits, registration and its end.
 
-mod common;
-
+use crate::common;
 use talpf::{Config, Context, Error, Rank, SyncMode};
 
 /// The error of a run in which every rank does the same.

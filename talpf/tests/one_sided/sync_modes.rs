@@ -1,10 +1,8 @@
 //! In every mode, on every lane, readers see their own round, however fast or slow the ranks are.
 
-mod common;
-
 use std::time::Duration;
 
-use common::Gate;
+use crate::common::{self, Gate};
 use talpf::{Config, Context, Error, Lane, Rank, SyncMode};
 
 /// Who is slow.

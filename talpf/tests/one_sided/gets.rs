@@ -1,8 +1,6 @@
 //! A get reads once the owner exposes the region in the same round.
 
-mod common;
-
-use common::Gate;
+use crate::common::{self, Gate};
 use talpf::{Error, Rank, SyncMode};
 
 #[test]

@@ -1,9 +1,8 @@
 //! Whatever the polling tasks are set to, the same comes out.
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common;
 use talpf::{Config, Error, PollingFrequency, Rank, SyncMode};
 use talpf_runtime::IdlePolicy;
 

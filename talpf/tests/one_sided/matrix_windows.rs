@@ -1,7 +1,6 @@
 //! Windows on parts of a matrix, and puts of rectangles.
 
-mod common;
-
+use crate::common;
 use talpf::{Context, Error, Rank, SyncMode};
 use talpf_runtime::{Matrix, Tiling};
 

@@ -1,8 +1,6 @@
 //! A source that runs out of credit keeps its operations, and goes on when they are parked no more.
 
-mod common;
-
-use common::Gate;
+use crate::common::{self, Gate};
 use talpf::{Config, Error, Rank, SyncMode};
 
 /// Ranks 1.. put `puts` values of `len` words to rank 0 before it opens its window.

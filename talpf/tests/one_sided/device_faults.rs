@@ -1,9 +1,8 @@
 //! A device whose link loses, repeats or delays messages.
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common;
 use ibverbs_sim::FaultPlan;
 use talpf::{Config, Error, Rank, SyncMode};
 

@@ -1,11 +1,9 @@
 //! A rank that fails, in whatever way, ends the run with an error that names it, whatever the
 //! other ranks wait for. There is no hang watch here: nothing else would end these runs.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::Gate;
+use crate::common::{self, Gate};
 use talpf::{Context, Error, MemorySlot, Rank, SyncMode};
 use talpf_runtime::Array;
 

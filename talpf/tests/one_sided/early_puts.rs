@@ -1,8 +1,6 @@
 //! A put that comes before its window is open is parked, and lands when it opens.
 
-mod common;
-
-use common::Gate;
+use crate::common::{self, Gate};
 use talpf::{Error, Rank, SyncMode};
 
 /// Rank 0 puts `len` words in each of several rounds before rank 1 begins; rank 1 adds them up.

@@ -1,7 +1,6 @@
 //! Under `CACHED` a round that differs from the remembered one is an error.
 
-mod common;
-
+use crate::common;
 use talpf::{Error, Lane, Rank, SyncMode};
 
 /// Rank 0 puts once to everybody for two rounds, then `changed` times to rank 1.

@@ -1,8 +1,7 @@
 //! Raw slots: no windows, the program keeps things apart itself.
 #![allow(unsafe_code, reason = "what is tested is unsafe")]
 
-mod common;
-
+use crate::common;
 use talpf::{Error, Rank, SyncMode};
 use talpf_runtime::Array;
 

@@ -1,10 +1,8 @@
 //! Readers of a round are not disturbed, however far the neighbours run ahead.
 
-mod common;
-
 use std::time::Duration;
 
-use common::Gate;
+use crate::common::{self, Gate};
 use proptest::prelude::*;
 use talpf::{Error, Rank, SyncMode};
 

@@ -1,7 +1,6 @@
 //! An operation that does not come is reported with who is missing, and is no hang.
 
-mod common;
-
+use crate::common;
 use talpf::{Error, Rank, SyncMode};
 
 /// Every rank puts to rank 0, for some rounds; then rank 1 ends too early.

@@ -1,7 +1,6 @@
 //! Syncs of one lane that are in flight together queue up.
 
-mod common;
-
+use crate::common;
 use talpf::{Error, Rank, SyncMode};
 
 fn counted(mode: SyncMode, rounds: u64, workers: usize) {

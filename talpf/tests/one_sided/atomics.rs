@@ -1,9 +1,8 @@
 //! Atomics on remote numbers, from all ranks at once.
 
-mod common;
-
 use std::collections::BTreeSet;
 
+use crate::common;
 use talpf::{Error, Rank, SyncMode};
 use talpf_runtime::Array;
 

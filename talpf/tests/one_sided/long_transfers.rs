@@ -1,7 +1,6 @@
 //! Transfers longer than the device carries at once are split.
 
-mod common;
-
+use crate::common;
 use talpf::{Config, Error, Rank, SyncMode};
 use talpf_runtime::{Matrix, Tiling};
 

@@ -1,8 +1,6 @@
 //! Operations issued by the bodies of tasks.
 
-mod common;
-
-use common::Gate;
+use crate::common::{self, Gate};
 use talpf::{Error, Rank, SyncMode};
 use talpf_runtime::Array;
 

@@ -1,8 +1,6 @@
 //! Windows of one round open one by one, as their regions become free.
 
-mod common;
-
-use common::Gate;
+use crate::common::{self, Gate};
 use talpf::{Error, Rank, SyncMode};
 
 /// The left half is free at once; the right half only after what was put into the left half has

@@ -1,11 +1,10 @@
 //! What falls outside every window of its round is an error at both ranks, and changes nothing.
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, sometimes of one")]
 
-mod common;
-
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use crate::common;
 use talpf::{Context, Error, MemorySlot, Rank, SyncMode};
 use talpf_runtime::Array;
 

@@ -1,9 +1,8 @@
 //! Under `msg(n)` an operation too many is an error at the target.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
+use crate::common;
 use talpf::{Error, Lane, Rank, SyncMode};
 
 /// Ranks 1 and 2 put twice each to rank 0, before it opens the window of a sync with `mode`.

@@ -1,7 +1,6 @@
 //! Overlapping puts of one round give the result of some order of them.
 
-mod common;
-
+use crate::common;
 use talpf::{Error, Rank, SyncMode};
 
 /// Every rank puts `len` words of its own to the same place at rank 0, `puts` times a round.
