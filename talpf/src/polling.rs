@@ -39,11 +39,13 @@ pub(crate) struct Sleeper {
 impl Sleeper {
     /// **Cost**: a load when the task does not sleep.
     pub(crate) fn wake(&self) {
-        if self.asleep.load(Ordering::SeqCst)
-            && let Some(waker) = self.waker.lock().take()
-        {
+        if self.asleep.load(Ordering::SeqCst) {
+            // First, for a task that is about to leave its waker.
             self.asleep.store(false, Ordering::SeqCst);
-            waker.wake();
+            let waker = self.waker.lock().take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
         }
     }
 }
@@ -91,7 +93,7 @@ async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
     state.endpoint.sent.request_notify(false)?;
     let found = state.progress(world).unwrap_or(1) > 0;
     let over = || state.stop.load(Ordering::Acquire) && state.is_quiet();
-    if !found && !over() {
+    if !found && !over() && !state.has_unannounced() {
         let mut notified = pin!(state.endpoint.channel.notified());
         poll_fn(|cx| {
             *state.poller.waker.lock() = Some(cx.waker().clone());

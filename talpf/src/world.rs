@@ -183,14 +183,31 @@ impl RankState {
         self.later_count.load(Ordering::Relaxed) > 0
     }
 
-    /// Tries every kept operation once.
+    /// Tries the kept operations, of every target and lane no later rounds than the first one that
+    /// has to be kept.
     #[cold]
     pub(crate) fn try_again(&self) {
         let mut later = self.later.lock();
         let all = std::mem::take(&mut *later);
         self.later_count.store(0, Ordering::Relaxed);
         drop(later);
-        all.into_iter().for_each(Issued::attempt);
+        let mut kept: Vec<Issued> = Vec::new();
+        for issued in all {
+            if !self.has_failed() && kept.iter().any(|before| issued.is_behind(before)) {
+                kept.push(issued);
+            } else {
+                kept.extend(issued.attempt());
+            }
+        }
+        if kept.is_empty() {
+            return;
+        }
+        let mut later = self.later.lock();
+        kept.append(&mut later);
+        *later = kept;
+        self.later_count.store(later.len(), Ordering::Relaxed);
+        drop(later);
+        self.wake_poller();
     }
 
     /// Operations that are under way.

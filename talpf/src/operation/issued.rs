@@ -74,19 +74,19 @@ impl Issued {
         Issued { round, awaited: true, at, claim, windowed, verb, memory, done, wr_id, posted }
     }
 
-    /// Posts it, or leaves it where it will be posted later.
-    pub(crate) fn attempt(mut self) {
+    /// Posts it or parks it at its target. Returned, it has to be tried again.
+    pub(crate) fn attempt(mut self) -> Option<Self> {
         let round = Arc::clone(&self.round);
         let (world, target) = (&round.world, self.at.target);
         let origin = world.rank(round.rank);
         if let Some(error) = origin.failure() {
-            return self.fail(error);
+            self.fail(error);
+            return None;
         }
         if !self.windowed {
-            if self.post_requests() != Post::All {
-                origin.keep_for_later(self);
-            }
-            return origin.progress_if_kicked(world);
+            let post = self.post_requests();
+            origin.progress_if_kicked(world);
+            return (post != Post::All).then_some(self);
         }
         let windows = &world.rank(target).windows;
         let has_landed = |source| world.has_landed(source, target);
@@ -94,13 +94,22 @@ impl Issued {
         let (outcome, freed) =
             windows.land(round.lane, round.number, claim, false, self, &has_landed);
         world.follow(freed);
-        match outcome {
-            Outcome::Posted(posted) => drop(posted),
-            Outcome::Parked => {}
-            Outcome::Later(issued) => origin.keep_for_later(issued),
-            Outcome::Refused(issued) => issued.refused(),
-        }
+        let again = match outcome {
+            Outcome::Posted(_) | Outcome::Parked => None,
+            Outcome::Later(issued) => Some(issued),
+            Outcome::Refused(issued) => {
+                issued.refused();
+                None
+            }
+        };
         origin.progress_if_kicked(world);
+        again
+    }
+
+    /// Whether it waits for the same as `other`, or for something that comes after that.
+    pub(crate) fn is_behind(&self, other: &Self) -> bool {
+        let place = |issued: &Self| (issued.at.target, issued.round.lane);
+        place(self) == place(other) && self.round.number > other.round.number
     }
 
     fn refused(self) {

@@ -209,7 +209,10 @@ impl OpenRound {
         let origin = self.state.world.rank(self.state.rank);
         let done = Some(origin.trace_get(&self.state, &at, verb, done));
         let memory = Memory::Entries(entries);
-        Issued::new(&self.state, at, claim, windowed, verb, memory, done).attempt();
+        let issued = Issued::new(&self.state, at, claim, windowed, verb, memory, done);
+        if let Some(issued) = issued.attempt() {
+            origin.keep_for_later(issued);
+        }
         operation
     }
 
