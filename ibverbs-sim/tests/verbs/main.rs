@@ -1,0 +1,24 @@
+//! The rules of the verbs, one a file.
+
+mod atomics;
+mod common;
+mod completion_channel;
+mod completion_queue_overrun;
+mod concurrent_posters;
+mod deregister;
+mod faults;
+mod fence;
+mod flush_on_error;
+mod inline_data;
+mod limits;
+mod message_length;
+mod no_answer;
+mod opcodes;
+mod ordering;
+mod protection;
+mod receiver_not_ready;
+mod scatter_gather;
+mod send_queue_slots;
+mod serial_model;
+mod shared_receive_queue;
+mod state_machine;

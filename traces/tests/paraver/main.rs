@@ -1,0 +1,17 @@
+//! What a trace says, and what the linter says of it: one behaviour a file.
+
+mod dropped_records_are_reported;
+mod event_table;
+mod labels_name_everything;
+mod linter_accepts_other_traces;
+mod linter_refuses_pitfalls;
+mod linter_survives_anything;
+mod messages_keep_field_order;
+mod random_runs_are_clean;
+mod states_have_no_gaps;
+mod support;
+mod syncs_stay_on_their_thread;
+mod ties_keep_causal_order;
+mod unfinished_slices_end_with_the_trace;
+mod writer_refuses_what_paraver_cannot_hold;
+mod written_trace_is_clean;

@@ -1,0 +1,88 @@
+//! Communication lines: who matches whom, and which time goes where.
+
+use crate::support::{Trace, info, recorded};
+use talpf_traces::{Event, WaitNs};
+
+fn send(rank: u32, peer: u32, message: u64, waited_ns: u64) -> Event {
+    let waited = WaitNs::between(0, waited_ns);
+    Event::Send { rank, peer, message, bytes: 64, waited }
+}
+
+fn receive(rank: u32, peer: u32, message: u64, round: u64) -> Event {
+    Event::Receive { rank, peer, message, lane: 2, round }
+}
+
+fn messages(events: &[(u32, u64, Event)]) -> (Vec<String>, Vec<String>) {
+    let trace = Trace::of(&recorded(events), &info(2, 2, 1_000));
+    trace.assert_clean();
+    let own = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
+    (own(trace.records("3:")), own(trace.comments()))
+}
+
+#[test]
+fn sender_then_receiver_each_logical_then_physical() {
+    let sync = Event::SyncEnd { rank: 1, lane: 2, round: 4 };
+    let (lines, comments) =
+        messages(&[(0, 25, send(0, 1, 9, 5)), (1, 70, receive(1, 0, 9, 4)), (0, 90, sync)]);
+    assert_eq!(lines, ["3:1:1:1:1:20:25:2:1:2:2:90:70:64:9"]);
+    assert!(comments.is_empty());
+}
+
+#[test]
+fn only_the_same_rank_lane_and_round_covers_a_message() {
+    let (lines, _) = messages(&[
+        (0, 25, send(0, 1, 9, 0)),
+        (1, 70, receive(1, 0, 9, 4)),
+        (1, 60, Event::SyncEnd { rank: 1, lane: 2, round: 4 }),
+        (1, 80, Event::SyncEnd { rank: 0, lane: 2, round: 4 }),
+        (1, 81, Event::SyncEnd { rank: 1, lane: 1, round: 4 }),
+        (1, 82, Event::SyncEnd { rank: 1, lane: 2, round: 5 }),
+    ]);
+    assert_eq!(lines, ["3:1:1:1:1:25:25:2:1:2:2:70:70:64:9"]);
+}
+
+#[test]
+fn messages_are_ordered_by_their_call() {
+    let (lines, _) = messages(&[
+        (0, 50, send(0, 1, 1, 5)),
+        (1, 60, send(1, 0, 1, 40)),
+        (1, 70, receive(1, 0, 1, 0)),
+        (0, 80, receive(0, 1, 1, 0)),
+    ]);
+    assert_eq!(lines, ["3:2:1:2:2:20:60:1:1:1:1:80:80:64:1", "3:1:1:1:1:45:50:2:1:2:2:70:70:64:1"],);
+}
+
+#[test]
+fn halves_without_the_other_are_counted() {
+    let (lines, comments) = messages(&[
+        (0, 10, send(0, 1, 1, 0)),
+        (0, 11, send(0, 1, 3, 0)),
+        (1, 20, receive(1, 0, 0, 0)),
+        (1, 21, receive(1, 0, 3, 0)),
+        (1, 22, receive(1, 0, 4, 0)),
+        (1, 23, receive(0, 1, 1, 0)),
+    ]);
+    assert_eq!(lines, ["3:1:1:1:1:11:11:2:1:2:2:21:21:64:3"]);
+    assert_eq!(comments, ["1 sends had no receive", "3 receives had no send"]);
+}
+
+#[test]
+fn reused_message_numbers_match_in_order() {
+    let (lines, comments) = messages(&[
+        (0, 10, send(0, 1, 1, 0)),
+        (1, 15, receive(1, 0, 1, 0)),
+        (0, 20, send(0, 1, 1, 0)),
+        (1, 25, receive(1, 0, 1, 0)),
+    ]);
+    assert_eq!(lines, ["3:1:1:1:1:10:10:2:1:2:2:15:15:64:1", "3:1:1:1:1:20:20:2:1:2:2:25:25:64:1"],);
+    assert!(comments.is_empty());
+}
+
+#[test]
+fn arrival_recorded_before_its_send_moves_to_the_send() {
+    let sync = Event::SyncEnd { rank: 1, lane: 2, round: 4 };
+    let (lines, comments) =
+        messages(&[(1, 20, receive(1, 0, 9, 4)), (1, 22, sync), (0, 25, send(0, 1, 9, 15))]);
+    assert_eq!(lines, ["3:1:1:1:1:10:25:2:1:2:2:25:25:64:9"]);
+    assert_eq!(comments, ["1 receives were recorded before their send and moved to it"]);
+}

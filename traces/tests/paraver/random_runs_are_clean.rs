@@ -1,0 +1,109 @@
+//! Whatever several workers record, in whatever order, the trace is clean and
+//! loses no message.
+
+use crate::support::{Trace, info};
+use proptest::prelude::*;
+use talpf_traces::{Event, LabelId, Recorder, State, SyncMode, ValueKind, WaitNs};
+
+const RANKS: u32 = 3;
+const WORKERS: u32 = 3;
+
+fn mode() -> impl Strategy<Value = SyncMode> {
+    prop::sample::select(SyncMode::all().collect::<Vec<_>>())
+}
+
+/// Numbers that are mostly small, so that halves meet, and sometimes extreme.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![9 => 0..4_u64, 1 => any::<u64>()]
+}
+
+fn event(names: Vec<LabelId>) -> impl Strategy<Value = Event> {
+    let rank = || 0..RANKS;
+    let kinds = &[ValueKind::OutstandingRequests, ValueKind::PollCompletions][..];
+    prop_oneof![
+        (rank(), number(), prop::sample::select(names))
+            .prop_map(|(rank, task, label)| Event::TaskBegin { rank, task, label }),
+        (rank(), number()).prop_map(|(rank, task)| Event::TaskEnd { rank, task }),
+        prop::sample::select(&State::ALL[..]).prop_map(|state| Event::WorkerState { state }),
+        (rank(), 0..3_u32, number(), mode(), any::<Option<u32>>()).prop_map(
+            |(rank, lane, round, mode, expected)| Event::SyncBegin {
+                rank,
+                lane,
+                round,
+                mode,
+                expected
+            }
+        ),
+        (rank(), 0..3_u32, number()).prop_map(|(rank, lane, round)| Event::SyncEnd {
+            rank,
+            lane,
+            round
+        }),
+        (rank(), rank(), number(), any::<u64>(), 0..100_u64).prop_map(
+            |(rank, peer, message, bytes, waited)| {
+                let waited = WaitNs::between(0, waited);
+                Event::Send { rank, peer, message, bytes, waited }
+            }
+        ),
+        (rank(), rank(), number(), 0..3_u32, number()).prop_map(
+            |(rank, peer, message, lane, round)| Event::Receive {
+                rank,
+                peer,
+                message,
+                lane,
+                round
+            }
+        ),
+        (rank(), prop::sample::select(kinds), -9..9_i64)
+            .prop_map(|(rank, kind, value)| Event::Value { rank, kind, value }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_run_gives_a_clean_trace(
+        limit in prop_oneof![Just(1_000_usize), 0..40_usize],
+        end_ns in 0..200_u64,
+        steps in prop::collection::vec(
+            (0..WORKERS, 0..6_u64, event(names(&Recorder::default())), prop::bool::weighted(0.02)),
+            0..200,
+        ),
+    ) {
+        let recorder = Recorder::new(limit);
+        names(&recorder);
+        let mut streams: Vec<_> = (0..WORKERS).map(|worker| recorder.stream(worker)).collect();
+        let mut now = 0;
+        let (mut sends, mut receives) = (0, 0);
+        for (worker, passed, event, late) in steps {
+            now += passed;
+            let time_ns = if late { now / 2 } else { now };
+            streams[worker as usize].record(time_ns, event);
+            sends += usize::from(matches!(event, Event::Send { .. }));
+            receives += usize::from(matches!(event, Event::Receive { .. }));
+        }
+        drop(streams);
+
+        let trace = Trace::of(&recorder, &info(RANKS, WORKERS, end_ns));
+        let report = trace.check();
+        prop_assert!(report.findings().is_empty(), "{report}\n{}", trace.prv);
+        if recorder.dropped_count() == 0 {
+            let lines = trace.records("3:").len();
+            prop_assert_eq!(lines + noted(&trace, "sends had no receive"), sends);
+            prop_assert_eq!(lines + noted(&trace, "receives had no send"), receives);
+        }
+    }
+}
+
+/// Interns a few names; gives their labels, and one that is not interned.
+fn names(recorder: &Recorder) -> Vec<LabelId> {
+    ["a", "b", "c"].map(|name| recorder.label(name)).into_iter().chain([LabelId::UNNAMED]).collect()
+}
+
+/// The count in the comment that says `what`.
+fn noted(trace: &Trace, what: &str) -> usize {
+    let comments = trace.comments();
+    let count = comments.iter().find_map(|comment| comment.strip_suffix(what));
+    count.map_or(0, |count| count.trim().parse().expect("count"))
+}
