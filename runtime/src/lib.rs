@@ -51,4 +51,5 @@ pub use self::group::{Group, Wait};
 pub use self::guard::{In, InOut, Out};
 pub use self::hang::Reporter;
 pub use self::runtime::Runtime;
+pub use self::scheduler::worker_is_spare;
 pub use self::task::{JoinHandle, PendingEvent, TaskBuilder, fail_current_task, note_wait};

@@ -62,6 +62,15 @@ pub(crate) fn on_worker_of(shared: &Arc<Shared>) -> bool {
     worker_index(shared).is_some()
 }
 
+/// Whether a task that waits may look again instead of suspending: another worker is at work on
+/// what it may wait for, and its own would have nothing else to do.
+///
+/// For waits of a microsecond, which suspending would double.
+#[inline]
+pub fn worker_is_spare() -> bool {
+    with_worker(Worker::is_spare).unwrap_or(false)
+}
+
 /// Queues a ready task of `group`.
 #[inline]
 pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {

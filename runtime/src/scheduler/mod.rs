@@ -15,6 +15,8 @@ mod shared;
 mod time;
 mod worker;
 
+pub use self::current::worker_is_spare;
+
 pub(crate) use self::block_on::block_on;
 pub(crate) use self::current::{
     Reason, help, on_worker, on_worker_of, schedule, trace, trace_begin, trace_end, worker_index,

@@ -26,10 +26,6 @@ impl Seat {
             steps: AtomicU64::new(0),
         })
     }
-
-    pub(super) fn has_work(&self) -> bool {
-        !self.stealer.is_empty() || !self.idle_waiters.is_empty()
-    }
 }
 
 const EMPTY: u32 = u32::MAX;

@@ -15,7 +15,7 @@ use super::queues::Seat;
 use super::time::Timers;
 use super::worker::Worker;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, IdlePolicy, cores};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::hang::Hang;
@@ -24,6 +24,7 @@ use crate::task::RecordId;
 /// The state of a runtime that all its threads see.
 pub(crate) struct Shared {
     pub(crate) config: Config,
+    oversubscribed: bool,
     pub(crate) clock: Clock,
     pub(crate) hang: Hang,
     pub(super) seats: Box<[CachePadded<Seat>]>,
@@ -79,6 +80,7 @@ impl Shared {
         unparkers: Box<[Unparker]>,
     ) -> Self {
         Shared {
+            oversubscribed: config.workers > cores(),
             config,
             clock: Clock::start(),
             hang: Hang::default(),
@@ -140,9 +142,15 @@ impl Shared {
     /// Whether a worker that is about to park would find anything to do.
     pub(super) fn has_work(&self) -> bool {
         self.stops()
-            || !self.injector.is_empty()
+            || self.has_ready()
+            || self.seats.iter().any(|seat| !seat.idle_waiters.is_empty())
+    }
+
+    /// Whether a task is ready that any worker may run.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.injector.is_empty()
             || !self.priorities.is_empty()
-            || self.seats.iter().any(|seat| seat.has_work())
+            || self.seats.iter().any(|seat| !seat.stealer.is_empty())
     }
 
     #[inline]
@@ -170,6 +178,22 @@ impl Shared {
             busy |= steps % 2 == 1;
         }
         (sum, busy)
+    }
+
+    /// Whether a worker other than this is in a task that counts as progress.
+    pub(super) fn is_busy_beside(&self, index: usize) -> bool {
+        let busy = |seat: &Seat| seat.steps.load(Ordering::Relaxed) % 2 == 1;
+        self.seats.iter().enumerate().any(|(other, seat)| other != index && busy(seat))
+    }
+
+    /// Whether there are more workers than cores.
+    pub(super) fn is_oversubscribed(&self) -> bool {
+        self.oversubscribed
+    }
+
+    /// Whether idle workers look on for a while before they park.
+    pub(super) fn spins(&self) -> bool {
+        self.config.idle != IdlePolicy::Park && !self.oversubscribed
     }
 
     pub(crate) fn wake_blocked(&self) {

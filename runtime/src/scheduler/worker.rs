@@ -13,7 +13,7 @@ use talpf_traces::{Event, LabelId, State, Stream};
 
 use super::queues::Seat;
 use super::{Shared, current};
-use crate::config::{IdlePolicy, cores};
+use crate::config::IdlePolicy;
 use crate::group::GroupInner;
 use crate::task::{self, Label, RecordId, Role, record};
 
@@ -72,7 +72,7 @@ impl Worker {
     pub(super) fn work(&self) {
         current::enter(self);
         let tokio = self.shared.tokio.enter();
-        let oversubscribed = self.shared.workers() > cores();
+        let oversubscribed = self.shared.is_oversubscribed();
         loop {
             if let Some(task) = self.find() {
                 self.execute(task, false);
@@ -85,6 +85,16 @@ impl Worker {
         drop(tokio);
         self.stream.borrow_mut().take();
         current::leave();
+    }
+
+    #[inline]
+    pub(super) fn is_spare(&self) -> bool {
+        let shared = &self.shared;
+        let next = &shared.seats[self.index].next;
+        shared.spins()
+            && shared.is_busy_beside(self.index)
+            && next.peek().is_none()
+            && !shared.has_ready()
     }
 
     #[inline]
@@ -112,7 +122,7 @@ impl Worker {
         }
         let next = &self.shared.seats[self.index].next;
         if tick.is_multiple_of(FAIR_ROUNDS)
-            && let Some(task) = self.take_injected().or_else(|| self.oldest())
+            && let Some(task) = self.take_injected().or_else(|| self.deque.pop())
         {
             return Some(task);
         }
@@ -122,11 +132,6 @@ impl Worker {
             .or_else(|| next.take())
             .or_else(|| self.deque.pop())
             .or_else(|| self.find_elsewhere())
-    }
-
-    /// The task that has lain in the deque for the longest time.
-    fn oldest(&self) -> Option<RecordId> {
-        until_settled(|| self.shared.seats[self.index].stealer.steal())
     }
 
     fn find_elsewhere(&self) -> Option<RecordId> {

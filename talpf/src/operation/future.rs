@@ -16,15 +16,17 @@ use crate::round::RoundState;
 /// reused, and after a get or an atomic it holds the result. Or let it go: the guard, and with it
 /// the task, is held until then all the same.
 #[must_use = "await it for the guard, or say `let _ =` to let it go"]
-pub struct Operation<G> {
-    state: State<G>,
-    /// The round it belongs to, while it is under way.
-    round: Option<Arc<RoundState>>,
-}
+pub struct Operation<G>(State<G>);
 
 enum State<G> {
     Ended(Option<Result<G, Error>>),
-    UnderWay(Arc<Mutex<UnderWay<G>>>),
+    UnderWay(Awaited<G>),
+}
+
+/// The side of whoever waits.
+struct Awaited<G> {
+    shared: Arc<Mutex<UnderWay<G>>>,
+    round: Arc<RoundState>,
 }
 
 enum UnderWay<G> {
@@ -37,15 +39,15 @@ enum UnderWay<G> {
 pub(super) struct Completer<G>(Arc<Mutex<UnderWay<G>>>);
 
 impl<G> Operation<G> {
+    #[inline]
     pub(super) fn ended(result: Result<G, Error>) -> Self {
-        Operation { state: State::Ended(Some(result)), round: None }
+        Operation(State::Ended(Some(result)))
     }
 
     pub(super) fn under_way(round: &Arc<RoundState>) -> (Self, Completer<G>) {
         let shared = Arc::new(Mutex::new(UnderWay::Waiting(None)));
-        let state = State::UnderWay(Arc::clone(&shared));
-        let operation = Operation { state, round: Some(Arc::clone(round)) };
-        (operation, Completer(shared))
+        let awaited = Awaited { shared: Arc::clone(&shared), round: Arc::clone(round) };
+        (Operation(State::UnderWay(awaited)), Completer(shared))
     }
 }
 
@@ -70,22 +72,28 @@ impl<G> Unpin for Operation<G> {}
 impl<G> Future for Operation<G> {
     type Output = Result<G, Error>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // Whoever waits looks first: often the completion is there already.
-        if let Some(round) = &self.round {
-            round.world.rank(round.rank).look(&round.world);
-        }
-        match &mut self.state {
+        match &mut self.0 {
             State::Ended(result) => Poll::Ready(taken(result)),
-            State::UnderWay(shared) => match &mut *shared.lock() {
-                UnderWay::Ended(result) => Poll::Ready(taken(result)),
-                UnderWay::Waiting(waker) => {
-                    *waker = Some(cx.waker().clone());
-                    talpf_runtime::note_wait("a put, get or atomic");
-                    Poll::Pending
-                }
-                UnderWay::LetGo => Poll::Pending,
-            },
+            State::UnderWay(awaited) => awaited.poll(cx),
+        }
+    }
+}
+
+impl<G> Awaited<G> {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<G, Error>> {
+        let Awaited { shared, round } = self;
+        let ended = || matches!(*shared.lock(), UnderWay::Ended(_)).then_some(());
+        round.world.rank(round.rank).look_while_spare(&round.world, ended);
+        match &mut *shared.lock() {
+            UnderWay::Ended(result) => Poll::Ready(taken(result)),
+            UnderWay::Waiting(waker) => {
+                *waker = Some(cx.waker().clone());
+                talpf_runtime::note_wait("a put, get or atomic");
+                Poll::Pending
+            }
+            UnderWay::LetGo => Poll::Pending,
         }
     }
 }
@@ -95,13 +103,9 @@ fn taken<G>(result: &mut Option<Result<G, Error>>) -> Result<G, Error> {
     result.take().unwrap_or(Err(Error::Runtime(polled_again)))
 }
 
-impl<G> Drop for Operation<G> {
+impl<G> Drop for Awaited<G> {
     fn drop(&mut self) {
-        if let State::UnderWay(shared) = &self.state {
-            let mut state = shared.lock();
-            let before = std::mem::replace(&mut *state, UnderWay::LetGo);
-            drop(state);
-            drop(before);
-        }
+        let before = std::mem::replace(&mut *self.shared.lock(), UnderWay::LetGo);
+        drop(before);
     }
 }

@@ -189,8 +189,10 @@ impl Future for SyncHandle {
     type Output = Result<(), Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        // Whoever waits looks first.
-        self.world.rank(self.rank).look(&self.world);
+        let state = self.world.rank(self.rank);
+        if let Some(result) = state.look_while_spare(&self.world, || self.outcome.result()) {
+            return Poll::Ready(result);
+        }
         match self.outcome.poll(cx.waker()) {
             Some(result) => Poll::Ready(result),
             None => {

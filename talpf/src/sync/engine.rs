@@ -22,6 +22,9 @@ use crate::operation::Done;
 use crate::window::Freed;
 use crate::world::{RankState, World};
 
+/// Looks before a waiting task suspends: about as long as suspending and waking take.
+const LOOKS: u32 = 64;
+
 /// The receiving half of a rank.
 pub(crate) struct Engine {
     kicked: CachePadded<AtomicBool>,
@@ -129,6 +132,28 @@ impl RankState {
             || !self.endpoint.sent.is_empty()
             || self.has_unannounced();
         if news { self.progress(world).unwrap_or(0) } else { 0 }
+    }
+
+    /// Whoever waits looks first, and again while the worker has nothing better to do and it may
+    /// still be quicker than to suspend. `ready` says whether what is waited for is there.
+    #[inline]
+    pub(crate) fn look_while_spare<R>(
+        &self,
+        world: &World,
+        ready: impl Fn() -> Option<R>,
+    ) -> Option<R> {
+        for _ in 0..LOOKS {
+            self.look(world);
+            let result = ready();
+            if result.is_some() {
+                return result;
+            }
+            if !talpf_runtime::worker_is_spare() {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        None
     }
 
     /// Whether something is waited for that comes without a completion: room in a send queue,

@@ -136,6 +136,11 @@ impl Outcome {
         }
     }
 
+    /// The result, if there is one.
+    pub(crate) fn result(&self) -> Option<Result<(), Error>> {
+        self.state.lock().result.clone()
+    }
+
     /// The result, or the waker to call once there is one.
     pub(crate) fn poll(&self, waker: &Waker) -> Option<Result<(), Error>> {
         let mut state = self.state.lock();
