@@ -17,6 +17,8 @@ use crate::numbers::Rank;
 
 /// Receives kept posted for all peers together.
 const RECEIVES: u32 = 1024;
+/// Receives posted at once.
+const POST_BATCH: usize = 8;
 /// Requests that one queue pair holds.
 pub(crate) const SENDS: u32 = 1024;
 /// Every so many requests without completion one asks for it, so that send slots come back.
@@ -108,9 +110,8 @@ impl Endpoint {
             first_number,
             inbox,
         };
-        for batch in 0..RECEIVES as usize / 64 {
-            let cells: Vec<u64> = (batch * 64..(batch + 1) * 64).map(|cell| cell as u64).collect();
-            endpoint.post_receives(&cells)?;
+        for first in (0..u64::from(RECEIVES)).step_by(POST_BATCH) {
+            endpoint.post_receives(first..first + POST_BATCH as u64)?;
         }
         Ok(endpoint)
     }
@@ -158,27 +159,28 @@ impl Endpoint {
     }
 
     /// Gives the receives of handled completions back to the device.
+    #[inline]
     pub(crate) fn repost(&self, handled: &[WorkCompletion]) -> Result<(), Error> {
-        let mut cells = [0; 64];
-        for batch in handled.chunks(cells.len()) {
-            for (cell, completion) in cells.iter_mut().zip(batch) {
-                *cell = completion.wr_id;
-            }
-            self.post_receives(&cells[..batch.len()])?;
+        for batch in handled.chunks(POST_BATCH) {
+            self.post_receives(batch.iter().map(|completion| completion.wr_id))?;
         }
         Ok(())
     }
 
-    fn post_receives(&self, cells: &[u64]) -> Result<(), Error> {
-        let mut scatter = [ScatterGather::default(); 64];
-        let mut requests = [ReceiveWorkRequest { wr_id: 0, scatter: &[] }; 64];
-        for (entry, &cell) in scatter.iter_mut().zip(cells) {
-            *entry = self.inbox.region.slice(cell as usize * 8, 8);
+    /// Posts at most `POST_BATCH` receives.
+    #[inline]
+    fn post_receives(&self, cells: impl Iterator<Item = u64>) -> Result<(), Error> {
+        let mut scatter = [(0, ScatterGather::default()); POST_BATCH];
+        let mut count = 0;
+        for (entry, cell) in scatter.iter_mut().zip(cells) {
+            *entry = (cell, self.inbox.region.slice(cell as usize * 8, 8));
+            count += 1;
         }
-        for ((request, entry), &cell) in requests.iter_mut().zip(&scatter).zip(cells) {
-            *request = ReceiveWorkRequest { wr_id: cell, scatter: std::slice::from_ref(entry) };
+        let mut requests = [ReceiveWorkRequest { wr_id: 0, scatter: &[] }; POST_BATCH];
+        for (request, (cell, entry)) in requests.iter_mut().zip(&scatter[..count]) {
+            *request = ReceiveWorkRequest { wr_id: *cell, scatter: std::slice::from_ref(entry) };
         }
-        Ok(self.receives.post_receive(&requests[..cells.len()]).map_err(|error| error.reason)?)
+        Ok(self.receives.post_receive(&requests[..count]).map_err(|error| error.reason)?)
     }
 
     /// The eight bytes that a SEND brought, before its receive is posted again.

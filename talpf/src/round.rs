@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
+use crate::sync::Outcome;
 use crate::world::World;
 
 /// One round of one lane at one rank.
@@ -25,6 +26,8 @@ pub(crate) struct RoundState {
     /// Operations by target.
     sent: Box<[AtomicU32]>,
     lost: AtomicBool,
+    /// How its sync ended.
+    pub(crate) outcome: Outcome,
 }
 
 impl RoundState {
@@ -38,7 +41,18 @@ impl RoundState {
             issued: AtomicU32::new(0),
             sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
             lost: AtomicBool::new(false),
+            outcome: Outcome::default(),
         })
+    }
+
+    /// Makes a round that nobody uses any more the round `number` of its lane.
+    fn renew(&mut self, number: Round) {
+        self.number = number;
+        *self.open.get_mut() = 1;
+        *self.issued.get_mut() = 0;
+        self.sent.iter_mut().for_each(|count| *count.get_mut() = 0);
+        *self.lost.get_mut() = false;
+        self.outcome = Outcome::default();
     }
 
     pub(crate) fn enter(self: &Arc<Self>) -> Arc<Self> {
@@ -87,15 +101,23 @@ impl RoundState {
         self.open.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn sent(&self) -> Vec<u32> {
-        self.sent.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+    /// Operations by target. Final once it is posted.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = u32> {
+        self.sent.iter().map(|count| count.load(Ordering::Relaxed))
     }
 }
 
 /// The open rounds of one rank, by lane.
 pub(crate) struct OpenRounds {
-    lanes: Mutex<Vec<Option<Arc<RoundState>>>>,
+    lanes: Mutex<Vec<LaneRounds>>,
     limit: AtomicU32,
+}
+
+#[derive(Default)]
+struct LaneRounds {
+    open: Option<Arc<RoundState>>,
+    /// One that has ended, for the next to be opened.
+    spare: Option<Arc<RoundState>>,
 }
 
 /// Operations of one round until `resize_message_queue` says otherwise.
@@ -131,24 +153,30 @@ impl OpenRounds {
     #[inline]
     pub(crate) fn enter(&self, world: &Arc<World>, rank: Rank, lane: Lane) -> Arc<RoundState> {
         let mut lanes = self.lanes.lock();
-        if lanes.len() <= lane.index() {
-            lanes.resize(lane.index() + 1, None);
-        }
-        lanes[lane.index()]
-            .get_or_insert_with(|| RoundState::new(world, rank, lane, Round(0)))
-            .enter()
+        let open = &mut lane_of(&mut lanes, lane).open;
+        open.get_or_insert_with(|| RoundState::new(world, rank, lane, Round(0))).enter()
     }
 
     /// Closes the open round of a lane and opens the next. The caller `leave`s what it gets.
     pub(crate) fn close(&self, world: &Arc<World>, rank: Rank, lane: Lane) -> Arc<RoundState> {
         let mut lanes = self.lanes.lock();
-        if lanes.len() <= lane.index() {
-            lanes.resize(lane.index() + 1, None);
-        }
-        let open = &mut lanes[lane.index()];
+        let LaneRounds { open, spare } = lane_of(&mut lanes, lane);
         let closed = open.take().unwrap_or_else(|| RoundState::new(world, rank, lane, Round(0)));
-        *open = Some(RoundState::new(world, rank, lane, Round(closed.number.0 + 1)));
+        let number = Round(closed.number.0 + 1);
+        let renewed = spare.take().and_then(|mut round| {
+            Arc::get_mut(&mut round)?.renew(number);
+            Some(round)
+        });
+        *open = Some(renewed.unwrap_or_else(|| RoundState::new(world, rank, lane, number)));
         closed
+    }
+
+    /// Keeps a round that has ended.
+    pub(crate) fn recycle(&self, round: &Arc<RoundState>) {
+        let mut lanes = self.lanes.lock();
+        let before = lane_of(&mut lanes, round.lane).spare.replace(Arc::clone(round));
+        drop(lanes);
+        drop(before);
     }
 
     /// Gives up the rounds, and so the cycle they make with the world.
@@ -156,4 +184,11 @@ impl OpenRounds {
         let rounds = std::mem::take(&mut *self.lanes.lock());
         drop(rounds);
     }
+}
+
+fn lane_of(lanes: &mut Vec<LaneRounds>, lane: Lane) -> &mut LaneRounds {
+    if lanes.len() <= lane.index() {
+        lanes.resize_with(lane.index() + 1, LaneRounds::default);
+    }
+    &mut lanes[lane.index()]
 }

@@ -10,7 +10,7 @@ use talpf_runtime::{PendingEvent, Region};
 use talpf_traces::Event;
 
 use super::SyncMode;
-use super::request::{Ending, Outcome, Request, Stage};
+use super::request::Request;
 use crate::context::Context;
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
@@ -114,32 +114,28 @@ impl Sync {
             world.fail(&[rank], &error);
             return Err(error);
         }
-        let (lane, number) = (self.round.lane, self.round.number);
+        let (lane, number, mode) = (self.round.lane, self.round.number, self.mode);
         let freed = state.windows.complete(lane, number);
         world.follow(freed);
-        let outcome = Arc::new(Outcome::default());
-        let handle = SyncHandle { outcome: Arc::clone(&outcome), world: Arc::clone(&world), rank };
-        let (round, mode) = (self.round, self.mode);
-        let leave = Arc::clone(&round);
+        let handle = SyncHandle { round: Arc::clone(&self.round) };
+        let mut request = Request::new(Arc::clone(&self.round), mode);
         let task = self.context.group().task("sync").inline();
-        let world_of_task = Arc::clone(&world);
-        let mut ending = Ending { event: None, outcome };
         task.spawn(move || {
-            let state = world_of_task.rank(rank);
-            ending.event = PendingEvent::of_current_task().ok();
+            let round = Arc::clone(&request.round);
+            let (world, state) = (&*round.world, round.world.rank(rank));
+            request.event = PendingEvent::of_current_task().ok();
             if state.tracer.is_traced() {
                 let (lane, round, mode) = (u32::from(lane.0), number.0, mode.traced());
                 let rank = rank.0;
                 state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
             }
-            let (expected, sent) = (Vec::new(), Vec::new());
-            let stage = Stage::Posting;
-            let request = Request { round, mode, stage, expected, expected_total: 0, sent, ending };
             state.engine.request(request);
-            state.progress(&world_of_task);
+            if round.is_posted() {
+                state.progress(world);
+            }
             state.wake_poller();
         })?;
-        leave.leave();
+        self.round.leave();
         state.progress_if_kicked(&world);
         Ok(handle)
     }
@@ -168,9 +164,11 @@ impl IntoFuture for Sync {
     type IntoFuture = SyncHandle;
 
     fn into_future(self) -> SyncHandle {
-        let (world, rank) = (Arc::clone(self.context.world()), self.context.rank());
-        let failed = |error| SyncHandle { outcome: Outcome::failed(error), world, rank };
-        self.spawn().unwrap_or_else(failed)
+        let round = Arc::clone(&self.round);
+        self.spawn().unwrap_or_else(|error| {
+            round.outcome.set(Err(error));
+            SyncHandle { round }
+        })
     }
 }
 
@@ -180,20 +178,19 @@ impl IntoFuture for Sync {
 /// for it is delivered, and what the mode adds.
 #[derive(Clone)]
 pub struct SyncHandle {
-    outcome: Arc<Outcome>,
-    world: Arc<World>,
-    rank: Rank,
+    round: Arc<RoundState>,
 }
 
 impl Future for SyncHandle {
     type Output = Result<(), Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        let state = self.world.rank(self.rank);
-        if let Some(result) = state.look_while_spare(&self.world, || self.outcome.result()) {
+        let RoundState { world, rank, outcome, .. } = &*self.round;
+        let state = world.rank(*rank);
+        if let Some(result) = state.look_while_spare(world, || outcome.result()) {
             return Poll::Ready(result);
         }
-        match self.outcome.poll(cx.waker()) {
+        match outcome.poll(cx.waker()) {
             Some(result) => Poll::Ready(result),
             None => {
                 talpf_runtime::note_wait("a sync");

@@ -11,9 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 use ibverbs_sim::{CompletionStatus, Operation, WorkCompletion};
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use super::arrivals::LaneArrivals;
-use super::request::{Ending, Request};
+use super::request::Request;
+use super::stages::expected_from;
 use crate::endpoint::NOBODY;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
@@ -202,8 +204,8 @@ impl RankState {
 #[derive(Default)]
 pub(super) struct Aftermath {
     done: Vec<(Done, Result<(), Error>)>,
-    pub(super) ended: Vec<(Ending, Result<(), Error>)>,
-    pub(super) freed: Vec<Freed>,
+    pub(super) ended: SmallVec<[(Request, Result<(), Error>); 1]>,
+    pub(super) freed: SmallVec<[Freed; 1]>,
     pub(super) failures: Vec<(Vec<Rank>, Error)>,
     /// Something is waited for that nobody announces.
     pub(super) again: bool,
@@ -214,9 +216,9 @@ impl Aftermath {
         for (done, result) in self.done {
             done(result);
         }
-        for (ending, result) in self.ended {
+        for (request, result) in self.ended {
             rank.engine.syncs.fetch_sub(1, Ordering::Relaxed);
-            ending.end(result);
+            request.end(result);
         }
         for (ranks, error) in self.failures {
             world.fail(&ranks, &error);
@@ -396,8 +398,10 @@ impl State {
             let round = request.round.number;
             let _ =
                 write!(text, "  {}: sync({}) of lane {number} {round} ", rank.rank, request.mode);
-            let arrivals = lane.arrivals.round(round);
-            request.describe(arrivals.as_deref(), text);
+            if let Some(arrivals) = lane.arrivals.round(round) {
+                let expects = |rank| expected_from(rank, request.mode, &lane.pattern, arrivals);
+                request.describe(arrivals, expects, text);
+            }
             text.push('\n');
         }
     }

@@ -16,3 +16,4 @@ pub use self::builder::{Sync, SyncHandle};
 pub use self::mode::{Arrivals, Modifier, SyncMode};
 
 pub(crate) use self::engine::Engine;
+pub(crate) use self::request::Outcome;

@@ -34,65 +34,78 @@ pub(crate) struct Request {
     pub(crate) round: Arc<RoundState>,
     pub(crate) mode: SyncMode,
     pub(crate) stage: Stage,
-    /// Operations that are expected, by source; empty under `Msg`.
-    pub(crate) expected: Vec<u32>,
-    pub(crate) expected_total: u32,
-    pub(crate) sent: Vec<u32>,
-    pub(crate) ending: Ending,
+    /// Operations that are expected, once that is known.
+    pub(crate) expected: u32,
+    /// Holds the sync task.
+    pub(crate) event: Option<PendingEvent>,
 }
 
 impl Request {
-    /// What it waits for.
-    pub(crate) fn describe(&self, arrivals: Option<&RoundArrivals>, text: &mut String) {
-        let _ = match (self.stage, arrivals) {
-            (Stage::Posting, _) => {
+    pub(crate) fn new(round: Arc<RoundState>, mode: SyncMode) -> Self {
+        Request { round, mode, stage: Stage::Posting, expected: 0, event: None }
+    }
+
+    /// Tells those who wait for it.
+    pub(crate) fn end(mut self, result: Result<(), Error>) {
+        let event = self.event.take();
+        let round = &self.round;
+        if let (Err(error), Some(event)) = (&result, event) {
+            event.fail(error.to_string());
+        }
+        round.outcome.set(result);
+        round.world.rank(round.rank).open_rounds.recycle(round);
+    }
+
+    /// What it waits for. `expects` says how many operations are expected from a rank, if that
+    /// is known.
+    pub(crate) fn describe(
+        &self,
+        arrivals: &RoundArrivals,
+        expects: impl Fn(usize) -> Option<u32>,
+        text: &mut String,
+    ) {
+        let _ = match self.stage {
+            Stage::Posting => {
                 write!(text, "waits for {} operations to be posted", self.round.unposted())
             }
-            (Stage::Counting, Some(arrivals)) => {
+            Stage::Counting => {
                 let missing = arrivals.counts.iter().enumerate().filter(|(_, c)| c.is_none());
                 let ranks: Vec<String> = missing.map(|(rank, _)| rank.to_string()).collect();
                 write!(text, "waits for the counts of ranks {}", ranks.join(", "))
             }
-            (Stage::Arriving, Some(arrivals)) => {
-                let (total, expected) = (arrivals.total, self.expected_total);
+            Stage::Arriving => {
+                let (total, expected) = (arrivals.total, self.expected);
                 let _ = write!(text, "expects {expected} operations, {total} have arrived");
-                if self.expected.is_empty() {
-                    let sources =
-                        arrivals.sources().map(|rank| (rank, arrivals.data[rank.index()]));
-                    for (number, (rank, count)) in sources.enumerate() {
-                        let separator = if number == 0 { ": " } else { ", " };
-                        let _ = write!(text, "{separator}{count} from {rank}");
-                    }
-                }
-                for (rank, (expected, arrived)) in
-                    self.expected.iter().zip(&arrivals.data).enumerate()
-                {
-                    if arrived < expected {
-                        let _ = write!(text, "; {} missing from rank {rank}", expected - arrived);
+                for (rank, &arrived) in arrivals.data.iter().enumerate() {
+                    match expects(rank) {
+                        Some(expected) if arrived < expected => {
+                            let _ =
+                                write!(text, "; {} missing from rank {rank}", expected - arrived);
+                        }
+                        None if arrived > 0 => {
+                            let _ = write!(text, ", {arrived} from rank {rank}");
+                        }
+                        _ => {}
                     }
                 }
                 Ok(())
             }
-            (Stage::Barrier(step), _) => {
-                let (rank, ranks) =
-                    (u64::from(self.round.rank.0), u64::from(self.round.world.size()));
-                let before = (rank + ranks - (1 << step) % ranks) % ranks;
+            Stage::Barrier(step) => {
+                let ranks = u64::from(self.round.world.size());
+                let before = (u64::from(self.round.rank.0) + ranks - (1 << step) % ranks) % ranks;
                 write!(text, "is in step {step} of its barrier and waits for rank {before}")
             }
-            (Stage::Acknowledging, _) => {
-                text.write_str("waits for its targets to end the round before")
-            }
-            (Stage::Closing, _) => text.write_str("waits for operations to land"),
-            (_, None) => Ok(()),
+            Stage::Acknowledging => text.write_str("waits for its targets to end the round before"),
+            Stage::Closing => text.write_str("waits for operations to land"),
         };
     }
 }
 
-/// Who is told when a sync ends.
-pub(crate) struct Ending {
-    /// Holds the sync task.
-    pub(crate) event: Option<PendingEvent>,
-    pub(crate) outcome: Arc<Outcome>,
+/// A sync whose task never ran: one that it depends on failed.
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.round.outcome.set(Err(Error::Runtime(talpf_runtime::Error::ShutDown)));
+    }
 }
 
 /// How a sync ended.
@@ -104,36 +117,19 @@ pub(crate) struct Outcome {
 #[derive(Default)]
 struct State {
     result: Option<Result<(), Error>>,
-    waker: Option<Waker>,
-}
-
-impl Ending {
-    pub(crate) fn end(mut self, result: Result<(), Error>) {
-        if let (Err(error), Some(event)) = (&result, self.event.take()) {
-            event.fail(error.to_string());
-        }
-        self.outcome.set(result);
-    }
+    wakers: Vec<Waker>,
 }
 
 impl Outcome {
-    /// One that has failed before it began.
-    pub(crate) fn failed(error: Error) -> Arc<Self> {
-        let outcome = Outcome::default();
-        outcome.set(Err(error));
-        Arc::new(outcome)
-    }
-
-    fn set(&self, result: Result<(), Error>) {
+    pub(crate) fn set(&self, result: Result<(), Error>) {
         let mut state = self.state.lock();
-        if state.result.is_none() {
-            state.result = Some(result);
+        state.result.get_or_insert(result);
+        if state.wakers.is_empty() {
+            return;
         }
-        let waker = state.waker.take();
+        let wakers = std::mem::take(&mut state.wakers);
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// The result, if there is one.
@@ -144,16 +140,10 @@ impl Outcome {
     /// The result, or the waker to call once there is one.
     pub(crate) fn poll(&self, waker: &Waker) -> Option<Result<(), Error>> {
         let mut state = self.state.lock();
-        if state.result.is_none() {
-            state.waker = Some(waker.clone());
+        let State { result, wakers } = &mut *state;
+        if result.is_none() && !wakers.iter().any(|known| known.will_wake(waker)) {
+            wakers.push(waker.clone());
         }
-        state.result.clone()
-    }
-}
-
-/// A sync whose task never ran: one that it depends on failed.
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.outcome.set(Err(Error::Runtime(talpf_runtime::Error::ShutDown)));
+        result.clone()
     }
 }

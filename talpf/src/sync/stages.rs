@@ -2,12 +2,14 @@
 
 use talpf_traces::Event;
 
+use super::arrivals::RoundArrivals;
 use super::engine::{Aftermath, LaneState, Pattern, State};
 use super::request::{Request, Stage};
-use super::{Arrivals, Modifier};
+use super::{Arrivals, Modifier, SyncMode};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::{Lane, Rank, Round};
+use crate::round::RoundState;
 use crate::world::{RankState, World};
 
 /// Below this bit of a count message is the count, above it the vote.
@@ -38,14 +40,14 @@ impl State {
                 None => self.run_stages(&mut request, rank, world, out),
             };
             match outcome {
-                Ok(true) => out.ended.push((request.ending, Ok(()))),
+                Ok(true) => out.ended.push((request, Ok(()))),
                 Ok(false) => {
                     self.lane(lane).requests.push_front(request);
                     break;
                 }
                 Err(error) => {
                     out.failures.push((vec![rank.rank], error.clone()));
-                    out.ended.push((request.ending, Err(error)));
+                    out.ended.push((request, Err(error)));
                 }
             }
         }
@@ -86,31 +88,30 @@ impl State {
         if round.has_lost() {
             return Err(Error::NotPosted { lane, round: number });
         }
-        request.sent = round.sent();
         let state = self.lane(lane);
         match request.mode.arrivals {
             Arrivals::Msg(arrivals) => {
-                request.expected_total = arrivals;
+                request.expected = arrivals;
                 Ok(Step::Next(Stage::Arriving))
             }
             Arrivals::Cached if state.pattern.is_some() => {
-                let expected = state.recall(request)?;
-                request.expect(expected);
+                request.expected = state.recall(request)?;
                 Ok(Step::Next(Stage::Arriving))
             }
             Arrivals::Cached | Arrivals::Default => {
-                self.send_counts(lane, number, &request.sent);
+                self.send_counts(round);
                 Ok(Step::Next(Stage::Counting))
             }
         }
     }
 
-    fn send_counts(&mut self, lane: Lane, round: Round, sent: &[u32]) {
-        let immediate = Immediate::new(Kind::Count, lane, round);
-        for (target, &count) in sent.iter().enumerate() {
+    fn send_counts(&mut self, round: &RoundState) {
+        let (lane, number) = (round.lane, round.number);
+        let immediate = Immediate::new(Kind::Count, lane, number);
+        for (target, count) in round.sent().enumerate() {
             let target = Rank(target as u32);
             if target == self.rank {
-                let own = self.lane(lane).arrivals.round(round);
+                let own = self.lane(lane).arrivals.round(number);
                 if let Some(own) = own {
                     own.counts[target.index()] = Some(u64::from(count));
                     own.counts_in += 1;
@@ -135,34 +136,40 @@ impl State {
             let reason = "it voted to end the run".to_owned();
             return Err(Error::PeerFailed { rank: Rank(rank as u32), reason });
         }
-        let expected: Vec<u32> = counts().map(|count| count as u32).collect();
+        request.expected = counts().map(|count| count as u32).sum();
         let cached = request.mode.arrivals == Arrivals::Cached;
-        state.pattern =
-            cached.then(|| Pattern { sent: request.sent.clone(), expected: expected.clone() });
-        request.expect(expected);
+        state.pattern = cached.then(|| Pattern {
+            sent: request.round.sent().collect(),
+            expected: counts().map(|count| count as u32).collect(),
+        });
         Ok(Step::Next(Stage::Arriving))
     }
 
     fn arriving(&mut self, request: &mut Request) -> Result<Step, Error> {
         let (lane, number) = (request.round.lane, request.round.number);
-        let Some(round) = self.lane(lane).arrivals.round(number) else {
+        let LaneState { arrivals, pattern, .. } = self.lane(lane);
+        let Some(round) = arrivals.round(number) else {
             return Ok(Step::Wait);
         };
-        if round.total < request.expected_total {
+        if round.total < request.expected {
             return Ok(Step::Wait);
         }
-        let each = request.expected.iter().zip(&round.data).position(|(e, arrived)| arrived > e);
-        let too_many = each.map(|rank| (rank, request.expected[rank]));
-        let in_all = || round.data.iter().position(|&arrived| arrived > 0).unwrap_or(0);
-        let too_many = too_many.or_else(|| {
-            (round.total > request.expected_total).then(|| (in_all(), request.expected_total))
+        let mut each = round.data.iter().enumerate();
+        let too_many = each.find_map(|(rank, &arrived)| {
+            let expected = expected_from(rank, request.mode, pattern, round)?;
+            (arrived > expected).then_some((rank, arrived, expected))
         });
-        if let Some((rank, expected)) = too_many {
+        let in_all = || {
+            let source = round.sources().next().map_or(0, Rank::index);
+            (round.total > request.expected).then_some((source, round.total, request.expected))
+        };
+        if let Some((source, arrived, expected)) = too_many.or_else(in_all) {
+            let source_rank = Rank(source as u32);
             return Err(Error::UnexpectedArrivals {
                 lane,
                 round: number,
-                source_rank: Rank(rank as u32),
-                arrived: if request.expected.is_empty() { round.total } else { round.data[rank] },
+                source_rank,
+                arrived,
                 expected,
             });
         }
@@ -227,10 +234,9 @@ impl State {
         };
         out.freed.push(freed);
         let state = self.lane(lane);
-        let targets = request.sent.iter().filter(|&&count| count > 0).count() as u32;
         if request.mode.modifier == Modifier::Ack {
             // The acknowledgements of this round come after it has ended.
-            state.unacknowledged = targets;
+            state.unacknowledged = request.round.sent().filter(|&count| count > 0).count() as u32;
             state.arrivals.forget_before(number);
         } else {
             state.unacknowledged = 0;
@@ -253,35 +259,42 @@ impl LaneState {
             Stage::Posting => !request.round.is_posted(),
             Stage::Arriving => {
                 let round = self.arrivals.round(request.round.number);
-                round.is_some_and(|round| round.total < request.expected_total)
+                round.is_some_and(|round| round.total < request.expected)
             }
             _ => false,
         };
         if unchanged && !rank.has_failed() { None } else { self.requests.pop_front() }
     }
 
-    /// What arrives in a round under `Cached`, if it is like the one that is remembered.
-    fn recall(&self, request: &Request) -> Result<Vec<u32>, Error> {
+    /// How much arrives in a round under `Cached`, if it is like the one that is remembered.
+    fn recall(&self, request: &Request) -> Result<u32, Error> {
         let Some(pattern) = &self.pattern else {
-            return Ok(Vec::new());
+            return Ok(0);
         };
-        let mut both = pattern.sent.iter().zip(&request.sent);
-        match both.position(|(before, now)| before != now) {
-            Some(target) => Err(Error::PatternChanged {
+        let mut both = pattern.sent.iter().zip(request.round.sent()).enumerate();
+        match both.find(|(_, (before, now))| **before != *now) {
+            Some((target, (&expected, sent))) => Err(Error::PatternChanged {
                 lane: request.round.lane,
                 round: request.round.number,
                 target: Rank(target as u32),
-                sent: request.sent[target],
-                expected: pattern.sent[target],
+                sent,
+                expected,
             }),
-            None => Ok(pattern.expected.clone()),
+            None => Ok(pattern.expected.iter().sum()),
         }
     }
 }
 
-impl Request {
-    fn expect(&mut self, expected: Vec<u32>) {
-        self.expected_total = expected.iter().sum();
-        self.expected = expected;
+/// How many operations are expected from a rank, once that is known. `Msg` knows the sum only.
+pub(super) fn expected_from(
+    rank: usize,
+    mode: SyncMode,
+    pattern: &Option<Pattern>,
+    arrivals: &RoundArrivals,
+) -> Option<u32> {
+    match (mode.arrivals, pattern) {
+        (Arrivals::Msg(_), _) => None,
+        (Arrivals::Cached, Some(pattern)) => Some(pattern.expected[rank]),
+        _ => arrivals.counts[rank].map(|count| count as u32),
     }
 }

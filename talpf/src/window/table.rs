@@ -4,6 +4,8 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use smallvec::SmallVec;
+
 use super::landing::{HasLanded, Landing, Outcome, Parked, Post, outcome_of};
 use super::{Area, Claim, Freed};
 use crate::numbers::{Lane, Rank, Round};
@@ -40,7 +42,7 @@ struct RoundWindows {
     complete: bool,
     /// Whether the sync has ended and only waits for what was admitted to land.
     ending: bool,
-    windows: Vec<Window>,
+    windows: SmallVec<[Window; 2]>,
     /// Parked before a window that covers them was declared.
     early: Vec<Waiting>,
 }
