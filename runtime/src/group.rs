@@ -151,8 +151,7 @@ impl Group {
 
     /// Spawned and not yet complete tasks, mains and services not counted. A snapshot.
     pub fn outstanding(&self) -> u64 {
-        let (completed, spawned) = self.inner.counted();
-        spawned - completed
+        self.inner.outstanding()
     }
 
     /// Adds a text to every hang report. `describe` is called while nothing runs and must not
@@ -259,6 +258,12 @@ impl GroupInner {
         let completed = self.counts.iter().map(|c| c.completed.load(Ordering::SeqCst)).sum();
         let spawned = self.counts.iter().map(|c| c.spawned.load(Ordering::SeqCst)).sum();
         (completed, spawned)
+    }
+
+    /// Spawned and not yet complete tasks, mains and services not counted.
+    pub(crate) fn outstanding(&self) -> u64 {
+        let (completed, spawned) = self.counted();
+        spawned - completed
     }
 
     fn is_quiet(&self) -> bool {

@@ -28,7 +28,9 @@ pub(crate) struct Worker {
     parker: Parker,
     stream: RefCell<Option<Stream>>,
     /// Whether a task runs inside a spawn.
-    pub(super) helping: Cell<bool>,
+    helping: Cell<bool>,
+    /// Spawns of this thread.
+    pub(super) spawns: Cell<u32>,
     /// Rounds since the thread began, for what is looked at now and then.
     tick: Cell<u32>,
     /// The trace's numbers of the task labels this worker has met.
@@ -37,6 +39,8 @@ pub(crate) struct Worker {
     seen: RefCell<Box<[Seen]>>,
 }
 
+/// Spawns between looks at whether the spawner is too far ahead, and tasks it runs if it is.
+pub(super) const HELP_ROUNDS: u32 = 16;
 /// Rounds between looks at the clock, while something waits for a time.
 const CLOCK_ROUNDS: u32 = 4;
 /// Rounds between looks at the queues that a chain of successors would starve.
@@ -62,6 +66,7 @@ impl Worker {
             parker,
             stream: RefCell::new(stream),
             helping: Cell::new(false),
+            spawns: Cell::new(0),
             tick: Cell::new(0),
             labels: RefCell::default(),
             seen: RefCell::new(seen),
@@ -87,6 +92,23 @@ impl Worker {
         current::leave();
     }
 
+    /// Runs some ready tasks if too many tasks of `group` are outstanding.
+    pub(super) fn help(&self, group: &GroupInner) {
+        if self.helping.get() || group.outstanding() <= self.shared.config.throttle as u64 {
+            return;
+        }
+        self.helping.set(true);
+        let next = &self.shared.seats[self.index].next;
+        for _ in 0..HELP_ROUNDS {
+            let own = || next.take().or_else(|| self.deque.pop());
+            match self.shared.priorities.pop_above().or_else(own) {
+                Some(task) => self.execute(task, false),
+                None => break,
+            }
+        }
+        self.helping.set(false);
+    }
+
     #[inline]
     fn execute(&self, task: RecordId, after_idling: bool) {
         if record(task).role() == Role::Service {
@@ -94,12 +116,15 @@ impl Worker {
         } else {
             let steps = &self.shared.seats[self.index].steps;
             let before = steps.load(Ordering::Relaxed);
-            steps.store(before.wrapping_add(1), Ordering::Relaxed);
+            // Odd already when it runs inside a task that spawns.
+            let nested = before % 2;
+            steps.store(before.wrapping_add(1 + nested), Ordering::Relaxed);
             if after_idling {
                 self.shared.keep_watch();
             }
             task::run(task);
-            steps.store(before.wrapping_add(2), Ordering::Relaxed);
+            let inside = steps.load(Ordering::Relaxed);
+            steps.store(inside.wrapping_add(1 - nested), Ordering::Relaxed);
         }
     }
 

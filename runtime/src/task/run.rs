@@ -146,7 +146,6 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
         run(task);
     } else {
         scheduler::schedule(group, task, Reason::Spawned);
-        scheduler::help();
     }
 }
 

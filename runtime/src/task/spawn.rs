@@ -11,6 +11,7 @@ use super::{Label, RecordId, pool, record, run};
 use crate::access::{self, AccessSlot, Declared};
 use crate::error::Error;
 use crate::group::GroupInner;
+use crate::scheduler;
 
 /// Who waits for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,7 @@ pub(super) fn spawn<'a, B: Body>(
     // SAFETY: the record is ours until `submit`, and `begin` left its cell empty.
     unsafe { record(id).body.put(body) };
     submit(group, id, count);
+    scheduler::help(group);
     Ok(())
 }
 
