@@ -81,7 +81,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         };
         if let Some(task) = behind {
             worker.deque.push(task);
-            shared.wake_one();
+            shared.wake_another(worker.index);
         }
         true
     });

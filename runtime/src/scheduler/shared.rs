@@ -107,10 +107,17 @@ impl Shared {
         if self.closed.load(Ordering::SeqCst) { Err(Error::ShutDown) } else { Ok(()) }
     }
 
-    /// Makes a parked worker look for work that was just made.
-    #[inline]
+    /// Makes a parked worker look for work that was just made outside the workers' deques.
     pub(super) fn wake_one(&self) {
-        if let Some(worker) = self.idle.after_push() {
+        if let Some(worker) = self.idle.after_shared_push() {
+            self.unparkers[worker].unpark();
+        }
+    }
+
+    /// Makes a parked worker look for work that worker `pusher` has just put into its deque.
+    #[inline]
+    pub(super) fn wake_another(&self, pusher: usize) {
+        if let Some(worker) = self.idle.after_push(&self.seats[pusher].pushes) {
             self.unparkers[worker].unpark();
         }
     }
