@@ -50,9 +50,9 @@ pub struct Config {
     /// waits for something of this runtime. A guard that a thread outside keeps for longer than
     /// this, while tasks wait for its region, counts as a hang too.
     pub hang_after: Duration,
-    /// How many ready tasks a worker queues before its spawns run one of them each. A spawn is a
-    /// scheduling point then: other tasks may run inside it, so it must not be called while a lock
-    /// is held that they take. `usize::MAX` turns it off.
+    /// How many tasks of a group may be outstanding, ready or not, before spawns on a worker run
+    /// some ready ones. A spawn is a scheduling point then: other tasks may run inside it, so it
+    /// must not be called while a lock is held that they take. `usize::MAX` turns it off.
     pub throttle: usize,
     /// Where to record what happens, if anywhere.
     pub recorder: Option<Recorder>,

@@ -50,10 +50,15 @@ pub(crate) struct GroupInner {
 
 #[derive(Default)]
 struct Counts {
+    members: Count,
+    /// Mains and services.
+    others: Count,
+}
+
+#[derive(Default)]
+struct Count {
     spawned: AtomicU64,
     completed: AtomicU64,
-    /// Mains and services: spawned less completed, of all threads in the last one.
-    others: AtomicU64,
 }
 
 impl Group {
@@ -151,8 +156,7 @@ impl Group {
 
     /// Spawned and not yet complete tasks, mains and services not counted. A snapshot.
     pub fn outstanding(&self) -> u64 {
-        let (completed, spawned) = self.inner.counted();
-        spawned - completed
+        self.inner.outstanding()
     }
 
     /// Adds a text to every hang report. `describe` is called while nothing runs and must not
@@ -203,35 +207,39 @@ impl GroupInner {
         self.number
     }
 
+    /// The count of this thread, and whether no other thread writes it.
     #[inline]
-    fn mine(&self) -> &Counts {
-        let index = scheduler::worker_index(&self.shared).unwrap_or(self.counts.len() - 1);
-        &self.counts[index]
-    }
-
-    #[inline]
-    pub(crate) fn count_spawn(&self, role: Role) {
+    fn mine(&self, role: Role) -> (&Count, bool) {
+        let worker = scheduler::worker_index(&self.shared);
+        let counts = &self.counts[worker.unwrap_or(self.counts.len() - 1)];
         match role {
-            Role::Member | Role::Cleanup => self.mine().spawned.fetch_add(1, Ordering::SeqCst),
-            Role::Main | Role::Service => self.others().fetch_add(1, Ordering::SeqCst),
-        };
-    }
-
-    #[inline]
-    pub(crate) fn count_completion(&self, role: Role) {
-        // Sequentially consistent with the wait: either this sees the waiter or the waiter sees
-        // this completion.
-        match role {
-            Role::Member | Role::Cleanup => self.mine().completed.fetch_add(1, Ordering::SeqCst),
-            Role::Main | Role::Service => self.others().fetch_sub(1, Ordering::SeqCst),
-        };
-        if self.waiting.load(Ordering::SeqCst) > 0 {
-            self.wake_waiters();
+            Role::Member | Role::Cleanup => (&counts.members, worker.is_some()),
+            Role::Main | Role::Service => (&counts.others, worker.is_some()),
         }
     }
 
-    fn others(&self) -> &AtomicU64 {
-        &self.counts[self.counts.len() - 1].others
+    /// Counts a task before it is looked whether the runtime still accepts tasks.
+    ///
+    /// **Ordering**: off the workers, either the shutdown sees this or this thread the shutdown. A
+    /// worker spawns inside a task, and is seen together with the completion of that.
+    #[inline]
+    pub(crate) fn count_spawn(&self, role: Role) {
+        let (count, alone) = self.mine(role);
+        if alone {
+            let spawned = count.spawned.load(Ordering::Relaxed);
+            count.spawned.store(spawned + 1, Ordering::Release);
+        } else {
+            count.spawned.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// **Ordering**: either this sees the waiter or the waiter sees this completion.
+    #[inline]
+    pub(crate) fn count_completion(&self, role: Role) {
+        self.mine(role).0.completed.fetch_add(1, Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.wake_waiters();
+        }
     }
 
     #[cold]
@@ -255,20 +263,45 @@ impl GroupInner {
         waiters.into_iter().for_each(Waker::wake);
     }
 
-    fn counted(&self) -> (u64, u64) {
-        let completed = self.counts.iter().map(|c| c.completed.load(Ordering::SeqCst)).sum();
-        let spawned = self.counts.iter().map(|c| c.spawned.load(Ordering::SeqCst)).sum();
-        (completed, spawned)
+    fn sum(&self, count: impl Fn(&Counts) -> u64) -> u64 {
+        self.counts.iter().map(|counts| count(counts)).sum()
+    }
+
+    fn members_completed(&self) -> u64 {
+        self.sum(|counts| counts.members.completed.load(Ordering::SeqCst))
+    }
+
+    fn members_spawned(&self) -> u64 {
+        self.sum(|counts| counts.members.spawned.load(Ordering::SeqCst))
+    }
+
+    /// Spawned and not yet complete tasks, mains and services not counted.
+    pub(crate) fn outstanding(&self) -> u64 {
+        // Completions first: see the module text.
+        let completed = self.members_completed();
+        self.members_spawned() - completed
     }
 
     fn is_quiet(&self) -> bool {
-        let (completed, spawned) = self.counted();
-        completed == spawned
+        self.outstanding() == 0
+    }
+
+    /// Tasks that are complete, mains and services too.
+    pub(crate) fn completed(&self) -> u64 {
+        let others = self.sum(|counts| counts.others.completed.load(Ordering::SeqCst));
+        others + self.members_completed()
+    }
+
+    /// Tasks that were spawned, mains and services too.
+    pub(crate) fn spawned(&self) -> u64 {
+        let others = self.sum(|counts| counts.others.spawned.load(Ordering::SeqCst));
+        others + self.members_spawned()
     }
 
     /// Whether every task is complete, mains and services too.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.others().load(Ordering::SeqCst) == 0 && self.is_quiet()
+    fn is_finished(&self) -> bool {
+        let completed = self.completed();
+        completed == self.spawned()
     }
 
     pub(crate) fn wake_at_completion(&self, waker: &Waker) {

@@ -13,25 +13,23 @@ use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
 
 use crate::access::{self, AccessId};
 use crate::data::Rect;
-use crate::task::{self, RecordId};
+use crate::task::{self, Accesses, RecordId, record};
 
 /// Hands out the accesses of a starting task in order, each once.
-pub struct Cursor {
-    task: RecordId,
-    next: usize,
-}
+pub struct Cursor(Accesses);
 
 impl Cursor {
     #[inline]
     pub(crate) fn new(task: RecordId) -> Self {
-        Cursor { task, next: 0 }
+        Cursor(Accesses::of(record(task)))
     }
 
     #[inline]
     pub(crate) fn next_access(&mut self) -> AccessId {
-        let access = task::access(self.task, self.next);
-        self.next += 1;
-        access
+        match self.0.next() {
+            Some(access) => access,
+            None => unreachable!("a body has one guard for each access"),
+        }
     }
 }
 

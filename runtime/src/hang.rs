@@ -16,7 +16,9 @@ use crate::access::AccessId;
 use crate::config::Config;
 use crate::group::GroupInner;
 use crate::scheduler::{A_TIME, Shared};
-use crate::task::{Phase, Record, RecordId, Role, for_each_record, record, wake_suspended};
+use crate::task::{
+    Accesses, Phase, Record, RecordId, Role, for_each_record, record, wake_suspended,
+};
 
 /// Lines of a report before it breaks off.
 const LINES: usize = 60;
@@ -103,10 +105,10 @@ impl Hang {
         let reporters = self.reporters.lock().clone();
         reporters.iter().for_each(|describe| describe(&mut text));
         let mut lines = 0;
-        for_each_task(shared, |id, task, phase| {
+        for_each_task(shared, |_, task, phase| {
             lines += 1;
             if lines <= LINES {
-                describe_task(&mut text, id, task, phase);
+                describe_task(&mut text, task, phase);
             }
         });
         if lines > LINES {
@@ -146,7 +148,7 @@ fn for_each_task(shared: &Shared, mut visit: impl FnMut(RecordId, &'static Recor
     });
 }
 
-fn describe_task(text: &mut String, id: RecordId, task: &Record, phase: Phase) {
+fn describe_task(text: &mut String, task: &'static Record, phase: Phase) {
     let label = task.label().text();
     let group = GroupInner::of_live_task(task).name();
     let _ = write!(text, "  task `{label}` of {group}");
@@ -161,20 +163,19 @@ fn describe_task(text: &mut String, id: RecordId, task: &Record, phase: Phase) {
         Phase::Ended => writeln!(text, " has ended and is held by what it left open"),
         _ => writeln!(text, " is {phase:?}"),
     };
-    for access in (0..task.access_count()).map(|index| crate::task::access(id, index)) {
+    for access in Accesses::of(task) {
         describe_access(text, access);
     }
 }
 
 fn describe_access(text: &mut String, access: AccessId) {
     let slot = access.slot();
-    let generation = access.carrier().generation();
-    if !slot.head.is_open(generation) {
+    if !slot.head.is_open(access.generation()) {
         return;
     }
     let array = slot.array().id();
     let _ = write!(text, "    {} array {array}{}", slot.mode(), slot.rect());
-    let waiting = access.waiting(generation);
+    let waiting = access.waiting();
     for (nth, successor) in waiting.iter().enumerate() {
         let before = if nth == 0 { ", awaited by" } else { "," };
         let _ = write!(text, "{before} `{}`", record(*successor).label().text());

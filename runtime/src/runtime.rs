@@ -124,8 +124,13 @@ impl Runtime {
     }
 
     /// Whether every task is complete: after a hang some are not, and keep their memory.
+    ///
+    /// The completions of all groups are read before the spawns of any: if they are as many, there
+    /// was an instant without tasks, and only a task could have gone on spawning.
     fn is_finished(&self) -> bool {
-        self.shared.groups().iter().all(|group| group.is_finished())
+        let groups = self.shared.groups();
+        let completed: u64 = groups.iter().map(|group| group.completed()).sum();
+        completed == groups.iter().map(|group| group.spawned()).sum()
     }
 }
 

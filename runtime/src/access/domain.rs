@@ -10,10 +10,10 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::bottom_map::Entry;
 use super::{AccessId, AccessSlot, BottomMap, EdgeId};
-use crate::data::{ArrayCore, Rect};
+use crate::data::Rect;
 use crate::error::Failure;
 use crate::sync::Ordering;
-use crate::task::{self, RecordId, Role};
+use crate::task::{self, Accesses, Record, RecordId, Role};
 
 /// The bottom maps of a group's arrays and the regions that failed tasks left undefined.
 #[derive(Default)]
@@ -64,66 +64,85 @@ impl Domain {
 
 /// Registers the accesses of an unshared task and links it to every open access that conflicts
 /// with one of them. Returns the number of links.
-pub(crate) fn register(id: RecordId, count: usize) -> u32 {
-    let mut linker = Linker { id, edges: 0 };
-    let first = task::access(id, 0).slot().core();
-    let single = (1..count).all(|index| {
-        let core = task::access(id, index).slot().core();
-        core == first || std::ptr::eq(domain_of(core), domain_of(first))
-    });
-    if single {
-        let mut domain = domain_of(first).lock();
-        for index in 0..count {
-            linker.access(&mut domain, task::access(id, index));
+pub(crate) fn register(id: RecordId, task: &'static Record) -> u32 {
+    let mut linker = Linker { id, task, edges: 0 };
+    let mut accesses = Accesses::of(task);
+    let first = accesses.clone().map(|access| domain_of(access.slot())).next();
+    let Some(first) = first else { return 0 };
+    if accesses.clone().all(|access| std::ptr::eq(domain_of(access.slot()), first)) {
+        let mut domain = first.lock();
+        if task.role() == Role::Cleanup {
+            accesses.clone().for_each(|access| linker.wait_for_empty(&domain, access));
         }
+        accesses.for_each(|access| linker.access(&mut domain, access));
     } else {
-        linker.over_several_domains(count);
+        linker.over_several_domains(&mut accesses);
     }
     linker.edges
 }
 
 struct Linker {
     id: RecordId,
+    task: &'static Record,
     edges: u32,
 }
 
 impl Linker {
     #[inline]
     fn access(&mut self, domain: &mut Domain, access: AccessId) {
-        let (carrier, slot) = (access.carrier(), access.slot());
-        let rect = slot.rect();
-        let core = slot.array();
+        let slot = access.slot();
+        let (core, rect) = (slot.array(), slot.rect());
         let maps = &mut domain.maps[core.map_index()];
-        let (head, generation, writes) = (&slot.head, carrier.generation(), slot.writes());
-        if rect.is_empty() {
-            let entry = Entry { head, generation, rect, writes };
-            maps[0].register_empty(entry);
-            maps[0].sweep();
-        }
-        if task::record(self.id).role() == Role::Cleanup {
-            maps[0].for_each_empty(|earlier| {
-                self.link(earlier);
-            });
-        }
-        core.for_each_tile(&rect, |tile, rect| {
-            let entry = Entry { head, generation, rect, writes };
-            maps[tile].register(entry, |earlier| self.link(earlier));
-            maps[tile].sweep();
-        });
-        if !domain.poisoned.is_empty() && !rect.is_empty() {
-            let spoilt = |p: &&Poisoned| p.map == core.map_index() && p.rect.overlaps(&rect);
-            if let Some(poisoned) = domain.poisoned.iter().find(spoilt) {
-                task::record(self.id).poison(&poisoned.failure);
+        let new = Entry { head: &slot.head, generation: access.generation(), rect };
+        match core.single_tile(&rect) {
+            Some(tile) => {
+                maps[tile].register(new, slot.writes(), |earlier| self.link(earlier));
             }
+            None => self.several_tiles(maps, slot, new),
+        }
+        if !domain.poisoned.is_empty() {
+            self.poison(&domain.poisoned, core.map_index(), &rect);
+        }
+    }
+
+    /// Registers a region of several tiles, or of none.
+    #[cold]
+    fn several_tiles(&mut self, maps: &mut [BottomMap], slot: &AccessSlot, new: Entry) {
+        if new.rect.is_empty() {
+            maps[0].register_empty(new);
+            return;
+        }
+        slot.array().for_each_tile(&new.rect, |tile, rect| {
+            let part = Entry { rect, ..new };
+            maps[tile].register(part, slot.writes(), |earlier| self.link(earlier));
+        });
+    }
+
+    /// Makes a task that frees an array wait for the accesses that touch no element, too.
+    #[cold]
+    fn wait_for_empty(&mut self, domain: &Domain, access: AccessId) {
+        let maps = &domain.maps[access.slot().array().map_index()];
+        maps[0].for_each_empty(|earlier| {
+            self.link(earlier);
+        });
+    }
+
+    /// Keeps the task from running if it uses what a failed task left undefined.
+    #[cold]
+    fn poison(&self, poisoned: &[Poisoned], map: usize, rect: &Rect) {
+        let spoilt = |p: &&Poisoned| p.map == map && !rect.is_empty() && p.rect.overlaps(rect);
+        if let Some(poisoned) = poisoned.iter().find(spoilt) {
+            self.task.poison(&poisoned.failure);
         }
     }
 
     /// Makes the task wait for an earlier access if that is still open.
     #[inline]
     fn link(&mut self, earlier: &Entry) -> bool {
-        if !earlier.is_open() {
-            return false;
-        }
+        earlier.is_open() && self.push_edge(earlier)
+    }
+
+    fn push_edge(&mut self, earlier: &Entry) -> bool {
         let edge_id: EdgeId = task::edge(self.id, self.edges as usize);
         let edge = edge_id.edge();
         edge.successor.store(self.id.index(), Ordering::Relaxed);
@@ -134,16 +153,14 @@ impl Linker {
     }
 
     #[cold]
-    fn over_several_domains(&mut self, count: usize) {
-        let domain_at = |index| domain_of(task::access(self.id, index).slot().core());
-        let mut domains: Vec<&'static Mutex<Domain>> = (0..count).map(domain_at).collect();
+    fn over_several_domains(&mut self, accesses: &mut Accesses) {
+        let mut domains: Vec<_> = accesses.clone().map(|a| domain_of(a.slot())).collect();
         domains.sort_by_key(|domain| std::ptr::from_ref(*domain));
         domains.dedup_by_key(|domain| std::ptr::from_ref(*domain));
         let mut locked: Vec<(*const Mutex<Domain>, MutexGuard<'_, Domain>)> =
             domains.iter().map(|domain| (std::ptr::from_ref(*domain), domain.lock())).collect();
-        for index in 0..count {
-            let access = task::access(self.id, index);
-            let wanted = std::ptr::from_ref(domain_of(access.slot().core()));
+        for access in accesses {
+            let wanted = std::ptr::from_ref(domain_of(access.slot()));
             for (domain, guard) in &mut locked {
                 if *domain == wanted {
                     self.access(guard, access);
@@ -167,6 +184,6 @@ pub(super) fn poison(slot: &AccessSlot, failure: &Arc<Failure>) {
 }
 
 #[inline]
-fn domain_of(core: *const ArrayCore) -> &'static Mutex<Domain> {
-    ArrayCore::of_open_access(core).domain()
+fn domain_of(slot: &AccessSlot) -> &'static Mutex<Domain> {
+    slot.array().domain()
 }

@@ -81,14 +81,14 @@ impl AccessSlot {
         ArrayCore::of_open_access(self.core())
     }
 
-    /// Whether two accesses to one array exclude each other.
+    /// Whether two accesses exclude each other.
     #[inline]
     pub(crate) fn conflicts(&self, other: &AccessSlot) -> bool {
+        if self.core() != other.core() || !(self.writes() || other.writes()) {
+            return false;
+        }
         let (rect, other_rect) = (self.rect(), other.rect());
-        (self.writes() || other.writes())
-            && rect.overlaps(&other_rect)
-            && !rect.is_empty()
-            && !other_rect.is_empty()
+        rect.overlaps(&other_rect) && !rect.is_empty() && !other_rect.is_empty()
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -133,74 +133,56 @@ impl Edge {
     }
 }
 
-/// Record and index of an access.
+/// Record and index of an edge: a record has up to eight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AccessId(Place);
-
-/// Record and index of an edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EdgeId(Place);
-
-/// One of the eight numbered things of a kind in a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place(u32);
-
-impl Place {
-    #[inline]
-    fn new(record: RecordId, index: usize) -> Self {
-        debug_assert!(index < 8);
-        Place(record.index() << 3 | index as u32)
-    }
-
-    #[inline]
-    fn record(self) -> &'static Record {
-        task::record(RecordId::new(self.0 >> 3))
-    }
-
-    #[inline]
-    fn index(self) -> usize {
-        (self.0 & 7) as usize
-    }
-}
+pub(crate) struct EdgeId(u32);
 
 impl EdgeId {
     #[inline]
     pub(crate) fn new(record: RecordId, index: usize) -> Self {
-        EdgeId(Place::new(record, index))
+        debug_assert!(index < 8);
+        EdgeId(record.index() << 3 | index as u32)
     }
 
     #[inline]
     pub(super) fn from_bits(bits: u32) -> Self {
-        EdgeId(Place(bits))
+        EdgeId(bits)
     }
 
     #[inline]
     pub(super) fn bits(self) -> u32 {
-        self.0.0
+        self.0
     }
 
     #[inline]
     pub(super) fn edge(self) -> &'static Edge {
-        &self.0.record().edges[self.0.index()]
+        &task::record(RecordId::new(self.0 >> 3)).edges[(self.0 & 7) as usize]
     }
+}
+
+/// An access by the record that carries it.
+#[derive(Clone, Copy)]
+pub struct AccessId {
+    carrier: &'static Record,
+    index: usize,
 }
 
 impl AccessId {
     #[inline]
-    pub(crate) fn new(record: RecordId, index: usize) -> Self {
-        AccessId(Place::new(record, index))
+    pub(crate) fn new(carrier: &'static Record, index: usize) -> Self {
+        AccessId { carrier, index }
     }
 
-    /// The record that carries it.
+    /// The generation of the record, which tells the access from earlier ones in its place.
     #[inline]
-    pub(crate) fn carrier(self) -> &'static Record {
-        self.0.record()
+    pub(crate) fn generation(self) -> u32 {
+        self.carrier.generation()
     }
 
     /// The tasks that wait for the access, if it is open. For reports: they may be moving on.
-    pub(crate) fn waiting(self, generation: u32) -> Vec<RecordId> {
+    pub(crate) fn waiting(self) -> Vec<RecordId> {
         let edge = |bits| EdgeId::from_bits(bits).edge();
-        let first = self.slot().head.first(generation).map(edge);
+        let first = self.slot().head.first(self.generation()).map(edge);
         std::iter::successors(first, |&current| current.next().map(edge))
             .take(REPORTED)
             .map(|edge: &Edge| RecordId::new(edge.successor.load(Ordering::Relaxed)))
@@ -209,7 +191,7 @@ impl AccessId {
 
     #[inline]
     pub(crate) fn slot(self) -> &'static AccessSlot {
-        &self.carrier().accesses[self.0.index()]
+        &self.carrier.accesses[self.index]
     }
 }
 
@@ -217,15 +199,13 @@ impl AccessId {
 /// own task may complete. Called exactly once for each access, when its guard drops.
 #[inline]
 pub(crate) fn release(access: AccessId) {
-    let carrier = access.carrier();
     let slot = access.slot();
-    let owner_id = carrier.owner();
-    let owner = task::record(owner_id);
-    let failure = if slot.writes() { owner.failure() } else { None };
+    let owner = access.carrier.owner();
+    let failure = if slot.writes() { task::record(owner).failure() } else { None };
     if let Some(failure) = &failure {
         super::domain::poison(slot, failure);
     }
-    let mut next = slot.head.close(carrier.generation());
+    let mut next = slot.head.close(access.generation());
     while let Some(bits) = next {
         let edge = EdgeId::from_bits(bits).edge();
         // Read first: once satisfied, the successor may run and its record be reused.
@@ -236,5 +216,5 @@ pub(crate) fn release(access: AccessId) {
         }
         task::satisfy(successor);
     }
-    task::resolve_access(owner_id);
+    task::resolve_access(owner);
 }

@@ -6,6 +6,7 @@
 #![allow(unsafe_code, reason = "hands out the memory of arrays through raw pointers")]
 
 use std::any::Any;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -103,19 +104,22 @@ impl ArrayCore {
         self.extent.col_end as usize
     }
 
-    /// Calls `visit` with every tile that `rect` touches and the part of `rect` in it.
+    /// The one tile that `rect` touches, if it is one.
     #[inline]
-    pub(crate) fn for_each_tile(&self, rect: &Rect, mut visit: impl FnMut(usize, Rect)) {
+    pub(crate) fn single_tile(&self, rect: &Rect) -> Option<usize> {
         if rect.is_empty() {
-            return;
+            return None;
         }
-        let rows = self.row_tiles.tiles(rect.row, rect.row_end);
-        let cols = self.col_tiles.tiles(rect.col, rect.col_end);
-        if rows.0 == rows.1 && cols.0 == cols.1 {
-            return visit((rows.0 * self.col_tiles.count + cols.0) as usize, *rect);
-        }
-        for tile_row in rows.0..=rows.1 {
-            for tile_col in cols.0..=cols.1 {
+        let row = self.row_tiles.single(rect.row, rect.row_end)?;
+        let col = self.col_tiles.single(rect.col, rect.col_end)?;
+        Some((row * self.col_tiles.count + col) as usize)
+    }
+
+    /// Calls `visit` with every tile that `rect`, which is not empty, touches, and the part of
+    /// `rect` in it.
+    pub(crate) fn for_each_tile(&self, rect: &Rect, mut visit: impl FnMut(usize, Rect)) {
+        for tile_row in self.row_tiles.tiles(rect.row, rect.row_end) {
+            for tile_col in self.col_tiles.tiles(rect.col, rect.col_end) {
                 let tile = Rect::new(
                     self.row_tiles.start(tile_row),
                     self.row_tiles.start(tile_row + 1),
@@ -202,10 +206,18 @@ impl Axis {
         }
     }
 
+    /// The tile that holds all of a range, which is not empty.
     #[inline]
-    fn tiles(&self, from: u32, to: u32) -> (u32, u32) {
-        let first = self.tile_of(from);
-        if self.count == 1 { (0, 0) } else { (first, self.tile_of(to - 1)) }
+    fn single(&self, from: u32, to: u32) -> Option<u32> {
+        if self.count == 1 {
+            return Some(0);
+        }
+        let tile = self.tile_of(from);
+        (to <= self.start(tile + 1)).then_some(tile)
+    }
+
+    fn tiles(&self, from: u32, to: u32) -> RangeInclusive<u32> {
+        self.tile_of(from)..=self.tile_of(to - 1)
     }
 
     #[inline]

@@ -31,26 +31,27 @@ impl Rect {
     }
 
     /// Whether it holds no element.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.row >= self.row_end || self.col >= self.col_end
+        (self.row >= self.row_end) | (self.col >= self.col_end)
     }
 
     /// Whether some element lies in both.
     #[inline]
     pub fn overlaps(&self, other: &Rect) -> bool {
-        self.row < other.row_end
-            && other.row < self.row_end
-            && self.col < other.col_end
-            && other.col < self.col_end
+        (self.row < other.row_end)
+            & (other.row < self.row_end)
+            & (self.col < other.col_end)
+            & (other.col < self.col_end)
     }
 
     /// Whether every element of `other` lies in this one.
     #[inline]
     pub fn covers(&self, other: &Rect) -> bool {
-        self.row <= other.row
-            && other.row_end <= self.row_end
-            && self.col <= other.col
-            && other.col_end <= self.col_end
+        (self.row <= other.row)
+            & (other.row_end <= self.row_end)
+            & (self.col <= other.col)
+            & (other.col_end <= self.col_end)
     }
 
     #[inline]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use talpf_traces::Event;
 
 use super::Shared;
-use super::worker::Worker;
+use super::worker::{HELP_ROUNDS, Worker};
 use crate::group::GroupInner;
-use crate::task::{self, RecordId, record};
+use crate::task::{RecordId, record};
 
 /// Why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         };
         if let Some(task) = behind {
             worker.deque.push(task);
-            shared.wake_one();
+            shared.wake_another(worker.index);
         }
         true
     });
@@ -111,18 +111,18 @@ fn schedule_shared(shared: &Arc<Shared>, task: RecordId, priority: i32) {
     shared.wake_one();
 }
 
-/// A spawn has queued a task: if this worker has plenty, it runs one before the spawner goes on.
+/// A task of `group` was spawned: now and then, if there are plenty, this worker runs some before
+/// the spawner goes on.
 ///
 /// A spawner that runs far ahead would fill memory with tasks that have left every cache before
 /// they run.
 #[inline]
-pub(crate) fn help() {
+pub(crate) fn help(group: &GroupInner) {
     with_worker(|worker| {
-        if worker.deque.len() > worker.shared.config.throttle && !worker.helping.replace(true) {
-            if let Some(task) = worker.deque.pop() {
-                task::run(task);
-            }
-            worker.helping.set(false);
+        let spawns = worker.spawns.get().wrapping_add(1);
+        worker.spawns.set(spawns);
+        if spawns.is_multiple_of(HELP_ROUNDS) && Arc::ptr_eq(&worker.shared, &group.shared) {
+            worker.help(group);
         }
     });
 }

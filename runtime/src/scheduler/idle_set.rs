@@ -1,6 +1,18 @@
 //! The set of parked workers. The protocol is in `README.md` beside this file.
 
-use crate::sync::{AtomicUsize, Mutex, Ordering, fence};
+use crate::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, fence};
+
+/// What one worker has pushed, as a word of its own that its pushes and parking workers change
+/// in turn: the later one of the two sees what the other did before.
+#[derive(Default)]
+pub(crate) struct PushMark(AtomicU32);
+
+impl PushMark {
+    #[inline]
+    pub(crate) fn touch(&self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
 
 /// Workers that are parked or about to park.
 #[derive(Default)]
@@ -28,9 +40,15 @@ impl IdleSet {
         workers.len() < before
     }
 
-    /// Called after work was made: a worker to wake, if any is parked.
+    /// Called after work was made by a worker: another one to wake, if any is parked.
     #[inline]
-    pub(crate) fn after_push(&self) -> Option<usize> {
+    pub(crate) fn after_push(&self, mark: &PushMark) -> Option<usize> {
+        mark.touch();
+        if self.count.load(Ordering::Relaxed) == 0 { None } else { self.take() }
+    }
+
+    /// As `after_push`, for work that no worker has made or that is in no worker's deque.
+    pub(crate) fn after_shared_push(&self) -> Option<usize> {
         fence(Ordering::SeqCst);
         if self.count.load(Ordering::Relaxed) == 0 { None } else { self.take() }
     }
@@ -47,23 +65,22 @@ impl IdleSet {
 #[cfg(all(test, talpf_loom))]
 mod loom_tests {
     use super::*;
-    use crate::sync::AtomicU32;
     use loom::sync::Arc;
     use loom::thread;
 
-    /// One worker parks unless it sees work, two pushers make work: loom reports a deadlock if the
-    /// worker can sleep through it.
-    #[test]
-    fn work_is_never_slept_through() {
-        loom::model(|| {
+    /// One worker parks unless it sees work, another thread makes work: loom reports a deadlock if
+    /// the worker can sleep through it.
+    fn model(look: fn(&PushMark), wake: fn(&IdleSet, &PushMark) -> Option<usize>) {
+        loom::model(move || {
             let idle = Arc::new(IdleSet::default());
-            let work = Arc::new(AtomicU32::new(0));
+            let work = Arc::new((AtomicU32::new(0), PushMark::default()));
             let worker = {
                 let (idle, work) = (idle.clone(), work.clone());
                 thread::spawn(move || {
                     loop {
                         idle.enter(0);
-                        if work.load(Ordering::Relaxed) > 0 {
+                        look(&work.1);
+                        if work.0.load(Ordering::Relaxed) > 0 {
                             idle.leave(0);
                             return;
                         }
@@ -72,11 +89,21 @@ mod loom_tests {
                     }
                 })
             };
-            work.store(1, Ordering::Relaxed);
-            if idle.after_push() == Some(0) {
+            work.0.store(1, Ordering::Relaxed);
+            if wake(&idle, &work.1) == Some(0) {
                 worker.thread().unpark();
             }
             worker.join().unwrap();
         });
+    }
+
+    #[test]
+    fn work_in_a_deque_is_never_slept_through() {
+        model(PushMark::touch, IdleSet::after_push);
+    }
+
+    #[test]
+    fn work_from_outside_is_never_slept_through() {
+        model(|_| {}, |idle, _| idle.after_shared_push());
     }
 }

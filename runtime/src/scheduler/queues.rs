@@ -5,12 +5,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crossbeam_deque::Stealer;
 use crossbeam_utils::CachePadded;
 
+use super::idle_set::PushMark;
 use super::time::IdleWaiters;
 use crate::task::RecordId;
 
 /// The shared side of a worker.
 pub(crate) struct Seat {
     pub(super) stealer: Stealer<RecordId>,
+    /// Changed by each of the worker's pushes, so on a line of its own.
+    pub(super) pushes: CachePadded<PushMark>,
     pub(super) next: NextSlot,
     pub(super) idle_waiters: IdleWaiters,
     /// Odd while the worker is in a task that counts as progress. Written by the worker only.
@@ -21,10 +24,17 @@ impl Seat {
     pub(crate) fn new(stealer: Stealer<RecordId>) -> CachePadded<Self> {
         CachePadded::new(Seat {
             stealer,
+            pushes: CachePadded::default(),
             next: NextSlot(AtomicU32::new(EMPTY)),
             idle_waiters: IdleWaiters::new(),
             steps: AtomicU64::new(0),
         })
+    }
+
+    /// Whether a worker that is about to park would find something here.
+    pub(super) fn has_work(&self) -> bool {
+        self.pushes.touch();
+        !self.stealer.is_empty() || !self.idle_waiters.is_empty()
     }
 }
 

@@ -109,10 +109,17 @@ impl Shared {
         if self.closed.load(Ordering::SeqCst) { Err(Error::ShutDown) } else { Ok(()) }
     }
 
-    /// Makes a parked worker look for work that was just made.
-    #[inline]
+    /// Makes a parked worker look for work that was just made outside the workers' deques.
     pub(super) fn wake_one(&self) {
-        if let Some(worker) = self.idle.after_push() {
+        if let Some(worker) = self.idle.after_shared_push() {
+            self.unparkers[worker].unpark();
+        }
+    }
+
+    /// Makes a parked worker look for work that worker `pusher` has just put into its deque.
+    #[inline]
+    pub(super) fn wake_another(&self, pusher: usize) {
+        if let Some(worker) = self.idle.after_push(&self.seats[pusher].pushes) {
             self.unparkers[worker].unpark();
         }
     }
@@ -142,8 +149,9 @@ impl Shared {
     /// Whether a worker that is about to park would find anything to do.
     pub(super) fn has_work(&self) -> bool {
         self.stops()
-            || self.has_ready()
-            || self.seats.iter().any(|seat| !seat.idle_waiters.is_empty())
+            || !self.injector.is_empty()
+            || !self.priorities.is_empty()
+            || self.seats.iter().any(|seat| seat.has_work())
     }
 
     /// Whether a task is ready that any worker may run.

@@ -28,7 +28,9 @@ pub(crate) struct Worker {
     parker: Parker,
     stream: RefCell<Option<Stream>>,
     /// Whether a task runs inside a spawn.
-    pub(super) helping: Cell<bool>,
+    helping: Cell<bool>,
+    /// Spawns of this thread.
+    pub(super) spawns: Cell<u32>,
     /// Rounds since the thread began, for what is looked at now and then.
     tick: Cell<u32>,
     /// The trace's numbers of the task labels this worker has met.
@@ -37,12 +39,17 @@ pub(crate) struct Worker {
     seen: RefCell<Box<[Seen]>>,
 }
 
+/// Spawns between looks at whether the spawner is too far ahead, and tasks it runs if it is.
+pub(super) const HELP_ROUNDS: u32 = 16;
 /// Rounds between looks at the clock, while something waits for a time.
 const CLOCK_ROUNDS: u32 = 4;
 /// Rounds between looks at the queues that a chain of successors would starve.
 const FAIR_ROUNDS: u32 = 64;
 /// Rounds of an idle worker that does not park between looks at whether the runtime hangs.
 const WATCH_ROUNDS: u32 = 4096;
+/// Pauses between the looks of a worker without work, about 50 ns each: every look takes the lines
+/// of the queues from the workers that have some.
+const PAUSES: u32 = 8;
 /// How long a worker parks at most while another is in a body, whose next slot may need help.
 const PARK_BESIDE_BUSY: Duration = Duration::from_micros(500);
 
@@ -62,6 +69,7 @@ impl Worker {
             parker,
             stream: RefCell::new(stream),
             helping: Cell::new(false),
+            spawns: Cell::new(0),
             tick: Cell::new(0),
             labels: RefCell::default(),
             seen: RefCell::new(seen),
@@ -87,6 +95,23 @@ impl Worker {
         current::leave();
     }
 
+    /// Runs some ready tasks if too many tasks of `group` are outstanding.
+    pub(super) fn help(&self, group: &GroupInner) {
+        if self.helping.get() || group.outstanding() <= self.shared.config.throttle as u64 {
+            return;
+        }
+        self.helping.set(true);
+        let next = &self.shared.seats[self.index].next;
+        for _ in 0..HELP_ROUNDS {
+            let own = || next.take().or_else(|| self.deque.pop());
+            match self.shared.priorities.pop_above().or_else(own) {
+                Some(task) => self.execute(task, false),
+                None => break,
+            }
+        }
+        self.helping.set(false);
+    }
+
     #[inline]
     pub(super) fn is_spare(&self) -> bool {
         let shared = &self.shared;
@@ -104,12 +129,15 @@ impl Worker {
         } else {
             let steps = &self.shared.seats[self.index].steps;
             let before = steps.load(Ordering::Relaxed);
-            steps.store(before.wrapping_add(1), Ordering::Relaxed);
+            // Odd already when it runs inside a task that spawns.
+            let nested = before % 2;
+            steps.store(before.wrapping_add(1 + nested), Ordering::Relaxed);
             if after_idling {
                 self.shared.keep_watch();
             }
             task::run(task);
-            steps.store(before.wrapping_add(2), Ordering::Relaxed);
+            let inside = steps.load(Ordering::Relaxed);
+            steps.store(inside.wrapping_add(1 - nested), Ordering::Relaxed);
         }
     }
 
@@ -154,7 +182,7 @@ impl Worker {
         }
         let task = until_settled(|| self.shared.injector.steal_batch_and_pop(&self.deque));
         if !self.deque.is_empty() {
-            self.shared.wake_one();
+            self.shared.wake_another(self.index);
         }
         task
     }
@@ -167,7 +195,7 @@ impl Worker {
             let stolen = until_settled(|| seat.stealer.steal_batch_and_pop(&self.deque));
             if stolen.is_some() {
                 if !self.deque.is_empty() {
-                    self.shared.wake_one();
+                    self.shared.wake_another(self.index);
                 }
                 return stolen;
             }
@@ -237,7 +265,7 @@ impl Worker {
                 continue;
             }
             if clock.now_ns().saturating_sub(since_ns) < spin_ns {
-                std::hint::spin_loop();
+                (0..PAUSES).for_each(|_| std::hint::spin_loop());
             } else if oversubscribed && !backoff.is_completed() {
                 backoff.snooze();
                 std::thread::yield_now();

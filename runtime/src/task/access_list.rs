@@ -1,25 +1,67 @@
 //! The accesses and edges of a task by number, wherever its records carry them.
 
 use super::record::{ACCESSES, EDGES};
-use super::{RecordId, pool, record};
+use super::{Record, RecordId, pool, record};
 use crate::access::{AccessId, EdgeId};
 
-/// Access number `index` of a task that has that many.
+/// The accesses of a task that has records for them, in order.
+#[derive(Clone)]
+pub(crate) struct Accesses {
+    carrier: &'static Record,
+    /// The next one in that record.
+    index: usize,
+    left: usize,
+}
+
+impl Accesses {
+    #[inline]
+    pub(crate) fn of(task: &'static Record) -> Self {
+        Accesses { carrier: task, index: 0, left: task.access_count() }
+    }
+
+    #[cold]
+    fn next_carrier(&mut self) -> Option<()> {
+        self.carrier = record(self.carrier.more()?);
+        self.index = 0;
+        Some(())
+    }
+}
+
+impl Iterator for Accesses {
+    type Item = AccessId;
+
+    #[inline]
+    fn next(&mut self) -> Option<AccessId> {
+        self.left = self.left.checked_sub(1)?;
+        if self.index == ACCESSES {
+            self.next_carrier()?;
+        }
+        let access = AccessId::new(self.carrier, self.index);
+        self.index += 1;
+        Some(access)
+    }
+}
+
+/// Gives an unshared task the records that its accesses need beside its own.
 #[inline]
-pub(crate) fn access(task: RecordId, index: usize) -> AccessId {
-    let (id, index) = carrier(task, index, ACCESSES);
-    AccessId::new(id, index)
+pub(super) fn make_room(task: RecordId, accesses: usize) {
+    if accesses > ACCESSES {
+        carrier(task, accesses - 1, ACCESSES);
+    }
 }
 
 /// Edge number `index` of an unshared task; there is always room for one more.
 #[inline]
 pub(crate) fn edge(task: RecordId, index: usize) -> EdgeId {
+    if index < EDGES {
+        return EdgeId::new(task, index);
+    }
     let (id, index) = carrier(task, index, EDGES);
     EdgeId::new(id, index)
 }
 
 /// The record that holds item `index` when each holds `per_record`, added if it is missing.
-#[inline]
+#[cold]
 fn carrier(task: RecordId, mut index: usize, per_record: usize) -> (RecordId, usize) {
     let mut id = task;
     while index >= per_record {
@@ -32,7 +74,6 @@ fn carrier(task: RecordId, mut index: usize, per_record: usize) -> (RecordId, us
     (id, index)
 }
 
-#[cold]
 fn add_record(task: RecordId, last: RecordId) -> RecordId {
     let more = pool::allocate();
     let owner = record(task);

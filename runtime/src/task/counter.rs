@@ -23,12 +23,14 @@ impl EventCounter {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes units away. `true`: they were the last ones, and the caller does the next step.
+    /// Takes units that the caller holds. `true`: they were the last ones, and the caller does the
+    /// next step. Then the count is left as it is: nobody else holds a unit, so nobody looks.
     ///
     /// **Ordering**: the next step sees what was done before every unit was taken.
     #[inline]
     pub(crate) fn take(&self, units: u32) -> bool {
-        self.0.fetch_sub(units, Ordering::AcqRel) == units
+        self.0.load(Ordering::Acquire) == units
+            || self.0.fetch_sub(units, Ordering::AcqRel) == units
     }
 
     /// For reports.

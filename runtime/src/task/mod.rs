@@ -35,7 +35,7 @@ pub use self::failure::fail_current_task;
 pub use self::handle::JoinHandle;
 pub use self::waker::note_wait;
 
-pub(crate) use self::access_list::{access, edge};
+pub(crate) use self::access_list::{Accesses, edge};
 pub(crate) use self::failure::{is_unwinding, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};

@@ -39,15 +39,21 @@ pub(crate) struct Record {
     owner: PlainU32,
     more: PlainU32,
     access_count: PlainU32,
+    priority: AtomicI32,
+    failure: AtomicPtr<Failure>,
     role: AtomicU8,
     inline: AtomicBool,
-    priority: AtomicI32,
-    waits_for: AtomicLabel,
-    failure: AtomicPtr<Failure>,
     pub(crate) accesses: [AccessSlot; ACCESSES],
     pub(crate) edges: [Edge; EDGES],
     pub(super) body: BodyCell,
+    waits_for: AtomicLabel,
 }
+
+#[cfg(not(talpf_loom))]
+const _: () = {
+    assert!(std::mem::offset_of!(Record, accesses) == 64, "the header fills one cache line");
+    assert!(size_of::<Record>() == 512);
+};
 
 const NONE: u32 = u32::MAX;
 
@@ -62,14 +68,14 @@ impl Record {
             owner: PlainU32::new(0),
             more: PlainU32::new(NONE),
             access_count: PlainU32::new(0),
+            priority: AtomicI32::new(0),
+            failure: AtomicPtr::default(),
             role: AtomicU8::new(0),
             inline: AtomicBool::new(false),
-            priority: AtomicI32::new(0),
-            waits_for: AtomicLabel::empty(),
-            failure: AtomicPtr::default(),
             accesses: std::array::from_fn(|_| AccessSlot::new()),
             edges: std::array::from_fn(|_| Edge::new()),
             body: BodyCell::new(),
+            waits_for: AtomicLabel::empty(),
         }
     }
 

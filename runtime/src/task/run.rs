@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::{Phase, RecordId, access, failure, record, waker};
+use super::{Accesses, Phase, RecordId, failure, record, waker};
 use crate::access::release;
 use crate::group::GroupInner;
 use crate::scheduler::{self, Reason};
@@ -68,9 +68,7 @@ fn skip(task: RecordId) {
     if let Err(payload) = cleared {
         failure::panicked(task, payload);
     }
-    for index in 0..record(task).access_count() {
-        release(access(task, index));
-    }
+    Accesses::of(record(task)).for_each(release);
     resolve(task, 1 + take_closed());
 }
 
@@ -146,7 +144,6 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
         run(task);
     } else {
         scheduler::schedule(group, task, Reason::Spawned);
-        scheduler::help();
     }
 }
 

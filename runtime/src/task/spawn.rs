@@ -4,13 +4,14 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::access_list::access;
+use super::access_list::{Accesses, make_room};
 use super::body::{Body, Later};
 use super::handle::{JoinHandle, promise};
-use super::{Label, RecordId, pool, record, run};
-use crate::access::{self, AccessSlot, Declared};
+use super::{Label, Record, RecordId, pool, record, run};
+use crate::access::{self, AccessId, AccessSlot, Declared};
 use crate::error::Error;
 use crate::group::GroupInner;
+use crate::scheduler;
 
 /// Who waits for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +48,6 @@ pub(super) struct Traits {
     pub(super) inline: bool,
 }
 
-/// Up to this many accesses are compared each with each.
-const FEW: usize = 16;
-
 /// A bias that keeps `pending` above zero while edges are being linked.
 const SPAWNING: u32 = 1 << 30;
 
@@ -64,13 +62,14 @@ pub(super) fn spawn<'a, B: Body>(
 ) -> Result<(), Error> {
     let id = begin(group, traits, count)?;
     if count > 0 {
-        let mut index = 0;
+        make_room(id, count);
+        let mut accesses = Accesses::of(record(id));
         declare(&mut |declared| {
-            let access = access(id, index);
-            access.slot().fill(access.carrier().generation(), &declared);
-            index += 1;
+            if let Some(access) = accesses.next() {
+                access.slot().fill(access.generation(), &declared);
+            }
         });
-        if let Err(error) = check(id, count) {
+        if let Err(error) = check(record(id)) {
             abandon(group, id);
             return Err(error);
         }
@@ -78,6 +77,7 @@ pub(super) fn spawn<'a, B: Body>(
     // SAFETY: the record is ours until `submit`, and `begin` left its cell empty.
     unsafe { record(id).body.put(body) };
     submit(group, id, count);
+    scheduler::help(group);
     Ok(())
 }
 
@@ -110,34 +110,34 @@ fn admit(group: &GroupInner) -> Result<(), Error> {
 
 /// Bounds and overlaps: the only ways a declaration can be wrong.
 #[inline]
-fn check(id: RecordId, count: usize) -> Result<(), Error> {
-    for index in 0..count {
-        let slot = access(id, index).slot();
-        let rect = slot.rect();
-        let extent = slot.array().extent();
-        let inside = extent.covers(&rect) && rect.row <= rect.row_end && rect.col <= rect.col_end;
-        if !inside {
-            let (rows, cols) = (extent.row_end, extent.col_end);
-            return Err(Error::RegionOutOfBounds { region: rect, rows, cols });
-        }
-        if count > FEW {
-            continue;
-        }
-        for earlier in 0..index {
-            let other = access(id, earlier).slot();
-            if other.core() == slot.core() && other.conflicts(slot) {
-                return Err(overlap(id, other, slot));
-            }
+fn check(task: &'static Record) -> Result<(), Error> {
+    let Some(slots) = task.accesses.get(..task.access_count()) else {
+        return check_many(task);
+    };
+    for (index, slot) in slots.iter().enumerate() {
+        check_bounds(slot)?;
+        if let Some(other) = slots[..index].iter().find(|other| other.conflicts(slot)) {
+            return Err(overlap(task, other, slot));
         }
     }
-    if count > FEW { check_many(id, count) } else { Ok(()) }
+    Ok(())
 }
 
-/// Overlaps among many accesses: sorted by place, each is compared with those that begin before
+#[inline]
+fn check_bounds(slot: &AccessSlot) -> Result<(), Error> {
+    let (region, extent) = (slot.rect(), slot.array().extent());
+    if extent.covers(&region) && region.row <= region.row_end && region.col <= region.col_end {
+        return Ok(());
+    }
+    Err(Error::RegionOutOfBounds { region, rows: extent.row_end, cols: extent.col_end })
+}
+
+/// As `check`, for accesses in several records: sorted by place, each is compared with those that begin before
 /// its last row.
 #[cold]
-fn check_many(id: RecordId, count: usize) -> Result<(), Error> {
-    let mut slots: Vec<&AccessSlot> = (0..count).map(|index| access(id, index).slot()).collect();
+fn check_many(task: &'static Record) -> Result<(), Error> {
+    let mut slots: Vec<&AccessSlot> = Accesses::of(task).map(AccessId::slot).collect();
+    slots.iter().try_for_each(|slot| check_bounds(slot))?;
     slots.sort_by_key(|slot| (slot.core().addr(), slot.rect().row, slot.rect().col));
     for (index, slot) in slots.iter().enumerate() {
         let rect = slot.rect();
@@ -150,16 +150,16 @@ fn check_many(id: RecordId, count: usize) -> Result<(), Error> {
         };
         if let Some(other) = slots[index + 1..].iter().take_while(near).find(|o| o.conflicts(slot))
         {
-            return Err(overlap(id, slot, other));
+            return Err(overlap(task, slot, other));
         }
     }
     Ok(())
 }
 
 #[cold]
-fn overlap(id: RecordId, first: &AccessSlot, second: &AccessSlot) -> Error {
+fn overlap(task: &Record, first: &AccessSlot, second: &AccessSlot) -> Error {
     Error::OverlappingAccesses {
-        label: record(id).label().text().to_owned(),
+        label: task.label().text().to_owned(),
         first: first.rect(),
         first_mode: first.mode(),
         second: second.rect(),
@@ -177,15 +177,12 @@ fn abandon(group: &GroupInner, id: RecordId) {
 
 #[inline]
 fn submit(group: &Arc<GroupInner>, id: RecordId, count: usize) {
-    let new = record(id);
     if count > 0 {
+        let new = record(id);
         new.pending.set(SPAWNING);
-        let edges = access::register(id, count);
-        if edges > 0 {
-            let bias = SPAWNING - edges;
-            if !new.pending.take(bias) {
-                return;
-            }
+        let edges = access::register(id, new);
+        if edges > 0 && !new.pending.take(SPAWNING - edges) {
+            return;
         }
     }
     run::ready_at_spawn(group, id);
