@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::group::GroupInner;
 use crate::scheduler::{A_TIME, Shared};
 use crate::task::{
-    Accesses, Phase, Record, RecordId, Role, for_each_record, record, wake_suspended,
+    Accesses, Phase, Record, RecordId, Role, SPAWNING, for_each_record, record, wake_suspended,
 };
 
 /// Lines of a report before it breaks off.
@@ -120,6 +120,9 @@ impl Hang {
 
 /// Whether somebody waits, and nobody who may go on by himself.
 fn is_stuck(shared: &Shared) -> bool {
+    if shared.has_ready() {
+        return false;
+    }
     let goes_on = |what: Option<&str>| what.is_none_or(|what| what == A_TIME);
     let blocked = shared.blocked_on();
     let mut waits = !blocked.is_empty() || shared.groups().iter().any(|group| group.has_waiters());
@@ -131,7 +134,12 @@ fn is_stuck(shared: &Shared) -> bool {
             waits = true;
             goes |= goes_on(task.waits_for());
         }
+        (Phase::Created, _) if task.pending.units() >= SPAWNING => goes = true,
         (Phase::Created, _) => waits = true,
+        // Woken from outside a moment ago, perhaps, and no worker has come to it yet.
+        (Phase::Scheduled | Phase::Running | Phase::Notified, role) => {
+            goes |= role != Role::Service;
+        }
         _ => {}
     });
     waits && !goes

@@ -155,7 +155,7 @@ impl Shared {
     }
 
     /// Whether a task is ready that any worker may run.
-    pub(super) fn has_ready(&self) -> bool {
+    pub(crate) fn has_ready(&self) -> bool {
         !self.injector.is_empty()
             || !self.priorities.is_empty()
             || self.seats.iter().any(|seat| !seat.stealer.is_empty())

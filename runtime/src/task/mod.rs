@@ -41,6 +41,6 @@ pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;
 pub(crate) use self::run::{resolve_access, run, satisfy};
-pub(crate) use self::spawn::{Role, spawn_future};
+pub(crate) use self::spawn::{Role, SPAWNING, spawn_future};
 pub(crate) use self::state::Phase;
 pub(crate) use self::waker::{take_note, wake_suspended};

@@ -48,8 +48,8 @@ pub(super) struct Traits {
     pub(super) inline: bool,
 }
 
-/// A bias that keeps `pending` above zero while edges are being linked.
-const SPAWNING: u32 = 1 << 30;
+/// A bias that keeps `pending` above zero while edges are being linked; it stays if there are none.
+pub(crate) const SPAWNING: u32 = 1 << 30;
 
 /// Spawns a task. `declare` calls its argument with every access, in order; `count` is how many.
 #[inline]

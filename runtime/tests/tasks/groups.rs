@@ -1,7 +1,6 @@
 //! Groups: waits count their own tasks only, mains and services are counted by shutdown alone.
 
-mod common;
-
+use crate::common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -10,7 +9,7 @@ use futures::FutureExt;
 use futures::channel::oneshot;
 use talpf_runtime::{Array, Error};
 
-use common::Flag;
+use crate::common::Flag;
 
 #[test]
 fn a_wait_of_one_group_does_not_wait_for_another() {

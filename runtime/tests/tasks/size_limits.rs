@@ -1,7 +1,6 @@
 //! Sizes that cannot be are refused, the next possible ones work.
 
-mod common;
-
+use crate::common;
 use talpf_runtime::{Array, Config, Error, Matrix, Runtime, Tiling, cores};
 
 fn refused<T>(result: Result<T, Error>) -> (&'static str, usize, usize) {

@@ -3,15 +3,14 @@
 //! Each test begins with all workers parked and keeps all but one of them busy for as long as what
 //! the last one has to do is not done.
 
-mod common;
-
+use crate::common;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::channel::oneshot;
 use talpf_runtime::{Array, IdlePolicy};
 
-use common::{Flag, Meeting, POLICIES};
+use crate::common::{Flag, Meeting, POLICIES};
 
 const MS: Duration = Duration::from_millis(1);
 /// Time for the workers to park, if that is their policy.

@@ -1,11 +1,10 @@
 //! Ready tasks of higher priority run first; what is below 0 runs when nothing else can.
 
-mod common;
-
+use crate::common;
 use futures::channel::oneshot;
 use talpf_runtime::{Runtime, Token};
 
-use common::{Log, Meeting};
+use crate::common::{Log, Meeting};
 
 /// A runtime whose only worker is in a body until the meeting has a second member.
 fn held_up() -> (Runtime, std::sync::Arc<Meeting>) {

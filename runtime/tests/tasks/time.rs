@@ -1,14 +1,13 @@
 //! Waiting for a time and for idleness: in order, never early, and no later than it must be.
 
-mod common;
-
+use crate::common;
 use std::pin::pin;
 use std::thread;
 use std::time::Duration;
 
 use talpf_runtime::{Group, IdlePolicy};
 
-use common::{Flag, Log, POLICIES};
+use crate::common::{Flag, Log, POLICIES};
 
 const MS: Duration = Duration::from_millis(1);
 

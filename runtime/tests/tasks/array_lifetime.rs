@@ -1,11 +1,10 @@
 //! The memory of an array goes once: after its last handle and its last access.
 
-mod common;
-
+use crate::common;
 use futures::channel::oneshot;
 use talpf_runtime::{Array, Config, Error, Matrix, Runtime, Tiling, Token};
 
-use common::Drops;
+use crate::common::Drops;
 
 #[test]
 fn an_unused_array_is_freed_with_its_last_handle() {

@@ -1,10 +1,9 @@
 //! What does not conflict runs at the same time: two bodies that wait for each other both get on.
 
-mod common;
-
+use crate::common;
 use talpf_runtime::{Array, Matrix, Tiling, Token};
 
-use common::{Flag, Meeting, POLICIES};
+use crate::common::{Flag, Meeting, POLICIES};
 
 #[test]
 fn writers_of_disjoint_parts_of_one_tile_run_concurrently() {

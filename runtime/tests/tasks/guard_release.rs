@@ -1,7 +1,6 @@
 //! A region is released when its guard drops, wherever the guard has travelled (R2).
 
-mod common;
-
+use crate::common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
@@ -9,7 +8,7 @@ use std::thread;
 use futures::channel::oneshot;
 use talpf_runtime::{Array, InOut, Runtime};
 
-use common::Flag;
+use crate::common::Flag;
 
 /// Spawns a successor of whoever has `array` now, and tells whether it has run once nothing else
 /// can (see `dependency_order.rs`; the runtime has one worker).

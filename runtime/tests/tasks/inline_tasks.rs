@@ -1,12 +1,11 @@
 //! Inline tasks run inside the spawn when they are ready, and in their order when they are not.
 
-mod common;
-
+use crate::common;
 use std::thread;
 
 use talpf_runtime::{Array, Runtime};
 
-use common::{Log, failure, labels};
+use crate::common::{Log, failure, labels};
 
 /// Calls `spawner` in a task.
 fn inside<R: Send + 'static>(runtime: &Runtime, spawner: impl FnOnce() -> R + Send + 'static) -> R {

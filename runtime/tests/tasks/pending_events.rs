@@ -1,14 +1,13 @@
 //! A pending event holds the completion of its task and the waits for it, but no region.
 
-mod common;
-
+use crate::common;
 use std::sync::mpsc;
 use std::thread;
 
 use futures::FutureExt;
 use talpf_runtime::{Array, Error, Group, PendingEvent};
 
-use common::{failure, labels};
+use crate::common::{failure, labels};
 
 /// Spawns a task over all of `array` that leaves an event open.
 fn leave_event(group: &Group, array: &Array<u64>) -> PendingEvent {

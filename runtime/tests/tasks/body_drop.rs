@@ -1,11 +1,10 @@
 //! What bodies capture and the futures they make are dropped exactly once, run or not.
 
-mod common;
-
+use crate::common;
 use futures::channel::oneshot;
 use talpf_runtime::Token;
 
-use common::{Drops, failure, labels};
+use crate::common::{Drops, failure, labels};
 
 /// Larger than what a record holds in place.
 struct Large(#[allow(dead_code, reason = "only its size counts")] [u64; 100]);

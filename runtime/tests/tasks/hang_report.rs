@@ -1,14 +1,13 @@
 //! A runtime that hangs says what waits for what, to everybody who waits.
 
-mod common;
-
+use crate::common;
 use std::fmt::Debug;
 use std::thread;
 use std::time::Duration;
 
 use talpf_runtime::{Array, Config, Error, Group, IdlePolicy, PendingEvent, Runtime};
 
-use common::{Flag, POLICIES};
+use crate::common::{Flag, POLICIES};
 
 fn watched(workers: usize, idle: IdlePolicy) -> Runtime {
     let hang_after = Duration::from_millis(20);

@@ -1,10 +1,9 @@
 //! A declaration that cannot be is refused with the values that were wrong, and leaves no trace.
 
-mod common;
-
+use crate::common;
 use talpf_runtime::{Array, Error, Matrix, Mode, Rect, Runtime, Tiling};
 
-use common::Drops;
+use crate::common::Drops;
 
 fn out_of_bounds(result: Result<(), Error>) -> (Rect, u32, u32) {
     match result {

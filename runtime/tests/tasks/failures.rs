@@ -1,11 +1,10 @@
 //! A task that fails keeps its successors from running, and the wait names the chain (R4).
 
-mod common;
-
+use crate::common;
 use futures::channel::oneshot;
 use talpf_runtime::{Array, Error, Group, Runtime, Token, fail_current_task};
 
-use common::{Drops, Flag, failure, labels};
+use crate::common::{Drops, Flag, failure, labels};
 
 fn setup() -> (Runtime, Array<u64>) {
     common::quiet_panics();

@@ -1,12 +1,11 @@
 //! A failure early in a long program costs no more than the tasks it keeps from running.
 
-mod common;
-
+use crate::common;
 use std::time::{Duration, Instant};
 
 use talpf_runtime::Token;
 
-use common::Flag;
+use crate::common::Flag;
 
 #[test]
 fn a_long_chain_of_tasks_that_do_not_run_ends() {
@@ -36,7 +35,7 @@ fn a_long_chain_of_tasks_that_do_not_run_ends() {
 
 #[test]
 fn spawning_after_a_failure_stays_cheap() {
-    const TASKS: usize = 5_000;
+    const TASKS: usize = 10_000;
     common::quiet_panics();
     let _watchdog = common::watchdog();
     let runtime = common::runtime(1);
@@ -49,6 +48,7 @@ fn spawning_after_a_failure_stays_cheap() {
         assert!(common::eventually(|| runtime.outstanding() == 0));
     }
     assert!(runtime.wait_blocking().is_err());
-    // Linear: some 20 ms. With a note for every task that did not run: seconds.
-    assert!(start.elapsed() < Duration::from_secs(1), "took {:?}", start.elapsed());
+    // Linear: some 40 ms, and a second on a busy machine. With a note for every task that did not
+    // run: more than ten.
+    assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
 }

@@ -1,12 +1,11 @@
 //! A mixed program gives the right result with every idle policy and number of workers.
 
-mod common;
-
+use crate::common;
 use futures::channel::mpsc;
 use futures::{SinkExt, StreamExt};
 use talpf_runtime::{Array, Group, JoinHandle, Runtime};
 
-use common::POLICIES;
+use crate::common::POLICIES;
 
 const TILES: usize = 32;
 const STEPS: usize = 40;

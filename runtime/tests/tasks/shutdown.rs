@@ -1,7 +1,6 @@
 //! Shutting down runs what is outstanding, joins everything and refuses what comes later.
 
-mod common;
-
+use crate::common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use futures::channel::oneshot;
 use talpf_runtime::{Array, Error, Runtime};
 
-use common::{Drops, Flag, POLICIES, failure, labels};
+use crate::common::{Drops, Flag, POLICIES, failure, labels};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -1,7 +1,6 @@
 //! Tasks with more accesses and more predecessors than one record holds.
 
-mod common;
-
+use crate::common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -1,7 +1,6 @@
 //! Async bodies await anything, are woken from anywhere, and never lose a wake-up.
 
-mod common;
-
+use crate::common;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

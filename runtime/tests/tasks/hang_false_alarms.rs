@@ -1,7 +1,6 @@
 //! A runtime in which something can still happen does not call itself hung.
 
-mod common;
-
+use crate::common;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;

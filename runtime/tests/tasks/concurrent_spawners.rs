@@ -1,8 +1,7 @@
 //! Threads that spawn at the same time over crossing arrays neither block each other for ever nor
 //! get their tasks in different orders on different arrays.
 
-mod common;
-
+use crate::common;
 use std::thread;
 
 use talpf_runtime::{Array, Group};

@@ -3,12 +3,11 @@
 //! With one worker a task of negative priority runs once nothing else can, so it sees for certain
 //! whether the second of two tasks was ready while the first one was held up.
 
-mod common;
-
+use crate::common;
 use futures::channel::oneshot;
 use talpf_runtime::{Array, Matrix, Mode, Region, Runtime, Tiling, Token};
 
-use common::Flag;
+use crate::common::Flag;
 
 type Access<'a, T, D> = (Mode, Region<'a, T, D>);
 
