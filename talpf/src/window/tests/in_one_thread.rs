@@ -1,0 +1,179 @@
+//! One step after the other.
+
+use super::*;
+
+const LANDED: HasLanded<'static> = &|_| true;
+const FLYING: HasLanded<'static> = &|_| false;
+
+type HasLanded<'a> = &'a dyn Fn(Rank) -> bool;
+
+fn land(table: &WindowTable, round: u64, claim: Claim, put: Put) -> Outcome<Put> {
+    table.land(LANE, Round(round), claim, true, put, LANDED).0
+}
+
+#[test]
+fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
+    let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
+    let puts = [(0, 10), (10, 20), (5, 6)].map(|(index, end)| {
+        let (put, fate) = put(&guard);
+        assert!(matches!(land(&table, 0, claim(1, index, end), put), Outcome::Parked));
+        fate
+    });
+    assert_eq!(table.declare(LANE, FIRST, area(0, 10)), 0);
+    assert_eq!(table.declare(LANE, FIRST, area(10, 20)), 1);
+    assert!(table.complete(LANE, FIRST).sources.is_empty());
+    assert_eq!(table.parked(), [(Rank(1), 3)]);
+    let freed = table.open(LANE, FIRST, 0, guard.give(), LANDED);
+    assert_eq!(freed.sources, [Rank(1)]);
+    assert_eq!(puts.each_ref().map(|fate| fate.counts()), [(1, 0), (0, 0), (1, 0)]);
+    drop(table.open(LANE, FIRST, 1, Box::new(()), LANDED));
+    assert_eq!(puts[1].counts(), (1, 0));
+    assert!(table.parked().is_empty());
+    assert!(table.end(LANE, FIRST, LANDED).is_some());
+    assert!(guard.gone.load(Ordering::SeqCst));
+}
+
+#[test]
+fn what_no_window_covers_is_refused_when_all_are_declared_and_after_that_handed_back() {
+    let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
+    let (early, fate) = put(&guard);
+    assert!(matches!(land(&table, 0, claim(0, 9, 11), early), Outcome::Parked));
+    table.declare(LANE, FIRST, area(0, 10));
+    table.declare(LANE, FIRST, area(10, 20));
+    assert_eq!(table.complete(LANE, FIRST).sources, [Rank(0)]);
+    assert_eq!(fate.counts(), (0, 1));
+    let (late, fate) = put(&guard);
+    assert!(matches!(land(&table, 0, claim(0, 19, 21), late), Outcome::Refused(_)));
+    assert_eq!(fate.counts(), (0, 0));
+}
+
+#[test]
+fn a_round_that_has_ended_refuses_and_the_next_parks() {
+    let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
+    table.declare(LANE, FIRST, area(0, 10));
+    drop(table.complete(LANE, FIRST));
+    let (waiting, fate) = put(&guard);
+    assert!(matches!(land(&table, 0, claim(0, 0, 1), waiting), Outcome::Parked));
+    let freed = table.end(LANE, FIRST, LANDED).unwrap();
+    assert_eq!((freed.sources, fate.counts()), (vec![Rank(0)], (0, 1)));
+    assert!(matches!(land(&table, 0, claim(0, 0, 1), put(&guard).0), Outcome::Refused(_)));
+    assert!(matches!(land(&table, 1, claim(0, 0, 1), put(&guard).0), Outcome::Parked));
+    // The window opens when nobody needs it any more.
+    let late = guard.give();
+    drop(table.open(LANE, FIRST, 0, late, LANDED));
+    assert!(guard.gone.load(Ordering::SeqCst));
+}
+
+#[test]
+fn credits_are_exact_and_come_back() {
+    let (table, guard) = (WindowTable::new(2, 2), Shared::<Guard>::default());
+    let attempt = |source| land(&table, 0, claim(source, 0, 1), put(&guard).0);
+    for source in [0, 1] {
+        assert!(matches!(attempt(source), Outcome::Parked));
+        assert!(matches!(attempt(source), Outcome::Parked));
+        assert!(matches!(attempt(source), Outcome::Later(_)));
+    }
+    table.declare(LANE, FIRST, area(0, 1));
+    drop(table.complete(LANE, FIRST));
+    assert!(matches!(attempt(0), Outcome::Later(_)));
+    let mut freed = table.open(LANE, FIRST, 0, guard.give(), LANDED).sources;
+    freed.sort_unstable();
+    assert_eq!(freed, [Rank(0), Rank(1)]);
+    assert!(matches!(attempt(0), Outcome::Posted(_)));
+}
+
+#[test]
+fn what_overlaps_something_that_is_landing_waits_for_it_and_nothing_else_does() {
+    let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
+    table.declare(LANE, FIRST, area(0, 30));
+    drop(table.complete(LANE, FIRST));
+    drop(table.open(LANE, FIRST, 0, guard.give(), FLYING));
+    let flying = |claim| table.land(LANE, FIRST, claim, true, put(&guard).0, FLYING).0;
+    assert!(matches!(flying(claim(0, 0, 10)), Outcome::Posted(_)));
+    assert!(matches!(flying(claim(1, 10, 20)), Outcome::Posted(_)));
+    assert!(matches!(flying(claim(1, 9, 10)), Outcome::Parked));
+    assert!(table.has_delayed());
+    assert!(matches!(flying(claim(1, 20, 30)), Outcome::Posted(_)));
+    assert!(table.settle(FLYING).sources.is_empty());
+    assert!(table.end(LANE, FIRST, FLYING).is_none(), "not all has landed");
+    assert_eq!(table.settle(LANDED).sources, [Rank(1)]);
+    assert!(!table.has_delayed());
+    assert!(!guard.gone.load(Ordering::SeqCst));
+    assert!(table.end(LANE, FIRST, LANDED).is_some());
+    assert!(guard.gone.load(Ordering::SeqCst));
+}
+
+#[test]
+fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after() {
+    let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
+    let fates = [1, 0].map(|source| {
+        let (early, fate) = put(&guard);
+        assert!(matches!(land(&table, 0, claim(source, 0, 1), early), Outcome::Parked));
+        fate
+    });
+    table.declare(LANE, FIRST, area(0, 1));
+    drop(table.complete(LANE, FIRST));
+    assert_eq!(table.open(LANE, FIRST, 0, guard.give(), FLYING).sources, [Rank(1)]);
+    assert!(table.has_delayed());
+    assert_eq!(table.settle(LANDED).sources, [Rank(0)]);
+    assert_eq!(fates.each_ref().map(|fate| fate.counts()), [(1, 0), (1, 0)]);
+    assert!(!table.has_delayed());
+}
+
+/// Two puts of one source: the device keeps their order only if both are posted.
+#[test]
+fn a_round_that_is_ending_takes_nothing_more() {
+    let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
+    table.declare(LANE, FIRST, area(0, 10));
+    drop(table.complete(LANE, FIRST));
+    drop(table.open(LANE, FIRST, 0, guard.give(), FLYING));
+    let posted = table.land(LANE, FIRST, claim(0, 0, 1), true, put(&guard).0, FLYING);
+    assert!(matches!(posted.0, Outcome::Posted(_)));
+    assert!(table.end(LANE, FIRST, FLYING).is_none());
+    assert!(matches!(land(&table, 0, claim(0, 5, 6), put(&guard).0), Outcome::Refused(_)));
+    assert!(table.end(LANE, FIRST, LANDED).is_some());
+}
+
+/// What was parked for an overlap lands before the round ends, or is refused: never lost.
+#[test]
+fn clearing_drops_guards_and_operations() {
+    let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
+    table.declare(LANE, FIRST, area(0, 10));
+    drop(table.open(LANE, FIRST, 0, guard.give(), LANDED));
+    let (parked, fate) = put(&guard);
+    assert!(matches!(land(&table, 3, claim(0, 0, 1), parked), Outcome::Parked));
+    assert_eq!(Shared::strong_count(&fate), 2);
+    table.clear();
+    assert!(guard.gone.load(Ordering::SeqCst));
+    assert_eq!((Shared::strong_count(&fate), fate.counts()), (1, (0, 0)));
+}
+
+#[test]
+fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
+    let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
+    table.declare(LANE, FIRST, area(0, 10));
+    table.declare(LANE, FIRST, area(10, 20));
+    drop(table.complete(LANE, FIRST));
+    drop(table.open(LANE, FIRST, 0, guard.give(), FLYING));
+    let posted = table.land(LANE, FIRST, claim(0, 0, 1), true, put(&guard).0, FLYING);
+    assert!(matches!(posted.0, Outcome::Posted(_)));
+    let fates = [0, 1].map(|round| {
+        let (parked, fate) = put(&guard);
+        let outcome = land(&table, round, claim(1, 10, 11), parked);
+        assert!(matches!(outcome, Outcome::Parked));
+        fate
+    });
+    table.fail();
+    assert_eq!(fates.each_ref().map(|fate| fate.counts()), [(0, 1), (0, 1)]);
+    assert!(table.parked().is_empty());
+    assert!(matches!(land(&table, 1, claim(1, 0, 1), put(&guard).0), Outcome::Refused(_)));
+    drop(table.settle(FLYING));
+    assert!(!guard.gone.load(Ordering::SeqCst), "something may still land");
+    assert!(table.has_delayed());
+    drop(table.settle(LANDED));
+    assert!(guard.gone.load(Ordering::SeqCst));
+    assert!(!table.has_delayed());
+    let late = Shared::<Guard>::default();
+    drop(table.open(LANE, FIRST, 1, late.give(), LANDED));
+    assert!(late.gone.load(Ordering::SeqCst));
+}

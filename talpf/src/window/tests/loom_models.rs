@@ -1,0 +1,157 @@
+//! Against a peer in another thread, in every order.
+
+use super::*;
+use loom::sync::Arc;
+use loom::thread;
+
+/// A peer's side of the table: lands `put`, and says whether it was refused at once.
+fn land(table: &WindowTable, quick: bool, put: Put) -> bool {
+    let carried = Shared::clone(&put.0);
+    let has_landed = move |_| carried.carried_out.load(Ordering::SeqCst);
+    match table.land(LANE, FIRST, claim(0, 0, 8), quick, put, &has_landed).0 {
+        Outcome::Refused(_) => true,
+        Outcome::Later(_) => panic!("there is credit"),
+        Outcome::Posted(_) | Outcome::Parked => false,
+    }
+}
+
+/// A put that comes at any time while the owner opens and ends the round.
+fn arrives(quick: bool, declared: bool) {
+    loom::model(move || {
+        let table = Arc::new(WindowTable::new(1, 1));
+        let (put, fate) = put(&Shared::<Guard>::default());
+        if declared {
+            table.declare(LANE, FIRST, area(0, 8));
+            drop(table.complete(LANE, FIRST));
+        }
+        let peer = {
+            let table = Arc::clone(&table);
+            thread::spawn(move || land(&table, quick, put))
+        };
+        if !declared {
+            table.declare(LANE, FIRST, area(0, 8));
+            drop(table.complete(LANE, FIRST));
+        }
+        drop(table.open(LANE, FIRST, 0, fate.guard.give(), &|_| true));
+        while table.end(LANE, FIRST, &|_| true).is_none() {
+            thread::yield_now();
+        }
+        assert!(fate.guard.gone.load(Ordering::SeqCst));
+        let refused_at_once = peer.join().unwrap();
+        let (posts, refusals) = fate.counts();
+        assert_eq!(posts + refusals + u32::from(refused_at_once), 1, "neither lost nor twice");
+        assert!(table.parked().is_empty());
+    });
+}
+
+#[test]
+fn loom_a_short_put_lands_before_the_end_or_is_refused_once() {
+    arrives(true, true);
+}
+
+#[test]
+fn loom_a_long_put_lands_before_the_end_or_is_refused_once() {
+    arrives(false, true);
+}
+
+#[test]
+fn loom_a_put_that_may_come_before_its_window_is_declared() {
+    arrives(true, false);
+    arrives(false, false);
+}
+
+/// The device carries the put out later, in a thread of its own; the guard stays until then.
+#[test]
+fn loom_the_guard_stays_until_what_was_admitted_has_landed() {
+    for quick in [true, false] {
+        loom::model(move || {
+            let table = Arc::new(WindowTable::new(1, 1));
+            let (put, fate) = put(&Shared::<Guard>::default());
+            table.declare(LANE, FIRST, area(0, 8));
+            drop(table.complete(LANE, FIRST));
+            drop(table.open(LANE, FIRST, 0, fate.guard.give(), &|_| true));
+            let peer = {
+                let (table, fate) = (Arc::clone(&table), Shared::clone(&fate));
+                thread::spawn(move || {
+                    let refused = land(&table, quick, put);
+                    if !refused {
+                        // The copy.
+                        fate.guard.check();
+                        fate.carried_out.store(true, Ordering::SeqCst);
+                    }
+                    refused
+                })
+            };
+            let landed = |_| {
+                let posted = fate.posts.load(Ordering::SeqCst) > 0;
+                !posted || fate.carried_out.load(Ordering::SeqCst)
+            };
+            while table.end(LANE, FIRST, &landed).is_none() {
+                thread::yield_now();
+            }
+            let refused = peer.join().unwrap();
+            assert_eq!(fate.counts(), (u32::from(!refused), 0));
+        });
+    }
+}
+
+/// Two peers put to one place: both land, one after the other.
+#[test]
+fn loom_two_overlapping_long_puts_do_not_land_at_one_time() {
+    loom::model(|| {
+        let table = Arc::new(WindowTable::new(2, 1));
+        let guard = Shared::<Guard>::default();
+        table.declare(LANE, FIRST, area(0, 8));
+        drop(table.complete(LANE, FIRST));
+        drop(table.open(LANE, FIRST, 0, guard.give(), &|_| true));
+        let copying = Shared::new(AtomicBool::new(false));
+        let peers = [0, 1].map(|source| {
+            let (table, copying) = (Arc::clone(&table), Shared::clone(&copying));
+            let (put, fate) = put(&guard);
+            thread::spawn(move || {
+                let put = Exclusive(put, copying);
+                let claim = claim(source, 0, 8);
+                let (outcome, freed) = table.land(LANE, FIRST, claim, false, put, &|_| true);
+                assert!(matches!(outcome, Outcome::Posted(_) | Outcome::Parked));
+                drop(freed);
+                fate
+            })
+        });
+        let fates = peers.map(|peer| peer.join().unwrap());
+        drop(table.settle(&|_| true));
+        assert!(table.end(LANE, FIRST, &|_| true).is_some());
+        assert_eq!(fates.map(|fate| fate.counts()), [(1, 0), (1, 0)]);
+    });
+}
+
+/// A put that takes a while, during which no other may.
+struct Exclusive(Put, Shared<AtomicBool>);
+
+impl Exclusive {
+    fn copy(&mut self) -> Post {
+        assert!(!self.1.swap(true, Ordering::SeqCst), "two copies at one time");
+        let post = self.0.post_once();
+        self.1.store(false, Ordering::SeqCst);
+        post
+    }
+}
+
+impl Landing for Exclusive {
+    fn post(&mut self) -> Post {
+        self.copy()
+    }
+
+    fn park(self) -> Box<dyn Parked> {
+        Box::new(self)
+    }
+}
+
+impl Parked for Exclusive {
+    fn post(&mut self) -> Post {
+        self.copy()
+    }
+
+    fn refuse(self: Box<Self>) {
+        Box::new(self.0).refuse();
+    }
+}

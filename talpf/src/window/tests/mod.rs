@@ -1,0 +1,121 @@
+//! The window table, in one thread and, under loom, against a peer in another.
+
+#[cfg(not(talpf_loom))]
+mod in_one_thread;
+#[cfg(talpf_loom)]
+mod loom_models;
+
+use std::any::Any;
+use std::sync::Arc as Shared;
+
+use talpf_runtime::Rect;
+
+use super::*;
+use crate::numbers::{Lane, Rank, Round};
+
+#[cfg(talpf_loom)]
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+#[cfg(not(talpf_loom))]
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+const LANE: Lane = Lane(0);
+const FIRST: Round = Round(0);
+
+/// What became of one operation, and whether the guard of its window was there.
+#[derive(Default)]
+struct Fate {
+    posts: AtomicU32,
+    refusals: AtomicU32,
+    #[cfg(talpf_loom)]
+    #[cfg_attr(not(talpf_loom), allow(dead_code, reason = "only the models ask"))]
+    carried_out: AtomicBool,
+    guard: Shared<Guard>,
+}
+
+/// The right to a region, as the table sees it.
+#[derive(Default)]
+struct Guard {
+    given: AtomicBool,
+    gone: AtomicBool,
+}
+
+struct Held(Shared<Guard>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        assert!(!self.0.gone.swap(true, Ordering::SeqCst), "dropped once");
+    }
+}
+
+impl Fate {
+    fn counts(&self) -> (u32, u32) {
+        (self.posts.load(Ordering::SeqCst), self.refusals.load(Ordering::SeqCst))
+    }
+}
+
+impl Guard {
+    fn give(self: &Shared<Self>) -> Box<dyn Any + Send> {
+        self.given.store(true, Ordering::SeqCst);
+        Box::new(Held(Shared::clone(self)))
+    }
+
+    fn check(&self) {
+        assert!(self.given.load(Ordering::SeqCst), "landed before the window was open");
+        assert!(!self.gone.load(Ordering::SeqCst), "landed after the round had ended");
+    }
+}
+
+/// An operation.
+#[derive(Debug)]
+struct Put(Shared<Fate>);
+
+impl std::fmt::Debug for Fate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fate")
+    }
+}
+
+impl Put {
+    fn post_once(&self) -> Post {
+        self.0.guard.check();
+        self.0.posts.fetch_add(1, Ordering::SeqCst);
+        Post::All
+    }
+}
+
+impl Landing for Put {
+    fn post(&mut self) -> Post {
+        self.post_once()
+    }
+
+    fn park(self) -> Box<dyn Parked> {
+        Box::new(self)
+    }
+}
+
+impl Parked for Put {
+    fn post(&mut self) -> Post {
+        self.post_once()
+    }
+
+    fn refuse(self: Box<Self>) {
+        self.0.refusals.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn put(guard: &Shared<Guard>) -> (Put, Shared<Fate>) {
+    let fate = Fate { guard: Shared::clone(guard), ..Fate::default() };
+    let fate = Shared::new(fate);
+    (Put(Shared::clone(&fate)), fate)
+}
+
+/// Elements `index..end` of slot 0, for `source`.
+fn claim(source: u32, index: u64, end: u64) -> Claim {
+    Claim { source: Rank(source), slot: 0, index, end, kind: Kind::Write }
+}
+
+/// Elements `col..col_end` of slot 0.
+fn area(col: u32, col_end: u32) -> Area {
+    let rect = Rect { row: 0, row_end: 1, col, col_end };
+    Area { slot: 0, rect, cols: 100, kind: Kind::Write }
+}
