@@ -3,18 +3,40 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+
+use parking_lot::Mutex;
 
 use super::Shared;
 use crate::error::Error;
 use crate::task::take_note;
 
-struct Unpark(Thread);
+/// A thread that blocks.
+pub(crate) struct Blocked {
+    thread: Thread,
+    /// It has been woken and has not looked yet.
+    woken: AtomicBool,
+    /// What it waits for, if that is something of ours.
+    waits_for: Mutex<Option<&'static str>>,
+}
 
-impl Wake for Unpark {
+impl Wake for Blocked {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.woken.store(true, Ordering::SeqCst);
+        self.thread.unpark();
+    }
+}
+
+impl Blocked {
+    /// What keeps it from going on; `None` if it may go on, or the runtime does not know.
+    pub(super) fn waits_for(&self) -> Option<&'static str> {
+        if self.woken.load(Ordering::SeqCst) { None } else { *self.waits_for.lock() }
+    }
+
+    pub(super) fn unpark(&self) {
+        self.thread.unpark();
     }
 }
 
@@ -30,17 +52,21 @@ pub(crate) fn block_on<F: Future>(
         return Err(Error::BlockingInTask(call));
     }
     let _tokio = shared.tokio.enter();
-    let blocked = Blocked::enter(shared);
     let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let (thread, woken, waits_for) = (thread::current(), AtomicBool::new(true), Mutex::new(None));
+    let blocked = Arc::new(Blocked { thread, woken, waits_for });
+    let _listed = Listed::enter(shared, &blocked);
+    let waker = Waker::from(Arc::clone(&blocked));
     let mut context = Context::from_waker(&waker);
     loop {
         take_note();
+        *blocked.waits_for.lock() = None;
+        blocked.woken.store(false, Ordering::SeqCst);
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             take_note();
             return Ok(output);
         }
-        blocked.waits_for(take_note());
+        *blocked.waits_for.lock() = take_note();
         if let Some(report) = shared.hang.report() {
             return Err(Error::Hang(report));
         }
@@ -49,29 +75,20 @@ pub(crate) fn block_on<F: Future>(
 }
 
 /// A thread on the list of those that block.
-struct Blocked<'a>(&'a Shared);
+struct Listed<'a> {
+    shared: &'a Shared,
+    blocked: &'a Arc<Blocked>,
+}
 
-impl<'a> Blocked<'a> {
-    fn enter(shared: &'a Shared) -> Self {
-        shared.blocked.lock().push((thread::current(), None));
-        Blocked(shared)
-    }
-
-    fn waits_for(&self, what: Option<&'static str>) {
-        let this = thread::current().id();
-        let mut blocked = self.0.blocked.lock();
-        if let Some((_, waits_for)) = blocked.iter_mut().find(|(thread, _)| thread.id() == this) {
-            *waits_for = what;
-        }
+impl<'a> Listed<'a> {
+    fn enter(shared: &'a Shared, blocked: &'a Arc<Blocked>) -> Self {
+        shared.blocked.lock().push(Arc::clone(blocked));
+        Listed { shared, blocked }
     }
 }
 
-impl Drop for Blocked<'_> {
+impl Drop for Listed<'_> {
     fn drop(&mut self) {
-        let this = thread::current().id();
-        let mut blocked = self.0.blocked.lock();
-        if let Some(at) = blocked.iter().position(|(thread, _)| thread.id() == this) {
-            blocked.swap_remove(at);
-        }
+        self.shared.blocked.lock().retain(|other| !Arc::ptr_eq(other, self.blocked));
     }
 }

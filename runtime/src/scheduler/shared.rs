@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::Thread;
 
 use crossbeam_deque::{Injector, Worker as Deque};
 use crossbeam_utils::CachePadded;
 use crossbeam_utils::sync::{Parker, Unparker};
 use parking_lot::Mutex;
 
+use super::block_on::Blocked;
 use super::idle_set::IdleSet;
 use super::priority::PriorityQueue;
 use super::queues::Seat;
@@ -34,8 +34,8 @@ pub(crate) struct Shared {
     pub(super) tokio: tokio::runtime::Handle,
     idle: IdleSet,
     unparkers: Box<[Unparker]>,
-    /// Threads outside that block on a future, and what they wait for if it is something of ours.
-    pub(super) blocked: Mutex<Vec<(Thread, Option<&'static str>)>>,
+    /// Threads outside that block on a future.
+    pub(super) blocked: Mutex<Vec<Arc<Blocked>>>,
     groups: Mutex<Vec<Arc<GroupInner>>>,
     closed: AtomicBool,
     stop: AtomicBool,
@@ -205,12 +205,12 @@ impl Shared {
     }
 
     pub(crate) fn wake_blocked(&self) {
-        self.blocked.lock().iter().for_each(|(thread, _)| thread.unpark());
+        self.blocked.lock().iter().for_each(|blocked| blocked.unpark());
     }
 
     /// What the blocked threads wait for; `None` for something the runtime knows nothing of.
     pub(crate) fn blocked_on(&self) -> Vec<Option<&'static str>> {
-        self.blocked.lock().iter().map(|(_, what)| *what).collect()
+        self.blocked.lock().iter().map(|blocked| blocked.waits_for()).collect()
     }
 
     /// Refuses new tasks, or accepts them again.
