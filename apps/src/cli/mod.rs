@@ -1,11 +1,16 @@
 //! The command line. Only this module and those below it print.
 
+mod app;
+mod gauss_seidel;
+mod heat;
 mod info;
 mod jacobi;
 mod measure;
+mod nbody;
 mod output;
 mod progress_bar;
 mod report;
+mod run_options;
 mod trace;
 mod trace_output;
 mod usage;
@@ -29,6 +34,10 @@ struct Cli {
 enum Command {
     /// Heat diffusion on a rectangle with the Jacobi method
     Jacobi(jacobi::Options),
+    /// Heat diffusion on a rectangle with the Gauss-Seidel method
+    GaussSeidel(gauss_seidel::Options),
+    /// Gravity between particles, all pairs of them
+    Nbody(nbody::Options),
     /// Traces that runs have left behind
     Trace(trace::Options),
     /// What this machine is, as measured
@@ -43,6 +52,8 @@ pub(crate) fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Jacobi(options) => jacobi::run(options),
+        Command::GaussSeidel(options) => gauss_seidel::run(options),
+        Command::Nbody(options) => nbody::run(options),
         Command::Trace(options) => trace::run(options),
         Command::Info(options) => info::run(options),
     };
