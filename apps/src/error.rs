@@ -41,6 +41,13 @@ pub enum Error {
         parts: &'static str,
     },
 
+    /// The ranks do not form a square.
+    #[error("ranks is {ranks}, expected a square number: 1, 4, 9 and so on")]
+    NotSquare {
+        /// Ranks asked for.
+        ranks: usize,
+    },
+
     /// An input file says something that is not allowed.
     #[error("{file}:{line}: {field} is {value:?}, expected {limit}")]
     Field {

@@ -21,6 +21,8 @@ mod error;
 pub mod gauss_seidel;
 pub mod heat;
 pub mod jacobi;
+pub mod matmul;
+pub mod matmul_g;
 pub mod matrix;
 pub mod memory;
 pub mod nbody;

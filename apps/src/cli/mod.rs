@@ -5,6 +5,7 @@ mod gauss_seidel;
 mod heat;
 mod info;
 mod jacobi;
+mod matmul;
 mod measure;
 mod nbody;
 mod output;
@@ -38,6 +39,10 @@ enum Command {
     GaussSeidel(gauss_seidel::Options),
     /// Gravity between particles, all pairs of them
     Nbody(nbody::Options),
+    /// Repeated multiplication of matrices on a ring of row slices
+    Matmul(matmul::Options),
+    /// The same on a square of ranks that get the tiles they need (MatMulG)
+    MatmulG(matmul::SquareOptions),
     /// Traces that runs have left behind
     Trace(trace::Options),
     /// What this machine is, as measured
@@ -54,6 +59,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Jacobi(options) => jacobi::run(options),
         Command::GaussSeidel(options) => gauss_seidel::run(options),
         Command::Nbody(options) => nbody::run(options),
+        Command::Matmul(options) => matmul::run(options),
+        Command::MatmulG(options) => matmul::run_square(options),
         Command::Trace(options) => trace::run(options),
         Command::Info(options) => info::run(options),
     };

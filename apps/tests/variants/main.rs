@@ -2,6 +2,7 @@
 
 mod gauss_seidel;
 mod jacobi;
+mod matmul;
 mod nbody;
 
 use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
