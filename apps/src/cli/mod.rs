@@ -1,6 +1,7 @@
 //! The command line. Only this module and those below it print.
 
 mod app;
+mod compare;
 mod gauss_seidel;
 mod heat;
 mod info;
@@ -43,6 +44,8 @@ enum Command {
     Matmul(matmul::Options),
     /// The same on a square of ranks that get the tiles they need (MatMulG)
     MatmulG(matmul::SquareOptions),
+    /// Run variants of an application against each other, with a table and a page of plots
+    Compare(compare::Options),
     /// Traces that runs have left behind
     Trace(trace::Options),
     /// What this machine is, as measured
@@ -61,6 +64,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Nbody(options) => nbody::run(options),
         Command::Matmul(options) => matmul::run(options),
         Command::MatmulG(options) => matmul::run_square(options),
+        Command::Compare(options) => compare::run(options),
         Command::Trace(options) => trace::run(options),
         Command::Info(options) => info::run(options),
     };

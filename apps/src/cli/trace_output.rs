@@ -91,7 +91,7 @@ impl Drop for Folder {
 }
 
 /// Date and time as Paraver writes them, in UTC.
-fn utc(time: SystemTime) -> String {
+pub(super) fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (minutes, days) = (seconds / 60 % (24 * 60), seconds / (24 * 60 * 60));
 

@@ -29,6 +29,7 @@ impl App for GaussSeidel {
     const NAME: &'static str = "gauss-seidel";
     const VARIANTS: &'static [Variant] =
         &[Variant::Serial, Variant::ForkJoin, Variant::TalpfDefault, Variant::TalpfLanes];
+    const KERNELS: &'static [&'static str] = &["gauss-seidel", "sweep"];
     type Problem = Problem;
     type Outcome = Matrix;
 

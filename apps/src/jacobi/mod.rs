@@ -34,6 +34,7 @@ impl App for Jacobi {
         Variant::TalpfMsg,
         Variant::TalpfGet,
     ];
+    const KERNELS: &'static [&'static str] = &["jacobi", "sweep"];
     type Problem = Problem;
     type Outcome = Matrix;
 

@@ -34,6 +34,7 @@ impl App for Matmul {
         Variant::TalpfCachedAck,
         Variant::TalpfGet,
     ];
+    const KERNELS: &'static [&'static str] = &["multiply"];
     type Problem = Problem;
     type Outcome = Matrix;
 

@@ -26,6 +26,7 @@ impl App for MatmulG {
     const NAME: &'static str = "matmul-g";
     const VARIANTS: &'static [Variant] = &[Variant::Serial, Variant::ForkJoin, Variant::TalpfGet];
     const RANKS: usize = 4;
+    const KERNELS: &'static [&'static str] = &["multiply"];
     type Problem = Problem;
     type Outcome = Matrix;
 

@@ -34,7 +34,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
         let velocities = &particles.velocities()[mine.start * axes_of..mine.end * axes_of];
         let mut velocities = velocities.to_vec();
         let mut sums = vec![0; velocities.len()];
-        let mut trace = observer.thread(worker, began, "step");
+        let mut trace = observer.thread(worker, began, "pull");
         barrier.wait();
         let start = Instant::now();
         for _ in 0..problem.steps() {

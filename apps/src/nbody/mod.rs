@@ -43,6 +43,7 @@ impl App for Nbody {
         Variant::TalpfCachedAck,
         Variant::TalpfGet,
     ];
+    const KERNELS: &'static [&'static str] = &["pull", "move"];
     type Problem = Problem;
     type Outcome = Particles;
 

@@ -13,7 +13,7 @@ pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let mut velocities = particles.velocities().to_vec();
     let mut sums = vec![0; velocities.len()];
     let start = Instant::now();
-    let mut trace = observer.thread(0, start, "step");
+    let mut trace = observer.thread(0, start, "pull");
     for _ in 0..problem.steps() {
         trace.task(|| {
             for (targets, sums) in bodies.chunks(bodies_of).zip(sums.chunks_mut(axes_of)) {

@@ -10,6 +10,8 @@ pub trait App: 'static {
     const NAME: &'static str;
     /// The ways to run it; [`Variant::Serial`] is the first.
     const VARIANTS: &'static [Variant];
+    /// The labels in traces of the work that a kernel does.
+    const KERNELS: &'static [&'static str];
     /// Ranks where nobody says how many.
     const RANKS: usize = 2;
     /// What is to be solved.
