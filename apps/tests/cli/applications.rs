@@ -1,6 +1,7 @@
 //! What all applications have in common on the command line.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 use tempfile::tempdir;
@@ -156,4 +157,29 @@ fn particles_come_from_a_file_or_from_a_seed() {
     fs::write(&path, "1 2 3\n").unwrap();
     let error = error_of(&talpf(&run));
     assert!(error.ends_with(":1: particle is \"1 2 3\", expected x, y, z, vx, vy, vz and mass"));
+}
+
+/// How often a task of the forces runs before one that was spawned earlier, on one worker. Task
+/// numbers grow with the spawns only in a process that has not run tasks before.
+fn overtakings(priorities: &str, folder: &Path) -> usize {
+    let run = "nbody --particles 512 --block 32 --steps 1 --ranks 1 --workers 1 --priorities";
+    stdout_of(&talpf(&format!("{run} {priorities} --trace {}", folder.display())));
+    let labels = fs::read_to_string(folder.join("nbody.pcf")).unwrap();
+    let pull = labels.lines().find_map(|line| line.strip_suffix(" pull")).unwrap().trim();
+    let number = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let is_pull = fields[0] == "2" && fields[6..].chunks(2).any(|pair| pair == ["11", pull]);
+        is_pull.then(|| fields[7].parse::<u64>().unwrap())
+    };
+    let records = fs::read_to_string(folder.join("nbody.prv")).unwrap();
+    let numbers: Vec<u64> = records.lines().filter_map(number).collect();
+    assert_eq!(numbers.len(), 16 * 16);
+    numbers.windows(2).filter(|pair| pair[0] > pair[1]).count()
+}
+
+#[test]
+fn priorities_let_chains_advance_side_by_side() {
+    let folder = tempdir().unwrap();
+    let (with, without) = (overtakings("on", folder.path()), overtakings("off", folder.path()));
+    assert!(4 * with < without, "{with} with priorities, {without} without");
 }
