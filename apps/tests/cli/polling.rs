@@ -20,7 +20,7 @@ fn run(frequency: &str, variant: &str) -> Output {
 
 #[test]
 fn every_unit_works() {
-    for frequency in ["100ns", "20us", "1ms", " 50 "] {
+    for frequency in ["0", "100ns", "20us", "1ms", " 50 "] {
         let text = stdout_of(&run(frequency, "talpf-default"));
         assert!(value(&text, "verified").starts_with("yes"), "{frequency}");
     }
