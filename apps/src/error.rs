@@ -21,18 +21,36 @@ pub enum Error {
         most: usize,
     },
 
-    /// There are more ranks than rows to hand out.
-    #[error("ranks is {ranks}, expected at most {rows}, the number of rows")]
-    MoreRanksThanRows {
-        /// Ranks asked for.
-        ranks: usize,
-        /// Rows of the problem.
-        rows: usize,
+    /// The application has no such variant.
+    #[error("{app} has no variant {variant}")]
+    NoSuchVariant {
+        /// The application.
+        app: &'static str,
+        /// The variant asked for.
+        variant: &'static str,
     },
 
-    /// A heat source file says something that is not allowed.
+    /// There are more ranks than parts to hand out.
+    #[error("ranks is {ranks}, expected at most {most}, the number of {parts}")]
+    MoreRanks {
+        /// Ranks asked for.
+        ranks: usize,
+        /// Parts of the problem.
+        most: usize,
+        /// What the parts are.
+        parts: &'static str,
+    },
+
+    /// The ranks do not form a square.
+    #[error("ranks is {ranks}, expected a square number: 1, 4, 9 and so on")]
+    NotSquare {
+        /// Ranks asked for.
+        ranks: usize,
+    },
+
+    /// An input file says something that is not allowed.
     #[error("{file}:{line}: {field} is {value:?}, expected {limit}")]
-    HeatSource {
+    Field {
         /// Name of the file.
         file: String,
         /// Line of the value, counted from one.
@@ -45,8 +63,8 @@ pub enum Error {
         limit: String,
     },
 
-    /// The matrices would not fit into memory.
-    #[error("the matrices need {} MiB, available are {} MiB", needed >> 20, available >> 20)]
+    /// The data would not fit into memory.
+    #[error("the run needs {} MiB, available are {} MiB", needed >> 20, available >> 20)]
     Memory {
         /// Bytes the run needs.
         needed: u64,
@@ -124,20 +142,18 @@ pub enum Error {
 
     /// A result is not the serial result.
     #[error(
-        "{variant} differs from serial first at row {row}, column {col}: \
+        "{variant} differs from serial first at {place}: \
          {found:e} (bits {:016x}) instead of {expected:e} (bits {:016x})",
         found.to_bits(), expected.to_bits()
     )]
     Differs {
         /// The variant under test.
         variant: &'static str,
-        /// Row of the first cell that differs, border included.
-        row: usize,
-        /// Column of that cell, border included.
-        col: usize,
-        /// Its value.
+        /// Where the first number stands that differs.
+        place: String,
+        /// What it is.
         found: f64,
-        /// Its value in the serial result.
+        /// What it is in the serial result.
         expected: f64,
     },
 }
@@ -161,6 +177,11 @@ impl Error {
             Err(Self::OutOfRange { name, value, least: *limits.start(), most: *limits.end() })
         }
     }
+
+    /// Whether every one of `ranks` gets one of the `most` parts.
+    pub(crate) fn check_ranks(ranks: usize, most: usize, parts: &'static str) -> Result<(), Self> {
+        if ranks <= most { Ok(()) } else { Err(Self::MoreRanks { ranks, most, parts }) }
+    }
 }
 
 #[cfg(test)]
@@ -169,8 +190,8 @@ mod tests {
 
     #[test]
     fn difference_shows_values_and_bits() {
-        let error =
-            Error::Differs { variant: "fork-join", row: 3, col: 5, found: 0.5, expected: -0.0 };
+        let place = "row 3, column 5".to_owned();
+        let error = Error::Differs { variant: "fork-join", place, found: 0.5, expected: -0.0 };
         assert_eq!(
             error.to_string(),
             "fork-join differs from serial first at row 3, column 5: 5e-1 (bits \

@@ -39,6 +39,15 @@ impl Matrix {
         Self { data, rows, cols }
     }
 
+    /// A matrix of `cols` columns that has these cells, row by row.
+    ///
+    /// **Panics** when the last row is not full.
+    pub fn from_cells(data: Vec<f64>, cols: usize) -> Self {
+        let rows = data.len().checked_div(cols).unwrap_or(0);
+        assert_eq!(rows * cols, data.len(), "rows of {cols} cells");
+        Self { data, rows, cols }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

@@ -1,11 +1,18 @@
 //! The command line. Only this module and those below it print.
 
+mod app;
+mod compare;
+mod gauss_seidel;
+mod heat;
 mod info;
 mod jacobi;
+mod matmul;
 mod measure;
+mod nbody;
 mod output;
 mod progress_bar;
 mod report;
+mod run_options;
 mod trace;
 mod trace_output;
 mod usage;
@@ -29,6 +36,16 @@ struct Cli {
 enum Command {
     /// Heat diffusion on a rectangle with the Jacobi method
     Jacobi(jacobi::Options),
+    /// Heat diffusion on a rectangle with the Gauss-Seidel method
+    GaussSeidel(gauss_seidel::Options),
+    /// Gravity between particles, all pairs of them
+    Nbody(nbody::Options),
+    /// Repeated multiplication of matrices on a ring of row slices
+    Matmul(matmul::Options),
+    /// The same on a square of ranks that get the tiles they need (MatMulG)
+    MatmulG(matmul::SquareOptions),
+    /// Run variants of an application against each other, with a table and a page of plots
+    Compare(compare::Options),
     /// Traces that runs have left behind
     Trace(trace::Options),
     /// What this machine is, as measured
@@ -43,6 +60,11 @@ pub(crate) fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Jacobi(options) => jacobi::run(options),
+        Command::GaussSeidel(options) => gauss_seidel::run(options),
+        Command::Nbody(options) => nbody::run(options),
+        Command::Matmul(options) => matmul::run(options),
+        Command::MatmulG(options) => matmul::run_square(options),
+        Command::Compare(options) => compare::run(options),
         Command::Trace(options) => trace::run(options),
         Command::Info(options) => info::run(options),
     };

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use indicatif::{ProgressBar as Bar, ProgressStyle};
-use talpf_apps::jacobi::Progress;
+use talpf_apps::run::Progress;
 
 /// Shows a run's [`Progress`] until dropped. It looks ten times a second from a thread of its
 /// own, so the run does not pay for it.

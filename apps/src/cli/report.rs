@@ -2,59 +2,59 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
-use talpf_apps::jacobi::{Problem, Solution, Variant};
+use serde_json::Value;
+use talpf_apps::run::{App, Measure, Outcome, Problem, Solution, Variant, Work};
 
 /// The result of a run, in the order of its lines.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(super) struct Report {
     app: &'static str,
     variant: &'static str,
     ranks: usize,
     workers: usize,
-    rows: usize,
-    cols: usize,
-    block: usize,
-    steps: usize,
+    parameters: Vec<(&'static str, usize)>,
     seconds: f64,
-    mupdates_per_s: f64,
+    work: Work,
     checksum: f64,
+    measures: Vec<Measure>,
     /// Whether the result equals the serial one; `None` when nobody asked.
     verified: Option<bool>,
 }
 
 impl Report {
-    pub(super) fn new(
+    pub(super) fn new<A: App>(
         variant: Variant,
-        problem: &Problem,
-        solution: &Solution,
+        problem: &A::Problem,
+        solution: &Solution<A::Outcome>,
         verified: Option<bool>,
     ) -> Self {
-        // A run of one cell can end within one tick of the clock.
-        let seconds = solution.seconds.max(1e-9);
         Self {
-            app: "jacobi",
+            app: A::NAME,
             variant: variant.name(),
             ranks: solution.machine.ranks(),
             workers: solution.machine.workers(),
-            rows: problem.rows(),
-            cols: problem.cols(),
-            block: problem.block(),
-            steps: problem.steps(),
-            seconds,
-            mupdates_per_s: problem.updates() / seconds / 1e6,
-            checksum: solution.matrix.sum(),
+            parameters: problem.parameters(),
+            // A run of one cell can end within one tick of the clock.
+            seconds: solution.seconds.max(1e-9),
+            work: problem.work(),
+            checksum: solution.result.checksum(),
+            measures: A::measures(problem, solution),
             verified,
         }
     }
 
+    /// Millions of what the application does, in a second.
+    fn rate(&self) -> f64 {
+        self.work.amount / self.seconds / 1e6
+    }
+
     /// What was run, for the comments of a trace.
-    pub(super) fn parameters(&self) -> Vec<String> {
+    pub(super) fn comments(&self) -> Vec<String> {
+        let parameters = self.parameters.iter().map(|(name, value)| format!("{name} {value}"));
         vec![
             format!("{} {}", self.app, self.variant),
             format!("{} ranks, {} workers", self.ranks, self.workers),
-            format!("{} rows, {} columns", self.rows, self.cols),
-            format!("block {}, {} steps", self.block, self.steps),
+            parameters.collect::<Vec<_>>().join(", "),
         ]
     }
 
@@ -65,25 +65,42 @@ impl Report {
             Some(true) => "yes, every bit equals serial",
             Some(false) => "NO",
         };
-        let lines = [
+        let mut lines = vec![
             ("variant", self.variant.to_owned()),
             ("ranks", self.ranks.to_string()),
             ("workers", self.workers.to_string()),
-            ("rows", self.rows.to_string()),
-            ("cols", self.cols.to_string()),
-            ("block", self.block.to_string()),
-            ("steps", self.steps.to_string()),
-            ("time", format!("{:.6} s", self.seconds)),
-            ("rate", format!("{:.1} Mupdates/s", self.mupdates_per_s)),
-            ("checksum", format!("{} (bits {hash:016x})", self.checksum)),
-            ("verified", verified.to_owned()),
         ];
-        lines.iter().map(|(name, value)| format!("{name:<9} {value}\n")).collect()
+        lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
+        lines.extend([
+            ("time", format!("{:.6} s", self.seconds)),
+            ("rate", format!("{:.1} {}", self.rate(), self.work.unit)),
+            ("checksum", format!("{} (bits {hash:016x})", self.checksum)),
+        ]);
+        let measure = |m: &Measure| (m.name, format!("{:.6e} {}", m.value, m.meaning));
+        lines.extend(self.measures.iter().map(measure));
+        lines.push(("verified", verified.to_owned()));
+        let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        lines.iter().map(|(name, value)| format!("{name:<width$} {value}\n")).collect()
     }
 
-    /// All values as one JSON object.
+    /// All values as one JSON object, in order.
     pub(super) fn write_json(&self, mut out: impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut out, self)?;
-        writeln!(out)
+        let mut fields: Vec<(&str, Value)> = vec![
+            ("app", self.app.into()),
+            ("variant", self.variant.into()),
+            ("ranks", self.ranks.into()),
+            ("workers", self.workers.into()),
+        ];
+        fields.extend(self.parameters.iter().map(|(name, value)| (*name, (*value).into())));
+        fields.extend([
+            ("seconds", self.seconds.into()),
+            (self.work.field, self.rate().into()),
+            ("checksum", self.checksum.into()),
+        ]);
+        fields.extend(self.measures.iter().map(|measure| (measure.name, measure.value.into())));
+        fields.push(("verified", self.verified.into()));
+        let lines: Vec<_> =
+            fields.iter().map(|(name, value)| format!("  \"{name}\": {value}")).collect();
+        writeln!(out, "{{\n{}\n}}", lines.join(",\n"))
     }
 }

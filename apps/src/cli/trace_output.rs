@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use talpf_apps::Error;
-use talpf_apps::jacobi::Machine;
+use talpf_apps::run::Machine;
 use talpf_traces::{Recorder, TraceInfo};
 
 use super::output::Output;
 
-const STEM: &str = "jacobi";
 /// Paraver counts the rows that it shows, one for each worker of each rank, with 16 bits.
 const MOST_ROWS: usize = 65_535;
 
@@ -21,6 +20,8 @@ pub(super) struct TraceOutput {
     started: SystemTime,
     records: Output,
     folder: Folder,
+    /// The name of its files.
+    stem: &'static str,
 }
 
 struct Folder {
@@ -30,8 +31,8 @@ struct Folder {
 
 impl TraceOutput {
     /// Makes the folder if need be, and checks that it can be written to and that Paraver can
-    /// show a run on `machine`.
-    pub(super) fn open(path: &Path, machine: Machine) -> Result<Self, Error> {
+    /// show a run on `machine`. The files are named after `stem`.
+    pub(super) fn open(path: &Path, stem: &'static str, machine: Machine) -> Result<Self, Error> {
         let rows = machine.ranks() * machine.workers();
         if rows > MOST_ROWS {
             let name = "ranks times workers of a trace";
@@ -44,8 +45,9 @@ impl TraceOutput {
         Ok(Self {
             recorder: Recorder::default(),
             started: SystemTime::now(),
-            records: Output::open(&path.join(STEM).with_extension("prv"))?,
+            records: Output::open(&path.join(stem).with_extension("prv"))?,
             folder,
+            stem,
         })
     }
 
@@ -69,8 +71,8 @@ impl TraceOutput {
             started: utc(self.started),
             comments: [vec![version], comments].concat(),
         };
-        let Self { recorder, records, mut folder, .. } = self;
-        let files = recorder.write_paraver(&folder.path, STEM, &info).map_err(Error::WriteTrace)?;
+        let Self { recorder, records, mut folder, stem, .. } = self;
+        let files = recorder.write_paraver(&folder.path, stem, &info).map_err(Error::WriteTrace)?;
         records.keep();
         folder.remove_on_drop = false;
         let (kept, dropped) = (recorder.record_count(), recorder.dropped_count());
@@ -89,7 +91,7 @@ impl Drop for Folder {
 }
 
 /// Date and time as Paraver writes them, in UTC.
-fn utc(time: SystemTime) -> String {
+pub(super) fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (minutes, days) = (seconds / 60 % (24 * 60), seconds / (24 * 60 * 60));
 

@@ -9,12 +9,11 @@
 //! Fields are separated by blanks; a `#` starts a comment; empty lines do not count. Everything
 //! else is an error that names the line, the field, what stands there and what may.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use super::Source;
 use crate::Error;
+use crate::text_file::{self, Line};
 
 const MOST_SOURCES: usize = 1024;
 const LONGEST_FILE: u64 = 1 << 20;
@@ -29,34 +28,23 @@ pub fn default_sources() -> Vec<Source> {
 /// The sources of a file.
 ///
 /// **Errors**: [`Error::Read`] when it cannot be read or is longer than 1 MiB,
-/// [`Error::HeatSource`] when a field is wrong.
+/// [`Error::Field`] when a field is wrong.
 pub fn load(path: &Path) -> Result<Vec<Source>, Error> {
-    let read = || -> io::Result<String> {
-        let mut text = String::new();
-        let length = File::open(path)?.take(LONGEST_FILE + 1).read_to_string(&mut text)?;
-        if length as u64 > LONGEST_FILE {
-            return Err(io::Error::other(format!("longer than {LONGEST_FILE} bytes")));
-        }
-        Ok(text)
-    };
-    let text = read().map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    let text = text_file::read(path, LONGEST_FILE)?;
     parse(&path.display().to_string(), &text)
 }
 
 /// The sources that `text` describes; `file` is the name that errors give it.
 ///
-/// **Errors**: [`Error::HeatSource`].
+/// **Errors**: [`Error::Field`].
 pub fn parse(file: &str, text: &str) -> Result<Vec<Source>, Error> {
-    let mut lines = text.lines().enumerate().filter_map(|(index, text)| {
-        let text = text.split('#').next().unwrap_or_default().trim();
-        (!text.is_empty()).then_some(Line { file, number: index + 1, text })
-    });
-    let end = Line { file, number: text.lines().count() + 1, text: "end of file" };
+    let mut lines = text_file::lines(file, text);
+    let end = text_file::end(file, text);
 
     let count_line = lines.next().unwrap_or(end);
-    let count = count_line.count()?;
+    let count = count_of(count_line)?;
     let sources = (0..count)
-        .map(|_| lines.next().unwrap_or(end).source(count))
+        .map(|_| source_of(lines.next().unwrap_or(end), count))
         .collect::<Result<Vec<_>, _>>()?;
     match lines.next() {
         None => Ok(sources),
@@ -64,69 +52,39 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Source>, Error> {
     }
 }
 
-/// A line that says something, without its comment.
-#[derive(Clone, Copy)]
-struct Line<'a> {
-    file: &'a str,
-    number: usize,
-    text: &'a str,
+fn count_of(line: Line<'_>) -> Result<usize, Error> {
+    match line.text.parse() {
+        Ok(count) if (1..=MOST_SOURCES).contains(&count) => Ok(count),
+        _ => {
+            let limit = format!("a whole number from 1 to {MOST_SOURCES}");
+            Err(line.error("number of heat sources", line.text, limit))
+        }
+    }
 }
 
-impl Line<'_> {
-    fn count(self) -> Result<usize, Error> {
-        match self.text.parse() {
-            Ok(count) if (1..=MOST_SOURCES).contains(&count) => Ok(count),
-            _ => {
-                let limit = format!("a whole number from 1 to {MOST_SOURCES}");
-                Err(self.error("number of heat sources", self.text, limit))
-            }
-        }
-    }
-
-    fn source(self, count: usize) -> Result<Source, Error> {
-        let fields: Vec<&str> = self.text.split_whitespace().collect();
-        let &[row, col, size, temperature] = fields.as_slice() else {
-            let limit = format!("row, column, size and temperature of one of {count} sources");
-            return Err(self.error("heat source", self.text, limit));
-        };
-        let from_0_to_1 = |field, text| {
-            self.number(field, text, |x| (0.0..=1.0).contains(&x), "a number from 0 to 1".into())
-        };
-        let most = LARGEST_SIZE;
-        let size_limit = format!("a number above 0, at most {most}");
-        let hottest = HIGHEST_TEMPERATURE;
-        let temperature_limit = format!("a number from -{hottest} to {hottest}");
-        Ok(Source {
-            row: from_0_to_1("row", row)?,
-            col: from_0_to_1("column", col)?,
-            size: self.number("size", size, |x| x > 0.0 && x <= most, size_limit)?,
-            temperature: self.number(
-                "temperature",
-                temperature,
-                |x| x.abs() <= hottest,
-                temperature_limit,
-            )?,
-        })
-    }
-
-    fn number(
-        self,
-        field: &'static str,
-        text: &str,
-        allowed: impl Fn(f64) -> bool,
-        limit: String,
-    ) -> Result<f64, Error> {
-        match text.parse() {
-            Ok(number) if allowed(number) => Ok(number),
-            _ => Err(self.error(field, text, limit)),
-        }
-    }
-
-    fn error(self, field: &'static str, value: &str, limit: String) -> Error {
-        const LONGEST_QUOTE: usize = 60;
-        let value = value.chars().take(LONGEST_QUOTE).collect();
-        Error::HeatSource { file: self.file.to_owned(), line: self.number, field, value, limit }
-    }
+fn source_of(line: Line<'_>, count: usize) -> Result<Source, Error> {
+    let Some([row, col, size, temperature]) = line.fields() else {
+        let limit = format!("row, column, size and temperature of one of {count} sources");
+        return Err(line.error("heat source", line.text, limit));
+    };
+    let from_0_to_1 = |field, text| {
+        line.number(field, text, |x| (0.0..=1.0).contains(&x), "a number from 0 to 1".into())
+    };
+    let most = LARGEST_SIZE;
+    let size_limit = format!("a number above 0, at most {most}");
+    let hottest = HIGHEST_TEMPERATURE;
+    let temperature_limit = format!("a number from -{hottest} to {hottest}");
+    Ok(Source {
+        row: from_0_to_1("row", row)?,
+        col: from_0_to_1("column", col)?,
+        size: line.number("size", size, |x| x > 0.0 && x <= most, size_limit)?,
+        temperature: line.number(
+            "temperature",
+            temperature,
+            |x| x.abs() <= hottest,
+            temperature_limit,
+        )?,
+    })
 }
 
 #[cfg(test)]

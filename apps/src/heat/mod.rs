@@ -1,13 +1,22 @@
-//! Heat sources: where they stand, and what they do to the border of a matrix.
+//! Heat diffusion, whatever method solves it: sources of heat, what they do to the border of a
+//! matrix, and how its rows are spread over ranks.
 //!
-//! Positions and sizes are in unit coordinates: (0, 0) is the upper left corner of the matrix
-//! with its border, (1, 1) the lower right one. So one set of sources fits every matrix size.
+//! Positions and sizes of sources are in unit coordinates: (0, 0) is the upper left corner of the
+//! matrix with its border, (1, 1) the lower right one. So one set of sources fits every matrix
+//! size.
 
 mod border;
 mod config;
+mod field;
+mod neighbour;
+mod problem;
 
 pub use border::Border;
 pub use config::{default_sources, load, parse};
+pub use problem::Problem;
+
+pub(crate) use field::Field;
+pub(crate) use neighbour::{Neighbour, Neighbours};
 
 /// A heat source: a cone of heat around one point.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,16 +9,17 @@
 //!
 //! Deliberately absent: overlap. This is what the task variants are compared with.
 
+use std::mem;
 use std::ops::Range;
-use std::sync::{Barrier, Mutex, MutexGuard, OnceLock};
-use std::thread::{self, Builder};
+use std::sync::Barrier;
 use std::time::Instant;
-use std::{io, mem};
 
+use parking_lot::Mutex;
 use talpf_traces::State;
 
-use super::{Machine, Observer, Problem, Solution, kernel};
+use super::{Problem, Solution, kernel};
 use crate::heat::Border;
+use crate::run::{Machine, Observer, team};
 use crate::{Error, Matrix};
 
 /// Solves `problem` in one rank on the workers of `machine`, or on one a row when there are fewer
@@ -28,11 +29,7 @@ use crate::{Error, Matrix};
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {
     let machine = machine.at_most(1, problem.rows());
     let team = Team::new(problem, machine.workers(), observer);
-    let parts = team.run().map_err(|(worker, source)| Error::Worker {
-        worker,
-        workers: machine.workers(),
-        source,
-    })?;
+    let parts = team::run(machine.workers(), |worker| team.work(worker))?;
 
     let seconds = parts[0].seconds;
     let mut matrix = Matrix::zeros(problem.rows() + 2, problem.cols() + 2);
@@ -42,7 +39,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
             matrix.row_mut(row + 1).copy_from_slice(part.matrix.row(local + 1));
         }
     }
-    Ok(Solution { matrix, seconds, machine })
+    Ok(Solution { result: matrix, seconds, machine })
 }
 
 /// What the workers share.
@@ -53,9 +50,6 @@ struct Team<'a> {
     start: Instant,
     border: Border,
     bands: Vec<Band>,
-    /// Set once all threads exist, or cannot: without it those that were started would wait at
-    /// the barrier for those that were not.
-    go: OnceLock<bool>,
     barrier: Barrier,
 }
 
@@ -88,26 +82,8 @@ impl<'a> Team<'a> {
             start: Instant::now(),
             border: problem.border(),
             bands: (0..workers).map(band).collect(),
-            go: OnceLock::new(),
             barrier: Barrier::new(workers),
         }
-    }
-
-    /// All parts in the order of the bands, or the worker that could not be started.
-    fn run(&self) -> Result<Vec<Part>, (usize, io::Error)> {
-        thread::scope(|scope| {
-            let start = |index: usize| {
-                let work = move || self.go.wait().then(|| self.work(index));
-                let thread = Builder::new().name(format!("band {index}"));
-                thread.spawn_scoped(scope, work).map_err(|error| (index + 1, error))
-            };
-            let threads = (0..self.bands.len()).map(start).collect::<Result<Vec<_>, _>>();
-            self.go.set(threads.is_ok()).expect("set here only");
-            let join = |thread: thread::ScopedJoinHandle<'_, Option<Part>>| {
-                thread.join().expect("a worker does not panic").expect("all were told to go")
-            };
-            Ok(threads?.into_iter().map(join).collect())
-        })
     }
 
     fn work(&self, index: usize) -> Part {
@@ -118,13 +94,13 @@ impl<'a> Team<'a> {
         let rows = band.rows.len();
         let mut old = Matrix::zeros(rows + 2, self.problem.cols() + 2);
         self.border.apply(band.rows.start, 0, old.view_mut());
-        let mut trace = self.observer.thread(index, self.start);
+        let mut trace = self.observer.thread(index, self.start, "sweep");
         let mut new = old.clone();
 
         self.barrier.wait();
         let start = Instant::now();
         for step in 0..self.problem.steps() {
-            trace.sweep(|| kernel::sweep(old.view(), new.interior_mut()));
+            trace.task(|| kernel::sweep(old.view(), new.interior_mut()));
             trace.enter(State::DataCopy);
             let parity = step % 2;
             leave(&band.shelves[parity].first, new.row(1));
@@ -133,10 +109,10 @@ impl<'a> Team<'a> {
             self.barrier.wait();
             trace.enter(State::DataCopy);
             if let Some(above) = above {
-                new.row_mut(0).copy_from_slice(&lock(&above.shelves[parity].last));
+                new.row_mut(0).copy_from_slice(&above.shelves[parity].last.lock());
             }
             if let Some(below) = below {
-                new.row_mut(rows + 1).copy_from_slice(&lock(&below.shelves[parity].first));
+                new.row_mut(rows + 1).copy_from_slice(&below.shelves[parity].first.lock());
             }
             mem::swap(&mut old, &mut new);
             if index == 0 {
@@ -148,11 +124,7 @@ impl<'a> Team<'a> {
 }
 
 fn leave(place: &Mutex<Vec<f64>>, row: &[f64]) {
-    let mut place = lock(place);
+    let mut place = place.lock();
     place.clear();
     place.extend_from_slice(row);
-}
-
-fn lock(place: &Mutex<Vec<f64>>) -> MutexGuard<'_, Vec<f64>> {
-    place.lock().expect("nobody panics while it holds a row")
 }

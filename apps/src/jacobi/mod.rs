@@ -7,18 +7,68 @@
 
 pub mod fork_join;
 pub mod kernel;
-mod machine;
-mod observer;
-mod problem;
-mod progress;
 pub mod serial;
-mod solution;
-pub mod talpf;
-mod variant;
+mod talpf;
 
-pub use machine::Machine;
-pub use observer::Observer;
-pub use problem::Problem;
-pub use progress::Progress;
-pub use solution::Solution;
-pub use variant::{Variant, run};
+use crate::run::{self, App, Machine, Observer, Variant};
+use crate::{Error, Matrix};
+
+pub use crate::heat::Problem;
+
+/// A solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).
+pub type Solution = run::Solution<Matrix>;
+
+/// The solver, as an application.
+#[derive(Debug)]
+pub struct Jacobi;
+
+impl App for Jacobi {
+    const NAME: &'static str = "jacobi";
+    const VARIANTS: &'static [Variant] = &[
+        Variant::Serial,
+        Variant::ForkJoin,
+        Variant::TalpfDefault,
+        Variant::TalpfCached,
+        Variant::TalpfCachedBarrier,
+        Variant::TalpfCachedAck,
+        Variant::TalpfMsg,
+        Variant::TalpfGet,
+    ];
+    const KERNELS: &'static [&'static str] = &["jacobi", "sweep"];
+    type Problem = Problem;
+    type Outcome = Matrix;
+
+    /// Two matrices; ranks have halos of their own.
+    fn bytes(variant: Variant, problem: &Problem, ranks: usize) -> u64 {
+        2 * problem.band_bytes(if variant.has_ranks() { ranks } else { 1 })
+    }
+
+    fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
+        problem.check_ranks(ranks)
+    }
+
+    fn solve(
+        variant: Variant,
+        problem: &Problem,
+        machine: Machine,
+        observer: &Observer,
+    ) -> Result<Solution, Error> {
+        match variant.protocol() {
+            Some(protocol) => talpf::solve(problem, machine, protocol, observer),
+            None if variant == Variant::Serial => Ok(serial::solve(problem, observer)),
+            None => fork_join::solve(problem, machine, observer),
+        }
+    }
+}
+
+/// Solves `problem` and returns the last matrix.
+///
+/// **Completion**, **Errors**: those of [`run::run`].
+pub fn run(
+    variant: Variant,
+    problem: &Problem,
+    machine: Machine,
+    observer: &Observer,
+) -> Result<Solution, Error> {
+    run::run::<Jacobi>(variant, problem, machine, observer)
+}

@@ -54,7 +54,7 @@ fn trace_of_more_rows_than_paraver_counts() {
 #[test]
 fn matrix_larger_than_memory() {
     let error = error_of(&talpf("jacobi --size 16777216"));
-    assert!(error.starts_with("the matrices need 4294968320 MiB, available are "), "{error}");
+    assert!(error.starts_with("the run needs 4294968832 MiB, available are "), "{error}");
 }
 
 #[test]

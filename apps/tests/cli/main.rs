@@ -1,7 +1,9 @@
 //! The real `talpf` command, run as a user runs it.
 
+mod applications;
 mod bad_arguments;
 mod bad_files;
+mod compare;
 mod info;
 mod jacobi;
 mod polling;

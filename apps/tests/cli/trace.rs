@@ -44,7 +44,7 @@ fn trace_of_every_variant_is_clean() {
         assert_eq!(summary.lines().count(), 1);
         let comments = fs::read_to_string(&prv).unwrap();
         assert!(comments.contains(&format!("# jacobi {variant}\n")));
-        assert!(comments.contains("# 37 rows, 23 columns\n"));
+        assert!(comments.contains("# rows 37, cols 23, block 8, steps 9\n"));
         let ranks = if variant.starts_with("talpf") { 3 } else { 1 };
         assert!(comments.contains(&format!("# {ranks} ranks, ")));
     }

@@ -16,12 +16,13 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// What thread `worker` of a run without tasks records, in times since `start`.
-    pub(super) fn thread(&self, worker: usize, start: Instant) -> ThreadTrace {
+    /// What thread `worker` of a run without tasks records, in times since `start`. Its work is
+    /// shown as tasks with a label.
+    pub(crate) fn thread(&self, worker: usize, start: Instant, label: &str) -> ThreadTrace {
         ThreadTrace {
             trace: self.recorder.as_ref().map(|recorder| Trace {
                 stream: recorder.stream(worker as u32),
-                sweep: recorder.label("sweep"),
+                label: recorder.label(label),
                 start,
                 number: worker as u64,
             }),
@@ -30,24 +31,24 @@ impl Observer {
 }
 
 /// The trace of one thread; nothing when nobody records.
-pub(super) struct ThreadTrace {
+pub(crate) struct ThreadTrace {
     trace: Option<Trace>,
 }
 
 struct Trace {
     stream: Stream,
-    sweep: LabelId,
+    label: LabelId,
     start: Instant,
-    /// Of the last sweep: threads count in steps of 2^32 from their own number.
+    /// Of the last task: threads count in steps of 2^32 from their own number.
     number: u64,
 }
 
 impl ThreadTrace {
     /// Does `work`, which the trace shows as one task of rank 0.
-    pub(super) fn sweep(&mut self, work: impl FnOnce()) {
+    pub(crate) fn task(&mut self, work: impl FnOnce()) {
         if let Some(trace) = &mut self.trace {
             trace.number += 1 << 32;
-            let (task, label) = (trace.number, trace.sweep);
+            let (task, label) = (trace.number, trace.label);
             trace.record(Event::TaskBegin { rank: 0, task, label });
         }
         work();
@@ -57,8 +58,8 @@ impl ThreadTrace {
         }
     }
 
-    /// What the thread does until its next sweep.
-    pub(super) fn enter(&mut self, state: State) {
+    /// What the thread does until its next task.
+    pub(crate) fn enter(&mut self, state: State) {
         if let Some(trace) = &mut self.trace {
             trace.record(Event::WorkerState { state });
         }

@@ -1,13 +1,12 @@
 //! What a run gives.
 
 use super::Machine;
-use crate::Matrix;
 
-/// The matrix after the last step, and what it took to get there.
+/// The result of a run, and what it took to get there.
 #[derive(Clone, Debug)]
-pub struct Solution {
-    /// The cells with their border (`(rows + 2) x (cols + 2)`).
-    pub matrix: Matrix,
+pub struct Solution<R> {
+    /// What was computed.
+    pub result: R,
     /// **Units**: seconds from the first to the last step, without allocation, initialisation and
     /// the collection of the result.
     pub seconds: f64,

@@ -2,11 +2,13 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use crate::heat::{Border, Source};
+use super::{Border, Source};
+use crate::run::{self, Work};
+use crate::share::share;
 use crate::{Error, Matrix};
 
 /// A heat problem: `rows x cols` cells inside a border of fixed temperatures, and the number of
-/// Jacobi steps. Blocks are the units of work of the task variants, one or several side by
+/// steps. Blocks are the units of work of the task variants, one or several side by
 /// side to a task; neither the number of ranks nor the block needs to divide the matrix.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -65,13 +67,7 @@ impl Problem {
     /// The rows of band `index` of `bands`, counted without the border. Bands differ by one row
     /// at most.
     pub fn band(&self, index: usize, bands: usize) -> Range<usize> {
-        let first = |band: usize| self.rows * band / bands;
-        first(index)..first(index + 1)
-    }
-
-    /// Cells computed in the whole run.
-    pub fn updates(&self) -> f64 {
-        self.rows as f64 * self.cols as f64 * self.steps as f64
+        share(self.rows, index, bands)
     }
 
     /// Bytes of one matrix with its border.
@@ -95,6 +91,40 @@ impl Problem {
         let mut matrix = Matrix::zeros(self.rows + 2, self.cols + 2);
         self.border().apply(0, 0, matrix.view_mut());
         matrix
+    }
+
+    /// Checks that every one of `ranks` gets a row.
+    ///
+    /// **Errors**: [`Error::MoreRanks`].
+    pub(crate) fn check_ranks(&self, ranks: usize) -> Result<(), Error> {
+        Error::check_ranks(ranks, self.rows, "rows")
+    }
+}
+
+impl run::Problem for Problem {
+    fn parameters(&self) -> Vec<(&'static str, usize)> {
+        let Self { rows, cols, block, steps, .. } = *self;
+        vec![("rows", rows), ("cols", cols), ("block", block), ("steps", steps)]
+    }
+
+    fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Cells computed.
+    fn work(&self) -> Work {
+        let amount = self.rows as f64 * self.cols as f64 * self.steps as f64;
+        Work { amount, unit: "Mupdates/s", field: "mupdates_per_s" }
+    }
+
+    fn result_bytes(&self) -> u64 {
+        self.matrix_bytes()
+    }
+
+    /// `factor` times the rows.
+    fn scaled(&self, factor: usize) -> Result<Self, Error> {
+        let sources = self.sources.clone();
+        Self::new(self.rows.saturating_mul(factor), self.cols, self.block, self.steps, sources)
     }
 }
 
@@ -122,19 +152,6 @@ mod tests {
                 };
                 assert_eq!((name, value), (expected, bad));
             }
-        }
-    }
-
-    #[test]
-    fn bands_are_all_rows_and_nearly_equal() {
-        for (rows, bands) in [(1, 1), (7, 7), (100, 32), (4096, 3)] {
-            let problem = Problem::new(rows, 1, 1, 1, default_sources()).unwrap();
-            let all: Vec<_> = (0..bands).map(|index| problem.band(index, bands)).collect();
-            assert_eq!((all[0].start, all[bands - 1].end), (0, rows));
-            assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
-            let lengths = all.iter().map(|band| band.len());
-            let least = rows / bands;
-            assert!(lengths.clone().all(|rows| (least..=least + 1).contains(&rows)));
         }
     }
 

@@ -5,10 +5,25 @@ use std::ops::RangeInclusive;
 use crate::Error;
 
 /// Ranks, and the worker threads that they share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
     ranks: usize,
     workers: usize,
+    slowdown: Option<Slowdown>,
+}
+
+/// Ranks whose cores are slower than the machine's. Variants without ranks have none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slowdown {
+    /// The slow rank, or `None` for all of them.
+    pub rank: Option<usize>,
+    /// How many times as long it computes.
+    pub factor: f64,
+}
+
+impl Slowdown {
+    /// How slow a rank may be.
+    pub const FACTORS: RangeInclusive<f64> = 1.0..=1000.0;
 }
 
 impl Machine {
@@ -18,7 +33,7 @@ impl Machine {
     pub const WORKERS: RangeInclusive<usize> = 1..=1024;
 
     /// One rank on one worker.
-    pub const ONE: Self = Self { ranks: 1, workers: 1 };
+    pub const ONE: Self = Self { ranks: 1, workers: 1, slowdown: None };
 
     /// A machine of `ranks` ranks on `workers` worker threads.
     ///
@@ -27,12 +42,19 @@ impl Machine {
         Ok(Self {
             ranks: Error::check_range("ranks", ranks, Self::RANKS)?,
             workers: Error::check_range("workers", workers, Self::WORKERS)?,
+            slowdown: None,
         })
+    }
+
+    /// The same machine with slow ranks.
+    pub fn slowed(self, slowdown: Option<Slowdown>) -> Self {
+        Self { slowdown, ..self }
     }
 
     /// The part of this machine that a variant has use for; both numbers must be at least one.
     pub fn at_most(self, ranks: usize, workers: usize) -> Self {
-        Self { ranks: self.ranks.min(ranks), workers: self.workers.min(workers) }
+        let (ranks, workers) = (self.ranks.min(ranks), self.workers.min(workers));
+        Self { ranks, workers, ..self }
     }
 
     /// Number of ranks.
@@ -43,6 +65,19 @@ impl Machine {
     /// Number of worker threads, of all ranks together.
     pub fn workers(self) -> usize {
         self.workers
+    }
+
+    /// The ranks that are slow, if any are.
+    pub fn slowdown(self) -> Option<Slowdown> {
+        self.slowdown
+    }
+
+    /// Checks that the slow rank is one of the ranks.
+    pub(super) fn check_slow_rank(self) -> Result<(), Error> {
+        if let Some(Slowdown { rank: Some(rank), .. }) = self.slowdown {
+            Error::check_range("slow rank", rank, 0..=self.ranks - 1)?;
+        }
+        Ok(())
     }
 }
 
@@ -61,5 +96,14 @@ mod tests {
             let workers = Machine::new(1, bad).unwrap_err().to_string();
             assert_eq!(workers, format!("workers is {bad}, expected 1 to 1024"));
         }
+    }
+
+    #[test]
+    fn slow_rank_is_one_of_the_ranks() {
+        let machine = Machine::new(3, 1).unwrap();
+        let slow = |rank| machine.slowed(Some(Slowdown { rank, factor: 2.0 })).check_slow_rank();
+        assert!(slow(None).is_ok() && slow(Some(2)).is_ok());
+        let error = slow(Some(3)).unwrap_err().to_string();
+        assert_eq!(error, "slow rank is 3, expected 0 to 2");
     }
 }

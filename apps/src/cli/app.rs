@@ -1,0 +1,68 @@
+//! One run of an application, from its options to its outputs.
+
+use talpf_apps::run::{self, App, Observer, Outcome, Problem, Variant};
+use talpf_apps::{Error, memory, picture};
+use talpf_traces::Recorder;
+
+use super::output::Output;
+use super::progress_bar::ProgressBar;
+use super::report::Report;
+use super::run_options::RunOptions;
+use super::trace_output::TraceOutput;
+
+/// Runs `variant`. Outputs are opened first, and written even when the check fails.
+pub(super) fn run<A: App>(
+    variant: Variant,
+    problem: &A::Problem,
+    options: &RunOptions,
+) -> Result<(), Error> {
+    let machine = options.machine::<A>(problem)?;
+    memory::require(bytes::<A>(variant, problem, machine.ranks(), options.check))?;
+    let image = options.image.as_deref().map(Output::open).transpose()?;
+    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let trace = options.trace.as_deref();
+    let trace = trace.map(|dir| TraceOutput::open(dir, A::NAME, machine)).transpose()?;
+    let outputs = [image.as_ref(), json.as_ref(), trace.as_ref().map(TraceOutput::output)];
+    Output::must_all_differ(outputs.into_iter().flatten())?;
+
+    let solve = |variant: Variant, recorder: Option<Recorder>| {
+        let (_bar, progress) = ProgressBar::start(variant.name(), problem.steps(), options.quiet);
+        run::run::<A>(variant, problem, machine, &Observer { progress, recorder })
+    };
+    let recorder = trace.as_ref().map(TraceOutput::recorder);
+    let solution = solve(variant, recorder)?;
+    let difference = match options.check {
+        false => None,
+        true => Some(solution.result.difference(&solve(Variant::Serial, None)?.result)),
+    };
+
+    let verified = difference.as_ref().map(Option::is_none);
+    let report = Report::new::<A>(variant, problem, &solution, verified);
+    super::print(&report.lines(solution.result.hash()))?;
+    if let Some(trace) = trace {
+        super::print(&trace.write(&solution.machine, report.comments())?)?;
+    }
+    if let Some(json) = json {
+        json.write(|out| report.write_json(out))?;
+    }
+    if let Some(image) = image {
+        image.write(|out| picture::write_heat_map(&solution.result.picture(), out))?;
+    }
+    match difference.flatten() {
+        None => Ok(()),
+        Some((place, found, expected)) => {
+            Err(Error::Differs { variant: variant.name(), place, found, expected })
+        }
+    }
+}
+
+/// Bytes at the largest: a check runs serial beside the result.
+fn bytes<A: App>(variant: Variant, problem: &A::Problem, ranks: usize, check: bool) -> u64 {
+    let bytes = A::bytes(variant, problem, ranks);
+    if check {
+        let serial = A::bytes(Variant::Serial, problem, 1);
+        bytes.max(serial.saturating_add(problem.result_bytes()))
+    } else {
+        bytes
+    }
+}

@@ -1,0 +1,45 @@
+//! Where and how the comparison was made.
+
+use std::fs;
+use std::time::SystemTime;
+
+use talpf::PollingFrequency;
+use talpf_apps::Error;
+use talpf_runtime::{IdlePolicy, cores};
+
+use super::super::run_options::MachineOptions;
+use super::super::trace_output::utc;
+
+pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, String)>, Error> {
+    let machine = options.with_ranks(1)?;
+    let slow = machine.slowdown().map_or("none".to_owned(), |slow| {
+        let rank = slow.rank.map_or("all ranks".to_owned(), |rank| format!("rank {rank}"));
+        format!("{rank}, {} times as slow, on cores of its own that are waited for", slow.factor)
+    });
+    Ok(vec![
+        ("machine", format!("{}, {} cores", processor(), cores())),
+        ("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
+        ("load", load()),
+        ("workers", format!("{} of all ranks together", machine.workers())),
+        ("idle policy", IdlePolicy::default().to_string()),
+        ("polling", PollingFrequency::from_environment()?.to_string()),
+        ("link", "in-process, one copy".to_owned()),
+        ("slow ranks", slow),
+        ("version", format!("talpf {}", env!("CARGO_PKG_VERSION"))),
+        ("date", format!("{} UTC", utc(SystemTime::now()))),
+    ])
+}
+
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or("unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+/// How many others wanted to run when the comparison began.
+fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().filter(|load| !load.is_empty()).map_or("unknown".to_owned(), |load| {
+        format!("{load} runnable threads in the minute before")
+    })
+}

@@ -1,0 +1,166 @@
+//! `talpf compare`: variants of an application against each other.
+//!
+//! Every point is a variant on a number of ranks. All points are run as often as asked for, one
+//! after the other in rounds, so that a noisy moment of the machine hurts all alike ([`measure`]).
+//! So are some runs with a trace, which says what they exchange and how long they wait. What comes
+//! out is a table, `results.json`, and a page that opens without a network ([`page`]).
+
+mod conditions;
+mod findings;
+mod measure;
+mod page;
+mod plot;
+mod results;
+mod series;
+mod table;
+mod trace_metrics;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use talpf_apps::Error;
+use talpf_apps::gauss_seidel::GaussSeidel;
+use talpf_apps::jacobi::Jacobi;
+use talpf_apps::matmul::Matmul;
+use talpf_apps::matmul_g::MatmulG;
+use talpf_apps::nbody::Nbody;
+use talpf_apps::run::{App, Machine, Problem, Variant};
+
+use self::results::Results;
+use super::heat::HeatOptions;
+use super::output::Output;
+use super::run_options::{MachineOptions, variant_of};
+use super::usage::number_within;
+use super::{matmul, nbody};
+
+/// Steps of a heat problem where nobody says how many: a run takes tenths of a second.
+const STEPS: usize = 200;
+
+#[derive(Args, Debug)]
+#[command(arg_required_else_help = false)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    app: Application,
+}
+
+#[derive(Debug, Subcommand)]
+enum Application {
+    /// Heat diffusion with the Jacobi method
+    Jacobi(Comparison<Jacobi, HeatOptions>),
+    /// Heat diffusion with the Gauss-Seidel method
+    GaussSeidel(Comparison<GaussSeidel, HeatOptions>),
+    /// Gravity between particles
+    Nbody(Comparison<Nbody, nbody::ProblemOptions>),
+    /// Multiplication on a ring
+    Matmul(Comparison<Matmul, matmul::ProblemOptions>),
+    /// Multiplication on a square of ranks
+    MatmulG(Comparison<MatmulG, matmul::ProblemOptions>),
+}
+
+/// What to compare, of an application `A` whose problem is described by `P`.
+#[derive(Args, Debug)]
+#[command(allow_negative_numbers = true)]
+struct Comparison<A: App, P: Args> {
+    /// Variants, separated by commas [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C", value_parser = variant_of::<A>())]
+    variants: Vec<Variant>,
+
+    #[command(flatten)]
+    problem: P,
+
+    #[command(flatten)]
+    settings: Settings,
+
+    #[arg(skip)]
+    app: std::marker::PhantomData<A>,
+}
+
+/// What is the same for all applications.
+#[derive(Args, Debug)]
+struct Settings {
+    /// Numbers of ranks, separated by commas [default: 1,2,4,8, or 1,4,9,16 for matmul-g]
+    #[arg(long, value_delimiter = ',', value_name = "N,N", value_parser = number_within(Machine::RANKS))]
+    ranks: Vec<usize>,
+
+    /// Whether more ranks share one problem, or have one as much larger
+    #[arg(long, value_enum, default_value_t = Scaling::Strong)]
+    scaling: Scaling,
+
+    /// Runs of every point
+    #[arg(long, value_name = "N", value_parser = number_within(1..=1000), default_value_t = 5)]
+    repeat: usize,
+
+    /// Where results.json and report.html go
+    #[arg(long, value_name = "DIR", default_value = "comparison")]
+    out: PathBuf,
+
+    #[command(flatten)]
+    machine: MachineOptions,
+
+    /// Show no progress bar
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// How the problem grows with the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum Scaling {
+    /// Not at all
+    Strong,
+    /// As the number of ranks does
+    Weak,
+}
+
+impl Settings {
+    /// Runs of every point with a trace.
+    fn traced(&self) -> usize {
+        self.repeat.min(3)
+    }
+}
+
+pub(super) fn run(options: Options) -> Result<(), Error> {
+    match options.app {
+        Application::Jacobi(c) => {
+            compare::<Jacobi>(&c.variants, c.problem.problem(STEPS)?, c.settings)
+        }
+        Application::GaussSeidel(c) => {
+            compare::<GaussSeidel>(&c.variants, c.problem.problem(STEPS / 2)?, c.settings)
+        }
+        Application::Nbody(c) => compare::<Nbody>(&c.variants, c.problem.problem()?, c.settings),
+        Application::Matmul(c) => compare::<Matmul>(&c.variants, c.problem.problem()?, c.settings),
+        Application::MatmulG(c) => {
+            compare::<MatmulG>(&c.variants, c.problem.problem()?, c.settings)
+        }
+    }
+}
+
+/// Measures, and writes everything down. Outputs are opened first.
+fn compare<A: App>(
+    variants: &[Variant],
+    problem: A::Problem,
+    settings: Settings,
+) -> Result<(), Error> {
+    let points = measure::points::<A>(variants, &problem, &settings)?;
+    std::fs::create_dir_all(&settings.out)
+        .map_err(|source| Error::Write { path: settings.out.clone(), source })?;
+    let json = Output::open(&settings.out.join("results.json"))?;
+    let html = Output::open(&settings.out.join("report.html"))?;
+    let results = Results {
+        app: A::NAME,
+        scaling: settings.scaling,
+        repeat: settings.repeat,
+        traced: settings.traced(),
+        unit: problem.work().unit,
+        parameters: problem.parameters(),
+        conditions: conditions::conditions(&settings.machine)?,
+        points: measure::measure::<A>(&points, &settings)?,
+    };
+    let findings = findings::findings(&results);
+    super::print(&format!("{}\n{}\n", table::table(&results), findings.join("\n")))?;
+    let pretty = serde_json::to_string_pretty(&results).map_err(std::io::Error::from);
+    json.write(|out| std::io::Write::write_all(out, (pretty? + "\n").as_bytes()))?;
+    html.write(|out| std::io::Write::write_all(out, page::page(&results, &findings).as_bytes()))?;
+    super::print(&format!("report {}\n", settings.out.join("report.html").display()))
+}

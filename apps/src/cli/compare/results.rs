@@ -1,0 +1,114 @@
+//! What was measured.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+use talpf_apps::run::Variant;
+
+use super::Scaling;
+use super::trace_metrics::TraceMetrics;
+
+/// A whole comparison.
+#[derive(Debug, Serialize)]
+pub(super) struct Results {
+    pub(super) app: &'static str,
+    pub(super) scaling: Scaling,
+    /// Runs of every point.
+    pub(super) repeat: usize,
+    /// Runs of every point with a trace, which are not timed.
+    pub(super) traced: usize,
+    /// Of all rates.
+    pub(super) unit: &'static str,
+    /// The problem of one rank.
+    #[serde(serialize_with = "as_map")]
+    pub(super) parameters: Vec<(&'static str, usize)>,
+    #[serde(serialize_with = "as_map")]
+    pub(super) conditions: Vec<(&'static str, String)>,
+    pub(super) points: Vec<Point>,
+}
+
+/// One variant on one number of ranks.
+#[derive(Debug, Serialize)]
+pub(super) struct Point {
+    #[serde(serialize_with = "by_name")]
+    pub(super) variant: Variant,
+    pub(super) ranks: usize,
+    pub(super) workers: usize,
+    /// Of every timed run, shortest first.
+    pub(super) seconds: Vec<f64>,
+    /// Of the median run.
+    pub(super) rate: f64,
+    /// Against the median rate of serial.
+    pub(super) speedup: f64,
+    /// The same for each core that it could use.
+    pub(super) normalised: f64,
+    /// Of some runs apart from those that were timed.
+    pub(super) traces: Vec<TraceMetrics>,
+}
+
+/// A value that was measured several times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spread {
+    pub(super) least: f64,
+    pub(super) median: f64,
+    pub(super) most: f64,
+}
+
+impl Spread {
+    /// Of at least one value.
+    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let last = values.len() - 1;
+        Self { least: values[0], median: values[values.len() / 2], most: values[last] }
+    }
+}
+
+impl Point {
+    /// Of what is derived from the time of a run.
+    pub(super) fn timed(&self, value: impl Fn(f64) -> f64) -> Spread {
+        Spread::of(self.seconds.iter().map(|&seconds| value(seconds)))
+    }
+
+    /// Of what a trace says.
+    pub(super) fn traced(&self, value: impl Fn(&TraceMetrics) -> f64) -> Spread {
+        Spread::of(self.traces.iter().map(value))
+    }
+
+    /// Messages and bytes: the same in every run.
+    pub(super) fn traffic(&self) -> (u64, u64) {
+        self.traces.last().map_or((0, 0), |trace| (trace.messages, trace.bytes))
+    }
+
+    pub(super) fn median(&self) -> f64 {
+        self.seconds[self.seconds.len() / 2]
+    }
+
+    pub(super) fn least(&self) -> f64 {
+        self.seconds[0]
+    }
+
+    pub(super) fn most(&self) -> f64 {
+        self.seconds[self.seconds.len() - 1]
+    }
+
+    /// The name in tables and plots.
+    pub(super) fn name(&self) -> &'static str {
+        self.variant.name()
+    }
+}
+
+fn as_map<T: Serialize, S: Serializer>(
+    pairs: &[(&'static str, T)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    pairs
+        .iter()
+        .map(|(name, value)| (*name, value))
+        .collect::<BTreeMap<_, _>>()
+        .serialize(serializer)
+}
+
+fn by_name<S: Serializer>(variant: &Variant, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(variant.name())
+}

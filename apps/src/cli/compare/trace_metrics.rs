@@ -1,0 +1,130 @@
+//! What a trace says about a run, in a few numbers.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+use talpf_apps::Error;
+use talpf_apps::run::Machine;
+use talpf_traces::{Recorder, TraceInfo};
+
+const TASK_TYPE: &str = "11";
+const SYNC_MODE: &str = "95000001";
+
+/// Of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct TraceMetrics {
+    /// What ranks sent each other.
+    pub(super) messages: u64,
+    /// How much that was.
+    pub(super) bytes: u64,
+    /// Rounds that ended, of all ranks and lanes together.
+    pub(super) rounds: u64,
+    /// **Units**: microseconds in which a rank had a sync under way, for each of its rounds.
+    pub(super) sync_us: f64,
+    /// The share of the workers' time, from the first to the last kernel, that no kernel had.
+    pub(super) idle: f64,
+}
+
+impl TraceMetrics {
+    /// Of what was recorded of a run on `machine`, in which `kernels` did the work.
+    pub(super) fn new(
+        recorder: &Recorder,
+        machine: Machine,
+        kernels: &[&str],
+    ) -> Result<Self, Error> {
+        let folder = tempfile::tempdir();
+        let folder =
+            folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+        let (ranks, workers) = (machine.ranks() as u32, machine.workers() as u32);
+        let info = TraceInfo { ranks, workers, ..TraceInfo::default() };
+        let files = recorder.write_paraver(folder.path(), "run", &info);
+        let files = files.map_err(Error::WriteTrace)?;
+        let labels = read(&files.pcf)?;
+        Ok(Self::of_texts(&read(&files.prv)?, &types(&labels, kernels), machine.workers()))
+    }
+
+    /// Of the records `prv`, where the task types `kernels` are the work.
+    fn of_texts(prv: &str, kernels: &HashSet<&str>, workers: usize) -> Self {
+        let mut metrics = Self::default();
+        let mut kernel_since: HashMap<(&str, &str), u64> = HashMap::new();
+        let mut sync_since: HashMap<(&str, &str), u64> = HashMap::new();
+        let (mut first, mut last, mut computed, mut synced) = (u64::MAX, 0, 0, 0);
+        for line in prv.lines() {
+            let fields: Vec<&str> = line.split(':').collect();
+            match fields[..] {
+                ["2", _, _, task, thread, time, ref pairs @ ..] => {
+                    let (row, time) = ((task, thread), number(time));
+                    for pair in pairs.chunks_exact(2) {
+                        match *pair {
+                            [TASK_TYPE, value] => {
+                                if let Some(since) = kernel_since.remove(&row) {
+                                    computed += time - since;
+                                    last = last.max(time);
+                                }
+                                if kernels.contains(value) {
+                                    kernel_since.insert(row, time);
+                                    first = first.min(time);
+                                }
+                            }
+                            [SYNC_MODE, "0"] => {
+                                synced += sync_since.remove(&row).map_or(0, |since| time - since);
+                            }
+                            [SYNC_MODE, _] => {
+                                metrics.rounds += 1;
+                                sync_since.entry(row).or_insert(time);
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                ["3", .., bytes, _tag] => {
+                    metrics.messages += 1;
+                    metrics.bytes += number(bytes);
+                }
+                _ => {}
+            }
+        }
+        metrics.sync_us = synced as f64 / 1e3 / metrics.rounds.max(1) as f64;
+        let available = last.saturating_sub(first) as f64 * workers as f64;
+        metrics.idle = if available > 0.0 { 1.0 - computed as f64 / available } else { 0.0 };
+        metrics
+    }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
+}
+
+/// The numbers of the task types with these labels.
+fn types<'a>(pcf: &'a str, labels: &[&str]) -> HashSet<&'a str> {
+    let section = pcf.lines().skip_while(|line| !line.trim_end().ends_with("Task type")).skip(2);
+    let values = section.take_while(|line| !line.is_empty());
+    let values = values.filter_map(|line| line.split_once(char::is_whitespace));
+    values.filter(|(_, label)| labels.contains(&label.trim())).map(|(value, _)| value).collect()
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_added_up() {
+        let pcf =
+            "0    11         Task type\nVALUES\n0    (none)\n3    sync\n5    pull\n\n5    put\n";
+        let kernels = types(pcf, &["pull", "move"]);
+        assert_eq!(kernels, HashSet::from(["5"]));
+        let prv = "#Paraver\n2:1:1:1:1:100:10:7:11:5\n2:1:1:1:1:300:10:0:11:0\n\
+                   2:2:1:2:2:200:10:8:11:3:95000001:7\n2:2:1:2:2:4200:95000001:0\n\
+                   2:2:1:2:2:500:10:9:11:5\n2:2:1:2:2:600:11:0\n\
+                   1:1:1:1:1:0:100:0\n3:1:1:1:1:5:6:2:1:2:1:9:9:64:1\n3:1:1:1:1:5:6:2:1:2:1:9:9:8:2\n";
+        let metrics = TraceMetrics::of_texts(prv, &kernels, 2);
+        let expected = TraceMetrics { messages: 2, bytes: 72, rounds: 1, sync_us: 4.0, idle: 0.7 };
+        assert_eq!(metrics, expected);
+    }
+}

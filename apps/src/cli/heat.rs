@@ -1,0 +1,60 @@
+//! The options of a heat problem.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use talpf_apps::Error;
+use talpf_apps::heat::{self, Problem};
+
+use super::run_options::Preset;
+use super::usage::number_within;
+
+#[derive(Args, Debug)]
+pub(super) struct HeatOptions {
+    /// Rows and columns of a square matrix [default: 1024]
+    #[arg(long, value_name = "S", value_parser = number_within(Problem::EXTENTS),
+          conflicts_with_all = ["rows", "cols"])]
+    size: Option<usize>,
+
+    /// Rows of the matrix
+    #[arg(long, value_name = "R", value_parser = number_within(Problem::EXTENTS), requires = "cols")]
+    rows: Option<usize>,
+
+    /// Columns of the matrix
+    #[arg(long, value_name = "C", value_parser = number_within(Problem::EXTENTS), requires = "rows")]
+    cols: Option<usize>,
+
+    /// Rows and columns of a block, the unit of work of tasks [default: 128]
+    #[arg(long, value_name = "B", value_parser = number_within(Problem::EXTENTS))]
+    block: Option<usize>,
+
+    /// Steps to compute
+    #[arg(long, value_name = "T", value_parser = number_within(Problem::STEPS))]
+    steps: Option<usize>,
+
+    /// Heat sources: a count, then row, column, size and temperature a line, from 0 to 1
+    #[arg(long, value_name = "heat.conf")]
+    config: Option<PathBuf>,
+
+    /// Sizes that were not given: 16384 x 16384 in blocks of 512, 100 steps
+    #[arg(long, value_enum)]
+    preset: Option<Preset>,
+}
+
+impl HeatOptions {
+    /// The problem; `steps` is for when neither an option nor a preset says how many.
+    pub(super) fn problem(&self, steps: usize) -> Result<Problem, Error> {
+        let sources = match &self.config {
+            Some(path) => heat::load(path)?,
+            None => heat::default_sources(),
+        };
+        let (size, block, steps) = match self.preset {
+            None => (1024, 128, steps),
+            Some(Preset::Thesis) => (16_384, 512, 100),
+        };
+        let size = self.size.unwrap_or(size);
+        let (rows, cols) = self.rows.zip(self.cols).unwrap_or((size, size));
+        let (block, steps) = (self.block.unwrap_or(block), self.steps.unwrap_or(steps));
+        Problem::new(rows, cols, block, steps, sources)
+    }
+}

@@ -1,0 +1,78 @@
+//! `talpf matmul` and `talpf matmul-g`.
+
+use clap::Args;
+use talpf_apps::Error;
+use talpf_apps::matmul::{Matmul, Problem};
+use talpf_apps::matmul_g::MatmulG;
+use talpf_apps::run::Variant;
+
+use super::app;
+use super::run_options::{Preset, RunOptions, variant_of};
+use super::usage::number_within;
+
+#[derive(Args, Debug)]
+#[command(allow_negative_numbers = true)]
+pub(super) struct Options {
+    /// How to run it
+    #[arg(long, value_parser = variant_of::<Matmul>(), default_value = "talpf-cached")]
+    variant: Variant,
+
+    #[command(flatten)]
+    problem: ProblemOptions,
+
+    #[command(flatten)]
+    run: RunOptions,
+}
+
+#[derive(Args, Debug)]
+#[command(allow_negative_numbers = true)]
+pub(super) struct SquareOptions {
+    /// How to run it
+    #[arg(long, value_parser = variant_of::<MatmulG>(), default_value = "talpf-get")]
+    variant: Variant,
+
+    #[command(flatten)]
+    problem: ProblemOptions,
+
+    #[command(flatten)]
+    run: RunOptions,
+}
+
+/// The matrices, and how often they are multiplied.
+#[derive(Args, Debug)]
+pub(super) struct ProblemOptions {
+    /// Rows and columns of the matrices [default: 1024]
+    #[arg(long, value_name = "S", value_parser = number_within(Problem::SIZES))]
+    size: Option<usize>,
+
+    /// Rows and columns of a block, the unit of work of tasks [default: 128]
+    #[arg(long, value_name = "B", value_parser = number_within(Problem::SIZES))]
+    block: Option<usize>,
+
+    /// Multiplications [default: 10]
+    #[arg(long, value_name = "K", value_parser = number_within(Problem::ITERATIONS))]
+    iterations: Option<usize>,
+
+    /// Sizes that were not given: 16384 x 16384 in blocks of 512, 100 iterations
+    #[arg(long, value_enum)]
+    preset: Option<Preset>,
+}
+
+pub(super) fn run(options: Options) -> Result<(), Error> {
+    app::run::<Matmul>(options.variant, &options.problem.problem()?, &options.run)
+}
+
+pub(super) fn run_square(options: SquareOptions) -> Result<(), Error> {
+    app::run::<MatmulG>(options.variant, &options.problem.problem()?, &options.run)
+}
+
+impl ProblemOptions {
+    pub(super) fn problem(&self) -> Result<Problem, Error> {
+        let (size, block, iterations) = match self.preset {
+            None => (1024, 128, 10),
+            Some(Preset::Thesis) => (16_384, 512, 100),
+        };
+        let (size, block) = (self.size.unwrap_or(size), self.block.unwrap_or(block));
+        Problem::new(size, block, self.iterations.unwrap_or(iterations))
+    }
+}

@@ -1,0 +1,84 @@
+//! `talpf nbody`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use talpf_apps::Error;
+use talpf_apps::nbody::{self, Nbody, Particles, Problem};
+use talpf_apps::run::Variant;
+
+use super::app;
+use super::run_options::{Preset, RunOptions, variant_of};
+use super::usage::number_within;
+
+#[derive(Args, Debug)]
+#[command(allow_negative_numbers = true)]
+pub(super) struct Options {
+    /// How to run it
+    #[arg(long, value_parser = variant_of::<Nbody>(), default_value = "talpf-cached")]
+    variant: Variant,
+
+    #[command(flatten)]
+    problem: ProblemOptions,
+
+    #[command(flatten)]
+    run: RunOptions,
+}
+
+/// The particles, and for how long.
+#[derive(Args, Debug)]
+pub(super) struct ProblemOptions {
+    /// Particles to generate [default: 4096]
+    #[arg(long, value_name = "N", value_parser = number_within(Particles::COUNTS),
+          conflicts_with = "file")]
+    particles: Option<usize>,
+
+    /// Particles of a block; a task computes the forces between two blocks [default: 128]
+    #[arg(long, value_name = "B", value_parser = number_within(Particles::COUNTS))]
+    block: Option<usize>,
+
+    /// Steps to compute [default: 20]
+    #[arg(long, value_name = "T", value_parser = number_within(Problem::STEPS))]
+    steps: Option<usize>,
+
+    /// Whether tasks at the beginning of chains come first
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    priorities: Switch,
+
+    /// Particles from a file: x, y, z, vx, vy, vz and mass a line
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// What the generated particles follow from
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+
+    /// Sizes that were not given: 65536 particles in blocks of 512, 100 steps
+    #[arg(long, value_enum)]
+    preset: Option<Preset>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+pub(super) fn run(options: Options) -> Result<(), Error> {
+    app::run::<Nbody>(options.variant, &options.problem.problem()?, &options.run)
+}
+
+impl ProblemOptions {
+    pub(super) fn problem(&self) -> Result<Problem, Error> {
+        let (particles, block, steps) = match self.preset {
+            None => (4096, 128, 20),
+            Some(Preset::Thesis) => (65_536, 512, 100),
+        };
+        let (block, steps) = (self.block.unwrap_or(block), self.steps.unwrap_or(steps));
+        let particles = match &self.file {
+            Some(path) => Particles::new(&nbody::load(path)?, block),
+            None => Particles::generate(self.particles.unwrap_or(particles), block, self.seed),
+        };
+        Problem::new(particles, steps, self.priorities == Switch::On, self.seed)
+    }
+}

@@ -1,0 +1,99 @@
+//! The options that every application has.
+
+use std::path::PathBuf;
+use std::thread;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use talpf_apps::Error;
+use talpf_apps::run::{App, Machine, Slowdown, Variant};
+
+use super::usage::number_within;
+
+/// What to run on, and what to do with the result.
+#[derive(Args, Debug)]
+pub(super) struct RunOptions {
+    /// Ranks that share the work [default: 2, or 4 for matmul-g, or 1 for a tiny problem]
+    #[arg(long, value_name = "N", value_parser = number_within(Machine::RANKS))]
+    ranks: Option<usize>,
+
+    #[command(flatten)]
+    machine: MachineOptions,
+
+    /// Compare the result with serial, bit by bit
+    #[arg(long)]
+    pub(super) check: bool,
+
+    /// Write a picture of the result
+    #[arg(long, value_name = "FILE.png")]
+    pub(super) image: Option<PathBuf>,
+
+    /// Write the result lines as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+
+    /// Leave a Paraver trace: <application>.prv, .pcf and .row
+    #[arg(long, value_name = "DIR")]
+    pub(super) trace: Option<PathBuf>,
+
+    /// Show no progress bar
+    #[arg(long)]
+    pub(super) quiet: bool,
+}
+
+/// The machine but for its ranks.
+#[derive(Args, Debug)]
+pub(super) struct MachineOptions {
+    /// Worker threads of all ranks together [default: one a core]
+    #[arg(long, value_name = "W", value_parser = number_within(Machine::WORKERS))]
+    workers: Option<usize>,
+
+    /// Rank R, or `all`, computes FACTOR times as slowly, on cores of its own
+    #[arg(long, value_name = "R:FACTOR", value_parser = slowdown)]
+    slow_rank: Option<Slowdown>,
+}
+
+/// Sizes that somebody else has measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Preset {
+    /// The reference input of chapter 7: large, and long
+    Thesis,
+}
+
+impl RunOptions {
+    /// The machine to run `problem` on.
+    pub(super) fn machine<A: App>(&self, problem: &A::Problem) -> Result<Machine, Error> {
+        let fits = A::check_ranks(problem, A::RANKS).is_ok();
+        self.machine.with_ranks(self.ranks.unwrap_or(if fits { A::RANKS } else { 1 }))
+    }
+}
+
+impl MachineOptions {
+    pub(super) fn with_ranks(&self, ranks: usize) -> Result<Machine, Error> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let workers = self.workers.unwrap_or(cores.min(*Machine::WORKERS.end()));
+        Ok(Machine::new(ranks, workers)?.slowed(self.slow_rank))
+    }
+}
+
+/// A parser of the variants of an application.
+pub(super) fn variant_of<A: App>() -> impl TypedValueParser<Value = Variant> {
+    let values = A::VARIANTS
+        .iter()
+        .map(|variant| PossibleValue::new(variant.name()).help(variant.description()));
+    PossibleValuesParser::new(values.collect::<Vec<_>>())
+        .map(|name| Variant::by_name(&name, A::VARIANTS).expect("one of the possible values"))
+}
+
+fn slowdown(text: &str) -> Result<Slowdown, String> {
+    let (least, most) = (Slowdown::FACTORS.start(), Slowdown::FACTORS.end());
+    let parse = || {
+        let (rank, factor) = text.split_once(':')?;
+        let rank = if rank == "all" { None } else { Some(rank.parse().ok()?) };
+        let factor = factor.parse().ok().filter(|factor| Slowdown::FACTORS.contains(factor))?;
+        Some(Slowdown { rank, factor })
+    };
+    parse().ok_or_else(|| {
+        format!("expected a rank or `all`, a colon, and a factor from {least} to {most}")
+    })
+}

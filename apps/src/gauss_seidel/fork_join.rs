@@ -1,0 +1,128 @@
+//! Bulk-synchronous threads: one band of rows for each worker, a barrier after every front.
+//!
+//! Block columns cut the bands into blocks. In front `f`, worker `w` computes the blocks of its
+//! band whose column `j` and step `t` add up to `j + 2 t = f - w`: all that they need was computed
+//! in fronts before, and no two of them need each other. So every worker has something to do in
+//! every front but the first and last few.
+//!
+//! Workers own their bands and read copies of their neighbours' outermost rows, which those leave
+//! on shelves, a piece for each block. One place a piece is enough: what is left in one front is
+//! taken in the next, and replaced in the one after that at the earliest.
+
+use std::ops::Range;
+use std::sync::Barrier;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use talpf_traces::State;
+
+use super::{Problem, Solution, kernel};
+use crate::heat::Border;
+use crate::run::{Machine, Observer, team};
+use crate::share::pieces;
+use crate::{Error, Matrix};
+
+/// Solves `problem` in one rank on the workers of `machine`, or on one a row when there are fewer
+/// rows.
+///
+/// **Errors**: [`Error::Worker`] when a thread cannot be started.
+pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {
+    let machine = machine.at_most(1, problem.rows());
+    let workers = machine.workers();
+    let columns: Vec<_> = pieces(1..problem.cols() + 1, problem.block()).collect();
+    let shelf = |_| Shelf {
+        first: columns.iter().map(|_| Mutex::default()).collect(),
+        last: columns.iter().map(|_| Mutex::default()).collect(),
+    };
+    let team = Team {
+        problem,
+        observer,
+        start: Instant::now(),
+        border: problem.border(),
+        shelves: (0..workers).map(shelf).collect(),
+        columns: columns.clone(),
+        barrier: Barrier::new(workers),
+    };
+    let parts = team::run(workers, |worker| team.work(worker, workers))?;
+    let seconds = parts[0].1;
+    let width = problem.cols() + 2;
+    let band = |(matrix, _): (Matrix, f64)| {
+        let rows = matrix.rows() - 1;
+        matrix.into_cells()[width..rows * width].to_vec()
+    };
+    let bands = parts.into_iter().map(band).collect();
+    Ok(Solution { result: problem.assemble(&team.border, bands), seconds, machine })
+}
+
+/// What the workers share.
+struct Team<'a> {
+    problem: &'a Problem,
+    observer: &'a Observer,
+    /// When the trace begins.
+    start: Instant,
+    border: Border,
+    /// Of each worker.
+    shelves: Vec<Shelf>,
+    /// The columns of every block.
+    columns: Vec<Range<usize>>,
+    barrier: Barrier,
+}
+
+/// The outer rows of a band as its neighbours see them, a piece for each block column.
+struct Shelf {
+    first: Vec<Mutex<Vec<f64>>>,
+    last: Vec<Mutex<Vec<f64>>>,
+}
+
+impl Team<'_> {
+    /// Returns the band of a worker with its halos, and the seconds that it took.
+    fn work(&self, worker: usize, workers: usize) -> (Matrix, f64) {
+        let band = self.problem.band(worker, workers);
+        let mut matrix = Matrix::zeros(band.len() + 2, self.problem.cols() + 2);
+        self.border.apply(band.start, 0, matrix.view_mut());
+        let mut trace = self.observer.thread(worker, self.start, "sweep");
+
+        self.barrier.wait();
+        let start = Instant::now();
+        let (columns, steps) = (self.columns.len(), self.problem.steps());
+        let fronts = columns + 2 * (steps - 1) + workers - 1;
+        for front in 0..fronts {
+            for column in 0..columns {
+                let Some(twice) = front.checked_sub(worker + column) else { break };
+                let (step, cols) = (twice / 2, self.columns[column].clone());
+                if twice % 2 != 0 || step >= steps {
+                    continue;
+                }
+                trace.enter(State::DataCopy);
+                self.take(&mut matrix, worker, column, step);
+                trace.task(|| kernel::sweep_columns(&mut matrix, cols));
+                trace.enter(State::DataCopy);
+                self.leave(&matrix, worker, column);
+                if worker == 0 && column + 1 == columns {
+                    self.observer.progress.advance();
+                }
+            }
+            trace.enter(State::Synchronization);
+            self.barrier.wait();
+        }
+        (matrix, start.elapsed().as_secs_f64())
+    }
+
+    /// Takes the neighbours' rows over a block: that above of this step, that below of the last.
+    fn take(&self, matrix: &mut Matrix, worker: usize, column: usize, step: usize) {
+        let (cols, last) = (self.columns[column].clone(), matrix.rows() - 1);
+        if let Some(above) = worker.checked_sub(1) {
+            let row = self.shelves[above].last[column].lock();
+            matrix.row_mut(0)[cols.clone()].copy_from_slice(&row);
+        }
+        if let Some(below) = self.shelves.get(worker + 1).filter(|_| step > 0) {
+            matrix.row_mut(last)[cols].copy_from_slice(&below.first[column].lock());
+        }
+    }
+
+    fn leave(&self, matrix: &Matrix, worker: usize, column: usize) {
+        let (cols, shelf) = (self.columns[column].clone(), &self.shelves[worker]);
+        shelf.first[column].lock().clone_from(&matrix.row(1)[cols.clone()].to_vec());
+        shelf.last[column].lock().clone_from(&matrix.row(matrix.rows() - 2)[cols].to_vec());
+    }
+}

@@ -1,0 +1,166 @@
+//! The arithmetic of a step, on any rectangle of a matrix.
+//!
+//! A cell needs the new cell to its left, so a row is one chain of additions and multiplications:
+//! the latency of both, not their rate, is what it takes. Four rows at a time, each a cell behind
+//! the one above it, keep four chains under way.
+
+use std::ops::Range;
+
+use ndarray::{ArrayView1, ArrayViewMut2, s};
+
+use crate::Matrix;
+
+/// The cells around a rectangle: those above and to the left are of this step, those below and to
+/// the right of the step before.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring<'a> {
+    /// The row above it (`cols`).
+    pub above: &'a [f64],
+    /// The row below it (`cols`).
+    pub below: &'a [f64],
+    /// The column to its left (`rows`).
+    pub left: ArrayView1<'a, f64>,
+    /// The column to its right (`rows`).
+    pub right: ArrayView1<'a, f64>,
+}
+
+/// Rows that are computed at once.
+const ROWS: usize = 4;
+
+/// One Gauss-Seidel step on a rectangle (`rows x cols`) inside `ring`.
+///
+/// Each cell becomes `0.25 * (((up + down) + right) + left)`, whatever rectangle it is computed in,
+/// so a matrix cut into any blocks gets the same bits.
+///
+/// **Panics** when the shapes do not match, or the cells of a row do not lie side by side.
+pub fn sweep(mut block: ArrayViewMut2<'_, f64>, ring: Ring<'_>) {
+    let (height, width) = block.dim();
+    let sides = [ring.above.len(), ring.below.len(), ring.left.len(), ring.right.len()];
+    assert_eq!(sides, [width, width, height, height], "the ring lies around the rectangle");
+    if width == 0 {
+        return;
+    }
+    let rows = block.rows_mut().into_iter();
+    let mut rows: Vec<&mut [f64]> = rows.map(|row| row.into_slice().expect(SIDE_BY_SIDE)).collect();
+    let mut done = 0;
+    while done < height {
+        let (above, rest) = rows.split_at_mut(done);
+        let up: &[f64] = above.last().map_or(ring.above, |row| row);
+        let [left, right] = [ring.left, ring.right].map(|side| move |row: usize| side[done + row]);
+        match rest {
+            [a, b, c, d, below @ ..] => {
+                let down: &[f64] = below.first().map_or(ring.below, |row| row);
+                let sides = [0, 1, 2, 3].map(|row| (left(row), right(row)));
+                four_rows(up, [a, b, c, d], down, sides);
+                done += ROWS;
+            }
+            [row, below @ ..] => {
+                let down: &[f64] = below.first().map_or(ring.below, |row| row);
+                one_row(up, row, down, (left(0), right(0)));
+                done += 1;
+            }
+            [] => return,
+        }
+    }
+}
+
+/// One step on the columns `cols` of a matrix, in all rows but the first and the last.
+///
+/// **Panics** when there are none around them.
+pub fn sweep_columns(matrix: &mut Matrix, cols: Range<usize>) {
+    let (before, after) = (cols.start - 1, cols.end);
+    let last = matrix.rows() - 1;
+    let mut view = matrix.view_mut();
+    let (block, above, below, left, right) = view.multi_slice_mut((
+        s![1..last, cols.clone()],
+        s![0, cols.clone()],
+        s![last, cols],
+        s![1..last, before],
+        s![1..last, after],
+    ));
+    let ring = Ring {
+        above: above.into_slice().expect(SIDE_BY_SIDE),
+        below: below.into_slice().expect(SIDE_BY_SIDE),
+        left: left.view(),
+        right: right.view(),
+    };
+    sweep(block, ring);
+}
+
+const SIDE_BY_SIDE: &str = "the cells of a row lie side by side";
+
+#[inline(always)]
+fn mean(up: f64, down: f64, right: f64, left: f64) -> f64 {
+    // What depends on the cell to the left comes last: the chain is one addition and one
+    // multiplication.
+    0.25 * (((up + down) + right) + left)
+}
+
+fn one_row(up: &[f64], row: &mut [f64], down: &[f64], (left, right): (f64, f64)) {
+    let last = row.len() - 1;
+    let (up, down) = (&up[..=last], &down[..=last]);
+    let mut before = left;
+    for col in 0..last {
+        before = mean(up[col], down[col], row[col + 1], before);
+        row[col] = before;
+    }
+    row[last] = mean(up[last], down[last], right, before);
+}
+
+/// Row `k` of the four is at column `front - k`: the row above it has done that column one front
+/// earlier, and the row below it comes there one front later.
+fn four_rows(up: &[f64], rows: [&mut [f64]; ROWS], down: &[f64], sides: [(f64, f64); ROWS]) {
+    let cols = rows[0].len();
+    let (up, down) = (&up[..cols], &down[..cols]);
+    let mut rows = rows.map(|row| &mut row[..cols]);
+    let mut before = sides.map(|(left, _)| left);
+    let right = sides.map(|(_, right)| right);
+
+    let inner = (ROWS - 1).min(cols)..(cols - 1).max((ROWS - 1).min(cols));
+    for front in 0..inner.start {
+        front_at_edge(up, &mut rows, down, right, &mut before, front);
+    }
+    {
+        let [a, b, c, d] = &mut rows;
+        let [mut p, mut q, mut r, mut s] = before;
+        for front in inner.clone() {
+            // What the row above has just done is still at hand; no cell is read that was written
+            // a moment ago.
+            let (next_b, next_c, next_d) = (b[front], c[front - 1], d[front - 2]);
+            (s, r, q, p) = (
+                mean(r, down[front - 3], next_d, s),
+                mean(q, next_d, next_c, r),
+                mean(p, next_c, next_b, q),
+                mean(up[front], next_b, a[front + 1], p),
+            );
+            a[front] = p;
+            b[front - 1] = q;
+            c[front - 2] = r;
+            d[front - 3] = s;
+        }
+        before = [p, q, r, s];
+    }
+    for front in inner.end..cols + ROWS - 1 {
+        front_at_edge(up, &mut rows, down, right, &mut before, front);
+    }
+}
+
+/// A front that does not lie inside all four rows.
+fn front_at_edge(
+    up: &[f64],
+    rows: &mut [&mut [f64]; ROWS],
+    down: &[f64],
+    right: [f64; ROWS],
+    before: &mut [f64; ROWS],
+    front: usize,
+) {
+    let cols = up.len();
+    for k in 0..ROWS {
+        let Some(col) = front.checked_sub(k).filter(|&col| col < cols) else { continue };
+        let above = if k == 0 { up[col] } else { rows[k - 1][col] };
+        let below = if k == ROWS - 1 { down[col] } else { rows[k + 1][col] };
+        let next = if col + 1 < cols { rows[k][col + 1] } else { right[k] };
+        before[k] = mean(above, below, next, before[k]);
+        rows[k][col] = before[k];
+    }
+}

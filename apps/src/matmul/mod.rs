@@ -1,0 +1,80 @@
+//! Repeated multiplication of matrices: `A` becomes `A B` as often as asked for.
+//!
+//! Every rank owns a slice of rows of `A`, and one of `B` that goes round a ring. Numbers are whole
+//! numbers modulo a prime, held as `f64`: all sums are exact in every order, so every variant gives
+//! bitwise the result of [`serial`], and the numbers do not grow however often they are multiplied.
+//! The kernel does not know; it is a product of `f64` matrices as any other.
+
+pub mod fork_join;
+pub mod kernel;
+mod problem;
+pub mod serial;
+mod talpf;
+
+use crate::run::{self, App, Machine, Observer, Variant};
+use crate::{Error, Matrix};
+
+pub use problem::Problem;
+
+/// The last product.
+pub type Solution = run::Solution<Matrix>;
+
+/// The multiplication on a ring, as an application.
+#[derive(Debug)]
+pub struct Matmul;
+
+impl App for Matmul {
+    const NAME: &'static str = "matmul";
+    const VARIANTS: &'static [Variant] = &[
+        Variant::Serial,
+        Variant::ForkJoin,
+        Variant::TalpfDefault,
+        Variant::TalpfCached,
+        Variant::TalpfCachedBarrier,
+        Variant::TalpfCachedAck,
+        Variant::TalpfGet,
+    ];
+    const KERNELS: &'static [&'static str] = &["multiply"];
+    type Problem = Problem;
+    type Outcome = Matrix;
+
+    /// `A`, `B` and the product; with ranks also what passes by, and the result twice while it is
+    /// put together.
+    fn bytes(variant: Variant, problem: &Problem, _: usize) -> u64 {
+        let matrices = match variant {
+            Variant::Serial => 3,
+            Variant::ForkJoin => 4,
+            _ => 7,
+        };
+        matrices * problem.matrix_bytes()
+    }
+
+    fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
+        Error::check_ranks(ranks, problem.blocks(), "row blocks")
+    }
+
+    fn solve(
+        variant: Variant,
+        problem: &Problem,
+        machine: Machine,
+        observer: &Observer,
+    ) -> Result<Solution, Error> {
+        match variant.protocol() {
+            Some(protocol) => talpf::solve(problem, machine, protocol, observer),
+            None if variant == Variant::Serial => Ok(serial::solve(problem, observer)),
+            None => fork_join::solve(problem, machine, observer),
+        }
+    }
+}
+
+/// Multiplies the matrices of `problem`.
+///
+/// **Completion**, **Errors**: those of [`run::run`].
+pub fn run(
+    variant: Variant,
+    problem: &Problem,
+    machine: Machine,
+    observer: &Observer,
+) -> Result<Solution, Error> {
+    run::run::<Matmul>(variant, problem, machine, observer)
+}

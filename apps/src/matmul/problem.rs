@@ -1,0 +1,90 @@
+//! What is to be multiplied.
+
+use std::ops::{Range, RangeInclusive};
+
+use crate::Error;
+use crate::run::{self, Work};
+
+/// Square matrices `A` and `B` of `size x size` in blocks of `block x block`, and how often `A`
+/// becomes `A B`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    size: usize,
+    block: usize,
+    iterations: usize,
+}
+
+impl Problem {
+    /// How large a matrix and a block may be.
+    pub const SIZES: RangeInclusive<usize> = 1..=1 << 20;
+    /// How often there may be a multiplication.
+    pub const ITERATIONS: RangeInclusive<usize> = 1..=1_000_000_000;
+
+    /// A problem of `size x size` numbers.
+    ///
+    /// **Errors**: [`Error::OutOfRange`].
+    pub fn new(size: usize, block: usize, iterations: usize) -> Result<Self, Error> {
+        Ok(Self {
+            size: Error::check_range("size", size, Self::SIZES)?,
+            block: Error::check_range("block", block, Self::SIZES)?,
+            iterations: Error::check_range("iterations", iterations, Self::ITERATIONS)?,
+        })
+    }
+
+    /// Rows and columns of the matrices.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Rows and columns of a block.
+    pub fn block(&self) -> usize {
+        self.block
+    }
+
+    /// Number of multiplications.
+    pub fn iterations(&self) -> usize {
+        self.iterations
+    }
+
+    /// Blocks above each other.
+    pub(super) fn blocks(&self) -> usize {
+        self.size.div_ceil(self.block)
+    }
+
+    /// The rows or columns of some blocks.
+    pub(super) fn extent(&self, blocks: Range<usize>) -> Range<usize> {
+        let end = |block: usize| (block * self.block).min(self.size);
+        end(blocks.start)..end(blocks.end)
+    }
+
+    /// Bytes of one matrix.
+    pub(crate) fn matrix_bytes(&self) -> u64 {
+        (self.size as u64).pow(2) * size_of::<f64>() as u64
+    }
+}
+
+impl run::Problem for Problem {
+    fn parameters(&self) -> Vec<(&'static str, usize)> {
+        vec![("size", self.size), ("block", self.block), ("iterations", self.iterations)]
+    }
+
+    fn steps(&self) -> usize {
+        self.iterations
+    }
+
+    /// Multiplications and additions of numbers.
+    fn work(&self) -> Work {
+        let amount = 2.0 * (self.size as f64).powi(3) * self.iterations as f64;
+        Work { amount, unit: "Mflop/s", field: "mflop_per_s" }
+    }
+
+    fn result_bytes(&self) -> u64 {
+        self.matrix_bytes()
+    }
+
+    /// As large as has `factor` times the numbers to multiply.
+    fn scaled(&self, factor: usize) -> Result<Self, Error> {
+        let size = (self.size as f64 * (factor as f64).cbrt()).round() as usize;
+        Self::new(size, self.block, self.iterations)
+    }
+}

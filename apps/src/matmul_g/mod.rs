@@ -1,0 +1,81 @@
+//! Multiplication on a square of ranks, each of which gets the tiles that it needs: MatMulG of
+//! Gerbessiotis.
+//!
+//! Rank `(i, j)` owns tile `(i, j)` of `A`, `B` and the product. In each of `q` rounds it gets one
+//! tile of its row of `A` and one of its column of `B`, a different one than all others of that row
+//! and column, and adds their product. Problems, kernel, serial and fork-join are those of
+//! [`matmul`](crate::matmul).
+//!
+//! Reported beside the time are two efficiencies: against the time that the tile products take
+//! alone, which says what communication and tasks cost, and against the rate at which the machine
+//! can add and multiply, which says what the kernel costs as well.
+
+mod efficiency;
+mod peak;
+mod talpf;
+
+use crate::matmul::{Problem, Solution, fork_join, serial};
+use crate::run::{self, App, Machine, Measure, Observer, Variant};
+use crate::{Error, Matrix};
+
+/// The multiplication on a square of ranks, as an application.
+#[derive(Debug)]
+pub struct MatmulG;
+
+impl App for MatmulG {
+    const NAME: &'static str = "matmul-g";
+    const VARIANTS: &'static [Variant] = &[Variant::Serial, Variant::ForkJoin, Variant::TalpfGet];
+    const RANKS: usize = 4;
+    const KERNELS: &'static [&'static str] = &["multiply"];
+    type Problem = Problem;
+    type Outcome = Matrix;
+
+    /// `A`, `B` and the product; with ranks also two tiles of `A` and of `B` that were fetched, and
+    /// the result twice while it is put together.
+    fn bytes(variant: Variant, problem: &Problem, _: usize) -> u64 {
+        let matrices = match variant {
+            Variant::Serial => 3,
+            Variant::ForkJoin => 4,
+            _ => 9,
+        };
+        matrices * problem.matrix_bytes()
+    }
+
+    fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
+        let side = ranks.isqrt();
+        if side * side != ranks {
+            return Err(Error::NotSquare { ranks });
+        }
+        Error::check_ranks(side, problem.size(), "rows, for each row of ranks")
+    }
+
+    fn solve(
+        variant: Variant,
+        problem: &Problem,
+        machine: Machine,
+        observer: &Observer,
+    ) -> Result<Solution, Error> {
+        match variant {
+            Variant::Serial => Ok(serial::solve(problem, observer)),
+            Variant::ForkJoin => fork_join::solve(problem, machine, observer),
+            _ => talpf::solve(problem, machine, observer),
+        }
+    }
+
+    /// Both efficiencies.
+    fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
+        efficiency::measures(problem, solution)
+    }
+}
+
+/// Multiplies the matrices of `problem`.
+///
+/// **Completion**, **Errors**: those of [`run::run`].
+pub fn run(
+    variant: Variant,
+    problem: &Problem,
+    machine: Machine,
+    observer: &Observer,
+) -> Result<Solution, Error> {
+    run::run::<MatmulG>(variant, problem, machine, observer)
+}

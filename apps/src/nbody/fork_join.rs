@@ -1,0 +1,68 @@
+//! Bulk-synchronous threads: some blocks for each worker, a barrier when all forces are summed and
+//! another when all particles have moved.
+
+use std::sync::Barrier;
+use std::time::Instant;
+
+use parking_lot::RwLock;
+use talpf_traces::State;
+
+use super::{Problem, Solution, kernel};
+use crate::Error;
+use crate::run::{Machine, Observer, team};
+use crate::share::share;
+
+/// Moves the particles of `problem` in one rank on the workers of `machine`, or on one a block when
+/// there are fewer blocks.
+///
+/// **Errors**: [`Error::Worker`] when a thread cannot be started.
+pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {
+    let particles = problem.particles();
+    let machine = machine.at_most(1, particles.blocks());
+    let (workers, axes_of) = (machine.workers(), 3 * particles.block());
+    // All read all blocks while none is written: nobody ever waits for one of these locks.
+    let blocks: Vec<_> = particles
+        .bodies()
+        .chunks(4 * particles.block())
+        .map(|block| RwLock::new(block.to_vec()))
+        .collect();
+    let barrier = Barrier::new(workers);
+    let began = Instant::now();
+
+    let work = |worker: usize| {
+        let mine = share(blocks.len(), worker, workers);
+        let velocities = &particles.velocities()[mine.start * axes_of..mine.end * axes_of];
+        let mut velocities = velocities.to_vec();
+        let mut sums = vec![0; velocities.len()];
+        let mut trace = observer.thread(worker, began, "pull");
+        barrier.wait();
+        let start = Instant::now();
+        for _ in 0..problem.steps() {
+            trace.task(|| {
+                for (targets, sums) in mine.clone().zip(sums.chunks_mut(axes_of)) {
+                    let targets = blocks[targets].read();
+                    for sources in &blocks {
+                        kernel::pull(&targets, &sources.read(), sums);
+                    }
+                }
+            });
+            trace.enter(State::Synchronization);
+            barrier.wait();
+            let moving = mine.clone().zip(velocities.chunks_mut(axes_of));
+            for ((block, velocities), sums) in moving.zip(sums.chunks_mut(axes_of)) {
+                kernel::advance(&mut blocks[block].write(), velocities, sums);
+            }
+            barrier.wait();
+            if worker == 0 {
+                observer.progress.advance();
+            }
+        }
+        (velocities, start.elapsed().as_secs_f64())
+    };
+    let parts = team::run(workers, work)?;
+
+    let seconds = parts[0].1;
+    let velocities = parts.into_iter().flat_map(|(velocities, _)| velocities).collect();
+    let bodies = blocks.into_iter().flat_map(RwLock::into_inner).collect();
+    Ok(Solution { result: particles.moved(bodies, velocities), seconds, machine })
+}

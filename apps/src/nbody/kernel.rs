@@ -1,0 +1,125 @@
+//! The arithmetic: the pull of one block of particles on another, and the step that follows from
+//! it.
+//!
+//! A block of `n` particles is a slice of `4 n` numbers: all `x`, all `y`, all `z`, all masses. The
+//! places of a block that is not full have no mass and pull nothing.
+//!
+//! Sums of forces are fixed-point numbers of 128 bits with 64 of them behind the point. The pull of
+//! a block is summed as `f64` in the order of its particles and rounded once; what is added up
+//! after that is exact, so the order of the blocks does not matter. Limits of masses
+//! ([`MASS`]) keep the sums far below 2^63.
+
+use std::array;
+use std::ops::RangeInclusive;
+
+use pulp::{Arch, Simd, WithSimd};
+
+/// What the square of every distance is at least: keeps close particles from tearing the sum
+/// apart, and the pull of a particle on itself zero.
+pub const SOFTENING: f64 = 1e-4;
+/// Time that passes in a step.
+pub const TIME_STEP: f64 = 1e-3;
+/// How heavy a particle may be.
+pub const MASS: RangeInclusive<f64> = 1e-12..=1e6;
+
+/// Targets that are computed at once.
+const WIDTH: usize = 16;
+/// The value of the lowest bit of a sum, inverted: 2^64.
+const SCALE: f64 = 18_446_744_073_709_551_616.0;
+
+/// Adds the pull of `sources` on `targets` (`4 n` numbers each) to `sums` (`3 n`: all `x`, all `y`,
+/// all `z`).
+///
+/// **Panics** when the lengths do not match.
+pub fn pull(targets: &[f64], sources: &[f64], sums: &mut [i128]) {
+    assert_eq!((targets.len() / 4 * 3, targets.len() % 4), (sums.len(), 0), "4 n and 3 n numbers");
+    assert_eq!(sources.len() % 4, 0, "4 numbers a particle");
+    Arch::new().dispatch(Pull { targets, sources, sums });
+}
+
+/// Moves `bodies` (`4 n`) and changes their `velocities` (`3 n`) by what `sums` (`3 n`) say, and
+/// sets the sums to zero.
+///
+/// **Panics** when the lengths do not match.
+pub fn advance(bodies: &mut [f64], velocities: &mut [f64], sums: &mut [i128]) {
+    let places = &mut bodies[..velocities.len()];
+    for ((place, velocity), sum) in places.iter_mut().zip(velocities).zip(sums) {
+        *velocity += *sum as f64 / SCALE * TIME_STEP;
+        *place += *velocity * TIME_STEP;
+        *sum = 0;
+    }
+}
+
+/// The potential energy of `targets` in the field of `sources`.
+pub fn potential(targets: &[f64], sources: &[f64]) -> f64 {
+    let [x, y, z, masses] = parts(targets);
+    let [xs, ys, zs, others] = parts(sources);
+    let mut sum = 0.0;
+    for i in 0..masses.len() {
+        let mut of_one = 0.0;
+        for j in 0..others.len() {
+            let (dx, dy, dz) = (xs[j] - x[i], ys[j] - y[i], zs[j] - z[i]);
+            of_one -= others[j] / (dx * dx + dy * dy + dz * dz + SOFTENING).sqrt();
+        }
+        sum += masses[i] * of_one;
+    }
+    sum
+}
+
+/// The four quarters of a block.
+pub fn parts(block: &[f64]) -> [&[f64]; 4] {
+    let n = block.len() / 4;
+    array::from_fn(|part| &block[part * n..][..n])
+}
+
+struct Pull<'a> {
+    targets: &'a [f64],
+    sources: &'a [f64],
+    sums: &'a mut [i128],
+}
+
+impl WithSimd for Pull<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let n = self.targets.len() / 4;
+        let whole = n - n % WIDTH;
+        for first in (0..whole).step_by(WIDTH) {
+            some::<WIDTH>(self.targets, self.sources, self.sums, first);
+        }
+        for first in whole..n {
+            some::<1>(self.targets, self.sources, self.sums, first);
+        }
+    }
+}
+
+/// The pull on `W` targets, each of which takes the sources in their order: how many are computed
+/// at once changes no bit.
+#[inline(always)]
+fn some<const W: usize>(targets: &[f64], sources: &[f64], sums: &mut [i128], first: usize) {
+    let [x, y, z, _] = parts(targets).map(|part| {
+        let mut here = [0.0; W];
+        here.copy_from_slice(&part[first..first + W]);
+        here
+    });
+    let [xs, ys, zs, masses] = parts(sources);
+    let (ys, zs, masses) = (&ys[..xs.len()], &zs[..xs.len()], &masses[..xs.len()]);
+    let mut pull = [[0.0; W]; 3];
+    for j in 0..xs.len() {
+        for i in 0..W {
+            let (dx, dy, dz) = (xs[j] - x[i], ys[j] - y[i], zs[j] - z[i]);
+            let square = dx * dx + dy * dy + dz * dz + SOFTENING;
+            let weight = masses[j] / (square * square.sqrt());
+            pull[0][i] += dx * weight;
+            pull[1][i] += dy * weight;
+            pull[2][i] += dz * weight;
+        }
+    }
+    let n = sums.len() / 3;
+    for (axis, pull) in pull.iter().enumerate() {
+        for (sum, pull) in sums[axis * n + first..][..W].iter_mut().zip(pull) {
+            *sum += (pull * SCALE) as i128;
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Gravity between particles, all pairs of them.
+//!
+//! Particles are kept in blocks. In each step a block needs the forces of all blocks, itself
+//! included, one after the other: a *chain* of tasks for each block. The blocks of other ranks come
+//! round a ring. Which of the chains goes on first is a matter of priorities: without, a chain is
+//! followed as far as it goes, and the last of them has the machine to itself; with them, chains
+//! advance side by side.
+//!
+//! Forces are summed as fixed-point numbers, whose sums do not depend on their order. So every
+//! variant gives bitwise the result of [`serial`].
+
+pub mod fork_join;
+pub mod kernel;
+mod measures;
+mod particle_file;
+mod particles;
+mod problem;
+pub mod serial;
+mod talpf;
+
+use crate::Error;
+use crate::run::{self, App, Machine, Measure, Observer, Variant};
+
+pub use particle_file::{load, parse};
+pub use particles::{Particle, Particles};
+pub use problem::Problem;
+
+/// The particles after the last step.
+pub type Solution = run::Solution<Particles>;
+
+/// The simulation, as an application.
+#[derive(Debug)]
+pub struct Nbody;
+
+impl App for Nbody {
+    const NAME: &'static str = "nbody";
+    const VARIANTS: &'static [Variant] = &[
+        Variant::Serial,
+        Variant::ForkJoin,
+        Variant::TalpfDefault,
+        Variant::TalpfCached,
+        Variant::TalpfCachedBarrier,
+        Variant::TalpfCachedAck,
+        Variant::TalpfGet,
+    ];
+    const KERNELS: &'static [&'static str] = &["pull", "move"];
+    type Problem = Problem;
+    type Outcome = Particles;
+
+    /// The particles at the start, at work, passing by twice, and as a result.
+    fn bytes(_: Variant, problem: &Problem, _: usize) -> u64 {
+        5 * problem.particle_bytes()
+    }
+
+    fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
+        Error::check_ranks(ranks, problem.particles().blocks(), "blocks of particles")
+    }
+
+    fn solve(
+        variant: Variant,
+        problem: &Problem,
+        machine: Machine,
+        observer: &Observer,
+    ) -> Result<Solution, Error> {
+        match variant.protocol() {
+            Some(protocol) => talpf::solve(problem, machine, protocol, observer),
+            None if variant == Variant::Serial => Ok(serial::solve(problem, observer)),
+            None => fork_join::solve(problem, machine, observer),
+        }
+    }
+
+    /// Energy and momentum, which do not change in nature.
+    fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
+        measures::measures(problem.particles(), &solution.result)
+    }
+}
+
+/// Moves the particles of `problem`.
+///
+/// **Completion**, **Errors**: those of [`run::run`].
+pub fn run(
+    variant: Variant,
+    problem: &Problem,
+    machine: Machine,
+    observer: &Observer,
+) -> Result<Solution, Error> {
+    run::run::<Nbody>(variant, problem, machine, observer)
+}

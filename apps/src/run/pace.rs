@@ -1,0 +1,74 @@
+//! How fast the cores of a rank are.
+//!
+//! A rank that was asked to be slow has a number of cores of its own, each `factor` times as slow
+//! as the machine's. A task computes as fast as it can and then keeps its guards until the core
+//! that it was given is done with it. It waits suspended: no worker is busy meanwhile, so that a
+//! machine of two cores can show how sixteen slow ones wait for each other. What counts is the
+//! processor time of the task: that its thread was put aside for another makes no rank slower.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
+use talpf::Context;
+use talpf_runtime::Group;
+
+use super::Machine;
+
+/// The speed of one rank. Clones share its cores.
+#[derive(Clone)]
+pub(crate) struct Pace {
+    slow: Option<Arc<Slow>>,
+}
+
+struct Slow {
+    factor: f64,
+    group: Group,
+    /// When each core has done what it was given, on the runtime's clock.
+    free_ns: Mutex<Vec<u64>>,
+}
+
+impl Pace {
+    /// The pace of the rank of `ctx`. A slow rank has its share of the workers as cores, one at
+    /// least.
+    pub(crate) fn of(ctx: &Context, machine: Machine) -> Self {
+        let rank = ctx.rank().0 as usize;
+        let slowdown = machine.slowdown().filter(|slow| slow.rank.is_none_or(|slow| slow == rank));
+        let slow = |factor| {
+            let cores = (machine.workers() / machine.ranks()).max(1);
+            let free_ns = Mutex::new(vec![0; cores]);
+            Arc::new(Slow { factor, group: ctx.group().clone(), free_ns })
+        };
+        Self { slow: slowdown.map(|slowdown| slow(slowdown.factor)) }
+    }
+
+    /// Does `work`, and takes as long as this rank needs for it.
+    pub(crate) async fn compute(&self, work: impl FnOnce()) {
+        let Some(slow) = &self.slow else { return work() };
+        let clock = slow.group.clock();
+        let (start, before_ns) = (clock.now_ns(), processor_time_ns());
+        work();
+        let cost_ns = (processor_time_ns() - before_ns) as f64 * slow.factor;
+        let (end, now) = (slow.occupy(start, cost_ns), clock.now_ns());
+        if end > now {
+            slow.group.wait_for(Duration::from_nanos(end - now)).await;
+        }
+    }
+}
+
+impl Slow {
+    /// Gives the core that is free first `cost_ns` to do from `start` on, and returns its end.
+    fn occupy(&self, start: u64, cost_ns: f64) -> u64 {
+        let mut free = self.free_ns.lock();
+        let first = free.iter_mut().min().expect("a rank has a core");
+        *first = start.max(*first) + cost_ns as u64;
+        *first
+    }
+}
+
+/// How long this thread has run.
+fn processor_time_ns() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}

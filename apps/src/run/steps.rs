@@ -1,0 +1,80 @@
+//! Steps that overlap.
+
+use std::collections::VecDeque;
+use std::iter;
+
+use talpf::{Context, SyncHandle};
+use talpf_runtime::{JoinHandle, Token};
+
+use super::{Observer, Progress};
+use crate::Error;
+
+/// Steps that a rank spawns before it waits for the first of them to end. Enough to have work
+/// for the time that data is under way; more costs memory and caches.
+const LOOKAHEAD: usize = 4;
+
+/// The steps that one rank has spawned and that have not ended.
+pub(crate) struct Steps {
+    /// What the tasks of a step read and its end writes, so that the end comes after them.
+    tokens: Vec<Token>,
+    spawned: usize,
+    under_way: VecDeque<Step>,
+    /// Rank 0 counts for all.
+    progress: Option<Progress>,
+}
+
+struct Step {
+    computed: JoinHandle<()>,
+    exchanged: Vec<SyncHandle>,
+}
+
+impl Steps {
+    pub(crate) fn new(ctx: &Context, observer: &Observer) -> Result<Self, Error> {
+        let tokens = iter::repeat_with(|| Token::new(ctx.group())).take(LOOKAHEAD);
+        Ok(Self {
+            tokens: tokens.collect::<Result<_, _>>()?,
+            spawned: 0,
+            under_way: VecDeque::with_capacity(LOOKAHEAD),
+            progress: (ctx.rank().0 == 0).then(|| observer.progress.clone()),
+        })
+    }
+
+    /// Waits until one more step may be spawned, and hands out what its tasks must have as input.
+    pub(crate) async fn begin(&mut self) -> Result<Token, Error> {
+        if self.under_way.len() == LOOKAHEAD {
+            self.end_of_first().await?;
+        }
+        Ok(self.tokens[self.spawned % LOOKAHEAD].clone())
+    }
+
+    /// Says that all tasks of the step are spawned, and which syncs belong to it.
+    pub(crate) fn end(&mut self, ctx: &Context, exchanged: Vec<SyncHandle>) -> Result<(), Error> {
+        let token = &self.tokens[self.spawned % LOOKAHEAD];
+        let end = ctx.group().task("step").inline().inout(&token.region());
+        self.under_way.push_back(Step { computed: end.run(|_| ())?, exchanged });
+        self.spawned += 1;
+        Ok(())
+    }
+
+    /// Waits for all steps.
+    pub(crate) async fn finish(mut self) -> Result<(), Error> {
+        while !self.under_way.is_empty() {
+            self.end_of_first().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all tasks of the oldest step are done and its rounds have ended.
+    async fn end_of_first(&mut self) -> Result<(), Error> {
+        if let Some(step) = self.under_way.pop_front() {
+            step.computed.await?;
+            for sync in step.exchanged {
+                sync.await?;
+            }
+            if let Some(progress) = &self.progress {
+                progress.advance();
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! What all applications have in common on the command line.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::tempdir;
+
+use crate::{error_of, stdout_of, talpf, talpf_with, value};
+
+/// Small runs whose sizes do not divide.
+const SMALL: [&str; 5] = [
+    "jacobi --rows 37 --cols 23 --block 8 --steps 9",
+    "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9",
+    "nbody --particles 101 --block 10 --steps 3",
+    "matmul --size 61 --block 8 --iterations 3",
+    "matmul-g --size 61 --block 8 --iterations 3",
+];
+
+fn variants(app: &str) -> Vec<&'static str> {
+    let mut variants = vec!["serial", "fork-join"];
+    variants.extend(match app {
+        "gauss-seidel" => &["talpf-default", "talpf-lanes"][..],
+        "matmul-g" => &["talpf-get"],
+        _ => &[
+            "talpf-default",
+            "talpf-cached",
+            "talpf-cached-barrier",
+            "talpf-cached-ack",
+            "talpf-get",
+        ],
+    });
+    variants
+}
+
+#[test]
+fn every_variant_is_verified_traced_drawn_and_written() {
+    let folder = tempdir().unwrap();
+    let (image, json) = (folder.path().join("a.png"), folder.path().join("a.json"));
+    let outputs = format!(
+        "--check --image {} --json {} --trace {}",
+        image.display(),
+        json.display(),
+        folder.path().display()
+    );
+    for small in SMALL {
+        let app = small.split(' ').next().unwrap();
+        for variant in variants(app) {
+            let text =
+                stdout_of(&talpf(&format!("{small} --ranks 4 --variant {variant} {outputs}")));
+            assert_eq!(value(&text, "variant"), variant);
+            assert!(value(&text, "verified").starts_with("yes"), "{text}");
+            let fields: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+            assert_eq!((&fields["app"], &fields["verified"]), (&app.into(), &true.into()));
+            let file = std::io::BufReader::new(fs::File::open(&image).unwrap());
+            assert!(png::Decoder::new(file).read_info().is_ok());
+            let prv = folder.path().join(app).with_extension("prv");
+            let check = stdout_of(&talpf_with(&["trace", "check", prv.to_str().unwrap()]));
+            assert!(check.starts_with("0 errors, 0 warnings; "), "{app} {variant}: {check}");
+        }
+    }
+}
+
+#[test]
+fn slow_ranks_change_the_time_alone() {
+    for small in SMALL {
+        for slow in ["all:1", "0:3.5", "3:2"] {
+            let text = stdout_of(&talpf(&format!("{small} --ranks 4 --check --slow-rank {slow}")));
+            assert!(value(&text, "verified").starts_with("yes"), "{text}");
+        }
+    }
+    for bad in ["1", "1:", ":2", "x:2", "1:0.9", "1:1001", "1:nan", "1:2:3"] {
+        let error = error_of(&talpf(&format!("jacobi --slow-rank {bad}")));
+        assert!(error.contains(&format!("'{bad}'")), "{error}");
+        assert!(error.ends_with("a colon, and a factor from 1 to 1000"), "{error}");
+    }
+    let error = error_of(&talpf("jacobi --slow-rank 2:2 --ranks 2"));
+    assert_eq!(error, "slow rank is 2, expected 0 to 1");
+}
+
+#[test]
+fn applications_say_how_many_ranks_they_have_use_for() {
+    for (run, expected) in [
+        ("gauss-seidel --rows 3 --cols 9 --ranks 4", "at most 3, the number of rows"),
+        (
+            "nbody --particles 20 --block 10 --ranks 3",
+            "at most 2, the number of blocks of particles",
+        ),
+        ("matmul --size 20 --block 10 --ranks 3", "at most 2, the number of row blocks"),
+        ("matmul-g --ranks 3", "a square number: 1, 4, 9 and so on"),
+    ] {
+        let error = error_of(&talpf(run));
+        let ranks = run.rsplit(' ').next().unwrap();
+        assert_eq!(error, format!("ranks is {ranks}, expected {expected}"));
+    }
+}
+
+#[test]
+fn numbers_outside_their_limits() {
+    for (option, most) in [
+        ("nbody --particles", 1 << 20),
+        ("nbody --block", 1 << 20),
+        ("nbody --steps", 1_000_000_000),
+        ("matmul --size", 1 << 20),
+        ("matmul --block", 1 << 20),
+        ("matmul-g --iterations", 1_000_000_000),
+        ("gauss-seidel --size", 1 << 24),
+    ] {
+        for bad in ["0", "-1", "ten", &(most + 1).to_string()] {
+            let error = error_of(&talpf(&format!("{option} {bad}")));
+            assert!(error.contains(&format!("'{bad}'")), "{error}");
+            assert!(error.ends_with(&format!("from 1 to {most}")), "{error}");
+        }
+    }
+}
+
+#[test]
+fn variants_of_other_applications_are_unknown() {
+    for (app, variant) in
+        [("gauss-seidel", "talpf-get"), ("nbody", "talpf-lanes"), ("matmul-g", "talpf-cached")]
+    {
+        let error = error_of(&talpf(&format!("{app} --variant {variant}")));
+        let expected = format!("invalid value '{variant}' for '--variant <VARIANT>'");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn preset_has_the_sizes_of_the_thesis_and_is_refused_without_memory() {
+    for app in ["jacobi", "gauss-seidel", "matmul", "matmul-g"] {
+        let error = error_of(&talpf(&format!("{app} --preset thesis --size 1000000")));
+        assert!(error.starts_with("the run needs ") && error.contains("available are"), "{error}");
+    }
+    let text = stdout_of(&talpf("jacobi --preset thesis --rows 600 --cols 40 --steps 2"));
+    assert_eq!((value(&text, "block"), value(&text, "rows")), ("512", "600"));
+    let text = stdout_of(&talpf("nbody --preset thesis --particles 600 --steps 2"));
+    assert_eq!((value(&text, "block"), value(&text, "particles")), ("512", "600"));
+    let text = stdout_of(&talpf("matmul --preset thesis --size 600 --iterations 2"));
+    assert_eq!((value(&text, "block"), value(&text, "iterations")), ("512", "2"));
+}
+
+#[test]
+fn particles_come_from_a_file_or_from_a_seed() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("pair.txt");
+    fs::write(&path, "-1 0 0  0 -0.5 0  1\n1 0 0  0 0.5 0  1 # the other\n").unwrap();
+    let run = format!("nbody --file {} --block 1 --steps 100 --check", path.display());
+    let text = stdout_of(&talpf(&run));
+    assert_eq!(value(&text, "particles"), "2");
+    assert!(value(&text, "verified").starts_with("yes"));
+    let checksum = |seed: &str| {
+        let text = stdout_of(&talpf(&format!("nbody --particles 50 --steps 1 --seed {seed}")));
+        value(&text, "checksum").to_owned()
+    };
+    assert_eq!(checksum("3"), checksum("3"));
+    assert_ne!(checksum("3"), checksum("4"));
+    fs::write(&path, "1 2 3\n").unwrap();
+    let error = error_of(&talpf(&run));
+    assert!(error.ends_with(":1: particle is \"1 2 3\", expected x, y, z, vx, vy, vz and mass"));
+}
+
+/// How often a task of the forces runs before one that was spawned earlier, on one worker. Task
+/// numbers grow with the spawns only in a process that has not run tasks before.
+fn overtakings(priorities: &str, folder: &Path) -> usize {
+    let run = "nbody --particles 512 --block 32 --steps 1 --ranks 1 --workers 1 --priorities";
+    stdout_of(&talpf(&format!("{run} {priorities} --trace {}", folder.display())));
+    let labels = fs::read_to_string(folder.join("nbody.pcf")).unwrap();
+    let pull = labels.lines().find_map(|line| line.strip_suffix(" pull")).unwrap().trim();
+    let number = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let is_pull = fields[0] == "2" && fields[6..].chunks(2).any(|pair| pair == ["11", pull]);
+        is_pull.then(|| fields[7].parse::<u64>().unwrap())
+    };
+    let records = fs::read_to_string(folder.join("nbody.prv")).unwrap();
+    let numbers: Vec<u64> = records.lines().filter_map(number).collect();
+    assert_eq!(numbers.len(), 16 * 16);
+    numbers.windows(2).filter(|pair| pair[0] > pair[1]).count()
+}
+
+#[test]
+fn priorities_let_chains_advance_side_by_side() {
+    let folder = tempdir().unwrap();
+    let (with, without) = (overtakings("on", folder.path()), overtakings("off", folder.path()));
+    assert!(4 * with < without, "{with} with priorities, {without} without");
+}

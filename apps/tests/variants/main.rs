@@ -1,0 +1,42 @@
+//! Every variant of every application gives the bits of its serial one.
+
+mod gauss_seidel;
+mod jacobi;
+mod matmul;
+mod nbody;
+
+use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
+
+/// The result of `variant` must be that of serial on every machine that fits.
+#[track_caller]
+fn check<A: App>(variant: Variant, problem: &A::Problem, ranks: &[usize], workers: &[usize]) {
+    let observer = Observer::default();
+    let serial = run::run::<A>(Variant::Serial, problem, Machine::ONE, &observer).unwrap();
+    assert_eq!(serial.machine, Machine::ONE);
+    for &ranks in ranks.iter().filter(|&&ranks| A::check_ranks(problem, ranks).is_ok()) {
+        for &workers in workers {
+            let machine = Machine::new(ranks, workers).unwrap();
+            let solution = run::run::<A>(variant, problem, machine, &observer).unwrap();
+            let name = variant.name();
+            let run = format!("{name} of {:?} on {ranks} x {workers}", problem.parameters());
+            assert_eq!(solution.result.difference(&serial.result), None, "{run}");
+            assert_eq!(solution.result.hash(), serial.result.hash(), "{run}");
+            assert!(solution.machine.workers() <= workers, "{run}");
+            if variant.has_ranks() {
+                assert_eq!(solution.machine, machine, "{run}");
+            }
+            assert!(solution.seconds > 0.0, "{run}");
+        }
+    }
+}
+
+/// Every variant counts each step once.
+#[track_caller]
+fn progress_is_counted<A: App>(problem: &A::Problem) {
+    for &variant in A::VARIANTS {
+        let observer = Observer::default();
+        let machine = Machine::new(A::RANKS, 3).unwrap();
+        run::run::<A>(variant, problem, machine, &observer).unwrap();
+        assert_eq!(observer.progress.steps(), problem.steps(), "{}", variant.name());
+    }
+}
