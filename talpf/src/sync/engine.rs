@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 use ibverbs_sim::{CompletionStatus, Operation, WorkCompletion};
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
+use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
 use super::request::Request;
 use super::stages::expected_from;
@@ -20,8 +20,6 @@ use crate::endpoint::NOBODY;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::{Lane, Rank, Round};
-use crate::operation::Done;
-use crate::window::Freed;
 use crate::world::{RankState, World};
 
 /// Looks before a waiting task suspends: about as long as suspending and waking take.
@@ -86,6 +84,10 @@ impl Engine {
 
     pub(crate) fn kick(&self) {
         self.kicked.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn sync_has_ended(&self) {
+        self.syncs.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Syncs that have not ended.
@@ -196,38 +198,6 @@ impl RankState {
         }
         for (source, count) in self.windows.parked() {
             let _ = writeln!(text, "  {}: {count} operations of {source} are parked", self.rank);
-        }
-    }
-}
-
-/// What has to be done outside the engine's lock.
-#[derive(Default)]
-pub(super) struct Aftermath {
-    done: Vec<(Done, Result<(), Error>)>,
-    pub(super) ended: SmallVec<[(Request, Result<(), Error>); 1]>,
-    pub(super) freed: SmallVec<[Freed; 1]>,
-    pub(super) failures: Vec<(Vec<Rank>, Error)>,
-    /// Something is waited for that nobody announces.
-    pub(super) again: bool,
-}
-
-impl Aftermath {
-    fn settle(self, rank: &RankState, world: &World) {
-        for (done, result) in self.done {
-            done(result);
-        }
-        for (request, result) in self.ended {
-            rank.engine.syncs.fetch_sub(1, Ordering::Relaxed);
-            request.end(result);
-        }
-        for (ranks, error) in self.failures {
-            world.fail(&ranks, &error);
-        }
-        for freed in self.freed {
-            world.follow(freed);
-        }
-        if rank.has_later() {
-            rank.try_again();
         }
     }
 }

@@ -5,6 +5,7 @@
 //! changed: posted, counts exchanged, arrived, barrier passed or acknowledged, windows closed. The
 //! engine never waits: the polling task and whoever changes something call it.
 
+mod aftermath;
 mod arrivals;
 mod builder;
 mod engine;

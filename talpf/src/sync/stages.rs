@@ -2,8 +2,9 @@
 
 use talpf_traces::Event;
 
+use super::aftermath::Aftermath;
 use super::arrivals::RoundArrivals;
-use super::engine::{Aftermath, LaneState, Pattern, State};
+use super::engine::{LaneState, Pattern, State};
 use super::request::{Request, Stage};
 use super::{Arrivals, Modifier, SyncMode};
 use crate::error::Error;
