@@ -20,6 +20,8 @@ pub enum Variant {
     TalpfCachedBarrier,
     /// As talpf-cached, and targets acknowledge the round before
     TalpfCachedAck,
+    /// Tasks; puts of halos that no window checks; counts exchanged once
+    TalpfRawCached,
     /// Tasks; puts of halos; every rank knows how many arrive
     TalpfMsg,
     /// Tasks; gets of halos; counts exchanged and a barrier in every round
@@ -36,6 +38,7 @@ impl Variant {
             Self::TalpfCached => "talpf-cached",
             Self::TalpfCachedBarrier => "talpf-cached-barrier",
             Self::TalpfCachedAck => "talpf-cached-ack",
+            Self::TalpfRawCached => "talpf-raw-cached",
             Self::TalpfMsg => "talpf-msg",
             Self::TalpfGet => "talpf-get",
         }
@@ -69,6 +72,7 @@ pub fn run(
         Variant::TalpfCached => solve(Protocol::CACHED),
         Variant::TalpfCachedBarrier => solve(Protocol::CACHED_BARRIER),
         Variant::TalpfCachedAck => solve(Protocol::CACHED_ACK),
+        Variant::TalpfRawCached => solve(Protocol::RAW_CACHED),
         Variant::TalpfMsg => solve(Protocol::MSG),
         Variant::TalpfGet => solve(Protocol::GET),
     }

@@ -14,7 +14,8 @@
 //! is the [`Protocol`] alone.
 //!
 //! Deliberately absent: double buffers and acknowledgements. That two matrices take turns is
-//! Jacobi's own; a halo is kept from being overwritten too early by its window.
+//! Jacobi's own; a halo is kept from being overwritten too early by its window, and under
+//! [`Protocol::RAW_CACHED`], which makes use of the turns, by the exchange of the step before.
 
 mod band;
 mod exchange;
@@ -84,7 +85,7 @@ struct Part {
 /// The program of a rank.
 async fn rank(ctx: Context, job: Arc<Job>) -> Result<Part, Error> {
     let mut band = Band::new(&ctx, &job.problem, &job.border).await?;
-    let exchange = Exchange::new(&ctx, &job.problem, job.protocol)?;
+    let mut exchange = Exchange::new(&ctx, &job.problem, job.protocol, &band).await?;
 
     ctx.sync(SyncMode::DEFAULT).await?;
     let started = Instant::now();
@@ -103,6 +104,7 @@ async fn rank(ctx: Context, job: Arc<Job>) -> Result<Part, Error> {
     }
     let ended = Instant::now();
 
+    drop(exchange);
     let cells = band.collect(&ctx).await?;
     Ok(Part { cells, started, ended })
 }
