@@ -70,6 +70,7 @@ pub struct Link<'a, T> {
 /// of round n in places n % 2. Those places are in use, as `inout` of a task, from the put of round
 /// n - 1 on its link, or the making of the exchange, until round n has ended.
 /// **Completion**: dropping it closes it: its places are free once all ranks have dropped theirs.
+/// Until then the puts of the last round hold them, so a wait for the whole group does not end.
 /// Dropped in the middle of a round, with puts spawned and no sync, it keeps them, and the run
 /// fails when the main of this rank ends.
 /// **Source**: the double buffers of the thesis, chapters 5.2 and 7.
@@ -207,13 +208,12 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
                 return;
             }
             // SAFETY: the target holds its guard of that place until its sync of this round has
-            // ended, which waits for this put. If this is round 0, all ranks have the guards of it
-            // since before `ping_pong` returned. If not, `hold` has said that the run had not
-            // failed, so the guard of `next` was free because the sync of the round before has
-            // ended here (the guard that it released is of the same place). That sync counted the
-            // put of the other end, which came after that end's guard for this round. Links are
-            // symmetric and their lane is used by nothing else, so it was that put; a link's
-            // place is known to its other end only, which puts once a round.
+            // ended, which waits for this put, or its memory is taken from the device. If this is
+            // round 0, all ranks have the guards of it since before `ping_pong` returned. If not,
+            // `hold` has said that the sync of the round before has ended here. That sync counted
+            // the put of the other end, which was posted after that end's guard for this round was
+            // held. Links are symmetric and their lane is used by nothing else, so it was that
+            // put; a link's place is known to its other end only, which puts once a round.
             let put = spawned.issue(|round| unsafe { round.put_unchecked(from, peer, remote) });
             // Nobody awaits it: the task holds its guard.
             drop(put);

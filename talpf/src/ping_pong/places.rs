@@ -19,6 +19,8 @@ pub(crate) struct Places {
 struct State {
     /// Of the places of even and of odd rounds.
     held: [Vec<Box<dyn Any + Send>>; 2],
+    /// How many rounds have ended well.
+    ended: u64,
     /// Where the places are.
     slots: Vec<Arc<Slot>>,
     /// The round in which nobody puts any more.
@@ -34,11 +36,13 @@ impl Places {
         Arc::new(Places { state: Mutex::new(State { slots, ..State::default() }) })
     }
 
-    /// Keeps the guard of a place until `round` has ended. Gives it back if the run has failed:
-    /// then it says nothing about the rounds before.
+    /// Keeps the guard of a place until `round` has ended.
+    ///
+    /// Gives it back if the round two before `round`, to the same place, has not ended well, or the
+    /// run has failed: then a task before has failed, or this guard is free because the run has.
     pub(super) fn hold<G: Send + 'static>(&self, round: Round, guard: G) -> Result<(), G> {
         let mut state = self.state.lock();
-        if state.failed {
+        if state.failed || round.0 > state.ended + 1 {
             return Err(guard);
         }
         state.held[parity(round)].push(Box::new(guard));
@@ -64,6 +68,7 @@ impl Places {
     /// one, to the same places, wait for their guards.
     pub(crate) fn end(&self, round: Round) {
         let mut state = self.state.lock();
+        state.ended = round.0 + 1;
         let held = std::mem::take(&mut state.held[parity(round)]);
         let over = state.last == Some(round);
         let slots = if over { std::mem::take(&mut state.slots) } else { Vec::new() };

@@ -21,6 +21,8 @@ enum Failure {
     MainReturns,
     MainPanics,
     TaskBeforePut,
+    /// And goes on with later rounds.
+    TaskBeforeManyPuts,
     TaskAfterSync,
     DropsInTheMiddle,
     Forgets,
@@ -55,7 +57,7 @@ fn fail(failure: Failure, len: usize) -> Error {
                     std::mem::forget(ring);
                     return Err(Error::NoSuchSlot { slot: 99 });
                 }
-                Failure::TaskBeforePut => {
+                Failure::TaskBeforePut | Failure::TaskBeforeManyPuts => {
                     let task = ctx.group().task("broken").inout(&ring.values.tile(1));
                     task.spawn(|_| panic!("the task is broken"))?;
                 }
@@ -66,6 +68,8 @@ fn fail(failure: Failure, len: usize) -> Error {
             if matches!(failure, Failure::TaskAfterSync) {
                 let task = ctx.group().task("broken").inout(&ring.place(0, 5));
                 task.spawn(|_| panic!("the task is broken"))?;
+            }
+            if !matches!(failure, Failure::TaskBeforePut) {
                 for round in 6..9 {
                     ring.round(&ctx, round, 0, Duration::ZERO)?;
                 }
@@ -83,6 +87,7 @@ fn a_rank_that_fails_in_the_middle() {
         (Failure::Forgets, "slot 99 does not exist"),
         (Failure::MainPanics, "the main is broken"),
         (Failure::TaskBeforePut, "because a task before it failed"),
+        (Failure::TaskBeforeManyPuts, "failed"),
         (Failure::TaskAfterSync, "failed"),
         (Failure::DropsInTheMiddle, "dropped in the middle of a round"),
     ];
