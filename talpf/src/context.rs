@@ -8,6 +8,8 @@ use talpf_runtime::{Group, In, Out, Region};
 use crate::error::Error;
 use crate::numbers::{Lane, Rank};
 use crate::operation::{OpenRound, Source, Spawned};
+use crate::ping_pong::{Link, PingPong};
+use crate::round::User;
 use crate::slot::{MemorySlot, Registrable, RemoteRegion, Slot, Use};
 use crate::sync::{Sync, SyncMode};
 use crate::world::World;
@@ -28,7 +30,7 @@ impl Context {
         &self.world
     }
 
-    fn state(&self) -> &crate::world::RankState {
+    pub(crate) fn state(&self) -> &crate::world::RankState {
         self.world.rank(self.rank)
     }
 
@@ -115,6 +117,27 @@ impl Context {
         self.state().slots.remove(&slot.slot)
     }
 
+    /// Makes a [`PingPong`] of `links`, which takes `lane` for the rest of the run. Collective:
+    /// every rank calls it, those without links too. The n-th link of one rank to another matches
+    /// the n-th link of that one back. The places are of arrays registered with
+    /// [`Context::register_global`], and no two of them overlap.
+    ///
+    /// **Completion**: all ranks have made theirs, and each has the places of its first round as
+    /// `inout`. **Errors**: links that do not match, which name the rank and both values; a lane
+    /// that was used; places that overlap or are not registered; a rank that failed. The run
+    /// fails with all of them.
+    pub async fn ping_pong<T: bytemuck::Pod + Send + std::marker::Sync>(
+        &self,
+        lane: Lane,
+        links: &[Link<'_, T>],
+    ) -> Result<PingPong<T>, Error> {
+        let made = PingPong::new(self, lane, links).await;
+        if let Err(error) = &made {
+            self.world.fail(&[self.rank], error);
+        }
+        made
+    }
+
     /// Sets how many slots this rank may have. The default is 64.
     ///
     /// **Errors**: fewer than are in use.
@@ -138,11 +161,12 @@ impl Context {
         self.round_of(Lane::default())
     }
 
-    /// As [`Context::round`], of another lane.
+    /// As [`Context::round`], of another lane. If a [`PingPong`] has taken the lane, operations
+    /// are refused.
     #[inline]
     pub fn round_of(&self, lane: Lane) -> OpenRound {
         let state = self.state();
-        OpenRound::new(state.open_rounds.enter(&self.world, self.rank, lane))
+        OpenRound::new(state.open_rounds.enter(&self.world, self.rank, lane, User::Program))
     }
 
     /// Spawns a task that puts `from` to where `to` begins, in the open round of lane 0.

@@ -139,6 +139,62 @@ pub enum Error {
         /// The round.
         round: Round,
     },
+    /// A lane cannot be used in this way.
+    #[error("{lane} {why}")]
+    LaneRefused {
+        /// The lane.
+        lane: Lane,
+        /// What keeps it from being used.
+        why: &'static str,
+    },
+    /// The two ends of an exchange do not match.
+    #[error("{what}: {here} here and {there} at {rank}")]
+    LinksDiffer {
+        /// What is not the same.
+        what: &'static str,
+        /// The other end.
+        rank: Rank,
+        /// The value here.
+        here: u64,
+        /// The value there.
+        there: u64,
+    },
+    /// A rank took part in another collective call, and not in the making of an exchange.
+    #[error("{rank} does not make an exchange in the collective call in which this rank does")]
+    NoOffer {
+        /// The rank.
+        rank: Rank,
+    },
+    /// An exchange has no such link.
+    #[error("link {link} does not exist, the exchange has {links}")]
+    NoSuchLink {
+        /// The link asked for.
+        link: usize,
+        /// How many there are.
+        links: usize,
+    },
+    /// A region cannot be the place of a link.
+    #[error("link {link}: a region of array {array} {why}")]
+    WrongPlace {
+        /// The link.
+        link: usize,
+        /// The region's array.
+        array: u64,
+        /// Why not.
+        why: &'static str,
+    },
+    /// A round of an exchange has not one put on a link.
+    #[error("{lane} {round}: {puts} puts on link {link}, one expected")]
+    NotOnePut {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+        /// The link.
+        link: usize,
+        /// Puts on it.
+        puts: u32,
+    },
     /// Another rank failed, so this one cannot go on.
     #[error("{rank} failed: {reason}")]
     PeerFailed {

@@ -107,6 +107,10 @@ where
             let leaving = Leaving { world: &world, rank };
             let result = program.await;
             std::mem::forget(leaving);
+            let result = result.and_then(|value| {
+                state.open_rounds.check_exchanges()?;
+                Ok(value)
+            });
             let waited = if result.is_ok() { state.group.wait().await } else { Ok(()) };
             let result = result.and_then(|value| match waited {
                 Ok(()) => Ok(value),

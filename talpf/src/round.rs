@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
+use crate::ping_pong::Places;
 use crate::sync::Outcome;
 use crate::world::World;
 
@@ -26,6 +27,8 @@ pub(crate) struct RoundState {
     /// Operations by target.
     sent: Box<[AtomicU32]>,
     lost: AtomicBool,
+    /// Stands in for a round of a lane that an exchange has taken, and refuses operations.
+    refuses: bool,
     /// How its sync ended.
     pub(crate) outcome: Outcome,
 }
@@ -41,8 +44,24 @@ impl RoundState {
             issued: AtomicU32::new(0),
             sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
             lost: AtomicBool::new(false),
+            refuses: false,
             outcome: Outcome::default(),
         })
+    }
+
+    /// What the program gets instead of a round of a lane that an exchange has taken.
+    #[cold]
+    fn refusing(world: &Arc<World>, rank: Rank, lane: Lane) -> Arc<Self> {
+        let mut round = RoundState::new(world, rank, lane, Round(0));
+        Arc::get_mut(&mut round).into_iter().for_each(|round| round.refuses = true);
+        round
+    }
+
+    /// **Errors**: it is of a lane that an exchange has taken.
+    #[inline]
+    pub(crate) fn check_lane(&self) -> Result<(), Error> {
+        let (lane, why) = (self.lane, "is taken by a ping-pong exchange");
+        if self.refuses { Err(Error::LaneRefused { lane, why }) } else { Ok(()) }
     }
 
     /// Makes a round that nobody uses any more the round `number` of its lane.
@@ -70,9 +89,10 @@ impl RoundState {
 
     /// Counts an operation.
     ///
-    /// **Errors**: more than `resize_message_queue` has asked for.
+    /// **Errors**: more than `resize_message_queue` has asked for; the lane is taken.
     #[inline]
     pub(crate) fn count(&self, target: Rank) -> Result<(), Error> {
+        self.check_lane()?;
         let limit = self.world.rank(self.rank).open_rounds.limit();
         if self.issued.fetch_add(1, Ordering::Relaxed) >= limit {
             let (value, limit) = (u64::from(limit) + 1, u64::from(limit));
@@ -118,6 +138,16 @@ struct LaneRounds {
     open: Option<Arc<RoundState>>,
     /// One that has ended, for the next to be opened.
     spare: Option<Arc<RoundState>>,
+    /// The exchange that has taken it.
+    taken: Option<Arc<Places>>,
+}
+
+/// Who asks for a round of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum User {
+    Program,
+    /// The exchange that has taken it.
+    Exchange,
 }
 
 /// Operations of one round until `resize_message_queue` says otherwise.
@@ -151,16 +181,34 @@ impl OpenRounds {
 
     /// Takes a handle of the open round of a lane.
     #[inline]
-    pub(crate) fn enter(&self, world: &Arc<World>, rank: Rank, lane: Lane) -> Arc<RoundState> {
+    pub(crate) fn enter(
+        &self,
+        world: &Arc<World>,
+        rank: Rank,
+        lane: Lane,
+        user: User,
+    ) -> Arc<RoundState> {
         let mut lanes = self.lanes.lock();
-        let open = &mut lane_of(&mut lanes, lane).open;
+        let LaneRounds { open, taken, .. } = lane_of(&mut lanes, lane);
+        if taken.is_some() && user == User::Program {
+            return RoundState::refusing(world, rank, lane);
+        }
         open.get_or_insert_with(|| RoundState::new(world, rank, lane, Round(0))).enter()
     }
 
     /// Closes the open round of a lane and opens the next. The caller `leave`s what it gets.
-    pub(crate) fn close(&self, world: &Arc<World>, rank: Rank, lane: Lane) -> Arc<RoundState> {
+    pub(crate) fn close(
+        &self,
+        world: &Arc<World>,
+        rank: Rank,
+        lane: Lane,
+        user: User,
+    ) -> Arc<RoundState> {
         let mut lanes = self.lanes.lock();
-        let LaneRounds { open, spare } = lane_of(&mut lanes, lane);
+        let LaneRounds { open, spare, taken } = lane_of(&mut lanes, lane);
+        if taken.is_some() && user == User::Program {
+            return RoundState::refusing(world, rank, lane);
+        }
         let closed = open.take().unwrap_or_else(|| RoundState::new(world, rank, lane, Round(0)));
         let number = Round(closed.number.0 + 1);
         let renewed = spare.take().and_then(|mut round| {
@@ -169,6 +217,47 @@ impl OpenRounds {
         });
         *open = Some(renewed.unwrap_or_else(|| RoundState::new(world, rank, lane, number)));
         closed
+    }
+
+    /// Gives a lane to an exchange, for as long as the run lasts.
+    ///
+    /// **Errors**: it was used, or taken, before.
+    pub(crate) fn take(&self, lane: Lane, places: &Arc<Places>) -> Result<(), Error> {
+        let mut lanes = self.lanes.lock();
+        let LaneRounds { open, taken, .. } = lane_of(&mut lanes, lane);
+        let why = match (open, &taken) {
+            (_, Some(_)) => "is taken by a ping-pong exchange",
+            (Some(_), None) => "was used before, a ping-pong exchange needs one of its own",
+            (None, None) => {
+                *taken = Some(Arc::clone(places));
+                return Ok(());
+            }
+        };
+        Err(Error::LaneRefused { lane, why })
+    }
+
+    /// Whether every exchange was brought to the end of a round, at the end of the main.
+    ///
+    /// **Errors**: one was not.
+    pub(crate) fn check_exchanges(&self) -> Result<(), Error> {
+        let lanes = self.lanes.lock();
+        let abandoned = |lane: &LaneRounds| lane.taken.as_ref().is_some_and(|p| p.is_abandoned());
+        match lanes.iter().position(abandoned) {
+            Some(lane) => {
+                let why = "belongs to an exchange that was dropped in the middle of a round";
+                Err(Error::LaneRefused { lane: Lane(lane as u8), why })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The run has failed: releases what exchanges hold.
+    #[cold]
+    pub(crate) fn fail(&self) {
+        let lanes = self.lanes.lock();
+        let exchanges: Vec<_> = lanes.iter().filter_map(|lane| lane.taken.clone()).collect();
+        drop(lanes);
+        exchanges.iter().for_each(|places| places.fail());
     }
 
     /// Keeps a round that has ended.

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use bytemuck::Pod;
 use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress, RemoteKey};
-use parking_lot::RwLock;
-use talpf_runtime::{Array, Matrix};
+use parking_lot::{Mutex, RwLock};
+use talpf_runtime::{Array, Matrix, Rect};
 
 use crate::error::Error;
 use crate::numbers::Rank;
@@ -125,8 +125,11 @@ pub(crate) struct Slot {
     pub(crate) element_bytes: u64,
     pub(crate) usage: Use,
     deregistered: AtomicBool,
+    /// Where it is here.
+    place: Place,
+    local_key: LocalKey,
     /// Dropped before the array that it lies in.
-    region: MemoryRegion,
+    region: Mutex<Option<MemoryRegion>>,
     /// Where the slot is at every rank; empty for a local one.
     peers: Vec<Place>,
     _array: Box<dyn Any + Send + Sync>,
@@ -188,8 +191,16 @@ impl Slot {
         // device touches the memory for posted requests only: as source or destination of an
         // operation of this rank, which holds a guard of that part until it is complete; for a
         // peer inside a window, which holds a guard too and serialises what overlaps (R5 to R7);
-        // or through a raw slot, for which `register_raw` makes the program answer.
+        // for the peer of an exchange, which holds a guard of the place that it writes to (see
+        // `ping_pong`); or through a raw slot, for which `register_raw` makes the program answer.
         let region = unsafe { domain.register(start, parts.len * element_bytes, access)? };
+        let place = Place {
+            address: region.address(),
+            key: region.remote_key(),
+            len: parts.len as u64,
+            element_bytes: element_bytes as u64,
+            raw: usage == Use::Raw,
+        };
         Ok(Slot {
             number,
             array: parts.array,
@@ -197,7 +208,9 @@ impl Slot {
             element_bytes: element_bytes as u64,
             usage,
             deregistered: AtomicBool::new(false),
-            region,
+            place,
+            local_key: region.local_key(),
+            region: Mutex::new(Some(region)),
             peers: Vec::new(),
             _array: Box::new(array.clone()),
         })
@@ -205,15 +218,26 @@ impl Slot {
 
     /// What the peers need to know.
     pub(crate) fn place(&self) -> Vec<u8> {
-        let len = self.region.length() as u64 / self.element_bytes.max(1);
-        let place = Place {
-            address: self.region.address(),
-            key: self.region.remote_key(),
-            len,
-            element_bytes: self.element_bytes,
-            raw: self.usage == Use::Raw,
-        };
-        place.to_bytes()
+        self.place.to_bytes()
+    }
+
+    /// Where a piece of one row is, as peers name it. `rank` is this one.
+    pub(crate) fn piece_of_row(&self, rank: Rank, piece: &Rect) -> Result<RemoteAddress, Error> {
+        let (index, len) =
+            (u64::from(piece.row) * self.cols + u64::from(piece.col), self.place.len);
+        let end = index + piece.cols() as u64;
+        if u64::from(piece.col_end) > self.cols || end > len {
+            return Err(Error::OutOfSlot { slot: self.number, rank, index, end, len });
+        }
+        let address = self.place.address + index * self.element_bytes;
+        Ok(RemoteAddress { address, key: self.place.key })
+    }
+
+    /// Takes the array from the device: when this returns, nothing of a peer lands in it any more.
+    pub(crate) fn revoke(&self) {
+        // The lock is held until the region is gone, for others who rely on that.
+        let mut region = self.region.lock();
+        drop(region.take());
     }
 
     /// Takes in what the peers gave.
@@ -231,7 +255,7 @@ impl Slot {
     }
 
     pub(crate) fn local_key(&self) -> LocalKey {
-        self.region.local_key()
+        self.local_key
     }
 
     /// Checks that `len` elements from `index` lie in the slot at `rank`, and says where and

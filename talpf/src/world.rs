@@ -131,6 +131,7 @@ impl World {
         self.exchange.fail(first, reason);
         for state in &self.ranks {
             state.windows.fail();
+            state.open_rounds.fail();
             state.try_again();
             state.wake_poller();
         }

@@ -10,6 +10,7 @@ pub mod kernel;
 pub mod serial;
 mod talpf;
 
+use self::talpf::Way;
 use crate::run::{self, App, Machine, Observer, Variant};
 use crate::{Error, Matrix};
 
@@ -31,6 +32,7 @@ impl App for Jacobi {
         Variant::TalpfCached,
         Variant::TalpfCachedBarrier,
         Variant::TalpfCachedAck,
+        Variant::TalpfRawCached,
         Variant::TalpfMsg,
         Variant::TalpfGet,
     ];
@@ -54,7 +56,10 @@ impl App for Jacobi {
         observer: &Observer,
     ) -> Result<Solution, Error> {
         match variant.protocol() {
-            Some(protocol) => talpf::solve(problem, machine, protocol, observer),
+            Some(_) if variant == Variant::TalpfRawCached => {
+                talpf::solve(problem, machine, Way::Links, observer)
+            }
+            Some(protocol) => talpf::solve(problem, machine, Way::Windows(protocol), observer),
             None if variant == Variant::Serial => Ok(serial::solve(problem, observer)),
             None => fork_join::solve(problem, machine, observer),
         }

@@ -21,6 +21,8 @@ pub enum Variant {
     TalpfCachedBarrier,
     /// Tasks and puts; cached syncs with acknowledgements.
     TalpfCachedAck,
+    /// Tasks and puts that nothing checks at their target; cached syncs.
+    TalpfRawCached,
     /// Tasks and puts; syncs that are told the number of arrivals.
     TalpfMsg,
     /// Tasks and gets; default syncs.
@@ -39,6 +41,7 @@ impl Variant {
             Self::TalpfCached => "talpf-cached",
             Self::TalpfCachedBarrier => "talpf-cached-barrier",
             Self::TalpfCachedAck => "talpf-cached-ack",
+            Self::TalpfRawCached => "talpf-raw-cached",
             Self::TalpfMsg => "talpf-msg",
             Self::TalpfGet => "talpf-get",
             Self::TalpfLanes => "talpf-lanes",
@@ -56,6 +59,7 @@ impl Variant {
             Self::TalpfCached => "Tasks; puts; counts exchanged once",
             Self::TalpfCachedBarrier => "As talpf-cached, and a barrier in every round",
             Self::TalpfCachedAck => "As talpf-cached, and targets acknowledge the round before",
+            Self::TalpfRawCached => "Tasks; puts that no window checks; counts exchanged once",
             Self::TalpfMsg => "Tasks; puts; every rank knows how many arrive",
             Self::TalpfGet => "Tasks; gets; counts exchanged and a barrier in every round",
             Self::TalpfLanes => {
@@ -79,7 +83,7 @@ impl Variant {
         match self {
             Self::Serial | Self::ForkJoin => None,
             Self::TalpfDefault => Some(Protocol::put(SyncMode::DEFAULT)),
-            Self::TalpfCached => Some(Protocol::put(SyncMode::CACHED)),
+            Self::TalpfCached | Self::TalpfRawCached => Some(Protocol::put(SyncMode::CACHED)),
             Self::TalpfCachedBarrier => Some(Protocol::put(SyncMode::CACHED.with_barrier())),
             Self::TalpfCachedAck => Some(Protocol::put(SyncMode::CACHED.with_ack())),
             Self::TalpfMsg | Self::TalpfLanes => Some(Protocol::put(SyncMode::msg(0))),

@@ -62,7 +62,7 @@ fn unknown_variant() {
     let error = error_of(&talpf("jacobi --variant fork"));
     assert!(error.starts_with("invalid value 'fork' for '--variant <VARIANT>'"), "{error}");
     let all = "serial, fork-join, talpf-default, talpf-cached, talpf-cached-barrier, \
-               talpf-cached-ack, talpf-msg, talpf-get";
+               talpf-cached-ack, talpf-raw-cached, talpf-msg, talpf-get";
     assert!(error.contains(all), "{error}");
 }
 

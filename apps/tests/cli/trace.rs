@@ -5,13 +5,14 @@ use tempfile::tempdir;
 
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
-const VARIANTS: [&str; 8] = [
+const VARIANTS: [&str; 9] = [
     "serial",
     "fork-join",
     "talpf-default",
     "talpf-cached",
     "talpf-cached-barrier",
     "talpf-cached-ack",
+    "talpf-raw-cached",
     "talpf-msg",
     "talpf-get",
 ];

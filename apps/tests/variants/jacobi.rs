@@ -22,11 +22,12 @@ const SHAPES: [[usize; 4]; 9] = [
     [130, 70, 64, 2],
 ];
 
-const TALPF: [Variant; 6] = [
+const TALPF: [Variant; 7] = [
     Variant::TalpfDefault,
     Variant::TalpfCached,
     Variant::TalpfCachedBarrier,
     Variant::TalpfCachedAck,
+    Variant::TalpfRawCached,
     Variant::TalpfMsg,
     Variant::TalpfGet,
 ];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ibverbs_sim::ScatterGather;
+use ibverbs_sim::{RemoteAddress, ScatterGather};
 use talpf_runtime::PendingEvent;
 
 use super::future::Completer;
@@ -12,7 +12,7 @@ use super::short_put::ShortPut;
 use super::{Done, Operation, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
-use crate::numbers::{Lane, Round};
+use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
 use crate::slot::{RemoteRegion, Slot};
 use crate::window::{Claim, Kind, Outcome, Post};
@@ -59,14 +59,49 @@ impl OpenRound {
     #[inline]
     pub fn put<G: Source>(&self, from: G, to: RemoteRegion<'_, G::Element>) -> Operation<G> {
         let stretch = from.stretch();
-        let (at, claim, windowed) = match self.place(&to, stretch.len as u64, Kind::Write) {
-            Ok(place) => place,
-            Err(error) => return Operation::ended(self.refuse(error)),
-        };
-        if stretch.bytes() <= self.longest_copied() && stretch.is_contiguous() {
-            return self.short_put(from, &stretch, at, claim, windowed);
+        match self.place(&to, stretch.len as u64, Kind::Write) {
+            Ok((at, claim, windowed)) => self.put_at(from, &stretch, at, claim, windowed),
+            Err(error) => Operation::ended(self.refuse(error)),
         }
-        match self.registered(&stretch) {
+    }
+
+    /// Writes the elements of `from` to `remote`, whatever windows there are.
+    ///
+    /// # Safety
+    /// From now until the target has ended this round, it holds a guard of what is written there,
+    /// and nobody else puts to it.
+    #[allow(unsafe_code, reason = "the caller answers for what happens at the target")]
+    #[inline]
+    pub(crate) unsafe fn put_unchecked<G: Source>(
+        &self,
+        from: G,
+        target: Rank,
+        remote: RemoteAddress,
+    ) -> Operation<G> {
+        let stretch = from.stretch();
+        if let Err(error) = self.state.count(target) {
+            return Operation::ended(self.refuse(error));
+        }
+        let source = self.state.rank;
+        let called_ns = self.state.world.rank(source).trace_clock();
+        let at = Place { target, remote, bytes: stretch.bytes() as u64, called_ns };
+        let claim = Claim { source, slot: u32::MAX, index: 0, end: 0, kind: Kind::Write };
+        self.put_at(from, &stretch, at, claim, false)
+    }
+
+    #[inline]
+    fn put_at<G: Source>(
+        &self,
+        from: G,
+        stretch: &Stretch,
+        at: Place,
+        claim: Claim,
+        windowed: bool,
+    ) -> Operation<G> {
+        if stretch.bytes() <= self.longest_copied() && stretch.is_contiguous() {
+            return self.short_put(from, stretch, at, claim, windowed);
+        }
+        match self.registered(stretch) {
             Ok(memory) => self.issue(from, None, at, claim, windowed, Verb::Put, memory),
             Err(error) => Operation::ended(self.refuse(error)),
         }

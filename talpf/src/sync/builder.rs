@@ -14,7 +14,8 @@ use super::request::Request;
 use crate::context::Context;
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
-use crate::round::RoundState;
+use crate::ping_pong::Places;
+use crate::round::{RoundState, User};
 use crate::window::{Area, Kind};
 use crate::world::World;
 
@@ -28,14 +29,31 @@ pub struct Sync {
     mode: SyncMode,
     round: Arc<RoundState>,
     error: Option<Error>,
+    /// Of the exchange that it is of.
+    places: Option<Arc<Places>>,
 }
 
 impl Sync {
     pub(crate) fn new(context: &Context, mode: SyncMode, lane: Lane) -> Self {
-        let world = context.world();
-        let rank = context.rank();
-        let round = world.rank(rank).open_rounds.close(world, rank, lane);
-        Sync { context: context.clone(), mode, round, error: None }
+        Sync::closing(context, mode, lane, None)
+    }
+
+    /// The sync of an exchange, with whose end it releases places.
+    pub(crate) fn of_exchange(
+        context: &Context,
+        mode: SyncMode,
+        lane: Lane,
+        places: &Arc<Places>,
+    ) -> Self {
+        Sync::closing(context, mode, lane, Some(Arc::clone(places)))
+    }
+
+    fn closing(context: &Context, mode: SyncMode, lane: Lane, places: Option<Arc<Places>>) -> Self {
+        let (world, rank) = (context.world(), context.rank());
+        let user = if places.is_some() { User::Exchange } else { User::Program };
+        let round = world.rank(rank).open_rounds.close(world, rank, lane, user);
+        let error = round.check_lane().err();
+        Sync { context: context.clone(), mode, round, error, places }
     }
 
     /// The round it ends.
@@ -105,7 +123,8 @@ impl Sync {
     /// Spawns the sync task.
     ///
     /// **Completion**: returns at once; the handle ends with the round.
-    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array.
+    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
+    /// lane that a [`PingPong`](crate::PingPong) has taken.
     pub fn spawn(self) -> Result<SyncHandle, Error> {
         let world = Arc::clone(self.context.world());
         let rank = self.context.rank();
@@ -118,7 +137,7 @@ impl Sync {
         let freed = state.windows.complete(lane, number);
         world.follow(freed);
         let handle = SyncHandle { round: Arc::clone(&self.round) };
-        let mut request = Request::new(Arc::clone(&self.round), mode);
+        let mut request = Request::new(Arc::clone(&self.round), mode, self.places);
         let task = self.context.group().task("sync").inline();
         task.spawn(move || {
             let round = Arc::clone(&request.round);

@@ -10,6 +10,7 @@ use talpf_runtime::PendingEvent;
 use super::SyncMode;
 use super::arrivals::RoundArrivals;
 use crate::error::Error;
+use crate::ping_pong::Places;
 use crate::round::RoundState;
 
 /// Where a sync is.
@@ -38,17 +39,25 @@ pub(crate) struct Request {
     pub(crate) expected: u32,
     /// Holds the sync task.
     pub(crate) event: Option<PendingEvent>,
+    /// What it releases, if it is of an exchange.
+    places: Option<Arc<Places>>,
 }
 
 impl Request {
-    pub(crate) fn new(round: Arc<RoundState>, mode: SyncMode) -> Self {
-        Request { round, mode, stage: Stage::Posting, expected: 0, event: None }
+    pub(crate) fn new(round: Arc<RoundState>, mode: SyncMode, places: Option<Arc<Places>>) -> Self {
+        Request { round, mode, stage: Stage::Posting, expected: 0, event: None, places }
     }
 
     /// Tells those who wait for it.
     pub(crate) fn end(mut self, result: Result<(), Error>) {
         let event = self.event.take();
         let round = &self.round;
+        match (&self.places, &result) {
+            (Some(places), Ok(())) => places.end(round.number),
+            // Else the run is about to fail, and they with it.
+            (Some(places), Err(_)) if round.world.rank(round.rank).has_failed() => places.fail(),
+            _ => {}
+        }
         if let (Err(error), Some(event)) = (&result, event) {
             event.fail(error.to_string());
         }

@@ -14,6 +14,7 @@ mod missing_operation;
 mod operations_in_bodies;
 mod outside_window;
 mod overlapping_puts;
+mod ping_pong;
 mod polling;
 mod queued_syncs;
 mod random_programs;

@@ -48,6 +48,11 @@ impl Band {
         &self.new
     }
 
+    /// The one that takes turns with it.
+    pub(super) fn other(&self) -> &Field {
+        &self.old
+    }
+
     /// Swaps old and new, for the next step.
     pub(super) fn swap(&mut self) {
         mem::swap(&mut self.old, &mut self.new);

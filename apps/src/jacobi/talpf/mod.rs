@@ -10,10 +10,11 @@
 //! Nothing else orders them: a strip waits for the strips and halos around it in the step before,
 //! an exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart
 //! as far as their dependencies allow, up to a number of [`Steps`]. What differs between variants
-//! is the [`Protocol`] alone.
+//! is the [`Way`] alone.
 //!
 //! Deliberately absent: double buffers and acknowledgements. That two matrices take turns is
-//! Jacobi's own; a halo is kept from being overwritten too early by its window.
+//! Jacobi's own; a halo is kept from being overwritten too early by its window, and with
+//! [`Way::Links`], which makes use of the turns, by the exchange of the step before.
 
 mod band;
 mod exchange;
@@ -28,7 +29,9 @@ use self::exchange::Exchange;
 use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::Border;
-use crate::run::{Machine, Observer, Pace, Part, Protocol, Steps, on_ranks};
+use crate::run::{Machine, Observer, Pace, Part, Steps, on_ranks};
+
+pub(super) use self::exchange::Way;
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
@@ -36,11 +39,11 @@ use crate::run::{Machine, Observer, Pace, Part, Protocol, Steps, on_ranks};
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
-    protocol: Protocol,
+    way: Way,
     observer: &Observer,
 ) -> Result<Solution, Error> {
     let (problem, border, observer) = (problem.clone(), problem.border(), observer.clone());
-    let job = Arc::new(Job { problem, border, machine, protocol, observer });
+    let job = Arc::new(Job { problem, border, machine, way, observer });
     let (bands, seconds) = on_ranks(machine, &job.observer, |ctx| rank(ctx, Arc::clone(&job)))?;
     Ok(Solution { result: job.problem.assemble(&job.border, bands), seconds, machine })
 }
@@ -50,14 +53,14 @@ struct Job {
     problem: Problem,
     border: Border,
     machine: Machine,
-    protocol: Protocol,
+    way: Way,
     observer: Observer,
 }
 
 /// The program of a rank.
 async fn rank(ctx: Context, job: Arc<Job>) -> Result<Part<Vec<f64>>, Error> {
     let mut band = Band::new(&ctx, &job.problem, &job.border).await?;
-    let exchange = Exchange::new(&ctx, &job.problem, job.protocol)?;
+    let mut exchange = Exchange::new(&ctx, &job.problem, job.way, &band).await?;
     let mut steps = Steps::new(&ctx, &job.observer)?;
     let pace = Pace::of(&ctx, job.machine);
 
@@ -73,5 +76,6 @@ async fn rank(ctx: Context, job: Arc<Job>) -> Result<Part<Vec<f64>>, Error> {
     steps.finish().await?;
     let ended = Instant::now();
 
+    drop(exchange);
     Ok(Part { result: band.collect(&ctx).await?, started, ended })
 }

@@ -1,0 +1,116 @@
+//! A rank that fails in the middle of an exchange ends the run, and nothing hangs.
+
+use std::time::Duration;
+
+use super::{Ring, refused};
+use crate::common::{self, Gate};
+use talpf::{Context, Error};
+
+/// Tasks that write all over the places of a round.
+fn overwrite(ctx: &Context, ring: &Ring, round: u64) -> Result<(), Error> {
+    for link in 0..2 {
+        let task = ctx.group().task("overwrite").inout(&ring.place(link, round));
+        task.spawn(|mut place| place.fill(u64::MAX))?;
+    }
+    Ok(())
+}
+
+/// How rank 1 fails, in round 5.
+#[derive(Clone, Copy, Debug)]
+enum Failure {
+    MainReturns,
+    MainPanics,
+    TaskBeforePut,
+    /// And goes on with later rounds.
+    TaskBeforeManyPuts,
+    TaskAfterSync,
+    DropsInTheMiddle,
+    Forgets,
+}
+
+/// Fails once all ranks are in the middle of things; what they spawned must end.
+fn fail(failure: Failure, len: usize) -> Error {
+    let gate = Gate::default();
+    refused(&format!("{failure:?}, {len} elements"), move |ctx, wrong| {
+        let gate = gate.clone();
+        async move {
+            let mut ring = Ring::new(&ctx, len).await?;
+            for round in 0..5 {
+                ring.round(&ctx, round, 1, Duration::from_micros(20))?;
+                overwrite(&ctx, &ring, round)?;
+            }
+            if !wrong {
+                gate.open();
+                for round in 5..8 {
+                    ring.round(&ctx, round, 0, Duration::ZERO)?;
+                    overwrite(&ctx, &ring, round)?;
+                }
+                return ctx.group().wait().await.map_err(Error::from);
+            }
+            gate.passed().await;
+            ring.put(0)?;
+            match failure {
+                Failure::MainReturns => return Err(Error::NoSuchSlot { slot: 99 }),
+                Failure::MainPanics => panic!("the main is broken"),
+                Failure::DropsInTheMiddle => return Ok(()),
+                Failure::Forgets => {
+                    std::mem::forget(ring);
+                    return Err(Error::NoSuchSlot { slot: 99 });
+                }
+                Failure::TaskBeforePut | Failure::TaskBeforeManyPuts => {
+                    let task = ctx.group().task("broken").inout(&ring.values.tile(1));
+                    task.spawn(|_| panic!("the task is broken"))?;
+                }
+                Failure::TaskAfterSync => {}
+            }
+            ring.put(1)?;
+            let sync = ring.exchange().sync()?;
+            if matches!(failure, Failure::TaskAfterSync) {
+                let task = ctx.group().task("broken").inout(&ring.place(0, 5));
+                task.spawn(|_| panic!("the task is broken"))?;
+            }
+            if !matches!(failure, Failure::TaskBeforePut) {
+                for round in 6..9 {
+                    ring.round(&ctx, round, 0, Duration::ZERO)?;
+                }
+            }
+            sync.await?;
+            ctx.group().wait().await.map_err(Error::from)
+        }
+    })
+}
+
+#[test]
+fn a_rank_that_fails_in_the_middle() {
+    let cases = [
+        (Failure::MainReturns, "slot 99 does not exist"),
+        (Failure::Forgets, "slot 99 does not exist"),
+        (Failure::MainPanics, "the main is broken"),
+        (Failure::TaskBeforePut, "because a task before it failed"),
+        (Failure::TaskBeforeManyPuts, "failed"),
+        (Failure::TaskAfterSync, "failed"),
+        (Failure::DropsInTheMiddle, "dropped in the middle of a round"),
+    ];
+    for _ in 0..10 {
+        for len in [4, 2_000] {
+            for (failure, says) in cases {
+                common::says(&fail(failure, len), &[says]);
+            }
+        }
+    }
+}
+
+/// One rank stops a round before the others: the hang watch says what is missing.
+#[test]
+fn a_rank_that_stops_early_is_reported() {
+    let run = common::run(common::watched(2, 2), |ctx| async move {
+        let mut ring = Ring::new(&ctx, 4).await?;
+        for round in 0..3 + u64::from(ctx.rank().0) {
+            ring.round(&ctx, round, 1, Duration::ZERO)?;
+        }
+        Ok::<_, Error>(())
+    });
+    let text = run.unwrap_err().to_string();
+    let seen = text.contains("2 missing from rank 0") || text.contains("0 expected");
+    assert!(seen, "{text}");
+}

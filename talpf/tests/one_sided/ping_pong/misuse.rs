@@ -1,0 +1,192 @@
+//! Misuse of an exchange is an error that says what is wrong, and ends the run on every rank.
+
+use std::time::Duration;
+
+use super::{LANE, Ring, refused};
+use crate::common;
+use talpf::{Error, Lane, Link, PingPong, Rank, SyncMode};
+
+/// Makes an exchange of other links at rank 1 than elsewhere.
+fn refused_links(
+    what: &str,
+    links: impl for<'a> Fn(&'a Ring) -> Vec<Link<'a, u64>> + Copy + Send + 'static,
+) -> Error {
+    refused(what, move |ctx, wrong| async move {
+        let ring = Ring::arrays(&ctx, 4).await?;
+        let links = if wrong { links(&ring) } else { vec![ring.link(0), ring.link(1)] };
+        ctx.ping_pong(LANE, &links).await.map(drop)
+    })
+}
+
+#[test]
+fn links_that_do_not_match() {
+    let error = refused_links("one too few", |ring| vec![ring.link(0)]);
+    common::says(&error, &["number of links to the other: ", "at rank "]);
+    let error =
+        refused_links("one too many", |ring| vec![ring.link(0), ring.link(1), ring.link(1)]);
+    common::says(&error, &["overlaps another place"]);
+    let error = refused_links("shorter", |ring| {
+        let places = [ring.inbox.region(0..3), ring.inbox.region(4..7)];
+        vec![Link { peer: Rank(0), places }, ring.link(1)]
+    });
+    common::says(&error, &["number of elements of a place: ", "3", "4", "at rank "]);
+    let error = refused_links("of two lengths", |ring| {
+        let places = [ring.inbox.region(0..4), ring.inbox.region(4..7)];
+        vec![Link { peer: Rank(0), places }, ring.link(1)]
+    });
+    common::says(
+        &error,
+        &["link 0: a region of array ", "has not as many elements as the other place"],
+    );
+    let error = refused_links("to nobody", |ring| vec![Link { peer: Rank(9), ..ring.link(0) }]);
+    common::says(&error, &["rank 9 does not exist"]);
+    let error = refused_links("outside", |ring| {
+        let places = [ring.inbox.region(0..4), ring.inbox.region(16..20)];
+        vec![Link { peer: Rank(0), places }, ring.link(1)]
+    });
+    common::says(&error, &["elements 16..20 of slot", "at rank 1, which has 16"]);
+    let error = refused_links("not registered", |ring| {
+        let places = [ring.values.tile(0), ring.values.tile(1)];
+        vec![Link { peer: Rank(0), places }, ring.link(1)]
+    });
+    common::says(&error, &["is not registered globally"]);
+}
+
+#[test]
+fn elements_of_another_size() {
+    let error = refused("u32", |ctx, wrong| async move {
+        let (wide, narrow) = (common::array(&ctx, vec![0u64; 8])?, vec![0u32; 8]);
+        let narrow = common::array(&ctx, narrow)?;
+        ctx.register_global(&wide).await?;
+        ctx.register_global(&narrow).await?;
+        let peer = Rank([1, 0, 2][ctx.rank().0 as usize]);
+        if wrong {
+            let places = [narrow.region(0..4), narrow.region(4..8)];
+            ctx.ping_pong(LANE, &[Link { peer, places }]).await.map(drop)
+        } else {
+            let places = [wide.region(0..4), wide.region(4..8)];
+            ctx.ping_pong(LANE, &[Link { peer, places }]).await.map(drop)
+        }
+    });
+    common::says(&error, &["bytes of an element: ", "8", "4", "at rank "]);
+}
+
+#[test]
+fn ranks_that_call_different_things() {
+    let error = refused("another lane", |ctx, wrong| async move {
+        let lane = if wrong { Lane(4) } else { LANE };
+        ctx.ping_pong::<u64>(lane, &[]).await.map(drop)
+    });
+    common::says(&error, &["number of the lane: ", "3", "4", "at rank "]);
+    let error = refused("a registration", |ctx, wrong| async move {
+        let array = common::array(&ctx, vec![0u64])?;
+        match wrong {
+            true => ctx.register_global(&array).await.map(drop),
+            false => ctx.ping_pong::<u64>(LANE, &[]).await.map(drop),
+        }
+    });
+    common::says(&error, &["rank"]);
+}
+
+#[test]
+fn a_lane_belongs_to_the_exchange_alone() {
+    let error = refused("used before", |ctx, wrong| async move {
+        if wrong {
+            drop(ctx.round_of(LANE));
+        }
+        ctx.ping_pong::<u64>(LANE, &[]).await.map(drop)
+    });
+    common::says(&error, &["lane 3 was used before"]);
+    let error = refused("taken twice", |ctx, wrong| async move {
+        let _first = ctx.ping_pong::<u64>(LANE, &[]).await?;
+        let lane = if wrong { LANE } else { Lane(5) };
+        ctx.ping_pong::<u64>(lane, &[]).await.map(drop)
+    });
+    common::says(&error, &["lane 3 is taken by a ping-pong exchange"]);
+    let taken = "lane 3 is taken by a ping-pong exchange";
+    let error = refused("put", |ctx, wrong| async move {
+        let mut ring = Ring::new(&ctx, 4).await?;
+        let slot = ctx.register_global(&ring.inbox).await?;
+        if wrong {
+            ctx.put_on(LANE, &ring.values.tile(0), slot.at(Rank(0), 0))?;
+        }
+        ring.round(&ctx, 0, 0, Duration::ZERO)?;
+        ctx.sync(SyncMode::DEFAULT).await
+    });
+    common::says(&error, &[taken]);
+    let error = refused("put in a body", |ctx, wrong| async move {
+        let ring = Ring::new(&ctx, 4).await?;
+        let slot = ctx.register_global(&ring.inbox).await?;
+        let round = ctx.round_of(LANE);
+        let put = ctx.group().task("put").input(&ring.values.tile(0)).run_async(
+            move |from| async move {
+                let to = slot.at(Rank(0), 0);
+                if wrong { round.clone().put(from, to).await.map(drop) } else { Ok(()) }
+            },
+        )?;
+        put.await??;
+        ctx.sync(SyncMode::DEFAULT).await
+    });
+    common::says(&error, &[taken]);
+    let error = refused("sync", |ctx, wrong| async move {
+        let ring = Ring::new(&ctx, 4).await?;
+        if wrong {
+            return ctx.sync_of(LANE, SyncMode::CACHED).window(&ring.inbox.all()).await;
+        }
+        ctx.sync(SyncMode::DEFAULT).await
+    });
+    common::says(&error, &[taken]);
+}
+
+#[test]
+fn puts_that_are_missing_or_wrong() {
+    let error = refused("missing", |ctx, wrong| async move {
+        let mut ring = Ring::new(&ctx, 4).await?;
+        for round in 0..3 {
+            if wrong && round == 2 {
+                ring.put(0)?;
+                return ring.exchange().sync().map(drop);
+            }
+            ring.round(&ctx, round, 0, Duration::ZERO)?;
+        }
+        ctx.group().wait().await.map_err(Error::from)
+    });
+    common::says(&error, &["lane 3 round 2: 0 puts on link 1, one expected"]);
+    let error = refused("twice", |ctx, wrong| async move {
+        let mut ring = Ring::new(&ctx, 4).await?;
+        if wrong {
+            ring.put(0)?;
+            ring.put(0)?;
+        }
+        ring.round(&ctx, 0, 0, Duration::ZERO)?;
+        ctx.group().wait().await.map_err(Error::from)
+    });
+    common::says(&error, &["lane 3 round 0: 2 puts on link 0, one expected"]);
+    let put = |what: &str, put: fn(&mut PingPong<u64>, &Ring) -> Result<(), Error>| {
+        refused(what, move |ctx, wrong| async move {
+            let mut ring = Ring::new(&ctx, 4).await?;
+            if wrong {
+                let mut exchange = ring.exchange.take().expect("made by `new`");
+                return put(&mut exchange, &ring);
+            }
+            ring.round(&ctx, 0, 0, Duration::ZERO)?;
+            ctx.group().wait().await.map_err(Error::from)
+        })
+    };
+    let error = put("place of this round", |exchange, ring| {
+        exchange.put(0, &ring.values.tile(0), &ring.place(0, 0))
+    });
+    common::says(&error, &["link 0: a region of array ", "is not its place for the next round"]);
+    let error = put("place of another link", |exchange, ring| {
+        exchange.put(1, &ring.values.tile(0), &ring.place(0, 1))
+    });
+    common::says(&error, &["link 1: a region of array ", "is not its place for the next round"]);
+    let error = put("no such link", |exchange, ring| {
+        exchange.put(2, &ring.values.tile(0), &ring.place(0, 1))
+    });
+    common::says(&error, &["link 2 does not exist, the exchange has 2"]);
+    let error = put("too short", |exchange, ring| {
+        exchange.put(0, &ring.values.region(0..3), &ring.place(0, 1))
+    });
+    common::says(&error, &["number of elements to put on a link is 3, the limit is 4"]);
+}
