@@ -258,7 +258,9 @@ impl<T> Drop for PingPong<T> {
             return self.places.abandon();
         }
         self.places.close_after(self.round);
-        let mode = SyncMode::msg(0).with_barrier();
+        // Puts that come all the same are no error here: this rank may be failing, and its main
+        // knows why. The barrier of the others is missing then.
+        let mode = SyncMode::DEFAULT;
         let sync = Sync::of_exchange(&self.context, mode, self.lane, &self.places);
         // Without a runtime there is nobody to wait for the places.
         let _ = sync.spawn();

@@ -85,7 +85,9 @@ fn ranks_that_call_different_things() {
             false => ctx.ping_pong::<u64>(LANE, &[]).await.map(drop),
         }
     });
-    common::says(&error, &["rank"]);
+    // Whichever of the two finds out first.
+    let text = error.to_string();
+    assert!(text.contains("collective call") || text.contains("slot 0 does not"), "{text}");
 }
 
 #[test]
