@@ -40,6 +40,8 @@ pub(crate) struct RankState {
     /// Operations that could not be posted or parked yet.
     later: Mutex<Vec<Issued>>,
     later_count: AtomicUsize,
+    /// What the next pass of the engine fails the run with.
+    failing: OnceLock<Error>,
     failure: OnceLock<Error>,
     failed: AtomicBool,
     pub(crate) stop: AtomicBool,
@@ -64,6 +66,7 @@ impl World {
             engine: Engine::new(Rank(index as u32), size),
             later: Mutex::default(),
             later_count: AtomicUsize::new(0),
+            failing: OnceLock::new(),
             failure: OnceLock::new(),
             failed: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -162,6 +165,20 @@ impl RankState {
     #[inline]
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
+    }
+
+    /// This rank cannot go on. For callers that hold a lock: the engine's next pass says so.
+    #[cold]
+    pub(crate) fn fail_soon(&self, error: Error) {
+        let _ = self.failing.set(error);
+        self.kick();
+        self.wake_poller();
+    }
+
+    /// What a caller with a lock has found, until the run has failed.
+    #[inline]
+    pub(crate) fn failing(&self) -> Option<&Error> {
+        self.failing.get().filter(|_| !self.has_failed())
     }
 
     /// Something changed that a sync may wait for.

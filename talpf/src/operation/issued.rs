@@ -172,7 +172,7 @@ impl Issued {
             Err((_, reason)) => {
                 // The queue pair is gone: nothing this rank posts will be carried out.
                 self.leave_round();
-                round.world.fail(&[round.rank], &Error::Device(reason));
+                origin.fail_soon(Error::Device(reason));
                 Post::All
             }
         }

@@ -34,7 +34,7 @@ impl ShortPut<'_> {
             Err(error) => match error.reason {
                 DeviceError::QueueFull { .. } => Post::Nothing,
                 reason => {
-                    world.fail(&[*rank], &Error::Device(reason));
+                    origin.fail_soon(Error::Device(reason));
                     Post::All
                 }
             },

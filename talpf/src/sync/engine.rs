@@ -219,6 +219,9 @@ impl State {
     fn pass(&mut self, rank: &RankState, world: &World, aftermath: &mut Aftermath) -> usize {
         let taken = self.take_arrivals(rank, world, aftermath)
             + self.take_completions(rank, world, aftermath);
+        if let Some(error) = rank.failing() {
+            aftermath.failures.push((vec![rank.rank], error.clone()));
+        }
         self.send_controls(rank);
         if rank.windows.has_delayed() {
             let has_landed = |source| world.has_landed(source, rank.rank);
