@@ -103,7 +103,7 @@ macro_rules! guard {
     ($(#[$doc:meta])* $name:ident, $bound:ident) => {
         $(#[$doc])*
         ///
-        /// `D` is [`Ix1`] for a contiguous region and [`Ix2`] for a rectangle.
+        /// `D` is `Ix1` for a contiguous region and `Ix2` for a rectangle.
         pub struct $name<T, D = Ix1> {
             part: Part<T>,
             marker: PhantomData<(fn() -> T, D)>,

@@ -1,7 +1,7 @@
 //! Heat diffusion on a rectangle with the Jacobi method: each step replaces every inner cell by
 //! the mean of its four neighbours in the matrix of the step before.
 //!
-//! [`run`] executes one [`Variant`] of a [`Problem`]. Every variant computes with the one
+//! [`run`](fn@run) executes one [`Variant`] of a [`Problem`]. Every variant computes with the one
 //! [`kernel`] and gives bitwise the result of [`serial`], so that two of them can be compared in
 //! time alone.
 

@@ -36,8 +36,8 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A part of an [`Array`](crate::Array) (`D` = [`Ix1`], contiguous) or of a
-/// [`Matrix`](crate::Matrix) (`D` = [`Ix2`], a rectangle).
+/// A part of an [`Array`](crate::Array) (`D` = `Ix1`, contiguous) or of a
+/// [`Matrix`](crate::Matrix) (`D` = `Ix2`, a rectangle).
 ///
 /// Making one costs nothing and checks nothing; a region outside its array is an error of the
 /// spawn that declares it.
