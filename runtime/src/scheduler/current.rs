@@ -82,7 +82,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         }
         let behind = match reason {
             Reason::Spawned => Some(task),
-            Reason::Released | Reason::Woken => shared.seats[worker.index].next.replace(task),
+            Reason::Released | Reason::Woken => shared.seats[worker.index].pulse.next.replace(task),
             Reason::Yielded => {
                 worker.deque.push(task);
                 None

@@ -12,28 +12,33 @@ use crate::task::RecordId;
 /// The shared side of a worker.
 pub(crate) struct Seat {
     pub(super) stealer: Stealer<RecordId>,
-    /// Changed by each of the worker's pushes, so on a line of its own.
-    pub(super) pushes: CachePadded<PushMark>,
-    pub(super) next: NextSlot,
     pub(super) idle_waiters: IdleWaiters,
+    /// Apart from the rest, which idle workers look at all the time.
+    pub(super) pulse: CachePadded<Pulse>,
+}
+
+/// What a worker changes with every task.
+pub(super) struct Pulse {
+    pub(super) next: NextSlot,
+    pub(super) pushes: PushMark,
     /// Odd while the worker is in a task that counts as progress. Written by the worker only.
     pub(super) steps: AtomicU64,
 }
 
 impl Seat {
     pub(crate) fn new(stealer: Stealer<RecordId>) -> CachePadded<Self> {
-        CachePadded::new(Seat {
-            stealer,
-            pushes: CachePadded::default(),
+        let pulse = Pulse {
             next: NextSlot(AtomicU32::new(EMPTY)),
-            idle_waiters: IdleWaiters::new(),
+            pushes: PushMark::default(),
             steps: AtomicU64::new(0),
-        })
+        };
+        let idle_waiters = IdleWaiters::new();
+        CachePadded::new(Seat { stealer, idle_waiters, pulse: CachePadded::new(pulse) })
     }
 
     /// Whether a worker that is about to park would find something here.
     pub(super) fn has_work(&self) -> bool {
-        self.pushes.touch();
+        self.pulse.pushes.touch();
         !self.stealer.is_empty() || !self.idle_waiters.is_empty()
     }
 }

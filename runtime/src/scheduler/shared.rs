@@ -119,7 +119,7 @@ impl Shared {
     /// Makes a parked worker look for work that worker `pusher` has just put into its deque.
     #[inline]
     pub(super) fn wake_another(&self, pusher: usize) {
-        if let Some(worker) = self.idle.after_push(&self.seats[pusher].pushes) {
+        if let Some(worker) = self.idle.after_push(&self.seats[pusher].pulse.pushes) {
             self.unparkers[worker].unpark();
         }
     }
@@ -181,7 +181,7 @@ impl Shared {
         let mut sum = 0u64;
         let mut busy = false;
         for seat in &self.seats {
-            let steps = seat.steps.load(Ordering::Relaxed);
+            let steps = seat.pulse.steps.load(Ordering::Relaxed);
             sum = sum.wrapping_add(steps);
             busy |= steps % 2 == 1;
         }
@@ -190,7 +190,7 @@ impl Shared {
 
     /// Whether a worker other than this is in a task that counts as progress.
     pub(super) fn is_busy_beside(&self, index: usize) -> bool {
-        let busy = |seat: &Seat| seat.steps.load(Ordering::Relaxed) % 2 == 1;
+        let busy = |seat: &Seat| seat.pulse.steps.load(Ordering::Relaxed) % 2 == 1;
         self.seats.iter().enumerate().any(|(other, seat)| other != index && busy(seat))
     }
 

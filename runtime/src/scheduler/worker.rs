@@ -101,7 +101,7 @@ impl Worker {
             return;
         }
         self.helping.set(true);
-        let next = &self.shared.seats[self.index].next;
+        let next = &self.shared.seats[self.index].pulse.next;
         for _ in 0..HELP_ROUNDS {
             let own = || next.take().or_else(|| self.deque.pop());
             match self.shared.priorities.pop_above().or_else(own) {
@@ -115,7 +115,7 @@ impl Worker {
     #[inline]
     pub(super) fn is_spare(&self) -> bool {
         let shared = &self.shared;
-        let next = &shared.seats[self.index].next;
+        let next = &shared.seats[self.index].pulse.next;
         shared.spins()
             && shared.is_busy_beside(self.index)
             && next.peek().is_none()
@@ -127,7 +127,7 @@ impl Worker {
         if record(task).role() == Role::Service {
             task::run(task);
         } else {
-            let steps = &self.shared.seats[self.index].steps;
+            let steps = &self.shared.seats[self.index].pulse.steps;
             let before = steps.load(Ordering::Relaxed);
             // Odd already when it runs inside a task that spawns.
             let nested = before % 2;
@@ -148,7 +148,7 @@ impl Worker {
         if tick.is_multiple_of(CLOCK_ROUNDS) {
             self.wake_due();
         }
-        let next = &self.shared.seats[self.index].next;
+        let next = &self.shared.seats[self.index].pulse.next;
         if tick.is_multiple_of(FAIR_ROUNDS)
             && let Some(task) = self.take_injected().or_else(|| self.deque.pop())
         {
@@ -199,11 +199,12 @@ impl Worker {
                 }
                 return stolen;
             }
-            let lies = seat.next.peek().map(|task| (task, seat.steps.load(Ordering::Relaxed)));
+            let lies =
+                seat.pulse.next.peek().map(|task| (task, seat.pulse.steps.load(Ordering::Relaxed)));
             let before = std::mem::replace(&mut self.seen.borrow_mut()[victim], lies);
             if let Some((task, _)) = lies
                 && before == lies
-                && let Some(task) = seat.next.take_if(task)
+                && let Some(task) = seat.pulse.next.take_if(task)
             {
                 return Some(task);
             }
