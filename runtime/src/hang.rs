@@ -120,7 +120,7 @@ impl Hang {
 
 /// Whether somebody waits, and nobody who may go on by himself.
 fn is_stuck(shared: &Shared) -> bool {
-    if shared.has_ready() {
+    if shared.has_ready() || shared.has_next() {
         return false;
     }
     let goes_on = |what: Option<&str>| what.is_none_or(|what| what == A_TIME);

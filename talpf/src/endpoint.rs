@@ -158,6 +158,11 @@ impl Endpoint {
         self.peers[target.index()].queue_pair.is_drained()
     }
 
+    /// Whether everything that was posted has been carried out.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.peers.iter().all(|peer| peer.queue_pair.is_drained())
+    }
+
     /// Gives the receives of handled completions back to the device.
     #[inline]
     pub(crate) fn repost(&self, handled: &[WorkCompletion]) -> Result<(), Error> {

@@ -131,6 +131,14 @@ pub enum Error {
         /// The round.
         round: Round,
     },
+    /// A round was closed by a sync that was neither spawned nor awaited.
+    #[error("{lane} {round}: its sync was dropped before it was spawned")]
+    SyncDropped {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+    },
     /// A window of this rank was never opened, because a task before it failed.
     #[error("{lane} {round}: a window was not opened because a task before it failed")]
     NotOpened {

@@ -50,11 +50,12 @@ where
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
     let (runtime, world) = start(config)?;
+    let stopping = Stopping(&world);
     let result = run_all(&runtime, &world, main);
-    for state in world.ranks() {
-        state.stop.store(true, Ordering::Release);
-        state.wake_poller();
+    if let Err(error) = &result {
+        world.fail_with_reason(Rank(0), &error.to_string());
     }
+    drop(stopping);
     let ended = runtime.shut_down().map_err(Error::from);
     world.clear();
     let results = result?;
@@ -122,6 +123,8 @@ where
                     let reason = error.to_string();
                     first.lock().get_or_insert(error);
                     world.fail_with_reason(rank, &reason);
+                    // Bodies that are under way may still post.
+                    let _ = state.group.wait().await;
                     None
                 }
             }
@@ -144,6 +147,21 @@ where
         (Some(error), _) => Err(E::from(Error::from(error))),
         (None, Some(error)) => Err(error),
         (None, None) => Ok(results),
+    }
+}
+
+/// Lets the polling tasks end, and the programs with an error if `exec` unwinds.
+struct Stopping<'a>(&'a World);
+
+impl Drop for Stopping<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail_with_reason(Rank(0), "a main panicked before it began");
+        }
+        for state in self.0.ranks() {
+            state.stop.store(true, Ordering::SeqCst);
+            state.wake_poller();
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
     let mut in_vain = 0;
     // Only a link with faults has timers: what it lost is asked for again after a time.
     let has_timers = world.config.device.fault.is_some();
-    while !state.stop.load(Ordering::Acquire) || !state.is_quiet() {
+    while !state.stop.load(Ordering::SeqCst) || !state.is_quiet(has_timers) {
         if has_timers {
             state.endpoint.context.advance(state.group.clock().now_ns());
         }
@@ -92,7 +92,8 @@ async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
     state.endpoint.arrived.request_notify(false)?;
     state.endpoint.sent.request_notify(false)?;
     let found = state.progress(world).unwrap_or(1) > 0;
-    let over = || state.stop.load(Ordering::Acquire) && state.is_quiet();
+    let has_timers = world.config.device.fault.is_some();
+    let over = || state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers);
     if !found && !over() && !state.has_unannounced() {
         let mut notified = pin!(state.endpoint.channel.notified());
         poll_fn(|cx| {

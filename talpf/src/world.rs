@@ -233,9 +233,12 @@ impl RankState {
         self.pending.len() + self.later_count.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing that the polling task would see is under way.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.outstanding() == 0 && !self.windows.has_delayed()
+    /// Whether nothing that the polling task would see is under way. What a link with faults has
+    /// lost counts: it is sent again when the task says what time it is.
+    pub(crate) fn is_quiet(&self, has_timers: bool) -> bool {
+        self.outstanding() == 0
+            && !self.windows.has_delayed()
+            && (!has_timers || self.endpoint.is_idle())
     }
 
     /// Makes the polling task look, if it sleeps.

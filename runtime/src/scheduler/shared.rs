@@ -161,6 +161,11 @@ impl Shared {
             || self.seats.iter().any(|seat| !seat.stealer.is_empty())
     }
 
+    /// Whether a worker has a task that it runs next.
+    pub(crate) fn has_next(&self) -> bool {
+        self.seats.iter().any(|seat| seat.pulse.next.peek().is_some())
+    }
+
     #[inline]
     pub(super) fn stops(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -97,18 +97,31 @@ impl Worker {
 
     /// Runs some ready tasks if too many tasks of `group` are outstanding.
     pub(super) fn help(&self, group: &GroupInner) {
-        if self.helping.get() || group.outstanding() <= self.shared.config.throttle as u64 {
+        if self.helping.get()
+            || group.outstanding() <= self.shared.config.throttle as u64
+            // What a body that unwinds has dropped must not mix with the guards of another task.
+            || std::thread::panicking()
+        {
             return;
         }
         self.helping.set(true);
+        let note = task::take_note();
         let next = &self.shared.seats[self.index].pulse.next;
         for _ in 0..HELP_ROUNDS {
             let own = || next.take().or_else(|| self.deque.pop());
             match self.shared.priorities.pop_above().or_else(own) {
+                // A program must not run on top of another, which could not go on before it.
+                Some(task) if record(task).role() == Role::Main => {
+                    self.deque.push(task);
+                    self.shared.wake_another(self.index);
+                    break;
+                }
                 Some(task) => self.execute(task, false),
                 None => break,
             }
         }
+        task::take_note();
+        note.into_iter().for_each(task::note_wait);
         self.helping.set(false);
     }
 

@@ -77,7 +77,11 @@ pub(super) fn spawn<'a, B: Body>(
     // SAFETY: the record is ours until `submit`, and `begin` left its cell empty.
     unsafe { record(id).body.put(body) };
     submit(group, id, count);
-    scheduler::help(group);
+    // An inline task may be part of something that its spawner has to finish first, and nobody
+    // takes the drop of an array for a spawn.
+    if !traits.inline && traits.role == Role::Member {
+        scheduler::help(group);
+    }
     Ok(())
 }
 

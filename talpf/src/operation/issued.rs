@@ -80,6 +80,9 @@ impl Issued {
         let (world, target) = (&round.world, self.at.target);
         let origin = world.rank(round.rank);
         if let Some(error) = origin.failure() {
+            if self.is_on_its_way() {
+                return Some(self);
+            }
             self.fail(error);
             return None;
         }
@@ -114,16 +117,37 @@ impl Issued {
 
     fn refused(self) {
         let error = refusal(&self.claim, &self.round, self.at.target);
-        self.fail(error);
+        if self.is_on_its_way() {
+            let round = Arc::clone(&self.round);
+            round.world.rank(round.rank).keep_for_later(self);
+        } else {
+            self.fail(error);
+        }
+    }
+
+    /// Whether the device may still be at work on a part of it.
+    fn is_on_its_way(&self) -> bool {
+        let origin = self.round.world.rank(self.round.rank);
+        self.posted > 0 && !origin.endpoint.is_drained(self.at.target)
     }
 
     pub(super) fn set_done(&mut self, done: Done) {
         self.done = Some(done);
     }
 
+    /// Gives it up. No completion comes for it: its last request was not posted.
     pub(crate) fn fail(mut self, error: Error) {
+        self.take_back();
         if let Some(done) = self.done.take() {
             done(Err(error));
+        }
+    }
+
+    /// Takes back what the completion of its last request would have done.
+    fn take_back(&mut self) {
+        if let Some(wr_id) = self.wr_id.take() {
+            let pending = &self.round.world.rank(self.round.rank).pending;
+            self.done = self.done.take().or_else(|| pending.take(wr_id));
         }
     }
 
@@ -171,6 +195,7 @@ impl Issued {
             }
             Err((_, reason)) => {
                 // The queue pair is gone: nothing this rank posts will be carried out.
+                self.take_back();
                 self.leave_round();
                 origin.fail_soon(Error::Device(reason));
                 Post::All

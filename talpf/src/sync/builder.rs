@@ -27,7 +27,7 @@ use crate::world::World;
 pub struct Sync {
     context: Context,
     mode: SyncMode,
-    round: Arc<RoundState>,
+    closed: Closed,
     error: Option<Error>,
     /// Of the exchange that it is of.
     places: Option<Arc<Places>>,
@@ -53,12 +53,18 @@ impl Sync {
         let user = if places.is_some() { User::Exchange } else { User::Program };
         let round = world.rank(rank).open_rounds.close(world, rank, lane, user);
         let error = round.check_lane().err();
-        Sync { context: context.clone(), mode, round, error, places }
+        Sync {
+            context: context.clone(),
+            mode,
+            closed: Closed { round, spawned: false },
+            error,
+            places,
+        }
     }
 
     /// The round it ends.
     pub fn round(&self) -> Round {
-        self.round.number
+        self.closed.round.number
     }
 
     /// Lets puts and atomics of this round land in `region`, which must be of a slot registered
@@ -100,7 +106,7 @@ impl Sync {
         let state = world.rank(rank);
         let slot = state.slots.windowed(region.array_id())?;
         let area = Area { slot: slot.number, rect: region.rect(), cols: slot.cols, kind };
-        let (lane, round) = (self.round.lane, self.round.number);
+        let (lane, round) = (self.closed.round.lane, self.closed.round.number);
         let window = state.windows.declare(lane, round, area);
         let mut unopened = Unopened { world, rank, lane, round, failed: true };
         let mut open = move |guard| {
@@ -125,7 +131,7 @@ impl Sync {
     /// **Completion**: returns at once; the handle ends with the round.
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
     /// lane that a [`PingPong`](crate::PingPong) has taken.
-    pub fn spawn(self) -> Result<SyncHandle, Error> {
+    pub fn spawn(mut self) -> Result<SyncHandle, Error> {
         let world = Arc::clone(self.context.world());
         let rank = self.context.rank();
         let state = world.rank(rank);
@@ -133,11 +139,11 @@ impl Sync {
             world.fail(&[rank], &error);
             return Err(error);
         }
-        let (lane, number, mode) = (self.round.lane, self.round.number, self.mode);
+        let (lane, number, mode) = (self.closed.round.lane, self.closed.round.number, self.mode);
         let freed = state.windows.complete(lane, number);
         world.follow(freed);
-        let handle = SyncHandle { round: Arc::clone(&self.round) };
-        let mut request = Request::new(Arc::clone(&self.round), mode, self.places);
+        let handle = SyncHandle { round: Arc::clone(&self.closed.round) };
+        let mut request = Request::new(Arc::clone(&self.closed.round), mode, self.places);
         let task = self.context.group().task("sync").inline();
         task.spawn(move || {
             let round = Arc::clone(&request.round);
@@ -154,9 +160,25 @@ impl Sync {
             }
             state.wake_poller();
         })?;
-        self.round.leave();
+        self.closed.spawned = true;
+        self.closed.round.leave();
         state.progress_if_kicked(&world);
         Ok(handle)
+    }
+}
+
+/// A round that was closed, and has to be ended.
+struct Closed {
+    round: Arc<RoundState>,
+    spawned: bool,
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        if !self.spawned {
+            let RoundState { world, rank, lane, number, .. } = &*self.round;
+            world.fail(&[*rank], &Error::SyncDropped { lane: *lane, round: *number });
+        }
     }
 }
 
@@ -183,7 +205,7 @@ impl IntoFuture for Sync {
     type IntoFuture = SyncHandle;
 
     fn into_future(self) -> SyncHandle {
-        let round = Arc::clone(&self.round);
+        let round = Arc::clone(&self.closed.round);
         self.spawn().unwrap_or_else(|error| {
             round.outcome.set(Err(error));
             SyncHandle { round }

@@ -189,3 +189,47 @@ fn a_task_that_panics_before_a_body_that_puts() {
         common::says(&error, &["broken"]);
     }
 }
+
+/// Its last request, which would bring the guard back, is not posted when the run fails.
+#[test]
+fn a_long_put_that_found_the_send_queue_full() {
+    const REQUESTS: usize = 600;
+    const BYTES: usize = 512;
+    let gate = Gate::default();
+    let mut config = common::unwatched(2, 1);
+    config.device.attributes.max_message_size = BYTES as u32;
+    let result = common::run(config, |ctx| {
+        let gate = gate.clone();
+        async move {
+            let inbox = common::array(&ctx, vec![0u8; 3 * REQUESTS * BYTES])?;
+            let slot = ctx.register_global(&inbox).await?;
+            if ctx.rank() == Rank(1) {
+                let sync = ctx.sync(SyncMode::msg(3)).window(&inbox.all()).spawn()?;
+                gate.open();
+                return sync.await;
+            }
+            let tile = REQUESTS * BYTES;
+            let values = Array::new(ctx.group(), vec![1u8; 3 * tile], tile)?;
+            ctx.register_local(&values)?;
+            gate.passed().await;
+            for put in 0..3 {
+                ctx.put(&values.tile(put), slot.at(Rank(1), put * tile))?;
+            }
+            Err(Error::NoSuchSlot { slot: 99 })
+        }
+    });
+    common::says(&result.unwrap_err(), &["slot 99 does not exist"]);
+}
+
+#[test]
+fn a_main_that_panics_before_it_begins() {
+    let started = std::panic::catch_unwind(|| {
+        common::run(common::unwatched(2, 2), |ctx| {
+            assert!(ctx.rank() == Rank(0), "the second rank is broken");
+            async move { ctx.sync(SyncMode::DEFAULT).await }
+        })
+    });
+    let panic = started.unwrap_err();
+    let text = panic.downcast_ref::<&str>().unwrap();
+    assert_eq!(*text, "the second rank is broken");
+}

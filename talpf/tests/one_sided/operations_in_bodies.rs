@@ -168,5 +168,5 @@ fn a_sync_that_is_dropped_is_an_error() {
         drop(ctx.sync(SyncMode::DEFAULT));
         ctx.sync(SyncMode::DEFAULT).await
     });
-    assert!(result.is_err());
+    common::says(&result.unwrap_err(), &["lane 0 round 0", "dropped before it was spawned"]);
 }
