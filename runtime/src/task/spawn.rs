@@ -4,6 +4,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::access_list::{Accesses, make_room};
 use super::body::{Body, Later};
 use super::handle::{JoinHandle, promise};
@@ -136,11 +138,11 @@ fn check_bounds(slot: &AccessSlot) -> Result<(), Error> {
     Err(Error::RegionOutOfBounds { region, rows: extent.row_end, cols: extent.col_end })
 }
 
-/// As `check`, for accesses in several records: sorted by place, each is compared with those that begin before
-/// its last row.
+/// As `check`, for accesses in several records: sorted by place, each is compared with those that
+/// begin before its last row.
 #[cold]
 fn check_many(task: &'static Record) -> Result<(), Error> {
-    let mut slots: Vec<&AccessSlot> = Accesses::of(task).map(AccessId::slot).collect();
+    let mut slots: SmallVec<[&AccessSlot; 16]> = Accesses::of(task).map(AccessId::slot).collect();
     slots.iter().try_for_each(|slot| check_bounds(slot))?;
     slots.sort_by_key(|slot| (slot.core().addr(), slot.rect().row, slot.rect().col));
     for (index, slot) in slots.iter().enumerate() {
