@@ -1,18 +1,17 @@
 //! Groups: named sets of tasks with their own arrays and their own order of spawns.
 //!
 //! A group is what one program spawns into: its arrays share one dependency domain, it can be
-//! waited for, and traces show it under its number. Spawned and completed tasks are counted apart
-//! and for every worker apart, so that spawner and workers share no line; a wait adds them up,
-//! completions first: if they are as many as the spawns read afterwards, there was an instant at
-//! which every task was complete.
+//! waited for, and traces show it under its number.
 #![allow(unsafe_code, reason = "follows the group pointer in task records")]
+
+mod counts;
+mod wait;
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::AtomicUsize;
+use std::task::Waker;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -25,7 +24,10 @@ use crate::data::{ArrayCore, Region};
 use crate::error::{Error, Failure};
 use crate::hang::Reporter;
 use crate::scheduler::{self, Shared};
-use crate::task::{self, JoinHandle, Record, Role, TaskBuilder, note_wait};
+use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
+
+use self::counts::Counts;
+pub use self::wait::Wait;
 
 /// A named set of tasks with its own arrays. Clones are handles of the same group.
 #[derive(Clone)]
@@ -46,19 +48,6 @@ pub(crate) struct GroupInner {
     waiting: AtomicUsize,
     waiters: Mutex<Vec<Waker>>,
     failures: Mutex<Vec<Arc<Failure>>>,
-}
-
-#[derive(Default)]
-struct Counts {
-    members: Count,
-    /// Mains and services.
-    others: Count,
-}
-
-#[derive(Default)]
-struct Count {
-    spawned: AtomicU64,
-    completed: AtomicU64,
 }
 
 impl Group {
@@ -165,6 +154,11 @@ impl Group {
         self.inner.shared.hang.add_reporter(Arc::new(describe))
     }
 
+    /// Whether the run is traced.
+    pub fn is_traced(&self) -> bool {
+        self.inner.shared.config.recorder.is_some()
+    }
+
     /// Records an event in the trace of the thread that calls, if this is a worker and the run is
     /// traced. `event` is called with the time only then.
     ///
@@ -191,6 +185,14 @@ impl GroupInner {
         unsafe { &*record.group() }
     }
 
+    /// This group, for a worker of its runtime, which keeps its groups until its workers have ended.
+    /// The lifetime is not handed out.
+    #[inline]
+    pub(crate) fn of_worker(&self) -> &'static GroupInner {
+        // SAFETY: see above.
+        unsafe { &*std::ptr::from_ref(self) }
+    }
+
     /// A count of this group.
     pub(crate) fn keep(&self) -> Arc<GroupInner> {
         // SAFETY: every `GroupInner` is made inside an `Arc`, in `Group::new`.
@@ -205,111 +207,6 @@ impl GroupInner {
 
     pub(crate) fn number(&self) -> u32 {
         self.number
-    }
-
-    /// The count of this thread, and whether no other thread writes it.
-    #[inline]
-    fn mine(&self, role: Role) -> (&Count, bool) {
-        let worker = scheduler::worker_index(&self.shared);
-        let counts = &self.counts[worker.unwrap_or(self.counts.len() - 1)];
-        match role {
-            Role::Member | Role::Cleanup => (&counts.members, worker.is_some()),
-            Role::Main | Role::Service => (&counts.others, worker.is_some()),
-        }
-    }
-
-    /// Counts a task before it is looked whether the runtime still accepts tasks.
-    ///
-    /// **Ordering**: off the workers, either the shutdown sees this or this thread the shutdown. A
-    /// worker spawns inside a task, and is seen together with the completion of that.
-    #[inline]
-    pub(crate) fn count_spawn(&self, role: Role) {
-        let (count, alone) = self.mine(role);
-        if alone {
-            let spawned = count.spawned.load(Ordering::Relaxed);
-            count.spawned.store(spawned + 1, Ordering::Release);
-        } else {
-            count.spawned.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    /// **Ordering**: either this sees the waiter or the waiter sees this completion.
-    #[inline]
-    pub(crate) fn count_completion(&self, role: Role) {
-        self.mine(role).0.completed.fetch_add(1, Ordering::SeqCst);
-        if self.waiting.load(Ordering::SeqCst) > 0 {
-            self.wake_waiters();
-        }
-    }
-
-    #[cold]
-    fn wake_waiters(&self) {
-        // Mains and services count here too: whoever waits for less looks again.
-        if self.is_quiet() {
-            let mut waiters = self.waiters.lock();
-            self.waiting.store(0, Ordering::SeqCst);
-            waiters.drain(..).for_each(Waker::wake);
-        }
-    }
-
-    /// Whether anybody waits for the group.
-    pub(crate) fn has_waiters(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) > 0
-    }
-
-    /// Wakes everybody who waits for the group, to find that it hangs.
-    pub(crate) fn wake_all(&self) {
-        let waiters = std::mem::take(&mut *self.waiters.lock());
-        waiters.into_iter().for_each(Waker::wake);
-    }
-
-    fn sum(&self, count: impl Fn(&Counts) -> u64) -> u64 {
-        self.counts.iter().map(|counts| count(counts)).sum()
-    }
-
-    fn members_completed(&self) -> u64 {
-        self.sum(|counts| counts.members.completed.load(Ordering::SeqCst))
-    }
-
-    fn members_spawned(&self) -> u64 {
-        self.sum(|counts| counts.members.spawned.load(Ordering::SeqCst))
-    }
-
-    /// Spawned and not yet complete tasks, mains and services not counted.
-    pub(crate) fn outstanding(&self) -> u64 {
-        // Completions first: see the module text.
-        let completed = self.members_completed();
-        self.members_spawned() - completed
-    }
-
-    fn is_quiet(&self) -> bool {
-        self.outstanding() == 0
-    }
-
-    /// Tasks that are complete, mains and services too.
-    pub(crate) fn completed(&self) -> u64 {
-        let others = self.sum(|counts| counts.others.completed.load(Ordering::SeqCst));
-        others + self.members_completed()
-    }
-
-    /// Tasks that were spawned, mains and services too.
-    pub(crate) fn spawned(&self) -> u64 {
-        let others = self.sum(|counts| counts.others.spawned.load(Ordering::SeqCst));
-        others + self.members_spawned()
-    }
-
-    /// Whether every task is complete, mains and services too.
-    fn is_finished(&self) -> bool {
-        let completed = self.completed();
-        completed == self.spawned()
-    }
-
-    pub(crate) fn wake_at_completion(&self, waker: &Waker) {
-        let mut waiters = self.waiters.lock();
-        if !waiters.iter().any(|known| known.will_wake(waker)) {
-            waiters.push(waker.clone());
-        }
-        self.waiting.store(waiters.len(), Ordering::SeqCst);
     }
 
     #[cold]
@@ -352,45 +249,3 @@ struct Retired(*mut ArrayCore);
 
 // SAFETY: stands for a `Box<ArrayCore>`, which is `Send`.
 unsafe impl Send for Retired {}
-
-impl GroupInner {
-    /// Waits until every task is complete, mains and services too.
-    pub(crate) async fn finish(self: Arc<Self>) -> Result<(), Error> {
-        std::future::poll_fn(|cx| {
-            self.wake_at_completion(cx.waker());
-            if self.is_finished() {
-                return Poll::Ready(());
-            }
-            note_wait("all tasks of a group");
-            Poll::Pending
-        })
-        .await;
-        self.take_failure()
-    }
-}
-
-/// The future of [`Group::wait`].
-#[must_use = "a future waits when it is awaited"]
-pub struct Wait {
-    inner: Arc<GroupInner>,
-    registered: bool,
-}
-
-impl Future for Wait {
-    type Output = Result<(), Error>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if !self.registered || !self.inner.is_quiet() {
-            if let Some(report) = self.inner.shared.hang.report() {
-                return Poll::Ready(Err(Error::Hang(report)));
-            }
-            self.inner.wake_at_completion(cx.waker());
-            self.registered = true;
-        }
-        if self.inner.is_quiet() {
-            return Poll::Ready(self.inner.take_failure());
-        }
-        note_wait("its group's tasks");
-        Poll::Pending
-    }
-}

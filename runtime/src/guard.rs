@@ -1,7 +1,8 @@
 //! Guards: what a body holds of the regions it declared.
 //!
 //! A guard is the right to a region. It may be moved anywhere, into another task's operation for
-//! instance; the region is released when it drops (R2). [`In`] reads, [`Out`] and [`InOut`] write.
+//! instance; the region is released when it drops (R2). [`In`] reads, [`Out`], [`InOut`] and
+//! [`Commutative`] write, and [`Concurrent`] shares.
 //! Guards of arrays are slices; guards of matrices have rows and an [`ndarray`] view.
 #![allow(unsafe_code, reason = "turns the right to a region into references to its elements")]
 
@@ -54,7 +55,7 @@ impl Drop for Held {
     }
 }
 
-/// What the three guards share.
+/// What all guards share.
 struct Part<T> {
     first: *mut T,
     rows: usize,
@@ -145,7 +146,7 @@ macro_rules! guard {
 
             #[inline]
             fn deref(&self) -> &[T] {
-                // SAFETY: nobody writes the region while the guard lives, but through the guard.
+                // SAFETY: while the guard lives nobody has a `&mut` to the region, but through it.
                 unsafe { &*self.part.line() }
             }
         }
@@ -164,7 +165,7 @@ macro_rules! guard {
             /// One row. **Panics** where there is no such row, as a slice does.
             #[inline]
             pub fn row(&self, row: usize) -> &[T] {
-                // SAFETY: nobody writes the region while the guard lives, but through the guard.
+                // SAFETY: while the guard lives nobody has a `&mut` to the region, but through it.
                 unsafe { &*self.part.row(row) }
             }
 
@@ -172,8 +173,8 @@ macro_rules! guard {
             pub fn view(&self) -> ArrayView2<'_, T> {
                 let Part { first, rows, cols, stride, .. } = self.part;
                 let shape = (rows, cols).strides((stride, 1));
-                // SAFETY: the elements named by the shape are those of the region, which nobody
-                // writes while the guard lives, but through the guard.
+                // SAFETY: the elements named by the shape are those of the region, to which nobody
+                // has a `&mut` while the guard lives, but through it.
                 unsafe { ArrayView2::from_shape_ptr(shape, first) }
             }
         }
@@ -236,5 +237,15 @@ guard! {
     /// The right to read and write a region.
     InOut, Send
 }
+guard! {
+    /// The right to update a region through shared references, together with other tasks that have
+    /// the same: for elements that take care of that themselves, such as atomics.
+    Concurrent, Sync
+}
+guard! {
+    /// The right to read and write a region, in a turn that other commutative tasks wait for.
+    Commutative, Send
+}
 writing_guard!(Out);
 writing_guard!(InOut);
+writing_guard!(Commutative);

@@ -85,7 +85,10 @@ impl Hang {
         if now_ns - since_ns < patience_ns {
             return;
         }
-        if !is_stuck(shared) {
+        // Who has counted the last completion may have lost its core before it could say so.
+        shared.groups().iter().for_each(|group| group.settle());
+        // Looking takes time: a task that began meanwhile has left no trace but its progress.
+        if !is_stuck(shared) || shared.progress() != (progress, false) {
             *last = Some((progress, now_ns));
             return;
         }
@@ -161,6 +164,7 @@ fn describe_task(text: &mut String, task: &'static Record, phase: Phase) {
     let group = GroupInner::of_live_task(task).name();
     let _ = write!(text, "  task `{label}` of {group}");
     let _ = match phase {
+        Phase::Created if task.pending.units() == 0 => writeln!(text, " waits for its turn"),
         Phase::Created => {
             let pending = task.pending.units();
             writeln!(text, " waits for {pending} earlier accesses")

@@ -21,10 +21,12 @@
 //!
 //! The rules (R1 to R4 of the design):
 //!
-//! * Shared memory is reached through guards only: [`In`], [`Out`], [`InOut`].
+//! * Shared memory is reached through guards only: [`In`], [`Out`], [`InOut`], [`Concurrent`],
+//!   [`Commutative`].
 //! * A region is released when its guard drops, wherever the guard has travelled. A task is
 //!   complete when its body has ended, its guards are gone and its [`PendingEvent`]s are resolved.
-//! * Tasks of one group are ordered as they are spawned.
+//! * Tasks of one group are ordered as they are spawned, but for concurrent and commutative ones
+//!   among themselves.
 //! * A task that panics spoils what it would have written: successors do not run, and the wait
 //!   names the chain.
 
@@ -48,8 +50,10 @@ pub use self::config::{Config, IdlePolicy, cores};
 pub use self::data::{Array, Matrix, Mode, Rect, Region, Tiling, Token};
 pub use self::error::{Error, Failure};
 pub use self::group::{Group, Wait};
-pub use self::guard::{In, InOut, Out};
+pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
 pub use self::runtime::Runtime;
-pub use self::scheduler::worker_is_spare;
-pub use self::task::{JoinHandle, PendingEvent, TaskBuilder, fail_current_task, note_wait};
+pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
+pub use self::task::{
+    JoinHandle, PendingEvent, TaskBuilder, fail_current_task, note_outside, note_wait,
+};

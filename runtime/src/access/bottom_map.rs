@@ -3,10 +3,12 @@
 //! A new access conflicts with every open access that overlaps it if either of them writes. What a
 //! write covers completely it also supersedes: later accesses need to know the write only. Closed
 //! entries are forgotten when they are met, and all of them whenever a list has doubled, so a tile
-//! that is only ever read does not grow. Reads never look at other reads.
+//! that is only ever read does not grow. Reads never look at other reads. An access to the whole
+//! tile conflicts with everything in it and compares no rectangles.
 
 use super::AccessHead;
-use crate::data::Rect;
+use crate::data::{Mode, Rect};
+use crate::task::RecordId;
 
 /// An access as a tile remembers it.
 #[derive(Clone, Copy)]
@@ -14,23 +16,33 @@ pub(crate) struct Entry {
     pub(crate) head: &'static AccessHead,
     /// Generation of the record the access lives in.
     pub(crate) generation: u32,
+    pub(crate) task: RecordId,
     /// The part of the region that lies in this tile.
     pub(crate) rect: Rect,
 }
+
+const ROOM_AT_LEAST: usize = 4;
 
 /// The accesses of one tile that later ones may have to wait for.
 #[derive(Default)]
 pub(crate) struct BottomMap {
     writes: Entries,
     reads: Entries,
+    /// Made when there is the first one.
+    unordered: Option<Box<Unordered>>,
 }
 
+/// Accesses that do not conflict with others of their mode.
+#[derive(Default)]
+struct Unordered {
+    concurrent: Entries,
+    commutative: Entries,
+}
+
+#[derive(Default)]
 struct Entries {
     list: Vec<Entry>,
-    sweep_at: usize,
 }
-
-const SWEEP_AT_LEAST: usize = 8;
 
 impl BottomMap {
     /// Adds `new` and calls `link` for every access that it conflicts with; `link` answers whether
@@ -39,17 +51,67 @@ impl BottomMap {
     pub(crate) fn register(
         &mut self,
         new: Entry,
-        writes: bool,
+        mode: Mode,
         mut link: impl FnMut(&Entry) -> bool,
     ) {
-        if writes {
-            let mut stays = |entry: &Entry| link(entry) && !new.rect.covers(&entry.rect);
-            self.writes.visit(&new.rect, &mut stays);
+        if mode.is_unordered() {
+            return self.register_unordered(new, mode, link);
+        }
+        let covers = mode.writes();
+        let mut stays = |entry: &Entry| link(entry) && !(covers && new.rect.covers(&entry.rect));
+        self.writes.visit(&new.rect, &mut stays);
+        if let Some(unordered) = &mut self.unordered {
+            unordered.concurrent.visit(&new.rect, &mut stays);
+            unordered.commutative.visit(&new.rect, &mut stays);
+        }
+        if mode.writes() {
             self.reads.visit(&new.rect, &mut stays);
             self.writes.add(new);
         } else {
-            self.writes.visit(&new.rect, &mut link);
             self.reads.add(new);
+        }
+    }
+
+    /// As `register`, for an access to the whole tile.
+    #[inline]
+    pub(crate) fn register_whole(
+        &mut self,
+        new: Entry,
+        mode: Mode,
+        mut link: impl FnMut(&Entry) -> bool,
+    ) {
+        if mode.is_unordered() || self.unordered.is_some() {
+            return self.register(new, mode, link);
+        }
+        if mode.writes() {
+            for earlier in self.writes.list.iter().chain(&self.reads.list) {
+                link(earlier);
+            }
+            self.writes.list.clear();
+            self.reads.list.clear();
+            self.writes.list.push(new);
+        } else {
+            self.writes.list.retain(link);
+            self.reads.add(new);
+        }
+    }
+
+    /// Concurrent and commutative accesses supersede nothing: the next one of their mode does not
+    /// wait for them, so it has to find what they have waited for.
+    #[cold]
+    fn register_unordered(&mut self, new: Entry, mode: Mode, mut link: impl FnMut(&Entry) -> bool) {
+        self.writes.visit(&new.rect, &mut link);
+        self.reads.visit(&new.rect, &mut link);
+        let unordered = self.unordered.get_or_insert_default();
+        if mode == Mode::Concurrent {
+            unordered.commutative.visit(&new.rect, &mut link);
+            unordered.concurrent.add(new);
+        } else {
+            unordered.concurrent.visit(&new.rect, &mut link);
+            // Its own task cannot have two turns.
+            let mut own = |entry: &Entry| entry.task != new.task || link(entry);
+            unordered.commutative.visit(&new.rect, &mut own);
+            unordered.commutative.add(new);
         }
     }
 
@@ -65,13 +127,10 @@ impl BottomMap {
 
     /// Whether any remembered access is open.
     pub(crate) fn any_open(&self) -> bool {
-        self.writes.list.iter().chain(&self.reads.list).any(Entry::is_open)
-    }
-}
-
-impl Default for Entries {
-    fn default() -> Self {
-        Entries { list: Vec::new(), sweep_at: SWEEP_AT_LEAST }
+        let unordered = self.unordered.iter().flat_map(|unordered| {
+            unordered.concurrent.list.iter().chain(&unordered.commutative.list)
+        });
+        self.writes.list.iter().chain(&self.reads.list).chain(unordered).any(Entry::is_open)
     }
 }
 
@@ -92,17 +151,20 @@ impl Entries {
 
     #[inline]
     fn add(&mut self, new: Entry) {
-        if self.list.len() >= self.sweep_at {
-            self.sweep();
+        if self.list.len() == self.list.capacity() {
+            self.make_room();
         }
         self.list.push(new);
     }
 
-    /// Forgets closed entries.
+    /// Forgets closed entries, and grows if most are open.
     #[cold]
-    fn sweep(&mut self) {
+    fn make_room(&mut self) {
+        let full = self.list.len();
         self.list.retain(Entry::is_open);
-        self.sweep_at = SWEEP_AT_LEAST.max(2 * self.list.len());
+        if self.list.len() > full / 2 || full == 0 {
+            self.list.reserve_exact(ROOM_AT_LEAST.max(full));
+        }
     }
 }
 
@@ -121,12 +183,13 @@ mod tests {
     fn entry(number: u32, cols: std::ops::Range<u32>) -> Entry {
         let head: &'static AccessHead = Box::leak(Box::new(AccessHead::new()));
         head.open(number);
-        Entry { head, generation: number, rect: Rect::new(0, 1, cols.start, cols.end) }
+        let rect = Rect::new(0, 1, cols.start, cols.end);
+        Entry { head, generation: number, task: RecordId::new(number), rect }
     }
 
-    fn linked(map: &mut BottomMap, new: Entry, writes: bool) -> Vec<u32> {
+    fn linked(map: &mut BottomMap, new: Entry, mode: Mode) -> Vec<u32> {
         let mut found = Vec::new();
-        map.register(new, writes, |entry| {
+        map.register(new, mode, |entry| {
             found.push(entry.generation);
             true
         });
@@ -137,20 +200,53 @@ mod tests {
     #[test]
     fn readers_wait_for_overlapping_writers_only() {
         let mut map = BottomMap::default();
-        assert!(linked(&mut map, entry(1, 0..4), true).is_empty());
-        assert!(linked(&mut map, entry(2, 4..8), true).is_empty());
-        assert_eq!(linked(&mut map, entry(3, 2..4), false), [1]);
-        assert_eq!(linked(&mut map, entry(4, 3..5), false), [1, 2]);
+        assert!(linked(&mut map, entry(1, 0..4), Mode::InOut).is_empty());
+        assert!(linked(&mut map, entry(2, 4..8), Mode::InOut).is_empty());
+        assert_eq!(linked(&mut map, entry(3, 2..4), Mode::In), [1]);
+        assert_eq!(linked(&mut map, entry(4, 3..5), Mode::In), [1, 2]);
     }
 
     #[test]
     fn a_covering_write_supersedes_what_it_covers() {
         let mut map = BottomMap::default();
-        linked(&mut map, entry(1, 0..4), true);
-        linked(&mut map, entry(2, 0..8), false);
-        assert_eq!(linked(&mut map, entry(3, 0..4), true), [1, 2]);
-        assert_eq!(linked(&mut map, entry(4, 0..4), false), [3], "1 is superseded");
-        assert_eq!(linked(&mut map, entry(5, 4..8), true), [2], "2 still reads 4..8");
+        linked(&mut map, entry(1, 0..4), Mode::InOut);
+        linked(&mut map, entry(2, 0..8), Mode::In);
+        assert_eq!(linked(&mut map, entry(3, 0..4), Mode::InOut), [1, 2]);
+        assert_eq!(linked(&mut map, entry(4, 0..4), Mode::In), [3], "1 is superseded");
+        assert_eq!(linked(&mut map, entry(5, 4..8), Mode::InOut), [2], "2 still reads 4..8");
+    }
+
+    #[test]
+    fn an_access_to_the_whole_tile_meets_every_other() {
+        let mut map = BottomMap::default();
+        let whole = |map: &mut BottomMap, number, mode| {
+            let mut found = Vec::new();
+            map.register_whole(entry(number, 0..8), mode, |entry| {
+                found.push(entry.generation);
+                true
+            });
+            found.sort_unstable();
+            found
+        };
+        linked(&mut map, entry(1, 0..4), Mode::InOut);
+        assert_eq!(whole(&mut map, 2, Mode::In), [1]);
+        assert_eq!(whole(&mut map, 3, Mode::In), [1], "reads do not meet");
+        assert_eq!(whole(&mut map, 4, Mode::InOut), [1, 2, 3]);
+        assert_eq!(linked(&mut map, entry(5, 0..1), Mode::In), [4], "the others are superseded");
+    }
+
+    #[test]
+    fn unordered_accesses_meet_all_but_those_of_their_mode() {
+        let mut map = BottomMap::default();
+        linked(&mut map, entry(1, 0..8), Mode::InOut);
+        linked(&mut map, entry(2, 0..8), Mode::In);
+        assert_eq!(linked(&mut map, entry(3, 0..4), Mode::Commutative), [1, 2]);
+        assert_eq!(linked(&mut map, entry(4, 0..8), Mode::Commutative), [1, 2], "not 3");
+        assert_eq!(linked(&mut map, entry(5, 0..4), Mode::Concurrent), [1, 2, 3, 4]);
+        assert_eq!(linked(&mut map, entry(6, 0..1), Mode::Concurrent), [1, 2, 3, 4], "not 5");
+        assert_eq!(linked(&mut map, entry(7, 4..8), Mode::In), [1, 4]);
+        assert_eq!(linked(&mut map, entry(8, 0..8), Mode::Out), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(linked(&mut map, entry(9, 0..8), Mode::Commutative), [8]);
     }
 
     #[test]
@@ -159,7 +255,7 @@ mod tests {
         for number in 0..10_000 {
             let read = entry(number, 0..8);
             read.head.close(number);
-            map.register(read, false, |_| true);
+            map.register(read, Mode::In, |_| true);
         }
         assert!(map.reads.list.len() < 32, "{} entries", map.reads.list.len());
     }

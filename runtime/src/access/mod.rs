@@ -6,13 +6,20 @@
 //! to the new task. Closing an access follows its edges; a task whose last edge is followed is
 //! ready. Registration happens under the lock of the arrays' group, so spawn order decides (R3);
 //! closing takes no lock.
+//!
+//! Concurrent accesses do not conflict with each other, nor do commutative ones; but the bodies of
+//! the latter take turns (`turns.rs`).
 
 mod bottom_map;
 mod domain;
 mod head;
+mod registration;
 mod slot;
+mod turns;
 
 pub(crate) use self::bottom_map::BottomMap;
-pub(crate) use self::domain::{Domain, register};
+pub(crate) use self::domain::Domain;
 pub(crate) use self::head::AccessHead;
+pub(crate) use self::registration::register;
 pub(crate) use self::slot::{AccessId, AccessSlot, Declared, Edge, EdgeId, release};
+pub(crate) use self::turns::{Turn, take_turns};

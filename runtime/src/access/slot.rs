@@ -1,7 +1,8 @@
 //! Where accesses and edges live: inside task records, which never move and are never freed.
 
-use super::AccessHead;
+use super::{AccessHead, turns};
 use crate::data::{ArrayCore, Mode, Rect, Region};
+use crate::error::Error;
 use crate::sync::{AtomicU32, Ordering};
 use crate::task::{self, Record, RecordId};
 
@@ -13,18 +14,53 @@ const REPORTED: usize = 8;
 pub struct Declared<'a> {
     core: &'a ArrayCore,
     rect: Rect,
+    whole_tile: Option<u32>,
     mode: Mode,
 }
 
 impl<'a> Declared<'a> {
     #[inline]
     pub(crate) fn new<T, D>(region: &Region<'a, T, D>, mode: Mode) -> Self {
-        Declared { core: region.core(), rect: region.rect(), mode }
+        let (core, whole_tile) = (region.core(), region.whole_tile());
+        Declared { core, rect: region.rect(), whole_tile, mode }
+    }
+
+    #[inline]
+    pub(super) fn core(&self) -> &'a ArrayCore {
+        self.core
+    }
+
+    #[inline]
+    pub(super) fn rect(&self) -> Rect {
+        self.rect
+    }
+
+    #[inline]
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The number of the tile that the region is all of, if it was declared as one.
+    #[inline]
+    pub(super) fn whole_tile(&self) -> Option<usize> {
+        self.whole_tile.map(|tile| tile as usize)
+    }
+
+    /// The only way a single access can be wrong.
+    #[inline]
+    pub(crate) fn check_bounds(&self) -> Result<(), Error> {
+        let (region, extent) = (self.rect, self.core.extent());
+        let inside =
+            extent.covers(&region) && region.row <= region.row_end && region.col <= region.col_end;
+        if self.whole_tile.is_some() || inside {
+            return Ok(());
+        }
+        Err(Error::RegionOutOfBounds { region, rows: extent.row_end, cols: extent.col_end })
     }
 }
 
 /// The mode is kept in the lowest bits of the array's address.
-const MODE_BITS: usize = 3;
+const MODE_BITS: usize = 7;
 const _: () = assert!(align_of::<ArrayCore>() > MODE_BITS);
 
 /// One access: its state, and what it reaches.
@@ -84,7 +120,7 @@ impl AccessSlot {
     /// Whether two accesses exclude each other.
     #[inline]
     pub(crate) fn conflicts(&self, other: &AccessSlot) -> bool {
-        if self.core() != other.core() || !(self.writes() || other.writes()) {
+        if self.core() != other.core() || !self.mode().excludes(other.mode()) {
             return false;
         }
         let (rect, other_rect) = (self.rect(), other.rect());
@@ -95,7 +131,9 @@ impl AccessSlot {
         match self.core.load(std::sync::atomic::Ordering::Relaxed).addr() & MODE_BITS {
             0 => Mode::In,
             1 => Mode::Out,
-            _ => Mode::InOut,
+            2 => Mode::InOut,
+            3 => Mode::Concurrent,
+            _ => Mode::Commutative,
         }
     }
 
@@ -204,6 +242,10 @@ pub(crate) fn release(access: AccessId) {
     let failure = if slot.writes() { task::record(owner).failure() } else { None };
     if let Some(failure) = &failure {
         super::domain::poison(slot, failure);
+    }
+    if slot.mode() == Mode::Commutative {
+        // While the access is open, which keeps the array.
+        turns::give_up(slot);
     }
     let mut next = slot.head.close(access.generation());
     while let Some(bits) = next {

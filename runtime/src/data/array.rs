@@ -46,8 +46,7 @@ impl<T> Array<T> {
     /// Tile number `index`.
     #[inline]
     pub fn tile(&self, index: usize) -> Region<'_, T> {
-        let core = self.owner.core();
-        Region::new(core, core.tile(0, index))
+        Region::tile(self.owner.core(), 0, index)
     }
 
     /// Number of tiles.

@@ -7,13 +7,13 @@
 
 use std::any::Any;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::{Rect, Tiling};
-use crate::access::Domain;
+use crate::access::{Domain, Turn};
 use crate::error::Error;
 use crate::group::GroupInner;
 
@@ -26,6 +26,10 @@ pub(crate) struct ArrayCore {
     col_tiles: Axis,
     map_index: usize,
     group: Arc<GroupInner>,
+    /// By tile, once a commutative access is declared.
+    turns: OnceLock<Box<[Turn]>>,
+    /// Whether a failed task has ever left some of it undefined.
+    spoilt: AtomicBool,
     /// What `data` points into: a `Vec` that nobody touches until it is dropped.
     _storage: Box<dyn Any + Send>,
 }
@@ -59,6 +63,8 @@ impl ArrayCore {
             col_tiles,
             map_index,
             group: Arc::clone(group),
+            turns: OnceLock::new(),
+            spoilt: AtomicBool::new(false),
             _storage: Box::new(values),
         }))
     }
@@ -78,6 +84,7 @@ impl ArrayCore {
         self.id
     }
 
+    #[inline]
     pub(crate) fn extent(&self) -> Rect {
         self.extent
     }
@@ -90,6 +97,21 @@ impl ArrayCore {
     #[inline]
     pub(crate) fn map_index(&self) -> usize {
         self.map_index
+    }
+
+    /// The turns of its tiles.
+    pub(crate) fn turns(&self) -> &[Turn] {
+        let tiles = self.row_tiles.count as usize * self.col_tiles.count as usize;
+        self.turns.get_or_init(|| std::iter::repeat_with(Turn::new).take(tiles).collect())
+    }
+
+    /// **Ordering**: seen by whoever gets a turn that is given up after this.
+    pub(crate) fn note_spoilt(&self) {
+        self.spoilt.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn was_spoilt(&self) -> bool {
+        self.spoilt.load(Ordering::Relaxed)
     }
 
     /// The first element, as the type the array was made of.
@@ -132,18 +154,18 @@ impl ArrayCore {
         }
     }
 
-    /// The range of tile number `row`, `col`; empty when there is no such tile.
-    pub(super) fn tile(&self, row: usize, col: usize) -> Rect {
-        let place = |axis: &Axis, number: usize, end: u32| match u32::try_from(number) {
-            Ok(number) if number < axis.count => {
-                (axis.start(number), axis.start(number + 1).min(end))
-            }
-            // No such tile: a range that lies outside, for the spawn to refuse.
-            _ => (end, end.saturating_add(1)),
-        };
-        let (row, row_end) = place(&self.row_tiles, row, self.extent.row_end);
-        let (col, col_end) = place(&self.col_tiles, col, self.extent.col_end);
-        Rect::new(row, row_end, col, col_end)
+    /// The range of tile `row`, `col` and its number. Without such a tile it has none, and the
+    /// range lies outside, for the spawn to refuse.
+    #[inline]
+    pub(super) fn tile(&self, row: usize, col: usize) -> (Rect, Option<u32>) {
+        let rows = self.row_tiles.range(row, self.extent.row_end);
+        let cols = self.col_tiles.range(col, self.extent.col_end);
+        let outside = |end: u32| (end, end.saturating_add(1));
+        let (row_start, row_end) = rows.unwrap_or(outside(self.extent.row_end));
+        let (col_start, col_end) = cols.unwrap_or(outside(self.extent.col_end));
+        let rect = Rect::new(row_start, row_end, col_start, col_end);
+        let exists = rows.is_some() && cols.is_some() && !rect.is_empty();
+        (rect, exists.then_some(row as u32 * self.col_tiles.count + col as u32))
     }
 
     pub(super) fn tile_counts(&self) -> (usize, usize) {
@@ -214,6 +236,16 @@ impl Axis {
         }
         let tile = self.tile_of(from);
         (to <= self.start(tile + 1)).then_some(tile)
+    }
+
+    /// Where tile `number` begins and ends on an axis that ends at `end`.
+    #[inline]
+    fn range(&self, number: usize, end: u32) -> Option<(u32, u32)> {
+        if number >= self.count as usize {
+            return None;
+        }
+        let start = self.start(number as u32);
+        Some((start, self.start(number as u32 + 1).min(end)))
     }
 
     fn tiles(&self, from: u32, to: u32) -> RangeInclusive<u32> {

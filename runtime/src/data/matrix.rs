@@ -82,8 +82,7 @@ impl<T> Matrix<T> {
     /// Tile number `row`, `col`.
     #[inline]
     pub fn tile(&self, row: usize, col: usize) -> Region<'_, T, Ix2> {
-        let core = self.owner.core();
-        Region::new(core, core.tile(row, col))
+        Region::tile(self.owner.core(), row, col)
     }
 
     /// Number of tiles: rows and columns of them.

@@ -16,6 +16,10 @@ pub enum Mode {
     Out,
     /// Read and written.
     InOut,
+    /// Updated through shared references, at the same time as other concurrent accesses.
+    Concurrent,
+    /// Read and written, before or after other commutative accesses.
+    Commutative,
 }
 
 impl Mode {
@@ -23,6 +27,17 @@ impl Mode {
     #[inline]
     pub fn writes(self) -> bool {
         !matches!(self, Mode::In)
+    }
+
+    /// Whether two accesses of one task to one element, in these modes, exclude each other.
+    pub(crate) fn excludes(self, other: Mode) -> bool {
+        self != other || !matches!(self, Mode::In | Mode::Concurrent)
+    }
+
+    /// Whether accesses of different tasks in this mode leave their order open.
+    #[inline]
+    pub(crate) fn is_unordered(self) -> bool {
+        matches!(self, Mode::Concurrent | Mode::Commutative)
     }
 }
 
@@ -32,6 +47,8 @@ impl fmt::Display for Mode {
             Mode::In => "in",
             Mode::Out => "out",
             Mode::InOut => "inout",
+            Mode::Concurrent => "concurrent",
+            Mode::Commutative => "commutative",
         })
     }
 }
@@ -44,12 +61,22 @@ impl fmt::Display for Mode {
 pub struct Region<'a, T, D = Ix1> {
     core: &'a ArrayCore,
     rect: Rect,
+    /// The number of the tile that this is all of, if it was asked for as a tile.
+    whole_tile: Option<u32>,
     marker: PhantomData<(fn() -> T, D)>,
 }
 
 impl<'a, T, D> Region<'a, T, D> {
+    #[inline]
     pub(crate) fn new(core: &'a ArrayCore, rect: Rect) -> Self {
-        Region { core, rect, marker: PhantomData }
+        Region { core, rect, whole_tile: None, marker: PhantomData }
+    }
+
+    /// Tile `row`, `col`.
+    #[inline]
+    pub(super) fn tile(core: &'a ArrayCore, row: usize, col: usize) -> Self {
+        let (rect, whole_tile) = core.tile(row, col);
+        Region { core, rect, whole_tile, marker: PhantomData }
     }
 
     /// The rectangle in its array. A one-dimensional range is one row.
@@ -72,8 +99,14 @@ impl<'a, T, D> Region<'a, T, D> {
         self.core.id()
     }
 
+    #[inline]
     pub(crate) fn core(&self) -> &'a ArrayCore {
         self.core
+    }
+
+    #[inline]
+    pub(crate) fn whole_tile(&self) -> Option<u32> {
+        self.whole_tile
     }
 }
 

@@ -18,6 +18,6 @@ impl Token {
 
     /// What tasks declare.
     pub fn region(&self) -> Region<'_, ()> {
-        self.0.all()
+        self.0.tile(0)
     }
 }

@@ -3,13 +3,14 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use talpf_traces::Event;
 
 use super::Shared;
 use super::worker::{HELP_ROUNDS, Worker};
 use crate::group::GroupInner;
-use crate::task::{RecordId, record};
+use crate::task::{Phase, RecordId, Role, record};
 
 /// Why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,30 @@ pub fn worker_is_spare() -> bool {
     with_worker(Worker::is_spare).unwrap_or(false)
 }
 
+/// Counts a completed task of `group`.
+#[inline]
+pub(crate) fn count_completion(group: &GroupInner, role: Role) {
+    let counted = with_worker(|worker| {
+        let ours = Arc::ptr_eq(&worker.shared, &group.shared);
+        if ours {
+            worker.count_completion(group, role);
+        }
+        ours
+    });
+    if counted != Some(true) {
+        // Nothing else keeps the group once its last task is counted.
+        let group = group.keep();
+        group.count_completion_outside(role);
+    }
+}
+
+/// Whether the worker of this thread has no other task to run, and would look about for one rather
+/// than sleep: it costs nobody anything if a task that waits looks a few times more.
+#[inline]
+pub fn worker_has_nothing_else() -> bool {
+    with_worker(Worker::has_nothing_else).unwrap_or(false)
+}
+
 /// Queues a ready task of `group`.
 #[inline]
 pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
@@ -80,23 +105,39 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         if priority != 0 || !Arc::ptr_eq(&worker.shared, shared) {
             return false;
         }
+        let next = &shared.seats[worker.index].pulse.next;
         let behind = match reason {
             Reason::Spawned => Some(task),
-            Reason::Released | Reason::Woken => shared.seats[worker.index].pulse.next.replace(task),
+            Reason::Released => next.offer(task),
+            Reason::Woken => next.replace(task),
             Reason::Yielded => {
                 worker.deque.push(task);
                 None
             }
         };
-        if let Some(task) = behind {
-            worker.deque.push(task);
-            shared.wake_another(worker.index);
+        match behind {
+            // Where a worker that rests from stealing finds it.
+            Some(task) if reason != Reason::Released && goes_on_anywhere(task) => {
+                shared.inject(task);
+            }
+            Some(task) => {
+                worker.deque.push(task);
+                shared.wake_another(worker.index);
+            }
+            None => {}
         }
         true
     });
     if queued != Some(true) {
         schedule_shared(shared, task, priority);
     }
+}
+
+/// Whether a task is a program or has been woken: it may keep a worker busy for long.
+#[inline]
+pub(super) fn goes_on_anywhere(task: RecordId) -> bool {
+    let task = record(task);
+    task.role() == Role::Main || task.state.phase().1 == Phase::Scheduled
 }
 
 #[cold]
@@ -119,8 +160,9 @@ fn schedule_shared(shared: &Arc<Shared>, task: RecordId, priority: i32) {
 #[inline]
 pub(crate) fn help(group: &GroupInner) {
     with_worker(|worker| {
-        let spawns = worker.spawns.get().wrapping_add(1);
-        worker.spawns.set(spawns);
+        let counter = &worker.shared.seats[worker.index].pulse.spawns;
+        let spawns = counter.load(Ordering::Relaxed).wrapping_add(1);
+        counter.store(spawns, Ordering::Relaxed);
         if spawns.is_multiple_of(HELP_ROUNDS) && Arc::ptr_eq(&worker.shared, &group.shared) {
             worker.help(group);
         }

@@ -23,6 +23,8 @@ pub(super) struct Pulse {
     pub(super) pushes: PushMark,
     /// Odd while the worker is in a task that counts as progress. Written by the worker only.
     pub(super) steps: AtomicU64,
+    /// Spawns on this worker. Written by the worker only.
+    pub(super) spawns: AtomicU64,
 }
 
 impl Seat {
@@ -31,6 +33,7 @@ impl Seat {
             next: NextSlot(AtomicU32::new(EMPTY)),
             pushes: PushMark::default(),
             steps: AtomicU64::new(0),
+            spawns: AtomicU64::new(0),
         };
         let idle_waiters = IdleWaiters::new();
         CachePadded::new(Seat { stealer, idle_waiters, pulse: CachePadded::new(pulse) })
@@ -57,6 +60,16 @@ impl NextSlot {
             return None;
         }
         some(self.0.swap(task.index(), Ordering::AcqRel))
+    }
+
+    /// Puts a task in if there is none, and hands it back if there is.
+    #[inline]
+    pub(super) fn offer(&self, task: RecordId) -> Option<RecordId> {
+        if self.0.load(Ordering::Relaxed) != EMPTY {
+            return Some(task);
+        }
+        self.0.store(task.index(), Ordering::Release);
+        None
     }
 
     #[inline]

@@ -9,6 +9,7 @@ use crossbeam_utils::sync::{Parker, Unparker};
 use parking_lot::Mutex;
 
 use super::block_on::Blocked;
+use super::current::goes_on_anywhere;
 use super::idle_set::IdleSet;
 use super::priority::PriorityQueue;
 use super::queues::Seat;
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) hang: Hang,
     pub(super) seats: Box<[CachePadded<Seat>]>,
     pub(super) injector: Injector<RecordId>,
+    /// Tasks that thieves have given back.
+    pub(super) returned: Injector<RecordId>,
     pub(super) priorities: PriorityQueue,
     pub(super) timers: Timers,
     pub(super) tokio: tokio::runtime::Handle,
@@ -86,6 +89,7 @@ impl Shared {
             hang: Hang::default(),
             seats,
             injector: Injector::new(),
+            returned: Injector::new(),
             priorities: PriorityQueue::default(),
             timers: Timers::new(),
             tokio,
@@ -150,13 +154,30 @@ impl Shared {
     pub(super) fn has_work(&self) -> bool {
         self.stops()
             || !self.injector.is_empty()
+            || !self.returned.is_empty()
             || !self.priorities.is_empty()
             || self.seats.iter().any(|seat| seat.has_work())
+    }
+
+    /// Queues a task where every worker looks.
+    pub(super) fn inject(&self, task: RecordId) {
+        self.injector.push(task);
+        self.wake_one();
+    }
+
+    /// Queues a task that a thief gives back, or where every worker looks if it may be long.
+    pub(super) fn give_back(&self, task: RecordId) {
+        if goes_on_anywhere(task) {
+            return self.inject(task);
+        }
+        self.returned.push(task);
+        self.wake_one();
     }
 
     /// Whether a task is ready that any worker may run.
     pub(crate) fn has_ready(&self) -> bool {
         !self.injector.is_empty()
+            || !self.returned.is_empty()
             || !self.priorities.is_empty()
             || self.seats.iter().any(|seat| !seat.stealer.is_empty())
     }

@@ -6,19 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crossbeam_deque::{Steal, Worker as Deque};
+use crossbeam_deque::Worker as Deque;
 use crossbeam_utils::sync::Parker;
 use crossbeam_utils::{Backoff, CachePadded};
 use talpf_traces::{Event, LabelId, State, Stream};
 
 use super::queues::Seat;
+use super::thief::{SHORT_NS, Thief, until_settled};
 use super::{Shared, current};
 use crate::config::IdlePolicy;
 use crate::group::GroupInner;
 use crate::task::{self, Label, RecordId, Role, record};
-
-/// A task in a next slot, and how many steps its owner had taken.
-type Seen = Option<(RecordId, u64)>;
 
 /// The worker's own side.
 pub(crate) struct Worker {
@@ -29,18 +27,21 @@ pub(crate) struct Worker {
     stream: RefCell<Option<Stream>>,
     /// Whether a task runs inside a spawn.
     helping: Cell<bool>,
-    /// Spawns of this thread.
-    pub(super) spawns: Cell<u32>,
+    /// What the tasks took on average that this worker last ran inside spawns.
+    grain_ns: Cell<u64>,
     /// Rounds since the thread began, for what is looked at now and then.
     tick: Cell<u32>,
     /// The trace's numbers of the task labels this worker has met.
     labels: RefCell<HashMap<Label, LabelId>>,
-    /// Task and step count of every other worker when its next slot was last looked at.
-    seen: RefCell<Box<[Seen]>>,
+    /// The group of the last tasks that this worker has completed, if somebody may wait for them.
+    unsettled: Cell<Option<&'static GroupInner>>,
+    pub(super) thief: Thief,
 }
 
 /// Spawns between looks at whether the spawner is too far ahead, and tasks it runs if it is.
-pub(super) const HELP_ROUNDS: u32 = 16;
+pub(super) const HELP_ROUNDS: u64 = 16;
+/// Ready tasks that a spawner of short ones leaves to others at most.
+const PLENTY: usize = 32;
 /// Rounds between looks at the clock, while something waits for a time.
 const CLOCK_ROUNDS: u32 = 4;
 /// Rounds between looks at the queues that a chain of successors would starve.
@@ -61,7 +62,7 @@ impl Worker {
         parker: Parker,
     ) -> Self {
         let stream = shared.config.recorder.as_ref().map(|r| r.stream(index as u32));
-        let seen = vec![None; shared.workers()].into_boxed_slice();
+        let thief = Thief::new(shared.workers());
         Worker {
             shared,
             index,
@@ -69,10 +70,11 @@ impl Worker {
             parker,
             stream: RefCell::new(stream),
             helping: Cell::new(false),
-            spawns: Cell::new(0),
+            grain_ns: Cell::new(u64::MAX),
             tick: Cell::new(0),
             labels: RefCell::default(),
-            seen: RefCell::new(seen),
+            unsettled: Cell::new(None),
+            thief,
         }
     }
 
@@ -90,36 +92,46 @@ impl Worker {
                 break;
             }
         }
+        self.settle();
         drop(tokio);
         self.stream.borrow_mut().take();
         current::leave();
     }
 
-    /// Runs some ready tasks if too many tasks of `group` are outstanding.
+    /// Runs some ready tasks if too many tasks of `group` are outstanding, or more short ones are
+    /// ready than anybody else will want.
     pub(super) fn help(&self, group: &GroupInner) {
+        let throttle = self.shared.config.throttle;
+        let plenty = throttle < usize::MAX
+            && self.grain_ns.get() < SHORT_NS
+            && self.deque.len() >= PLENTY.min(throttle);
         if self.helping.get()
-            || group.outstanding() <= self.shared.config.throttle as u64
+            || !(plenty || group.outstanding() > throttle as u64)
             // What a body that unwinds has dropped must not mix with the guards of another task.
             || std::thread::panicking()
         {
             return;
         }
         self.helping.set(true);
+        let (start_ns, mut ran) = (self.shared.clock.now_ns(), 0);
         let note = task::take_note();
         let next = &self.shared.seats[self.index].pulse.next;
         for _ in 0..HELP_ROUNDS {
-            let own = || next.take().or_else(|| self.deque.pop());
+            let own = || next.take().or_else(|| self.deque.pop()).or_else(|| self.take_returned());
             match self.shared.priorities.pop_above().or_else(own) {
                 // A program must not run on top of another, which could not go on before it.
                 Some(task) if record(task).role() == Role::Main => {
-                    self.deque.push(task);
-                    self.shared.wake_another(self.index);
+                    self.shared.inject(task);
                     break;
                 }
                 Some(task) => self.execute(task, false),
                 None => break,
             }
+            ran += 1;
         }
+        let spent_ns = self.shared.clock.now_ns().saturating_sub(start_ns);
+        self.grain_ns.set(spent_ns.checked_div(ran).unwrap_or(self.grain_ns.get()));
+        self.settle();
         task::take_note();
         note.into_iter().for_each(task::note_wait);
         self.helping.set(false);
@@ -127,17 +139,46 @@ impl Worker {
 
     #[inline]
     pub(super) fn is_spare(&self) -> bool {
-        let shared = &self.shared;
-        let next = &shared.seats[self.index].pulse.next;
-        shared.spins()
-            && shared.is_busy_beside(self.index)
-            && next.peek().is_none()
-            && !shared.has_ready()
+        self.has_nothing_else() && self.shared.is_busy_beside(self.index)
+    }
+
+    /// Whether the task that runs is all there is to do for this worker.
+    #[inline]
+    pub(super) fn has_nothing_else(&self) -> bool {
+        let next = &self.shared.seats[self.index].pulse.next;
+        self.shared.spins() && next.peek().is_none() && !self.shared.has_ready()
+    }
+
+    /// Counts a completed task of this runtime.
+    #[inline]
+    pub(super) fn count_completion(&self, group: &GroupInner, role: Role) {
+        let last = self.unsettled.get();
+        if !last.is_some_and(|last| std::ptr::eq(last, group)) {
+            self.settle();
+            self.unsettled.set(Some(group.of_worker()));
+        }
+        group.count_completion(role, self.index);
+    }
+
+    /// Makes sure that nobody waits for what this worker has completed.
+    #[inline]
+    fn settle(&self) {
+        if let Some(group) = self.unsettled.take() {
+            group.settle();
+        }
     }
 
     #[inline]
     fn execute(&self, task: RecordId, after_idling: bool) {
-        if record(task).role() == Role::Service {
+        let role = record(task).role();
+        let goes_on = |group| std::ptr::eq(record(task).group(), group) && role == Role::Member;
+        if self.unsettled.get().is_some_and(|group| !goes_on(group)) {
+            self.settle();
+        }
+        if role == Role::Main {
+            self.forget_theft();
+        }
+        if role == Role::Service {
             task::run(task);
         } else {
             let steps = &self.shared.seats[self.index].pulse.steps;
@@ -160,10 +201,12 @@ impl Worker {
         self.tick.set(tick);
         if tick.is_multiple_of(CLOCK_ROUNDS) {
             self.wake_due();
+            self.measure_stolen();
         }
         let next = &self.shared.seats[self.index].pulse.next;
         if tick.is_multiple_of(FAIR_ROUNDS)
-            && let Some(task) = self.take_injected().or_else(|| self.deque.pop())
+            && let Some(task) =
+                self.take_injected().or_else(|| self.take_returned()).or_else(|| self.deque.pop())
         {
             return Some(task);
         }
@@ -176,6 +219,7 @@ impl Worker {
     }
 
     fn find_elsewhere(&self) -> Option<RecordId> {
+        self.settle();
         self.take_injected().or_else(|| self.steal()).or_else(|| self.last_resort())
     }
 
@@ -193,36 +237,15 @@ impl Worker {
         if self.shared.injector.is_empty() {
             return None;
         }
-        let task = until_settled(|| self.shared.injector.steal_batch_and_pop(&self.deque));
+        // A program that came along with another would lie where a worker that rests does not look.
+        let task = match self.shared.injector.len() > self.shared.workers() {
+            true => until_settled(|| self.shared.injector.steal_batch_and_pop(&self.deque)),
+            false => until_settled(|| self.shared.injector.steal()),
+        };
         if !self.deque.is_empty() {
             self.shared.wake_another(self.index);
         }
         task
-    }
-
-    fn steal(&self) -> Option<RecordId> {
-        let workers = self.shared.workers();
-        let others = (1..workers).map(|distance| (self.index + distance) % workers);
-        for victim in others {
-            let seat = &self.shared.seats[victim];
-            let stolen = until_settled(|| seat.stealer.steal_batch_and_pop(&self.deque));
-            if stolen.is_some() {
-                if !self.deque.is_empty() {
-                    self.shared.wake_another(self.index);
-                }
-                return stolen;
-            }
-            let lies =
-                seat.pulse.next.peek().map(|task| (task, seat.pulse.steps.load(Ordering::Relaxed)));
-            let before = std::mem::replace(&mut self.seen.borrow_mut()[victim], lies);
-            if let Some((task, _)) = lies
-                && before == lies
-                && let Some(task) = seat.pulse.next.take_if(task)
-            {
-                return Some(task);
-            }
-        }
-        None
     }
 
     /// Wakes what waits for a time that has come.
@@ -255,6 +278,7 @@ impl Worker {
             IdlePolicy::Park => 0,
         };
         let mut since_ns = clock.now_ns();
+        self.measure_all_stolen();
         let mut serves = false;
         let backoff = Backoff::new();
         loop {
@@ -278,7 +302,8 @@ impl Worker {
                 }
                 continue;
             }
-            if clock.now_ns().saturating_sub(since_ns) < spin_ns {
+            let now_ns = clock.now_ns();
+            if self.rests(now_ns) || now_ns.saturating_sub(since_ns) < spin_ns {
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());
             } else if oversubscribed && !backoff.is_completed() {
                 backoff.snooze();
@@ -325,17 +350,6 @@ impl Worker {
         {
             let now_ns = self.shared.clock.now_ns();
             stream.record(now_ns, event(now_ns));
-        }
-    }
-}
-
-/// Repeats a steal that lost a race.
-fn until_settled<T>(mut steal: impl FnMut() -> Steal<T>) -> Option<T> {
-    loop {
-        match steal() {
-            Steal::Success(task) => return Some(task),
-            Steal::Empty => return None,
-            Steal::Retry => std::hint::spin_loop(),
         }
     }
 }

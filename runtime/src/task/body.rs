@@ -69,7 +69,7 @@ where
 struct Storage([MaybeUninit<u8>; INLINE]);
 
 struct Kind {
-    run: unsafe fn(*mut u8, RecordId) -> Poll<()>,
+    run: unsafe fn(&BodyCell, RecordId) -> Poll<()>,
     drop: unsafe fn(*mut u8),
 }
 
@@ -118,11 +118,19 @@ impl BodyCell {
 
     fn in_place<B: Body>() -> &'static Kind {
         &Kind {
-            run: |at, task| {
-                // SAFETY: `run` is called with the storage of a `B`, by the one that owns it.
-                let body = unsafe { &mut *at.cast::<B>() };
-                // SAFETY: it is not moved until `drop`.
-                unsafe { Pin::new_unchecked(body) }.run(task)
+            run: |cell, task| {
+                let at = cell.storage.get().cast::<B>();
+                // SAFETY: `run` is called with the cell of a `B`, by the one that owns it.
+                let body = unsafe { &mut *at };
+                // SAFETY: it is not moved until it is dropped.
+                let poll = unsafe { Pin::new_unchecked(body) }.run(task);
+                if poll.is_ready() {
+                    // SAFETY: the caller owns the cell.
+                    unsafe { *cell.kind.get() = None };
+                    // SAFETY: the body is in place, and nobody drops it again without a kind.
+                    unsafe { at.drop_in_place() };
+                }
+                poll
             },
             // SAFETY: `drop` is called once with the storage of a `B`.
             drop: |at| unsafe { at.cast::<B>().drop_in_place() },
@@ -131,14 +139,24 @@ impl BodyCell {
 
     fn boxed<B: Body>() -> &'static Kind {
         &Kind {
-            // SAFETY: `run` is called with the storage of a pinned box.
-            run: |at, task| unsafe { &mut *at.cast::<Pin<Box<B>>>() }.as_mut().run(task),
+            run: |cell, task| {
+                let at = cell.storage.get().cast::<Pin<Box<B>>>();
+                // SAFETY: `run` is called with the cell of a pinned box, by the one that owns it.
+                let poll = unsafe { &mut *at }.as_mut().run(task);
+                if poll.is_ready() {
+                    // SAFETY: the caller owns the cell.
+                    unsafe { *cell.kind.get() = None };
+                    // SAFETY: the box is in place, and nobody drops it again without a kind.
+                    unsafe { at.drop_in_place() };
+                }
+                poll
+            },
             // SAFETY: `drop` is called once with the storage of a pinned box.
             drop: |at| unsafe { at.cast::<Pin<Box<B>>>().drop_in_place() },
         }
     }
 
-    /// Runs the body, or goes on with it.
+    /// Runs the body, or goes on with it. What has ended is dropped; what panics is left.
     ///
     /// # Safety
     /// The caller is the one that runs the task.
@@ -148,7 +166,7 @@ impl BodyCell {
         let kind = unsafe { *self.kind.get() };
         match kind {
             // SAFETY: the kind was set together with the value in the storage.
-            Some(kind) => unsafe { (kind.run)(self.storage.get().cast(), task) },
+            Some(kind) => unsafe { (kind.run)(self, task) },
             None => Poll::Ready(()),
         }
     }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::body::{Body, Call, Later};
-use super::clause::{Clause, Many, One};
+use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
 use super::spawn::{Role, Traits, spawn};
 use super::{Label, RecordId};
@@ -12,7 +12,7 @@ use crate::access::Declared;
 use crate::data::{Mode, Region};
 use crate::error::Error;
 use crate::group::GroupInner;
-use crate::guard::{Cursor, In, InOut, Out};
+use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
 
 /// A task being declared. Its accesses become the parameters of the body, in this order.
 ///
@@ -120,6 +120,21 @@ access_clauses! {
     inout,
     /// The task reads and writes every one of `regions`; the body gets a `Vec`.
     inouts: Mode::InOut => InOut;
+    /// The task updates `region` through shared references, which it may do at the same time as
+    /// other concurrent tasks; all others are ordered before or after it. The result must not
+    /// depend on the order: that is up to the bodies.
+    concurrent,
+    /// The task updates every one of `regions` as [`TaskBuilder::concurrent`]; the body gets a
+    /// `Vec`.
+    concurrents: Mode::Concurrent => Concurrent;
+    /// The task reads and writes `region` alone, in any order with other commutative tasks; all
+    /// others are ordered before or after it. The result must not depend on the order: that is up
+    /// to the bodies. Commutative tasks that touch one tile take turns, even if they share no
+    /// element of it; none of them keeps a worker while it waits.
+    commutative,
+    /// The task reads and writes every one of `regions` as [`TaskBuilder::commutative`]; the body
+    /// gets a `Vec`.
+    commutatives: Mode::Commutative => Commutative;
 }
 
 macro_rules! bodies {
@@ -131,6 +146,21 @@ macro_rules! bodies {
                 #[allow(non_snake_case, reason = "clauses are named after their types")]
                 let ($($clause,)*) = self;
                 ($($clause,)* clause,)
+            }
+        }
+
+        impl<'r $(, $clause: Clause<'r>)*> Clauses<'r> for ($($clause,)*) {
+            #[inline]
+            fn count(&self) -> usize {
+                let ($($clause,)*) = self;
+                0 $(+ $clause.count())*
+            }
+
+            #[inline]
+            fn for_each(&self, mut each: impl FnMut(&Declared<'r>)) {
+                let ($($clause,)*) = self;
+                $($clause.declare(&mut each);)*
+                let _ = &mut each;
             }
         }
 
@@ -207,13 +237,7 @@ macro_rules! bodies {
 
             #[inline]
             fn submit(self, body: impl Body) -> Result<(), Error> {
-                let ($($clause,)*) = &self.clauses;
-                let count = 0 $(+ $clause.count())*;
-                let declare = |each: &mut dyn FnMut(Declared<'r>)| {
-                    $($clause.declare(each);)*
-                    let _ = each;
-                };
-                spawn(self.group, self.traits, count, declare, body)
+                spawn(self.group, self.traits, &self.clauses, body)
             }
         }
     };

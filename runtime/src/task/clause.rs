@@ -1,4 +1,4 @@
-//! Clauses of a declaration: one access, or several of one kind.
+//! Clauses of a declaration: one access, or several of one kind. A task has a tuple of them.
 
 use std::marker::PhantomData;
 
@@ -17,9 +17,17 @@ pub trait Clause<'a> {
     /// Number of accesses.
     fn count(&self) -> usize;
     /// Calls `each` with the accesses, in order.
-    fn declare(&self, each: &mut dyn FnMut(Declared<'a>));
+    fn declare(&self, each: &mut impl FnMut(&Declared<'a>));
     /// Makes the parameter from the next accesses of the running task.
     fn guard(shape: Self::Shape, cursor: &mut Cursor) -> Self::Guard;
+}
+
+/// All clauses of a task.
+pub(crate) trait Clauses<'a> {
+    /// Number of accesses.
+    fn count(&self) -> usize;
+    /// Calls `each` with the accesses, in order.
+    fn for_each(&self, each: impl FnMut(&Declared<'a>));
 }
 
 /// One access, handed to the body as a guard `G`.
@@ -48,8 +56,8 @@ impl<'a, G: Guard> Clause<'a> for One<'a, G> {
     }
 
     #[inline]
-    fn declare(&self, each: &mut dyn FnMut(Declared<'a>)) {
-        each(self.declared);
+    fn declare(&self, each: &mut impl FnMut(&Declared<'a>)) {
+        each(&self.declared);
     }
 
     #[inline]
@@ -82,8 +90,8 @@ impl<'a, G: Guard> Clause<'a> for Many<'a, G> {
         self.declared.len()
     }
 
-    fn declare(&self, each: &mut dyn FnMut(Declared<'a>)) {
-        self.declared.iter().for_each(|declared| each(*declared));
+    fn declare(&self, each: &mut impl FnMut(&Declared<'a>)) {
+        self.declared.iter().for_each(each);
     }
 
     fn guard(count: usize, cursor: &mut Cursor) -> Vec<G> {

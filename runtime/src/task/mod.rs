@@ -33,14 +33,16 @@ pub use self::builder::TaskBuilder;
 pub use self::event::PendingEvent;
 pub use self::failure::fail_current_task;
 pub use self::handle::JoinHandle;
-pub use self::waker::note_wait;
+pub use self::waker::{note_outside, note_wait};
 
 pub(crate) use self::access_list::{Accesses, edge};
+pub(crate) use self::clause::Clauses;
+pub(crate) use self::counter::EventCounter;
 pub(crate) use self::failure::{is_unwinding, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;
-pub(crate) use self::run::{resolve_access, run, satisfy};
+pub(crate) use self::run::{release_ready, resolve_access, run, satisfy};
 pub(crate) use self::spawn::{Role, SPAWNING, spawn_future};
 pub(crate) use self::state::Phase;
 pub(crate) use self::waker::{take_note, wake_suspended};

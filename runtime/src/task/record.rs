@@ -43,10 +43,13 @@ pub(crate) struct Record {
     failure: AtomicPtr<Failure>,
     role: AtomicU8,
     inline: AtomicBool,
+    takes_turns: AtomicBool,
     pub(crate) accesses: [AccessSlot; ACCESSES],
     pub(crate) edges: [Edge; EDGES],
     pub(super) body: BodyCell,
     waits_for: AtomicLabel,
+    /// The task that waits behind this one for a turn.
+    next_in_turn: PlainU32,
 }
 
 #[cfg(not(talpf_loom))]
@@ -72,10 +75,12 @@ impl Record {
             failure: AtomicPtr::default(),
             role: AtomicU8::new(0),
             inline: AtomicBool::new(false),
+            takes_turns: AtomicBool::new(false),
             accesses: std::array::from_fn(|_| AccessSlot::new()),
             edges: std::array::from_fn(|_| Edge::new()),
             body: BodyCell::new(),
             waits_for: AtomicLabel::empty(),
+            next_in_turn: PlainU32::new(0),
         }
     }
 
@@ -87,6 +92,7 @@ impl Record {
         self.more.store(NONE, Relaxed);
         self.group.store(group.cast_mut(), Relaxed);
         self.label.store(label);
+        self.takes_turns.store(false, Relaxed);
     }
 
     #[inline]
@@ -156,6 +162,24 @@ impl Record {
     #[inline]
     pub(crate) fn priority(&self) -> i32 {
         self.priority.load(Relaxed)
+    }
+
+    /// Whether it has commutative accesses.
+    #[inline]
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.takes_turns.load(Relaxed)
+    }
+
+    pub(crate) fn set_takes_turns(&self) {
+        self.takes_turns.store(true, Relaxed);
+    }
+
+    pub(crate) fn next_in_turn(&self) -> u32 {
+        self.next_in_turn.load(Relaxed)
+    }
+
+    pub(crate) fn set_next_in_turn(&self, next: u32) {
+        self.next_in_turn.store(next, Relaxed);
     }
 
     /// What the suspended task waits for, if it is something of ours.

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::{Accesses, Phase, RecordId, failure, record, waker};
-use crate::access::release;
+use super::{Accesses, Phase, RecordId, SPAWNING, failure, record, waker};
+use crate::access::{release, take_turns};
 use crate::group::GroupInner;
 use crate::scheduler::{self, Reason};
 
@@ -53,6 +53,7 @@ pub(crate) fn run(task: RecordId) {
             Ok(Poll::Pending) => suspend(task),
             Err(payload) => {
                 failure::panicked(task, payload);
+                clear(task);
                 end(task);
             }
         }
@@ -63,24 +64,25 @@ pub(crate) fn run(task: RecordId) {
 /// Completes a task that must not run: nobody has its guards, so its accesses are released here.
 #[cold]
 fn skip(task: RecordId) {
+    clear(task);
+    Accesses::of(record(task)).for_each(release);
+    resolve(task, 1 + take_closed());
+}
+
+/// Drops a body that has not come to its end.
+#[cold]
+fn clear(task: RecordId) {
     // SAFETY: the task was taken from its queue, so it is ours.
     let cleared = catch_unwind(AssertUnwindSafe(|| unsafe { record(task).body.clear() }));
     if let Err(payload) = cleared {
         failure::panicked(task, payload);
     }
-    Accesses::of(record(task)).for_each(release);
-    resolve(task, 1 + take_closed());
 }
 
+/// The body has ended and what it captured is gone.
 #[inline]
 fn end(task: RecordId) {
-    let ended = record(task);
-    // SAFETY: the task is still ours. What the body captured goes before the task completes.
-    let cleared = catch_unwind(AssertUnwindSafe(|| unsafe { ended.body.clear() }));
-    if let Err(payload) = cleared {
-        failure::panicked(task, payload);
-    }
-    ended.state.set(Phase::Ended);
+    record(task).state.set(Phase::Ended);
     resolve(task, 1 + take_closed());
 }
 
@@ -131,14 +133,26 @@ pub(super) fn schedule_woken(task: RecordId) {
 #[inline]
 pub(crate) fn satisfy(task: RecordId) {
     let pending = record(task);
-    if pending.pending.take(1) {
-        scheduler::schedule(GroupInner::of_live_task(pending), task, Reason::Released);
+    if pending.pending.take(1) && (!pending.takes_turns() || take_turns(task)) {
+        release_ready(task);
     }
+}
+
+/// Queues a task that waited for others and is ready.
+#[inline]
+pub(crate) fn release_ready(task: RecordId) {
+    let ready = record(task);
+    // For the hang report, which may come between a queue and the body.
+    ready.pending.set(SPAWNING);
+    scheduler::schedule(GroupInner::of_live_task(ready), task, Reason::Released);
 }
 
 /// A task was spawned with nothing to wait for, or all it waited for went during the spawn.
 #[inline]
 pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
+    if record(task).takes_turns() && !take_turns(task) {
+        return;
+    }
     let inline = record(task).is_inline();
     if inline && scheduler::on_worker_of(&group.shared) {
         run(task);
@@ -158,12 +172,10 @@ pub(crate) fn resolve(task: RecordId, units: u32) {
 fn complete(task: RecordId) {
     let completed = record(task);
     let group = GroupInner::of_live_task(completed);
-    // Off the workers nothing keeps the group once its last task is counted.
-    let _keep = (!scheduler::on_worker_of(&group.shared)).then(|| group.keep());
     if let Some(failure) = completed.take_failure() {
         group.note_failure(failure);
     }
     let role = completed.role();
     super::access_list::free_all(task);
-    group.count_completion(role);
+    scheduler::count_completion(group, role);
 }

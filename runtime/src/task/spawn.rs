@@ -4,13 +4,12 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::access_list::{Accesses, make_room};
-use super::body::{Body, Later};
+use super::body::{Body, Call, Later};
+use super::clause::Clauses;
 use super::handle::{JoinHandle, promise};
-use super::{Label, Record, RecordId, pool, record, run};
-use crate::access::{self, AccessId, AccessSlot, Declared};
+use super::{Label, RecordId, pool, record, run};
+use crate::access;
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::scheduler;
@@ -53,32 +52,37 @@ pub(super) struct Traits {
 /// A bias that keeps `pending` above zero while edges are being linked; it stays if there are none.
 pub(crate) const SPAWNING: u32 = 1 << 30;
 
-/// Spawns a task. `declare` calls its argument with every access, in order; `count` is how many.
+/// Spawns a task.
 #[inline]
-pub(super) fn spawn<'a, B: Body>(
+pub(super) fn spawn<'r, B: Body>(
     group: &Arc<GroupInner>,
     traits: Traits,
-    count: usize,
-    declare: impl Fn(&mut dyn FnMut(Declared<'a>)),
+    clauses: &impl Clauses<'r>,
     body: B,
 ) -> Result<(), Error> {
+    let mut bounds = Ok(());
+    clauses.for_each(|declared| {
+        if bounds.is_ok() {
+            bounds = declared.check_bounds();
+        }
+    });
+    bounds?;
+    let count = clauses.count();
     let id = begin(group, traits, count)?;
+    let new = record(id);
+    let mut edges = 0;
     if count > 0 {
         make_room(id, count);
-        let mut accesses = Accesses::of(record(id));
-        declare(&mut |declared| {
-            if let Some(access) = accesses.next() {
-                access.slot().fill(access.generation(), &declared);
-            }
-        });
-        if let Err(error) = check(record(id)) {
-            abandon(group, id);
-            return Err(error);
+        let registered = access::register(id, new, clauses);
+        if let Some(overlap) = registered.overlap {
+            refuse(group, id, registered.edges);
+            return Err(overlap);
         }
+        edges = registered.edges;
     }
     // SAFETY: the record is ours until `submit`, and `begin` left its cell empty.
-    unsafe { record(id).body.put(body) };
-    submit(group, id, count);
+    unsafe { new.body.put(body) };
+    submit(group, id, edges);
     // An inline task may be part of something that its spawner has to finish first, and nobody
     // takes the drop of an array for a spawn.
     if !traits.inline && traits.role == Role::Member {
@@ -92,7 +96,7 @@ fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<Record
     // Counted before the look, so that a shutdown sees this task or this spawn the shutdown.
     group.count_spawn(traits.role);
     if let Err(error) = admit(group) {
-        group.count_completion(traits.role);
+        scheduler::count_completion(group, traits.role);
         return Err(error);
     }
     let id = pool::allocate();
@@ -101,6 +105,7 @@ fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<Record
     new.set_access_count(count);
     new.set_traits(&traits);
     new.open.set(1 + count as u32);
+    new.pending.set(SPAWNING);
     Ok(id)
 }
 
@@ -114,84 +119,21 @@ fn admit(group: &GroupInner) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bounds and overlaps: the only ways a declaration can be wrong.
-#[inline]
-fn check(task: &'static Record) -> Result<(), Error> {
-    let Some(slots) = task.accesses.get(..task.access_count()) else {
-        return check_many(task);
-    };
-    for (index, slot) in slots.iter().enumerate() {
-        check_bounds(slot)?;
-        if let Some(other) = slots[..index].iter().find(|other| other.conflicts(slot)) {
-            return Err(overlap(task, other, slot));
-        }
-    }
-    Ok(())
-}
-
-#[inline]
-fn check_bounds(slot: &AccessSlot) -> Result<(), Error> {
-    let (region, extent) = (slot.rect(), slot.array().extent());
-    if extent.covers(&region) && region.row <= region.row_end && region.col <= region.col_end {
-        return Ok(());
-    }
-    Err(Error::RegionOutOfBounds { region, rows: extent.row_end, cols: extent.col_end })
-}
-
-/// As `check`, for accesses in several records: sorted by place, each is compared with those that
-/// begin before its last row.
+/// Goes on with a task whose accesses exclude each other: it closes them in their turn.
 #[cold]
-fn check_many(task: &'static Record) -> Result<(), Error> {
-    let mut slots: SmallVec<[&AccessSlot; 16]> = Accesses::of(task).map(AccessId::slot).collect();
-    slots.iter().try_for_each(|slot| check_bounds(slot))?;
-    slots.sort_by_key(|slot| (slot.core().addr(), slot.rect().row, slot.rect().col));
-    for (index, slot) in slots.iter().enumerate() {
-        let rect = slot.rect();
-        let near = |other: &&&AccessSlot| {
-            let next = other.rect();
-            let one_row = rect.rows() == 1 && next.row == rect.row;
-            other.core() == slot.core()
-                && next.row < rect.row_end
-                && !(one_row && next.col >= rect.col_end)
-        };
-        if let Some(other) = slots[index + 1..].iter().take_while(near).find(|o| o.conflicts(slot))
-        {
-            return Err(overlap(task, slot, other));
-        }
-    }
-    Ok(())
+fn refuse(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
+    let body = |task| Accesses::of(record(task)).for_each(access::release);
+    // SAFETY: the record is ours until `submit`, and its cell is empty.
+    unsafe { record(id).body.put(Call(Some(body))) };
+    submit(group, id, edges);
 }
 
-#[cold]
-fn overlap(task: &Record, first: &AccessSlot, second: &AccessSlot) -> Error {
-    Error::OverlappingAccesses {
-        label: task.label().text().to_owned(),
-        first: first.rect(),
-        first_mode: first.mode(),
-        second: second.rect(),
-        second_mode: second.mode(),
-    }
-}
-
-/// Gives back a record that was never submitted.
-#[cold]
-fn abandon(group: &GroupInner, id: RecordId) {
-    let role = record(id).role();
-    super::access_list::free_all(id);
-    group.count_completion(role);
-}
-
+/// Hands a new task over to those it waits for, or to the queues.
 #[inline]
-fn submit(group: &Arc<GroupInner>, id: RecordId, count: usize) {
-    if count > 0 {
-        let new = record(id);
-        new.pending.set(SPAWNING);
-        let edges = access::register(id, new);
-        if edges > 0 && !new.pending.take(SPAWNING - edges) {
-            return;
-        }
+fn submit(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
+    if edges == 0 || record(id).pending.take(SPAWNING - edges) {
+        run::ready_at_spawn(group, id);
     }
-    run::ready_at_spawn(group, id);
 }
 
 /// Spawns a future without accesses.
@@ -204,6 +146,6 @@ pub(crate) fn spawn_future<R: Send + 'static>(
     let (promise, handle) = promise(group);
     let body = move |_| async move { promise.keep(future.await) };
     let traits = Traits { label: Label::new(label), priority: 0, role, inline: false };
-    spawn(group, traits, 0, |_| {}, Later::Start(Some(body)))?;
+    spawn(group, traits, &(), Later::Start(Some(body)))?;
     Ok(handle)
 }

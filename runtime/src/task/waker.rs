@@ -51,6 +51,12 @@ pub fn note_wait(what: &'static str) {
     WAITS_FOR.set(Some(what));
 }
 
+/// Takes back what was noted: something outside this process may wake the running task after all,
+/// or what it serves.
+pub fn note_outside() {
+    WAITS_FOR.set(None);
+}
+
 /// What the poll that just ended noted.
 pub(crate) fn take_note() -> Option<&'static str> {
     WAITS_FOR.take()

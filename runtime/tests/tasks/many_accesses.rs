@@ -3,9 +3,11 @@
 use crate::common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use talpf_runtime::Array;
+
+const MANY: usize = 50_000;
 
 #[test]
 fn a_task_has_any_number_of_accesses() {
@@ -55,14 +57,14 @@ fn a_task_has_any_number_of_predecessors() {
 }
 
 #[test]
-fn a_task_with_a_thousand_accesses_is_spawned_in_reasonable_time() {
+fn a_task_with_very_many_accesses_is_spawned_in_reasonable_time() {
     let runtime = common::runtime(1);
-    let array = Array::new(&runtime, vec![1usize; 2000], 1).unwrap();
+    let array = Array::new(&runtime, vec![1usize; 2 * MANY], 1).unwrap();
     let start = Instant::now();
-    let task = runtime.task("sum").inputs((0..1000).map(|at| array.tile(at)));
-    let task = task.outputs((1000..2000).map(|at| array.tile(at)));
+    let task = runtime.task("sum").inputs((0..MANY).map(|at| array.tile(at)));
+    let task = task.outputs((MANY..2 * MANY).map(|at| array.tile(at)));
     let sum = task.run(|from, _to| from.iter().map(|tile| tile[0]).sum::<usize>()).unwrap();
-    assert_eq!(runtime.block_on(sum).unwrap().unwrap(), 1000);
-    // Some 10 ms; seconds if every look at an access walks through all records before it.
-    assert!(start.elapsed() < Duration::from_millis(500), "took {:?}", start.elapsed());
+    assert_eq!(runtime.block_on(sum).unwrap().unwrap(), MANY);
+    // Some 100 ms; a quarter of an hour if every look at an access walks through all before it.
+    assert!(start.elapsed() < common::PATIENCE, "took {:?}", start.elapsed());
 }

@@ -1,0 +1,197 @@
+//! Stealing, and when a worker does not.
+//!
+//! A stolen task brings some ten cache lines along: for a task of a few hundred nanoseconds that
+//! costs more, at both ends, than running it where it is. So a worker that finds that the tasks it
+//! has stolen are short gives back what it has left of them and of their successors, and rests: it
+//! looks for other work as ever, but leaves the tasks of other workers to them as long as those
+//! who have some get on with them quickly.
+
+use std::cell::{Cell, RefCell};
+
+use crossbeam_deque::Steal;
+
+use super::queues::Seat;
+use super::worker::Worker;
+use crate::sync::Ordering;
+use crate::task::RecordId;
+
+/// Tasks that take less are short.
+pub(super) const SHORT_NS: u64 = 500;
+/// Stolen tasks that tell whether they are short.
+const SAMPLE: u64 = 8;
+/// How long a worker rests at most before it tries again.
+const REST_NS: u64 = 200_000;
+/// How often it looks meanwhile whether the others get on: every look costs them a cache line.
+const LOOK_NS: u64 = 5_000;
+
+/// What a worker knows of its own thefts and of the others.
+pub(super) struct Thief {
+    others: RefCell<Box<[Other]>>,
+    /// While it runs stolen tasks: when it last measured how long they take, and its steps then.
+    stolen: Cell<Option<(u64, u64)>>,
+    rest: Cell<Option<Rest>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Other {
+    /// The task in its next slot and its steps when that was last looked at.
+    next: Option<(RecordId, u64)>,
+    /// What it had done when this worker last looked whether it gets on.
+    done: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Rest {
+    until_ns: u64,
+    looked_ns: u64,
+}
+
+impl Thief {
+    pub(super) fn new(workers: usize) -> Self {
+        let others = vec![Other::default(); workers].into_boxed_slice();
+        Thief { others: RefCell::new(others), stolen: Cell::new(None), rest: Cell::new(None) }
+    }
+}
+
+impl Worker {
+    /// A task that another worker has, or has given back.
+    pub(super) fn steal(&self) -> Option<RecordId> {
+        if self.thief.rest.get().is_some() {
+            return None;
+        }
+        if let Some(returned) = self.take_returned() {
+            return Some(returned);
+        }
+        let workers = self.shared.workers();
+        let mut victims = (1..workers).map(|distance| (self.index + distance) % workers);
+        let stolen = victims
+            .find_map(|victim| self.steal_from_deque(victim).or_else(|| self.steal_next(victim)))?;
+        self.thief.stolen.set(Some((self.shared.clock.now_ns(), self.steps_of(self.index))));
+        Some(stolen)
+    }
+
+    fn steal_from_deque(&self, victim: usize) -> Option<RecordId> {
+        let stealer = &self.shared.seats[victim].stealer;
+        if stealer.is_empty() {
+            return None;
+        }
+        let stolen = until_settled(|| stealer.steal_batch_and_pop(&self.deque))?;
+        if !self.deque.is_empty() {
+            self.shared.wake_another(self.index);
+        }
+        Some(stolen)
+    }
+
+    /// Takes the task that a worker would run next, if it has lain there since the last look.
+    fn steal_next(&self, victim: usize) -> Option<RecordId> {
+        let next = &self.shared.seats[victim].pulse.next;
+        let lies = next.peek().map(|task| (task, self.steps_of(victim)));
+        let before = std::mem::replace(&mut self.thief.others.borrow_mut()[victim].next, lies);
+        let (task, _) = lies.filter(|_| before == lies)?;
+        next.take_if(task)
+    }
+
+    /// A task that a thief has given back.
+    pub(super) fn take_returned(&self) -> Option<RecordId> {
+        let returned = &self.shared.returned;
+        if returned.is_empty() { None } else { until_settled(|| returned.steal()) }
+    }
+
+    /// This worker runs a program: what it has after that are tasks of its own.
+    #[inline]
+    pub(super) fn forget_theft(&self) {
+        self.thief.stolen.set(None);
+    }
+
+    /// Gives back what is left of stolen tasks and begins to rest, if they have been short.
+    #[inline]
+    pub(super) fn measure_stolen(&self) {
+        if let Some((since_ns, before)) = self.thief.stolen.get()
+            && self.steps_of(self.index).wrapping_sub(before) / 2 >= SAMPLE
+        {
+            self.measure(since_ns, before);
+        }
+    }
+
+    /// As `measure_stolen`, for a worker that has run out of work.
+    pub(super) fn measure_all_stolen(&self) {
+        if let Some((since_ns, before)) = self.thief.stolen.take() {
+            self.measure(since_ns, before);
+            self.thief.stolen.set(None);
+        }
+    }
+
+    #[cold]
+    fn measure(&self, since_ns: u64, steps_before: u64) {
+        let (now_ns, steps) = (self.shared.clock.now_ns(), self.steps_of(self.index));
+        let tasks = (steps.wrapping_sub(steps_before) / 2).max(1);
+        if !self.shared.spins() || now_ns.saturating_sub(since_ns) / tasks >= SHORT_NS {
+            self.thief.stolen.set(Some((now_ns, steps)));
+            return;
+        }
+        self.thief.stolen.set(None);
+        let next = &self.shared.seats[self.index].pulse.next;
+        while let Some(task) = next.take().or_else(|| self.deque.pop()) {
+            self.shared.give_back(task);
+        }
+        self.note_done();
+        self.thief.rest.set(Some(Rest { until_ns: now_ns + REST_NS, looked_ns: now_ns }));
+    }
+
+    /// Whether this worker, which has found nothing to do, rests on.
+    #[inline]
+    pub(super) fn rests(&self, now_ns: u64) -> bool {
+        let Some(rest) = self.thief.rest.get() else {
+            return false;
+        };
+        let since_ns = now_ns.saturating_sub(rest.looked_ns);
+        if since_ns >= LOOK_NS {
+            let goes_on = now_ns < rest.until_ns && self.others_get_on(since_ns / SHORT_NS);
+            self.thief.rest.set(goes_on.then_some(Rest { looked_ns: now_ns, ..rest }));
+        }
+        true
+    }
+
+    /// Whether every worker that has ready tasks has run or spawned as many since the last look.
+    fn others_get_on(&self, tasks: u64) -> bool {
+        let returned = !self.shared.returned.is_empty();
+        let has_ready =
+            |seat: &Seat| returned || !seat.stealer.is_empty() || seat.pulse.next.peek().is_some();
+        let slow = |(index, seat): (usize, &Seat)| {
+            let before = self.thief.others.borrow()[index].done;
+            index != self.index
+                && has_ready(seat)
+                && self.done_by(index).wrapping_sub(before) < tasks
+        };
+        let all = !self.shared.seats.iter().map(|seat| &**seat).enumerate().any(slow);
+        self.note_done();
+        all
+    }
+
+    fn note_done(&self) {
+        for (index, other) in self.thief.others.borrow_mut().iter_mut().enumerate() {
+            other.done = self.done_by(index);
+        }
+    }
+
+    /// Tasks that a worker has run and spawned.
+    fn done_by(&self, worker: usize) -> u64 {
+        let spawns = self.shared.seats[worker].pulse.spawns.load(Ordering::Relaxed);
+        spawns.wrapping_add(self.steps_of(worker) / 2)
+    }
+
+    fn steps_of(&self, worker: usize) -> u64 {
+        self.shared.seats[worker].pulse.steps.load(Ordering::Relaxed)
+    }
+}
+
+/// Repeats a steal that lost a race.
+pub(super) fn until_settled<T>(mut steal: impl FnMut() -> Steal<T>) -> Option<T> {
+    loop {
+        match steal() {
+            Steal::Success(task) => return Some(task),
+            Steal::Empty => return None,
+            Steal::Retry => std::hint::spin_loop(),
+        }
+    }
+}
