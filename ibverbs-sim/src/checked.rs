@@ -7,9 +7,10 @@
 //! ([`Held`]), so it cannot outlive the hold, and closing a slot is followed by a wait for every
 //! hold under way: memory stays valid for as long as a `Checked` on it exists.
 //!
-//! Copies are ordinary memory copies, except that eight aligned bytes move in one atomic access.
-//! Two accesses to the same bytes at the same time, one of them a write, are excluded by the
-//! contract of registration unless both are atomic.
+//! Copies are ordinary memory copies, except that the last eight bytes, where they end aligned,
+//! are written in one atomic access after all others: their owner may watch them. Two accesses to
+//! the same bytes at the same time, one of them a write, are excluded by the contract of
+//! registration unless both are atomic.
 
 use std::{
     marker::PhantomData,
@@ -135,24 +136,66 @@ impl Checked<'_> {
     /// Copies as many bytes as fit. The caller has checked this memory for writing.
     #[inline]
     pub(crate) fn fill(self, bytes: &[u8]) {
-        if let (Ok(word), true) = (<[u8; 8]>::try_from(bytes), self.is_word()) {
-            return self.word().store(u64::from_ne_bytes(word), Ordering::Release);
-        }
+        let (body, last) = self.for_copy_of(bytes.len());
         // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::check`), both
-        // for the smaller length. A caller's slice cannot overlap memory that the device may
+        // for the length of `body`. A caller's slice cannot overlap memory that the device may
         // write, by the contract of registration; `copy` would allow it all the same.
-        unsafe { ptr::copy(bytes.as_ptr(), self.start, bytes.len().min(self.length)) }
+        unsafe { ptr::copy(bytes.as_ptr(), body.start, body.length) };
+        if let (Some(last), Some(word)) = (last, bytes[body.length..].first_chunk()) {
+            last.word().store(u64::from_ne_bytes(*word), Ordering::Release);
+        }
+    }
+
+    /// Appends everything to `bytes`.
+    pub(crate) fn append_to(self, bytes: &mut Vec<u8>) {
+        if self.is_word() {
+            return bytes.extend(self.word().load(Ordering::Acquire).to_ne_bytes());
+        }
+        let filled = bytes.len();
+        bytes.resize(filled + self.length, 0);
+        let room = bytes[filled..].as_mut_ptr();
+        // SAFETY: this memory is valid for reads (`RegionSlot::check`), `room` for writes of as
+        // many bytes, and nobody else knows of `room`.
+        unsafe { ptr::copy_nonoverlapping(self.start, room, self.length) }
     }
 
     /// Copies as many bytes as fit. The caller has checked `to` for writing. They may overlap.
     #[inline]
     pub(crate) fn copy_to(self, to: Checked<'_>) {
-        if self.is_word() && to.is_word() {
-            return to.word().store(self.word().load(Ordering::Acquire), Ordering::Release);
-        }
+        let (body, last) = to.for_copy_of(self.length);
+        let word = last.map(|_| self.split_at(body.length).1.read_word());
         // SAFETY: both ranges lie in open regions (`RegionSlot::check`) whose memory is valid
-        // until the holds end, `to` for writes; the smaller length is inside both.
-        unsafe { ptr::copy(self.start, to.start, self.length.min(to.length)) }
+        // until the holds end, `to` for writes; `body` is not longer than either.
+        unsafe { ptr::copy(self.start, body.start, body.length) };
+        if let (Some(last), Some(word)) = (last, word) {
+            last.word().store(word, Ordering::Release);
+        }
+    }
+
+    /// What a copy of `length` bytes to this memory writes plainly, and the aligned word that it
+    /// writes last, if its end is aligned.
+    #[inline]
+    fn for_copy_of(self, length: usize) -> (Self, Option<Self>) {
+        let (all, _) = self.split_at(length);
+        if all.length >= 8 && (all.start.addr() + all.length).is_multiple_of(8) {
+            let (body, last) = all.split_at(all.length - 8);
+            (body, Some(last))
+        } else {
+            (all, None)
+        }
+    }
+
+    /// The first eight bytes, of which there are as many, in one access if they are aligned.
+    #[inline]
+    fn read_word(self) -> u64 {
+        if self.start.addr().is_multiple_of(8) {
+            // SAFETY: valid and aligned, as in `word`.
+            let word = unsafe { AtomicU64::from_ptr(self.start.cast()) };
+            return word.load(Ordering::Acquire);
+        }
+        // SAFETY: the memory is valid for reads of eight bytes; a write to it at the same time is
+        // excluded by the contract of registration, as they are not one aligned word.
+        unsafe { self.start.cast::<u64>().read_unaligned() }
     }
 
     /// Adds to the word atomically and gives what it was; `None` if this is no aligned word.
@@ -200,7 +243,7 @@ mod tests {
         // SAFETY: `memory` outlives the slot's use and nothing is copied.
         unsafe { slot.open(5, start, 16, 1, Access::REMOTE_READ) };
         let gate = Gate::new(());
-        let (mut hold, _) = gate.enter(0, Room { freed: 0, limit: 1 }).unwrap();
+        let (mut hold, _) = gate.enter(0, Room { freed: 0, limit: 1, whole: false }).unwrap();
         let (_, held) = hold.parts();
         let base = start.as_ptr().addr() as u64;
         let check = |address, length| {

@@ -12,11 +12,15 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    Context, DeviceAttributes, FaultPlan, QueuePairNumber, Result,
+    Context, DeviceAttributes, Error, FaultPlan, QueuePairNumber, Result, Wire,
     key_table::KeyTable,
     link::Link,
     queue_pair::{QueuePairCore, SendSlots},
+    wire::{Packet, Port},
 };
+
+/// Longest message over a wire: it is copied whole, and nothing overtakes it.
+const MAX_MESSAGE_OVER_WIRE: u32 = 4 << 20;
 
 /// How to make a [`Device`].
 #[derive(Clone, Debug, Default)]
@@ -39,6 +43,8 @@ pub(crate) struct DeviceCore {
     name: String,
     pub(crate) attributes: DeviceAttributes,
     pub(crate) link: Link,
+    /// Leads to the other processes, if there are any.
+    pub(crate) port: Option<Port>,
     pub(crate) keys: KeyTable,
     pub(crate) send_slots: SendSlots,
     contexts: AtomicU32,
@@ -51,10 +57,29 @@ impl Device {
     ///
     /// **Errors**: an attribute is over what any device can do.
     pub fn new(config: DeviceConfig) -> Result<Self> {
+        Self::create(config, None)
+    }
+
+    /// The device of this process, whose queue pairs can be connected to those of the devices of
+    /// other processes by [`QueuePair::connect_to`](crate::QueuePair::connect_to). A message has at
+    /// most 4 MiB. What the fault plan says happens between queue pairs of this process only.
+    ///
+    /// The caller sees to it that [`progress`](Self::progress) is called again and again: nobody
+    /// else looks at the wire.
+    ///
+    /// **Errors**: as [`Device::new`].
+    pub fn with_wire(mut config: DeviceConfig, wire: Arc<dyn Wire>) -> Result<Self> {
+        let longest = &mut config.attributes.max_message_size;
+        *longest = MAX_MESSAGE_OVER_WIRE.min(*longest);
+        Self::create(config, Some(Port::new(wire)))
+    }
+
+    fn create(config: DeviceConfig, port: Option<Port>) -> Result<Self> {
         config.attributes.validate()?;
         let core = DeviceCore {
             name: config.name,
             link: Link::new(config.fault),
+            port,
             keys: KeyTable::new(config.attributes.max_mr),
             send_slots: SendSlots::new(config.attributes.max_qp),
             attributes: config.attributes,
@@ -76,7 +101,63 @@ impl Device {
     }
 }
 
+/// Without a wire there is nothing to do, and nobody to send to.
+impl Device {
+    /// Takes in what has come over the wire, answers it, and moves what could not leave before.
+    /// Returns how many packets came; none while another thread is at it.
+    ///
+    /// **Errors**: a peer has sent something that is no packet. The others are taken in.
+    pub fn progress(&self) -> Result<usize> {
+        self.core.port.as_ref().map_or(Ok(0), |port| port.progress(&self.core))
+    }
+
+    /// Sends bytes to whoever receives the datagrams of another process. They keep their order,
+    /// and come before the requests that are sent after them.
+    ///
+    /// **Errors**: no such process.
+    pub fn send_datagram(&self, process: u32, bytes: &[u8]) -> Result<()> {
+        self.core.check_process(process)?;
+        if let Some(port) = &self.core.port {
+            port.send(process, Packet::Datagram(bytes));
+        }
+        Ok(())
+    }
+
+    /// The oldest datagram that [`progress`](Self::progress) has taken in, with its sender.
+    pub fn receive_datagram(&self) -> Option<(u32, Vec<u8>)> {
+        self.core.port.as_ref()?.receive_datagram()
+    }
+
+    /// Whether something waits to leave this process.
+    pub fn has_unsent(&self) -> bool {
+        self.core.port.as_ref().is_some_and(Port::has_unsent)
+    }
+
+    /// Whether nothing comes from a process any more. Requests to it fail with
+    /// [`RetryExceeded`](crate::CompletionStatus::RetryExceeded).
+    pub fn is_lost(&self, process: u32) -> bool {
+        self.core.port.as_ref().is_some_and(|port| port.is_lost(process))
+    }
+}
+
 impl DeviceCore {
+    /// The number of this process.
+    pub(crate) fn process(&self) -> u32 {
+        self.port.as_ref().map_or(0, Port::process)
+    }
+
+    /// **Errors**: there is no such process.
+    pub(crate) fn check_process(&self, process: u32) -> Result<()> {
+        let processes = self.port.as_ref().map_or(1, Port::processes);
+        let known = process < processes;
+        if known { Ok(()) } else { Err(Error::NoSuchProcess { process, processes }) }
+    }
+
+    /// Returns once a delivery that is under way has ended.
+    pub(crate) fn wait_for_delivery(&self) {
+        self.port.iter().for_each(Port::wait_for_holder);
+    }
+
     pub(crate) fn next_domain(&self) -> u32 {
         self.domains.fetch_add(1, Ordering::Relaxed)
     }
@@ -104,6 +185,7 @@ impl DeviceCore {
         for queue_pair in self.all() {
             queue_pair.wait_for_holder();
         }
+        self.wait_for_delivery();
     }
 }
 

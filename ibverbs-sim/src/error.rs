@@ -48,6 +48,20 @@ pub enum Error {
         /// How many there are.
         ports: u8,
     },
+    /// The device's wire does not lead to such a process.
+    #[error("no process {process}, there are {processes}")]
+    NoSuchProcess {
+        /// The process asked for.
+        process: u32,
+        /// How many there are.
+        processes: u32,
+    },
+    /// Something came over the wire that is no packet.
+    #[error("process {process} has sent something that is no packet")]
+    MalformedPacket {
+        /// Where it came from.
+        process: u32,
+    },
     /// The objects belong to different devices, contexts or protection domains.
     #[error("{what} belongs to another {owner}")]
     ForeignObject {

@@ -45,13 +45,16 @@ const POSTED_SHIFT: u32 = 32;
 pub(crate) struct Room {
     pub(crate) freed: u32,
     pub(crate) limit: u32,
+    /// All that are wanted, or none.
+    pub(crate) whole: bool,
 }
 
 impl Room {
     #[inline]
     pub(crate) fn grant(self, posted: u32, wanted: u32) -> u32 {
         let outstanding = posted.wrapping_sub(self.freed);
-        wanted.min(self.limit.saturating_sub(outstanding))
+        let left = self.limit.saturating_sub(outstanding);
+        if self.whole && left < wanted { 0 } else { wanted.min(left) }
     }
 }
 

@@ -9,6 +9,10 @@
 //! (no receive posted, no answer, a held message) stays in its queue pair; the peer that posts
 //! the receive, or [`Context::advance`], takes it up again.
 //!
+//! A device may be one of several, one a process, that a [`Wire`] joins: see
+//! [`Device::with_wire`]. Its queue pairs can then be connected to those of other processes too, by
+//! [`QueuePair::connect_to`], and follow the same rules.
+//!
 //! Only the reliable connected transport exists, so a send queue never stops alone: the state
 //! that verbs call "send queue error" has no place here. The crate never reads a clock, starts
 //! a thread or prints.
@@ -73,6 +77,7 @@ mod shared_receive_queue;
 mod slab;
 mod sync;
 mod timers;
+mod wire;
 mod work_request;
 
 pub use access::Access;
@@ -92,6 +97,7 @@ pub use queue_pair::{
     Connection, QueuePair, QueuePairAttributes, QueuePairInit, QueuePairNumber, QueuePairState,
 };
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueInit};
+pub use wire::{SocketWire, Wire};
 pub use work_request::{
     Operation, Payload, ReceiveWorkRequest, RemoteAddress, ScatterGather, SendFlags,
     SendWorkRequest,

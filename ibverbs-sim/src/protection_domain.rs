@@ -37,7 +37,8 @@ impl ProtectionDomain {
     /// - whenever a request posted here or by a peer may write to it, no Rust reference to the
     ///   bytes written is used, and whenever one may read, no exclusive reference is. A
     ///   completion, or anything that its poller tells others, ends that time. Memory that
-    ///   requests use as atomics may be used as `AtomicU64` at the same time;
+    ///   requests use as atomics, and the word that a WRITE writes last, may be used as
+    ///   `AtomicU64` at the same time;
     /// - no two requests, wherever posted, use the same bytes at the same time if one of them
     ///   writes, unless both are atomics or both move exactly the same aligned eight bytes.
     #[allow(unsafe_code, reason = "registration is where the caller vouches for the memory")]

@@ -107,6 +107,10 @@ impl ReceiveQueue {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
     /// Takes the next receive and leaves its scatter list behind.
     #[inline]
     pub(crate) fn take_id(&self) -> Option<u64> {
@@ -147,7 +151,7 @@ impl ReceiveQueue {
             std::mem::take(&mut *waiters)
         };
         for sender in waiters.iter().filter_map(Weak::upgrade) {
-            Arc::clone(&sender).resume(aftermath);
+            Arc::clone(&sender).receive_posted(aftermath);
         }
     }
 

@@ -35,6 +35,10 @@ pub enum Operation {
         immediate: u32,
     },
     /// Write to the peer's memory; the peer learns nothing.
+    ///
+    /// **Ordering**: if a piece ends at a multiple of eight, its last eight bytes are written
+    /// after all others in one atomic access that releases them: the peer may watch them as an
+    /// `AtomicU64`.
     Write {
         /// Where to.
         remote: RemoteAddress,

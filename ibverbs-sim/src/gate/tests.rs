@@ -14,7 +14,7 @@ use loom::{sync::Arc, sync::Mutex, thread};
 #[cfg(not(talpf_loom))]
 use std::{sync::Arc, sync::Mutex, thread};
 
-const ROOM: Room = Room { freed: 0, limit: 8 };
+const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
 
 /// A gate whose value counts the requests carried out, and a backlog that counts those waiting.
 struct Queue {
@@ -143,11 +143,11 @@ fn loom_the_wait_for_the_holder_covers_every_use() {
 #[test]
 fn posts_are_granted_up_to_the_limit() {
     let gate = Gate::new(());
-    let room = Room { freed: 0, limit: 3 };
+    let room = Room { freed: 0, limit: 3, whole: false };
     assert_eq!(gate.enter(2, room).unwrap().1, 2);
     assert_eq!(gate.enter(2, room).unwrap().1, 1);
     assert_eq!(gate.enter(2, room).unwrap().1, 0);
-    assert_eq!(gate.enter(9, Room { freed: 2, limit: 3 }).unwrap().1, 2);
+    assert_eq!(gate.enter(9, Room { freed: 2, ..room }).unwrap().1, 2);
     assert_eq!(gate.posted(), 5);
 }
 
@@ -155,7 +155,7 @@ fn posts_are_granted_up_to_the_limit() {
 fn counts_wrap_without_touching_each_other() {
     let gate = Gate::new(());
     gate.word.store(u64::MAX << POSTED_SHIFT | HOLDS, Ordering::SeqCst);
-    let room = Room { freed: u32::MAX - 1, limit: 8 };
+    let room = Room { freed: u32::MAX - 1, limit: 8, whole: false };
     let (hold, granted) = gate.enter(3, room).unwrap();
     assert_eq!((granted, gate.posted()), (3, 2));
     assert_eq!(gate.word.load(Ordering::SeqCst) & HOLDS, 0);

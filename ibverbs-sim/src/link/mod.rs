@@ -1,9 +1,9 @@
 //! How a message gets from one queue pair to another and its answer back.
 //!
-//! The only link so far runs inside one process: the requester's thread calls the responder,
-//! which copies straight from the one's memory to the other's. A link to another process takes
-//! the same [`Message`] and gives the same [`Reply`]; it would serialise `local` and check the
-//! claims on the far side. What goes wrong on the way is the link's business alone: retries and
+//! The link runs inside one process: the requester's thread calls the responder, which copies
+//! straight from the one's memory to the other's. From another process the same [`Message`] comes
+//! over a wire, is answered by the same responder, and the same [`Reply`] goes back (see `wire`).
+//! What goes wrong on the way is the link's business alone: retries and
 //! duplicates are told from new messages by their sequence numbers, as on a wire.
 
 mod fault;

@@ -58,6 +58,9 @@ pub struct QueuePairAttributes {
     pub access: Option<Access>,
     /// READY TO RECEIVE: the peer.
     pub remote: Option<QueuePairNumber>,
+    /// READY TO RECEIVE, optional: the process of the peer on the device's wire. `None` for this
+    /// one.
+    pub remote_process: Option<u32>,
     /// READY TO RECEIVE: the sequence number of the first message, the peer's `send_psn`.
     pub receive_psn: Option<u32>,
     /// READY TO RECEIVE: READs and atomics of the peer outstanding here; 0 refuses them.
@@ -84,6 +87,7 @@ impl QueuePairAttributes {
             port: None,
             access: None,
             remote: None,
+            remote_process: None,
             receive_psn: None,
             max_dest_rd_atomic: None,
             min_rnr_timer_ns: None,

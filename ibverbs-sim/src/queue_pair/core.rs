@@ -20,6 +20,7 @@ use crate::{
     protection_domain::DomainCore,
     queue_pair::{
         backlog::Backlog,
+        elsewhere::Elsewhere,
         requester::{Progress, Requester},
         state::StateCell,
     },
@@ -43,6 +44,7 @@ pub(crate) struct QueuePairCore {
     /// The freed count as last seen; the true one may be larger.
     freed: AtomicU32,
     pub(crate) backlog: Backlog,
+    pub(crate) elsewhere: Elsewhere,
     /// Held during a transition.
     pub(crate) control: Mutex<()>,
     pub(crate) this: Weak<Self>,
@@ -99,6 +101,7 @@ impl QueuePairCore {
             gate: CachePadded::new(Gate::new(Requester::default())),
             freed: AtomicU32::new(0),
             backlog: Backlog::default(),
+            elsewhere: Elsewhere::default(),
             control: Mutex::new(()),
             this: Weak::clone(this),
         });
@@ -113,15 +116,15 @@ impl QueuePairCore {
 
     /// How many requests may be posted, when `wanted` are to be.
     #[inline]
-    pub(crate) fn room(&self, wanted: u32) -> Room {
+    pub(crate) fn room(&self, wanted: u32, whole: bool) -> Room {
         let limit = self.limits.max_send_wr;
-        let seen = Room { freed: self.freed.load(Ordering::Relaxed), limit };
+        let seen = Room { freed: self.freed.load(Ordering::Relaxed), limit, whole };
         if seen.grant(self.gate.posted(), wanted) == wanted {
             return seen;
         }
         let freed = self.context.device.send_slots.freed(self.number);
         self.freed.store(freed, Ordering::Relaxed);
-        Room { freed, limit }
+        Room { freed, limit, whole }
     }
 
     /// Carries out the backlog as far as it goes, unless another thread does.

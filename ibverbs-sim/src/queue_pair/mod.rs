@@ -8,11 +8,13 @@
 //! - `responder`: the peer's half of a request, run by the requester's thread. The fields it
 //!   changes belong to the holder of the *peer's* gate.
 //! - `transition`: the state machine; one at a time, after the holders of all gates have left.
+//! - `elsewhere`: what a peer in another process adds to both.
 //! - `backlog`: requests that could not be carried out where they were posted.
 
 mod attributes;
 mod backlog;
 mod core;
+mod elsewhere;
 mod pieces;
 mod post;
 mod requester;

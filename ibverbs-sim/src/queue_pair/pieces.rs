@@ -1,5 +1,7 @@
 //! Scatter/gather lists after their check, and the copies between them.
 
+use std::cell::RefCell;
+
 use crate::{
     Access, ScatterGather,
     attributes::MAX_SGE,
@@ -63,6 +65,11 @@ impl<'hold> Pieces<'hold> {
 pub(crate) enum Local<'a> {
     Inline(&'a [u8]),
     Pieces(&'a Pieces<'a>),
+    /// The answer goes to another process.
+    Brought {
+        length: u64,
+        into: &'a RefCell<Vec<u8>>,
+    },
 }
 
 impl Local<'_> {
@@ -71,6 +78,24 @@ impl Local<'_> {
         match self {
             Self::Inline(bytes) => bytes.len() as u64,
             Self::Pieces(pieces) => pieces.length,
+            Self::Brought { length, .. } => length,
+        }
+    }
+
+    /// Copies an answer to where it goes. Pieces are checked for writing.
+    pub(crate) fn bring(self, answer: Checked<'_>) {
+        match self {
+            Self::Inline(_) => {}
+            Self::Pieces(pieces) => pieces.fill(answer),
+            Self::Brought { into, .. } => answer.append_to(&mut into.borrow_mut()),
+        }
+    }
+
+    /// Appends everything.
+    pub(crate) fn gather_into(self, bytes: &mut Vec<u8>) {
+        if let Self::Pieces(pieces) = self {
+            bytes.reserve_exact(pieces.length as usize);
+            pieces.as_slice().iter().for_each(|piece| piece.append_to(bytes));
         }
     }
 
@@ -86,6 +111,7 @@ impl Local<'_> {
                     target = later;
                 }
             }
+            Self::Brought { .. } => {}
         }
     }
 

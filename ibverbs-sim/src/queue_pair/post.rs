@@ -27,7 +27,19 @@ impl QueuePair {
     /// **Cost**: no allocation unless a request has to wait.
     pub fn post_send(&self, requests: &[SendWorkRequest<'_>]) -> Result<(), PostError> {
         let mut aftermath = Aftermath::default();
-        let posted = self.core.post_send(requests, &mut aftermath);
+        let posted = self.core.post_send(requests, false, &mut aftermath);
+        aftermath.settle();
+        posted
+    }
+
+    /// As [`QueuePair::post_send`], but all requests or none, as the extended interface of verbs
+    /// does between `ibv_wr_start` and `ibv_wr_complete`.
+    ///
+    /// **Errors**: the first request that is refused for its shape; index 0 if the free slots are
+    /// fewer than the requests. Nothing is posted.
+    pub fn post_send_all(&self, requests: &[SendWorkRequest<'_>]) -> Result<(), PostError> {
+        let mut aftermath = Aftermath::default();
+        let posted = self.core.post_send(requests, true, &mut aftermath);
         aftermath.settle();
         posted
     }
@@ -50,24 +62,28 @@ impl QueuePairCore {
     fn post_send(
         &self,
         requests: &[SendWorkRequest<'_>],
+        whole: bool,
         aftermath: &mut Aftermath,
     ) -> Result<(), PostError> {
         let mut refusal = None;
         let mut wanted = requests.len();
         for (index, request) in requests.iter().enumerate() {
             if let Err(reason) = self.check_shape(request) {
+                if whole {
+                    return Err(PostError { index, reason });
+                }
                 (refusal, wanted) = (Some(reason), index);
                 break;
             }
         }
         self.check_state(QueuePairState::ReadyToSend, "post_send")?;
-        let room = self.room(wanted as u32);
+        let room = self.room(wanted as u32, whole);
         let posted = match self.gate.enter(wanted as u32, room) {
             Some((hold, granted)) => {
                 self.execute_batch(hold, &requests[..granted as usize], aftermath);
                 granted as usize
             }
-            None => self.queue(&requests[..wanted], aftermath),
+            None => self.queue(&requests[..wanted], whole, aftermath),
         };
         if posted == requests.len() {
             return Ok(());
@@ -119,9 +135,14 @@ impl QueuePairCore {
 
     /// Leaves requests to whoever holds the gate, or to whoever ends the stall.
     #[cold]
-    fn queue(&self, requests: &[SendWorkRequest<'_>], aftermath: &mut Aftermath) -> usize {
+    fn queue(
+        &self,
+        requests: &[SendWorkRequest<'_>],
+        whole: bool,
+        aftermath: &mut Aftermath,
+    ) -> usize {
         let stored: Vec<_> = requests.iter().map(StoredRequest::from).collect();
-        let room = self.room(requests.len() as u32);
+        let room = self.room(requests.len() as u32, whole);
         let mut backlog = self.backlog.lock();
         let granted = self.gate.enqueue(requests.len() as u32, room) as usize;
         backlog.extend(stored.into_iter().take(granted));

@@ -22,6 +22,12 @@ pub(crate) struct Requester {
     /// destruction let go.
     peer: Option<Arc<QueuePairCore>>,
     pub(crate) remote: QueuePairNumber,
+    /// Where that one is, if not in this process.
+    pub(crate) process: Option<u32>,
+    /// The request that was sent there and has no answer.
+    pub(super) under_way: Option<u32>,
+    /// The waiting for its answer; `retry` is what the answers so far have led to.
+    pub(super) answering: Retry,
     pub(crate) next_psn: u32,
     /// Requests ever carried out, wrapping: what a completion frees.
     executed: u32,
@@ -128,7 +134,7 @@ impl QueuePairCore {
         listed: &mut Listed,
     ) -> Result<(), CompletionStatus> {
         let now_ns = self.context.timers.now_ns();
-        let Requester { retry, patience, peer, .. } = requester;
+        let Requester { retry, patience, peer, under_way, answering, .. } = requester;
         match setback {
             Setback::Refused(status) => Err(status),
             Setback::ReceiverNotReady { wait_ns } => {
@@ -143,7 +149,7 @@ impl QueuePairCore {
                     .receiver_not_ready(now_ns, wait_ns, patience.rnr_retry)
                     .map_err(|_| CompletionStatus::ReceiverNotReadyRetryExceeded)
             }
-            Setback::NoAnswer => retry
+            Setback::NoAnswer => (if under_way.is_some() { answering } else { retry })
                 .no_answer(now_ns, patience.timeout_ns, patience.retry_count)
                 .map_err(|_| CompletionStatus::RetryExceeded),
             Setback::Held { until_ns } => {
@@ -157,7 +163,9 @@ impl QueuePairCore {
     #[cold]
     fn must_wait(&self, requester: &Requester) -> bool {
         let timers = &self.context.timers;
-        let Some(deadline) = requester.retry.deadline_ns() else {
+        let Requester { retry, under_way, answering, .. } = requester;
+        let waits = if under_way.is_some() { answering } else { retry };
+        let Some(deadline) = waits.deadline_ns() else {
             return true;
         };
         let wait = deadline > timers.now_ns();
@@ -204,6 +212,9 @@ impl QueuePairCore {
             return Err(Setback::NoAnswer);
         }
         if requester.peer.is_none() {
+            if let Some(process) = requester.process {
+                return self.attempt_elsewhere(process, requester, request, local);
+            }
             requester.peer = device.find(requester.remote);
         }
         let Some(peer) = &requester.peer else {

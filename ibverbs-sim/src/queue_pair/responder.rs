@@ -12,7 +12,7 @@ use crate::{
     checked::{Checked, Claim},
     gate::Held,
     link::{Message, Reply, Setback},
-    queue_pair::{Local, Pieces, QueuePairCore, requester::PSN_MASK},
+    queue_pair::{Pieces, QueuePairCore, requester::PSN_MASK},
 };
 
 /// Why a message has no effect.
@@ -62,11 +62,9 @@ impl QueuePairCore {
         if behind > PSN_MASK / 2 {
             return Err(Setback::NoAnswer);
         }
-        if let (Operation::Read { remote }, Local::Pieces(pieces)) =
-            (*message.operation, message.local)
-        {
+        if let Operation::Read { remote } = *message.operation {
             match self.open(remote, message.local.len(), Access::REMOTE_READ, held) {
-                Ok(source) => pieces.fill(source),
+                Ok(source) => message.local.bring(source),
                 Err(_) => return Err(Setback::NoAnswer),
             }
         }
@@ -106,10 +104,7 @@ impl QueuePairCore {
             }
             Operation::Read { remote } => {
                 self.check_read_limit()?;
-                let source = self.open(remote, length, Access::REMOTE_READ, held)?;
-                if let Local::Pieces(pieces) = local {
-                    pieces.fill(source);
-                }
+                local.bring(self.open(remote, length, Access::REMOTE_READ, held)?);
             }
             Operation::FetchAdd { remote, add } => {
                 return self.atomic(remote, held, |word| word.fetch_add(add));

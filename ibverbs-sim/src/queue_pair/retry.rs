@@ -75,6 +75,11 @@ impl Retry {
         self.released
     }
 
+    /// Whether an answer was waited for long enough.
+    pub(crate) fn is_overdue(&self, now_ns: u64) -> bool {
+        self.reason == Reason::Answer && self.deadline_ns.is_some_and(|deadline| deadline <= now_ns)
+    }
+
     /// When to try again; `None` if time alone brings nothing.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
         self.deadline_ns

@@ -37,6 +37,28 @@ impl QueuePair {
     ///
     /// **Errors**: not in RESET, or a value over its limit.
     pub fn connect(&self, remote: QueuePairNumber, connection: &Connection) -> Result<()> {
+        self.connect_within(None, remote, connection)
+    }
+
+    /// As [`connect`](Self::connect), with a peer in `process` of the device's wire; this one is
+    /// fine too.
+    ///
+    /// **Errors**: no such process, too.
+    pub fn connect_to(
+        &self,
+        process: u32,
+        remote: QueuePairNumber,
+        connection: &Connection,
+    ) -> Result<()> {
+        self.connect_within(Some(process), remote, connection)
+    }
+
+    fn connect_within(
+        &self,
+        remote_process: Option<u32>,
+        remote: QueuePairNumber,
+        connection: &Connection,
+    ) -> Result<()> {
         self.modify(&QueuePairAttributes {
             port: Some(1),
             access: Some(connection.access),
@@ -45,6 +67,7 @@ impl QueuePair {
         let connected = self
             .modify(&QueuePairAttributes {
                 remote: Some(remote),
+                remote_process,
                 receive_psn: Some(connection.psn),
                 max_dest_rd_atomic: Some(connection.max_rd_atomic),
                 min_rnr_timer_ns: Some(connection.min_rnr_timer_ns),
@@ -85,6 +108,10 @@ impl QueuePairCore {
             }
         }
         drop(control);
+        if to == Failed {
+            // Nothing of a peer elsewhere lands after this.
+            self.context.device.wait_for_delivery();
+        }
         aftermath.settle();
         Ok(())
     }
@@ -93,6 +120,9 @@ impl QueuePairCore {
         let limit = self.context.device.attributes.max_rd_atomic;
         if let Some(port) = attributes.port {
             check_port(port)?;
+        }
+        if let Some(process) = attributes.remote_process {
+            self.context.device.check_process(process)?;
         }
         within("max_rd_atomic", attributes.max_rd_atomic.unwrap_or(0), limit)?;
         within("max_dest_rd_atomic", attributes.max_dest_rd_atomic.unwrap_or(0), limit)?;
@@ -115,8 +145,12 @@ impl QueuePairCore {
             responder.expected_psn.store(psn & PSN_MASK, Ordering::SeqCst);
         }
         if let Some(remote) = attributes.remote {
+            let here = self.context.device.process();
+            let process = attributes.remote_process.filter(|process| *process != here);
             responder.remote.store(remote.0, Ordering::SeqCst);
-            self.gate.enter_blocking().remote = remote;
+            self.elsewhere.set_process(process);
+            let mut requester = self.gate.enter_blocking();
+            (requester.remote, requester.process) = (remote, process);
         }
         if let Some(psn) = attributes.send_psn {
             let mut requester = self.gate.enter_blocking();
@@ -147,6 +181,7 @@ impl QueuePairCore {
         if !self.shared_receives {
             while self.receives.take_id().is_some() {}
         }
+        self.elsewhere.set_process(None);
         self.responder.access.store(Access::NONE.bits(), Ordering::SeqCst);
     }
 }
@@ -170,6 +205,9 @@ fn check_transition(
 /// later ones.
 fn check_attributes(from: QueuePairState, given: &QueuePairAttributes) -> Result<()> {
     let to = given.state;
+    if given.remote_process.is_some() && given.remote.is_none() {
+        return Err(Error::UnexpectedAttribute { to, attribute: "remote_process" });
+    }
     let table: [(&'static str, bool, QueuePairState, &[QueuePairState]); 11] = [
         ("port", given.port.is_some(), Init, &[]),
         ("access", given.access.is_some(), Init, &[ReadyToReceive, ReadyToSend]),

@@ -66,3 +66,32 @@ fn a_notified_write_comes_after_its_data_and_all_data_before_it() {
         }
     });
 }
+
+#[test]
+fn the_last_word_of_a_write_comes_after_all_others() {
+    const ROUNDS: u64 = 20_000;
+    let (a, b) = pair();
+    let target = b.buffer(64 * ROUNDS as usize);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..ROUNDS {
+                let bytes = [!round; 8].map(u64::to_ne_bytes).concat();
+                let remote = target.region.at(round as usize * 64);
+                let write = Operation::Write { remote };
+                a.post(&[request(0, write, Payload::Inline(&bytes))]);
+                while a.send_cq.poll(&mut [WorkCompletion::default()]) == 0 {
+                    thread::yield_now();
+                }
+            }
+        });
+        for round in 0..ROUNDS as usize {
+            while target.word(round * 8 + 7).load(Ordering::Acquire) == 0 {
+                thread::yield_now();
+            }
+            for index in 0..8 {
+                let word = target.word(round * 8 + index).load(Ordering::Relaxed);
+                assert_eq!(word, !(round as u64), "word {index} of write {round}");
+            }
+        }
+    });
+}

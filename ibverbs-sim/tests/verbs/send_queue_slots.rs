@@ -56,6 +56,33 @@ fn polling_a_later_completion_frees_them() {
 }
 
 #[test]
+fn a_post_of_all_requests_finds_room_for_all_or_posts_none() {
+    let (a, b) = ends(|_| {});
+    let target = b.buffer(8);
+    let quiet = write(target.region.at(0), SendFlags::NONE);
+    let loud = write(target.region.at(0), SendFlags::SIGNALLED);
+    assert_eq!(a.queue_pair.post_send_all(&[loud; 5]), Err(full(0)));
+    assert!(a.sent().is_empty());
+    a.queue_pair.post_send_all(&[quiet, loud]).unwrap();
+    assert_eq!(a.queue_pair.post_send_all(&[loud; 3]), Err(full(0)));
+    a.queue_pair.post_send_all(&[quiet, loud]).unwrap();
+    assert_eq!(a.sent().len(), 2);
+    a.queue_pair.post_send_all(&[loud; 4]).unwrap();
+}
+
+#[test]
+fn a_post_of_all_requests_posts_none_before_a_bad_one() {
+    let (a, b) = ends(|_| {});
+    let target = b.buffer(8);
+    let loud = write(target.region.at(0), SendFlags::SIGNALLED);
+    let long = SendWorkRequest { payload: Payload::Inline(&[0; 65]), ..loud };
+    let error = a.queue_pair.post_send_all(&[loud, long, loud]).unwrap_err();
+    assert_eq!(error.index, 1);
+    assert!(a.sent().is_empty());
+    a.queue_pair.post_send_all(&[loud; 4]).unwrap();
+}
+
+#[test]
 fn signal_all_signals_all() {
     let (a, b) = ends(|init| init.signal_all = true);
     let target = b.buffer(8);

@@ -1,0 +1,185 @@
+//! What a queue pair whose peer is in another process adds: requests become packets, and wait for
+//! their answers as others wait for a receive.
+//!
+//! The holder of the gate sends a request and stalls. Whoever delivers the answer leaves it in
+//! `answer` and resumes the queue pair; the request is then attempted again and finds it. A resume
+//! without an answer changes nothing.
+//!
+//! The other end keeps no request for which it has no receive. It says so, lists itself for the
+//! next receive and looks once more, in this order: so what it says about the receive comes after
+//! what it says about the lack of it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::{
+    CompletionStatus, SendFlags, SendWorkRequest,
+    aftermath::Aftermath,
+    link::Setback,
+    queue_pair::{Local, QueuePairCore, requester::Requester, retry::Retry},
+    wire::{Answer, Packet, Port, Request, Verdict},
+};
+
+/// The number of no process.
+const HERE: u32 = u32::MAX;
+
+/// What is shared with the thread that delivers.
+pub(crate) struct Elsewhere {
+    /// Where the peer is; `HERE` if it is in this process, or if there is none.
+    process: AtomicU32,
+    /// Requests sent, wrapping. Never reset, so that late answers match no later request.
+    serial: AtomicU32,
+    answer: Mutex<Option<KeptAnswer>>,
+    /// The peer waits to be told of a receive.
+    promised: AtomicBool,
+}
+
+struct KeptAnswer {
+    serial: u32,
+    verdict: Verdict,
+    payload: Vec<u8>,
+}
+
+impl Default for Elsewhere {
+    fn default() -> Self {
+        Self {
+            process: AtomicU32::new(HERE),
+            serial: AtomicU32::new(0),
+            answer: Mutex::default(),
+            promised: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Elsewhere {
+    /// The process of the peer, if it is another one.
+    pub(crate) fn process(&self) -> Option<u32> {
+        Some(self.process.load(Ordering::SeqCst)).filter(|process| *process != HERE)
+    }
+
+    pub(crate) fn set_process(&self, process: Option<u32>) {
+        self.process.store(process.unwrap_or(HERE), Ordering::SeqCst);
+        self.promised.store(false, Ordering::SeqCst);
+        self.answer.lock().take();
+    }
+
+    /// Keeps an answer that has arrived for the request that may be under way.
+    pub(crate) fn keep_answer(&self, answer: &Answer<'_>) {
+        let &Answer { serial, verdict, payload, .. } = answer;
+        let kept = KeptAnswer { serial, verdict, payload: payload.to_vec() };
+        *self.answer.lock() = Some(kept);
+    }
+}
+
+impl QueuePairCore {
+    /// Sends a request to the peer in `process`, or takes its answer. Gives its length once it was
+    /// carried out.
+    #[cold]
+    pub(super) fn attempt_elsewhere(
+        &self,
+        process: u32,
+        requester: &mut Requester,
+        request: &SendWorkRequest<'_>,
+        local: Local<'_>,
+    ) -> Result<u64, Setback> {
+        let Some(port) = &self.context.device.port else {
+            return Err(Setback::NoAnswer);
+        };
+        let answer = self.elsewhere.answer.lock().take();
+        let answer = answer.filter(|answer| requester.under_way == Some(answer.serial));
+        if let Some(answer) = answer {
+            requester.under_way = None;
+            requester.answering = Retry::default();
+            return settle(&answer, request, local);
+        }
+        if port.is_lost(process) {
+            return Err(Setback::Refused(CompletionStatus::RetryExceeded));
+        }
+        let now_ns = self.context.timers.now_ns();
+        if requester.under_way.is_none() || requester.answering.is_overdue(now_ns) {
+            requester.under_way = Some(self.send_request(port, process, requester, request, local));
+        }
+        Err(Setback::NoAnswer)
+    }
+
+    fn send_request(
+        &self,
+        port: &Port,
+        process: u32,
+        requester: &Requester,
+        request: &SendWorkRequest<'_>,
+        local: Local<'_>,
+    ) -> u32 {
+        let serial = self.elsewhere.serial.fetch_add(1, Ordering::Relaxed);
+        let mut gathered = Vec::new();
+        let payload = match local {
+            Local::Inline(bytes) => bytes,
+            _ if request.operation.brings_back() => &[],
+            _ => {
+                local.gather_into(&mut gathered);
+                &gathered
+            }
+        };
+        let packet = Request {
+            to: requester.remote,
+            from: self.number,
+            psn: requester.next_psn,
+            serial,
+            solicited: request.flags.contains(SendFlags::SOLICITED),
+            operation: request.operation,
+            length: local.len(),
+            payload,
+        };
+        port.send(process, Packet::Request(packet));
+        serial
+    }
+
+    /// The peer was told that there is no receive: it is told of the next one.
+    #[cold]
+    pub(crate) fn promise_ready(&self, aftermath: &mut Aftermath) {
+        self.elsewhere.promised.store(true, Ordering::SeqCst);
+        self.receives.wait(&self.this);
+        if !self.receives.is_empty() {
+            self.receive_posted(aftermath);
+        }
+    }
+
+    /// A receive was posted for which this end is listed: it waits for it to send, or its peer
+    /// elsewhere does.
+    #[cold]
+    pub(crate) fn receive_posted(&self, aftermath: &mut Aftermath) {
+        let promised = self.elsewhere.promised.swap(false, Ordering::SeqCst);
+        let device = &self.context.device;
+        if let (true, Some(port), Some(process)) =
+            (promised, &device.port, self.elsewhere.process())
+        {
+            let to = crate::QueuePairNumber(self.responder.remote.load(Ordering::Relaxed));
+            port.send(process, Packet::Ready { to, from: self.number });
+        }
+        self.resume(aftermath);
+    }
+}
+
+/// Does at this end what an answer brings.
+fn settle(
+    answer: &KeptAnswer,
+    request: &SendWorkRequest<'_>,
+    local: Local<'_>,
+) -> Result<u64, Setback> {
+    let original = match answer.verdict {
+        Verdict::Done { original } => original,
+        Verdict::NotReady { wait_ns } => return Err(Setback::ReceiverNotReady { wait_ns }),
+        Verdict::Refused(status) => return Err(Setback::Refused(status)),
+    };
+    if let (true, Local::Pieces(pieces)) = (request.operation.brings_back(), local) {
+        if request.operation.is_atomic() {
+            pieces.fill_bytes(&original.to_ne_bytes());
+        } else if answer.payload.len() as u64 == local.len() {
+            pieces.fill_bytes(&answer.payload);
+        } else {
+            return Err(Setback::Refused(CompletionStatus::RemoteOperation));
+        }
+    }
+    Ok(local.len())
+}

@@ -1,0 +1,61 @@
+//! Wires: how packets get to devices of other processes.
+//!
+//! A device made with [`Device::with_wire`](crate::Device::with_wire) is one of several that a
+//! [`Wire`] joins, one a process. Queue pairs of one process work as without a wire; one that is
+//! connected to another process sends its requests there as packets:
+//!
+//! ```text
+//! asking end                                answering end
+//!     request(key, address, payload) ──►    checks the claims, does it
+//!     ◄── answer(status, what was read)
+//!     ◄── not ready                         no receive is posted
+//!     ◄── ready                             one is, by now: the request is sent again
+//! ```
+//!
+//! - `packet`: the packets, and how they become bytes and back.
+//! - `port`: the device's end of the wire: sends, delivers, one thread at a time.
+//! - `sockets`: a wire of sockets between processes, or threads, of one machine.
+//! - The asking end is `queue_pair::elsewhere`; the answering end is the same responder that
+//!   serves peers of this process, so the rules are.
+//!
+//! What arrives is a claim. A packet that is no packet is an error of
+//! [`Device::progress`](crate::Device::progress) and has no other effect; one that names a queue
+//! pair which is not connected to the sender gets no answer.
+//!
+//! Deliberately absent: several requests of one queue pair under way. Each is answered before the
+//! next is sent, so a request costs a round trip, and order, atomicity and fences hold as they do
+//! in one process.
+
+mod packet;
+mod port;
+mod sockets;
+
+pub(crate) use self::packet::{Answer, Packet, Request, Verdict};
+pub(crate) use self::port::Port;
+pub use self::sockets::SocketWire;
+
+/// What carries packets between the processes of a run. Packets from one process to another arrive
+/// whole, once, and in the order of sending.
+pub trait Wire: Send + Sync + 'static {
+    /// The number of this process, from 0.
+    fn process(&self) -> u32;
+
+    /// How many processes there are.
+    fn processes(&self) -> u32;
+
+    /// Sends a packet to another process. Never waits: what cannot leave is kept, and leaves during
+    /// a later [`poll`](Self::poll). A packet to a process that is lost is dropped.
+    fn send(&self, to: u32, packet: Vec<u8>);
+
+    /// Gives what has arrived, with its sender, to `sink`, and moves what was kept. The device
+    /// calls it from one thread at a time.
+    ///
+    /// `sink` may call [`send`](Self::send).
+    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8]));
+
+    /// Whether something that was sent has not left this process.
+    fn has_unsent(&self) -> bool;
+
+    /// Whether nothing will arrive from a process any more.
+    fn is_lost(&self, process: u32) -> bool;
+}

@@ -1,0 +1,314 @@
+//! What queue pairs say to each other over a wire.
+//!
+//! All numbers are little-endian. The first byte is the kind; the payload, if there is one, is the
+//! rest of the packet.
+
+use crate::{CompletionStatus, Operation, QueuePairNumber, RemoteAddress, RemoteKey};
+
+/// A packet that has arrived, or is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packet<'a> {
+    /// Something that is no queue pair's business.
+    Datagram(&'a [u8]),
+    Request(Request<'a>),
+    Answer(Answer<'a>),
+    /// A receive is posted for a request that found none.
+    Ready {
+        /// The queue pair that asked, and the one that it asked.
+        to: QueuePairNumber,
+        from: QueuePairNumber,
+    },
+}
+
+/// A request of a queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request<'a> {
+    pub(crate) to: QueuePairNumber,
+    pub(crate) from: QueuePairNumber,
+    pub(crate) psn: u32,
+    /// Tells this sending of the request from others. The answer repeats it.
+    pub(crate) serial: u32,
+    pub(crate) solicited: bool,
+    pub(crate) operation: Operation,
+    /// Bytes of the message, those that are to be brought back included.
+    pub(crate) length: u64,
+    /// Empty if data is to be brought back.
+    pub(crate) payload: &'a [u8],
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer<'a> {
+    pub(crate) to: QueuePairNumber,
+    pub(crate) from: QueuePairNumber,
+    pub(crate) serial: u32,
+    pub(crate) verdict: Verdict,
+    /// What a READ brings.
+    pub(crate) payload: &'a [u8],
+}
+
+/// How a request was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Carried out, with what an atomic found.
+    Done {
+        original: u64,
+    },
+    NotReady {
+        wait_ns: u64,
+    },
+    Refused(CompletionStatus),
+}
+
+/// These bytes are no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+const DATAGRAM: u8 = 0;
+const REQUEST: u8 = 1;
+const ANSWER: u8 = 2;
+const READY: u8 = 3;
+
+/// The statuses with which a peer may refuse, by their numbers in packets.
+const REFUSALS: [CompletionStatus; 3] = [
+    CompletionStatus::RemoteAccess,
+    CompletionStatus::RemoteInvalidRequest,
+    CompletionStatus::RemoteOperation,
+];
+
+/// Verdicts before the refusals.
+const DONE: u8 = 0;
+const NOT_READY: u8 = 1;
+const REFUSED: u8 = 2;
+
+impl<'a> Packet<'a> {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Datagram(payload) => writer(DATAGRAM, 0, payload.len()).rest(payload),
+            Self::Request(request) => request.to_bytes(),
+            Self::Answer(answer) => answer.to_bytes(),
+            Self::Ready { to, from } => writer(READY, 8, 0).word(to.0).word(from.0).0,
+        }
+    }
+
+    pub(crate) fn from_bytes(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader(bytes);
+        match reader.byte()? {
+            DATAGRAM => Ok(Self::Datagram(reader.0)),
+            REQUEST => Ok(Self::Request(Request::read(reader)?)),
+            ANSWER => Ok(Self::Answer(Answer::read(reader)?)),
+            READY => {
+                let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
+                reader.end()?;
+                Ok(Self::Ready { to, from })
+            }
+            _ => Err(Malformed),
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    fn to_bytes(self) -> Vec<u8> {
+        let (opcode, remote, first, second) = match self.operation {
+            Operation::Send => (0, RemoteAddress::default(), 0, 0),
+            Operation::SendWithImmediate { immediate } => {
+                (1, RemoteAddress::default(), u64::from(immediate), 0)
+            }
+            Operation::Write { remote } => (2, remote, 0, 0),
+            Operation::WriteWithImmediate { remote, immediate } => {
+                (3, remote, u64::from(immediate), 0)
+            }
+            Operation::Read { remote } => (4, remote, 0, 0),
+            Operation::FetchAdd { remote, add } => (5, remote, add, 0),
+            Operation::CompareSwap { remote, compare, swap } => (6, remote, compare, swap),
+        };
+        let Self { to, from, psn, serial, solicited, length, payload, .. } = self;
+        let header = writer(REQUEST, 54, payload.len()).word(to.0).word(from.0);
+        let header = header.word(psn).word(serial).byte(u8::from(solicited)).byte(opcode);
+        let header = header.long(remote.address).word(remote.key.0).long(first).long(second);
+        header.long(length).rest(payload)
+    }
+
+    fn read(mut reader: Reader<'a>) -> Result<Self, Malformed> {
+        let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
+        let (psn, serial) = (reader.word()?, reader.word()?);
+        let (solicited, opcode) = (reader.byte()? != 0, reader.byte()?);
+        let (address, key) = (reader.long()?, RemoteKey(reader.word()?));
+        let remote = RemoteAddress { address, key };
+        let (first, second) = (reader.long()?, reader.long()?);
+        let immediate = || u32::try_from(first).map_err(|_| Malformed);
+        let operation = match opcode {
+            0 => Operation::Send,
+            1 => Operation::SendWithImmediate { immediate: immediate()? },
+            2 => Operation::Write { remote },
+            3 => Operation::WriteWithImmediate { remote, immediate: immediate()? },
+            4 => Operation::Read { remote },
+            5 => Operation::FetchAdd { remote, add: first },
+            6 => Operation::CompareSwap { remote, compare: first, swap: second },
+            _ => return Err(Malformed),
+        };
+        let (length, payload) = (reader.long()?, reader.0);
+        let brought = if operation.brings_back() { length } else { 0 };
+        if payload.len() as u64 != length - brought || (operation.is_atomic() && length != 8) {
+            return Err(Malformed);
+        }
+        Ok(Self { to, from, psn, serial, solicited, operation, length, payload })
+    }
+}
+
+impl<'a> Answer<'a> {
+    fn to_bytes(self) -> Vec<u8> {
+        let (code, value) = match self.verdict {
+            Verdict::Done { original } => (DONE, original),
+            Verdict::NotReady { wait_ns } => (NOT_READY, wait_ns),
+            Verdict::Refused(status) => {
+                let number = REFUSALS.iter().position(|refusal| *refusal == status);
+                // A responder refuses with these alone; another would be its own fault.
+                (REFUSED + number.unwrap_or(REFUSALS.len() - 1) as u8, 0)
+            }
+        };
+        let Self { to, from, serial, payload, .. } = self;
+        let header = writer(ANSWER, 21, payload.len()).word(to.0).word(from.0).word(serial);
+        header.byte(code).long(value).rest(payload)
+    }
+
+    fn read(mut reader: Reader<'a>) -> Result<Self, Malformed> {
+        let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
+        let serial = reader.word()?;
+        let (code, value) = (reader.byte()?, reader.long()?);
+        let verdict = match code {
+            DONE => Verdict::Done { original: value },
+            NOT_READY => Verdict::NotReady { wait_ns: value },
+            _ => {
+                let status = REFUSALS.get(usize::from(code - REFUSED)).ok_or(Malformed)?;
+                Verdict::Refused(*status)
+            }
+        };
+        Ok(Self { to, from, serial, verdict, payload: reader.0 })
+    }
+}
+
+struct Writer(Vec<u8>);
+
+/// Room for a kind, `header` more bytes and a payload.
+fn writer(kind: u8, header: usize, payload: usize) -> Writer {
+    let mut bytes = Vec::with_capacity(1 + header + payload);
+    bytes.push(kind);
+    Writer(bytes)
+}
+
+impl Writer {
+    fn byte(mut self, byte: u8) -> Self {
+        self.0.push(byte);
+        self
+    }
+
+    fn word(mut self, word: u32) -> Self {
+        self.0.extend(word.to_le_bytes());
+        self
+    }
+
+    fn long(mut self, long: u64) -> Self {
+        self.0.extend(long.to_le_bytes());
+        self
+    }
+
+    fn rest(mut self, payload: &[u8]) -> Vec<u8> {
+        self.0.extend_from_slice(payload);
+        self.0
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (chunk, rest) = self.0.split_first_chunk().ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(*chunk)
+    }
+
+    fn byte(&mut self) -> Result<u8, Malformed> {
+        Ok(u8::from_le_bytes(self.chunk()?))
+    }
+
+    fn word(&mut self) -> Result<u32, Malformed> {
+        Ok(u32::from_le_bytes(self.chunk()?))
+    }
+
+    fn long(&mut self) -> Result<u64, Malformed> {
+        Ok(u64::from_le_bytes(self.chunk()?))
+    }
+
+    fn queue_pair(&mut self) -> Result<QueuePairNumber, Malformed> {
+        Ok(QueuePairNumber(self.word()?))
+    }
+
+    fn end(&self) -> Result<(), Malformed> {
+        if self.0.is_empty() { Ok(()) } else { Err(Malformed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn operations() -> impl Strategy<Value = Operation> {
+        let remote = (any::<u64>(), any::<u32>())
+            .prop_map(|(address, key)| RemoteAddress { address, key: RemoteKey(key) });
+        (0..7, remote, any::<u64>(), any::<u64>()).prop_map(|(opcode, remote, first, second)| {
+            let immediate = first as u32;
+            match opcode {
+                0 => Operation::Send,
+                1 => Operation::SendWithImmediate { immediate },
+                2 => Operation::Write { remote },
+                3 => Operation::WriteWithImmediate { remote, immediate },
+                4 => Operation::Read { remote },
+                5 => Operation::FetchAdd { remote, add: first },
+                _ => Operation::CompareSwap { remote, compare: first, swap: second },
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_request_comes_back(
+            operation in operations(), to: u32, from: u32, psn: u32, serial: u32, solicited: bool,
+            bytes in proptest::collection::vec(any::<u8>(), 0..20), read in 0u64..1 << 40,
+        ) {
+            let brings = operation.brings_back();
+            let payload = if brings { &[][..] } else { &bytes[..] };
+            let length = match (operation.is_atomic(), brings) {
+                (true, _) => 8,
+                (_, true) => read,
+                _ => payload.len() as u64,
+            };
+            let (to, from) = (QueuePairNumber(to), QueuePairNumber(from));
+            let request = Request { to, from, psn, serial, solicited, operation, length, payload };
+            let sent = Packet::Request(request).to_bytes();
+            prop_assert_eq!(Packet::from_bytes(&sent), Ok(Packet::Request(request)));
+            prop_assert!(Packet::from_bytes(&sent[..sent.len() - 1]).is_err());
+        }
+
+        #[test]
+        fn an_answer_comes_back(
+            code in 0..5usize, value: u64, to: u32, from: u32, serial: u32, payload: Vec<u8>,
+        ) {
+            let verdict = match code {
+                0 => Verdict::Done { original: value },
+                1 => Verdict::NotReady { wait_ns: value },
+                _ => Verdict::Refused(REFUSALS[code - 2]),
+            };
+            let (to, from) = (QueuePairNumber(to), QueuePairNumber(from));
+            let answer = Answer { to, from, serial, verdict, payload: &payload };
+            let sent = Packet::Answer(answer).to_bytes();
+            prop_assert_eq!(Packet::from_bytes(&sent), Ok(Packet::Answer(answer)));
+        }
+
+        #[test]
+        fn no_bytes_are_too_strange(bytes: Vec<u8>) {
+            let _ = Packet::from_bytes(&bytes);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Whatever a peer sends, it changes nothing that it may not, and nothing panics.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proptest::prelude::*;
+
+use crate::common::*;
+use ibverbs_sim::*;
+
+/// A wire to one peer that sends what the test says, and keeps what it is sent.
+#[derive(Default)]
+struct Forger {
+    arriving: Mutex<Vec<Vec<u8>>>,
+    sent: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Wire for Forger {
+    fn process(&self) -> u32 {
+        0
+    }
+
+    fn processes(&self) -> u32 {
+        2
+    }
+
+    fn send(&self, _: u32, packet: Vec<u8>) {
+        self.sent.lock().push(packet);
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
+        let arriving = std::mem::take(&mut *self.arriving.lock());
+        arriving.iter().for_each(|packet| sink(1, packet));
+    }
+
+    fn has_unsent(&self) -> bool {
+        false
+    }
+
+    fn is_lost(&self, _: u32) -> bool {
+        false
+    }
+}
+
+struct Scene {
+    forger: Arc<Forger>,
+    device: Device,
+    end: End,
+    open: Buffer,
+    closed: Buffer,
+}
+
+impl Scene {
+    /// An end with a request under way to the forger, which knows one region.
+    fn new() -> Self {
+        let forger = Arc::new(Forger::default());
+        let device = Device::with_wire(DeviceConfig::default(), Arc::clone(&forger) as _).unwrap();
+        let end = End::new(&device, |_| {});
+        let patient = Connection { timeout_ns: 0, ..Connection::default() };
+        end.queue_pair.connect_to(1, QueuePairNumber::from_u32(1), &patient).unwrap();
+        let open = end.buffer(64);
+        let closed = Buffer::new(&end.domain, 64, Access::LOCAL_WRITE);
+        end.receive(3, &[open.region.slice(0, 8)]);
+        let read = Operation::Read { remote: RemoteAddress::default() };
+        end.post(&[request(1, read, Payload::Gather(&[open.region.slice(32, 8)]))]);
+        Self { forger, device, end, open, closed }
+    }
+
+    fn arrives(&self, packet: &[u8]) -> Result<usize> {
+        self.forger.arriving.lock().push(packet.to_vec());
+        self.device.progress()
+    }
+
+    /// A request with these parts, as a peer would send it.
+    fn forge(&self, opcode: u8, address: u64, key: u32, length: u64, payload: &[u8]) -> Vec<u8> {
+        let mut packet = vec![1];
+        packet.extend(self.end.queue_pair.number().to_u32().to_le_bytes());
+        packet.extend(1u32.to_le_bytes());
+        packet.extend([0; 8]);
+        packet.extend([0, opcode]);
+        packet.extend(address.to_le_bytes());
+        packet.extend(key.to_le_bytes());
+        packet.extend([0; 16]);
+        packet.extend(length.to_le_bytes());
+        packet.extend(payload);
+        packet
+    }
+}
+
+#[test]
+fn no_packet_is_an_error_that_names_the_process() {
+    let scene = Scene::new();
+    for bytes in [&[][..], &[9], &[1, 2, 3], &[2; 10], &[3; 20]] {
+        assert_eq!(scene.arrives(bytes), Err(Error::MalformedPacket { process: 1 }), "{bytes:?}");
+    }
+    assert_eq!(scene.end.queue_pair.state(), QueuePairState::ReadyToSend);
+}
+
+#[test]
+fn a_read_of_more_than_there_is_allocates_nothing_and_is_refused() {
+    for length in [65, 5 << 20, u64::MAX] {
+        let scene = Scene::new();
+        let RemoteAddress { address, key } = scene.open.region.at(0);
+        scene.forger.sent.lock().clear();
+        let _ = scene.arrives(&scene.forge(4, address, key.to_u32(), length, b""));
+        let sent = scene.forger.sent.lock();
+        assert!(sent.iter().all(|answer| answer.len() < 40), "length {length}");
+    }
+}
+
+#[test]
+fn an_answer_that_brings_too_little_fails_the_request() {
+    let scene = Scene::new();
+    let mut answer = vec![2];
+    answer.extend(scene.end.queue_pair.number().to_u32().to_le_bytes());
+    answer.extend(1u32.to_le_bytes());
+    answer.extend([0; 4 + 1 + 8]);
+    answer.extend(b"1234567");
+    scene.arrives(&answer).unwrap();
+    assert_eq!(statuses(&scene.end.sent()), [(1, CompletionStatus::RemoteOperation)]);
+    assert_eq!(scene.open.bytes(), [0; 64]);
+}
+
+proptest! {
+    #[test]
+    fn memory_that_no_peer_may_touch_stays(
+        opcode in 0..8u8, offset in 0u64..200, in_open: bool, right_key: bool,
+        length in prop_oneof![0u64..100, Just(8), Just(u64::MAX)], payload in 0..100usize,
+    ) {
+        let scene = Scene::new();
+        scene.closed.fill(&[7; 64]);
+        let region = if in_open { &scene.open } else { &scene.closed }.region.at(0);
+        let key = if right_key { region.key.to_u32() } else { 12345 };
+        let address = region.address.wrapping_add(offset).wrapping_sub(64);
+        let payload = vec![1; payload];
+        let _ = scene.arrives(&scene.forge(opcode, address, key, length, &payload));
+        prop_assert_eq!(scene.closed.bytes(), [7; 64]);
+        let may_write = in_open && right_key || opcode < 2;
+        prop_assert!(may_write || scene.open.bytes() == [0; 64]);
+    }
+
+    #[test]
+    fn changed_and_cut_packets_do_not_panic(
+        opcode in 0..8u8, at in 0usize..80, to: u8, cut in 0usize..80,
+    ) {
+        let scene = Scene::new();
+        let RemoteAddress { address, key } = scene.open.region.at(0);
+        let mut packet = scene.forge(opcode, address, key.to_u32(), 8, &[2; 8]);
+        let at = at % packet.len();
+        packet[at] = to;
+        packet.truncate(packet.len().max(cut) - cut.min(packet.len()));
+        let _ = scene.arrives(&packet);
+        let _ = scene.arrives(&packet);
+    }
+}

@@ -1,0 +1,14 @@
+//! The rules of the verbs between processes: devices joined by a wire, here in one process.
+
+mod atomics;
+#[path = "../verbs/common/mod.rs"]
+mod common;
+mod datagrams;
+mod forged_packets;
+mod lost_process;
+mod opcodes;
+mod protection;
+mod receiver_not_ready;
+mod same_as_in_process;
+mod sockets;
+mod two;

@@ -1,0 +1,58 @@
+//! Two devices on one wire, and queue pairs between them.
+
+use std::sync::Arc;
+
+use crate::common::{End, device};
+use ibverbs_sim::*;
+
+/// A device for each process.
+pub(crate) fn devices(processes: u32) -> Vec<Device> {
+    let wires = SocketWire::mesh(processes).unwrap();
+    let on = |wire| Device::with_wire(DeviceConfig::default(), Arc::new(wire)).unwrap();
+    wires.into_iter().map(on).collect()
+}
+
+/// Two connected ends, and what moves packets between them.
+pub(crate) struct Two {
+    pub(crate) a: End,
+    pub(crate) b: End,
+    devices: Vec<Device>,
+}
+
+impl Two {
+    /// In two processes.
+    pub(crate) fn new() -> Self {
+        Self::with(&Connection::default(), |_| {})
+    }
+
+    pub(crate) fn with(connection: &Connection, adjust: impl Fn(&mut QueuePairInit)) -> Self {
+        let devices = devices(2);
+        let (a, b) = (End::new(&devices[0], &adjust), End::new(&devices[1], &adjust));
+        a.queue_pair.connect_to(1, b.queue_pair.number(), connection).unwrap();
+        b.queue_pair.connect_to(0, a.queue_pair.number(), connection).unwrap();
+        Self { a, b, devices }
+    }
+
+    /// In one process, for comparison.
+    pub(crate) fn in_one(connection: &Connection) -> Self {
+        let device = device();
+        let (a, b) = crate::common::pair_on(&device, connection);
+        Self { a, b, devices: vec![device] }
+    }
+
+    pub(crate) fn device(&self, process: usize) -> &Device {
+        &self.devices[process]
+    }
+
+    /// Moves packets until there are none.
+    pub(crate) fn settle(&self) {
+        settle(&self.devices);
+    }
+}
+
+/// Moves packets until there are none: what one side has written the other can read at once.
+pub(crate) fn settle(devices: &[Device]) {
+    while devices.iter().map(|device| device.progress().unwrap()).sum::<usize>() > 0
+        || devices.iter().any(Device::has_unsent)
+    {}
+}
