@@ -92,7 +92,7 @@ impl Context {
     ) -> Result<MemorySlot<A::Element>, Error> {
         let state = self.state();
         let slot = state.slots.prepare_global(&state.endpoint.domain, array, usage)?;
-        let places = self.world.exchange.all_gather(self.rank, slot.place()).await?;
+        let places = self.world.all_gather(self.rank, slot.place()).await?;
         Ok(MemorySlot::new(state.slots.publish(slot.with_peers(&places)?)))
     }
 
@@ -256,6 +256,7 @@ impl Context {
     /// For programs that have a worker to spare and want the shortest way to a notification.
     /// **Completion**: what is counted is *delivered*; the window still holds it.
     pub fn arrivals(&self, lane: Lane) -> u32 {
+        self.state().collectors.post_all();
         self.state().look(&self.world);
         self.state().engine.arrivals(lane)
     }

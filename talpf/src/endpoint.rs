@@ -3,13 +3,13 @@
 #![allow(unsafe_code, reason = "registers the buffers that small messages land in")]
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use ibverbs_sim::{
     Access, CompletionChannel, CompletionQueue, Connection, Context, Device, MemoryRegion,
-    Operation, Payload, PostError, ProtectionDomain, QueuePair, QueuePairInit, QueuePairNumber,
-    ReceiveWorkRequest, ScatterGather, SendFlags, SendWorkRequest, SharedReceiveQueue,
-    SharedReceiveQueueInit, WorkCompletion,
+    Operation, Payload, PostError, ProtectionDomain, QueuePair, QueuePairAttributes, QueuePairInit,
+    QueuePairNumber, QueuePairState, ReceiveWorkRequest, ScatterGather, SendFlags, SendWorkRequest,
+    SharedReceiveQueue, SharedReceiveQueueInit, WorkCompletion,
 };
 
 use crate::error::Error;
@@ -50,6 +50,8 @@ pub(crate) struct Endpoint {
 struct Peer {
     queue_pair: QueuePair,
     unsignalled: AtomicU32,
+    /// Connected to another process.
+    elsewhere: AtomicBool,
 }
 
 /// Eight bytes for every posted receive. The region is declared first, so it goes first.
@@ -85,7 +87,8 @@ impl Endpoint {
                     ..QueuePairInit::new(&sent, &arrived)
                 };
                 let queue_pair = domain.create_queue_pair(&init)?;
-                Ok(Peer { queue_pair, unsignalled: AtomicU32::new(0) })
+                let unsignalled = AtomicU32::new(0);
+                Ok(Peer { queue_pair, unsignalled, elsewhere: AtomicBool::new(false) })
             })
             .collect::<Result<Vec<_>, Error>>()?;
         let inbox = Inbox::new(&domain, RECEIVES as usize)?;
@@ -126,6 +129,30 @@ impl Endpoint {
         Ok(self.peers[rank.index()].queue_pair.connect(number, &Connection::default())?)
     }
 
+    /// Connects the queue pair for `rank` to the one that `rank` has for us in a process of its own.
+    /// Answers are waited for as long as that process lives: it may be busy.
+    pub(crate) fn connect_elsewhere(
+        &self,
+        rank: Rank,
+        number: QueuePairNumber,
+    ) -> Result<(), Error> {
+        let connection = Connection { timeout_ns: 0, ..Connection::default() };
+        let peer = &self.peers[rank.index()];
+        peer.queue_pair.connect_to(rank.0, number, &connection)?;
+        peer.elsewhere.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Has the queue pairs to other processes flush what is under way; afterwards nothing lands
+    /// from there.
+    #[cold]
+    pub(crate) fn cut_off(&self) {
+        for peer in self.peers.iter().filter(|peer| peer.elsewhere.load(Ordering::Acquire)) {
+            // From where they are they can always go there.
+            let _ = peer.queue_pair.modify(&QueuePairAttributes::new(QueuePairState::Error));
+        }
+    }
+
     /// Posts requests to one rank in order.
     #[inline]
     pub(crate) fn post(
@@ -150,6 +177,23 @@ impl Endpoint {
         let flags = if signalled { SendFlags::SIGNALLED } else { SendFlags::NONE };
         let payload = Payload::Inline(bytes);
         peer.queue_pair.post_send(&[SendWorkRequest { wr_id: NOBODY, operation, payload, flags }])
+    }
+
+    /// Posts requests with payloads copied, all or none; nobody waits for them.
+    pub(crate) fn post_all(
+        &self,
+        target: Rank,
+        requests: &mut [SendWorkRequest<'_>],
+    ) -> Result<(), PostError> {
+        let peer = &self.peers[target.index()];
+        let count = requests.len() as u32;
+        let before = peer.unsignalled.fetch_add(count, Ordering::Relaxed);
+        if before % SIGNAL_EVERY + count >= SIGNAL_EVERY
+            && let Some(last) = requests.last_mut()
+        {
+            last.flags = SendFlags::SIGNALLED;
+        }
+        peer.queue_pair.post_send_all(requests)
     }
 
     /// Whether everything posted to `target` has been carried out.

@@ -1,6 +1,7 @@
 //! What can go wrong, with the values needed to act.
 
 use crate::numbers::{Lane, Rank, Round};
+use crate::window::Claim;
 
 /// An error of the one-sided layer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -219,10 +220,35 @@ pub enum Error {
         /// The completion status.
         status: String,
     },
+    /// Processes that do not belong to one run.
+    #[error("{rank} is of another run: its {what} is {there}, here it is {here}")]
+    OtherRun {
+        /// The rank.
+        rank: Rank,
+        /// What differs.
+        what: &'static str,
+        /// The value here.
+        here: u64,
+        /// The value there.
+        there: u64,
+    },
+    /// Another process has said something that it may not, or that cannot be read.
+    #[error("{rank} has sent a letter that is none or that it may not send")]
+    WrongLetter {
+        /// The rank of the process.
+        rank: Rank,
+    },
     /// An error of the device.
     #[error("device: {0}")]
     Device(#[from] ibverbs_sim::Error),
     /// An error of the task runtime.
     #[error(transparent)]
     Runtime(#[from] talpf_runtime::Error),
+}
+
+impl Error {
+    pub(crate) fn outside_window(claim: &Claim, target: Rank, lane: Lane, round: Round) -> Self {
+        let Claim { source: source_rank, slot, index, end, .. } = *claim;
+        Error::OutsideWindow { source_rank, target, lane, round, slot, index, end }
+    }
 }

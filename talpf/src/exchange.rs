@@ -13,9 +13,11 @@ use parking_lot::Mutex;
 use crate::error::Error;
 use crate::numbers::Rank;
 
-/// What the ranks give each other, in one process.
+/// What the ranks give each other, as this process knows it.
 pub(crate) struct Exchange {
     ranks: usize,
+    /// Those of this process, which take what all give.
+    takers: usize,
     state: Mutex<State>,
 }
 
@@ -35,10 +37,10 @@ struct Call {
 }
 
 impl Exchange {
-    pub(crate) fn new(ranks: u32) -> Self {
+    pub(crate) fn new(ranks: u32, takers: usize) -> Self {
         let ranks = ranks as usize;
         let state = State { next: vec![0; ranks], ..State::default() };
-        Exchange { ranks, state: Mutex::new(state) }
+        Exchange { ranks, takers, state: Mutex::new(state) }
     }
 
     /// Gives `bytes` and waits for those of all ranks, by rank.
@@ -59,7 +61,7 @@ impl Exchange {
             if let Some(all) = &call.all {
                 let all = Arc::clone(all);
                 call.taken += 1;
-                if call.taken == self.ranks {
+                if call.taken == self.takers {
                     state.calls.remove(&number);
                 }
                 return Poll::Ready(Ok(all));
@@ -74,7 +76,8 @@ impl Exchange {
         .await
     }
 
-    fn give(&self, rank: Rank, bytes: Vec<u8>) -> u64 {
+    /// Gives the bytes of a rank, and says in which call.
+    pub(crate) fn give(&self, rank: Rank, bytes: Vec<u8>) -> u64 {
         let mut state = self.state.lock();
         let number = state.next[rank.index()];
         state.next[rank.index()] += 1;

@@ -50,11 +50,28 @@ where
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
     let (runtime, world) = start(config)?;
+    run(runtime, world, main)
+}
+
+/// Runs `main` on the ranks of `world` that are here, ends the runtime, and returns their results.
+pub(crate) fn run<R, E, M, F>(runtime: Runtime, world: Arc<World>, main: M) -> Result<Vec<R>, E>
+where
+    M: Fn(Context) -> F,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Send + 'static,
+    E: From<Error> + std::fmt::Display + Send + 'static,
+{
+    for state in world.ranks() {
+        let poll = polling::poll(Arc::clone(&world), state.rank);
+        drop(state.group.spawn_service("poll", poll).map_err(Error::from)?);
+    }
     let stopping = Stopping(&world);
     let result = run_all(&runtime, &world, main);
     if let Err(error) = &result {
-        world.fail_with_reason(Rank(0), &error.to_string());
+        world.fail_with_reason(world.first(), &error.to_string());
     }
+    let left = leave(&runtime, &world);
+    let result = result.and_then(|results| left.map(|()| results).map_err(E::from));
     drop(stopping);
     let ended = runtime.shut_down().map_err(Error::from);
     world.clear();
@@ -77,11 +94,7 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     }
     let group = |rank: usize| -> Group { runtime.group(format!("rank {rank}"), rank as u32) };
     let ranks = endpoints.into_iter().enumerate().map(|(rank, endpoint)| (group(rank), endpoint));
-    let world = World::new(config, ranks.collect());
-    for state in world.ranks() {
-        let poll = polling::poll(Arc::clone(&world), state.rank);
-        drop(state.group.spawn_service("poll", poll)?);
-    }
+    let world = World::new(config, ranks.collect(), None);
     Ok((runtime, world))
 }
 
@@ -106,7 +119,14 @@ where
         let whole = async move {
             let state = world.rank(rank);
             let leaving = Leaving { world: &world, rank };
-            let result = program.await;
+            let result = match world.processes() {
+                Some(processes) => processes.meet(&world).await,
+                None => Ok(()),
+            };
+            let result = match result {
+                Ok(()) => program.await,
+                Err(error) => Err(E::from(error)),
+            };
             std::mem::forget(leaving);
             let result = result.and_then(|value| {
                 state.open_rounds.check_exchanges()?;
@@ -150,13 +170,25 @@ where
     }
 }
 
+/// Waits until the ranks of other processes are done, too.
+fn leave(runtime: &Runtime, world: &Arc<World>) -> Result<(), Error> {
+    let Some(processes) = world.processes().cloned() else {
+        return Ok(());
+    };
+    let here = world.first();
+    let whole = Arc::clone(world);
+    let left = async move { processes.leave(whole.rank(here)).await };
+    let handle = world.rank(here).group.spawn_main("goodbye", left)?;
+    runtime.block_on(handle)??
+}
+
 /// Lets the polling tasks end, and the programs with an error if `exec` unwinds.
 struct Stopping<'a>(&'a World);
 
 impl Drop for Stopping<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.fail_with_reason(Rank(0), "a main panicked before it began");
+            self.0.fail_with_reason(self.0.first(), "a main panicked before it began");
         }
         for state in self.0.ranks() {
             state.stop.store(true, Ordering::SeqCst);

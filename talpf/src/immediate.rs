@@ -1,10 +1,10 @@
 //! The 32 bits that travel with every operation: what it is, and which lane and round it is of.
 //!
-//! The round is sent modulo 2^22 and completed at the receiver with the nearest round it knows.
+//! The round is sent modulo 2^21 and completed at the receiver with the nearest round it knows.
 
 use crate::numbers::{Lane, Round};
 
-const ROUND_BITS: u32 = 22;
+const ROUND_BITS: u32 = 21;
 const LANE_BITS: u32 = 8;
 const ROUNDS: u64 = 1 << ROUND_BITS;
 
@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Barrier,
     /// The sender has ended this round.
     Ack,
+    /// As `Data`, of an operation for which the windows of a rank elsewhere were asked.
+    Granted,
 }
 
 /// An immediate, taken apart.
@@ -26,7 +28,7 @@ pub(crate) enum Kind {
 pub(crate) struct Immediate {
     pub(crate) kind: Kind,
     pub(crate) lane: Lane,
-    /// Modulo 2^22.
+    /// Modulo 2^21.
     round: u32,
 }
 
@@ -49,13 +51,14 @@ impl Immediate {
             0 => Kind::Data,
             1 => Kind::Count,
             2 => Kind::Barrier,
-            _ => Kind::Ack,
+            3 => Kind::Ack,
+            _ => Kind::Granted,
         };
         let lane = Lane((bits >> ROUND_BITS) as u8);
         Immediate { kind, lane, round: bits & (ROUNDS as u32 - 1) }
     }
 
-    /// The round, given one that is less than 2^21 rounds away.
+    /// The round, given one that is less than 2^20 rounds away.
     #[inline]
     pub(crate) fn round_near(self, known: Round) -> Round {
         let ahead = u64::from(self.round).wrapping_sub(known.0) % ROUNDS;
@@ -74,8 +77,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_immediate_comes_back(kind in 0..4u32, lane in any::<u8>(), known in 0..1u64 << 40, distance in -2_000_000i64..2_000_000) {
-            let kind = [Kind::Data, Kind::Count, Kind::Barrier, Kind::Ack][kind as usize];
+        fn an_immediate_comes_back(kind in 0..5u32, lane in any::<u8>(), known in 0..1u64 << 40, distance in -1_000_000i64..1_000_000) {
+            let kind = [Kind::Data, Kind::Count, Kind::Barrier, Kind::Ack, Kind::Granted][kind as usize];
             let round = Round(known.saturating_add_signed(distance));
             let sent = Immediate::new(kind, Lane(lane), round);
             let received = Immediate::from_bits(sent.to_bits());

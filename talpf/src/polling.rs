@@ -24,6 +24,10 @@ use crate::world::{RankState, World};
 /// Passes in vain before the task sleeps, with something under way and without.
 const PATIENCE: u32 = 2_000;
 const PATIENCE_WITHOUT_WORK: u32 = 100;
+/// As the first, if every look is one at a wire: who is waited for may need the core.
+const PATIENCE_WITH_WIRE: u32 = 100;
+/// Passes between looks at puts that are collected: every look takes their cache line away.
+const PASSES: u32 = 8;
 /// How often the task looks at the timers of a link with faults, and at what nobody announces.
 const RETRY_PERIOD: Duration = Duration::from_micros(100);
 /// How long the task waits for an idle worker before it looks all the same.
@@ -37,6 +41,12 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
+    /// Whether it sleeps or is about to: then it looks at everything once more.
+    #[inline]
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::SeqCst)
+    }
+
     /// **Cost**: a load when the task does not sleep.
     pub(crate) fn wake(&self) {
         if self.asleep.load(Ordering::SeqCst) {
@@ -53,9 +63,12 @@ impl Sleeper {
 /// The body of the polling task. It ends when the program has, and what was under way with it.
 pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
     let state = world.rank(rank);
-    let mut in_vain = 0;
+    let mut in_vain = 0u32;
     // Only a link with faults has timers: what it lost is asked for again after a time.
     let has_timers = world.config.device.fault.is_some();
+    // Nothing says that something has come over a wire.
+    let has_wire = world.processes().is_some();
+    let patience = if has_wire { PATIENCE_WITH_WIRE } else { PATIENCE };
     while !state.stop.load(Ordering::SeqCst) || !state.is_quiet(has_timers) {
         if has_timers {
             state.endpoint.context.advance(state.group.clock().now_ns());
@@ -65,18 +78,27 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
         } else {
             in_vain += 1;
         }
+        if in_vain.is_multiple_of(PASSES) {
+            state.collectors.post_unchanged();
+        }
         let works = state.engine.syncs() > 0 || state.outstanding() > 0;
         match world.config.polling {
-            PollingFrequency::Every(period) if works => state.group.wait_for(period).await,
-            PollingFrequency::Adaptive if works && in_vain < PATIENCE => {
+            PollingFrequency::Every(period) if works => {
+                state.collectors.post_all();
+                state.group.wait_for(period).await;
+            }
+            PollingFrequency::Adaptive if works && in_vain < patience => {
                 state.group.idle(LATEST).await;
             }
             PollingFrequency::Adaptive if in_vain < PATIENCE_WITHOUT_WORK => {
                 state.group.idle(LATEST).await;
             }
-            _ if has_timers || state.has_unannounced() => state.group.wait_for(RETRY_PERIOD).await,
+            _ if has_timers || has_wire || state.has_unannounced() => {
+                state.group.wait_for(RETRY_PERIOD).await
+            }
             _ => {
                 in_vain = 0;
+                state.collectors.post_all();
                 if let Err(error) = sleep(state, &world).await {
                     world.fail(&[rank], &error);
                 }
@@ -94,7 +116,7 @@ async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
     let found = state.progress(world).unwrap_or(1) > 0;
     let has_timers = world.config.device.fault.is_some();
     let over = || state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers);
-    if !found && !over() && !state.has_unannounced() {
+    if !found && !over() && !state.has_unannounced() && !state.collectors.is_filled() {
         let mut notified = pin!(state.endpoint.channel.notified());
         poll_fn(|cx| {
             *state.poller.waker.lock() = Some(cx.waker().clone());

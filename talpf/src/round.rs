@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
 use crate::ping_pong::Places;
 use crate::sync::Outcome;
-use crate::world::World;
+use crate::world::{RankState, World};
 
 /// One round of one lane at one rank.
 pub(crate) struct RoundState {
@@ -74,6 +74,13 @@ impl RoundState {
         self.outcome = Outcome::default();
     }
 
+    /// Its rank. Rounds are handed about instead of the world: all ranks would fight for the line
+    /// of its reference count, and with it for all that they read there.
+    #[inline]
+    pub(crate) fn state(&self) -> &RankState {
+        self.world.rank(self.rank)
+    }
+
     pub(crate) fn enter(self: &Arc<Self>) -> Arc<Self> {
         self.open.fetch_add(1, Ordering::Relaxed);
         Arc::clone(self)
@@ -83,22 +90,23 @@ impl RoundState {
     /// rank when it holds no lock.
     pub(crate) fn leave(&self) {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.world.rank(self.rank).kick();
+            self.state().kick();
         }
     }
 
-    /// Counts an operation.
+    /// Counts operations.
     ///
     /// **Errors**: more than `resize_message_queue` has asked for; the lane is taken.
     #[inline]
-    pub(crate) fn count(&self, target: Rank) -> Result<(), Error> {
+    pub(crate) fn count(&self, target: Rank, operations: u32) -> Result<(), Error> {
         self.check_lane()?;
-        let limit = self.world.rank(self.rank).open_rounds.limit();
-        if self.issued.fetch_add(1, Ordering::Relaxed) >= limit {
+        let limit = self.state().open_rounds.limit();
+        let before = self.issued.fetch_add(operations, Ordering::Relaxed);
+        if limit.saturating_sub(before) < operations {
             let (value, limit) = (u64::from(limit) + 1, u64::from(limit));
             return Err(Error::Limit { what: "number of operations in a round", value, limit });
         }
-        self.sent[target.index()].fetch_add(1, Ordering::Relaxed);
+        self.sent[target.index()].fetch_add(operations, Ordering::Relaxed);
         Ok(())
     }
 

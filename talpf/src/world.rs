@@ -1,9 +1,10 @@
-//! The ranks of a run, as they see each other in one process.
+//! The ranks of a run: those of this process, and the way to those of others.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use talpf_runtime::Group;
 
@@ -12,17 +13,24 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::numbers::Rank;
-use crate::operation::{Issued, Pending};
+use crate::operation::{Collectors, Issued, Pending};
 use crate::polling::Sleeper;
+use crate::processes::{Ask, Processes};
 use crate::round::OpenRounds;
 use crate::slot::SlotTable;
 use crate::sync::Engine;
 use crate::tracer::Tracer;
-use crate::window::{Freed, WindowTable};
+use crate::window::{Claim, Freed, Landing, Outcome, WindowTable};
 
 /// All ranks of a run.
 pub(crate) struct World {
+    /// Those of this process.
     ranks: Box<[RankState]>,
+    /// The first of them.
+    first: u32,
+    size: u32,
+    /// Where the others are, if they are not here.
+    processes: Option<Arc<Processes>>,
     pub(crate) config: Config,
     pub(crate) exchange: Exchange,
 }
@@ -33,8 +41,10 @@ pub(crate) struct RankState {
     pub(crate) group: Group,
     pub(crate) endpoint: Endpoint,
     pub(crate) slots: SlotTable,
-    pub(crate) windows: WindowTable,
-    pub(crate) open_rounds: OpenRounds,
+    /// On a line of its own: the peers change it.
+    pub(crate) windows: CachePadded<WindowTable>,
+    pub(crate) open_rounds: CachePadded<OpenRounds>,
+    pub(crate) collectors: Collectors,
     pub(crate) pending: Pending,
     pub(crate) engine: Engine,
     /// Operations that could not be posted or parked yet.
@@ -53,17 +63,27 @@ pub(crate) struct RankState {
 const SLOTS: usize = 64;
 
 impl World {
-    pub(crate) fn new(config: Config, ranks: Vec<(Group, Endpoint)>) -> Arc<Self> {
-        let size = ranks.len() as u32;
-        let states = ranks.into_iter().enumerate().map(|(index, (group, endpoint))| RankState {
-            rank: Rank(index as u32),
+    /// A run whose ranks are all here, or whose others are in `processes`. The number of a rank's
+    /// group is its own.
+    pub(crate) fn new(
+        config: Config,
+        ranks: Vec<(Group, Endpoint)>,
+        processes: Option<Arc<Processes>>,
+    ) -> Arc<Self> {
+        let (size, here, apart) = (config.ranks, ranks.len(), processes.is_some());
+        let first = ranks.first().map_or(0, |(group, _)| group.number());
+        // Ranks elsewhere keep to their credit themselves.
+        let credits = if apart { usize::MAX } else { config.credits };
+        let states = ranks.into_iter().map(|(group, endpoint)| RankState {
+            rank: Rank(group.number()),
+            engine: Engine::new(Rank(group.number()), size),
             group,
             endpoint,
             slots: SlotTable::new(SLOTS),
-            windows: WindowTable::new(size, config.credits),
-            open_rounds: OpenRounds::new(),
+            windows: CachePadded::new(WindowTable::new(size, credits)),
+            open_rounds: CachePadded::new(OpenRounds::new()),
+            collectors: Collectors::new(),
             pending: Pending::default(),
-            engine: Engine::new(Rank(index as u32), size),
             later: Mutex::default(),
             later_count: AtomicUsize::new(0),
             failing: OnceLock::new(),
@@ -74,18 +94,40 @@ impl World {
             tracer: Tracer::new(config.runtime.recorder.is_some(), size),
         });
         let ranks = states.collect();
-        Arc::new(World { ranks, config, exchange: Exchange::new(size) })
+        let exchange = Exchange::new(size, here);
+        let world = Arc::new(World { ranks, first, size, processes, config, exchange });
+        world.processes.iter().for_each(|others| others.belong_to(Arc::downgrade(&world)));
+        world
+    }
+
+    /// The first rank of this process.
+    pub(crate) fn first(&self) -> Rank {
+        Rank(self.first)
     }
 
     pub(crate) fn size(&self) -> u32 {
-        self.ranks.len() as u32
+        self.size
     }
 
+    /// A rank of this process.
     #[inline]
     pub(crate) fn rank(&self, rank: Rank) -> &RankState {
-        &self.ranks[rank.index()]
+        &self.ranks[(rank.0 - self.first) as usize]
     }
 
+    /// The other processes of the run, if `rank` is in one of them.
+    #[inline]
+    pub(crate) fn elsewhere(&self, rank: Rank) -> Option<&Arc<Processes>> {
+        self.processes.as_ref().filter(|_| rank.0 != self.first)
+    }
+
+    /// The other processes of the run, if there are any.
+    #[inline]
+    pub(crate) fn processes(&self) -> Option<&Arc<Processes>> {
+        self.processes.as_ref()
+    }
+
+    /// The ranks of this process.
     pub(crate) fn ranks(&self) -> &[RankState] {
         &self.ranks
     }
@@ -93,14 +135,50 @@ impl World {
     /// Whether the device has carried out everything `source` has posted to `target`.
     #[inline]
     pub(crate) fn has_landed(&self, source: Rank, target: Rank) -> bool {
-        self.rank(source).endpoint.is_drained(target)
+        match self.elsewhere(source) {
+            Some(processes) => processes.has_landed(source),
+            None => self.rank(source).endpoint.is_drained(target),
+        }
+    }
+
+    /// Brings an operation to the windows of its target. A `quick` one is posted under a lock.
+    #[inline]
+    pub(crate) fn land<L: Landing>(
+        &self,
+        ask: Ask,
+        claim: Claim,
+        quick: bool,
+        operation: L,
+    ) -> Outcome<L> {
+        let Ask { target, lane, round } = ask;
+        if let Some(processes) = self.elsewhere(target) {
+            return processes.ask(ask, claim, operation);
+        }
+        let has_landed = |source| self.has_landed(source, target);
+        let windows = &self.rank(target).windows;
+        let (outcome, freed) = windows.land(lane, round, claim, quick, operation, &has_landed);
+        self.follow(freed);
+        outcome
+    }
+
+    /// Gives `bytes` and waits for those of all ranks, by rank. Every rank calls in the same order.
+    ///
+    /// **Errors**: a rank failed and will not come.
+    pub(crate) async fn all_gather(
+        &self,
+        rank: Rank,
+        bytes: Vec<u8>,
+    ) -> Result<Arc<[Vec<u8>]>, Error> {
+        self.processes.iter().for_each(|processes| processes.give(&bytes));
+        self.exchange.all_gather(rank, bytes).await
     }
 
     /// Lets the sources that have credit again go on.
     #[inline]
     pub(crate) fn follow(&self, freed: Freed) {
         if !freed.sources.is_empty() {
-            for source in &freed.sources {
+            // Those elsewhere keep account of their credit themselves.
+            for source in freed.sources.iter().filter(|source| self.elsewhere(**source).is_none()) {
                 self.rank(*source).try_again();
                 self.rank(*source).progress_if_kicked(self);
             }
@@ -131,7 +209,14 @@ impl World {
             state.failed.store(true, Ordering::Release);
             state.kick();
         }
+        if let Some(processes) = &self.processes {
+            processes.tell_failure(first, reason);
+        }
         self.exchange.fail(first, reason);
+        if let Some(processes) = &self.processes {
+            self.ranks.iter().for_each(|state| state.endpoint.cut_off());
+            processes.fail();
+        }
         for state in &self.ranks {
             state.windows.fail();
             state.open_rounds.fail();
@@ -142,6 +227,7 @@ impl World {
 
     /// Breaks the cycles between ranks, rounds and operations; nothing runs any more.
     pub(crate) fn clear(&self) {
+        self.processes.iter().for_each(|processes| processes.clear());
         for state in &self.ranks {
             let later = std::mem::take(&mut *state.later.lock());
             later
@@ -239,6 +325,11 @@ impl RankState {
         self.outstanding() == 0
             && !self.windows.has_delayed()
             && (!has_timers || self.endpoint.is_idle())
+    }
+
+    /// Whether everything that was to be sent has been sent and answered.
+    pub(crate) fn has_all_answers(&self) -> bool {
+        self.endpoint.is_idle() && self.engine.has_sent_controls()
     }
 
     /// Makes the polling task look, if it sleeps.

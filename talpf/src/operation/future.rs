@@ -16,11 +16,17 @@ use crate::round::RoundState;
 /// reused, and after a get or an atomic it holds the result. Or let it go: the guard, and with it
 /// the task, is held until then all the same.
 #[must_use = "await it for the guard, or say `let _ =` to let it go"]
-pub struct Operation<G>(State<G>);
+pub struct Operation<G> {
+    /// The guard, once it is returned. By itself: as part of a larger type it would be moved in
+    /// other pieces than it was stored in, which costs a short put half of its time.
+    guard: Option<G>,
+    rest: Option<Box<Rest<G>>>,
+}
 
-enum State<G> {
-    Ended(Option<Result<G, Error>>),
+/// What an operation is that has not returned its guard.
+enum Rest<G> {
     UnderWay(Awaited<G>),
+    Failed(Error),
 }
 
 /// The side of whoever waits.
@@ -40,14 +46,42 @@ pub(super) struct Completer<G>(Arc<Mutex<UnderWay<G>>>);
 
 impl<G> Operation<G> {
     #[inline]
-    pub(super) fn ended(result: Result<G, Error>) -> Self {
-        Operation(State::Ended(Some(result)))
+    pub(super) fn returned(guard: G) -> Self {
+        Operation { guard: Some(guard), rest: None }
+    }
+
+    #[cold]
+    pub(super) fn failed(error: Error) -> Self {
+        Operation { guard: None, rest: Some(Box::new(Rest::Failed(error))) }
     }
 
     pub(super) fn under_way(round: &Arc<RoundState>) -> (Self, Completer<G>) {
         let shared = Arc::new(Mutex::new(UnderWay::Waiting(None)));
         let awaited = Awaited { shared: Arc::clone(&shared), round: Arc::clone(round) };
-        (Operation(State::UnderWay(awaited)), Completer(shared))
+        let rest = Some(Box::new(Rest::UnderWay(awaited)));
+        (Operation { guard: None, rest }, Completer(shared))
+    }
+
+    /// Whether it has ended: its guard or its error is there.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(Rest::UnderWay(awaited)) = self.rest.as_deref() else {
+            return true;
+        };
+        match awaited.poll(cx) {
+            Poll::Pending => return false,
+            Poll::Ready(Ok(guard)) => (self.guard, self.rest) = (Some(guard), None),
+            Poll::Ready(Err(error)) => self.rest = Some(Box::new(Rest::Failed(error))),
+        }
+        true
+    }
+
+    #[cold]
+    fn error(&mut self) -> Error {
+        match self.rest.take().map(|rest| *rest) {
+            Some(Rest::Failed(error)) => error,
+            // It is polled again after its end.
+            _ => Error::Runtime(talpf_runtime::Error::ShutDown),
+        }
     }
 }
 
@@ -74,9 +108,12 @@ impl<G> Future for Operation<G> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
-            State::Ended(result) => Poll::Ready(taken(result)),
-            State::UnderWay(awaited) => awaited.poll(cx),
+        if self.guard.is_none() && !self.poll_rest(cx) {
+            return Poll::Pending;
+        }
+        match self.guard.take() {
+            Some(guard) => Poll::Ready(Ok(guard)),
+            None => Poll::Ready(Err(self.error())),
         }
     }
 }
@@ -84,6 +121,7 @@ impl<G> Future for Operation<G> {
 impl<G> Awaited<G> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<G, Error>> {
         let Awaited { shared, round } = self;
+        round.world.rank(round.rank).collectors.post_all();
         let ended = || matches!(*shared.lock(), UnderWay::Ended(_)).then_some(());
         round.world.rank(round.rank).look_while_spare(&round.world, ended);
         match &mut *shared.lock() {

@@ -12,6 +12,7 @@ use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::numbers::Rank;
+use crate::processes::Ask;
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
@@ -91,13 +92,8 @@ impl Issued {
             origin.progress_if_kicked(world);
             return (post != Post::All).then_some(self);
         }
-        let windows = &world.rank(target).windows;
-        let has_landed = |source| world.has_landed(source, target);
-        let claim = self.claim;
-        let (outcome, freed) =
-            windows.land(round.lane, round.number, claim, false, self, &has_landed);
-        world.follow(freed);
-        let again = match outcome {
+        let (ask, claim) = (Ask { target, lane: round.lane, round: round.number }, self.claim);
+        let again = match world.land(ask, claim, false, self) {
             Outcome::Posted(_) | Outcome::Parked => None,
             Outcome::Later(issued) => Some(issued),
             Outcome::Refused(issued) => {
@@ -152,7 +148,9 @@ impl Issued {
     }
 
     fn immediate(&self) -> u32 {
-        Immediate::new(Announced::Data, self.round.lane, self.round.number).to_bits()
+        let asked = self.windowed && self.round.world.elsewhere(self.at.target).is_some();
+        let kind = if asked { Announced::Granted } else { Announced::Data };
+        Immediate::new(kind, self.round.lane, self.round.number).to_bits()
     }
 
     fn post_requests(&mut self) -> Post {
@@ -290,15 +288,7 @@ pub(super) fn refusal(claim: &Claim, round: &RoundState, target: Rank) -> Error 
     if let Some(error) = round.world.rank(round.rank).failure() {
         return error;
     }
-    let error = Error::OutsideWindow {
-        source_rank: claim.source,
-        target,
-        lane: round.lane,
-        round: round.number,
-        slot: claim.slot,
-        index: claim.index,
-        end: claim.end,
-    };
+    let error = Error::outside_window(claim, target, round.lane, round.number);
     round.world.fail(&[round.rank, target], &error);
     error
 }

@@ -10,10 +10,12 @@
 //!    └─► kept here, for want of credit or of room in the send queue
 //! ```
 //!
-//! Short puts are copied when they are posted or parked, so their guard returns at once. Longer
+//! Short puts are copied when they are posted, parked or collected to be posted together (see
+//! `collector`), so their guard returns at once. Longer
 //! ones are cut into requests; the last one carries the immediate, and its completion returns the
 //! guard. A get or an atomic ends with an empty write that carries the immediate.
 
+mod collector;
 mod future;
 mod guards;
 mod issued;
@@ -25,6 +27,7 @@ pub use self::future::Operation;
 pub use self::guards::{Destination, Source};
 pub use self::open_round::OpenRound;
 
+pub(crate) use self::collector::Collectors;
 pub(crate) use self::issued::{Issued, Place, Verb};
 pub(crate) use self::open_round::Spawned;
 pub(crate) use self::pending::{Done, Pending};

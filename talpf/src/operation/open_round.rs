@@ -1,21 +1,23 @@
 //! The right to issue operations of one round.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use bytemuck::Pod;
 use ibverbs_sim::{RemoteAddress, ScatterGather};
 use talpf_runtime::PendingEvent;
 
 use super::future::Completer;
 use super::guards::{Destination, Source, Stretch};
-use super::issued::{Issued, Memory, Place, refusal};
-use super::short_put::ShortPut;
+use super::issued::{Issued, Memory, Place};
+use super::short_put::{NONE, NOWHERE};
 use super::{Done, Operation, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
 use crate::slot::{RemoteRegion, Slot};
-use crate::window::{Claim, Kind, Outcome, Post};
+use crate::window::{Claim, Kind};
 
 /// The local side of an operation: pieces of a registered array.
 struct Registered {
@@ -29,12 +31,19 @@ struct Registered {
 /// The sync that ends the round waits until every clone is dropped, so a handle must not be kept
 /// by anything that waits for that sync.
 pub struct OpenRound {
-    state: Arc<RoundState>,
+    pub(super) state: Arc<RoundState>,
+    /// Where its last operation went, if that was a short put.
+    pub(super) last: AtomicU32,
+    /// The turn of the collectors at that time.
+    pub(super) turn: AtomicU32,
+    /// The collector it owns.
+    pub(super) collector: AtomicUsize,
 }
 
 impl OpenRound {
     pub(crate) fn new(entered: Arc<RoundState>) -> Self {
-        OpenRound { state: entered }
+        let (last, turn) = (AtomicU32::new(NOWHERE), AtomicU32::new(0));
+        OpenRound { state: entered, last, turn, collector: AtomicUsize::new(NONE) }
     }
 
     /// Its lane.
@@ -52,16 +61,50 @@ impl OpenRound {
     /// **Completion**: the returned operation ends when the region may be reused (*local*). The
     /// data is *delivered* when the target's sync of this round has ended.
     /// **Ordering**: lands inside a window of the same round only, and is parked if it comes
-    /// early (R5); overlapping puts of one round land in some order (R6).
+    /// early (R5); overlapping puts of one round land in some order (R6). Short puts to one rank
+    /// that follow each other may travel together: they start when this handle issues something
+    /// else or is dropped, when a task of this rank looks for arrivals or awaits a sync or an
+    /// operation, or when the polling task finds that no more come.
     /// **Errors**: beyond the slot; an array of more than 256 bytes that is not registered; later,
     /// at both ranks' syncs, a target outside every window (R7).
     /// **Source**: thesis, chapters 5.1.1 and 6.1.
-    #[inline]
+    #[inline(always)]
     pub fn put<G: Source>(&self, from: G, to: RemoteRegion<'_, G::Element>) -> Operation<G> {
         let stretch = from.stretch();
-        match self.place(&to, stretch.len as u64, Kind::Write) {
-            Ok((at, claim, windowed)) => self.put_at(from, &stretch, at, claim, windowed),
-            Err(error) => Operation::ended(self.refuse(error)),
+        // The second of two short puts to one rank, and those that follow.
+        if self.last.load(Ordering::Relaxed) == to.rank.0
+            && stretch.is_contiguous()
+            && self.collect(Stretch::lent(&from, &stretch), stretch.len as u64, &to)
+        {
+            return Operation::returned(from);
+        }
+        self.put_alone(from, &stretch, &to)
+    }
+
+    /// Writes a copy of `values` to where `to` begins: for what is in no array, at most 256 bytes.
+    ///
+    /// **Completion**: `values` may be reused at once. The returned operation ends when the put is
+    /// on its way; whoever puts again and again awaits it, so as not to run ahead.
+    /// **Ordering**: as [`OpenRound::put`]. **Errors**: more than 256 bytes; as there.
+    #[inline]
+    pub fn put_copy<T: Pod>(&self, values: &[T], to: RemoteRegion<'_, T>) -> Operation<()> {
+        let (bytes, len) = (bytemuck::cast_slice(values), values.len() as u64);
+        if self.last.load(Ordering::Relaxed) == to.rank.0 && self.collect(bytes, len, &to) {
+            return Operation::returned(());
+        }
+        self.put_copy_alone(bytes, len, &to)
+    }
+
+    #[inline(never)]
+    fn put_alone<G: Source>(
+        &self,
+        from: G,
+        stretch: &Stretch,
+        to: &RemoteRegion<'_, G::Element>,
+    ) -> Operation<G> {
+        match self.place(to, stretch.len as u64, Kind::Write) {
+            Ok((at, claim, windowed)) => self.put_at(from, stretch, at, claim, windowed),
+            Err(error) => self.refuse(error),
         }
     }
 
@@ -79,8 +122,8 @@ impl OpenRound {
         remote: RemoteAddress,
     ) -> Operation<G> {
         let stretch = from.stretch();
-        if let Err(error) = self.state.count(target) {
-            return Operation::ended(self.refuse(error));
+        if let Err(error) = self.state.count(target, 1) {
+            return self.refuse(error);
         }
         let source = self.state.rank;
         let called_ns = self.state.world.rank(source).trace_clock();
@@ -99,56 +142,14 @@ impl OpenRound {
         windowed: bool,
     ) -> Operation<G> {
         if stretch.bytes() <= self.longest_copied() && stretch.is_contiguous() {
-            return self.short_put(from, stretch, at, claim, windowed);
+            let bytes = Stretch::lent(&from, stretch);
+            let left = self.short_put(bytes, at, claim, windowed);
+            return self.after_short_put(from, left);
         }
+        self.turn_to(NOWHERE);
         match self.registered(stretch) {
             Ok(memory) => self.issue(from, None, at, claim, windowed, Verb::Put, memory),
-            Err(error) => Operation::ended(self.refuse(error)),
-        }
-    }
-
-    #[inline]
-    fn short_put<G: Source>(
-        &self,
-        from: G,
-        stretch: &Stretch,
-        at: Place,
-        claim: Claim,
-        windowed: bool,
-    ) -> Operation<G> {
-        let round = &self.state;
-        let bytes = Stretch::lent(&from, stretch);
-        let world = &round.world;
-        let put = ShortPut { round, at, claim, bytes };
-        let origin = world.rank(round.rank);
-        if let Some(error) = origin.failure() {
-            return Operation::ended(Err(error));
-        }
-        let later = if windowed {
-            let target = world.rank(at.target);
-            let has_landed = |source| world.has_landed(source, at.target);
-            let windows = &target.windows;
-            let (outcome, freed) =
-                windows.land(round.lane, round.number, claim, true, put, &has_landed);
-            world.follow(freed);
-            match outcome {
-                Outcome::Posted(_) | Outcome::Parked => None,
-                Outcome::Later(put) => Some(put.to_issued(true)),
-                Outcome::Refused(_) => {
-                    return Operation::ended(Err(refusal(&claim, round, at.target)));
-                }
-            }
-        } else {
-            (put.post_now() != Post::All).then(|| put.to_issued(false))
-        };
-        match later {
-            None => Operation::ended(Ok(from)),
-            Some(mut issued) => {
-                let (operation, completer) = Operation::under_way(&self.state);
-                issued.set_done(when_done(from, None, None, completer));
-                origin.keep_for_later(issued);
-                operation
-            }
+            Err(error) => self.refuse(error),
         }
     }
 
@@ -202,7 +203,7 @@ impl OpenRound {
         let stretch = result.stretch();
         if stretch.len != 1 {
             let (what, value) = ("number of elements of an atomic's result", stretch.len as u64);
-            return Operation::ended(self.refuse(Error::Limit { what, value, limit: 1 }));
+            return self.refuse(Error::Limit { what, value, limit: 1 });
         }
         self.bring(target, result, stretch, Kind::Write, verb)
     }
@@ -215,6 +216,7 @@ impl OpenRound {
         kind: Kind,
         verb: Verb,
     ) -> Operation<G> {
+        self.turn_to(NOWHERE);
         let place = self.place(&remote, stretch.len as u64, kind);
         let placed = place.and_then(|place| Ok((place, self.registered(&stretch)?)));
         match placed {
@@ -223,7 +225,7 @@ impl OpenRound {
                 let event = PendingEvent::of_current_task().ok();
                 self.issue(local, event, at, claim, windowed, verb, memory)
             }
-            Err(error) => Operation::ended(self.refuse(error)),
+            Err(error) => self.refuse(error),
         }
     }
 
@@ -252,7 +254,7 @@ impl OpenRound {
     }
 
     #[inline]
-    fn place<T>(
+    pub(super) fn place<T>(
         &self,
         remote: &RemoteRegion<'_, T>,
         len: u64,
@@ -260,7 +262,7 @@ impl OpenRound {
     ) -> Result<(Place, Claim, bool), Error> {
         let RemoteRegion { slot, rank: target, index, .. } = *remote;
         let (address, windowed) = slot.remote(target, index, len)?;
-        self.state.count(target)?;
+        self.state.count(target, 1)?;
         let source = self.state.rank;
         let claim = Claim { source, slot: slot.number, index, end: index + len, kind };
         let called_ns = self.state.world.rank(source).trace_clock();
@@ -269,7 +271,7 @@ impl OpenRound {
     }
 
     #[inline]
-    fn longest_copied(&self) -> usize {
+    pub(super) fn longest_copied(&self) -> usize {
         let endpoint = &self.state.world.rank(self.state.rank).endpoint;
         INLINE_BYTES.min(endpoint.max_transfer)
     }
@@ -288,16 +290,17 @@ impl OpenRound {
     }
 
     /// An operation that is wrong in itself: its task fails, and so does this rank.
-    fn refuse<G>(&self, error: Error) -> Result<G, Error> {
+    #[cold]
+    pub(super) fn refuse<G>(&self, error: Error) -> Operation<G> {
         // Outside a task there is nothing else to fail.
         let _ = talpf_runtime::fail_current_task(error.to_string());
         self.state.world.fail(&[self.state.rank], &error);
-        Err(error)
+        Operation::failed(error)
     }
 }
 
 /// Keeps the memory of an operation, and its registration, until the device is done with them.
-fn when_done<G: Source>(
+pub(super) fn when_done<G: Send + 'static>(
     guard: G,
     slot: Option<Arc<Slot>>,
     event: Option<PendingEvent>,
@@ -314,15 +317,20 @@ fn when_done<G: Source>(
 
 impl Clone for OpenRound {
     fn clone(&self) -> Self {
-        OpenRound { state: self.state.enter() }
+        OpenRound::new(self.state.enter())
     }
 }
 
 impl Drop for OpenRound {
     fn drop(&mut self) {
-        self.state.leave();
         let RoundState { world, rank, .. } = &*self.state;
-        world.rank(*rank).progress_if_kicked(world);
+        let origin = world.rank(*rank);
+        let collector = *self.collector.get_mut();
+        if collector != NONE {
+            origin.collectors.release(collector);
+        }
+        self.state.leave();
+        origin.progress_if_kicked(world);
     }
 }
 

@@ -1,15 +1,22 @@
-//! Short puts: copied straight from the guard, with nothing allocated unless they are parked.
+//! Short puts: copied straight from where they are, with nothing allocated unless they are parked;
+//! posted by themselves, or collected if they follow each other.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use ibverbs_sim::{Error as DeviceError, Operation as Request};
+use ibverbs_sim::{Error as DeviceError, Operation as Request, PostError};
 
-use super::Verb;
-use super::issued::{Issued, Memory, Place};
+use super::collector::Collectable;
+use super::issued::{Issued, Memory, Place, refusal};
+use super::open_round::{OpenRound, when_done};
+use super::{Operation, Verb};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
+use crate::processes::Ask;
 use crate::round::RoundState;
-use crate::window::{Claim, Landing, Parked, Post};
+use crate::slot::RemoteRegion;
+use crate::window::{Claim, Kind, Landing, Outcome, Parked, Post};
+use crate::world::RankState;
 
 /// A put of bytes that its caller lends.
 pub(super) struct ShortPut<'a> {
@@ -24,27 +31,35 @@ impl ShortPut<'_> {
     #[inline]
     pub(super) fn post_now(&self) -> Post {
         let Place { target, remote, .. } = self.at;
-        let RoundState { world, rank, lane, number, .. } = &**self.round;
-        let origin = world.rank(*rank);
+        let RoundState { lane, number, .. } = &**self.round;
+        let origin = self.origin();
         origin.trace_send(&self.at, Verb::Put);
         let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
         let request = Request::WriteWithImmediate { remote, immediate };
-        match origin.endpoint.post_inline(target, request, self.bytes) {
-            Ok(()) => Post::All,
-            Err(error) => match error.reason {
-                DeviceError::QueueFull { .. } => Post::Nothing,
-                reason => {
-                    origin.fail_soon(Error::Device(reason));
-                    Post::All
-                }
-            },
-        }
+        posted(origin, origin.endpoint.post_inline(target, request, self.bytes))
+    }
+
+    pub(super) fn origin(&self) -> &RankState {
+        self.round.world.rank(self.round.rank)
     }
 
     /// The same with a copy of the bytes.
     pub(super) fn to_issued(&self, windowed: bool) -> Issued {
         let memory = Memory::Inline(self.bytes.into());
         Issued::new(self.round, self.at, self.claim, windowed, Verb::Put, memory, None)
+    }
+}
+
+/// What became of requests that are posted as one.
+#[inline]
+pub(super) fn posted(origin: &RankState, result: Result<(), PostError>) -> Post {
+    match result.map_err(|error| error.reason) {
+        Ok(()) => Post::All,
+        Err(DeviceError::QueueFull { .. }) => Post::Nothing,
+        Err(reason) => {
+            origin.fail_soon(Error::Device(reason));
+            Post::All
+        }
     }
 }
 
@@ -56,5 +71,137 @@ impl Landing for ShortPut<'_> {
 
     fn park(self) -> Box<dyn Parked> {
         self.to_issued(true).park()
+    }
+}
+
+/// No rank.
+pub(super) const NOWHERE: u32 = u32::MAX;
+/// No collector.
+pub(super) const NONE: usize = usize::MAX;
+
+impl OpenRound {
+    /// Collects a put that follows another to `target`. False if it has to go by itself; nothing
+    /// has happened then.
+    pub(super) fn collect<T>(&self, bytes: &[u8], len: u64, to: &RemoteRegion<'_, T>) -> bool {
+        let RemoteRegion { slot, rank: target, index, .. } = *to;
+        let origin = self.state.world.rank(self.state.rank);
+        let fits = bytes.len() <= self.longest_copied();
+        let follows = self.turn.load(Ordering::Relaxed) == origin.collectors.turn();
+        // What is kept for later slows its issuer down, which a put that has returned would not.
+        let is_here = self.state.world.elsewhere(target).is_none();
+        if !fits || !follows || !is_here || origin.has_failed() || origin.has_later() {
+            return false;
+        }
+        let Some(collector) = self.collector() else {
+            return false;
+        };
+        let Ok((remote, windowed)) = slot.remote(target, index, len) else {
+            return false;
+        };
+        let called_ns = origin.trace_clock();
+        let (slot, end) = (slot.number, index + len);
+        let put = |bytes| Collectable { slot, index, end, remote, called_ns, bytes };
+        origin.collectors.add(collector, target, windowed, bytes, put);
+        true
+    }
+
+    #[inline(never)]
+    pub(super) fn put_copy_alone<T>(
+        &self,
+        bytes: &[u8],
+        len: u64,
+        to: &RemoteRegion<'_, T>,
+    ) -> Operation<()> {
+        if bytes.len() > self.longest_copied() {
+            let (what, value) = ("number of bytes to copy into a put", bytes.len() as u64);
+            return self.refuse(Error::Limit { what, value, limit: self.longest_copied() as u64 });
+        }
+        match self.place(to, len, Kind::Write) {
+            Ok((at, claim, windowed)) => {
+                self.after_short_put((), self.short_put(bytes, at, claim, windowed))
+            }
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    /// Posts or parks a short put, or hands back what is to be tried again.
+    pub(super) fn short_put(
+        &self,
+        bytes: &[u8],
+        at: Place,
+        claim: Claim,
+        windowed: bool,
+    ) -> Result<Option<Issued>, Error> {
+        let round = &self.state;
+        let world = &round.world;
+        let put = ShortPut { round, at, claim, bytes };
+        if let Some(error) = put.origin().failure() {
+            return Err(error);
+        }
+        self.turn_to(at.target.0);
+        if !windowed {
+            return Ok((put.post_now() != Post::All).then(|| put.to_issued(false)));
+        }
+        let ask = Ask { target: at.target, lane: round.lane, round: round.number };
+        match world.land(ask, claim, true, put) {
+            Outcome::Posted(_) | Outcome::Parked => Ok(None),
+            Outcome::Later(put) => Ok(Some(put.to_issued(true))),
+            Outcome::Refused(_) => Err(refusal(&claim, round, at.target)),
+        }
+    }
+
+    /// Returns what a short put has of its issuer, once it is posted or parked.
+    pub(super) fn after_short_put<G: Send + 'static>(
+        &self,
+        guard: G,
+        left: Result<Option<Issued>, Error>,
+    ) -> Operation<G> {
+        match left {
+            Ok(None) => Operation::returned(guard),
+            Ok(Some(mut issued)) => {
+                let (operation, completer) = Operation::under_way(&self.state);
+                issued.set_done(when_done(guard, None, None, completer));
+                self.state.world.rank(self.state.rank).keep_for_later(issued);
+                operation
+            }
+            Err(error) => Operation::failed(error),
+        }
+    }
+
+    /// An operation goes by itself, to `target` if it is a short put: what was collected is posted
+    /// before it.
+    #[inline]
+    pub(super) fn turn_to(&self, target: u32) {
+        let collectors = &self.state.state().collectors;
+        self.last.store(target, Ordering::Relaxed);
+        self.turn.store(collectors.turn(), Ordering::Relaxed);
+        let collector = self.collector.load(Ordering::Relaxed);
+        if collector != NONE && collectors.is_filled() {
+            collectors.post(collector);
+        }
+    }
+
+    /// Its collector, if it has one or one is free.
+    #[inline]
+    fn collector(&self) -> Option<usize> {
+        match self.collector.load(Ordering::Relaxed) {
+            NONE => self.acquire_collector(),
+            collector => Some(collector),
+        }
+    }
+
+    #[cold]
+    fn acquire_collector(&self) -> Option<usize> {
+        let collectors = &self.state.world.rank(self.state.rank).collectors;
+        let own = collectors.acquire(&self.state)?;
+        let set =
+            |own| self.collector.compare_exchange(NONE, own, Ordering::Relaxed, Ordering::Relaxed);
+        Some(set(own).map_or_else(
+            |other| {
+                collectors.release(own);
+                other
+            },
+            |_| own,
+        ))
     }
 }

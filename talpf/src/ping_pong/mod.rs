@@ -153,7 +153,7 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
             let _ = made.places.hold(round, guard);
         }
         let bytes = offer::to_bytes(lane, &offers);
-        let all = made.context.world().exchange.all_gather(rank, bytes).await?;
+        let all = made.context.world().all_gather(rank, bytes).await?;
         let remote = offer::connect(rank, lane, &offers, &all)?;
         let ends = links.iter().zip(remote).map(|(link, remote)| End {
             peer: link.peer,

@@ -13,11 +13,10 @@ use super::SyncMode;
 use super::request::Request;
 use crate::context::Context;
 use crate::error::Error;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{Lane, Round};
 use crate::ping_pong::Places;
 use crate::round::{RoundState, User};
 use crate::window::{Area, Kind};
-use crate::world::World;
 
 /// A sync being declared: it has closed its round, and says where operations of peers may land.
 ///
@@ -25,7 +24,6 @@ use crate::world::World;
 /// window wait for the end of the round by their dependencies.
 #[must_use = "a closed round ends when its sync is spawned or awaited"]
 pub struct Sync {
-    context: Context,
     mode: SyncMode,
     closed: Closed,
     error: Option<Error>,
@@ -53,13 +51,7 @@ impl Sync {
         let user = if places.is_some() { User::Exchange } else { User::Program };
         let round = world.rank(rank).open_rounds.close(world, rank, lane, user);
         let error = round.check_lane().err();
-        Sync {
-            context: context.clone(),
-            mode,
-            closed: Closed { round, spawned: false },
-            error,
-            places,
-        }
+        Sync { mode, closed: Closed { round, spawned: false }, error, places }
     }
 
     /// The round it ends.
@@ -101,24 +93,23 @@ impl Sync {
         region: &Region<'_, T, D>,
         kind: Kind,
     ) -> Result<(), Error> {
-        let world = Arc::clone(self.context.world());
-        let rank = self.context.rank();
-        let state = world.rank(rank);
+        let round = &self.closed.round;
+        let state = round.state();
         let slot = state.slots.windowed(region.array_id())?;
         let area = Area { slot: slot.number, rect: region.rect(), cols: slot.cols, kind };
-        let (lane, round) = (self.closed.round.lane, self.closed.round.number);
-        let window = state.windows.declare(lane, round, area);
-        let mut unopened = Unopened { world, rank, lane, round, failed: true };
+        let window = state.windows.declare(round.lane, round.number, area);
+        let mut unopened = Unopened { round: Arc::clone(round), failed: true };
         let mut open = move |guard| {
             unopened.failed = false;
-            let world = &unopened.world;
-            let state = world.rank(rank);
-            let has_landed = |source| world.has_landed(source, rank);
-            let freed = state.windows.open(lane, round, window, guard, &has_landed);
+            let round = &unopened.round;
+            let RoundState { world, rank, lane, number, .. } = &**round;
+            let state = round.state();
+            let has_landed = |source| world.has_landed(source, *rank);
+            let freed = state.windows.open(*lane, *number, window, guard, &has_landed);
             world.follow(freed);
             state.progress_if_kicked(world);
         };
-        let task = self.context.group().task("expose").inline();
+        let task = state.group.task("expose").inline();
         match kind {
             Kind::Write => task.inout(region).spawn(move |guard| open(Box::new(guard)))?,
             Kind::Read => task.input(region).spawn(move |guard| open(Box::new(guard)))?,
@@ -132,22 +123,21 @@ impl Sync {
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
     /// lane that a [`PingPong`](crate::PingPong) has taken.
     pub fn spawn(mut self) -> Result<SyncHandle, Error> {
-        let world = Arc::clone(self.context.world());
-        let rank = self.context.rank();
-        let state = world.rank(rank);
+        let round = Arc::clone(&self.closed.round);
+        let RoundState { world, rank, lane, number, .. } = &*round;
+        let (rank, lane, number, mode) = (*rank, *lane, *number, self.mode);
+        let state = round.state();
         if let Some(error) = self.error {
             world.fail(&[rank], &error);
             return Err(error);
         }
-        let (lane, number, mode) = (self.closed.round.lane, self.closed.round.number, self.mode);
         let freed = state.windows.complete(lane, number);
         world.follow(freed);
-        let handle = SyncHandle { round: Arc::clone(&self.closed.round) };
-        let mut request = Request::new(Arc::clone(&self.closed.round), mode, self.places);
-        let task = self.context.group().task("sync").inline();
+        let mut request = Request::new(Arc::clone(&round), mode, self.places);
+        let task = state.group.task("sync").inline();
         task.spawn(move || {
             let round = Arc::clone(&request.round);
-            let (world, state) = (&*round.world, round.world.rank(rank));
+            let (world, state) = (&*round.world, round.state());
             request.event = PendingEvent::of_current_task().ok();
             if state.tracer.is_traced() {
                 let (lane, round, mode) = (u32::from(lane.0), number.0, mode.traced());
@@ -161,9 +151,9 @@ impl Sync {
             state.wake_poller();
         })?;
         self.closed.spawned = true;
-        self.closed.round.leave();
-        state.progress_if_kicked(&world);
-        Ok(handle)
+        round.leave();
+        state.progress_if_kicked(world);
+        Ok(SyncHandle { round })
     }
 }
 
@@ -184,18 +174,15 @@ impl Drop for Closed {
 
 /// A window whose task may not come to run, because one before it failed.
 struct Unopened {
-    world: Arc<World>,
-    rank: Rank,
-    lane: Lane,
-    round: Round,
+    round: Arc<RoundState>,
     failed: bool,
 }
 
 impl Drop for Unopened {
     fn drop(&mut self) {
-        let Unopened { ref world, rank, lane, round, failed } = *self;
-        if failed {
-            world.fail(&[rank], &Error::NotOpened { lane, round });
+        if self.failed {
+            let RoundState { world, rank, lane, number, .. } = &*self.round;
+            world.fail(&[*rank], &Error::NotOpened { lane: *lane, round: *number });
         }
     }
 }
@@ -226,8 +213,9 @@ impl Future for SyncHandle {
     type Output = Result<(), Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        let RoundState { world, rank, outcome, .. } = &*self.round;
-        let state = world.rank(*rank);
+        let RoundState { world, outcome, .. } = &*self.round;
+        let state = self.round.state();
+        state.collectors.post_all();
         if let Some(result) = state.look_while_spare(world, || outcome.result()) {
             return Poll::Ready(result);
         }

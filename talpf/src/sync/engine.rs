@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
-use ibverbs_sim::{CompletionStatus, Operation, WorkCompletion};
+use ibverbs_sim::{CompletionOpcode, CompletionStatus, Operation, WorkCompletion};
 use parking_lot::Mutex;
 
 use super::aftermath::Aftermath;
@@ -21,9 +21,6 @@ use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::{Lane, Rank, Round};
 use crate::world::{RankState, World};
-
-/// Looks before a waiting task suspends: about as long as suspending and waking take.
-const LOOKS: u32 = 64;
 
 /// The receiving half of a rank.
 pub(crate) struct Engine {
@@ -104,6 +101,11 @@ impl Engine {
         lane.arrivals.round(oldest).map_or(0, |round| round.total)
     }
 
+    /// Whether no control message waits for room in a send queue.
+    pub(crate) fn has_sent_controls(&self) -> bool {
+        self.state.lock().outbox.is_empty()
+    }
+
     pub(crate) fn clear(&self) {
         let lanes = std::mem::take(&mut self.state.lock().lanes);
         drop(lanes);
@@ -135,29 +137,8 @@ impl RankState {
         let news = !self.endpoint.arrived.is_empty()
             || !self.endpoint.sent.is_empty()
             || self.has_unannounced();
+        let news = world.processes().is_some_and(|others| others.progress(world)) || news;
         if news { self.progress(world).unwrap_or(0) } else { 0 }
-    }
-
-    /// Whoever waits looks first, and again while the worker has nothing better to do and it may
-    /// still be quicker than to suspend. `ready` says whether what is waited for is there.
-    #[inline]
-    pub(crate) fn look_while_spare<R>(
-        &self,
-        world: &World,
-        ready: impl Fn() -> Option<R>,
-    ) -> Option<R> {
-        for _ in 0..LOOKS {
-            self.look(world);
-            let result = ready();
-            if result.is_some() {
-                return result;
-            }
-            if !talpf_runtime::worker_is_spare() {
-                break;
-            }
-            std::hint::spin_loop();
-        }
-        None
     }
 
     /// Whether something is waited for that comes without a completion: room in a send queue,
@@ -245,7 +226,7 @@ impl State {
         loop {
             let count = rank.endpoint.arrived.poll(&mut batch);
             for completion in &batch[..count] {
-                self.take_arrival(rank, completion, out);
+                self.take_arrival(rank, world, completion, out);
             }
             taken += count;
             if count > 0
@@ -266,7 +247,13 @@ impl State {
     }
 
     #[inline]
-    fn take_arrival(&mut self, rank: &RankState, arrived: &WorkCompletion, out: &mut Aftermath) {
+    fn take_arrival(
+        &mut self,
+        rank: &RankState,
+        world: &World,
+        arrived: &WorkCompletion,
+        out: &mut Aftermath,
+    ) {
         let source = rank.endpoint.rank_of(arrived.queue_pair);
         let (Some(source), Some(bits)) = (source, arrived.immediate) else {
             return;
@@ -277,11 +264,14 @@ impl State {
             return;
         }
         let immediate = Immediate::from_bits(bits);
+        if let (Kind::Granted, Some(processes)) = (immediate.kind, world.processes()) {
+            processes.has_arrived(source);
+        }
         let arrivals = &mut self.lane(immediate.lane).arrivals;
         let number = immediate.round_near(arrivals.first());
         let Some(round) = arrivals.round(number) else {
             let lane = immediate.lane;
-            if immediate.kind != Kind::Data {
+            if !matches!(immediate.kind, Kind::Data | Kind::Granted) {
                 // An acknowledgement that nobody waits for any more.
                 return;
             }
@@ -289,11 +279,17 @@ impl State {
             return;
         };
         match immediate.kind {
-            Kind::Data => {
-                round.data[source.index()] += 1;
-                round.total += 1;
+            Kind::Data | Kind::Granted => {
+                // A chain of short puts ends with a message that counts them.
+                let counts = arrived.opcode == CompletionOpcode::Receive;
+                let count = if counts { rank.endpoint.received(arrived) as u32 } else { 1 };
+                let from_source = &mut round.data[source.index()];
+                *from_source = from_source.saturating_add(count);
+                round.total = round.total.saturating_add(count);
                 if rank.tracer.is_traced() {
-                    rank.trace_arrival(source, immediate.lane, number);
+                    for _ in 0..count {
+                        rank.trace_arrival(source, immediate.lane, number);
+                    }
                 }
             }
             Kind::Count => {
@@ -320,13 +316,12 @@ impl State {
         loop {
             let count = rank.endpoint.sent.poll(&mut batch);
             for completion in &batch[..count] {
+                let peer = rank.endpoint.rank_of(completion.queue_pair).unwrap_or(rank.rank);
+                let needs_nothing = || world.processes().is_some_and(|others| others.is_gone(peer));
                 let result = match completion.status {
                     CompletionStatus::Success => Ok(()),
-                    status => {
-                        let peer = rank.endpoint.rank_of(completion.queue_pair);
-                        let peer = peer.unwrap_or(rank.rank);
-                        Err(Error::WorkRequest { peer, status: format!("{status:?}") })
-                    }
+                    CompletionStatus::RetryExceeded if needs_nothing() => Ok(()),
+                    status => Err(Error::WorkRequest { peer, status: format!("{status:?}") }),
                 };
                 if let Err(error) = &result {
                     out.failures.push((vec![rank.rank], error.clone()));

@@ -9,6 +9,7 @@ mod aftermath;
 mod arrivals;
 mod builder;
 mod engine;
+mod looks;
 mod mode;
 mod request;
 mod stages;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
@@ -120,6 +121,8 @@ impl Drop for Request {
 /// How a sync ended.
 #[derive(Default)]
 pub(crate) struct Outcome {
+    /// Whether there is a result, for those who look again and again.
+    ended: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -133,6 +136,7 @@ impl Outcome {
     pub(crate) fn set(&self, result: Result<(), Error>) {
         let mut state = self.state.lock();
         state.result.get_or_insert(result);
+        self.ended.store(true, Ordering::Release);
         if state.wakers.is_empty() {
             return;
         }
@@ -142,8 +146,9 @@ impl Outcome {
     }
 
     /// The result, if there is one.
+    #[inline]
     pub(crate) fn result(&self) -> Option<Result<(), Error>> {
-        self.state.lock().result.clone()
+        if self.ended.load(Ordering::Acquire) { self.state.lock().result.clone() } else { None }
     }
 
     /// The result, or the waker to call once there is one.

@@ -23,7 +23,7 @@ pub(crate) struct Area {
 }
 
 /// Consecutive elements `index..end` of a slot that an operation wants to reach.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) source: Rank,
     pub(crate) slot: u32,

@@ -1,7 +1,11 @@
 //! Operations as windows see them: something to be posted, parked or refused.
 
 use std::any::Any;
+use std::ops::Range;
 
+use smallvec::SmallVec;
+
+use super::Claim;
 use crate::numbers::Rank;
 
 /// How much of an operation could be posted; the send queue may be full.
@@ -23,6 +27,26 @@ pub(crate) trait Landing: Send {
     fn park(self) -> Box<dyn Parked>
     where
         Self: Sized;
+}
+
+/// Short operations of one source and round that land together, as far as they may.
+pub(crate) trait Together {
+    fn len(&self) -> usize;
+    fn claim(&self, index: usize) -> Claim;
+    /// Posts some of them: all or nothing.
+    fn post(&self, range: Range<usize>) -> Post;
+    /// Keeps one while it is parked.
+    fn park(&self, index: usize) -> Box<dyn Parked>;
+}
+
+/// What became of operations that were to land together, where they were neither posted nor
+/// parked.
+#[derive(Default)]
+pub(crate) struct Rest {
+    /// To be tried again.
+    pub(crate) later: SmallVec<[usize; 1]>,
+    /// The first that no window covers; the others are done.
+    pub(crate) refused: Option<usize>,
 }
 
 /// A parked operation.

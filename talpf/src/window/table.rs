@@ -1,12 +1,15 @@
 //! The windows of one rank, by lane and round.
+//!
+//! over 400 lines: what is decided under one lock stays together, and nobody else sees its parts.
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
-use super::landing::{HasLanded, Landing, Outcome, Parked, Post, outcome_of};
+use super::landing::{HasLanded, Landing, Outcome, Parked, Post, Rest, Together, outcome_of};
 use super::{Area, Claim, Freed};
 use crate::numbers::{Lane, Rank, Round};
 use crate::sync_cell::Mutex;
@@ -59,6 +62,16 @@ enum Phase {
     Open(Box<dyn Any + Send>),
 }
 
+/// What is decided about an operation.
+enum Admission<'a> {
+    /// It may land in the window with this number.
+    Lands(usize),
+    /// It is parked here, if its source has credit.
+    Waits(&'a mut Vec<Waiting>),
+    /// Nowhere.
+    Refused,
+}
+
 struct Waiting {
     claim: Claim,
     operation: Box<dyn Parked>,
@@ -96,20 +109,20 @@ impl WindowTable {
         let Some(windows) = lane_of(lanes, lane).round(round).filter(|_| !*failed) else {
             return (Outcome::Refused(operation), Freed::default());
         };
-        let covering = windows.windows.iter().position(|window| window.area.covers(&claim));
-        let Some(at) = covering.filter(|_| !windows.ending) else {
-            if windows.complete {
-                return (Outcome::Refused(operation), Freed::default());
+        let at = match windows.admit(&claim, has_landed, &self.delayed) {
+            Admission::Lands(at) => at,
+            Admission::Waits(list) => {
+                let outcome = if self.has_credit(parked, claim.source) {
+                    list.push(Waiting { claim, operation: operation.park() });
+                    Outcome::Parked
+                } else {
+                    Outcome::Later(operation)
+                };
+                return (outcome, Freed::default());
             }
-            let outcome = self.park(parked, &mut windows.early, claim, operation);
-            return (outcome, Freed::default());
+            Admission::Refused => return (Outcome::Refused(operation), Freed::default()),
         };
         let window = &mut windows.windows[at];
-        if !window.may_land(&claim, has_landed) {
-            self.delayed.store(true, Ordering::Relaxed);
-            let outcome = self.park(parked, &mut window.parked, claim, operation);
-            return (outcome, Freed::default());
-        }
         if quick {
             let post = operation.post();
             window.note_posted(claim, post, has_landed);
@@ -132,20 +145,58 @@ impl WindowTable {
         (outcome_of(post, operation), freed)
     }
 
-    fn park<L: Landing>(
+    /// Short operations of one source arrive together. Those that may land are posted under the
+    /// lock, as many at a time as follow each other; the others are parked one by one, or handed
+    /// back.
+    pub(crate) fn land_together(
         &self,
-        parked: &mut [usize],
-        list: &mut Vec<Waiting>,
-        claim: Claim,
-        operation: L,
-    ) -> Outcome<L> {
-        let count = &mut parked[claim.source.index()];
-        if *count >= self.credits {
-            return Outcome::Later(operation);
+        lane: Lane,
+        round: Round,
+        operations: &impl Together,
+        has_landed: HasLanded<'_>,
+    ) -> Rest {
+        let mut rest = Rest::default();
+        let mut state = self.state.lock();
+        let State { lanes, parked, failed } = &mut *state;
+        let Some(windows) = lane_of(lanes, lane).round(round).filter(|_| !*failed) else {
+            rest.refused = Some(0);
+            return rest;
+        };
+        let mut next = 0;
+        while next < operations.len() {
+            let first = next;
+            let claim = operations.claim(first);
+            next += 1;
+            match windows.admit(&claim, has_landed, &self.delayed) {
+                Admission::Lands(at) => {
+                    let window = &mut windows.windows[at];
+                    while next < operations.len() && window.lands(&operations.claim(next)) {
+                        next += 1;
+                    }
+                    match operations.post(first..next) {
+                        Post::All if has_landed(claim.source) => {}
+                        Post::All => window.note_landing(operations, first..next),
+                        _ => rest.later.extend(first..next),
+                    }
+                }
+                Admission::Waits(list) if self.has_credit(parked, claim.source) => {
+                    list.push(Waiting { claim, operation: operations.park(first) });
+                }
+                Admission::Waits(_) => rest.later.push(first),
+                Admission::Refused => {
+                    rest.refused.get_or_insert(first);
+                }
+            }
         }
-        *count += 1;
-        list.push(Waiting { claim, operation: operation.park() });
-        Outcome::Parked
+        rest
+    }
+
+    /// Takes a credit of a source for one that is to be parked.
+    fn has_credit(&self, parked: &mut [usize], source: Rank) -> bool {
+        let count = &mut parked[source.index()];
+        let left = *count < self.credits;
+        *count += usize::from(left);
+        left
     }
 
     /// Adds a window to a round that is not complete, and returns its number.
@@ -328,7 +379,43 @@ impl LaneWindows {
     }
 }
 
+impl RoundWindows {
+    /// Decides about an operation. `delayed` is set if it waits although its window is open.
+    #[inline]
+    fn admit(
+        &mut self,
+        claim: &Claim,
+        has_landed: HasLanded<'_>,
+        delayed: &AtomicBool,
+    ) -> Admission<'_> {
+        let covering = self.windows.iter().position(|window| window.area.covers(claim));
+        match covering.filter(|_| !self.ending) {
+            Some(at) if self.windows[at].may_land(claim, has_landed) => Admission::Lands(at),
+            Some(at) => {
+                let window = &mut self.windows[at];
+                if matches!(window.phase, Phase::Open(_)) {
+                    delayed.store(true, Ordering::Relaxed);
+                }
+                Admission::Waits(&mut window.parked)
+            }
+            None if self.complete => Admission::Refused,
+            None => Admission::Waits(&mut self.early),
+        }
+    }
+}
+
 impl Window {
+    /// Whether an operation may land that follows one which may.
+    #[inline]
+    fn lands(&self, claim: &Claim) -> bool {
+        self.area.covers(claim) && !self.landing.iter().any(|other| other.claim.conflicts(claim))
+    }
+
+    fn note_landing(&mut self, operations: &impl Together, posted: Range<usize>) {
+        let claims = posted.map(|index| operations.claim(index));
+        self.landing.extend(claims.map(|claim| InFlight { claim, posting: None }));
+    }
+
     fn may_land(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
         if !matches!(self.phase, Phase::Open(_)) {
             return false;

@@ -12,7 +12,7 @@ use talpf::{Config, Context, Error, SyncMode, exec};
 use talpf_runtime::Array;
 
 /// How long one run may take before the watchdog ends the process.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs `main` on every rank, with the watchdog.
 pub(crate) fn run<R, F>(config: Config, main: impl Fn(Context) -> F) -> Result<Vec<R>, Error>

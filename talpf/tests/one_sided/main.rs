@@ -20,6 +20,7 @@ mod queued_syncs;
 mod random_programs;
 mod raw_slots;
 mod ring;
+mod short_puts_together;
 mod slots;
 mod sync_modes;
 mod to_itself;

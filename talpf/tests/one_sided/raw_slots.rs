@@ -41,6 +41,24 @@ fn double_buffers_and_acknowledgements_keep_rounds_apart() {
 }
 
 #[test]
+fn short_puts_that_travel_together_need_no_window() {
+    let ends = common::run(common::config(2, 2), |ctx| async move {
+        let inbox = common::array(&ctx, vec![0u64; 200])?;
+        // SAFETY: nobody holds a guard of `inbox` before the end of the round.
+        let slot = unsafe { ctx.register_raw(&inbox) }.await?;
+        if ctx.rank() == Rank(0) {
+            let round = ctx.round();
+            for at in 0..200 {
+                round.put_copy(&[at as u64], slot.at(Rank(1), at)).await?;
+            }
+        }
+        ctx.sync(SyncMode::DEFAULT).await?;
+        common::read(&ctx, &inbox).await
+    });
+    assert_eq!(ends.unwrap()[1], (0..200).collect::<Vec<u64>>());
+}
+
+#[test]
 fn gets_and_atomics_need_no_window() {
     let ends = common::run(common::config(3, 2), |ctx| async move {
         let shown = common::array(&ctx, vec![u64::from(ctx.rank().0) + 1; 64])?;

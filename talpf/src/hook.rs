@@ -1,0 +1,86 @@
+//! Running a program on one rank of several processes.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use ibverbs_sim::{Device, Wire};
+use talpf_runtime::Runtime;
+
+use crate::config::Config;
+use crate::context::Context;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::exec;
+use crate::numbers::Rank;
+use crate::processes::Processes;
+use crate::world::World;
+
+/// Runs `main` as one rank of a run, whose other ranks are in the other processes of the wire: each
+/// calls this, with the same settings. Returns what `main` returned here, once all ranks are done.
+///
+/// The number of the rank and how many there are is what the wire says; so is
+/// [`Config::ranks`], whatever is given. Programs are those of [`exec`](crate::exec), with these
+/// differences:
+/// - an operation on a window asks the target first, which costs a round trip more, and requests to
+///   one rank follow each other, each after the answer to the one before;
+/// - when a rank fails, the others return an error all the same, which is [`Error::PeerFailed`]
+///   unless they have one of their own; which of several failures they name is not determined;
+/// - nobody sees a hang, since no process knows what others do: the hang watch is off;
+/// - a trace has the rank of this process only.
+///
+/// **Errors**: as [`exec`](crate::exec); processes with other settings; a process that has ended,
+/// or cannot be understood.
+/// **Source**: `lpf_hook` of the thesis, chapter 2.3.1.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ibverbs_sim::SocketWire;
+/// use talpf::{Config, Rank, SyncMode, hook};
+/// use talpf_runtime::Array;
+///
+/// // Threads stand for the processes.
+/// let wires = SocketWire::mesh(2)?;
+/// let program = |wire| {
+///     let mut config = Config::default();
+///     config.runtime.workers = 1;
+///     hook(Arc::new(wire), config, async |ctx| {
+///         let mine = Array::new(ctx.group(), vec![ctx.rank().0 + 1; 1], 1)?;
+///         let inbox = Array::new(ctx.group(), vec![0u32; 1], 1)?;
+///         let slot = ctx.register_global(&inbox).await?;
+///         ctx.put(&mine.all(), slot.at(Rank(1 - ctx.rank().0), 0))?;
+///         ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await?;
+///         let read = ctx.group().task("read").input(&inbox.all()).run(|inbox| inbox[0])?;
+///         Ok::<_, talpf::Error>(read.await?)
+///     })
+/// };
+/// let threads: Vec<_> = wires.into_iter().map(|wire| std::thread::spawn(move || program(wire))).collect();
+/// let results: Vec<u32> =
+///     threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Result<_, _>>()?;
+/// assert_eq!(results, [2, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn hook<R, E, M, F>(wire: Arc<dyn Wire>, mut config: Config, main: M) -> Result<R, E>
+where
+    M: Fn(Context) -> F,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Send + 'static,
+    E: From<Error> + std::fmt::Display + Send + 'static,
+{
+    config.ranks = wire.processes();
+    config.runtime.hang_after = std::time::Duration::ZERO;
+    config.check()?;
+    let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
+    let world = meet(&runtime, wire, config)?;
+    let mut results = exec::run(runtime, world, main)?;
+    // One rank, one result.
+    results.pop().ok_or_else(|| E::from(Error::Runtime(talpf_runtime::Error::ShutDown)))
+}
+
+fn meet(runtime: &Runtime, wire: Arc<dyn Wire>, config: Config) -> Result<Arc<World>, Error> {
+    let (here, size) = (Rank(wire.process()), wire.processes());
+    let device = Device::with_wire(config.device.clone(), wire).map_err(Error::from)?;
+    let endpoint = Endpoint::new(&device, size)?;
+    let processes = Processes::new(device, here, size, config.credits);
+    let group = runtime.group(here.to_string(), here.0);
+    Ok(World::new(config, vec![(group, endpoint)], Some(Arc::new(processes))))
+}

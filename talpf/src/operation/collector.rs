@@ -1,0 +1,368 @@
+//! Short puts of one body to one rank, collected and posted together.
+//!
+//! The first short put to a rank is posted at once. Those of the same [`OpenRound`] that follow it
+//! to the same rank are copied into a collector and posted as one chain: plain writes, and behind
+//! them one message that counts them at the target. A chain takes the lock of the target's windows,
+//! the send queue, a receive and a completion once, and not once a put.
+//!
+//! Each collector belongs to one `OpenRound` at a time. What is in it is posted when it is full,
+//! when its owner turns to another rank or another kind of operation or is dropped, when a task of
+//! this rank looks for arrivals or waits for a sync or an operation, and by the polling task, if it
+//! finds nothing new in it. A polling task that sleeps would not, so nothing is collected then; it
+//! looks once more after it has said that it sleeps, so one of the two always sees the other.
+//!
+//! Under the lock of a collector others are taken: the windows of the target, the send queue. What
+//! runs tasks (failures, credit that others wait for) is done after it.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crossbeam_utils::CachePadded;
+use ibverbs_sim::{Operation as Request, Payload, RemoteAddress, SendFlags, SendWorkRequest};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::Verb;
+use super::issued::{Issued, Place, refusal};
+use super::short_put::{ShortPut, posted};
+use crate::endpoint::NOBODY;
+use crate::error::Error;
+use crate::immediate::{Immediate, Kind as Announced};
+use crate::numbers::Rank;
+use crate::round::RoundState;
+use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
+
+/// Collectors of a rank. Who finds none free posts every put by itself.
+const COLLECTORS: usize = 16;
+/// Requests that are posted together at most: puts, and a message that counts them.
+const CHAIN: usize = 64;
+const PUTS: usize = CHAIN - 1;
+/// Bytes that are collected at most.
+const BYTES: usize = 2048;
+
+/// The collectors of one rank.
+pub(crate) struct Collectors {
+    /// Those that have an owner, a bit each.
+    owned: AtomicU32,
+    /// Those with something in them.
+    filled: AtomicU32,
+    /// Changes when a task of the rank looks or waits. Puts with a look in between do not follow
+    /// each other: whoever looks waits for an answer, and what is collected would delay it.
+    turn: CachePadded<AtomicU32>,
+    each: [CachePadded<Mutex<Collected>>; COLLECTORS],
+}
+
+/// What is in a collector: puts to one rank, all through windows or all without.
+struct Collected {
+    /// The owner's; `None` without an owner.
+    round: Option<Arc<RoundState>>,
+    target: Rank,
+    windowed: bool,
+    puts: Vec<Collectable>,
+    /// Of all puts, one after another.
+    bytes: Vec<u8>,
+    /// The polling task has seen it like this.
+    seen: bool,
+}
+
+/// A put to the rank of its collector, without its bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Collectable {
+    /// Elements `index..end` of this slot.
+    pub(super) slot: u32,
+    pub(super) index: u64,
+    pub(super) end: u64,
+    pub(super) remote: RemoteAddress,
+    /// When it was asked for, if the run is traced.
+    pub(super) called_ns: u64,
+    /// Where its bytes are among those of its collector.
+    pub(super) bytes: (u32, u32),
+}
+
+impl Collectors {
+    pub(crate) fn new() -> Self {
+        let empty = || Collected {
+            round: None,
+            target: Rank(0),
+            windowed: false,
+            puts: Vec::new(),
+            bytes: Vec::new(),
+            seen: false,
+        };
+        Collectors {
+            owned: AtomicU32::new(0),
+            filled: AtomicU32::new(0),
+            turn: CachePadded::new(AtomicU32::new(0)),
+            each: std::array::from_fn(|_| CachePadded::new(Mutex::new(empty()))),
+        }
+    }
+
+    /// Gives a collector to whoever issues operations of `round`, if one is free.
+    #[cold]
+    pub(super) fn acquire(&self, round: &Arc<RoundState>) -> Option<usize> {
+        let take_first = |owned: u32| {
+            let free = owned.trailing_ones();
+            (free < COLLECTORS as u32).then_some(owned | 1 << free)
+        };
+        let owned = self.owned.fetch_update(Ordering::Acquire, Ordering::Relaxed, take_first);
+        let number = owned.ok()?.trailing_ones() as usize;
+        self.each[number].lock().round = Some(Arc::clone(round));
+        Some(number)
+    }
+
+    /// Posts what is in a collector and takes it back from its owner.
+    #[cold]
+    pub(super) fn release(&self, number: usize) {
+        let mut collected = self.each[number].lock();
+        let left = self.empty(number, &mut collected);
+        let round = collected.round.take();
+        drop(collected);
+        self.owned.fetch_and(!(1 << number), Ordering::Release);
+        settle(left);
+        drop(round);
+    }
+
+    /// Adds a put of the owner. Its bytes are copied.
+    #[inline(always)]
+    pub(super) fn add(
+        &self,
+        number: usize,
+        target: Rank,
+        windowed: bool,
+        bytes: &[u8],
+        put: impl FnOnce((u32, u32)) -> Collectable,
+    ) {
+        let mut collected = loop {
+            let collected = self.each[number].lock();
+            if collected.takes(target, windowed, bytes) {
+                break collected;
+            }
+            drop(collected);
+            self.post(number);
+        };
+        let is_first = collected.puts.is_empty();
+        let place = collected.add_bytes(bytes);
+        collected.puts.push(put(place));
+        (collected.target, collected.windowed, collected.seen) = (target, windowed, false);
+        if collected.is_full() || is_first && self.is_unseen(number, &collected) {
+            let left = self.empty(number, &mut collected);
+            drop(collected);
+            settle(left);
+        }
+    }
+
+    /// Says that a collector is not empty any more. True if the polling task may not see that.
+    #[cold]
+    fn is_unseen(&self, number: usize, collected: &Collected) -> bool {
+        self.filled.fetch_or(1 << number, Ordering::SeqCst);
+        collected
+            .round
+            .as_ref()
+            .is_some_and(|round| round.world.rank(round.rank).poller.is_asleep())
+    }
+
+    /// Posts what is in a collector.
+    pub(super) fn post(&self, number: usize) {
+        let mut collected = self.each[number].lock();
+        let left = self.empty(number, &mut collected);
+        drop(collected);
+        settle(left);
+    }
+
+    /// Whether anything is in any collector.
+    #[inline]
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled.load(Ordering::SeqCst) != 0
+    }
+
+    #[inline]
+    pub(super) fn turn(&self) -> u32 {
+        self.turn.load(Ordering::Relaxed)
+    }
+
+    /// A task of the rank looks or waits: posts what is in all collectors.
+    #[inline]
+    pub(crate) fn post_all(&self) {
+        // Of two changes at once one is enough.
+        self.turn.store(self.turn().wrapping_add(1), Ordering::Relaxed);
+        if self.is_filled() {
+            self.filled_ones().for_each(|number| self.post(number));
+        }
+    }
+
+    /// Posts what has not changed since the last call.
+    #[cold]
+    pub(crate) fn post_unchanged(&self) {
+        for number in self.filled_ones() {
+            let Some(mut collected) = self.each[number].try_lock() else {
+                // Somebody is adding to it.
+                continue;
+            };
+            if std::mem::replace(&mut collected.seen, true) {
+                let left = self.empty(number, &mut collected);
+                drop(collected);
+                settle(left);
+            }
+        }
+    }
+
+    fn filled_ones(&self) -> impl Iterator<Item = usize> {
+        let filled = self.filled.load(Ordering::SeqCst);
+        (0..COLLECTORS).filter(move |number| filled & 1 << number != 0)
+    }
+
+    /// Posts what is in a collector that the caller has locked.
+    fn empty(&self, number: usize, collected: &mut Collected) -> Option<Left> {
+        if collected.puts.is_empty() {
+            return None;
+        }
+        let left = collected.post();
+        collected.puts.clear();
+        collected.bytes.clear();
+        self.filled.fetch_and(!(1 << number), Ordering::SeqCst);
+        left
+    }
+}
+
+impl Collected {
+    #[inline]
+    fn takes(&self, target: Rank, windowed: bool, bytes: &[u8]) -> bool {
+        let is_alike = self.target == target && self.windowed == windowed;
+        self.puts.is_empty() || is_alike && self.bytes.len() + bytes.len() <= BYTES
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.puts.len() >= PUTS
+    }
+
+    #[inline]
+    fn add_bytes(&mut self, bytes: &[u8]) -> (u32, u32) {
+        let first = self.bytes.len() as u32;
+        match <[u8; 8]>::try_from(bytes) {
+            // The most frequent length, without a call.
+            Ok(word) => self.bytes.extend_from_slice(&word),
+            Err(_) => self.bytes.extend_from_slice(bytes),
+        }
+        (first, self.bytes.len() as u32)
+    }
+
+    fn bytes_of(&self, put: &Collectable) -> &[u8] {
+        &self.bytes[put.bytes.0 as usize..put.bytes.1 as usize]
+    }
+
+    fn post(&self) -> Option<Left> {
+        let round = self.round.as_ref()?;
+        let chain = Chain { round, collected: self };
+        let world = &round.world;
+        if let Err(error) = round.count(self.target, self.puts.len() as u32) {
+            let (later, refused) = (Vec::new(), None);
+            return Some(Left { round: Arc::clone(round), later, refused, over: Some(error) });
+        }
+        let rest = if self.windowed {
+            let has_landed = |source| world.has_landed(source, self.target);
+            let windows = &world.rank(self.target).windows;
+            windows.land_together(round.lane, round.number, &chain, &has_landed)
+        } else if chain.post(0..chain.len()) == Post::All {
+            Rest::default()
+        } else {
+            Rest { later: (0..chain.len()).collect(), refused: None }
+        };
+        if rest.later.is_empty() && rest.refused.is_none() {
+            return None;
+        }
+        let issued = |index| chain.put(index).to_issued(self.windowed);
+        let later = rest.later.into_iter().map(issued).collect();
+        let refused = rest.refused.map(|index| (chain.claim(index), self.target));
+        Some(Left { round: Arc::clone(round), later, refused, over: None })
+    }
+}
+
+/// The caller holds no lock.
+fn settle(left: Option<Left>) {
+    let Some(Left { round, later, refused, over }) = left else {
+        return;
+    };
+    if let Some(error) = over {
+        round.world.fail(&[round.rank], &error);
+    }
+    if let Some((claim, target)) = refused {
+        // The puts have returned: the syncs of both ranks tell.
+        refusal(&claim, &round, target);
+    }
+    let origin = round.world.rank(round.rank);
+    later.into_iter().for_each(|issued| origin.keep_for_later(issued));
+}
+
+/// What is left to do of a chain once the lock of its collector is released.
+struct Left {
+    round: Arc<RoundState>,
+    later: Vec<Issued>,
+    refused: Option<(Claim, Rank)>,
+    /// They are more than the round may have.
+    over: Option<Error>,
+}
+
+/// What a collector posts: plain writes, and a message that counts them.
+struct Chain<'a> {
+    round: &'a Arc<RoundState>,
+    collected: &'a Collected,
+}
+
+impl Chain<'_> {
+    fn put(&self, index: usize) -> ShortPut<'_> {
+        let put = &self.collected.puts[index];
+        let bytes = self.collected.bytes_of(put);
+        ShortPut { round: self.round, at: self.place(put), claim: self.claim(index), bytes }
+    }
+
+    fn place(&self, put: &Collectable) -> Place {
+        let Collectable { remote, called_ns, .. } = *put;
+        let bytes = self.collected.bytes_of(put).len() as u64;
+        Place { target: self.collected.target, remote, bytes, called_ns }
+    }
+
+    fn post_several(&self, range: Range<usize>) -> Post {
+        let RoundState { world, rank, lane, number, .. } = &**self.round;
+        let origin = world.rank(*rank);
+        let count = (range.len() as u64).to_ne_bytes();
+        let silent = |operation, bytes| SendWorkRequest {
+            wr_id: NOBODY,
+            operation,
+            payload: Payload::Inline(bytes),
+            flags: SendFlags::NONE,
+        };
+        let mut requests = SmallVec::<[SendWorkRequest<'_>; CHAIN]>::new();
+        for put in &self.collected.puts[range] {
+            if origin.tracer.is_traced() {
+                origin.trace_send(&self.place(put), Verb::Put);
+            }
+            let write = Request::Write { remote: put.remote };
+            requests.push(silent(write, self.collected.bytes_of(put)));
+        }
+        let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
+        requests.push(silent(Request::SendWithImmediate { immediate }, &count));
+        posted(origin, origin.endpoint.post_all(self.collected.target, &mut requests))
+    }
+}
+
+impl Together for Chain<'_> {
+    fn len(&self) -> usize {
+        self.collected.puts.len()
+    }
+
+    #[inline]
+    fn claim(&self, index: usize) -> Claim {
+        let Collectable { slot, index, end, .. } = self.collected.puts[index];
+        Claim { source: self.round.rank, slot, index, end, kind: Kind::Write }
+    }
+
+    fn post(&self, range: Range<usize>) -> Post {
+        if range.len() == 1 { self.put(range.start).post_now() } else { self.post_several(range) }
+    }
+
+    fn park(&self, index: usize) -> Box<dyn Parked> {
+        self.put(index).park()
+    }
+}

@@ -1,0 +1,48 @@
+//! The start of a run of several processes.
+
+use ibverbs_sim::QueuePairNumber;
+
+use super::Processes;
+use crate::error::Error;
+use crate::numbers::Rank;
+use crate::world::World;
+
+/// What must be the same in all processes.
+const VERSION: u32 = 1;
+
+impl Processes {
+    /// Connects the queue pairs of this rank, once all ranks are there and have the same settings.
+    /// When it returns, those of all ranks are connected.
+    pub(crate) async fn meet(&self, world: &World) -> Result<(), Error> {
+        let here = self.here;
+        let endpoint = &world.rank(here).endpoint;
+        let credits = world.config.credits as u32;
+        let settings =
+            [("version", VERSION), ("number of ranks", world.size()), ("credits", credits)];
+        let numbers = (0..world.size()).map(|rank| endpoint.number_for(Rank(rank)).to_u32());
+        let words = settings.iter().map(|(_, value)| *value).chain(numbers);
+        let all = world.all_gather(here, words.flat_map(u32::to_le_bytes).collect()).await?;
+        for (rank, bytes) in all.iter().enumerate() {
+            let rank = Rank(rank as u32);
+            let word = |at: usize| {
+                let word = bytes.as_chunks().0.get(at).copied();
+                word.map_or(0, u32::from_le_bytes)
+            };
+            for (at, (what, here)) in settings.into_iter().enumerate() {
+                let (here, there) = (u64::from(here), u64::from(word(at)));
+                if here != there {
+                    return Err(Error::OtherRun { rank, what, here, there });
+                }
+            }
+            let number = QueuePairNumber::from_u32(word(settings.len() + here.index()));
+            if rank == here {
+                endpoint.connect(rank, number)?;
+            } else {
+                endpoint.connect_elsewhere(rank, number)?;
+            }
+        }
+        // Nobody sends before everybody can answer.
+        world.all_gather(here, Vec::new()).await?;
+        Ok(())
+    }
+}

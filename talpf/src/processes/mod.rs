@@ -1,0 +1,227 @@
+//! Ranks in other processes: what in one process is reached through memory goes by letters here.
+//!
+//! A rank of [`hook`](crate::hook) is alone in its process. Its data moves as in one process, by
+//! requests of the device to queue pairs elsewhere. The rest is said in small letters, datagrams
+//! of the device, which arrive in order and before the requests that are sent after them:
+//!
+//! ```text
+//! an operation that needs a window         origin ── ask ──► target: its window table decides
+//!                                          origin ◄── go or refused ── target
+//!                                          origin ── requests of the device ──► target
+//! what the ranks of a collective call give each ── given ──► all
+//! a failure                                where it was seen ── failed ──► all
+//! the end                                  each ── bye ──► all
+//! ```
+//!
+//! So a put into a window costs a round trip more than in one process. The target counts what it
+//! has let go and what has arrived of it, by an immediate that says so; a window closes when the
+//! two are equal.
+//!
+//! **Failures.** A letter that says so may overtake data, or come after the error of a request that
+//! the failed rank has refused. Whatever comes first, the queue pairs to other processes go into
+//! error: their requests are flushed, which returns guards, and nothing lands here any more, so
+//! that windows can close. What a rank reports is its own error if it has one, else the first that
+//! it learns of.
+//!
+//! **Who may touch what.** Any thread sends. One at a time reads letters, in order, holding no lock
+//! of a rank.
+
+mod asked;
+mod goodbye;
+mod granted;
+mod hello;
+mod letter;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use ibverbs_sim::Device;
+use parking_lot::Mutex;
+
+pub(crate) use self::asked::Ask;
+use self::asked::Asked;
+use self::granted::Grant;
+use self::letter::Letter;
+use crate::error::Error;
+use crate::numbers::Rank;
+use crate::window::{Claim, Landing, Outcome};
+use crate::world::World;
+
+/// The other processes of a run, as this one knows them.
+pub(crate) struct Processes {
+    device: Device,
+    here: Rank,
+    world: OnceLock<Weak<World>>,
+    /// By rank; the place of this one is not used.
+    peers: Box<[Peer]>,
+    /// Operations of this rank that one target may have been asked for at a time.
+    credits: usize,
+    /// Held by whoever reads letters.
+    reading: Mutex<()>,
+    /// A failure was told to the others, or by one of them.
+    told: AtomicBool,
+    /// Nothing of other processes lands here any more.
+    cut_off: AtomicBool,
+}
+
+#[derive(Default)]
+struct Peer {
+    asked: Asked,
+    /// Operations of the peer that our windows have let go and that have not arrived.
+    granted: AtomicU32,
+    /// It has said that it needs nothing more.
+    gone: AtomicBool,
+}
+
+impl Processes {
+    /// Those of `ranks` ranks that are not `here`.
+    pub(crate) fn new(device: Device, here: Rank, ranks: u32, credits: usize) -> Self {
+        Processes {
+            device,
+            here,
+            world: OnceLock::new(),
+            peers: (0..ranks).map(|_| Peer::default()).collect(),
+            credits,
+            reading: Mutex::default(),
+            told: AtomicBool::new(false),
+            cut_off: AtomicBool::new(false),
+        }
+    }
+
+    /// Says whose other processes they are.
+    pub(crate) fn belong_to(&self, world: Weak<World>) {
+        let _ = self.world.set(world);
+    }
+
+    /// All ranks but this one.
+    fn others(&self) -> impl Iterator<Item = (Rank, &Peer)> {
+        let ranks = self.peers.iter().enumerate().map(|(rank, peer)| (Rank(rank as u32), peer));
+        ranks.filter(|(rank, _)| *rank != self.here)
+    }
+
+    fn peer(&self, rank: Rank) -> &Peer {
+        &self.peers[rank.index()]
+    }
+
+    fn tell(&self, rank: Rank, letter: Letter<'_>) {
+        // Every rank has a process, so this one has.
+        let _ = self.device.send_datagram(rank.0, &letter.to_bytes());
+    }
+
+    fn tell_all(&self, letter: Letter<'_>) {
+        self.others().for_each(|(rank, _)| self.tell(rank, letter));
+    }
+
+    /// Asks the windows of `ask.target` to let an operation land.
+    pub(crate) fn ask<L: Landing>(&self, ask: Ask, claim: Claim, operation: L) -> Outcome<L> {
+        let asked = &self.peer(ask.target).asked;
+        asked.add(ask, operation, self.credits, |number| {
+            self.tell(ask.target, Letter::Ask { number, ask, claim });
+        })
+    }
+
+    /// Gives what a collective call of this rank gives.
+    pub(crate) fn give(&self, bytes: &[u8]) {
+        self.tell_all(Letter::Given(bytes));
+    }
+
+    /// Whether everything of `source` that the windows of this rank have let go has landed.
+    pub(crate) fn has_landed(&self, source: Rank) -> bool {
+        self.peer(source).granted.load(Ordering::Acquire) == 0
+            || self.cut_off.load(Ordering::Acquire)
+    }
+
+    /// Something of `source` that a window has let go has arrived.
+    pub(crate) fn has_arrived(&self, source: Rank) {
+        let granted = &self.peer(source).granted;
+        // A peer that says more than is true gains nothing.
+        let _ = granted.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1));
+    }
+
+    /// The run has failed. Tells the others, unless one of them has told us.
+    pub(crate) fn tell_failure(&self, first: Rank, reason: &str) {
+        if !self.told.swap(true, Ordering::SeqCst) {
+            self.tell_all(Letter::Failed { first, reason });
+        }
+    }
+
+    /// After the queue pairs to other processes have gone into error.
+    pub(crate) fn fail(&self) {
+        self.cut_off.store(true, Ordering::Release);
+        self.others().for_each(|(_, peer)| peer.asked.fail());
+    }
+
+    /// Whether a rank has said that it needs nothing more.
+    pub(crate) fn is_gone(&self, rank: Rank) -> bool {
+        self.peer(rank).gone.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn clear(&self) {
+        self.peers.iter().for_each(|peer| peer.asked.clear());
+    }
+
+    /// Takes in what other processes have sent, and goes on with what they have let go. Says
+    /// whether there was anything.
+    pub(crate) fn progress(self: &Arc<Self>, world: &World) -> bool {
+        let taken = self.device.progress();
+        if let Err(error) = &taken {
+            world.fail(&[self.here], &Error::Device(error.clone()));
+        }
+        let mut news = taken.is_ok_and(|packets| packets > 0);
+        // Whoever reads looks once more after letting go, so no letter is left.
+        while let Some(reading) = self.reading.try_lock() {
+            let Some((from, bytes)) = self.device.receive_datagram() else {
+                break;
+            };
+            news = true;
+            self.take_in(world, Rank(from), &bytes);
+            drop(reading);
+        }
+        for (rank, peer) in self.others() {
+            peer.asked.post_granted();
+            if self.device.is_lost(rank.0) && !self.is_gone(rank) {
+                world.fail_with_reason(rank, "its process has ended");
+            }
+        }
+        news
+    }
+
+    fn take_in(self: &Arc<Self>, world: &World, from: Rank, bytes: &[u8]) {
+        let peer = self.peer(from);
+        match Letter::from_bytes(bytes) {
+            Some(Letter::Ask { number, ask, claim })
+                if ask.target == self.here && claim.source == from =>
+            {
+                self.take_ask(number, ask, claim);
+            }
+            Some(Letter::Go { number }) => peer.asked.go(number),
+            Some(Letter::Refused { number }) => peer.asked.refuse(number),
+            Some(Letter::Given(bytes)) => {
+                world.exchange.give(from, bytes.to_vec());
+            }
+            Some(Letter::Failed { first, reason }) => {
+                self.told.store(true, Ordering::SeqCst);
+                world.fail_with_reason(first, reason);
+            }
+            Some(Letter::Bye) => peer.gone.store(true, Ordering::Release),
+            Some(Letter::Ask { .. }) | None => {
+                world.fail(&[self.here], &Error::WrongLetter { rank: from });
+            }
+        }
+    }
+
+    /// Brings an operation of a rank elsewhere to the windows of this one.
+    fn take_ask(self: &Arc<Self>, number: u32, ask: Ask, claim: Claim) {
+        // Without a world the run is over.
+        let Some(world) = self.world.get().and_then(Weak::upgrade) else {
+            return;
+        };
+        let grant =
+            Grant { world: Arc::clone(&world), processes: Arc::clone(self), number, ask, claim };
+        match world.land(ask, claim, true, grant) {
+            Outcome::Posted(_) | Outcome::Parked => {}
+            // Whoever asks keeps to its credit, so here there is always some.
+            Outcome::Refused(grant) | Outcome::Later(grant) => grant.refuse(),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A process leaves when all are done; one that vanishes is a failure of the others.
+
+use std::sync::Arc;
+
+use crate::common::{self, Gate};
+use ibverbs_sim::{SocketWire, Wire};
+use talpf::{Error, Rank, SyncMode};
+
+/// Rank 1 uses the memory of rank 0 after the main of that has ended.
+#[test]
+fn a_rank_that_is_done_serves_the_others() {
+    let gate = Gate::default();
+    let ends = common::run(common::config(2, 1), |ctx| {
+        let gate = gate.clone();
+        async move {
+            let values = common::array(&ctx, vec![u64::from(ctx.rank().0); 50])?;
+            let slot = ctx.register_global(&values).await?;
+            if ctx.rank() == Rank(0) {
+                ctx.sync(SyncMode::msg(1)).expose(&values.all()).spawn()?;
+                gate.open();
+                return Ok(vec![]);
+            }
+            gate.passed().await;
+            let copy = common::array(&ctx, vec![9; 50])?;
+            ctx.register_local(&copy)?;
+            ctx.get(slot.at(Rank(0), 0), &copy.all())?;
+            ctx.sync(SyncMode::msg(0)).await?;
+            common::read(&ctx, &copy).await
+        }
+    });
+    assert_eq!(ends.unwrap()[1], [0; 50]);
+}
+
+/// A put that no round of its target takes ends with the run, as in one process.
+#[test]
+fn a_put_that_nobody_takes_keeps_nobody() {
+    for len in [1, 1_000] {
+        let ends = common::run(common::config(2, 1), move |ctx| async move {
+            let inbox = common::array(&ctx, vec![0u64; len])?;
+            let slot = ctx.register_global(&inbox).await?;
+            if ctx.rank() == Rank(0) {
+                let values = vec![1; len];
+                let values = common::array(&ctx, values)?;
+                ctx.register_local(&values)?;
+                ctx.put(&values.region(..1), slot.at(Rank(1), 0))?;
+                ctx.sync(SyncMode::msg(0)).await?;
+            }
+            Ok(())
+        });
+        ends.unwrap();
+    }
+}
+
+#[test]
+fn a_process_that_vanishes_fails_the_others() {
+    let mut wires = SocketWire::mesh(3).unwrap();
+    drop(wires.pop());
+    let wires = wires.into_iter().map(|wire| Arc::new(wire) as Arc<dyn Wire>);
+    let ranks = wires.map(|wire| (wire, common::unwatched(3, 1))).collect();
+    let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
+    for end in ends {
+        let error = end.unwrap_err();
+        assert!(matches!(error, Error::PeerFailed { .. }), "{error}");
+        common::says(&error, &["its process has ended"]);
+    }
+}
+
+#[test]
+fn bytes_that_are_no_letter_fail_the_run() {
+    let mut wires = SocketWire::mesh(2).unwrap();
+    let forger = wires.pop().unwrap();
+    // A datagram of the device, and something that not even that is.
+    for packet in [vec![0, 77], vec![99]] {
+        forger.send(0, packet);
+    }
+    let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
+    let ranks = vec![(wire, common::unwatched(2, 1))];
+    let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
+    drop(forger);
+    assert!(ends[0].is_err());
+}

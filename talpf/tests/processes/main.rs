@@ -1,0 +1,41 @@
+//! Ranks in processes of their own. Here they are threads, each with a runtime, a device and a wire
+//! to the others; what they share is what the test watches them by.
+//!
+//! What holds in one process holds here, so tests of that are run again. Those of failures are
+//! not: which of several failures a process reports first depends on the schedule.
+
+#[path = "../one_sided/atomics.rs"]
+mod atomics;
+mod common;
+#[path = "../one_sided/credits.rs"]
+mod credits;
+#[path = "../one_sided/early_puts.rs"]
+mod early_puts;
+mod end_of_run;
+mod failures;
+mod get_and_put;
+#[path = "../one_sided/common.rs"]
+mod in_one_process;
+#[path = "../one_sided/long_transfers.rs"]
+mod long_transfers;
+#[path = "../one_sided/matrix_windows.rs"]
+mod matrix_windows;
+mod meeting;
+#[path = "../one_sided/operations_in_bodies.rs"]
+mod operations_in_bodies;
+mod outside_window;
+#[path = "../one_sided/overlapping_puts.rs"]
+mod overlapping_puts;
+mod ping_pong;
+#[path = "../one_sided/queued_syncs.rs"]
+mod queued_syncs;
+#[path = "../one_sided/random_programs.rs"]
+mod random_programs;
+#[path = "../one_sided/sync_modes.rs"]
+mod sync_modes;
+#[path = "../one_sided/to_itself.rs"]
+mod to_itself;
+#[path = "../one_sided/undisturbed_readers.rs"]
+mod undisturbed_readers;
+#[path = "../one_sided/windows_opened_apart.rs"]
+mod windows_opened_apart;

@@ -1,0 +1,47 @@
+//! Ranks have to agree on what they share.
+
+use std::sync::Arc;
+
+use crate::common;
+use ibverbs_sim::{SocketWire, Wire};
+use talpf::{Config, Error, SyncMode};
+
+#[test]
+fn processes_with_other_settings_do_not_run() {
+    let wires = SocketWire::mesh(2).unwrap().into_iter();
+    let wires = wires.map(|wire| Arc::new(wire) as Arc<dyn Wire>);
+    let with = |credits| Config { credits, ..common::unwatched(2, 1) };
+    let ranks = wires.zip([with(7), with(8)]).collect();
+    let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
+    assert!(ends.iter().all(Result::is_err));
+    let told = |end: &Result<(), Error>| end.as_ref().unwrap_err().to_string().contains("credits");
+    assert!(ends.iter().all(told), "{ends:?}");
+}
+
+#[test]
+fn the_wire_says_who_and_how_many() {
+    let config = Config { ranks: 3, ..common::config(1, 1) };
+    let wire = SocketWire::mesh(1).unwrap().pop().unwrap();
+    let ranks: Vec<(Arc<dyn Wire>, Config)> = vec![(Arc::new(wire), config)];
+    let ends = common::on_wires(ranks, |ctx| async move {
+        ctx.sync(SyncMode::DEFAULT).await?;
+        Ok((ctx.rank().0, ctx.ranks()))
+    });
+    assert_eq!(ends.into_iter().collect::<Result<Vec<_>, _>>().unwrap(), [(0, 1)]);
+}
+
+/// Slots of different element sizes.
+#[test]
+fn a_registration_that_does_not_match_is_an_error_everywhere() {
+    let ends = common::run_all(common::unwatched(3, 1), |ctx| async move {
+        if ctx.rank().0 == 1 {
+            let narrow = common::array(&ctx, vec![0u32])?;
+            ctx.register_global(&narrow).await?;
+        } else {
+            let wide = common::array(&ctx, vec![0u64])?;
+            ctx.register_global(&wide).await?;
+        }
+        Ok(())
+    });
+    assert!(ends.iter().all(Result::is_err), "{ends:?}");
+}
