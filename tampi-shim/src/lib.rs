@@ -1,1 +1,55 @@
-//! Task-aware two-sided messages: the place of the TAMPI interface. It holds nothing yet.
+//! Task-aware two-sided messages.
+//!
+//! [`exec`] runs a program on several ranks. Each has the world [`Communicator`], sends and
+//! receives over it, and spawns tasks into its group. Calls that wait suspend the calling task
+//! only; [`iwait`] binds operations to the running task instead, which is then complete, and its
+//! regions released, when they are. Buffers move into the operation and come back when it has
+//! ended, so nothing else can use them meanwhile.
+
+mod buffer;
+mod collective;
+mod communicator;
+mod config;
+mod contexts;
+mod derive;
+mod error;
+mod exec;
+mod iwait;
+mod located;
+mod matching;
+#[cfg(feature = "mpi")]
+pub mod mpi;
+pub mod operator;
+mod point_to_point;
+mod probe;
+mod protocols;
+mod rank;
+mod rank_group;
+mod request;
+mod select;
+mod statistics;
+mod status;
+mod sync;
+mod tag;
+mod ticket;
+mod tracer;
+mod transport;
+
+pub use self::buffer::{Buffer, BufferMut};
+pub use self::collective::Arrival;
+pub use self::communicator::Communicator;
+pub use self::config::Config;
+pub use self::error::Error;
+pub use self::exec::exec;
+pub use self::iwait::{iwait, iwaitall};
+pub use self::located::Located;
+pub use self::operator::Operator;
+pub use self::probe::Message;
+pub use self::protocols::{Costs, Protocols};
+pub use self::rank::Rank;
+pub use self::rank_group::{Comparison, RankGroup};
+pub use self::request::Request;
+pub use self::select::{ANY_SOURCE, ANY_TAG, Select};
+pub use self::statistics::Statistics;
+pub use self::status::Status;
+pub use self::tag::Tag;

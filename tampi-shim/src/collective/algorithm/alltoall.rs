@@ -1,0 +1,19 @@
+//! All to all: block `j` of rank `i` becomes block `i` of rank `j`.
+
+use super::{Blocks, Member};
+use crate::collective::schedule::{Place, Schedule};
+
+/// Every pair directly; each rank begins with another peer.
+pub(crate) fn alltoall(member: Member, sent: &Blocks, received: &Blocks) -> Schedule {
+    let mut schedule = Schedule::default();
+    for from in member.others() {
+        schedule.receive(from, received.span(from, Place::Output));
+    }
+    for to in member.others() {
+        schedule.send(to, sent.span(to, Place::Input));
+    }
+    let own = member.rank;
+    schedule.copy(sent.span(own, Place::Input), received.span(own, Place::Output));
+    schedule.wait();
+    schedule
+}

@@ -1,0 +1,263 @@
+//! Carries out the schedule of one collective at one rank, driven by the ends of its messages.
+//!
+//! Nobody waits in here. Whoever starts the collective runs its steps up to the first wait;
+//! whoever ends the last message under way, mostly a polling task, runs them up to the next one.
+//! `under_way` counts the messages, and one for whoever runs steps: so exactly one thread finds
+//! that it was the last, and the state is never contended.
+//!
+//! In debug builds rank 0 also compares what the ranks have called.
+#![allow(unsafe_code, reason = "starts messages on memory that the machine keeps")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytemuck::Pod;
+use parking_lot::Mutex;
+
+use super::call::{Call, Readable};
+use super::memory::Memory;
+use super::schedule::{Schedule, Span, Step};
+use crate::communicator::{Communicator, Traffic};
+use crate::error::Error;
+use crate::operator::Fold;
+use crate::rank::Rank;
+use crate::select::Select;
+use crate::status::Status;
+use crate::tag::Tag;
+use crate::ticket::{Ticket, ticket};
+use crate::transport::{OperationId, Outgoing, Peer, SendMode, Start, Wanted};
+
+struct Machine<T> {
+    communicator: Communicator,
+    call: Call,
+    /// Of all its messages.
+    tag: Tag,
+    /// Messages under way, and one for whoever runs steps.
+    under_way: AtomicUsize,
+    /// The first error.
+    failure: Mutex<Option<Error>>,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    schedule: Schedule,
+    /// The next step.
+    next: usize,
+    memory: Memory<T>,
+    fold: Option<Box<dyn Fold<T>>>,
+    ticket: Option<Ticket>,
+}
+
+/// Starts a collective over `memory`, which is used until it has ended.
+pub(super) fn start<T: Pod + Send>(
+    communicator: &Communicator,
+    call: Call,
+    schedule: Schedule,
+    memory: Memory<T>,
+    fold: Option<Box<dyn Fold<T>>>,
+) -> Start {
+    let (ticket, awaited) = ticket();
+    let state = State { schedule, next: 0, memory, fold, ticket: Some(ticket) };
+    let machine = Arc::new(Machine {
+        communicator: communicator.clone(),
+        call,
+        tag: communicator.next_collective(),
+        under_way: AtomicUsize::new(1),
+        failure: Mutex::new(None),
+        state: Mutex::new(state),
+    });
+    if cfg!(debug_assertions) {
+        machine.compare_calls();
+    }
+    machine.go_on();
+    Start::UnderWay { awaited, operation: OperationId::NONE }
+}
+
+impl<T: Pod + Send> Machine<T> {
+    /// For whoever runs steps, with nothing under way: runs them until it has to wait.
+    fn go_on(self: &Arc<Self>) {
+        loop {
+            self.run_to_wait();
+            if !self.was_last() || self.is_over() {
+                return;
+            }
+        }
+    }
+
+    /// Gives one unit of `under_way` back. If it was the last, the caller runs steps next.
+    fn was_last(&self) -> bool {
+        let was_last = self.under_way.fetch_sub(1, Ordering::AcqRel) == 1;
+        if was_last {
+            // Nobody else can know of the machine.
+            self.under_way.store(1, Ordering::Relaxed);
+        }
+        was_last
+    }
+
+    /// Runs the steps up to the next wait or the end.
+    fn run_to_wait(self: &Arc<Self>) {
+        let state = &mut *self.state.lock();
+        while let Some(step) = state.schedule.steps().get(state.next).copied() {
+            state.next += 1;
+            match step {
+                Step::Wait => return,
+                Step::Send { to, span } => self.send(to, span, &state.memory),
+                Step::Receive { from, span } => self.receive(from, span, &state.memory),
+                Step::Copy { from, to } => state.memory.copy(from, to),
+                Step::FoldIntoLeft { left, right } => {
+                    self.fold(state, |memory, fold| memory.fold_into_left(left, right, fold));
+                }
+                Step::FoldIntoRight { left, right } => {
+                    self.fold(state, |memory, fold| memory.fold_into_right(left, right, fold));
+                }
+            }
+        }
+    }
+
+    /// The program's operator may panic: that is an error of the collective, not of whoever ended
+    /// a message.
+    fn fold(&self, state: &mut State<T>, fold: impl FnOnce(&mut Memory<T>, &dyn Fold<T>)) {
+        let Some(operator) = &state.fold else { return };
+        let folded = catch_unwind(AssertUnwindSafe(|| fold(&mut state.memory, &**operator)));
+        if folded.is_err() {
+            self.fail(Error::OperatorPanicked { collective: self.call.kind.name() });
+        }
+    }
+
+    fn peer(&self, rank: usize) -> Option<Peer> {
+        let peer = self.communicator.peer(Rank(rank as u32));
+        peer.map_err(|error| self.fail(error)).ok()
+    }
+
+    fn send(self: &Arc<Self>, to: usize, span: Span, memory: &Memory<T>) {
+        let Some(destination) = self.peer(to) else { return };
+        let message = Outgoing {
+            context: self.communicator.context(Traffic::Collective),
+            source: self.communicator.rank(),
+            destination,
+            tag: self.tag,
+            mode: SendMode::Standard,
+        };
+        // SAFETY: the machine lives until the message has ended, and no step writes the span
+        // before the schedule waits for it.
+        let start = unsafe { self.communicator.transport().send(&message, memory.layout(span)) };
+        self.count(start, |machine, outcome| {
+            if let Err(error) = outcome {
+                machine.fail(error);
+            }
+        });
+    }
+
+    fn receive(self: &Arc<Self>, from: usize, span: Span, memory: &Memory<T>) {
+        let Some(source) = self.peer(from) else { return };
+        let wanted = Wanted {
+            context: self.communicator.context(Traffic::Collective),
+            source: Select::Only(source),
+            tag: Select::Only(self.tag),
+        };
+        let layout = memory.layout(span);
+        let expected = layout.bytes();
+        // SAFETY: the machine lives until the message has ended, and no step uses the span before
+        // the schedule waits for it.
+        let start = unsafe { self.communicator.transport().receive(&wanted, layout) };
+        self.count(start, move |machine, outcome| machine.received(source.rank, expected, outcome));
+    }
+
+    fn received(&self, source_rank: Rank, expected: u64, outcome: Result<Status, Error>) {
+        let received = match outcome {
+            Ok(Status { bytes, .. }) if bytes == expected => return,
+            Ok(Status { bytes, .. }) => bytes,
+            Err(Error::Truncated { sent, .. }) => sent,
+            Err(error) => return self.fail(error),
+        };
+        let (collective, rank) = (self.call.kind.name(), self.communicator.rank());
+        self.fail(Error::LengthMismatch { collective, rank, expected, source_rank, received });
+    }
+
+    /// Counts a message until it has ended; `ended` is given its outcome.
+    fn count(
+        self: &Arc<Self>,
+        start: Start,
+        ended: impl FnOnce(&Self, Result<Status, Error>) + Send + 'static,
+    ) {
+        match start {
+            Start::Ended(outcome) => ended(self, outcome),
+            Start::UnderWay { awaited, .. } => {
+                self.under_way.fetch_add(1, Ordering::Relaxed);
+                let machine = Arc::clone(self);
+                awaited.call(Box::new(move |outcome| {
+                    ended(&machine, outcome);
+                    machine.message_ended();
+                }));
+            }
+        }
+    }
+
+    fn message_ended(self: &Arc<Self>) {
+        if self.was_last() && !self.is_over() {
+            self.go_on();
+        }
+    }
+
+    /// With nothing under way: ends the collective if it has failed or nothing is left to do.
+    fn is_over(&self) -> bool {
+        let failure = self.failure.lock().take();
+        let mut state = self.state.lock();
+        if failure.is_none() && state.next < state.schedule.steps().len() {
+            return false;
+        }
+        if failure.is_none() {
+            state.memory.unpack();
+        }
+        let ticket = state.ticket.take();
+        drop(state);
+        let (source, tag) = (self.communicator.rank(), self.tag);
+        let status = Status { source, tag, bytes: 0, cancelled: false };
+        if let Some(ticket) = ticket {
+            ticket.complete(failure.map_or(Ok(status), Err));
+        }
+        true
+    }
+
+    /// Notes the first error. One that only this rank knows of ends all: the others would wait
+    /// for messages that it does not send.
+    fn fail(&self, error: Error) {
+        let is_news = !matches!(error, Error::PeerFailed { .. });
+        let reason = if is_news { error.to_string() } else { String::new() };
+        self.failure.lock().get_or_insert(error);
+        if is_news {
+            self.communicator.transport().fail(&reason);
+        }
+    }
+
+    /// Rank 0 is told what the others have called, and compares.
+    fn compare_calls(self: &Arc<Self>) {
+        let told = self.call.told(size_of::<T>());
+        let (tag, traffic) = (self.tag, Traffic::Collective);
+        if self.communicator.rank() != Rank(0) {
+            let (buffer, mode) = (told.to_vec(), SendMode::Standard);
+            // It fails as the messages of the steps do.
+            drop(self.communicator.start_send(traffic, mode, buffer, Rank(0), tag));
+            return;
+        }
+        for rank in (1..self.communicator.size()).map(Rank) {
+            let (buffer, source) = (vec![0; told.len()], Select::Only(rank));
+            let request = self.communicator.start_receive(traffic, buffer, source, tag.into());
+            self.under_way.fetch_add(1, Ordering::Relaxed);
+            let machine = Arc::clone(self);
+            request.finish(move |there, outcome| {
+                match outcome {
+                    Err(error) => machine.fail(error),
+                    Ok(_) if there == told => {}
+                    Ok(_) => machine.fail(Error::CallMismatch {
+                        here: Readable(&told).to_string(),
+                        rank,
+                        there: Readable(&there).to_string(),
+                    }),
+                }
+                machine.message_ended();
+            });
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The buffers of a collective while it is under way.
+//!
+//! The program's buffers are reached by the address they had when the collective started: whoever
+//! started it keeps them, unused, until it has ended. Rectangles are packed at the start, and the
+//! output is unpacked at the end. Schedules keep the spans of messages under way apart from those
+//! that steps touch, so references are made to exactly the span of a step and die with it.
+#![allow(unsafe_code, reason = "works on memory that messages under way use other parts of")]
+
+use bytemuck::Pod;
+
+use super::schedule::{Place, Span};
+use crate::buffer::Layout;
+use crate::operator::Fold;
+
+pub(super) struct Memory<T> {
+    input: Area<T>,
+    output: Area<T>,
+    scratch: Area<T>,
+}
+
+/// Consecutive elements.
+struct Area<T> {
+    first: *mut T,
+    len: usize,
+    /// Where `first` points to, if not into a buffer of the program. Not touched while in use.
+    owned: Vec<T>,
+    /// The rectangle that `owned` is packed from.
+    rectangle: Option<Layout>,
+}
+
+// SAFETY: the addresses stand for elements that may change threads (`T` is plain) and that
+// nobody else uses.
+unsafe impl<T: Send> Send for Memory<T> {}
+
+/// Elements of a buffer.
+pub(super) fn elements<T>(layout: &Layout) -> usize {
+    (layout.bytes() as usize).checked_div(size_of::<T>()).unwrap_or(0)
+}
+
+impl<T: Pod> Area<T> {
+    fn empty() -> Self {
+        Area::of_elements(Vec::new())
+    }
+
+    fn of_elements(mut owned: Vec<T>) -> Self {
+        let (first, len) = (owned.as_mut_ptr(), owned.len());
+        Area { first, len, owned, rectangle: None }
+    }
+
+    /// # Safety
+    ///
+    /// `layout` is that of a buffer of `T` which nobody uses while the area is in use.
+    unsafe fn of_buffer(layout: Layout) -> Self {
+        let len = elements::<T>(&layout);
+        if layout.rows == 1 {
+            let first = layout.first.cast();
+            return Area { first, len, owned: Vec::new(), rectangle: None };
+        }
+        let mut packed = Vec::with_capacity(len);
+        for row in 0..layout.rows {
+            // SAFETY: the row is one of the buffer's, by the caller, and nobody writes it.
+            packed.extend_from_slice(unsafe { &*row_of(&layout, row) });
+        }
+        Area { rectangle: Some(layout), ..Area::of_elements(packed) }
+    }
+
+    fn at(&self, span: Span) -> *mut T {
+        let end = span.start.checked_add(span.len);
+        assert!(end.is_some_and(|end| end <= self.len), "{span:?} of {} elements", self.len);
+        // SAFETY: the span lies in the area.
+        unsafe { self.first.add(span.start) }
+    }
+}
+
+/// A row of a rectangle of `T`.
+fn row_of<T>(layout: &Layout, row: usize) -> *mut [T] {
+    let first = layout.first.wrapping_add(row * layout.stride_bytes);
+    let len = layout.row_bytes.checked_div(size_of::<T>()).unwrap_or(0);
+    std::ptr::slice_from_raw_parts_mut(first.cast(), len)
+}
+
+impl<T: Pod> Memory<T> {
+    /// # Safety
+    ///
+    /// The layouts are those of buffers of `T`, the output's of one that can be written, which
+    /// nobody uses before the memory is dropped.
+    pub(super) unsafe fn new(
+        input: Option<Layout>,
+        output: Option<Layout>,
+        scratch: usize,
+    ) -> Self {
+        let area = |layout| match layout {
+            // SAFETY: passed on to the caller.
+            Some(layout) => unsafe { Area::of_buffer(layout) },
+            None => Area::empty(),
+        };
+        let (input, output) = (area(input), area(output));
+        Memory { input, output, scratch: Area::of_elements(vec![T::zeroed(); scratch]) }
+    }
+
+    fn area(&self, place: Place) -> &Area<T> {
+        match place {
+            Place::Input => &self.input,
+            Place::Output => &self.output,
+            Place::Scratch => &self.scratch,
+        }
+    }
+
+    fn at(&self, span: Span) -> *mut T {
+        self.area(span.place).at(span)
+    }
+
+    /// A span as a transport sees it.
+    pub(super) fn layout(&self, span: Span) -> Layout {
+        Layout {
+            first: self.at(span).cast(),
+            rows: 1,
+            row_bytes: span.len * size_of::<T>(),
+            stride_bytes: 0,
+        }
+    }
+
+    /// `to = from`, of equal lengths.
+    pub(super) fn copy(&mut self, from: Span, to: Span) {
+        let (source, target, len) = (self.at(from), self.at(to), from.len.min(to.len));
+        // SAFETY: both spans lie in their areas, no message under way uses them (see the module
+        // text), and overlap is allowed.
+        unsafe { std::ptr::copy(source, target, len) };
+    }
+
+    /// `left = left op right`, of equal lengths.
+    pub(super) fn fold_into_left(&mut self, left: Span, right: Span, fold: &dyn Fold<T>) {
+        // SAFETY: no message under way writes the right span, and it does not overlap the left.
+        let right = unsafe { std::slice::from_raw_parts(self.at(right), right.len) };
+        // SAFETY: no message under way uses the left span.
+        let left = unsafe { std::slice::from_raw_parts_mut(self.at(left), left.len) };
+        fold.fold_left(left, right);
+    }
+
+    /// `right = left op right`, of equal lengths.
+    pub(super) fn fold_into_right(&mut self, left: Span, right: Span, fold: &dyn Fold<T>) {
+        // SAFETY: no message under way writes the left span, and it does not overlap the right.
+        let left = unsafe { std::slice::from_raw_parts(self.at(left), left.len) };
+        // SAFETY: no message under way uses the right span.
+        let right = unsafe { std::slice::from_raw_parts_mut(self.at(right), right.len) };
+        fold.fold_right(left, right);
+    }
+
+    /// Puts the output where the program wants it. The last use of the memory.
+    pub(super) fn unpack(&mut self) {
+        let Area { owned, rectangle: Some(layout), .. } = &self.output else { return };
+        let cols = owned.len().checked_div(layout.rows).unwrap_or(0).max(1);
+        for (row, elements) in owned.chunks_exact(cols).enumerate() {
+            // SAFETY: the buffer can be written and nobody uses it, by the contract of `new`.
+            unsafe { &mut *row_of(layout, row) }.copy_from_slice(elements);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Starts collectives on the buffers of the program.
+#![allow(unsafe_code, reason = "starts collectives on memory that it keeps with them")]
+
+use super::algorithm::Member;
+use super::call::{Call, Kind};
+use super::machine;
+use super::memory::{Memory, elements};
+use super::schedule::Schedule;
+use crate::buffer::{Buffer, BufferMut};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::operator::Fold;
+use crate::rank::Rank;
+use crate::request::Request;
+use crate::transport::Start;
+
+/// A schedule, and the elements that all ranks should call the operation with, if so.
+pub(super) type Planned = Result<(Schedule, Option<usize>), Error>;
+
+impl Communicator {
+    /// Starts a collective over no data.
+    pub(super) fn start_empty(&self, kind: Kind, schedule: Schedule) -> Request<()> {
+        let call = Call { kind, root: None, elements: None };
+        // SAFETY: there is no buffer.
+        let memory = unsafe { Memory::<u8>::new(None, None, 0) };
+        self.collective((), Ok(machine::start(self, call, schedule, memory, None)))
+    }
+
+    /// Starts a collective that replaces what a buffer holds. Its schedule follows from the number
+    /// of elements, on which all ranks agree.
+    pub(super) fn start_in_place<B: BufferMut>(
+        &self,
+        kind: Kind,
+        root: Option<Rank>,
+        mut buffer: B,
+        fold: Option<Box<dyn Fold<B::Element>>>,
+        schedule: impl FnOnce(Member, usize) -> Result<Schedule, Error>,
+    ) -> Request<B> {
+        let output = buffer.layout();
+        let len = elements::<B::Element>(&output);
+        let started = schedule(self.member(), len).map(|schedule| {
+            let call = Call { kind, root, elements: Some(len) };
+            // SAFETY: the request keeps the buffer, unused, until the collective has ended.
+            let memory =
+                unsafe { Memory::<B::Element>::new(None, Some(output), schedule.scratch()) };
+            machine::start(self, call, schedule, memory, fold)
+        });
+        self.collective(buffer, started)
+    }
+
+    /// Starts a collective from one buffer into another. Its schedule follows from the elements of
+    /// the two.
+    pub(super) fn start_between<S: Buffer, R: BufferMut<Element = S::Element>>(
+        &self,
+        kind: Kind,
+        root: Option<Rank>,
+        (mut from, mut into): (S, R),
+        fold: Option<Box<dyn Fold<S::Element>>>,
+        schedule: impl FnOnce(Member, usize, usize) -> Planned,
+    ) -> Request<(S, R)> {
+        let (input, output) = (from.layout(), into.layout());
+        let (sent, received) = (elements::<S::Element>(&input), elements::<S::Element>(&output));
+        let started = schedule(self.member(), sent, received).map(|(schedule, elements)| {
+            let call = Call { kind, root, elements };
+            // SAFETY: the request keeps the buffers, unused, until the collective has ended.
+            let memory =
+                unsafe { Memory::<S::Element>::new(Some(input), Some(output), schedule.scratch()) };
+            machine::start(self, call, schedule, memory, fold)
+        });
+        self.collective((from, into), started)
+    }
+
+    fn collective<B: Send + 'static>(
+        &self,
+        buffers: B,
+        started: Result<Start, Error>,
+    ) -> Request<B> {
+        let request = self.request(buffers, started);
+        if self.is_crowded() { request.without_looking() } else { request }
+    }
+}

@@ -1,0 +1,276 @@
+//! Communicators: groups of ranks with messages of their own.
+#![allow(unsafe_code, reason = "starts operations on memory that it keeps with them")]
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use talpf_runtime::Group;
+
+use crate::buffer::{Buffer, BufferMut};
+use crate::contexts::Contexts;
+use crate::error::Error;
+use crate::rank::{Rank, WorldRank};
+use crate::request::Request;
+use crate::select::Select;
+use crate::statistics::Statistics;
+use crate::tag::Tag;
+use crate::tracer::Tracer;
+use crate::transport::{
+    ContextId, Members, MessageId, Outgoing, Peer, SendMode, Start, Transport, Wanted,
+};
+
+/// A group of ranks that exchange messages among themselves. Clones are the same communicator.
+#[derive(Clone)]
+pub struct Communicator {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    transport: Arc<dyn Transport>,
+    group: Group,
+    context: ContextId,
+    rank: Rank,
+    members: Members,
+    /// Collectives that were started.
+    collectives: AtomicU32,
+    contexts: Arc<Contexts>,
+    /// There are more ranks than cores.
+    is_crowded: bool,
+    tracer: Option<Arc<Tracer>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.transport.communicator_freed(self.context);
+    }
+}
+
+/// Whose message it is. The two never match each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Traffic {
+    PointToPoint,
+    Collective,
+}
+
+impl Communicator {
+    /// The contexts `context` and the one after it are this communicator's.
+    pub(crate) fn new(
+        transport: Arc<dyn Transport>,
+        group: Group,
+        context: ContextId,
+        rank: Rank,
+        members: Members,
+    ) -> Result<Self, Error> {
+        let world = members.get(rank.index()).copied();
+        let contexts = Contexts::of_rank(world.unwrap_or(WorldRank(rank.0)), context);
+        Self::with_contexts(transport, group, context, rank, members, Arc::new(contexts))
+    }
+
+    fn with_contexts(
+        transport: Arc<dyn Transport>,
+        group: Group,
+        context: ContextId,
+        rank: Rank,
+        members: Members,
+        contexts: Arc<Contexts>,
+    ) -> Result<Self, Error> {
+        transport.communicator_created(context, rank, &members)?;
+        let collectives = AtomicU32::new(0);
+        let is_crowded = members.len() > talpf_runtime::cores();
+        let tracer = Tracer::new(&group, context, rank, &members);
+        let inner = Inner {
+            transport,
+            group,
+            context,
+            rank,
+            members,
+            collectives,
+            contexts,
+            is_crowded,
+            tracer,
+        };
+        Ok(Communicator { inner: Arc::new(inner) })
+    }
+
+    /// Another communicator of this rank, with other members.
+    pub(crate) fn derived(
+        &self,
+        context: ContextId,
+        rank: Rank,
+        members: Members,
+    ) -> Result<Self, Error> {
+        let Inner { transport, group, contexts, .. } = &*self.inner;
+        let (transport, contexts) = (Arc::clone(transport), Arc::clone(contexts));
+        Self::with_contexts(transport, group.clone(), context, rank, members, contexts)
+    }
+
+    /// This rank.
+    #[inline]
+    pub fn rank(&self) -> Rank {
+        self.inner.rank
+    }
+
+    /// Number of ranks.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.inner.members.len() as u32
+    }
+
+    /// The group that this rank's tasks and arrays belong to.
+    pub fn group(&self) -> &Group {
+        &self.inner.group
+    }
+
+    pub(crate) fn members(&self) -> &Members {
+        &self.inner.members
+    }
+
+    pub(crate) fn contexts(&self) -> &Contexts {
+        &self.inner.contexts
+    }
+
+    /// Whether there are more ranks than cores, so that one that looks for the others' messages
+    /// keeps a core from them.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.inner.is_crowded
+    }
+
+    /// The tag of the next collective.
+    pub(crate) fn next_collective(&self) -> Tag {
+        Tag(self.inner.collectives.fetch_add(1, Ordering::Relaxed) & Tag::MAX.0)
+    }
+
+    /// What this rank's transport has done so far, for all communicators.
+    pub fn statistics(&self) -> Statistics {
+        self.inner.transport.statistics()
+    }
+
+    pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
+        &self.inner.transport
+    }
+
+    /// The context of one kind of traffic.
+    #[inline]
+    pub(crate) fn context(&self, traffic: Traffic) -> ContextId {
+        match traffic {
+            Traffic::PointToPoint => self.inner.context,
+            Traffic::Collective => ContextId(self.inner.context.0 + 1),
+        }
+    }
+
+    /// A member.
+    ///
+    /// **Errors**: there is no such rank.
+    #[inline]
+    pub(crate) fn peer(&self, rank: Rank) -> Result<Peer, Error> {
+        match self.inner.members.get(rank.index()) {
+            Some(&world) => Ok(Peer { rank, world }),
+            None => Err(Error::NoSuchRank { rank, ranks: self.size() }),
+        }
+    }
+
+    /// What a receive or probe takes.
+    #[inline]
+    pub(crate) fn wanted(
+        &self,
+        traffic: Traffic,
+        source: Select<Rank>,
+        tag: Select<Tag>,
+    ) -> Result<Wanted, Error> {
+        let source = match source {
+            Select::Any => Select::Any,
+            Select::Only(rank) => Select::Only(self.peer(rank)?),
+        };
+        if let Select::Only(tag) = tag {
+            check_tag(tag)?;
+        }
+        Ok(Wanted { context: self.context(traffic), source, tag })
+    }
+
+    /// Starts a send of `buffer`.
+    #[inline]
+    pub(crate) fn start_send<B: Buffer>(
+        &self,
+        traffic: Traffic,
+        mode: SendMode,
+        mut buffer: B,
+        destination: Rank,
+        tag: Tag,
+    ) -> Request<B> {
+        let started = self.peer(destination).and_then(|destination| {
+            check_tag(tag)?;
+            let context = self.context(traffic);
+            let message = Outgoing { context, source: self.rank(), destination, tag, mode };
+            let layout = buffer.layout();
+            if let (Traffic::PointToPoint, Some(tracer)) = (traffic, &self.inner.tracer) {
+                tracer.sends(&message, layout.bytes());
+            }
+            // SAFETY: the request keeps the buffer, unused, until the send has ended.
+            Ok(unsafe { self.inner.transport.send(&message, layout) })
+        });
+        self.request(buffer, started)
+    }
+
+    /// Starts a receive into `buffer`.
+    #[inline]
+    pub(crate) fn start_receive<B: BufferMut>(
+        &self,
+        traffic: Traffic,
+        mut buffer: B,
+        source: Select<Rank>,
+        tag: Select<Tag>,
+    ) -> Request<B> {
+        let started = self.wanted(traffic, source, tag).map(|wanted| {
+            // SAFETY: the request keeps the buffer, unused, until the receive has ended.
+            unsafe { self.inner.transport.receive(&wanted, buffer.layout()) }
+        });
+        self.request(buffer, started.map(|start| self.traced(traffic, start)))
+    }
+
+    /// Starts the receive of a message that a matched probe has taken.
+    pub(crate) fn start_matched<B: BufferMut>(
+        &self,
+        mut buffer: B,
+        message: MessageId,
+    ) -> Request<B> {
+        // SAFETY: the request keeps the buffer, unused, until the receive has ended.
+        let start = unsafe { self.inner.transport.receive_matched(message, buffer.layout()) };
+        self.request(buffer, Ok(self.traced(Traffic::PointToPoint, start)))
+    }
+
+    /// A receive, followed in a run that is traced.
+    #[inline]
+    fn traced(&self, traffic: Traffic, start: Start) -> Start {
+        match (traffic, &self.inner.tracer) {
+            (Traffic::PointToPoint, Some(tracer)) => tracer.follow(start),
+            _ => start,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn request<B: Send + 'static>(
+        &self,
+        buffer: B,
+        started: Result<Start, Error>,
+    ) -> Request<B> {
+        let start = started.unwrap_or_else(|error| Start::Ended(Err(error)));
+        Request::new(buffer, start, &self.inner.transport)
+    }
+}
+
+#[inline]
+fn check_tag(tag: Tag) -> Result<(), Error> {
+    if tag > Tag::MAX {
+        let (value, limit) = (u64::from(tag.0), u64::from(Tag::MAX.0));
+        return Err(Error::Limit { what: "tag", value, limit });
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rank, size, context) = (self.rank(), self.size(), self.inner.context.0);
+        write!(f, "Communicator {context} ({rank} of {size})")
+    }
+}

@@ -1,0 +1,109 @@
+//! What messages are told apart by.
+
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+use crate::rank::Rank;
+use crate::select::Select;
+use crate::status::Status;
+use crate::tag::Tag;
+use crate::transport::ContextId;
+
+/// What a message is matched by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) context: ContextId,
+    pub(crate) source: Rank,
+    pub(crate) tag: Tag,
+}
+
+/// Stands for any source or tag: beyond every rank and every tag.
+const ANY: u32 = u32::MAX;
+
+/// Which messages are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Selection {
+    context: u32,
+    source: u32,
+    tag: u32,
+}
+
+impl Selection {
+    #[inline]
+    pub(crate) fn new(context: ContextId, source: Select<Rank>, tag: Select<Tag>) -> Self {
+        let source = match source {
+            Select::Any => ANY,
+            Select::Only(Rank(source)) => source,
+        };
+        let tag = match tag {
+            Select::Any => ANY,
+            Select::Only(Tag(tag)) => tag,
+        };
+        Selection { context: context.0, source, tag }
+    }
+
+    #[inline]
+    pub(crate) fn has_wildcard(&self) -> bool {
+        self.source == ANY || self.tag == ANY
+    }
+}
+
+impl Key {
+    /// The status of a message of so many bytes.
+    #[inline]
+    pub(crate) fn status(&self, bytes: u64) -> Status {
+        Status { source: self.source, tag: self.tag, bytes, cancelled: false }
+    }
+
+    /// The selection of this source and tag only.
+    #[inline]
+    pub(crate) fn exact(&self) -> Selection {
+        Selection { context: self.context.0, source: self.source.0, tag: self.tag.0 }
+    }
+
+    /// The selections with a wildcard that take it.
+    #[inline]
+    pub(crate) fn wild(&self) -> [Selection; 3] {
+        let exact = self.exact();
+        [
+            Selection { tag: ANY, ..exact },
+            Selection { source: ANY, ..exact },
+            Selection { source: ANY, tag: ANY, ..exact },
+        ]
+    }
+}
+
+impl Hash for Selection {
+    #[inline]
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(u64::from(self.source) << 32 | u64::from(self.tag));
+        hasher.write_u32(self.context);
+    }
+}
+
+/// Multiplies and folds: keys come from the program itself, and there are three numbers in each.
+#[derive(Default)]
+pub(crate) struct Fold(u64);
+
+pub(crate) type BuildFold = BuildHasherDefault<Fold>;
+
+impl Hasher for Fold {
+    #[inline]
+    fn write_u64(&mut self, value: u64) {
+        let product = u128::from(self.0 ^ value ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,131 @@
+//! Receives that wait and messages that wait.
+
+use super::key::{Key, Selection};
+use super::lists::{EntryId, Lists};
+
+/// See the module text. `R` stands for a receive and `M` for a message.
+pub(crate) struct Matcher<R, M> {
+    receives: Lists<R, 1>,
+    /// Receives with a wildcard among them.
+    wild_receives: usize,
+    messages: Lists<(Key, M), 4>,
+    /// A selection with a wildcard was looked up: messages are in all four lists.
+    indexes_wildcards: bool,
+}
+
+impl<R, M> Default for Matcher<R, M> {
+    fn default() -> Self {
+        Matcher {
+            receives: Lists::default(),
+            wild_receives: 0,
+            messages: Lists::default(),
+            indexes_wildcards: false,
+        }
+    }
+}
+
+impl<R, M> Matcher<R, M> {
+    /// A message arrives: takes the receive that it is for, the first that was posted.
+    #[inline]
+    pub(crate) fn take_receive(&mut self, key: &Key) -> Option<R> {
+        let mut first = self.receives.first(&key.exact());
+        let mut is_wild = false;
+        if self.wild_receives > 0 {
+            for selection in key.wild() {
+                if let Some(found) = self.receives.first(&selection)
+                    && first.is_none_or(|first| found.1 < first.1)
+                {
+                    (first, is_wild) = (Some(found), true);
+                }
+            }
+        }
+        self.wild_receives -= usize::from(is_wild);
+        self.receives.remove(first?.0)
+    }
+
+    /// Keeps a message that no receive waits for.
+    #[inline]
+    pub(crate) fn keep_message(&mut self, key: Key, message: M) {
+        let id = self.messages.push(key.exact(), (key, message));
+        if self.indexes_wildcards {
+            key.wild().into_iter().for_each(|selection| self.messages.also(id, selection));
+        }
+    }
+
+    /// A receive starts: takes the message that it is for, the first that arrived.
+    #[inline]
+    pub(crate) fn take_message(&mut self, selection: &Selection) -> Option<(Key, M)> {
+        let first = self.first_message(selection)?;
+        self.messages.remove(first)
+    }
+
+    /// Looks at the message that a receive would take.
+    pub(crate) fn message(&mut self, selection: &Selection) -> Option<&(Key, M)> {
+        let first = self.first_message(selection)?;
+        self.messages.get(first)
+    }
+
+    /// Keeps a receive that no message waits for.
+    #[inline]
+    pub(crate) fn keep_receive(&mut self, selection: &Selection, receive: R) -> EntryId {
+        self.wild_receives += usize::from(selection.has_wildcard());
+        self.receives.push(*selection, receive)
+    }
+
+    /// Takes a receive back.
+    pub(crate) fn cancel(&mut self, id: EntryId, selection: &Selection) -> Option<R> {
+        let receive = self.receives.remove(id)?;
+        self.wild_receives -= usize::from(selection.has_wildcard());
+        Some(receive)
+    }
+
+    /// A receive that waits.
+    pub(crate) fn receive_mut(&mut self, id: EntryId) -> Option<&mut R> {
+        self.receives.get_mut(id)
+    }
+
+    /// The receive of a selection that was started last, if it waits.
+    pub(crate) fn last_receive(&self, selection: &Selection) -> Option<(EntryId, &R)> {
+        self.receives.last(selection)
+    }
+
+    /// Whether a receive with a wildcard waits.
+    pub(crate) fn has_wild_receives(&self) -> bool {
+        self.wild_receives > 0
+    }
+
+    /// Receives and messages that wait.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        (self.receives.len(), self.messages.len())
+    }
+
+    /// Takes everything out.
+    pub(crate) fn drain(&mut self) -> (Vec<R>, Vec<M>) {
+        self.wild_receives = 0;
+        let messages = self.messages.drain().into_iter().map(|(_, message)| message);
+        (self.receives.drain(), messages.collect())
+    }
+
+    #[inline]
+    fn first_message(&mut self, selection: &Selection) -> Option<EntryId> {
+        if selection.has_wildcard() && !self.indexes_wildcards {
+            self.index_wildcards();
+        }
+        self.messages.first(selection).map(|(id, _)| id)
+    }
+
+    #[cold]
+    fn index_wildcards(&mut self) {
+        self.indexes_wildcards = true;
+        let mut all: Vec<_> =
+            self.messages.iter().map(|(id, stamp, (key, _))| (stamp, id, *key)).collect();
+        all.sort_unstable_by_key(|(stamp, ..)| *stamp);
+        for (_, id, key) in all {
+            key.wild().into_iter().for_each(|selection| self.messages.also(id, selection));
+        }
+    }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+#[path = "tests.rs"]
+mod tests;

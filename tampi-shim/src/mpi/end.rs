@@ -1,0 +1,68 @@
+//! The end of a run: every request completes, at every rank, before MPI ends.
+//!
+//! A rank whose program has ended waits at a barrier, and goes on with what is under way: others
+//! may still receive what it has sent. Behind the barrier no program runs, so what no receive has
+//! taken nobody will: receives are cancelled, and messages that were not received are, so that
+//! their sends end. The second barrier is for those who still wait for that.
+
+use std::thread;
+use std::time::Duration;
+
+use super::period::{Next, Pace};
+use super::transport::MpiTransport;
+use super::{PollingPeriod, Refused};
+use crate::error::Error;
+use crate::transport::Transport;
+
+impl MpiTransport {
+    /// Does what home is for until `done`.
+    pub(super) fn serve(&self, pace: &mut Pace, mut done: impl FnMut(&Self) -> bool) {
+        loop {
+            let ended = self.home.carry_out() + self.progress();
+            if done(self) {
+                return;
+            }
+            match pace.next(ended) {
+                Next::Soon => thread::yield_now(),
+                Next::After(period) if self.is_busy() => thread::park_timeout(period.max(LEAST)),
+                // What comes wakes this thread.
+                Next::After(_) => thread::park_timeout(WITHOUT_WORK),
+            }
+        }
+    }
+
+    /// Ends what is under way, at all ranks, and then MPI. On the thread that has initialised it,
+    /// when no task runs any more.
+    ///
+    /// **Errors**: what MPI refuses.
+    pub(super) fn finish(&self) -> Result<(), Refused> {
+        let mut pace = Pace::new(PollingPeriod::Adaptive, true);
+        self.pass_barrier(&mut pace)?;
+        if self.engine.failure().is_some() && self.asides.under_way() > 0 {
+            // It may wait for a rank that has failed before it took part.
+            self.library.abort(1);
+        }
+        self.asides.join();
+        // With a failure, every pass receives what nobody has asked for.
+        self.engine.set_failure(Error::Abandoned);
+        self.discard_all();
+        self.serve(&mut pace, |this| this.engine.is_empty());
+        self.pass_barrier(&mut pace)?;
+        // What the last passes have taken out.
+        self.serve(&mut pace, |this| this.engine.is_empty());
+        self.contexts.free_all();
+        self.library.end();
+        Ok(())
+    }
+
+    fn pass_barrier(&self, pace: &mut Pace) -> Result<(), Refused> {
+        let mut request = self.library.world().start_barrier()?;
+        self.serve(pace, |_| request.test().is_some());
+        Ok(())
+    }
+}
+
+/// A parked thread takes longer than this to wake.
+const LEAST: Duration = Duration::from_micros(1);
+/// How often the end of the run is looked at.
+const WITHOUT_WORK: Duration = Duration::from_millis(1);

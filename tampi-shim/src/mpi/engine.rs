@@ -1,0 +1,244 @@
+//! The operations under way of this process, and the passes that end them.
+//!
+//! Whoever starts an operation leaves its request in the inbox; whoever makes a pass holds the
+//! slab and takes in what lies there. Passes do not wait for each other, and nothing is ended
+//! while the slab is held: what is told may run anything.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::request::{Broken, Outcome, Tester};
+use super::slab::Slab;
+use super::{RawRequest, Refused};
+use crate::error::Error;
+use crate::rank::Rank;
+use crate::statistics::Statistics;
+use crate::status::Status;
+use crate::tag::Tag;
+use crate::ticket::Ticket;
+use crate::transport::OperationId;
+
+/// An operation under way.
+pub(super) struct Operation {
+    id: OperationId,
+    kind: Kind,
+    /// Not to be cancelled again: Open MPI would not survive it.
+    cancelled: bool,
+}
+
+impl Operation {
+    pub(super) fn new(id: OperationId, kind: Kind) -> Self {
+        Operation { id, kind, cancelled: false }
+    }
+}
+
+/// Who learns that an operation has ended.
+pub(super) enum Kind {
+    /// Whoever has the other half of the ticket.
+    Awaited { ticket: Ticket, expected: Expected },
+    /// Nobody: bytes of this library's own, that MPI reads or writes. `counted` are those that
+    /// buffered sends may have.
+    Owned { bytes: Box<[u8]>, counted: bool },
+    /// This library: the receive of what a rank says that cannot go on.
+    Alarm { text: Box<[u8]> },
+}
+
+/// What an operation ends with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expected {
+    /// A status that is known: of a send, or of a transfer of a window.
+    Known(Status),
+    /// The status of a message that fits into `room` bytes.
+    Message { room: u64 },
+}
+
+type Pending = (RawRequest, Operation);
+
+/// What is under way.
+pub(super) struct Engine {
+    inbox: Mutex<Vec<Pending>>,
+    slab: Mutex<Slab<Tester, Operation>>,
+    /// Operations that somebody waits for or that hold memory: all but the alarm.
+    under_way: AtomicUsize,
+    buffered: AtomicUsize,
+    /// Why no rank can go on. Receives are cancelled then, and end with it.
+    failure: OnceLock<Error>,
+}
+
+/// What a pass has found, besides the tickets it has completed.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) ended: usize,
+    /// What a rank said that cannot go on.
+    pub(super) alarm: Option<(u32, String)>,
+}
+
+impl Engine {
+    /// Bytes that buffered sends may hold together.
+    pub(super) const BUFFERED_MOST: usize = 256 << 20;
+
+    pub(super) fn new() -> Self {
+        Engine {
+            inbox: Mutex::default(),
+            slab: Mutex::new(Slab::new(Tester::default())),
+            under_way: AtomicUsize::new(0),
+            buffered: AtomicUsize::new(0),
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// Looks after an operation that has started.
+    pub(super) fn add(&self, request: RawRequest, operation: Operation) {
+        if !matches!(operation.kind, Kind::Alarm { .. }) {
+            self.under_way.fetch_add(1, Ordering::SeqCst);
+        }
+        self.inbox.lock().push((request, operation));
+    }
+
+    /// Operations that have started and not ended.
+    pub(super) fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::SeqCst)
+    }
+
+    /// Why no rank can go on, if so.
+    #[inline]
+    pub(super) fn failure(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
+    /// No rank can go on. Whether this is the first to say so.
+    pub(super) fn set_failure(&self, failure: Error) -> bool {
+        let first = self.failure.set(failure).is_ok();
+        if first {
+            self.cancel_receives(|_| true);
+        }
+        first
+    }
+
+    /// What is left. What MPI does with a message it does not say.
+    pub(super) fn statistics(&self) -> Statistics {
+        Statistics {
+            unfinished: self.under_way() as u64,
+            kept_bytes: self.buffered.load(Ordering::SeqCst) as u64,
+            ..Statistics::default()
+        }
+    }
+
+    /// Takes room for the copy of a buffered send.
+    pub(super) fn take_room(&self, bytes: usize) -> Result<(), Error> {
+        let take = |held: usize| Some(held + bytes).filter(|held| *held <= Self::BUFFERED_MOST);
+        let taken = self.buffered.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
+        taken.map(drop).map_err(|held| Error::NoBufferSpace {
+            bytes: bytes as u64,
+            room: (Self::BUFFERED_MOST - held) as u64,
+        })
+    }
+
+    /// Gives back the room of a copy.
+    pub(super) fn give_room(&self, bytes: usize) {
+        self.buffered.fetch_sub(bytes, Ordering::SeqCst);
+    }
+
+    /// Tests what is under way, unless another thread does, and ends what is complete.
+    pub(super) fn pass(&self) -> Result<Found, Refused> {
+        let mut found = Found::default();
+        let mut ended = SmallVec::<[(Operation, Outcome); 8]>::new();
+        {
+            let Some(mut slab) = self.slab.try_lock() else {
+                return Ok(found);
+            };
+            self.take_in(&mut slab);
+            if slab.is_empty() {
+                return Ok(found);
+            }
+            slab.pass(|operation, outcome| ended.push((operation, outcome)))?;
+        }
+        found.ended = ended.len();
+        for (operation, outcome) in ended {
+            self.end(operation, outcome, &mut found);
+        }
+        Ok(found)
+    }
+
+    /// Asks MPI to cancel a receive. Whatever comes of it, the operation ends as the others do.
+    pub(super) fn cancel(&self, id: OperationId) {
+        self.cancel_receives(|operation| operation.id == id);
+    }
+
+    fn cancel_receives(&self, wanted: impl Fn(&Operation) -> bool) {
+        let mut slab = self.slab.lock();
+        self.take_in(&mut slab);
+        for (request, operation) in slab.iter_mut() {
+            if operation.kind.is_receive() && wanted(operation) && !operation.cancelled {
+                operation.cancelled = true;
+                // If MPI refuses, a message will end it.
+                let _ = request.cancel();
+            }
+        }
+    }
+
+    /// Whether nothing is left, the alarm neither.
+    pub(super) fn is_empty(&self) -> bool {
+        let mut slab = self.slab.lock();
+        self.take_in(&mut slab);
+        slab.is_empty()
+    }
+
+    fn take_in(&self, slab: &mut Slab<Tester, Operation>) {
+        self.inbox.lock().drain(..).for_each(|(request, operation)| slab.push(request, operation));
+    }
+
+    fn end(&self, operation: Operation, outcome: Outcome, found: &mut Found) {
+        match operation.kind {
+            Kind::Awaited { ticket, expected } => ticket.complete(self.result(outcome, expected)),
+            Kind::Owned { bytes, counted: true } => self.give_room(bytes.len()),
+            Kind::Owned { .. } => {}
+            Kind::Alarm { text } => {
+                if let Ok(status) = outcome
+                    && !status.cancelled
+                {
+                    let text = &text[..status.bytes.min(text.len())];
+                    found.alarm = Some((status.source, String::from_utf8_lossy(text).into_owned()));
+                }
+                return;
+            }
+        }
+        self.under_way.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// What an operation ends with.
+    #[inline]
+    pub(super) fn result(&self, outcome: Outcome, expected: Expected) -> Result<Status, Error> {
+        let room = match (expected, &outcome) {
+            (Expected::Known(status), Ok(_)) => return Ok(status),
+            (Expected::Known(_), Err(_)) => 0,
+            (Expected::Message { room }, _) => room,
+        };
+        match outcome {
+            Ok(raw) if raw.cancelled && self.failure.get().is_some() => {
+                Err(self.failure.get().cloned().unwrap_or(Error::Abandoned))
+            }
+            Ok(raw) => Ok(raw.known()),
+            Err(Broken::Truncated(raw)) => Err(Error::Truncated {
+                source_rank: Rank(raw.source),
+                tag: Tag(raw.tag),
+                sent: (raw.bytes as u64).max(room + 1),
+                room,
+            }),
+            Err(Broken::Refused(refused)) => Err(Error::Mpi(refused)),
+        }
+    }
+}
+
+impl Kind {
+    fn is_receive(&self) -> bool {
+        match self {
+            Kind::Awaited { expected, .. } => matches!(expected, Expected::Message { .. }),
+            Kind::Owned { .. } => false,
+            Kind::Alarm { .. } => true,
+        }
+    }
+}

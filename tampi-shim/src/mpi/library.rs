@@ -1,0 +1,230 @@
+//! The MPI library of this process, from initialisation to the end.
+#![allow(unsafe_code, reason = "calls MPI")]
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ThreadId};
+
+use super::call::check;
+use super::{RawCommunicator, Refused, ffi};
+
+/// Which threads may call MPI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// All (`MPI_THREAD_MULTIPLE`).
+    #[default]
+    Multiple,
+    /// Only the one that initialised MPI.
+    Single,
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Threads::Multiple => "multiple",
+            Threads::Single => "single",
+        })
+    }
+}
+
+/// The initialised library. One a process and once: MPI cannot be initialised again.
+///
+/// It ends MPI when it drops, if it has initialised it: drop it on the thread that made it, after
+/// everything that was started has completed.
+#[derive(Debug)]
+pub struct Library {
+    threads: Threads,
+    home: ThreadId,
+    owned: bool,
+    world: RawCommunicator,
+    rank: u32,
+    size: u32,
+    local_size: u32,
+    cores: usize,
+    max_tag: u32,
+    ended: AtomicBool,
+}
+
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+impl Library {
+    /// Initialises MPI for `wanted` threads. What it grants may be less: [`Library::threads`].
+    ///
+    /// If the program has initialised MPI itself, that is used, and left to it at the end.
+    ///
+    /// **Errors**: called before in this process; MPI has ended; what MPI refuses.
+    pub fn initialize(wanted: Threads) -> Result<Library, Refused> {
+        let again =
+            |reason: &str| Refused { call: "MPI_Init_thread", code: 0, reason: reason.to_owned() };
+        if TAKEN.swap(true, Ordering::SeqCst) {
+            return Err(again("MPI is initialised once in a process"));
+        }
+        let (mut initialized, mut finalized) = (0, 0);
+        // SAFETY: may be called at any time; writes one number.
+        check("MPI_Initialized", unsafe { ffi::MPI_Initialized(&mut initialized) })?;
+        // SAFETY: may be called at any time; writes one number.
+        check("MPI_Finalized", unsafe { ffi::MPI_Finalized(&mut finalized) })?;
+        if finalized != 0 {
+            return Err(again("MPI has ended"));
+        }
+        let owned = initialized == 0;
+        let granted = if owned { initialize(wanted)? } else { query_threads()? };
+        let all = RawCommunicator::world();
+        all.return_errors()?;
+        let world = all.duplicate()?;
+        let (local_size, cores) = neighbours(world)?;
+        Ok(Library {
+            threads: if granted { wanted } else { Threads::Single },
+            home: thread::current().id(),
+            owned,
+            rank: world.rank()?,
+            size: world.size()?,
+            local_size,
+            cores,
+            max_tag: max_tag()?,
+            world,
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Which threads may call MPI.
+    pub fn threads(&self) -> Threads {
+        self.threads
+    }
+
+    /// Whether all threads may call MPI.
+    #[inline]
+    pub fn may_call_anywhere(&self) -> bool {
+        self.threads == Threads::Multiple
+    }
+
+    /// Whether this thread may call MPI.
+    #[inline]
+    pub fn may_call(&self) -> bool {
+        self.may_call_anywhere() || thread::current().id() == self.home
+    }
+
+    /// All ranks, in a context of this library's own.
+    pub(crate) fn world(&self) -> RawCommunicator {
+        self.world
+    }
+
+    /// The number of this process.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// The number of processes.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The number of processes on this machine.
+    pub fn local_size(&self) -> u32 {
+        self.local_size
+    }
+
+    /// The cores that the processes on this machine may use together.
+    pub fn cores(&self) -> usize {
+        self.cores
+    }
+
+    /// The largest tag a message can have.
+    pub fn max_tag(&self) -> u32 {
+        self.max_tag
+    }
+
+    /// Ends MPI, if this has initialised it and not ended it before. Everything that was started
+    /// has completed, and nothing calls MPI afterwards.
+    pub(super) fn end(&self) {
+        if self.ended.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        // What MPI refuses at the end nobody can act on.
+        let _ = self.world.free();
+        if self.owned {
+            // SAFETY: this library has initialised MPI, and nothing uses it after this.
+            unsafe { ffi::MPI_Finalize() };
+        }
+    }
+
+    /// Ends all processes at once, this one too.
+    pub fn abort(&self, code: i32) -> ! {
+        // SAFETY: MPI is initialised for as long as `self` lives.
+        unsafe { ffi::MPI_Abort(self.world.handle(), code) };
+        std::process::abort()
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        if thread::panicking() && !self.ended.load(Ordering::SeqCst) {
+            // The others wait for this process, which has nobody left to tell them.
+            self.abort(1);
+        }
+        self.end();
+    }
+}
+
+/// How many ranks share this machine, and how many cores they may use together. Blocks until all
+/// ranks call it.
+fn neighbours(world: RawCommunicator) -> Result<(u32, usize), Refused> {
+    let here = world.of_this_machine()?;
+    let mut cores = [0u64; 16];
+    // A machine that does not say may be used by the number of threads the standard library finds.
+    match rustix::thread::sched_getaffinity(None) {
+        Ok(set) => (0..64 * cores.len()).filter(|core| set.is_set(*core)).for_each(|core| {
+            cores[core / 64] |= 1 << (core % 64);
+        }),
+        Err(_) => cores[0] = u64::MAX >> (64 - talpf_runtime::cores().min(64)),
+    }
+    here.unite(&mut cores)?;
+    let size = here.size()?;
+    here.free()?;
+    let count: u32 = cores.iter().map(|word| word.count_ones()).sum();
+    Ok((size, count.max(1) as usize))
+}
+
+/// Initialises MPI and says whether what was wanted is granted.
+fn initialize(wanted: Threads) -> Result<bool, Refused> {
+    // SAFETY: a constant of the library.
+    let multiple = unsafe { ffi::RSMPI_THREAD_MULTIPLE };
+    // SAFETY: a constant of the library.
+    let funneled = unsafe { ffi::RSMPI_THREAD_FUNNELED };
+    let required = match wanted {
+        Threads::Multiple => multiple,
+        Threads::Single => funneled,
+    };
+    let mut granted = 0;
+    let (argc, argv) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: neither initialised nor ended; the arguments of the program may be absent.
+    let code = unsafe { ffi::MPI_Init_thread(argc, argv, required, &mut granted) };
+    check("MPI_Init_thread", code)?;
+    Ok(granted >= required)
+}
+
+/// Whether an MPI that the program has initialised grants all threads.
+fn query_threads() -> Result<bool, Refused> {
+    let mut granted = 0;
+    // SAFETY: MPI is initialised.
+    check("MPI_Query_thread", unsafe { ffi::MPI_Query_thread(&mut granted) })?;
+    // SAFETY: a constant of the library.
+    Ok(granted >= unsafe { ffi::RSMPI_THREAD_MULTIPLE })
+}
+
+fn max_tag() -> Result<u32, Refused> {
+    /// What every MPI must have.
+    const LEAST: c_int = 32_767;
+    let mut value: *const c_int = ptr::null();
+    let mut found = 0;
+    let world = RawCommunicator::world().handle();
+    let key = ffi::MPI_TAG_UB as c_int;
+    let to = (&raw mut value).cast::<c_void>();
+    // SAFETY: MPI is initialised; it writes a pointer to a number that it keeps.
+    check("MPI_Comm_get_attr", unsafe { ffi::MPI_Comm_get_attr(world, key, to, &mut found) })?;
+    // SAFETY: null, or as written above.
+    let most = unsafe { value.as_ref() }.filter(|_| found != 0);
+    Ok(most.map_or(LEAST, |most| *most).max(LEAST) as u32)
+}

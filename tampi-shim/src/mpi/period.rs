@@ -1,0 +1,233 @@
+//! How long the poller waits between two passes.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// How often the requests under way are tested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PollingPeriod {
+    /// At once while a worker has nothing else to do, and less often the longer nothing completes.
+    #[default]
+    Adaptive,
+    /// After `least`; after passes in vain twice as long each time, up to `most`.
+    Within {
+        /// The period while requests complete.
+        least: Duration,
+        /// The longest period.
+        most: Duration,
+    },
+}
+
+/// The longest period.
+const LONGEST: Duration = Duration::from_secs(10);
+
+impl PollingPeriod {
+    /// The environment variable that sets it.
+    pub const VARIABLE: &'static str = "TAMPI_POLLING_PERIOD";
+
+    /// Reads the environment variable. Unset means adaptive.
+    ///
+    /// **Errors**: as [`PollingPeriod::parse`].
+    pub fn from_environment() -> Result<Self, Error> {
+        match std::env::var(Self::VARIABLE) {
+            Ok(text) => Self::parse(&text),
+            Err(std::env::VarError::NotPresent) => Ok(PollingPeriod::Adaptive),
+            Err(std::env::VarError::NotUnicode(text)) => Err(refuse(&text.to_string_lossy())),
+        }
+    }
+
+    /// Reads `min[:max[:slowstart]]`. Without a maximum the period is always the minimum;
+    /// `slowstart` names the one way there is to go from one to the other.
+    ///
+    /// **Units**: whole microseconds. **Errors**: anything else; a maximum below the minimum; more
+    /// than 10 s.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let mut parts = text.split(':').map(str::trim);
+        let least = parts.next().and_then(microseconds);
+        let most = parts.next().map_or(least, microseconds);
+        let policy = matches!(parts.next(), None | Some("slowstart"));
+        match (least, most, parts.next()) {
+            (Some(least), Some(most), None) if policy && least <= most => {
+                Ok(PollingPeriod::Within { least, most })
+            }
+            _ => Err(refuse(text)),
+        }
+    }
+}
+
+fn microseconds(text: &str) -> Option<Duration> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.then(|| text.parse().ok()).flatten()?;
+    Some(Duration::from_micros(number)).filter(|period| *period <= LONGEST)
+}
+
+fn refuse(text: &str) -> Error {
+    Error::Setting {
+        name: PollingPeriod::VARIABLE,
+        value: text.to_owned(),
+        expected: "give min[:max[:slowstart]] in whole microseconds, min <= max <= 10000000",
+    }
+}
+
+impl fmt::Display for PollingPeriod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PollingPeriod::Adaptive => f.write_str("adaptive"),
+            PollingPeriod::Within { least, most } if least == most => write!(f, "{least:?}"),
+            PollingPeriod::Within { least, most } => write!(f, "{least:?} to {most:?}"),
+        }
+    }
+}
+
+/// The period that grows while nothing completes.
+#[derive(Debug)]
+pub(super) struct SlowStart {
+    least: Duration,
+    most: Duration,
+    current: Duration,
+}
+
+impl SlowStart {
+    pub(super) fn new(least: Duration, most: Duration) -> Self {
+        SlowStart { least, most, current: least }
+    }
+
+    /// The time to wait after a pass that ended `completed` operations.
+    pub(super) fn after(&mut self, completed: usize) -> Duration {
+        /// The first step from a minimum of 0.
+        const STEP: Duration = Duration::from_micros(1);
+        if completed > 0 {
+            self.current = self.least;
+            return self.current;
+        }
+        let period = self.current;
+        self.current = (self.current * 2).max(STEP).min(self.most);
+        period
+    }
+}
+
+/// When to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// As soon as there is nothing else to do.
+    Soon,
+    /// After a time.
+    After(Duration),
+}
+
+/// Decides when to look again.
+#[derive(Debug)]
+pub(super) struct Pace {
+    adaptive: bool,
+    patience: u32,
+    in_vain: u32,
+    slow: SlowStart,
+}
+
+impl Pace {
+    /// `crowded`: there are more workers than cores on this machine.
+    pub(super) fn new(period: PollingPeriod, crowded: bool) -> Self {
+        /// Passes in vain before looking less often: about half a millisecond, or as many turns
+        /// that were left to others.
+        const PATIENCE: u32 = 2_000;
+        const PATIENCE_IN_A_CROWD: u32 = 20;
+        const LEAST: Duration = Duration::from_micros(10);
+        const MOST: Duration = Duration::from_micros(200);
+        let (adaptive, least, most) = match period {
+            PollingPeriod::Adaptive => (true, LEAST, MOST),
+            PollingPeriod::Within { least, most } => (false, least, most),
+        };
+        let patience = if crowded { PATIENCE_IN_A_CROWD } else { PATIENCE };
+        Pace { adaptive, patience, in_vain: 0, slow: SlowStart::new(least, most) }
+    }
+
+    /// After a pass that ended `completed` operations.
+    pub(super) fn next(&mut self, completed: usize) -> Next {
+        if completed > 0 {
+            self.in_vain = 0;
+        } else {
+            self.in_vain = self.in_vain.saturating_add(1);
+        }
+        if self.adaptive && self.in_vain < self.patience {
+            self.slow.after(1);
+            return Next::Soon;
+        }
+        Next::After(self.slow.after(completed))
+    }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use super::*;
+
+    fn within(least: u64, most: u64) -> PollingPeriod {
+        let (least, most) = (Duration::from_micros(least), Duration::from_micros(most));
+        PollingPeriod::Within { least, most }
+    }
+
+    #[test]
+    fn a_period_has_one_to_three_parts() {
+        let parsed = |text| PollingPeriod::parse(text).unwrap();
+        assert_eq!(parsed("0"), within(0, 0));
+        assert_eq!(parsed(" 100 "), within(100, 100));
+        assert_eq!(parsed("10:200"), within(10, 200));
+        assert_eq!(parsed("10:10:slowstart"), within(10, 10));
+        assert_eq!(parsed("0:10000000"), within(0, 10_000_000));
+    }
+
+    #[test]
+    fn a_bad_period_is_named_with_the_variable() {
+        let bad = [
+            "",
+            ":",
+            "1:",
+            ":1",
+            "-1",
+            "+1",
+            "1.5",
+            "us",
+            "5us",
+            "2:1",
+            "1:2:",
+            "1:2:fast",
+            "1:2:slowstart:",
+            "10000001",
+            "1:10000001",
+            "99999999999999999999",
+        ];
+        for text in bad {
+            let told = PollingPeriod::parse(text).unwrap_err().to_string();
+            assert!(told.starts_with(&format!("TAMPI_POLLING_PERIOD={text}: ")), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_period_doubles_up_to_its_maximum_and_falls_back() {
+        let us = Duration::from_micros;
+        let mut period = SlowStart::new(us(10), us(35));
+        let waits: Vec<_> = [0, 0, 0, 0, 3, 0, 0].map(|done| period.after(done)).into();
+        assert_eq!(waits, [10, 20, 35, 35, 10, 10, 20].map(us));
+        let mut from_zero = SlowStart::new(us(0), us(2));
+        let waits: Vec<_> = [0, 0, 0, 0].map(|done| from_zero.after(done)).into();
+        assert_eq!(waits, [0, 1, 2, 2].map(us));
+    }
+
+    #[test]
+    fn an_adaptive_pace_slows_down_after_many_passes_in_vain() {
+        let mut pace = Pace::new(PollingPeriod::Adaptive, true);
+        let soon = (0..100).take_while(|_| pace.next(0) == Next::Soon).count();
+        assert_eq!(soon, 19);
+        let slow = std::iter::repeat_with(|| pace.next(0)).take(10).last();
+        assert_eq!(slow, Some(Next::After(Duration::from_micros(200))));
+        assert_eq!(pace.next(1), Next::Soon);
+    }
+
+    #[test]
+    fn a_given_period_is_kept_from_the_first_pass_on() {
+        let mut pace = Pace::new(within(7, 7), false);
+        assert_eq!(pace.next(0), Next::After(Duration::from_micros(7)));
+        assert_eq!(pace.next(5), Next::After(Duration::from_micros(7)));
+    }
+}

@@ -1,0 +1,103 @@
+//! Tasks that wait for a message to be there.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
+
+use parking_lot::Mutex;
+
+use super::transport::MpiTransport;
+use super::{RawCommunicator, Refused};
+use crate::select::Select;
+use crate::transport::{MessageId, Probed, Wanted};
+
+/// Whom to wake when there is a message.
+#[derive(Default)]
+pub(super) struct Probers {
+    waiting: Mutex<Vec<(Wanted, Waker)>>,
+    count: AtomicUsize,
+}
+
+impl Probers {
+    pub(super) fn add(&self, wanted: Wanted, waker: &Waker) {
+        let mut waiting = self.waiting.lock();
+        let same = |(other, known): &(Wanted, Waker)| *other == wanted && known.will_wake(waker);
+        if !waiting.iter().any(same) {
+            waiting.push((wanted, waker.clone()));
+        }
+        self.count.store(waiting.len(), Ordering::SeqCst);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::SeqCst) == 0
+    }
+
+    /// Wakes those for whom `is_there` is true, and forgets them.
+    pub(super) fn wake(&self, is_there: impl Fn(&Wanted) -> bool) {
+        if self.is_empty() {
+            return;
+        }
+        let mut woken = Vec::new();
+        let mut waiting = self.waiting.lock();
+        waiting.retain(|(wanted, waker)| {
+            let stays = !is_there(wanted);
+            if !stays {
+                woken.push(waker.clone());
+            }
+            stays
+        });
+        self.count.store(waiting.len(), Ordering::SeqCst);
+        drop(waiting);
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl MpiTransport {
+    /// Looks for a message, and with `take` takes it.
+    pub(super) fn look(
+        &self,
+        communicator: RawCommunicator,
+        wanted: &Wanted,
+        take: bool,
+    ) -> Result<Option<Probed>, Refused> {
+        let (source, tag) = selected(wanted);
+        if !take {
+            let found = communicator.probe(source, tag)?;
+            return Ok(found.map(|raw| Probed { status: raw.known(), message: None }));
+        }
+        let Some((message, raw)) = communicator.probe_matched(source, tag)? else {
+            return Ok(None);
+        };
+        let (id, status) = (MessageId(self.number()), raw.known());
+        self.matched.lock().insert(id, (message, status));
+        Ok(Some(Probed { status, message: Some(id) }))
+    }
+
+    /// Wakes whoever waits for a message that is there.
+    pub(super) fn serve_probers(&self) {
+        self.probers.wake(|wanted| {
+            let slot = self.contexts.find(wanted.context).ok();
+            match slot.as_ref().and_then(|slot| slot.get()) {
+                // An error is for the task to find.
+                Some(Ok(communicator)) => {
+                    let (source, tag) = selected(wanted);
+                    communicator.probe(source, tag).map_or(true, |found| found.is_some())
+                }
+                Some(Err(_)) => true,
+                None => slot.is_none(),
+            }
+        });
+    }
+}
+
+/// The source and the tag that are wanted, if not any.
+pub(super) fn selected(wanted: &Wanted) -> (Option<u32>, Option<u32>) {
+    let source = match wanted.source {
+        Select::Any => None,
+        Select::Only(peer) => Some(peer.rank.0),
+    };
+    let tag = match wanted.tag {
+        Select::Any => None,
+        Select::Only(tag) => Some(tag.0),
+    };
+    (source, tag)
+}

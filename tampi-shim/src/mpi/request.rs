@@ -1,0 +1,201 @@
+//! Requests of MPI and what is known when they complete.
+#![allow(unsafe_code, reason = "calls MPI")]
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+use super::call::{check, refused};
+use super::datatype::byte;
+use super::slab::TestSome;
+use super::{Refused, ffi};
+use crate::rank::Rank;
+use crate::status::Status;
+use crate::tag::Tag;
+
+/// What is known about a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RawStatus {
+    /// The rank that has sent it.
+    pub(crate) source: u32,
+    /// Its tag.
+    pub(crate) tag: u32,
+    /// How many bytes have arrived, or wait to be received.
+    pub(crate) bytes: usize,
+    /// Whether the operation was cancelled, so that no message belongs to it.
+    pub(crate) cancelled: bool,
+}
+
+/// An operation of MPI that has started. Forgetting it leaks the request and leaves its buffer to
+/// MPI: whoever starts one tests it until it completes.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct RawRequest(ffi::MPI_Request);
+
+// SAFETY: a request may be tested by any thread that may call MPI.
+unsafe impl Send for RawRequest {}
+
+impl RawRequest {
+    pub(super) fn of(handle: ffi::MPI_Request) -> Self {
+        RawRequest(handle)
+    }
+
+    /// A request that is complete and leaves nothing behind.
+    pub(super) fn null() -> Self {
+        // SAFETY: a constant of the library.
+        RawRequest(unsafe { ffi::RSMPI_REQUEST_NULL })
+    }
+
+    fn is_null(&self) -> bool {
+        *self == RawRequest::null()
+    }
+
+    /// How the operation has ended, if it has. The request is null afterwards.
+    #[inline]
+    pub(crate) fn test(&mut self) -> Option<Outcome> {
+        let (mut complete, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::zeroed());
+        // SAFETY: a request that was started, or null.
+        let code = unsafe { ffi::MPI_Test(&mut self.0, &mut complete, status.as_mut_ptr()) };
+        let failed = code != ffi::MPI_SUCCESS as c_int;
+        if complete == 0 && !failed {
+            return None;
+        }
+        // SAFETY: zero bytes are a status, and MPI writes nothing else.
+        let status = unsafe { status.assume_init_ref() };
+        if failed {
+            self.forsake();
+            return Some(Err(Broken::of("MPI_Test", code, status)));
+        }
+        Some(RawStatus::read(status).map_err(Broken::Refused))
+    }
+
+    /// Asks MPI to cancel the operation. It still has to be tested until it completes.
+    ///
+    /// **Errors**: what MPI refuses.
+    pub(crate) fn cancel(&mut self) -> Result<(), Refused> {
+        // SAFETY: a request that was started and is not complete.
+        check("MPI_Cancel", unsafe { ffi::MPI_Cancel(&mut self.0) })
+    }
+
+    /// Gives up what a failed operation may have left.
+    fn forsake(&mut self) {
+        if !self.is_null() {
+            // SAFETY: the operation is over; MPI has not freed the request itself.
+            unsafe { ffi::MPI_Request_free(&mut self.0) };
+        }
+    }
+}
+
+/// How an operation has ended.
+pub(crate) type Outcome = Result<RawStatus, Broken>;
+
+/// Why an operation has failed. It is over.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The message is longer than its buffer. Not every MPI says how long it is.
+    Truncated(RawStatus),
+    /// Something else.
+    Refused(Refused),
+}
+
+impl Broken {
+    #[cold]
+    fn of(call: &'static str, code: c_int, status: &ffi::MPI_Status) -> Self {
+        let mut class = 0;
+        // SAFETY: writes one number.
+        let told = unsafe { ffi::MPI_Error_class(code, &mut class) };
+        let truncated =
+            check("MPI_Error_class", told).is_ok() && class == ffi::MPI_ERR_TRUNCATE as c_int;
+        match RawStatus::read(status) {
+            Ok(status) if truncated => Broken::Truncated(status),
+            _ => Broken::Refused(refused(call, code)),
+        }
+    }
+}
+
+impl PartialEq for RawRequest {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl RawStatus {
+    /// The status of a message that was found or received.
+    pub(super) fn known(&self) -> Status {
+        Status {
+            source: Rank(self.source),
+            tag: Tag(self.tag),
+            bytes: self.bytes as u64,
+            cancelled: self.cancelled,
+        }
+    }
+
+    pub(super) fn read(status: &ffi::MPI_Status) -> Result<Self, Refused> {
+        let (mut cancelled, mut bytes) = (0, 0);
+        // SAFETY: a status that MPI has filled.
+        let code = unsafe { ffi::MPI_Test_cancelled(status, &mut cancelled) };
+        check("MPI_Test_cancelled", code)?;
+        if cancelled == 0 {
+            // SAFETY: a status that MPI has filled.
+            let code = unsafe { ffi::MPI_Get_elements_x(status, byte(), &mut bytes) };
+            check("MPI_Get_elements_x", code)?;
+        }
+        Ok(RawStatus {
+            source: u32::try_from(status.MPI_SOURCE).unwrap_or(0),
+            tag: u32::try_from(status.MPI_TAG).unwrap_or(0),
+            bytes: usize::try_from(bytes).unwrap_or(0),
+            cancelled: cancelled != 0,
+        })
+    }
+}
+
+/// `MPI_Testsome`, with room for what it writes.
+#[derive(Default)]
+pub(super) struct Tester {
+    indices: Vec<c_int>,
+    statuses: Vec<MaybeUninit<ffi::MPI_Status>>,
+}
+
+// SAFETY: statuses are plain values; a pointer in them is MPI's own.
+unsafe impl Send for Tester {}
+
+impl TestSome for Tester {
+    type Request = RawRequest;
+    type Outcome = Outcome;
+
+    fn test_some(
+        &mut self,
+        requests: &mut [RawRequest],
+        completed: &mut Vec<(usize, Outcome)>,
+    ) -> Result<(), Refused> {
+        let Ok(count) = c_int::try_from(requests.len()) else {
+            unreachable!("a request takes memory: there are never that many");
+        };
+        if self.indices.len() < requests.len() {
+            self.indices.resize(requests.len(), 0);
+            self.statuses.resize(requests.len(), MaybeUninit::zeroed());
+        }
+        let mut found = 0;
+        let first = requests.as_mut_ptr().cast::<ffi::MPI_Request>();
+        let (indices, statuses) = (self.indices.as_mut_ptr(), self.statuses.as_mut_ptr().cast());
+        // SAFETY: three arrays of `count` elements; a `RawRequest` is a handle of MPI.
+        let code = unsafe { ffi::MPI_Testsome(count, first, &mut found, indices, statuses) };
+        let failed = code == ffi::MPI_ERR_IN_STATUS as c_int;
+        if !failed {
+            check("MPI_Testsome", code)?;
+        }
+        // It is negative if no request is active.
+        let found = usize::try_from(found).unwrap_or(0);
+        for (&index, status) in self.indices[..found].iter().zip(&self.statuses) {
+            // SAFETY: zero bytes are a status, and MPI writes nothing else.
+            let status = unsafe { status.assume_init_ref() };
+            let outcome = if failed && status.MPI_ERROR != ffi::MPI_SUCCESS as c_int {
+                requests[index as usize].forsake();
+                Err(Broken::of("MPI_Testsome", status.MPI_ERROR, status))
+            } else {
+                RawStatus::read(status).map_err(Broken::Refused)
+            };
+            completed.push((index as usize, outcome));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! MPI as a wire: packets of a device of one process to those of the others.
+//!
+//! A packet is a message with one tag in the library's own context, so packets from one process to
+//! another arrive in order. Sends keep their packet until MPI has taken it; of receives one is under
+//! way at a time, which keeps the order.
+#![allow(unsafe_code, reason = "lends packets to MPI")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ibverbs_sim::Wire;
+use parking_lot::Mutex;
+
+use super::{Library, RawRequest, Refused, Shape};
+use crate::transport::SendMode;
+
+/// The processes that `mpirun` has started, joined by MPI, for
+/// [`Device::with_wire`](ibverbs_sim::Device::with_wire).
+///
+/// Dropped, it drops the [`Library`]: on the thread that made that, when nobody uses it any more.
+pub struct MpiWire {
+    sends: Mutex<Vec<Sending>>,
+    receive: Mutex<Option<Receiving>>,
+    /// MPI has refused something: nothing can be relied on any more.
+    broken: AtomicBool,
+    library: Library,
+}
+
+struct Sending {
+    request: RawRequest,
+    /// What MPI reads until the request completes.
+    _packet: Vec<u8>,
+}
+
+struct Receiving {
+    request: RawRequest,
+    source: u32,
+    packet: Vec<u8>,
+}
+
+/// All packets are alike.
+const TAG: u32 = 0;
+/// Packets handed out by one look, so that others get to look too.
+const PACKETS: usize = 64;
+
+impl MpiWire {
+    /// Takes the library over.
+    ///
+    /// **Errors**: one thread only may call it.
+    pub fn new(library: Library) -> Result<Self, Refused> {
+        if !library.may_call_anywhere() {
+            let reason = "it grants no MPI_THREAD_MULTIPLE, which a wire needs".to_owned();
+            return Err(Refused { call: "MPI_Init_thread", code: 0, reason });
+        }
+        let (sends, receive) = (Mutex::default(), Mutex::default());
+        Ok(MpiWire { sends, receive, broken: AtomicBool::new(false), library })
+    }
+
+    fn start(&self, to: u32, packet: Vec<u8>) -> Result<Sending, Refused> {
+        let shape = Shape::contiguous(packet.len())?;
+        let (world, mode) = (self.library.world(), SendMode::Standard);
+        // SAFETY: the packet is kept unchanged beside the request, which is dropped only once it
+        // has completed (`poll`), or never (`drop`).
+        let request = unsafe { world.start_send(mode, packet.as_ptr(), &shape, to, TAG)? };
+        Ok(Sending { request, _packet: packet })
+    }
+
+    /// Begins to receive the next packet, if one has come.
+    fn take_next(&self) -> Result<Option<Receiving>, Refused> {
+        let Some((matched, status)) = self.library.world().probe_matched(None, Some(TAG))? else {
+            return Ok(None);
+        };
+        let mut packet = vec![0; status.bytes];
+        let shape = Shape::contiguous(status.bytes)?;
+        // SAFETY: the packet is kept, and not touched, beside the request until that completes, or
+        // for ever (`drop`).
+        let request = unsafe { matched.start_receive(packet.as_mut_ptr(), &shape)? };
+        Ok(Some(Receiving { request, source: status.source, packet }))
+    }
+
+    /// Tests the sends. **Errors**: MPI refuses one.
+    fn take_sent(&self) -> Result<(), ()> {
+        let mut result = Ok(());
+        self.sends.lock().retain_mut(|sending| match sending.request.test() {
+            None => true,
+            Some(outcome) => {
+                result = result.and(outcome.map(drop).map_err(drop));
+                false
+            }
+        });
+        result
+    }
+
+    /// Hands out what has come. **Errors**: MPI refuses.
+    fn take_received(&self, sink: &mut dyn FnMut(u32, &[u8])) -> Result<(), ()> {
+        let mut receive = self.receive.lock();
+        for _ in 0..PACKETS {
+            if receive.is_none() {
+                *receive = self.take_next().map_err(drop)?;
+            }
+            let Some(receiving) = &mut *receive else {
+                return Ok(());
+            };
+            let Some(outcome) = receiving.request.test() else {
+                return Ok(());
+            };
+            let received = receive.take().filter(|_| outcome.is_ok()).ok_or(())?;
+            sink(received.source, &received.packet);
+        }
+        Ok(())
+    }
+}
+
+impl Wire for MpiWire {
+    fn process(&self) -> u32 {
+        self.library.rank()
+    }
+
+    fn processes(&self) -> u32 {
+        self.library.size()
+    }
+
+    fn send(&self, to: u32, packet: Vec<u8>) {
+        // Held while it starts: packets start in the order of their sends.
+        let mut sends = self.sends.lock();
+        match self.start(to, packet) {
+            Ok(sending) => sends.push(sending),
+            Err(_) => self.broken.store(true, Ordering::Release),
+        }
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
+        if self.take_sent().and_then(|()| self.take_received(sink)).is_err() {
+            self.broken.store(true, Ordering::Release);
+        }
+    }
+
+    fn has_unsent(&self) -> bool {
+        !self.sends.lock().is_empty()
+    }
+
+    fn is_lost(&self, _: u32) -> bool {
+        self.broken.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for MpiWire {
+    fn drop(&mut self) {
+        let _ = self.take_sent();
+        if self.has_unsent() || self.receive.lock().is_some() {
+            // MPI still uses the packets, and would wait for a process that is not there any more.
+            self.library.abort(1);
+        }
+    }
+}

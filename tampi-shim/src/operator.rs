@@ -1,0 +1,204 @@
+//! What reductions fold with.
+//!
+//! An [`Operator`] is one of the built-in types of this module or any function of two elements.
+//! It should be associative; it need not be commutative, as operands always stay in the order of
+//! their ranks. Sums of floats are not associative, so the order in which a reduction folds is
+//! fixed: see [`Communicator::allreduce`](crate::Communicator::allreduce).
+
+use std::ops::{BitAnd as And, BitOr as Or, BitXor as Xor};
+
+use crate::located::Located;
+
+/// Joins two operands of which `left` is that of the lower ranks.
+pub trait Operator<T>: Send + Sync + 'static {
+    /// The result of the two.
+    ///
+    /// **Panics** end the collective with an error, at all ranks.
+    fn apply(&self, left: T, right: T) -> T;
+}
+
+impl<T, F: Fn(T, T) -> T + Send + Sync + 'static> Operator<T> for F {
+    #[inline]
+    fn apply(&self, left: T, right: T) -> T {
+        self(left, right)
+    }
+}
+
+/// Element by element, `left` and `right` of equal lengths.
+pub(crate) trait Fold<T>: Send + Sync {
+    /// `left = left op right`.
+    fn fold_left(&self, left: &mut [T], right: &[T]);
+    /// `right = left op right`.
+    fn fold_right(&self, left: &[T], right: &mut [T]);
+}
+
+impl<T: Copy, O: Operator<T>> Fold<T> for O {
+    fn fold_left(&self, left: &mut [T], right: &[T]) {
+        left.iter_mut().zip(right).for_each(|(left, right)| *left = self.apply(*left, *right));
+    }
+
+    fn fold_right(&self, left: &[T], right: &mut [T]) {
+        left.iter().zip(right).for_each(|(left, right)| *right = self.apply(*left, *right));
+    }
+}
+
+/// The primitive numbers.
+pub trait Number: sealed::Number {}
+
+pub(crate) mod sealed {
+    /// What the operators need of a number.
+    pub trait Number: Copy + PartialOrd {
+        const ZERO: Self;
+        const ONE: Self;
+        fn plus(self, other: Self) -> Self;
+        fn times(self, other: Self) -> Self;
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ty: $zero:literal, $one:literal, $plus:expr, $times:expr;)*) => {$(
+        impl sealed::Number for $number {
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
+
+            #[inline]
+            fn plus(self, other: Self) -> Self {
+                $plus(self, other)
+            }
+
+            #[inline]
+            fn times(self, other: Self) -> Self {
+                $times(self, other)
+            }
+        }
+
+        impl Number for $number {}
+    )*};
+}
+
+macro_rules! integers {
+    ($($integer:ident)*) => {
+        numbers! {$($integer: 0, 1, $integer::wrapping_add, $integer::wrapping_mul;)*}
+    };
+}
+
+integers! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize }
+numbers! {
+    f32: 0.0, 1.0, std::ops::Add::add, std::ops::Mul::mul;
+    f64: 0.0, 1.0, std::ops::Add::add, std::ops::Mul::mul;
+}
+
+macro_rules! operators {
+    ($($(#[$doc:meta])* $name:ident<$element:ident: $bound:path> = $apply:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $name;
+
+        impl<$element: $bound> Operator<$element> for $name {
+            #[inline]
+            fn apply(&self, left: $element, right: $element) -> $element {
+                let apply: fn($element, $element) -> $element = $apply;
+                apply(left, right)
+            }
+        }
+    )*};
+}
+
+/// The truth of a number, as a number.
+#[inline]
+fn truth<T: Number>(value: bool) -> T {
+    if value { T::ONE } else { T::ZERO }
+}
+
+operators! {
+    /// The sum. Integers wrap around.
+    Sum<T: Number> = T::plus;
+    /// The product. Integers wrap around.
+    Product<T: Number> = T::times;
+    /// The least. Of operands that do not compare (NaN), and of equal ones, the left.
+    Min<T: Number> = |left, right| if right < left { right } else { left };
+    /// The greatest. Of operands that do not compare (NaN), and of equal ones, the left.
+    Max<T: Number> = |left, right| if right > left { right } else { left };
+    /// 1 if both are not 0, else 0.
+    LogicalAnd<T: Number> = |left, right| truth(left != T::ZERO && right != T::ZERO);
+    /// 1 if one is not 0, else 0.
+    LogicalOr<T: Number> = |left, right| truth(left != T::ZERO || right != T::ZERO);
+    /// 1 if exactly one is not 0, else 0.
+    LogicalXor<T: Number> = |left, right| truth((left != T::ZERO) != (right != T::ZERO));
+    /// The bits set in both.
+    BitAnd<T: Bits> = |left, right| left & right;
+    /// The bits set in one or both.
+    BitOr<T: Bits> = |left, right| left | right;
+    /// The bits set in exactly one.
+    BitXor<T: Bits> = |left, right| left ^ right;
+}
+
+/// What has bits to combine: the integers.
+pub trait Bits: And<Output = Self> + Or<Output = Self> + Xor<Output = Self> + Copy {}
+
+impl<T: And<Output = T> + Or<Output = T> + Xor<Output = T> + Copy> Bits for T {}
+
+/// The least value and where it is; of equal values the smaller index.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MinLocation;
+
+/// The greatest value and where it is; of equal values the smaller index.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MaxLocation;
+
+/// `left`, or `right` if it is better or the same at a smaller index.
+#[inline]
+fn better<T: Number>(
+    left: Located<T>,
+    right: Located<T>,
+    is_better: impl Fn(T, T) -> bool,
+) -> Located<T> {
+    let same = left.value == right.value && right.index < left.index;
+    if is_better(right.value, left.value) || same { right } else { left }
+}
+
+impl<T: Number> Operator<Located<T>> for MinLocation {
+    #[inline]
+    fn apply(&self, left: Located<T>, right: Located<T>) -> Located<T> {
+        better(left, right, |one, other| one < other)
+    }
+}
+
+impl<T: Number> Operator<Located<T>> for MaxLocation {
+    #[inline]
+    fn apply(&self, left: Located<T>, right: Located<T>) -> Located<T> {
+        better(left, right, |one, other| one > other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_wrap_around() {
+        assert_eq!(Sum.apply(u8::MAX, 2), 1);
+        assert_eq!(Product.apply(i32::MAX, 2), -2);
+    }
+
+    #[test]
+    fn of_what_does_not_compare_the_left_stays() {
+        assert!(f64::is_nan(Min.apply(f64::NAN, 1.0)));
+        assert_eq!(Max.apply(1.0, f64::NAN), 1.0);
+        assert_eq!(Min.apply(0.0f64, -0.0).to_bits(), 0.0f64.to_bits());
+    }
+
+    #[test]
+    fn logical_operators_give_truth_values() {
+        assert_eq!((LogicalAnd.apply(4, 2), LogicalAnd.apply(4, 0)), (1, 0));
+        assert_eq!((LogicalOr.apply(0.0, 2.5), LogicalOr.apply(0.0, 0.0)), (1.0, 0.0));
+        assert_eq!((LogicalXor.apply(7u8, 9), LogicalXor.apply(7u8, 0)), (0, 1));
+    }
+
+    #[test]
+    fn equal_values_keep_the_smaller_index() {
+        let at = |value: f64, index| Located { value, index };
+        assert_eq!(MinLocation.apply(at(1.0, 7), at(1.0, 3)), at(1.0, 3));
+        assert_eq!(MaxLocation.apply(at(1.0, 2), at(4.0, 3)), at(4.0, 3));
+    }
+}

@@ -1,0 +1,144 @@
+//! Operations under way, as the program holds them.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::error::Error;
+use crate::status::Status;
+use crate::ticket::Awaited;
+use crate::transport::{OperationId, Start, Transport, look_while_spare};
+
+/// A send or receive that was started.
+///
+/// **Completion**: await it for the buffer and the status: of a send once the buffer may be
+/// reused (in synchronous mode: once it is matched), of a receive once the message is in it.
+/// Or give it to [`iwait`](crate::iwait). Or drop it: it goes on, and keeps its buffer until then.
+///
+/// **Errors**: the message is longer than the buffer; a rank failed; arguments that the call was
+/// given. The buffer is dropped then.
+#[must_use = "await it, give it to `iwait`, or drop it to let it go"]
+pub struct Request<B: Send + 'static> {
+    buffer: Option<B>,
+    state: State,
+    /// Whether a wait looks for the end before it suspends the task.
+    looks: bool,
+}
+
+enum State {
+    Ended(Option<Result<Status, Error>>),
+    UnderWay(Option<UnderWay>),
+}
+
+struct UnderWay {
+    awaited: Awaited,
+    operation: OperationId,
+    transport: Arc<dyn Transport>,
+}
+
+impl<B: Send + 'static> Request<B> {
+    /// `start` was given the layout of `buffer`.
+    #[inline]
+    pub(crate) fn new(buffer: B, start: Start, transport: &Arc<dyn Transport>) -> Self {
+        let state = match start {
+            Start::Ended(result) => State::Ended(Some(result)),
+            Start::UnderWay { awaited, operation } => {
+                let transport = Arc::clone(transport);
+                State::UnderWay(Some(UnderWay { awaited, operation, transport }))
+            }
+        };
+        Request { buffer: Some(buffer), state, looks: true }
+    }
+
+    /// The same, and a wait suspends the task at once: its end needs others, who need the core.
+    pub(crate) fn without_looking(self) -> Self {
+        let mut request = self;
+        request.looks = false;
+        request
+    }
+
+    /// Whether it has ended, so that awaiting it does not wait.
+    pub fn has_ended(&self) -> bool {
+        match &self.state {
+            State::Ended(_) => true,
+            State::UnderWay(under_way) => {
+                under_way.as_ref().is_none_or(|under_way| under_way.awaited.has_ended())
+            }
+        }
+    }
+
+    /// Asks for the operation to be cancelled: a receive that no message was matched to ends with
+    /// a status that says so. It is awaited all the same. A send is not cancelled.
+    pub fn cancel(&self) {
+        if let State::UnderWay(Some(under_way)) = &self.state {
+            under_way.transport.cancel(under_way.operation);
+        }
+    }
+
+    /// Gives the buffer and the result to `then`: here if the operation has ended, else where it
+    /// ends.
+    pub(crate) fn finish(mut self, then: impl FnOnce(B, Result<Status, Error>) + Send + 'static) {
+        let Some(buffer) = self.buffer.take() else { return };
+        match &mut self.state {
+            State::Ended(result) => {
+                if let Some(result) = result.take() {
+                    then(buffer, result);
+                }
+            }
+            State::UnderWay(under_way) => {
+                if let Some(under_way) = under_way.take() {
+                    under_way.awaited.call(Box::new(move |result| then(buffer, result)));
+                }
+            }
+        }
+    }
+}
+
+impl<B: Send + 'static> Unpin for Request<B> {}
+
+impl<B: Send + 'static> Future for Request<B> {
+    type Output = Result<(B, Status), Error>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let looks = self.looks;
+        let result = match &mut self.state {
+            State::Ended(result) => result.take().unwrap_or(Err(Error::Abandoned)),
+            State::UnderWay(slot) => {
+                let Some(under_way) = slot else {
+                    return Poll::Ready(Err(Error::Abandoned));
+                };
+                let UnderWay { awaited, transport, .. } = under_way;
+                if looks {
+                    look_while_spare(&**transport, || awaited.has_ended());
+                }
+                let Some(result) = awaited.poll(cx.waker()) else {
+                    talpf_runtime::note_wait("a message");
+                    return Poll::Pending;
+                };
+                *slot = None;
+                result
+            }
+        };
+        let buffer = self.buffer.take();
+        Poll::Ready(result.and_then(|status| Ok((buffer.ok_or(Error::Abandoned)?, status))))
+    }
+}
+
+impl<B: Send + 'static> Drop for Request<B> {
+    fn drop(&mut self) {
+        if let (State::UnderWay(under_way), Some(buffer)) = (&mut self.state, self.buffer.take())
+            && let Some(under_way) = under_way.take()
+        {
+            under_way.awaited.call(Box::new(move |_| drop(buffer)));
+        }
+    }
+}
+
+impl<B: Send + 'static> fmt::Debug for Request<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("has_ended", &self.has_ended()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,32 @@
+//! What is known of a message that was carried, or that waits.
+
+use crate::rank::Rank;
+use crate::tag::Tag;
+
+/// Where a message came from, what it was about, and how long it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The sender.
+    pub source: Rank,
+    /// Its tag.
+    pub tag: Tag,
+    /// Its length.
+    pub bytes: u64,
+    /// The operation was cancelled: there was no message.
+    pub cancelled: bool,
+}
+
+impl Status {
+    /// That of a receive that was cancelled.
+    pub(crate) const CANCELLED: Status =
+        Status { source: Rank(0), tag: Tag(0), bytes: 0, cancelled: true };
+
+    /// The length in elements of `T`; `None` if it is no whole number of them.
+    pub fn elements<T>(&self) -> Option<u64> {
+        let size = size_of::<T>() as u64;
+        match size {
+            0 => (self.bytes == 0).then_some(0),
+            _ => self.bytes.is_multiple_of(size).then_some(self.bytes / size),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What one rank records of the messages of a communicator.
+//!
+//! Both ends count the messages of one source, destination and tag, and so name a message by the
+//! same number. A receive counts when it ends: two of one tag that end in another order than they
+//! were matched in swap their lines. Messages of collectives are not recorded.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use talpf_runtime::Group;
+use talpf_traces::{Event, WaitNs};
+
+use crate::error::Error;
+use crate::rank::{Rank, WorldRank};
+use crate::status::Status;
+use crate::tag::Tag;
+use crate::ticket::ticket;
+use crate::transport::{ContextId, Members, Outgoing, Start};
+
+/// Messages that were sent to, or have come from, a rank with a tag.
+type Counts = Mutex<HashMap<(Rank, Tag), u64>>;
+
+/// Exists in a run that is traced.
+pub(crate) struct Tracer {
+    group: Group,
+    context: ContextId,
+    here: WorldRank,
+    members: Members,
+    sent: Counts,
+    arrived: Counts,
+}
+
+impl Tracer {
+    /// `rank` is this one's.
+    pub(crate) fn new(
+        group: &Group,
+        context: ContextId,
+        rank: Rank,
+        members: &Members,
+    ) -> Option<Arc<Self>> {
+        let here = *members.get(rank.index()).filter(|_| group.is_traced())?;
+        let (group, members) = (group.clone(), Arc::clone(members));
+        let (sent, arrived) = (Counts::default(), Counts::default());
+        Some(Arc::new(Tracer { group, context, here, members, sent, arrived }))
+    }
+
+    /// A message of `bytes` is about to be sent.
+    pub(crate) fn sends(&self, message: &Outgoing, bytes: u64) {
+        let number = self.number(&self.sent, message.destination.rank, message.tag);
+        let (rank, peer) = (self.here.0, message.destination.world.0);
+        let waited = WaitNs::between(0, 0);
+        self.group.trace(|_| Event::Send { rank, peer, message: number, bytes, waited });
+    }
+
+    /// Follows a receive: records it when it ends.
+    pub(crate) fn follow(self: &Arc<Self>, start: Start) -> Start {
+        match start {
+            Start::Ended(result) => {
+                self.ended(&result);
+                Start::Ended(result)
+            }
+            Start::UnderWay { awaited, operation } => {
+                let tracer = Arc::clone(self);
+                let (ours, followed) = ticket();
+                awaited.call(Box::new(move |result| {
+                    tracer.ended(&result);
+                    ours.complete(result);
+                }));
+                Start::UnderWay { awaited: followed, operation }
+            }
+        }
+    }
+
+    fn ended(&self, result: &Result<Status, Error>) {
+        let Ok(Status { source, tag, cancelled: false, .. }) = *result else { return };
+        let Some(peer) = self.members.get(source.index()) else { return };
+        let message = self.number(&self.arrived, source, tag);
+        let (rank, peer) = (self.here.0, peer.0);
+        self.group.trace(|_| Event::Receive { rank, peer, message, lane: 0, round: 0 });
+    }
+
+    fn number(&self, counts: &Counts, peer: Rank, tag: Tag) -> u64 {
+        let mut counts = counts.lock();
+        let count = counts.entry((peer, tag)).or_default();
+        *count += 1;
+        u64::from(self.context.0) << 52 | u64::from(tag.0) << 24 | (*count & 0xff_ffff)
+    }
+}

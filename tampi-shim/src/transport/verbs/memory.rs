@@ -1,0 +1,151 @@
+//! The memory of operations: copied from and to, and registered.
+#![allow(unsafe_code, reason = "the memory that callers of a transport vouch for")]
+
+use std::ptr::NonNull;
+
+use ibverbs_sim::{Access, MemoryRegion, ProtectionDomain};
+
+use super::cell::Place;
+use crate::buffer::Layout;
+use crate::error::Error;
+
+/// Rows of fewer bytes are packed: a request costs about as much as copying so many.
+const SHORT_ROW: usize = 512;
+
+/// The memory of an operation that has not ended, for as long as this exists.
+pub(super) struct Memory(Layout);
+
+impl Memory {
+    /// # Safety
+    ///
+    /// Until this is dropped the memory is valid for reads and not changed, or, if [`fill`] or
+    /// [`register`] with a right to write is called, valid for writes and used by nobody else.
+    ///
+    /// [`fill`]: Memory::fill
+    /// [`register`]: Memory::register
+    pub(super) unsafe fn new(layout: Layout) -> Self {
+        Memory(layout)
+    }
+
+    /// The whole of a vector that is kept with it.
+    pub(super) fn of_kept(bytes: &mut Vec<u8>) -> Self {
+        Memory(crate::buffer::sealed::Memory::layout(bytes))
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.0
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    /// Whether there are several rows, and each so short that copying them is cheaper than a
+    /// request for each.
+    pub(super) fn has_short_rows(&self) -> bool {
+        self.0.rows > 1 && self.0.row_bytes < SHORT_ROW
+    }
+
+    /// The bytes of one row.
+    #[inline]
+    fn row(&self, row: usize) -> &[u8] {
+        let start = self.0.first.wrapping_add(row * self.0.stride_bytes);
+        // SAFETY: a row of the memory that `new` was promised.
+        unsafe { std::slice::from_raw_parts(start, self.0.row_bytes) }
+    }
+
+    /// The bytes if they are in one piece.
+    #[inline]
+    pub(super) fn contiguous(&self) -> Option<&[u8]> {
+        match self.0.rows {
+            0 => Some(&[]),
+            1 => Some(self.row(0)),
+            _ => None,
+        }
+    }
+
+    /// Appends the bytes, row after row.
+    pub(super) fn append_to(&self, bytes: &mut Vec<u8>) {
+        (0..self.0.rows).for_each(|row| bytes.extend_from_slice(self.row(row)));
+    }
+
+    /// Fills the memory from its beginning, row after row, with the bytes of all `parts`, which
+    /// are not longer together.
+    #[inline]
+    pub(super) fn fill(&mut self, parts: &[&[u8]]) {
+        let Layout { first, rows, row_bytes, stride_bytes, .. } = self.0;
+        let (mut row, mut column) = (0, 0);
+        for part in parts {
+            let mut rest = *part;
+            while !rest.is_empty() && row < rows {
+                let length = rest.len().min(row_bytes - column);
+                let start = first.wrapping_add(row * stride_bytes + column);
+                // SAFETY: `length` bytes of one row of the memory that `new` was promised, and
+                // nobody else uses it; they are not the device's, as callers lend what they own.
+                unsafe { std::ptr::copy_nonoverlapping(rest.as_ptr(), start, length) };
+                rest = &rest[length..];
+                column += length;
+                if column == row_bytes {
+                    (row, column) = (row + 1, 0);
+                }
+            }
+        }
+    }
+
+    /// Registers the memory from its first byte to its last. Empty memory needs none.
+    ///
+    /// **Errors**: those of the device.
+    pub(super) fn register(
+        &self,
+        domain: &ProtectionDomain,
+        access: Access,
+    ) -> Result<Registered, Error> {
+        let Layout { first, rows, row_bytes, stride_bytes, .. } = self.0;
+        let length = rows.saturating_sub(1) * stride_bytes + row_bytes;
+        let region = match NonNull::new(first) {
+            Some(start) if self.bytes() > 0 => {
+                // SAFETY: rows are valid until the operation has ended, and the region is dropped
+                // before that. Requests name bytes of rows only, and nobody else uses those.
+                Some(unsafe { domain.register(start, length, access)? })
+            }
+            _ => None,
+        };
+        Ok(Registered { region })
+    }
+}
+
+/// Memory that the device may use.
+pub(super) struct Registered {
+    region: Option<MemoryRegion>,
+}
+
+impl Registered {
+    pub(super) fn region(&self) -> Option<&MemoryRegion> {
+        self.region.as_ref()
+    }
+
+    /// How a peer reaches the memory.
+    pub(super) fn place(&self, layout: &Layout) -> Place {
+        let key = self.region.as_ref().map_or(0, |region| region.remote_key().to_u32());
+        Place {
+            address: layout.first.addr() as u64,
+            key,
+            rows: layout.rows as u32,
+            row_bytes: layout.row_bytes as u64,
+            stride_bytes: layout.stride_bytes as u64,
+        }
+    }
+
+    /// Ends the registration of memory that no request uses any more.
+    ///
+    /// # Safety
+    ///
+    /// As [`MemoryRegion::deregister_unused`].
+    pub(super) unsafe fn end_unused(self) {
+        if let Some(region) = self.region {
+            // SAFETY: the caller's promise.
+            unsafe { region.deregister_unused() };
+        }
+    }
+}

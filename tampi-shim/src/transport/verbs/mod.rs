@@ -1,0 +1,369 @@
+//! Messages over the verbs of `ibverbs-sim`. The README beside this file has the protocol.
+//!
+//! Locks are taken in this order: `inbox` of a rank, `transfers` of a link, `sender` of a link. None
+//! is held while operations are ended, since that may run the code of tasks.
+#![allow(unsafe_code, reason = "takes over the memory that callers of a transport vouch for")]
+
+mod aftermath;
+mod cell;
+mod inbox;
+mod job;
+mod link;
+mod memory;
+mod offers;
+mod outlet;
+mod polling;
+mod ring;
+mod sender;
+mod slots;
+mod transfers;
+mod waiting;
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Waker;
+
+use parking_lot::MutexGuard;
+use talpf_runtime::Group;
+
+use self::aftermath::Aftermath;
+use self::inbox::Inbox;
+use self::job::{Job, Source};
+use self::link::Link;
+use self::memory::Memory;
+use self::offers::Subject;
+use self::waiting::Receive;
+use self::world::{RankState, World};
+use super::{
+    ContextId, Members, MessageId, OperationId, Outgoing, Probed, SendMode, Start, Transport,
+    Wanted,
+};
+use crate::buffer::Layout;
+use crate::config::Config;
+use crate::error::Error;
+use crate::matching::{EntryId, Key, Selection};
+use crate::protocols::Protocols;
+use crate::rank::{Rank, WorldRank};
+use crate::select::Select;
+use crate::statistics::Statistics;
+use crate::ticket::ticket;
+
+/// One rank's access to the others over verbs.
+pub(crate) struct Verbs {
+    world: Arc<World>,
+    rank: WorldRank,
+}
+
+/// The ranks of a run in this process. Dropped, it lets the polling tasks end.
+pub(crate) struct VerbsWorld {
+    ranks: Vec<Arc<Verbs>>,
+}
+
+impl VerbsWorld {
+    /// Starts a rank for every group.
+    ///
+    /// **Errors**: those of the device and of the runtime.
+    pub(crate) fn new(
+        config: &Config,
+        protocols: Protocols,
+        groups: Vec<Group>,
+    ) -> Result<Self, Error> {
+        let count = groups.len() as u32;
+        let world = World::new(config, protocols, groups)?;
+        let of_rank = |rank| Arc::new(Verbs { world: Arc::clone(&world), rank: WorldRank(rank) });
+        let ranks: Vec<_> = (0..count).map(of_rank).collect();
+        let started = VerbsWorld { ranks };
+        for verbs in &started.ranks {
+            let poll = polling::poll(Arc::clone(verbs));
+            drop(verbs.state().group.spawn_service("poll", poll)?);
+        }
+        Ok(started)
+    }
+
+    pub(crate) fn ranks(&self) -> impl Iterator<Item = Arc<dyn Transport>> {
+        self.ranks.iter().map(|verbs| Arc::clone(verbs) as Arc<dyn Transport>)
+    }
+
+    /// Ends what nobody waits for any more; nothing runs.
+    pub(crate) fn clear(&self) {
+        if let Some(verbs) = self.ranks.first() {
+            verbs.world.end_all(&Error::Abandoned);
+        }
+    }
+
+    /// Lets the polling tasks end, once what is under way has.
+    pub(crate) fn stop(&self) {
+        for verbs in &self.ranks {
+            verbs.state().stop.store(true, Ordering::SeqCst);
+            verbs.state().poller.wake();
+        }
+    }
+}
+
+impl Drop for VerbsWorld {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Verbs {
+    #[inline]
+    fn state(&self) -> &RankState {
+        self.world.rank(self.rank)
+    }
+
+    /// Does what was put off until no lock is held.
+    #[inline]
+    fn settle(&self, after: &mut Aftermath) {
+        after.complete();
+        if !after.transfers.is_empty() {
+            self.transfer(after);
+        }
+        if let Some(error) = after.error.take() {
+            self.world.fail(error);
+        }
+    }
+
+    fn transfer(&self, after: &mut Aftermath) {
+        let state = self.state();
+        for (peer, transfer) in std::mem::take(&mut after.transfers) {
+            if let Some(link) = state.link(peer) {
+                state.transfers.fetch_add(1, Ordering::Relaxed);
+                let mut transfers = link.transfers.lock();
+                transfers.push(transfer);
+                if let Some(error) = self.world.failure() {
+                    transfers.fail(state, &error, after);
+                } else {
+                    transfers.run(link, state, after);
+                }
+            }
+        }
+        after.complete();
+    }
+
+    /// As `progress`, and waits for whoever holds a lock: he may have looked already, or hold it for
+    /// something else, and then nobody would see what has come.
+    fn progress_surely(&self) -> usize {
+        self.progress_from(self.state().inbox.lock(), true)
+    }
+
+    #[inline]
+    fn progress_from(&self, mut inbox: MutexGuard<'_, Inbox>, surely: bool) -> usize {
+        let state = self.state();
+        let mut after = Aftermath::default();
+        let mut count = inbox.drain(state, &mut after);
+        if !state.arrived.is_empty() {
+            count += after.note(state.answer_bells(&mut inbox)).unwrap_or(0);
+        }
+        drop(inbox);
+        if !state.is_quiet() {
+            self.carry_on(surely, &mut after);
+        }
+        self.settle(&mut after);
+        count
+    }
+
+    /// Carries on what waits for peers: room in rings, completions of transfers.
+    #[cold]
+    fn carry_on(&self, surely: bool, after: &mut Aftermath) {
+        let state = self.state();
+        for link in state.links() {
+            if state.transfers.load(Ordering::Relaxed) > 0 {
+                let transfers = match surely {
+                    true => Some(link.transfers.lock()),
+                    false => link.transfers.try_lock(),
+                };
+                if let Some(mut transfers) = transfers {
+                    transfers.run(link, state, after);
+                }
+            }
+            if state.staged.load(Ordering::Relaxed) > 0 {
+                link.sender.lock().flush(link, state, after);
+            }
+        }
+    }
+
+    fn start_receive(&self, wanted: &Wanted, layout: Layout) -> Start {
+        let state = self.state();
+        let mut after = Aftermath::default();
+        let selection = selection(wanted);
+        // SAFETY: the promise of the caller of `receive`.
+        let memory = unsafe { Memory::new(layout) };
+        let source = match self.source_to_offer(wanted, &memory) {
+            Ok(source) => source,
+            Err(error) => return Start::Ended(Err(error)),
+        };
+        let mut inbox = state.inbox.lock();
+        if let Some(error) = self.world.failure() {
+            return Start::Ended(Err(error));
+        }
+        let (ticket, awaited) = ticket();
+        let receive = Receive::new(selection, memory, ticket);
+        let operation = match inbox.matcher.take_message(&selection) {
+            Some((key, message)) => {
+                inbox.hand_over(&key, message, receive, state, &mut after);
+                u64::MAX
+            }
+            None => {
+                let before = source.and_then(|_| inbox.offered_before(&selection));
+                let id = inbox.matcher.keep_receive(&selection, receive);
+                if let (Some((link, subject)), Some(before)) = (source, before) {
+                    inbox.offer((id, before), subject, (link, state), &mut after);
+                }
+                id.to_u64()
+            }
+        };
+        drop(inbox);
+        self.settle(&mut after);
+        Start::UnderWay { awaited, operation: OperationId(operation) }
+    }
+
+    /// Where a receive may be offered to: it has one source and one tag, and is long.
+    #[inline]
+    fn source_to_offer(
+        &self,
+        wanted: &Wanted,
+        memory: &Memory,
+    ) -> Result<Option<(&Link, Subject)>, Error> {
+        let Wanted { context, source, tag } = *wanted;
+        let is_long = memory.bytes() > self.state().protocols.offer as u64;
+        match (source, tag) {
+            (Select::Only(peer), Select::Only(tag)) if is_long && !memory.has_short_rows() => {
+                let link = self.world.link(self.rank, peer.world)?;
+                Ok(Some((link, Subject { context, tag })))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn selection(wanted: &Wanted) -> Selection {
+    let source = match wanted.source {
+        Select::Any => Select::Any,
+        Select::Only(peer) => Select::Only(peer.rank),
+    };
+    Selection::new(wanted.context, source, wanted.tag)
+}
+
+impl Transport for Verbs {
+    #[inline]
+    unsafe fn send(&self, message: &Outgoing, bytes: Layout) -> Start {
+        let link = match self.world.link(self.rank, message.destination.world) {
+            Ok(link) => link,
+            Err(error) => return Start::Ended(Err(error)),
+        };
+        let Outgoing { context, source, tag, mode, .. } = *message;
+        let key = Key { context, source, tag };
+        // SAFETY: the promise of the caller.
+        let memory = unsafe { Memory::new(bytes) };
+        let status = key.status(memory.bytes());
+        let mut sender = link.sender.lock();
+        if let Some(error) = self.world.failure() {
+            return Start::Ended(Err(error));
+        }
+        if mode != SendMode::Synchronous
+            && let Some(bytes) = memory.contiguous()
+        {
+            match sender.send_short(link, self.state(), &key, bytes) {
+                Ok(false) => {}
+                Ok(true) => return Start::Ended(Ok(status)),
+                Err(error) => return Start::Ended(Err(error)),
+            }
+        }
+        let job = Job { key, mode, bytes: Source::Lent(memory), ticket: None };
+        let mut after = Aftermath::default();
+        let sent = sender.send(link, self.state(), job, &mut after);
+        drop(sender);
+        self.settle(&mut after);
+        match sent {
+            Ok(None) => Start::Ended(Ok(status)),
+            Ok(Some(awaited)) => Start::UnderWay { awaited, operation: OperationId(u64::MAX) },
+            Err(error) => Start::Ended(Err(error)),
+        }
+    }
+
+    #[inline]
+    unsafe fn receive(&self, wanted: &Wanted, bytes: Layout) -> Start {
+        self.start_receive(wanted, bytes)
+    }
+
+    unsafe fn receive_matched(&self, message: MessageId, bytes: Layout) -> Start {
+        let state = self.state();
+        let mut after = Aftermath::default();
+        // SAFETY: the promise of the caller.
+        let memory = unsafe { Memory::new(bytes) };
+        let mut inbox = state.inbox.lock();
+        let Some((key, message)) = inbox.taken.remove(message.0) else {
+            let error = self.world.failure().unwrap_or(Error::Abandoned);
+            return Start::Ended(Err(error));
+        };
+        let (ticket, awaited) = ticket();
+        let receive = Receive::new(key.exact(), memory, ticket);
+        inbox.hand_over(&key, message, receive, state, &mut after);
+        drop(inbox);
+        self.settle(&mut after);
+        Start::UnderWay { awaited, operation: OperationId(u64::MAX) }
+    }
+
+    fn discard(&self, message: MessageId) {
+        let state = self.state();
+        let mut after = Aftermath::default();
+        let mut inbox = state.inbox.lock();
+        if let Some((_, message)) = inbox.taken.remove(message.0) {
+            inbox.discard(message, state, &mut after);
+        }
+        drop(inbox);
+        self.settle(&mut after);
+    }
+
+    fn cancel(&self, operation: OperationId) {
+        let state = self.state();
+        let mut after = Aftermath::default();
+        state.inbox.lock().cancel(EntryId::from_u64(operation.0), state, &mut after);
+        self.settle(&mut after);
+    }
+
+    fn probe(
+        &self,
+        wanted: &Wanted,
+        take: bool,
+        waker: Option<&Waker>,
+    ) -> Result<Option<Probed>, Error> {
+        let selection = selection(wanted);
+        let mut inbox = self.state().inbox.lock();
+        if let Some(error) = self.world.failure() {
+            return Err(error);
+        }
+        let Some((key, message)) = inbox.matcher.message(&selection) else {
+            inbox.probers.extend(waker.cloned());
+            return Ok(None);
+        };
+        let status = key.status(message.length());
+        let mut message = None;
+        if take && let Some(taken) = inbox.matcher.take_message(&selection) {
+            message = Some(MessageId(inbox.taken.insert(taken)));
+        }
+        Ok(Some(Probed { status, message }))
+    }
+
+    #[inline]
+    fn progress(&self) -> usize {
+        let state = self.state();
+        state.inbox.try_lock().map_or(0, |inbox| self.progress_from(inbox, false))
+    }
+
+    fn fail(&self, reason: &str) {
+        self.world.fail(Error::PeerFailed { rank: self.rank.into(), reason: reason.to_owned() });
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.state().statistics()
+    }
+
+    fn communicator_created(&self, _: ContextId, _: Rank, _: &Members) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn communicator_freed(&self, _: ContextId) {}
+}

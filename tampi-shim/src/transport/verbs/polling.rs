@@ -1,0 +1,104 @@
+//! The polling task: one a rank, an ordinary task that makes progress and suspends itself in
+//! between.
+//!
+//! It looks whenever a worker has nothing else to do, and a few times in a while when none has.
+//! After it has looked in vain often enough it tells the peers to ring and sleeps; see the README
+//! for why no message is slept through.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::Verbs;
+use crate::error::Error;
+use crate::transport::Transport;
+
+/// Passes in vain before the task sleeps, with something under way and without.
+const PATIENCE: u32 = 2_000;
+const PATIENCE_WITHOUT_WORK: u32 = 200;
+/// How often the task looks at the timers of a link with faults.
+const RETRY_PERIOD: Duration = Duration::from_micros(100);
+/// How long the task waits for an idle worker before it looks all the same.
+const LATEST: Duration = Duration::from_micros(20);
+
+/// Wakes a polling task that sleeps.
+#[derive(Default)]
+pub(super) struct Sleeper {
+    asleep: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Sleeper {
+    /// **Cost**: a load when the task does not sleep.
+    pub(super) fn wake(&self) {
+        if self.asleep.swap(false, Ordering::SeqCst) {
+            let waker = self.waker.lock().take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// The body of the polling task. It ends when the program has, and what was under way with it.
+pub(super) async fn poll(verbs: Arc<Verbs>) {
+    let (world, state) = (&verbs.world, verbs.state());
+    let mut in_vain = 0;
+    loop {
+        if world.has_timers {
+            state.context.advance(state.group.clock().now_ns());
+        }
+        in_vain = if verbs.progress() > 0 { 0 } else { in_vain + 1 };
+        if let Err(error) = state.check_links() {
+            world.fail(error);
+        }
+        let is_quiet = state.is_quiet();
+        if state.stop.load(Ordering::SeqCst) && (is_quiet || world.has_failed()) {
+            return;
+        }
+        let patience = if is_quiet { PATIENCE_WITHOUT_WORK } else { PATIENCE };
+        if in_vain < patience {
+            state.group.idle(LATEST).await;
+        } else if world.has_timers {
+            state.group.wait_for(RETRY_PERIOD).await;
+        } else {
+            in_vain = 0;
+            if let Err(error) = sleep(&verbs).await {
+                world.fail(error);
+            }
+        }
+    }
+}
+
+/// Sleeps until something happens. Says so and arms first, and looks again after that.
+async fn sleep(verbs: &Verbs) -> Result<(), Error> {
+    let (world, state) = (&verbs.world, verbs.state());
+    state.poller.asleep.store(true, Ordering::SeqCst);
+    state.tell_asleep(&mut state.inbox.lock(), true)?;
+    state.arm()?;
+    fence(Ordering::SeqCst);
+    state.check_links()?;
+    let found = verbs.progress_surely() > 0;
+    let over = state.stop.load(Ordering::SeqCst) && (state.is_quiet() || world.has_failed());
+    if !found && !over {
+        let mut notified = pin!(state.channel.notified());
+        poll_fn(|cx| {
+            *state.poller.waker.lock() = Some(cx.waker().clone());
+            let is_woken = !state.poller.asleep.load(Ordering::SeqCst);
+            if is_woken || notified.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            talpf_runtime::note_wait("a message to arrive");
+            Poll::Pending
+        })
+        .await;
+    }
+    state.poller.asleep.store(false, Ordering::SeqCst);
+    state.poller.waker.lock().take();
+    Ok(())
+}

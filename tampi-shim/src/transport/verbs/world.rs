@@ -1,0 +1,327 @@
+//! The ranks of a run, as they see each other in one process.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use ibverbs_sim::{
+    CompletionChannel, CompletionQueue, Connection, Context, Device, ProtectionDomain,
+    QueuePairInit, ReceiveWorkRequest, SharedReceiveQueue, SharedReceiveQueueInit, WorkCompletion,
+};
+use parking_lot::Mutex;
+use talpf_runtime::Group;
+
+use super::aftermath::Aftermath;
+use super::cell::CELL;
+use super::inbox::{Inbox, Incoming};
+use super::link::{CHUNK, End, Link, SENDS};
+use super::polling::Sleeper;
+use super::ring::{CELLS, Lines, Ring};
+use crate::config::Config;
+use crate::error::Error;
+use crate::protocols::Protocols;
+use crate::rank::{Rank, WorldRank};
+use crate::statistics::Statistics;
+
+/// Bytes of the longest eager message: half a ring, so that two find room.
+const LONGEST_EAGER: usize = CELLS / 2 * CELL;
+
+/// Requests that a queue pair for long messages holds.
+const BULK_SENDS: u32 = 64;
+
+/// All ranks of a run.
+pub(super) struct World {
+    ranks: Box<[RankState]>,
+    /// Held while a link is made.
+    connecting: Mutex<()>,
+    /// Set before `failed`.
+    failure: OnceLock<Error>,
+    failed: AtomicBool,
+    pub(super) has_timers: bool,
+}
+
+/// One rank.
+pub(super) struct RankState {
+    pub(super) group: Group,
+    pub(super) context: Context,
+    pub(super) domain: ProtectionDomain,
+    pub(super) channel: CompletionChannel,
+    /// What peers ring with.
+    pub(super) arrived: CompletionQueue,
+    bells: SharedReceiveQueue,
+    pub(super) inbox: Mutex<Inbox>,
+    links: Box<[OnceLock<Link>]>,
+    pub(super) protocols: Protocols,
+    pub(super) max_transfer: u64,
+    /// Cells of unmatched eager messages that each peer may have here, and how many are matched
+    /// before the peer is told.
+    pub(super) quota: usize,
+    pub(super) quota_step: u64,
+    /// Bytes of copies that sends are made from, and how many there may be.
+    pub(super) kept: AtomicU64,
+    pub(super) buffer_limit: u64,
+    /// Messages and notices that wait for room in a ring.
+    pub(super) staged: AtomicUsize,
+    /// Sends that end when a peer says so.
+    pub(super) pending: AtomicUsize,
+    /// Long messages that are being moved.
+    pub(super) transfers: AtomicUsize,
+    pub(super) stop: AtomicBool,
+    pub(super) poller: Sleeper,
+}
+
+impl World {
+    pub(super) fn new(
+        config: &Config,
+        protocols: Protocols,
+        groups: Vec<Group>,
+    ) -> Result<Arc<Self>, Error> {
+        let device = Device::new(config.device.clone())?;
+        let count = groups.len();
+        let quota = (config.unexpected_limit / (CELL * count)).max(1);
+        let of_rank = |group| {
+            let context = device.open();
+            let attributes = context.query_device();
+            let domain = context.allocate_protection_domain();
+            let channel = CompletionChannel::new();
+            let receives = 4 * count as u32 + 16;
+            let arrived = context.create_completion_queue(2 * receives, Some(&channel))?;
+            let init = SharedReceiveQueueInit { max_wr: 2 * receives, max_sge: 1 };
+            let bells = domain.create_shared_receive_queue(&init)?;
+            let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
+            (0..receives)
+                .try_for_each(|_| bells.post_receive(&[receive]))
+                .map_err(|error| error.reason)?;
+            Ok(RankState {
+                group,
+                domain,
+                channel,
+                arrived,
+                bells,
+                inbox: Mutex::default(),
+                links: (0..count).map(|_| OnceLock::new()).collect(),
+                protocols: protocols.clamped(LONGEST_EAGER),
+                max_transfer: u64::from(attributes.max_message_size).min(1 << 30),
+                quota,
+                quota_step: (quota as u64 / 4).max(1),
+                kept: AtomicU64::new(0),
+                buffer_limit: config.buffer_limit as u64,
+                staged: AtomicUsize::new(0),
+                pending: AtomicUsize::new(0),
+                transfers: AtomicUsize::new(0),
+                stop: AtomicBool::new(false),
+                poller: Sleeper::default(),
+                context,
+            })
+        };
+        let ranks = groups.into_iter().map(of_rank).collect::<Result<_, Error>>()?;
+        Ok(Arc::new(World {
+            ranks,
+            connecting: Mutex::new(()),
+            failure: OnceLock::new(),
+            failed: AtomicBool::new(false),
+            has_timers: config.device.fault.is_some(),
+        }))
+    }
+
+    #[inline]
+    pub(super) fn rank(&self, rank: WorldRank) -> &RankState {
+        &self.ranks[rank.index()]
+    }
+
+    /// The link from one rank to another, made if there is none yet.
+    ///
+    /// **Errors**: those of the device.
+    #[inline]
+    pub(super) fn link(&self, from: WorldRank, to: WorldRank) -> Result<&Link, Error> {
+        match self.rank(from).link(to) {
+            Some(link) => Ok(link),
+            None => self.connect(from, to),
+        }
+    }
+
+    #[cold]
+    fn connect(&self, from: WorldRank, to: WorldRank) -> Result<&Link, Error> {
+        let _connecting = self.connecting.lock();
+        let (near, far) = (self.rank(from), self.rank(to));
+        if near.link(to).is_none() {
+            let (near_end, near_ring) = near.open()?;
+            if from == to {
+                near_end.connect(&near_end)?;
+                near.attach(to, near_end, near_ring, None);
+            } else {
+                let (far_end, far_ring) = far.open()?;
+                near_end.connect(&far_end)?;
+                far_end.connect(&near_end)?;
+                let far_side = (far_ring.remote(), far_end.told.remote());
+                let near_side = (near_ring.remote(), near_end.told.remote());
+                // Whoever finds the near link may send, and then the far side must be there.
+                far.attach(from, far_end, far_ring, Some(near_side));
+                near.attach(to, near_end, near_ring, Some(far_side));
+            }
+        }
+        near.link(to).ok_or(Error::Abandoned)
+    }
+
+    /// Whether the run cannot go on.
+    #[inline]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Why, if so.
+    pub(super) fn failure(&self) -> Option<Error> {
+        if self.has_failed() { self.failure.get().cloned() } else { None }
+    }
+
+    /// The run cannot go on. The first failure is what everybody reports. To be called without any
+    /// lock.
+    #[cold]
+    pub(super) fn fail(&self, error: Error) {
+        let _ = self.failure.set(error);
+        self.failed.store(true, Ordering::SeqCst);
+        if let Some(error) = self.failure.get() {
+            self.end_all(error);
+        }
+    }
+
+    /// Ends everything that is under way with `error`.
+    ///
+    /// Whatever is started later sees that the run has failed: it looks under the lock that is
+    /// taken here.
+    pub(super) fn end_all(&self, error: &Error) {
+        let mut after = Aftermath::default();
+        for rank in &self.ranks {
+            rank.inbox.lock().fail(error, &mut after);
+            for link in rank.links.iter().filter_map(OnceLock::get) {
+                link.transfers.lock().fail(rank, error, &mut after);
+                link.sender.lock().fail(rank, error, &mut after);
+            }
+        }
+        after.complete();
+        self.ranks.iter().for_each(|rank| rank.poller.wake());
+    }
+}
+
+impl RankState {
+    #[inline]
+    pub(super) fn link(&self, to: WorldRank) -> Option<&Link> {
+        self.links[to.index()].get()
+    }
+
+    pub(super) fn links(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter_map(OnceLock::get)
+    }
+
+    /// What this rank needs for one more peer.
+    fn open(&self) -> Result<(End, Ring), Error> {
+        let control_sent = self.context.create_completion_queue(2 * SENDS, Some(&self.channel))?;
+        let bulk_sent =
+            self.context.create_completion_queue(2 * BULK_SENDS, Some(&self.channel))?;
+        let init = QueuePairInit {
+            srq: Some(self.bells.clone()),
+            max_send_wr: SENDS,
+            max_inline_data: CHUNK as u32,
+            ..QueuePairInit::new(&control_sent, &self.arrived)
+        };
+        let control = self.domain.create_queue_pair(&init)?;
+        let init =
+            QueuePairInit { max_send_wr: BULK_SENDS, ..QueuePairInit::new(&bulk_sent, &bulk_sent) };
+        let bulk = self.domain.create_queue_pair(&init)?;
+        let told = Lines::new(&self.domain, 1)?;
+        let ring = Ring::new(&self.domain)?;
+        Ok((End { control, control_sent, bulk, bulk_sent, told }, ring))
+    }
+
+    /// Starts to use a link. `far` is where the peer's ring and line are; `None`: here.
+    fn attach(
+        &self,
+        peer: WorldRank,
+        end: End,
+        ring: Ring,
+        far: Option<(ibverbs_sim::RemoteAddress, ibverbs_sim::RemoteAddress)>,
+    ) {
+        let (far_ring, far_told) = far.unwrap_or((ring.remote(), end.told.remote()));
+        let mut inbox = self.inbox.lock();
+        let link = Link::new((peer, inbox.rings.len()), end, far_ring, far_told);
+        if self.links[peer.index()].set(link).is_ok() {
+            inbox.rings.push(Incoming { peer, ring });
+        }
+    }
+
+    /// Looks whether a request that nobody waits for has failed.
+    pub(super) fn check_links(&self) -> Result<(), Error> {
+        self.links().try_for_each(Link::take_completions)
+    }
+
+    /// Has the channel told of whatever completes from now on.
+    pub(super) fn arm(&self) -> Result<(), Error> {
+        self.arrived.request_notify(false)?;
+        self.links().try_for_each(Link::arm)
+    }
+
+    /// Takes the notices of peers that found this rank asleep: it is not.
+    #[cold]
+    pub(super) fn answer_bells(&self, inbox: &mut Inbox) -> Result<usize, Error> {
+        let mut completions = [WorkCompletion::default(); 8];
+        let count = self.arrived.poll(&mut completions);
+        let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
+        for _ in 0..count {
+            self.bells.post_receive(&[receive]).map_err(|error| error.reason)?;
+        }
+        self.tell_asleep(inbox, false)?;
+        Ok(count)
+    }
+
+    /// Tells the peers that do not know it yet whether this rank sleeps.
+    pub(super) fn tell_asleep(&self, inbox: &mut Inbox, asleep: bool) -> Result<(), Error> {
+        for Incoming { peer, ring } in &mut inbox.rings {
+            if ring.asleep != asleep
+                && let Some(link) = self.link(*peer)
+            {
+                ring.asleep = asleep;
+                link.tell_asleep(asleep)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing that this rank has to carry on is under way.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.staged.load(Ordering::SeqCst) == 0
+            && self.pending.load(Ordering::SeqCst) == 0
+            && self.transfers.load(Ordering::SeqCst) == 0
+    }
+
+    /// Counts of everything so far, and of what is left.
+    pub(super) fn statistics(&self) -> Statistics {
+        let inbox = self.inbox.lock();
+        let (receives, messages) = inbox.matcher.waiting();
+        let mut statistics = inbox.statistics;
+        statistics.waiting_receives = receives as u64;
+        statistics.waiting_messages = (messages + inbox.taken.len()) as u64;
+        let filling = inbox.filling.len();
+        drop(inbox);
+        for link in self.links() {
+            statistics.add(&link.sender.lock().statistics);
+        }
+        statistics.unfinished = (self.staged.load(Ordering::Relaxed)
+            + self.pending.load(Ordering::Relaxed)
+            + self.transfers.load(Ordering::Relaxed)
+            + filling) as u64;
+        statistics.kept_bytes = self.kept.load(Ordering::Relaxed);
+        statistics
+    }
+}
+
+impl End {
+    fn connect(&self, other: &End) -> Result<(), Error> {
+        self.control.connect(other.control.number(), &Connection::default())?;
+        Ok(self.bulk.connect(other.bulk.number(), &Connection::default())?)
+    }
+}
+
+impl From<WorldRank> for Rank {
+    fn from(rank: WorldRank) -> Self {
+        Rank(rank.0)
+    }
+}

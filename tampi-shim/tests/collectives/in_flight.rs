@@ -1,0 +1,125 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tampi_shim::operator::{Max, Sum};
+use tampi_shim::{Communicator, Error, Rank, Request, Tag};
+
+use crate::common::run;
+
+/// One of several collectives.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Broadcast(usize),
+    Allreduce,
+    Allgather,
+    Scan,
+    Barrier,
+}
+
+enum Started {
+    InPlace(Request<Vec<u64>>, Vec<u64>),
+    Between(Request<(Vec<u64>, Vec<u64>)>, Vec<u64>),
+    Barrier(Request<()>),
+}
+
+fn kinds() -> impl Strategy<Value = Vec<Kind>> {
+    let kind = prop_oneof![
+        (0..9usize).prop_map(Kind::Broadcast),
+        Just(Kind::Allreduce),
+        Just(Kind::Allgather),
+        Just(Kind::Scan),
+        Just(Kind::Barrier),
+    ];
+    prop::collection::vec(kind, 1..30)
+}
+
+/// Starts `kind` as the `number`-th.
+fn start(world: &Communicator, kind: Kind, number: u64) -> Started {
+    let (rank, size) = (u64::from(world.rank().0), u64::from(world.size()));
+    let of = |rank: u64| 1000 * number + rank;
+    match kind {
+        Kind::Broadcast(root) => {
+            let root = root as u64 % size;
+            let request = world.ibroadcast(vec![of(rank)], Rank(root as u32));
+            Started::InPlace(request, vec![of(root)])
+        }
+        Kind::Allreduce => {
+            Started::InPlace(world.iallreduce(vec![of(rank)], Max), vec![of(size - 1)])
+        }
+        Kind::Allgather => {
+            let request = world.iallgather(vec![of(rank)], vec![0; size as usize]);
+            Started::Between(request, (0..size).map(of).collect())
+        }
+        Kind::Scan => {
+            Started::InPlace(world.iscan(vec![of(rank)], Sum), vec![(0..=rank).map(of).sum()])
+        }
+        Kind::Barrier => Started::Barrier(world.ibarrier()),
+    }
+}
+
+/// Starts all, in the same order everywhere, and waits in an order that differs by rank. Messages
+/// of the program's own with the tags of the first collectives do not disturb.
+async fn all_at_once(world: Communicator, kinds: Vec<Kind>) -> Result<(), Error> {
+    let next = Rank((world.rank().0 + 1) % world.size());
+    let own: Vec<_> = (0..4).map(|tag| world.isend(vec![u64::from(tag)], next, Tag(tag))).collect();
+    let numbered = kinds.into_iter().zip(0..);
+    let mut started: Vec<Started> =
+        numbered.map(|(kind, number)| start(&world, kind, number)).collect();
+    let turn = world.rank().0 as usize % started.len();
+    started.rotate_left(turn);
+    if world.rank().0 % 2 == 1 {
+        started.reverse();
+    }
+    for started in started {
+        match started {
+            Started::InPlace(request, expected) => assert_eq!(request.await?.0, expected),
+            Started::Between(request, expected) => assert_eq!(request.await?.0.1, expected),
+            Started::Barrier(request) => request.await?.0,
+        }
+    }
+    let previous = Rank((world.rank().0 + world.size() - 1) % world.size());
+    for tag in 0..4 {
+        let (message, _) = world.recv(vec![0u64], previous, Tag(tag)).await?;
+        assert_eq!(message, [u64::from(tag)]);
+    }
+    for send in own {
+        send.await?;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn collectives_under_way_do_not_disturb_each_other(kinds in kinds(), ranks in 1..=9usize) {
+        run(ranks, move |world| all_at_once(world, kinds.clone())).expect("the program");
+    }
+}
+
+#[test]
+fn a_collective_that_is_let_go_goes_on() {
+    run(4, async |world| {
+        for round in 0..10u64 {
+            drop(world.iallreduce(vec![round; 100], Sum));
+            let sum = world.allreduce(vec![round], Sum).await?;
+            assert_eq!(sum, [4 * round]);
+        }
+        world.barrier().await
+    })
+    .expect("the program");
+}
+
+#[test]
+fn no_message_is_slept_through() {
+    // Pauses about as long as polling tasks look before they sleep.
+    run(6, async |world| {
+        for round in 0..2_000u64 {
+            let pause = (round * 7 + u64::from(world.rank().0) * 3) % 41;
+            world.group().wait_for(Duration::from_micros(pause)).await;
+            assert_eq!(world.allreduce(vec![round], Max).await?, [round]);
+        }
+        Ok(())
+    })
+    .expect("the program");
+}

@@ -1,0 +1,19 @@
+//! Messages between the ranks of one process. One behaviour a file; each program is a function
+//! over a communicator, so that it runs on any transport.
+
+mod common;
+
+mod arguments;
+mod blocking;
+mod both_directions;
+mod bound_to_tasks;
+mod cancellation;
+mod device_faults;
+mod floods;
+mod matrix_regions;
+mod order;
+mod peer_failure;
+mod probes;
+mod protocols;
+mod sizes;
+mod truncation;

@@ -1,0 +1,87 @@
+use tampi_shim::{ANY_SOURCE, ANY_TAG, Communicator, Error, Rank, Tag};
+
+use crate::common::{config, nothing_is_left, run_well, with_protocols};
+
+/// Messages of all protocols under one tag, taken with and without wildcards, early and late.
+async fn mixed(world: Communicator) -> Result<(), Error> {
+    const MESSAGES: u32 = 200;
+    let length = |number: u32| [1, 3, 20, 100, 400, 3000][number as usize * 7 % 6];
+    let last = Rank(world.size() - 1);
+    let mut sends = Vec::new();
+    if world.rank() == Rank(0) {
+        for number in 0..MESSAGES {
+            let words = vec![number; length(number)];
+            sends.push(match number % 3 {
+                0 => world.isend(words, last, Tag(5)),
+                1 => world.ibsend(words, last, Tag(5)),
+                _ => world.issend(words, last, Tag(5)),
+            });
+        }
+    }
+    if world.rank() == last {
+        let receive = |number: u32| {
+            let buffer = vec![0u32; 3000];
+            match number / 7 % 4 {
+                0 => world.irecv(buffer, Rank(0), Tag(5)),
+                1 => world.irecv(buffer, ANY_SOURCE, Tag(5)),
+                2 => world.irecv(buffer, Rank(0), ANY_TAG),
+                _ => world.irecv(buffer, ANY_SOURCE, ANY_TAG),
+            }
+        };
+        let mut number = 0;
+        while number < MESSAGES {
+            let at_once = (number % 40 + 1).min(MESSAGES - number);
+            let receives: Vec<_> = (0..at_once).map(|ahead| receive(number + ahead)).collect();
+            for request in receives {
+                let (words, status) = request.await?;
+                assert_eq!(status.elements::<u32>(), Some(length(number) as u64));
+                assert!(words[..length(number)].iter().all(|word| *word == number), "{number}");
+                number += 1;
+            }
+        }
+    }
+    for send in sends {
+        send.await?;
+    }
+    nothing_is_left(&world).await;
+    Ok(())
+}
+
+#[test]
+fn messages_do_not_overtake_whatever_carries_them() {
+    for ranks in [1, 2] {
+        for workers in [1, 2, 8] {
+            run_well(with_protocols(config(ranks, workers), 200, 2000), mixed);
+            run_well(with_protocols(config(ranks, workers), 8, 0), mixed);
+        }
+    }
+}
+
+/// The same with several sources at once: order holds for each.
+async fn from_many(world: Communicator) -> Result<(), Error> {
+    const MESSAGES: u32 = 100;
+    if world.rank() != Rank(0) {
+        for number in 0..MESSAGES {
+            world.send(vec![number; 1 + (number % 90) as usize], Rank(0), Tag(number % 3)).await?;
+        }
+        return Ok(());
+    }
+    let mut next = vec![[0, 1, 2]; world.size() as usize];
+    for _ in 0..MESSAGES * (world.size() - 1) {
+        let (words, status) = world.recv(vec![0u32; 90], ANY_SOURCE, ANY_TAG).await?;
+        let next = &mut next[status.source.0 as usize][status.tag.0 as usize];
+        assert_eq!(words[0], *next);
+        *next += 3;
+    }
+    nothing_is_left(&world).await;
+    Ok(())
+}
+
+#[test]
+fn each_source_and_tag_keeps_its_order() {
+    for ranks in [2, 9] {
+        for workers in [1, 2, 8] {
+            run_well(with_protocols(config(ranks, workers), 64, 128), from_many);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! How runs end: with messages left, with failures, with settings that cannot be.
+
+use tampi_shim::mpi::Threads;
+use tampi_shim::{ANY_SOURCE, Communicator, Error, Rank, Tag};
+
+use crate::harness::{ALL, Case, run, try_run};
+
+pub(crate) const CASES: &[Case] = &[
+    Case::new("messages_left_over_do_not_keep_a_run", ALL, left_over),
+    Case::new("a_rank_that_fails_ends_the_waits_of_all", &[2, 4], failure),
+    Case::new("a_rank_that_panics_ends_the_waits_of_all", &[2], panic),
+    Case::new("a_failure_with_one_thread", &[2], failure_with_one_thread),
+    Case::new("a_message_beyond_two_gigabytes_arrives", &[2], beyond_two_gigabytes).huge(),
+    Case::new("mpi_runs_once_in_a_process", &[1, 2], once),
+];
+
+/// More bytes than an `int` counts.
+fn beyond_two_gigabytes() {
+    const LENGTH: usize = (1 << 31) + 5;
+    let program = async |world: Communicator| {
+        let value = |n: usize| ((n * 7) >> 11) as u8;
+        let places = (0..LENGTH).step_by(4093).chain([LENGTH - 1]);
+        if world.rank() == Rank(0) {
+            let mut bytes = vec![0u8; LENGTH];
+            places.for_each(|n| bytes[n] = value(n));
+            world.send(bytes, Rank(1), Tag(0)).await?;
+        } else {
+            let (bytes, status) = world.recv(vec![0u8; LENGTH + 1], Rank(0), Tag(0)).await?;
+            assert_eq!(status.bytes, LENGTH as u64);
+            places.into_iter().for_each(|n| assert_eq!(bytes[n], value(n), "byte {n}"));
+        }
+        Ok(())
+    };
+    run(program, Threads::Multiple);
+}
+
+/// A receive that nothing comes for, and a long message that nobody takes.
+fn left_over() {
+    run(
+        async |world: Communicator| {
+            let next = Rank((world.rank().0 + 1) % world.size());
+            drop(world.irecv(vec![0u8; 8], ANY_SOURCE, Tag(1)));
+            drop(world.isend(vec![0u8; 1_000_000], next, Tag(2)));
+            drop(world.isend(vec![0u8; 8], next, Tag(3)));
+            let taken = world.mprobe(ANY_SOURCE, Tag(2)).await?;
+            std::mem::forget(taken);
+            Ok(())
+        },
+        Threads::Multiple,
+    );
+}
+
+/// The last rank fails while the others wait for it, and sends what nobody receives.
+async fn last_fails(world: Communicator) -> Result<(), Error> {
+    let last = Rank(world.size() - 1);
+    if world.rank() == last {
+        drop(world.isend(vec![0u8; 1_000_000], Rank(0), Tag(8)));
+        return Err(Error::Setting { name: "X", value: "y".to_owned(), expected: "z" });
+    }
+    match world.recv(vec![0u8], last, Tag(0)).await {
+        Err(error) => Err(error),
+        Ok(_) => panic!("a message that was not sent"),
+    }
+}
+
+fn fails(threads: Threads) {
+    match try_run(last_fails, threads) {
+        Err(Error::Setting { .. }) => {}
+        Err(Error::PeerFailed { rank, reason }) => {
+            assert_ne!(rank, Rank(0));
+            assert_eq!(reason, "X=y: z");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failure() {
+    fails(Threads::Multiple);
+}
+
+fn failure_with_one_thread() {
+    fails(Threads::Single);
+}
+
+fn panic() {
+    let program = async |world: Communicator| {
+        assert_ne!(world.rank(), Rank(1), "on purpose");
+        world.recv(vec![0u8], Rank(1), Tag(0)).await.map(drop)
+    };
+    let told = try_run(program, Threads::Multiple).expect_err("a rank panicked").to_string();
+    // What the rank itself says, and what the other learns.
+    assert!(told.contains("on purpose") || told.contains("its main panicked"), "{told}");
+}
+
+fn once() {
+    let nothing = async |_: Communicator| Ok(());
+    run(nothing, Threads::Multiple);
+    match try_run(nothing, Threads::Multiple) {
+        Err(Error::Mpi(refused)) => assert!(refused.reason.contains("once"), "{refused}"),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,47 @@
+//! MPI as a wire: packets arrive whole, in order, and from whom they say.
+
+use std::sync::Arc;
+use std::thread;
+
+use ibverbs_sim::{Device, DeviceConfig};
+use tampi_shim::mpi::{Library, MpiWire, Threads};
+
+use crate::harness::{ALL, Case};
+
+pub(crate) const CASES: &[Case] = &[
+    Case::new("datagrams_over_a_wire_keep_their_order", ALL, datagrams),
+    Case::new("a_wire_needs_all_threads", &[1, 2], one_thread),
+];
+
+/// Short ones, long ones, and some that MPI does not take before they are received.
+const LENGTHS: [usize; 6] = [0, 1, 500, 100_000, 3, 3_000_000];
+
+fn datagrams() {
+    let library = Library::initialize(Threads::Multiple).unwrap();
+    let wire = Arc::new(MpiWire::new(library).unwrap());
+    let device = Device::with_wire(DeviceConfig::default(), Arc::clone(&wire) as _).unwrap();
+    let (here, all) = (ibverbs_sim::Wire::process(&*wire), ibverbs_sim::Wire::processes(&*wire));
+    let others: Vec<u32> = (0..all).filter(|other| *other != here).collect();
+    let datagram = |from: u32, length: usize| vec![from as u8 + 1; length];
+    for length in LENGTHS {
+        for other in &others {
+            device.send_datagram(*other, &datagram(here, length)).unwrap();
+        }
+    }
+    let mut come = vec![0; all as usize];
+    while others.iter().any(|other| come[*other as usize] < LENGTHS.len()) || device.has_unsent() {
+        device.progress().unwrap();
+        while let Some((from, bytes)) = device.receive_datagram() {
+            let nth = &mut come[from as usize];
+            assert!(bytes == datagram(from, LENGTHS[*nth]), "datagram {nth} from {from}");
+            *nth += 1;
+        }
+        thread::yield_now();
+    }
+}
+
+fn one_thread() {
+    let library = Library::initialize(Threads::Single).unwrap();
+    let Err(error) = MpiWire::new(library) else { panic!("a wire with one thread") };
+    assert!(error.to_string().contains("MPI_THREAD_MULTIPLE"), "{error}");
+}
