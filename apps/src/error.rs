@@ -112,6 +112,35 @@ pub enum Error {
     #[error(transparent)]
     Talpf(#[from] talpf::Error),
 
+    /// The messages between ranks failed.
+    #[error(transparent)]
+    Tampi(#[from] tampi_shim::Error),
+
+    /// A machine of processes was used twice, or not made in this process.
+    #[cfg(feature = "mpi")]
+    #[error("MPI runs one program in a process")]
+    NotJoined,
+
+    /// The program was built without MPI.
+    #[error("this program was built without MPI: build it with `--features mpi`")]
+    WithoutMpi,
+
+    /// A variant runs on one machine, not on several processes.
+    #[error("variant {variant} has no ranks that could be processes")]
+    NoRanks {
+        /// The variant asked for.
+        variant: &'static str,
+    },
+
+    /// An option does not go with another one.
+    #[error("{option} is not supported with {with}")]
+    NotTogether {
+        /// The option.
+        option: &'static str,
+        /// What it was given with.
+        with: &'static str,
+    },
+
     /// A trace cannot be written.
     #[error("cannot write the trace: {0}")]
     WriteTrace(talpf_traces::Error),

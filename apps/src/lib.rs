@@ -11,8 +11,9 @@
 //!
 //! let problem = heat::Problem::new(40, 30, 16, 100, heat::default_sources())?;
 //! let observer = Observer::default();
-//! let serial = jacobi::run(Variant::Serial, &problem, Machine::ONE, &observer)?;
-//! let parallel = jacobi::run(Variant::TalpfCached, &problem, Machine::new(3, 2)?, &observer)?;
+//! let solve = |variant, machine| jacobi::run(variant, &problem, machine, &observer);
+//! let serial = solve(Variant::Serial, Machine::ONE)?.expect("a result");
+//! let parallel = solve(Variant::TalpfCached, Machine::new(3, 2)?)?.expect("all ranks are here");
 //! assert_eq!(serial.result.first_difference(&parallel.result), None);
 //! # Ok::<(), talpf_apps::Error>(())
 //! ```

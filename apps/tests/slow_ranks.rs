@@ -11,7 +11,7 @@ fn gauss_seidel_has_at_least_1_7_times_the_throughput_on_lanes() {
     let machine = machine.slowed(Some(Slowdown { rank: None, factor: 40.0 }));
     let seconds = |variant| {
         let run = || gauss_seidel::run(variant, &problem, machine, &Observer::default());
-        (0..3).map(|_| run().unwrap().seconds).fold(f64::INFINITY, f64::min)
+        (0..3).map(|_| run().unwrap().unwrap().seconds).fold(f64::INFINITY, f64::min)
     };
     let (default, lanes) = (seconds(Variant::TalpfDefault), seconds(Variant::TalpfLanes));
     assert!(default > 1.7 * lanes, "{default} s and {lanes} s");

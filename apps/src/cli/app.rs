@@ -1,5 +1,7 @@
 //! One run of an application, from its options to its outputs.
 
+use std::path::PathBuf;
+
 use talpf_apps::run::{self, App, Observer, Outcome, Problem, Variant};
 use talpf_apps::{Error, memory, picture};
 use talpf_traces::Recorder;
@@ -16,25 +18,26 @@ pub(super) fn run<A: App>(
     problem: &A::Problem,
     options: &RunOptions,
 ) -> Result<(), Error> {
-    let machine = options.machine::<A>(problem)?;
+    let machine = options.machine::<A>(variant, problem)?;
+    let first = machine.transport().has_first_rank();
     memory::require(bytes::<A>(variant, problem, machine.ranks(), options.check))?;
-    let image = options.image.as_deref().map(Output::open).transpose()?;
-    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let open =
+        |path: &Option<PathBuf>| path.as_deref().filter(|_| first).map(Output::open).transpose();
+    let (image, json) = (open(&options.image)?, open(&options.json)?);
     let trace = options.trace.as_deref();
     let trace = trace.map(|dir| TraceOutput::open(dir, A::NAME, machine)).transpose()?;
     let outputs = [image.as_ref(), json.as_ref(), trace.as_ref().map(TraceOutput::output)];
     Output::must_all_differ(outputs.into_iter().flatten())?;
 
     let solve = |variant: Variant, recorder: Option<Recorder>| {
-        let (_bar, progress) = ProgressBar::start(variant.name(), problem.steps(), options.quiet);
+        let (_bar, progress) =
+            ProgressBar::start(variant.name(), problem.steps(), options.quiet || !first);
         run::run::<A>(variant, problem, machine, &Observer { progress, recorder })
     };
     let recorder = trace.as_ref().map(TraceOutput::recorder);
-    let solution = solve(variant, recorder)?;
-    let difference = match options.check {
-        false => None,
-        true => Some(solution.result.difference(&solve(Variant::Serial, None)?.result)),
-    };
+    let Some(solution) = solve(variant, recorder)? else { return Ok(()) };
+    let serial = if options.check { solve(Variant::Serial, None)? } else { None };
+    let difference = serial.map(|serial| solution.result.difference(&serial.result));
 
     let verified = difference.as_ref().map(Option::is_none);
     let report = Report::new::<A>(variant, problem, &solution, verified);

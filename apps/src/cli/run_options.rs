@@ -20,6 +20,10 @@ pub(super) struct RunOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
+    /// What connects the ranks
+    #[arg(long, value_enum, alias = "fabric", default_value_t)]
+    transport: Transport,
+
     /// Compare the result with serial, bit by bit
     #[arg(long)]
     pub(super) check: bool,
@@ -53,6 +57,16 @@ pub(super) struct MachineOptions {
     slow_rank: Option<Slowdown>,
 }
 
+/// What connects the ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    /// Software verbs, all ranks in this process
+    #[default]
+    Verbs,
+    /// MPI, the ranks are the processes that mpirun has started
+    Mpi,
+}
+
 /// Sizes that somebody else has measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Preset {
@@ -61,10 +75,37 @@ pub(super) enum Preset {
 }
 
 impl RunOptions {
-    /// The machine to run `problem` on.
-    pub(super) fn machine<A: App>(&self, problem: &A::Problem) -> Result<Machine, Error> {
-        let fits = A::check_ranks(problem, A::RANKS).is_ok();
-        self.machine.with_ranks(self.ranks.unwrap_or(if fits { A::RANKS } else { 1 }))
+    /// The machine to run `variant` of `problem` on.
+    pub(super) fn machine<A: App>(
+        &self,
+        variant: Variant,
+        problem: &A::Problem,
+    ) -> Result<Machine, Error> {
+        match self.transport {
+            Transport::Verbs => {
+                let fits = A::check_ranks(problem, A::RANKS).is_ok();
+                let ranks = self.ranks.unwrap_or(if fits { A::RANKS } else { 1 });
+                self.machine.with_ranks(ranks)
+            }
+            Transport::Mpi if !variant.has_ranks() => {
+                Err(Error::NoRanks { variant: variant.name() })
+            }
+            Transport::Mpi if self.trace.is_some() => {
+                Err(Error::NotTogether { option: "--trace", with: "--transport mpi" })
+            }
+            Transport::Mpi => self.processes(),
+        }
+    }
+
+    #[cfg(feature = "mpi")]
+    fn processes(&self) -> Result<Machine, Error> {
+        let MachineOptions { workers, slow_rank } = self.machine;
+        Ok(talpf_apps::run::processes::join(self.ranks, workers)?.slowed(slow_rank))
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn processes(&self) -> Result<Machine, Error> {
+        Err(Error::WithoutMpi)
     }
 }
 

@@ -11,7 +11,7 @@
 pub mod fork_join;
 pub mod kernel;
 pub mod serial;
-mod talpf;
+mod tasks;
 
 use crate::run::{self, App, Machine, Observer, Variant};
 use crate::{Error, Matrix};
@@ -27,8 +27,14 @@ pub struct GaussSeidel;
 
 impl App for GaussSeidel {
     const NAME: &'static str = "gauss-seidel";
-    const VARIANTS: &'static [Variant] =
-        &[Variant::Serial, Variant::ForkJoin, Variant::TalpfDefault, Variant::TalpfLanes];
+    const VARIANTS: &'static [Variant] = &[
+        Variant::Serial,
+        Variant::ForkJoin,
+        Variant::TalpfDefault,
+        Variant::TalpfLanes,
+        Variant::Tampi,
+        Variant::TampiBlocking,
+    ];
     const KERNELS: &'static [&'static str] = &["gauss-seidel", "sweep"];
     type Problem = Problem;
     type Outcome = Matrix;
@@ -50,23 +56,23 @@ impl App for GaussSeidel {
         problem: &Problem,
         machine: Machine,
         observer: &Observer,
-    ) -> Result<Solution, Error> {
-        match variant.protocol() {
-            Some(protocol) => talpf::solve(problem, machine, protocol, observer),
-            None if variant == Variant::Serial => Ok(serial::solve(problem, observer)),
-            None => fork_join::solve(problem, machine, observer),
+    ) -> Result<Option<Solution>, Error> {
+        match variant.communication() {
+            Some(communication) => tasks::solve(problem, machine, communication, observer),
+            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
+            None => fork_join::solve(problem, machine, observer).map(Some),
         }
     }
 }
 
 /// Solves `problem` and returns the matrix after the last step.
 ///
-/// **Completion**, **Errors**: those of [`run::run`].
+/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
 pub fn run(
     variant: Variant,
     problem: &Problem,
     machine: Machine,
     observer: &Observer,
-) -> Result<Solution, Error> {
+) -> Result<Option<Solution>, Error> {
     run::run::<GaussSeidel>(variant, problem, machine, observer)
 }

@@ -15,7 +15,7 @@ pub use border::Border;
 pub use config::{default_sources, load, parse};
 pub use problem::Problem;
 
-pub(crate) use field::Field;
+pub(crate) use field::collect_field;
 pub(crate) use neighbour::{Neighbour, Neighbours};
 
 /// A heat source: a cone of heat around one point.

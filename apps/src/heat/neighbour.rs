@@ -1,9 +1,7 @@
 //! The ranks above and below.
 
-use talpf::{Context, Rank};
-
 use super::Problem;
-use crate::Error;
+use crate::run::RankContext;
 
 /// The neighbours of one rank.
 pub(crate) struct Neighbours {
@@ -15,7 +13,7 @@ pub(crate) struct Neighbours {
 /// their halos, here and there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Neighbour {
-    pub(crate) rank: Rank,
+    pub(crate) rank: usize,
     pub(crate) edge: usize,
     pub(crate) halo: usize,
     pub(crate) its_edge: usize,
@@ -23,24 +21,19 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbours {
-    pub(crate) fn new(ctx: &Context, problem: &Problem) -> Result<Self, Error> {
-        let (here, ranks) = (ctx.rank().0 as usize, ctx.ranks() as usize);
+    pub(crate) fn new(ctx: &RankContext, problem: &Problem) -> Self {
+        let (here, ranks) = (ctx.rank(), ctx.ranks());
         let rows_of = |rank| problem.band(rank, ranks).len();
         let rows = rows_of(here);
-        let above = |above: usize| {
-            let its_rows = rows_of(above);
-            let rank = ctx.peer(above as u32)?;
-            let (its_edge, its_halo) = (its_rows, its_rows + 1);
-            Ok::<_, Error>(Neighbour { rank, edge: 1, halo: 0, its_edge, its_halo })
+        let above = |rank: usize| {
+            let its_rows = rows_of(rank);
+            Neighbour { rank, edge: 1, halo: 0, its_edge: its_rows, its_halo: its_rows + 1 }
         };
-        let below = |below: usize| {
-            let rank = ctx.peer(below as u32)?;
-            Ok::<_, Error>(Neighbour { rank, edge: rows, halo: rows + 1, its_edge: 1, its_halo: 0 })
-        };
-        Ok(Self {
-            above: here.checked_sub(1).map(above).transpose()?,
-            below: Some(here + 1).filter(|&rank| rank < ranks).map(below).transpose()?,
-        })
+        let below = |rank| Neighbour { rank, edge: rows, halo: rows + 1, its_edge: 1, its_halo: 0 };
+        Self {
+            above: here.checked_sub(1).map(above),
+            below: Some(here + 1).filter(|&rank| rank < ranks).map(below),
+        }
     }
 
     /// Both of them, the one above first.

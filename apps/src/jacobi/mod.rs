@@ -8,9 +8,9 @@
 pub mod fork_join;
 pub mod kernel;
 pub mod serial;
-mod talpf;
+mod tasks;
 
-use self::talpf::Way;
+use self::tasks::Way;
 use crate::run::{self, App, Machine, Observer, Variant};
 use crate::{Error, Matrix};
 
@@ -35,6 +35,8 @@ impl App for Jacobi {
         Variant::TalpfRawCached,
         Variant::TalpfMsg,
         Variant::TalpfGet,
+        Variant::Tampi,
+        Variant::TampiBlocking,
     ];
     const KERNELS: &'static [&'static str] = &["jacobi", "sweep"];
     type Problem = Problem;
@@ -54,26 +56,27 @@ impl App for Jacobi {
         problem: &Problem,
         machine: Machine,
         observer: &Observer,
-    ) -> Result<Solution, Error> {
-        match variant.protocol() {
-            Some(_) if variant == Variant::TalpfRawCached => {
-                talpf::solve(problem, machine, Way::Links, observer)
+    ) -> Result<Option<Solution>, Error> {
+        match variant.communication() {
+            Some(communication) => {
+                let is_raw = variant == Variant::TalpfRawCached;
+                let way = if is_raw { Way::Links } else { Way::Windows };
+                tasks::solve(problem, machine, communication, way, observer)
             }
-            Some(protocol) => talpf::solve(problem, machine, Way::Windows(protocol), observer),
-            None if variant == Variant::Serial => Ok(serial::solve(problem, observer)),
-            None => fork_join::solve(problem, machine, observer),
+            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
+            None => fork_join::solve(problem, machine, observer).map(Some),
         }
     }
 }
 
 /// Solves `problem` and returns the last matrix.
 ///
-/// **Completion**, **Errors**: those of [`run::run`].
+/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
 pub fn run(
     variant: Variant,
     problem: &Problem,
     machine: Machine,
     observer: &Observer,
-) -> Result<Solution, Error> {
+) -> Result<Option<Solution>, Error> {
     run::run::<Jacobi>(variant, problem, machine, observer)
 }

@@ -9,7 +9,7 @@ pub mod fork_join;
 pub mod kernel;
 mod problem;
 pub mod serial;
-mod talpf;
+mod tasks;
 
 use crate::run::{self, App, Machine, Observer, Variant};
 use crate::{Error, Matrix};
@@ -33,6 +33,8 @@ impl App for Matmul {
         Variant::TalpfCachedBarrier,
         Variant::TalpfCachedAck,
         Variant::TalpfGet,
+        Variant::Tampi,
+        Variant::TampiBlocking,
     ];
     const KERNELS: &'static [&'static str] = &["multiply"];
     type Problem = Problem;
@@ -58,23 +60,23 @@ impl App for Matmul {
         problem: &Problem,
         machine: Machine,
         observer: &Observer,
-    ) -> Result<Solution, Error> {
-        match variant.protocol() {
-            Some(protocol) => talpf::solve(problem, machine, protocol, observer),
-            None if variant == Variant::Serial => Ok(serial::solve(problem, observer)),
-            None => fork_join::solve(problem, machine, observer),
+    ) -> Result<Option<Solution>, Error> {
+        match variant.communication() {
+            Some(communication) => tasks::solve(problem, machine, communication, observer),
+            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
+            None => fork_join::solve(problem, machine, observer).map(Some),
         }
     }
 }
 
 /// Multiplies the matrices of `problem`.
 ///
-/// **Completion**, **Errors**: those of [`run::run`].
+/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
 pub fn run(
     variant: Variant,
     problem: &Problem,
     machine: Machine,
     observer: &Observer,
-) -> Result<Solution, Error> {
+) -> Result<Option<Solution>, Error> {
     run::run::<Matmul>(variant, problem, machine, observer)
 }

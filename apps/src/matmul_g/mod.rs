@@ -12,7 +12,7 @@
 
 mod efficiency;
 mod peak;
-mod talpf;
+mod tasks;
 
 use crate::matmul::{Problem, Solution, fork_join, serial};
 use crate::run::{self, App, Machine, Measure, Observer, Variant};
@@ -24,7 +24,13 @@ pub struct MatmulG;
 
 impl App for MatmulG {
     const NAME: &'static str = "matmul-g";
-    const VARIANTS: &'static [Variant] = &[Variant::Serial, Variant::ForkJoin, Variant::TalpfGet];
+    const VARIANTS: &'static [Variant] = &[
+        Variant::Serial,
+        Variant::ForkJoin,
+        Variant::TalpfGet,
+        Variant::Tampi,
+        Variant::TampiBlocking,
+    ];
     const RANKS: usize = 4;
     const KERNELS: &'static [&'static str] = &["multiply"];
     type Problem = Problem;
@@ -54,11 +60,11 @@ impl App for MatmulG {
         problem: &Problem,
         machine: Machine,
         observer: &Observer,
-    ) -> Result<Solution, Error> {
-        match variant {
-            Variant::Serial => Ok(serial::solve(problem, observer)),
-            Variant::ForkJoin => fork_join::solve(problem, machine, observer),
-            _ => talpf::solve(problem, machine, observer),
+    ) -> Result<Option<Solution>, Error> {
+        match variant.communication() {
+            Some(communication) => tasks::solve(problem, machine, communication, observer),
+            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
+            None => fork_join::solve(problem, machine, observer).map(Some),
         }
     }
 
@@ -70,12 +76,12 @@ impl App for MatmulG {
 
 /// Multiplies the matrices of `problem`.
 ///
-/// **Completion**, **Errors**: those of [`run::run`].
+/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
 pub fn run(
     variant: Variant,
     problem: &Problem,
     machine: Machine,
     observer: &Observer,
-) -> Result<Solution, Error> {
+) -> Result<Option<Solution>, Error> {
     run::run::<MatmulG>(variant, problem, machine, observer)
 }

@@ -16,7 +16,7 @@ mod particle_file;
 mod particles;
 mod problem;
 pub mod serial;
-mod talpf;
+mod tasks;
 
 use crate::Error;
 use crate::run::{self, App, Machine, Measure, Observer, Variant};
@@ -42,6 +42,8 @@ impl App for Nbody {
         Variant::TalpfCachedBarrier,
         Variant::TalpfCachedAck,
         Variant::TalpfGet,
+        Variant::Tampi,
+        Variant::TampiBlocking,
     ];
     const KERNELS: &'static [&'static str] = &["pull", "move"];
     type Problem = Problem;
@@ -61,11 +63,11 @@ impl App for Nbody {
         problem: &Problem,
         machine: Machine,
         observer: &Observer,
-    ) -> Result<Solution, Error> {
-        match variant.protocol() {
-            Some(protocol) => talpf::solve(problem, machine, protocol, observer),
-            None if variant == Variant::Serial => Ok(serial::solve(problem, observer)),
-            None => fork_join::solve(problem, machine, observer),
+    ) -> Result<Option<Solution>, Error> {
+        match variant.communication() {
+            Some(communication) => tasks::solve(problem, machine, communication, observer),
+            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
+            None => fork_join::solve(problem, machine, observer).map(Some),
         }
     }
 
@@ -77,12 +79,12 @@ impl App for Nbody {
 
 /// Moves the particles of `problem`.
 ///
-/// **Completion**, **Errors**: those of [`run::run`].
+/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
 pub fn run(
     variant: Variant,
     problem: &Problem,
     machine: Machine,
     observer: &Observer,
-) -> Result<Solution, Error> {
+) -> Result<Option<Solution>, Error> {
     run::run::<Nbody>(variant, problem, machine, observer)
 }

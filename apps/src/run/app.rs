@@ -34,7 +34,7 @@ pub trait App: 'static {
         problem: &Self::Problem,
         machine: Machine,
         observer: &Observer,
-    ) -> Result<Solution<Self::Outcome>, Error>;
+    ) -> Result<Option<Solution<Self::Outcome>>, Error>;
 
     /// What else there is to say about a result.
     fn measures(_: &Self::Problem, _: &Solution<Self::Outcome>) -> Vec<Measure> {
@@ -119,7 +119,7 @@ impl Outcome for Matrix {
     }
 }
 
-/// Solves `problem` and returns its result.
+/// Solves `problem` and returns its result; where ranks are processes, at rank 0 alone.
 ///
 /// **Completion**: every thread that was started has ended.
 ///
@@ -131,7 +131,7 @@ pub fn run<A: App>(
     problem: &A::Problem,
     machine: Machine,
     observer: &Observer,
-) -> Result<Solution<A::Outcome>, Error> {
+) -> Result<Option<Solution<A::Outcome>>, Error> {
     if !A::VARIANTS.contains(&variant) {
         return Err(Error::NoSuchVariant { app: A::NAME, variant: variant.name() });
     }

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::Transport;
 use crate::Error;
 
 /// Ranks, and the worker threads that they share.
@@ -10,6 +11,7 @@ pub struct Machine {
     ranks: usize,
     workers: usize,
     slowdown: Option<Slowdown>,
+    transport: Transport,
 }
 
 /// Ranks whose cores are slower than the machine's. Variants without ranks have none.
@@ -33,7 +35,8 @@ impl Machine {
     pub const WORKERS: RangeInclusive<usize> = 1..=1024;
 
     /// One rank on one worker.
-    pub const ONE: Self = Self { ranks: 1, workers: 1, slowdown: None };
+    pub const ONE: Self =
+        Self { ranks: 1, workers: 1, slowdown: None, transport: Transport::Verbs };
 
     /// A machine of `ranks` ranks on `workers` worker threads.
     ///
@@ -43,7 +46,14 @@ impl Machine {
             ranks: Error::check_range("ranks", ranks, Self::RANKS)?,
             workers: Error::check_range("workers", workers, Self::WORKERS)?,
             slowdown: None,
+            transport: Transport::Verbs,
         })
+    }
+
+    /// The same machine with its ranks connected so.
+    #[cfg(feature = "mpi")]
+    pub(super) fn over(self, transport: Transport) -> Self {
+        Self { transport, ..self }
     }
 
     /// The same machine with slow ranks.
@@ -70,6 +80,11 @@ impl Machine {
     /// The ranks that are slow, if any are.
     pub fn slowdown(self) -> Option<Slowdown> {
         self.slowdown
+    }
+
+    /// What connects the ranks.
+    pub fn transport(self) -> Transport {
+        self.transport
     }
 
     /// Checks that the slow rank is one of the ranks.

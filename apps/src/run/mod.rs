@@ -6,16 +6,23 @@
 //! tasks, steps that overlap, ranks that are slower than others.
 
 mod app;
+mod communication;
+mod context;
+#[cfg(feature = "mpi")]
+mod gather;
 mod machine;
+mod messages;
 mod observer;
 mod pace;
+#[cfg(feature = "mpi")]
+pub mod processes;
 mod progress;
-mod protocol;
 mod ranks;
 mod ring;
 mod solution;
 mod steps;
 pub(crate) mod team;
+mod transport;
 mod variant;
 
 pub use app::{App, Measure, Outcome, Problem, Work, run};
@@ -23,10 +30,13 @@ pub use machine::{Machine, Slowdown};
 pub use observer::Observer;
 pub use progress::Progress;
 pub use solution::Solution;
+pub use transport::Transport;
 pub use variant::Variant;
 
+pub(crate) use communication::{Communication, Protocol, Transfer, Waiting};
+pub(crate) use context::RankContext;
+pub(crate) use messages::Messages;
 pub(crate) use pace::Pace;
-pub(crate) use protocol::{Protocol, Transfer};
 pub(crate) use ranks::{Part, on_ranks};
 pub(crate) use ring::{Ring, Shape};
 pub(crate) use steps::Steps;

@@ -11,10 +11,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
-use talpf::Context;
 use talpf_runtime::Group;
 
-use super::Machine;
+use super::{Machine, RankContext};
 
 /// The speed of one rank. Clones share its cores.
 #[derive(Clone)]
@@ -32,8 +31,8 @@ struct Slow {
 impl Pace {
     /// The pace of the rank of `ctx`. A slow rank has its share of the workers as cores, one at
     /// least.
-    pub(crate) fn of(ctx: &Context, machine: Machine) -> Self {
-        let rank = ctx.rank().0 as usize;
+    pub(crate) fn of(ctx: &RankContext, machine: Machine) -> Self {
+        let rank = ctx.rank();
         let slowdown = machine.slowdown().filter(|slow| slow.rank.is_none_or(|slow| slow == rank));
         let slow = |factor| {
             let cores = (machine.workers() / machine.ranks()).max(1);

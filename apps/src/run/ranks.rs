@@ -2,42 +2,86 @@
 
 use std::time::Instant;
 
-use talpf::{Config, Context, PollingFrequency, exec};
+use talpf::PollingFrequency;
 
-use super::{Machine, Observer};
+use super::{Communication, Machine, Messages, Observer, RankContext, Transport};
 use crate::Error;
 
 /// What a rank hands back: its part of the result, and when its steps began and ended.
-pub(crate) struct Part<T> {
-    pub(crate) result: T,
+pub(crate) struct Part {
+    pub(crate) result: Vec<f64>,
     pub(crate) started: Instant,
     pub(crate) ended: Instant,
 }
 
-/// Runs `program` on the ranks and workers of `machine`. Returns the parts of the result by rank,
-/// and the seconds from the first start to the last end.
+/// The parts of a result by rank, and the seconds from the first start to the last end.
+pub(crate) type Parts = (Vec<Vec<f64>>, f64);
+
+/// Runs `program` on the ranks and workers of `machine`. Returns the parts where rank 0 is.
 ///
-/// **Errors**: those of `program`, and of [`exec`].
-pub(crate) fn on_ranks<T, F>(
+/// **Errors**: those of `program`, and of whatever connects the ranks.
+pub(crate) fn on_ranks<F>(
     machine: Machine,
+    communication: Communication,
     observer: &Observer,
-    program: impl Fn(Context) -> F,
-) -> Result<(Vec<T>, f64), Error>
+    program: impl Fn(RankContext) -> F,
+) -> Result<Option<Parts>, Error>
 where
-    T: Send + 'static,
-    F: Future<Output = Result<Part<T>, Error>> + Send + 'static,
+    F: Future<Output = Result<Part, Error>> + Send + 'static,
 {
-    let mut config = Config {
-        ranks: machine.ranks() as u32,
-        polling: PollingFrequency::from_environment()?,
-        ..Config::default()
-    };
-    config.runtime.workers = machine.workers();
-    config.runtime.recorder = observer.recorder.clone();
-    let parts = exec(config, program)?;
+    match machine.transport() {
+        Transport::Verbs => on_ranks_here(machine, communication, observer, program).map(Some),
+        #[cfg(feature = "mpi")]
+        Transport::Mpi { .. } => {
+            super::processes::on_this_rank(machine, communication, observer, program)
+        }
+    }
+}
+
+fn on_ranks_here<F>(
+    machine: Machine,
+    communication: Communication,
+    observer: &Observer,
+    program: impl Fn(RankContext) -> F,
+) -> Result<Parts, Error>
+where
+    F: Future<Output = Result<Part, Error>> + Send + 'static,
+{
+    let runtime = runtime(machine, observer);
+    let parts = match communication {
+        Communication::OneSided(protocol) => {
+            let config = talpf_config(machine, runtime)?;
+            talpf::exec(config, |ctx| program(RankContext::OneSided(ctx, protocol)))
+        }
+        Communication::TwoSided(waiting) => {
+            let ranks = machine.ranks() as u32;
+            let config = tampi_shim::Config { ranks, runtime, ..tampi_shim::Config::default() };
+            tampi_shim::exec(config, |world| {
+                program(RankContext::TwoSided(Messages::new(world, waiting)))
+            })
+        }
+    }?;
     let started = parts.iter().map(|part| part.started).min();
     let ended = parts.iter().map(|part| part.ended).max();
     let seconds =
         started.zip(ended).map_or(0.0, |(started, ended)| (ended - started).as_secs_f64());
     Ok((parts.into_iter().map(|part| part.result).collect(), seconds))
+}
+
+pub(super) fn runtime(machine: Machine, observer: &Observer) -> talpf_runtime::Config {
+    talpf_runtime::Config {
+        workers: machine.workers(),
+        recorder: observer.recorder.clone(),
+        ..talpf_runtime::Config::default()
+    }
+}
+
+/// **Errors**: the environment asks for a polling frequency that is none.
+pub(super) fn talpf_config(
+    machine: Machine,
+    runtime: talpf_runtime::Config,
+) -> Result<talpf::Config, Error> {
+    let polling = PollingFrequency::from_environment()?;
+    let ranks = machine.ranks() as u32;
+    Ok(talpf::Config { ranks, polling, runtime, ..talpf::Config::default() })
 }

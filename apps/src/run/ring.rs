@@ -3,26 +3,31 @@
 //! Every rank owns a number of pieces. In hop 0 it has its own, in hop `h` those of the rank `h`
 //! places before it; after as many hops as there are ranks, less one, each has seen all. What has
 //! come is kept in two buffers in turn: while one is passed on, the next comes into the other. That
-//! nothing comes before the pieces there are read and passed on is the doing of the windows; two
-//! buffers and no more are needed because a rank cannot empty the only one it has before the next
+//! nothing comes before the pieces there are read and passed on is the doing of the windows and of
+//! the receives; two buffers and no more are needed because a rank cannot empty the only one it has before the next
 //! rank has emptied its own, all the way round.
 
 use talpf::{Context, MemorySlot, Rank, SyncHandle};
-use talpf_runtime::{Matrix, Region, Tiling};
+use talpf_runtime::{Ix2, Matrix, Region, Tiling};
 
-use super::{Protocol, Transfer};
+use super::{Messages, Protocol, RankContext, Transfer};
 use crate::Error;
 
 /// The pieces of one rank, and the buffers for those of the others.
 pub(crate) struct Ring {
-    protocol: Protocol,
     rank: usize,
-    next: Rank,
-    previous: Rank,
+    ranks: usize,
     shape: Shape,
-    own: Buffer,
-    /// None with one rank, one with two.
-    visitors: Vec<Buffer>,
+    /// The own pieces, and those of visitors: none with one rank, one with two.
+    buffers: Vec<Matrix<f64>>,
+    means: Means,
+}
+
+enum Means {
+    /// With the slots of the buffers.
+    OneSided { ctx: Context, protocol: Protocol, slots: Vec<MemorySlot<f64>> },
+    /// Tagged with the place of the piece and the hop.
+    Messages(Messages),
 }
 
 /// How the pieces of a rank lie in a matrix. Every rank has the same number of places for them,
@@ -39,95 +44,98 @@ pub(crate) struct Shape {
     pub(crate) tile_cols: usize,
 }
 
-struct Buffer {
-    matrix: Matrix<f64>,
-    slot: MemorySlot<f64>,
-}
-
-impl Buffer {
-    /// `values` are all places, row by row.
-    async fn new(ctx: &Context, shape: Shape, values: Vec<f64>) -> Result<Self, Error> {
-        let tiling = Tiling { rows: shape.rows, cols: shape.tile_cols, ..Tiling::default() };
-        let matrix = Matrix::new(ctx.group(), values, shape.cols, tiling)?;
-        let slot = ctx.register_global(&matrix).await?;
-        Ok(Self { matrix, slot })
-    }
-}
-
 impl Ring {
     /// Joins the ring with the own pieces of this rank, row by row; places that are left are
-    /// filled with zeros.
+    /// filled with zeros. Collective.
     pub(crate) async fn new(
-        ctx: &Context,
-        protocol: Protocol,
+        ctx: &RankContext,
         shape: Shape,
         mut own: Vec<f64>,
     ) -> Result<Self, Error> {
-        let (rank, ranks) = (ctx.rank().0, ctx.ranks());
+        let (rank, ranks) = (ctx.rank(), ctx.ranks());
         let len = shape.pieces * shape.rows * shape.cols;
         own.resize(len, 0.0);
-        let mut visitors = Vec::new();
+        let tiling = Tiling { rows: shape.rows, cols: shape.tile_cols, ..Tiling::default() };
+        let mut buffers = vec![Matrix::new(ctx.group(), own, shape.cols, tiling)?];
         for _ in 1..ranks.min(3) {
-            visitors.push(Buffer::new(ctx, shape, vec![0.0; len]).await?);
+            buffers.push(Matrix::new(ctx.group(), vec![0.0; len], shape.cols, tiling)?);
         }
-        Ok(Self {
-            protocol,
-            rank: rank as usize,
-            next: ctx.peer((rank + 1) % ranks)?,
-            previous: ctx.peer((rank + ranks - 1) % ranks)?,
-            shape,
-            own: Buffer::new(ctx, shape, own).await?,
-            visitors,
-        })
+        let means = match ctx {
+            RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
+            RankContext::OneSided(ctx, protocol) => {
+                let mut slots = Vec::new();
+                for buffer in &buffers {
+                    slots.push(ctx.register_global(buffer).await?);
+                }
+                Means::OneSided { ctx: ctx.clone(), protocol: *protocol, slots }
+            }
+        };
+        Ok(Self { rank, ranks, shape, buffers, means })
     }
 
     /// The own pieces.
     pub(crate) fn own(&self) -> &Matrix<f64> {
-        &self.own.matrix
+        &self.buffers[0]
     }
 
     /// Whose pieces this rank has in a hop, and where they are.
-    pub(crate) fn at(&self, ctx: &Context, hop: usize) -> (usize, &Matrix<f64>) {
-        let ranks = ctx.ranks() as usize;
-        ((self.rank + ranks - hop) % ranks, &self.buffer(hop).matrix)
+    pub(crate) fn at(&self, hop: usize) -> (usize, &Matrix<f64>) {
+        ((self.rank + self.ranks - hop) % self.ranks, &self.buffers[self.buffer(hop)])
     }
 
     /// Spawns the exchange after which this rank has the pieces of the next hop, and the sync that
-    /// ends its round.
-    pub(crate) fn pass_on(&self, ctx: &Context, hop: usize) -> Result<SyncHandle, Error> {
+    /// ends its round, if rounds end.
+    pub(crate) fn pass_on(&self, hop: usize) -> Result<Option<SyncHandle>, Error> {
         let (here, there) = (self.buffer(hop), self.buffer(hop + 1));
-        for piece in 0..self.shape.pieces {
-            let at = piece * self.shape.rows * self.shape.cols;
-            match self.protocol.transfer {
-                // Buffers are the same ones on all ranks: what is passed on goes to where the
-                // next rank keeps its next hop.
-                Transfer::Put => {
-                    ctx.put(&self.piece(here, piece), there.slot.at(self.next, at))?;
+        let next = (self.rank + 1) % self.ranks;
+        let previous = (self.rank + self.ranks - 1) % self.ranks;
+        match &self.means {
+            Means::Messages(messages) => {
+                for piece in 0..self.shape.pieces {
+                    // The same hop of two steps cannot overlap: it reads and writes the same place.
+                    let tag = hop * self.shape.pieces + piece;
+                    messages.spawn_send(&self.piece(here, piece), next, tag)?;
+                    messages.spawn_receive(&self.piece(there, piece), previous, tag)?;
                 }
-                Transfer::Get => {
-                    ctx.get(here.slot.at(self.previous, at), &self.piece(there, piece))?;
+                Ok(None)
+            }
+            Means::OneSided { ctx, protocol, slots } => {
+                let (next, previous) = (Rank(next as u32), Rank(previous as u32));
+                for piece in 0..self.shape.pieces {
+                    let at = piece * self.shape.rows * self.shape.cols;
+                    match protocol.transfer {
+                        // Buffers are the same ones on all ranks: what is passed on goes to where
+                        // the next rank keeps its next hop.
+                        Transfer::Put => {
+                            ctx.put(&self.piece(here, piece), slots[there].at(next, at))?;
+                        }
+                        Transfer::Get => {
+                            ctx.get(slots[here].at(previous, at), &self.piece(there, piece))?;
+                        }
+                    }
                 }
+                let mut sync = ctx.sync(protocol.mode);
+                for piece in 0..self.shape.pieces {
+                    sync = match protocol.transfer {
+                        Transfer::Put => sync.window(&self.piece(there, piece)),
+                        Transfer::Get => sync.expose(&self.piece(here, piece)),
+                    };
+                }
+                Ok(Some(sync.spawn()?))
             }
         }
-        let mut sync = ctx.sync(self.protocol.mode);
-        for piece in 0..self.shape.pieces {
-            sync = match self.protocol.transfer {
-                Transfer::Put => sync.window(&self.piece(there, piece)),
-                Transfer::Get => sync.expose(&self.piece(here, piece)),
-            };
-        }
-        Ok(sync.spawn()?)
     }
 
-    fn buffer(&self, hop: usize) -> &Buffer {
+    /// The buffer of a hop.
+    fn buffer(&self, hop: usize) -> usize {
         match hop.checked_sub(1) {
-            None => &self.own,
-            Some(turn) => &self.visitors[turn % self.visitors.len()],
+            None => 0,
+            Some(turn) => 1 + turn % (self.buffers.len() - 1),
         }
     }
 
-    fn piece<'a>(&self, buffer: &'a Buffer, piece: usize) -> Region<'a, f64, talpf_runtime::Ix2> {
+    fn piece(&self, buffer: usize, piece: usize) -> Region<'_, f64, Ix2> {
         let first = piece * self.shape.rows;
-        buffer.matrix.region(first..first + self.shape.rows, ..)
+        self.buffers[buffer].region(first..first + self.shape.rows, ..)
     }
 }

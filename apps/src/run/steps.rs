@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::iter;
 
-use talpf::{Context, SyncHandle};
+use talpf::SyncHandle;
 use talpf_runtime::{JoinHandle, Token};
 
-use super::{Observer, Progress};
+use super::{Observer, Progress, RankContext};
 use crate::Error;
 
 /// Steps that a rank spawns before it waits for the first of them to end. Enough to have work
@@ -29,13 +29,13 @@ struct Step {
 }
 
 impl Steps {
-    pub(crate) fn new(ctx: &Context, observer: &Observer) -> Result<Self, Error> {
+    pub(crate) fn new(ctx: &RankContext, observer: &Observer) -> Result<Self, Error> {
         let tokens = iter::repeat_with(|| Token::new(ctx.group())).take(LOOKAHEAD);
         Ok(Self {
             tokens: tokens.collect::<Result<_, _>>()?,
             spawned: 0,
             under_way: VecDeque::with_capacity(LOOKAHEAD),
-            progress: (ctx.rank().0 == 0).then(|| observer.progress.clone()),
+            progress: (ctx.rank() == 0).then(|| observer.progress.clone()),
         })
     }
 
@@ -48,20 +48,28 @@ impl Steps {
     }
 
     /// Says that all tasks of the step are spawned, and which syncs belong to it.
-    pub(crate) fn end(&mut self, ctx: &Context, exchanged: Vec<SyncHandle>) -> Result<(), Error> {
+    pub(crate) fn end(
+        &mut self,
+        ctx: &RankContext,
+        exchanged: impl IntoIterator<Item = SyncHandle>,
+    ) -> Result<(), Error> {
         let token = &self.tokens[self.spawned % LOOKAHEAD];
         let end = ctx.group().task("step").inline().inout(&token.region());
+        let exchanged = exchanged.into_iter().collect();
         self.under_way.push_back(Step { computed: end.run(|_| ())?, exchanged });
         self.spawned += 1;
         Ok(())
     }
 
-    /// Waits for all steps.
-    pub(crate) async fn finish(mut self) -> Result<(), Error> {
+    /// Waits for all steps, and for the messages of the last of them.
+    pub(crate) async fn finish(mut self, ctx: &RankContext) -> Result<(), Error> {
         while !self.under_way.is_empty() {
             self.end_of_first().await?;
         }
-        Ok(())
+        match ctx {
+            RankContext::OneSided(..) => Ok(()),
+            RankContext::TwoSided(_) => Ok(ctx.group().wait().await?),
+        }
     }
 
     /// Waits until all tasks of the oldest step are done and its rounds have ended.

@@ -2,7 +2,7 @@
 
 use talpf::SyncMode;
 
-use super::Protocol;
+use super::{Communication, Waiting};
 
 /// How the work of a step is spread and how the steps are kept in order. No application has all
 /// of them: [`App::VARIANTS`](super::App::VARIANTS) says which.
@@ -29,6 +29,10 @@ pub enum Variant {
     TalpfGet,
     /// Tasks and puts on several lanes; syncs that are told the number of arrivals.
     TalpfLanes,
+    /// Tasks and messages, to which the tasks are bound.
+    Tampi,
+    /// Tasks and messages, for which the tasks are suspended.
+    TampiBlocking,
 }
 
 impl Variant {
@@ -45,6 +49,8 @@ impl Variant {
             Self::TalpfMsg => "talpf-msg",
             Self::TalpfGet => "talpf-get",
             Self::TalpfLanes => "talpf-lanes",
+            Self::Tampi => "tampi",
+            Self::TampiBlocking => "tampi-blocking",
         }
     }
 
@@ -65,6 +71,8 @@ impl Variant {
             Self::TalpfLanes => {
                 "Tasks; puts; a lane for each part that moves, and every rank knows how many arrive"
             }
+            Self::Tampi => "Tasks; messages, with which the tasks complete",
+            Self::TampiBlocking => "Tasks; messages, for which the tasks are suspended",
         }
     }
 
@@ -75,19 +83,21 @@ impl Variant {
 
     /// Whether it runs on several ranks.
     pub fn has_ranks(self) -> bool {
-        self.protocol().is_some()
+        self.communication().is_some()
     }
 
-    /// How its data travels; `None` for a variant without ranks.
-    pub(crate) fn protocol(self) -> Option<Protocol> {
+    /// How its ranks communicate; `None` for a variant without ranks.
+    pub(crate) fn communication(self) -> Option<Communication> {
         match self {
             Self::Serial | Self::ForkJoin => None,
-            Self::TalpfDefault => Some(Protocol::put(SyncMode::DEFAULT)),
-            Self::TalpfCached | Self::TalpfRawCached => Some(Protocol::put(SyncMode::CACHED)),
-            Self::TalpfCachedBarrier => Some(Protocol::put(SyncMode::CACHED.with_barrier())),
-            Self::TalpfCachedAck => Some(Protocol::put(SyncMode::CACHED.with_ack())),
-            Self::TalpfMsg | Self::TalpfLanes => Some(Protocol::put(SyncMode::msg(0))),
-            Self::TalpfGet => Some(Protocol::get(SyncMode::DEFAULT)),
+            Self::TalpfDefault => Some(Communication::put(SyncMode::DEFAULT)),
+            Self::TalpfCached | Self::TalpfRawCached => Some(Communication::put(SyncMode::CACHED)),
+            Self::TalpfCachedBarrier => Some(Communication::put(SyncMode::CACHED.with_barrier())),
+            Self::TalpfCachedAck => Some(Communication::put(SyncMode::CACHED.with_ack())),
+            Self::TalpfMsg | Self::TalpfLanes => Some(Communication::put(SyncMode::msg(0))),
+            Self::TalpfGet => Some(Communication::get(SyncMode::DEFAULT)),
+            Self::Tampi => Some(Communication::TwoSided(Waiting::Bound)),
+            Self::TampiBlocking => Some(Communication::TwoSided(Waiting::Suspended)),
         }
     }
 }

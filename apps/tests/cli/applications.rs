@@ -30,6 +30,7 @@ fn variants(app: &str) -> Vec<&'static str> {
             "talpf-get",
         ],
     });
+    variants.extend(["tampi", "tampi-blocking"]);
     variants
 }
 

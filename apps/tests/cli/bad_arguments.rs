@@ -62,15 +62,26 @@ fn unknown_variant() {
     let error = error_of(&talpf("jacobi --variant fork"));
     assert!(error.starts_with("invalid value 'fork' for '--variant <VARIANT>'"), "{error}");
     let all = "serial, fork-join, talpf-default, talpf-cached, talpf-cached-barrier, \
-               talpf-cached-ack, talpf-raw-cached, talpf-msg, talpf-get";
+               talpf-cached-ack, talpf-raw-cached, talpf-msg, talpf-get, tampi, tampi-blocking";
     assert!(error.contains(all), "{error}");
 }
 
 #[test]
 fn option_without_its_value() {
     for option in [
-        "variant", "ranks", "workers", "size", "rows", "cols", "block", "steps", "config", "image",
-        "json", "trace",
+        "variant",
+        "ranks",
+        "workers",
+        "size",
+        "rows",
+        "cols",
+        "block",
+        "steps",
+        "config",
+        "image",
+        "json",
+        "trace",
+        "transport",
     ] {
         let error = error_of(&talpf(&format!("jacobi --{option}")));
         assert!(error.contains(&format!("'--{option} <")), "{error}");
@@ -91,4 +102,13 @@ fn unknown_option_argument_and_command() {
     assert!(error_of(&talpf("jacobi 3")).contains("'3'"));
     assert!(error_of(&talpf("jacobbi")).contains("'jacobbi'"));
     assert!(error_of(&talpf("")).contains("subcommand"));
+}
+
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn transport_mpi_without_mpi() {
+    for option in ["transport", "fabric"] {
+        let error = error_of(&talpf(&format!("jacobi --variant tampi --{option} mpi")));
+        assert!(error.starts_with("this program was built without MPI"), "{error}");
+    }
 }

@@ -34,9 +34,15 @@ fn every_variant_has_the_checksum_of_serial() {
     assert_eq!(value(&serial, "variant"), "serial");
     assert_eq!(value(&serial, "workers"), "1");
     for workers in [1, 2, 3, 8] {
-        for variant in
-            ["talpf-default", "talpf-cached", "talpf-raw-cached", "talpf-msg", "talpf-get"]
-        {
+        for variant in [
+            "talpf-default",
+            "talpf-cached",
+            "talpf-raw-cached",
+            "talpf-msg",
+            "talpf-get",
+            "tampi",
+            "tampi-blocking",
+        ] {
             let options = format!("--variant {variant} --workers {workers} --ranks 5 --check");
             let text = run(&options);
             assert_eq!(value(&text, "ranks"), "5");

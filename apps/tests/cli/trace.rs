@@ -5,7 +5,7 @@ use tempfile::tempdir;
 
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
-const VARIANTS: [&str; 9] = [
+const VARIANTS: [&str; 11] = [
     "serial",
     "fork-join",
     "talpf-default",
@@ -15,6 +15,8 @@ const VARIANTS: [&str; 9] = [
     "talpf-raw-cached",
     "talpf-msg",
     "talpf-get",
+    "tampi",
+    "tampi-blocking",
 ];
 
 fn run(variant: &str, folder: &Path) -> String {
@@ -46,7 +48,7 @@ fn trace_of_every_variant_is_clean() {
         let comments = fs::read_to_string(&prv).unwrap();
         assert!(comments.contains(&format!("# jacobi {variant}\n")));
         assert!(comments.contains("# rows 37, cols 23, block 8, steps 9\n"));
-        let ranks = if variant.starts_with("talpf") { 3 } else { 1 };
+        let ranks = if ["serial", "fork-join"].contains(&variant) { 1 } else { 3 };
         assert!(comments.contains(&format!("# {ranks} ranks, ")));
     }
 }

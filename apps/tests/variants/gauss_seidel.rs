@@ -22,7 +22,8 @@ const SHAPES: [[usize; 4]; 10] = [
     [5, 600, 1, 3],
 ];
 
-const TALPF: [Variant; 2] = [Variant::TalpfDefault, Variant::TalpfLanes];
+const WITH_RANKS: [Variant; 4] =
+    [Variant::TalpfDefault, Variant::TalpfLanes, Variant::Tampi, Variant::TampiBlocking];
 
 fn problem([rows, cols, block, steps]: [usize; 4]) -> Problem {
     Problem::new(rows, cols, block, steps, heat::default_sources()).unwrap()
@@ -60,7 +61,7 @@ fn fork_join_is_serial_for_any_number_of_workers() {
 
 #[test]
 fn tasks_are_serial_on_any_number_of_ranks_and_workers() {
-    for variant in TALPF {
+    for variant in WITH_RANKS {
         let problem = problem([61, 67, 8, 12]);
         check::<GaussSeidel>(variant, &problem, &[1, 2, 3, 4, 7, 8, 16], &[1, 2, 8]);
     }
@@ -68,7 +69,7 @@ fn tasks_are_serial_on_any_number_of_ranks_and_workers() {
 
 #[test]
 fn tasks_are_serial_for_any_shape() {
-    for variant in TALPF {
+    for variant in WITH_RANKS {
         for shape in SHAPES {
             check::<GaussSeidel>(variant, &problem(shape), &[1, 2, 3, shape[0].min(16)], &[2]);
         }

@@ -22,7 +22,7 @@ const SHAPES: [[usize; 4]; 9] = [
     [130, 70, 64, 2],
 ];
 
-const TALPF: [Variant; 7] = [
+const WITH_RANKS: [Variant; 9] = [
     Variant::TalpfDefault,
     Variant::TalpfCached,
     Variant::TalpfCachedBarrier,
@@ -30,6 +30,8 @@ const TALPF: [Variant; 7] = [
     Variant::TalpfRawCached,
     Variant::TalpfMsg,
     Variant::TalpfGet,
+    Variant::Tampi,
+    Variant::TampiBlocking,
 ];
 
 fn problem([rows, cols, block, steps]: [usize; 4]) -> Problem {
@@ -71,7 +73,7 @@ fn fork_join_is_serial_for_any_number_of_workers() {
 
 #[test]
 fn tasks_are_serial_on_any_number_of_ranks_and_workers() {
-    for variant in TALPF {
+    for variant in WITH_RANKS {
         let problem = problem([61, 67, 8, 12]);
         check::<Jacobi>(variant, &problem, &[1, 2, 3, 4, 7, 8, 16, 32], &[1, 2, 8]);
     }
@@ -79,7 +81,7 @@ fn tasks_are_serial_on_any_number_of_ranks_and_workers() {
 
 #[test]
 fn tasks_are_serial_for_any_shape() {
-    for variant in TALPF {
+    for variant in WITH_RANKS {
         for shape in SHAPES {
             check::<Jacobi>(variant, &problem(shape), &[1, 2, 3, shape[0].min(40)], &[2]);
         }
@@ -88,7 +90,7 @@ fn tasks_are_serial_for_any_shape() {
 
 #[test]
 fn tasks_are_serial_with_several_strips_side_by_side() {
-    for variant in TALPF {
+    for variant in WITH_RANKS {
         // Strips of 4102 and 5000 columns: more than two, and one of a column less than a block.
         check::<Jacobi>(variant, &problem([9, 9001, 7, 6]), &[1, 3, 9], &[2]);
         check::<Jacobi>(variant, &problem([9, 9999, 5000, 6]), &[2], &[1, 8]);
@@ -98,7 +100,7 @@ fn tasks_are_serial_with_several_strips_side_by_side() {
 #[test]
 fn trace_has_a_task_for_every_strip_and_a_message_for_every_halo() {
     let problem = problem([40, 30, 8, 5]);
-    for variant in TALPF {
+    for variant in WITH_RANKS {
         let recorder = Recorder::default();
         let observer = Observer { recorder: Some(recorder.clone()), ..Observer::default() };
         jacobi::run(variant, &problem, Machine::new(3, 2).unwrap(), &observer).unwrap();

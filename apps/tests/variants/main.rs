@@ -11,12 +11,12 @@ use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
 #[track_caller]
 fn check<A: App>(variant: Variant, problem: &A::Problem, ranks: &[usize], workers: &[usize]) {
     let observer = Observer::default();
-    let serial = run::run::<A>(Variant::Serial, problem, Machine::ONE, &observer).unwrap();
+    let serial = run::run::<A>(Variant::Serial, problem, Machine::ONE, &observer).unwrap().unwrap();
     assert_eq!(serial.machine, Machine::ONE);
     for &ranks in ranks.iter().filter(|&&ranks| A::check_ranks(problem, ranks).is_ok()) {
         for &workers in workers {
             let machine = Machine::new(ranks, workers).unwrap();
-            let solution = run::run::<A>(variant, problem, machine, &observer).unwrap();
+            let solution = run::run::<A>(variant, problem, machine, &observer).unwrap().unwrap();
             let name = variant.name();
             let run = format!("{name} of {:?} on {ranks} x {workers}", problem.parameters());
             assert_eq!(solution.result.difference(&serial.result), None, "{run}");

@@ -63,8 +63,10 @@ fn tasks_on_a_ring_are_serial_for_any_shape() {
 
 #[test]
 fn tasks_on_a_square_are_serial_for_any_shape() {
-    for shape in SHAPES {
-        check::<MatmulG>(Variant::TalpfGet, &problem(shape), &[1, 4, 9, 16, 25], &[1, 2, 8]);
+    for &variant in MatmulG::VARIANTS {
+        for shape in SHAPES {
+            check::<MatmulG>(variant, &problem(shape), &[1, 4, 9, 16, 25], &[1, 2, 8]);
+        }
     }
 }
 
@@ -82,7 +84,7 @@ fn efficiencies_are_shares() {
     let machine = Machine::new(4, 2).unwrap();
     let observer = Observer::default();
     let run = talpf_apps::matmul_g::run(Variant::TalpfGet, &problem, machine, &observer);
-    let measures = MatmulG::measures(&problem, &run.unwrap());
+    let measures = MatmulG::measures(&problem, &run.unwrap().unwrap());
     assert_eq!(measures.len(), 2);
     assert!(measures.iter().all(|measure| measure.value > 0.0 && measure.value < 1.5));
 }

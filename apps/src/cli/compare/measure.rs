@@ -105,7 +105,7 @@ impl<A: App> Planned<A> {
         let slow = self.machine.slowdown().filter(|slow| {
             self.variant.has_ranks() && slow.rank.is_none_or(|rank| rank < self.machine.ranks())
         });
-        run::run::<A>(self.variant, &self.problem, self.machine.slowed(slow), observer)
+        solve::<A>(self.variant, &self.problem, self.machine.slowed(slow), observer)
     }
 
     /// Serial runs again only to say where a result differs.
@@ -114,7 +114,7 @@ impl<A: App> Planned<A> {
             return Ok(());
         }
         let observer = Observer::default();
-        let serial = run::run::<A>(Variant::Serial, &self.problem, Machine::ONE, &observer)?;
+        let serial = solve::<A>(Variant::Serial, &self.problem, Machine::ONE, &observer)?;
         match result.difference(&serial.result) {
             None => Ok(()),
             Some((place, found, expected)) => {
@@ -122,4 +122,14 @@ impl<A: App> Planned<A> {
             }
         }
     }
+}
+
+fn solve<A: App>(
+    variant: Variant,
+    problem: &A::Problem,
+    machine: Machine,
+    observer: &Observer,
+) -> Result<run::Solution<A::Outcome>, Error> {
+    let solution = run::run::<A>(variant, problem, machine, observer)?;
+    Ok(solution.expect("all ranks are in this process"))
 }

@@ -123,7 +123,7 @@ fn draw(
 
 /// The mark of a style: shapes, so that colours are not all that tells variants apart.
 pub(super) fn mark(style: usize) -> &'static str {
-    const MARKS: [&str; 9] = [
+    const MARKS: [&str; 11] = [
         "<circle r=\"3.5\"/>",
         "<path d=\"M-4 3.5H4L0 -4Z\"/>",
         "<path d=\"M-3.5 -3.5H3.5V3.5H-3.5Z\"/>",
@@ -133,6 +133,8 @@ pub(super) fn mark(style: usize) -> &'static str {
         "<path d=\"M-4 -3.5H4L0 4Z\"/>",
         "<path d=\"M-4 -1.3H-1.3V-4H1.3V-1.3H4V1.3H1.3V4H-1.3V1.3H-4Z\"/>",
         "<path d=\"M-3.5 -3.5H3.5V3.5H-3.5Z\"/>",
+        "<path d=\"M-4 0L3.5 -4V4Z\"/>",
+        "<path d=\"M4 0L-3.5 -4V4Z\"/>",
     ];
     MARKS[style % MARKS.len()]
 }

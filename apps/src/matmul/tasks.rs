@@ -1,4 +1,4 @@
-//! Tasks, and row blocks of `B` that go round a [`Ring`]: one program for all `talpf-*` variants.
+//! Tasks, and row blocks of `B` that go round a [`Ring`]: one program for all variants with ranks.
 //!
 //! In each hop of a multiplication a rank spawns a task for each block of its product and each row
 //! block of `B` that it has: a link of the chain of products that the block is the sum of. `A` and
@@ -9,58 +9,61 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use talpf::{Context, SyncMode};
 use talpf_runtime::{Matrix, Tiling, Token};
 
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution};
-use crate::run::{Machine, Observer, Pace, Part, Protocol, Ring, Shape, Steps, on_ranks};
+use crate::run::{
+    Communication, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Steps, on_ranks,
+};
 use crate::share::{pieces, share};
 use crate::{Error, matrix};
 
 /// Multiplies the matrices of `problem` with tasks on the ranks and workers of `machine`.
 ///
-/// **Errors**: [`Error::Talpf`].
+/// **Errors**: [`Error::Talpf`], [`Error::Tampi`].
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
-    protocol: Protocol,
+    communication: Communication,
     observer: &Observer,
-) -> Result<Solution, Error> {
-    let job = Arc::new(Job { problem: *problem, machine, protocol, observer: observer.clone() });
-    let (parts, seconds) = on_ranks(machine, observer, |ctx| rank(ctx, Arc::clone(&job)))?;
+) -> Result<Option<Solution>, Error> {
+    let job = Arc::new(Job { problem: *problem, machine, observer: observer.clone() });
+    let program = |ctx| rank(ctx, Arc::clone(&job));
+    let Some((parts, seconds)) = on_ranks(machine, communication, observer, program)? else {
+        return Ok(None);
+    };
     let result = matrix::Matrix::from_cells(parts.concat(), problem.size());
-    Ok(Solution { result, seconds, machine })
+    Ok(Some(Solution { result, seconds, machine }))
 }
 
 /// What is the same for all ranks.
 struct Job {
     problem: Problem,
     machine: Machine,
-    protocol: Protocol,
     observer: Observer,
 }
 
 /// The program of a rank.
-async fn rank(ctx: Context, job: Arc<Job>) -> Result<Part<Vec<f64>>, Error> {
+async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
     let mut slices = Slices::new(&ctx, &job).await?;
     let mut steps = Steps::new(&ctx, &job.observer)?;
 
-    ctx.sync(SyncMode::DEFAULT).await?;
+    ctx.barrier().await?;
     let started = Instant::now();
     for _ in 0..job.problem.iterations() {
         let step = steps.begin().await?;
         let mut syncs = Vec::new();
         for hop in 0..job.machine.ranks() {
             if hop + 1 < job.machine.ranks() {
-                syncs.push(slices.ring.pass_on(&ctx, hop)?);
+                syncs.extend(slices.ring.pass_on(hop)?);
             }
             slices.spawn_products(&ctx, hop, &step)?;
         }
         steps.end(&ctx, syncs)?;
         mem::swap(&mut slices.a, &mut slices.c);
     }
-    steps.finish().await?;
+    steps.finish(&ctx).await?;
     let ended = Instant::now();
 
     Ok(Part { result: slices.collect(&ctx).await?, started, ended })
@@ -77,10 +80,10 @@ struct Slices {
 }
 
 impl Slices {
-    async fn new(ctx: &Context, job: &Job) -> Result<Self, Error> {
+    async fn new(ctx: &RankContext, job: &Job) -> Result<Self, Error> {
         let problem = job.problem;
         let (size, block, ranks) = (problem.size(), problem.block(), job.machine.ranks());
-        let rows = problem.extent(share(problem.blocks(), ctx.rank().0 as usize, ranks));
+        let rows = problem.extent(share(problem.blocks(), ctx.rank(), ranks));
         let shape = Shape {
             pieces: problem.blocks().div_ceil(ranks),
             rows: block.min(size),
@@ -92,7 +95,7 @@ impl Slices {
         let tiling = Tiling { rows: block, cols: block, ..Tiling::default() };
         Ok(Self {
             problem,
-            ring: Ring::new(ctx, job.protocol, shape, b).await?,
+            ring: Ring::new(ctx, shape, b).await?,
             c: Matrix::new(ctx.group(), vec![0.0; a.len()], size, tiling)?,
             a: Matrix::new(ctx.group(), a, size, tiling)?,
             pace: Pace::of(ctx, job.machine),
@@ -100,9 +103,9 @@ impl Slices {
     }
 
     /// Spawns a task for each block of the product and each row block that is here in this hop.
-    fn spawn_products(&self, ctx: &Context, hop: usize, step: &Token) -> Result<(), Error> {
-        let ranks = ctx.ranks() as usize;
-        let (owner, b) = self.ring.at(ctx, hop);
+    fn spawn_products(&self, ctx: &RankContext, hop: usize, step: &Token) -> Result<(), Error> {
+        let ranks = ctx.ranks();
+        let (owner, b) = self.ring.at(hop);
         let here = share(self.problem.blocks(), owner, ranks);
         for block in here.clone() {
             let term = Term {
@@ -123,7 +126,7 @@ impl Slices {
 
     fn spawn_product(
         &self,
-        ctx: &Context,
+        ctx: &RankContext,
         b: &Matrix<f64>,
         [rows, cols, depth, b_rows]: [&Range<usize>; 4],
         term: Term,
@@ -143,7 +146,7 @@ impl Slices {
     }
 
     /// Gives up the slices for the last product.
-    async fn collect(self, ctx: &Context) -> Result<Vec<f64>, Error> {
+    async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
         let task = ctx.group().task("collect").input(&self.a.all());
         let read = task.run(|cells| cells.view().iter().copied().collect())?;
         Ok(read.await?)

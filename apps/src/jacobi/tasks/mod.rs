@@ -1,20 +1,20 @@
-//! Tasks, and one-sided exchange of halos: one program for all `talpf-*` variants.
+//! Tasks, and the exchange of halos: one program for all variants with ranks.
 //!
 //! Each rank owns a band of rows and keeps two matrices of it, old and new, which swap roles after
 //! every step. A step spawns, in this order:
 //!
 //! 1. the tasks that compute the strips of `new` from `old` ([`band`]),
 //! 2. the exchange of the outermost rows of `new` ([`exchange`]),
-//! 3. the sync that ends the round and lets the exchange touch `new`.
+//! 3. with puts and gets, the sync that ends the round and lets the exchange touch `new`.
 //!
 //! Nothing else orders them: a strip waits for the strips and halos around it in the step before,
 //! an exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart
 //! as far as their dependencies allow, up to a number of [`Steps`]. What differs between variants
-//! is the [`Way`] alone.
+//! is the [`Exchange`] alone.
 //!
 //! Deliberately absent: double buffers and acknowledgements. That two matrices take turns is
-//! Jacobi's own; a halo is kept from being overwritten too early by its window, and with
-//! [`Way::Links`], which makes use of the turns, by the exchange of the step before.
+//! Jacobi's own; a halo is kept from being overwritten too early by its window or its receive, and
+//! with [`Way::Links`], which makes use of the turns, by the exchange of the step before.
 
 mod band;
 mod exchange;
@@ -22,30 +22,32 @@ mod exchange;
 use std::sync::Arc;
 use std::time::Instant;
 
-use talpf::{Context, SyncMode};
-
 use self::band::Band;
 use self::exchange::Exchange;
 use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::Border;
-use crate::run::{Machine, Observer, Pace, Part, Steps, on_ranks};
+use crate::run::{Communication, Machine, Observer, Pace, Part, RankContext, Steps, on_ranks};
 
 pub(super) use self::exchange::Way;
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
-/// **Errors**: [`Error::Talpf`].
+/// **Errors**: [`Error::Talpf`], [`Error::Tampi`].
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
+    communication: Communication,
     way: Way,
     observer: &Observer,
-) -> Result<Solution, Error> {
+) -> Result<Option<Solution>, Error> {
     let (problem, border, observer) = (problem.clone(), problem.border(), observer.clone());
     let job = Arc::new(Job { problem, border, machine, way, observer });
-    let (bands, seconds) = on_ranks(machine, &job.observer, |ctx| rank(ctx, Arc::clone(&job)))?;
-    Ok(Solution { result: job.problem.assemble(&job.border, bands), seconds, machine })
+    let program = |ctx| rank(ctx, Arc::clone(&job));
+    let Some((bands, seconds)) = on_ranks(machine, communication, &job.observer, program)? else {
+        return Ok(None);
+    };
+    Ok(Some(Solution { result: job.problem.assemble(&job.border, bands), seconds, machine }))
 }
 
 /// What is the same for all ranks.
@@ -58,24 +60,24 @@ struct Job {
 }
 
 /// The program of a rank.
-async fn rank(ctx: Context, job: Arc<Job>) -> Result<Part<Vec<f64>>, Error> {
-    let mut band = Band::new(&ctx, &job.problem, &job.border).await?;
+async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
+    let mut band = Band::new(&ctx, &job.problem, &job.border)?;
     let mut exchange = Exchange::new(&ctx, &job.problem, job.way, &band).await?;
     let mut steps = Steps::new(&ctx, &job.observer)?;
     let pace = Pace::of(&ctx, job.machine);
 
-    ctx.sync(SyncMode::DEFAULT).await?;
+    ctx.barrier().await?;
     let started = Instant::now();
     for _ in 0..job.problem.steps() {
         let step = steps.begin().await?;
         band.spawn_step(&ctx, &step, &pace)?;
-        let exchanged = exchange.spawn(&ctx, &band)?;
-        steps.end(&ctx, vec![exchanged])?;
+        let exchanged = exchange.spawn(&band)?;
+        steps.end(&ctx, exchanged)?;
         band.swap();
     }
-    steps.finish().await?;
+    steps.finish(&ctx).await?;
     let ended = Instant::now();
 
-    drop(exchange);
+    exchange.end()?;
     Ok(Part { result: band.collect(&ctx).await?, started, ended })
 }

@@ -3,13 +3,12 @@
 use std::mem;
 use std::ops::Range;
 
-use talpf::Context;
-use talpf_runtime::Token;
+use talpf_runtime::{Matrix, Token};
 
 use crate::Error;
-use crate::heat::{Border, Field};
+use crate::heat::{Border, collect_field};
 use crate::jacobi::{Problem, kernel};
-use crate::run::Pace;
+use crate::run::{Pace, RankContext};
 use crate::share::pieces;
 
 /// Cells that a row of a strip has at least, where the band is that wide: 32 KiB, eight pages.
@@ -26,30 +25,30 @@ pub(super) struct Band {
     cols: usize,
     /// Rows and columns of a strip.
     strip: (usize, usize),
-    old: Field,
-    new: Field,
+    old: Matrix<f64>,
+    new: Matrix<f64>,
 }
 
 impl Band {
-    pub(super) async fn new(
-        ctx: &Context,
+    pub(super) fn new(
+        ctx: &RankContext,
         problem: &Problem,
         border: &Border,
     ) -> Result<Self, Error> {
         let block = problem.block();
         let strip = (block, block * STRIP_CELLS.div_ceil(block));
-        let old = Field::new(ctx, problem, border, strip).await?;
-        let new = Field::new(ctx, problem, border, strip).await?;
-        Ok(Self { rows: old.matrix.rows() - 2, cols: problem.cols(), strip, old, new })
+        let old = problem.field(ctx, border, strip)?;
+        let new = problem.field(ctx, border, strip)?;
+        Ok(Self { rows: old.rows() - 2, cols: problem.cols(), strip, old, new })
     }
 
     /// The matrix of the step that was spawned last.
-    pub(super) fn newest(&self) -> &Field {
+    pub(super) fn newest(&self) -> &Matrix<f64> {
         &self.new
     }
 
     /// The one that takes turns with it.
-    pub(super) fn other(&self) -> &Field {
+    pub(super) fn other(&self) -> &Matrix<f64> {
         &self.old
     }
 
@@ -64,7 +63,12 @@ impl Band {
     }
 
     /// Spawns a task for every strip: the top and bottom ones first, for which neighbours wait.
-    pub(super) fn spawn_step(&self, ctx: &Context, step: &Token, pace: &Pace) -> Result<(), Error> {
+    pub(super) fn spawn_step(
+        &self,
+        ctx: &RankContext,
+        step: &Token,
+        pace: &Pace,
+    ) -> Result<(), Error> {
         let Self { old, new, .. } = self;
         let mut strips = pieces(1..self.rows + 1, self.strip.0);
         let first = strips.next();
@@ -75,8 +79,8 @@ impl Band {
                 let pace = pace.clone();
                 ctx.group()
                     .task("jacobi")
-                    .input(&old.matrix.region(around.0, around.1))
-                    .output(&new.matrix.region(rows.clone(), cols))
+                    .input(&old.region(around.0, around.1))
+                    .output(&new.region(rows.clone(), cols))
                     .input(&step.region())
                     .spawn_async(async move |old, mut new, _step| {
                         pace.compute(|| kernel::sweep(old.view(), new.view_mut())).await;
@@ -87,8 +91,8 @@ impl Band {
     }
 
     /// Gives up the matrices for the rows of `old`, with their border columns.
-    pub(super) async fn collect(self, ctx: &Context) -> Result<Vec<f64>, Error> {
-        self.new.discard(ctx)?;
-        self.old.collect(ctx).await
+    pub(super) async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
+        drop(self.new);
+        collect_field(ctx, self.old).await
     }
 }

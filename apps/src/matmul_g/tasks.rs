@@ -1,0 +1,217 @@
+//! Tasks, and gets or messages of tiles: one program for all variants with ranks.
+//!
+//! The tiles of a round come into one of two pairs of buffers, so that those of the next round are
+//! under way while this one computes. A rank exposes its tiles of `A` and `B` in every round.
+
+use std::mem;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ndarray::{ArrayView2, ArrayViewMut2};
+use talpf::{Context, MemorySlot, Rank, SyncHandle, SyncMode};
+use talpf_runtime::{Array, Token};
+
+use crate::matmul::kernel::{self, Factor, Term};
+use crate::matmul::{Problem, Solution};
+use crate::run::{
+    Communication, Machine, Messages, Observer, Pace, Part, RankContext, Steps, on_ranks,
+};
+use crate::share::{pieces, share};
+use crate::{Error, Matrix};
+
+/// Multiplies the matrices of `problem` with tasks on a square number of ranks.
+///
+/// **Errors**: [`Error::Talpf`], [`Error::Tampi`].
+pub(super) fn solve(
+    problem: &Problem,
+    machine: Machine,
+    communication: Communication,
+    observer: &Observer,
+) -> Result<Option<Solution>, Error> {
+    let job = Arc::new(Job { problem: *problem, machine, observer: observer.clone() });
+    let program = |ctx| rank(ctx, Arc::clone(&job));
+    let Some((parts, seconds)) = on_ranks(machine, communication, observer, program)? else {
+        return Ok(None);
+    };
+    let (size, side) = (problem.size(), machine.ranks().isqrt());
+    let mut result = Matrix::zeros(size, size);
+    for (rank, tile) in parts.into_iter().enumerate() {
+        let (rows, cols) = (share(size, rank / side, side), share(size, rank % side, side));
+        let tile = Matrix::from_cells(tile, cols.len());
+        result.block_mut(rows, cols).assign(&tile.view());
+    }
+    Ok(Some(Solution { result, seconds, machine }))
+}
+
+/// What is the same for all ranks.
+struct Job {
+    problem: Problem,
+    machine: Machine,
+    observer: Observer,
+}
+
+/// The program of a rank.
+async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
+    let mut tiles = Tiles::new(&ctx, &job).await?;
+    let mut steps = Steps::new(&ctx, &job.observer)?;
+
+    ctx.barrier().await?;
+    let started = Instant::now();
+    for iteration in 0..job.problem.iterations() {
+        let step = steps.begin().await?;
+        let mut syncs = Vec::new();
+        for round in 0..tiles.side {
+            syncs.extend(tiles.spawn_exchange(iteration, round)?);
+            tiles.spawn_products(&ctx, round, &step)?;
+        }
+        steps.end(&ctx, syncs)?;
+        tiles.swap();
+    }
+    steps.finish(&ctx).await?;
+    let ended = Instant::now();
+
+    Ok(Part { result: tiles.collect(&ctx).await?, started, ended })
+}
+
+/// The tiles of rank `(row, col)` in a square of `side x side`, each stored row by row.
+struct Tiles {
+    problem: Problem,
+    side: usize,
+    row: usize,
+    col: usize,
+    a: Array<f64>,
+    b: Array<f64>,
+    c: Array<f64>,
+    fetched_a: [Array<f64>; 2],
+    fetched_b: [Array<f64>; 2],
+    means: Means,
+    pace: Pace,
+}
+
+/// How tiles get to the ranks that need them.
+enum Means {
+    /// With the slots of `a`, `b` and `c`.
+    Gets {
+        ctx: Context,
+        mode: SyncMode,
+        slots: [MemorySlot<f64>; 3],
+    },
+    Messages(Messages),
+}
+
+impl Tiles {
+    async fn new(ctx: &RankContext, job: &Job) -> Result<Self, Error> {
+        let (size, side) = (job.problem.size(), job.machine.ranks().isqrt());
+        let (row, col) = (ctx.rank() / side, ctx.rank() % side);
+        let (rows, cols) = (share(size, row, side), share(size, col, side));
+        let tile =
+            |cells: Vec<f64>| Array::new(ctx.group(), cells, job.problem.block() * cols.len());
+        let initial = |factor| kernel::initial(factor, rows.clone(), cols.clone()).into_cells();
+        let a = tile(initial(Factor::A))?;
+        let b = tile(initial(Factor::B))?;
+        let c = tile(vec![0.0; rows.len() * cols.len()])?;
+        let largest = size.div_ceil(side);
+        let buffer = || tile(vec![0.0; largest * largest]);
+        let (fetched_a, fetched_b) = ([buffer()?, buffer()?], [buffer()?, buffer()?]);
+        let means = match ctx {
+            RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
+            RankContext::OneSided(ctx, protocol) => {
+                let (a, b) = (ctx.register_global(&a).await?, ctx.register_global(&b).await?);
+                let slots = [a, b, ctx.register_global(&c).await?];
+                for buffer in fetched_a.iter().chain(&fetched_b) {
+                    ctx.register_local(buffer)?;
+                }
+                Means::Gets { ctx: ctx.clone(), mode: protocol.mode, slots }
+            }
+        };
+        let (problem, pace) = (job.problem, Pace::of(ctx, job.machine));
+        Ok(Self { problem, side, row, col, a, b, c, fetched_a, fetched_b, means, pace })
+    }
+
+    /// Makes the product the factor of the next multiplication.
+    fn swap(&mut self) {
+        mem::swap(&mut self.a, &mut self.c);
+        if let Means::Gets { slots, .. } = &mut self.means {
+            slots.swap(0, 2);
+        }
+    }
+
+    /// Rows or columns of tiles with this number.
+    fn extent(&self, number: usize) -> usize {
+        share(self.problem.size(), number, self.side).len()
+    }
+
+    /// The column of `A` and row of `B` whose tiles this rank needs in a round.
+    fn depth(&self, round: usize) -> usize {
+        (self.row + self.col + round) % self.side
+    }
+
+    /// Spawns the exchange after which this rank has both tiles of a round, and the sync that ends
+    /// it, if rounds end.
+    fn spawn_exchange(&self, iteration: usize, round: usize) -> Result<Option<SyncHandle>, Error> {
+        let depth = self.depth(round);
+        let rank = |row: usize, col: usize| row * self.side + col;
+        let a_len = self.extent(self.row) * self.extent(depth);
+        let b_len = self.extent(depth) * self.extent(self.col);
+        let fetched_a = self.fetched_a[round % 2].region(..a_len);
+        let fetched_b = self.fetched_b[round % 2].region(..b_len);
+        match &self.means {
+            Means::Gets { ctx, mode, slots: [a, b, _] } => {
+                let owner = |row: usize, col: usize| Rank(rank(row, col) as u32);
+                ctx.get(a.at(owner(self.row, depth), 0), &fetched_a)?;
+                ctx.get(b.at(owner(depth, self.col), 0), &fetched_b)?;
+                let sync = ctx.sync(*mode);
+                Ok(Some(sync.expose(&self.a.all()).expose(&self.b.all()).spawn()?))
+            }
+            Means::Messages(messages) => {
+                // Tiles of `a` of two multiplications may overtake each other, those of three
+                // cannot; those of `b` are all the same.
+                let tags = 4 * round + 2 * (iteration % 2);
+                // Whose depth in this round is the place of the own tile.
+                let back = |from: usize, by: usize| {
+                    (from + 2 * self.side - by - round % self.side) % self.side
+                };
+                let to_a = rank(self.row, back(self.col, self.row));
+                let to_b = rank(back(self.row, self.col), self.col);
+                messages.spawn_send(&self.a.all(), to_a, tags)?;
+                messages.spawn_send(&self.b.all(), to_b, tags + 1)?;
+                messages.spawn_receive(&fetched_a, rank(self.row, depth), tags)?;
+                messages.spawn_receive(&fetched_b, rank(depth, self.col), tags + 1)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Spawns a task for some rows of the tile each.
+    fn spawn_products(&self, ctx: &RankContext, round: usize, step: &Token) -> Result<(), Error> {
+        let term = Term { is_first: round == 0, is_last: round + 1 == self.side };
+        let (a, b) = (&self.fetched_a[round % 2], &self.fetched_b[round % 2]);
+        let (depth, cols) = (self.extent(self.depth(round)), self.extent(self.col));
+        for rows in pieces(0..self.extent(self.row), self.problem.block()) {
+            let pace = self.pace.clone();
+            let cells = |cols: usize| -> Range<usize> { rows.start * cols..rows.end * cols };
+            ctx.group()
+                .task("multiply")
+                .input(&a.region(cells(depth)))
+                .input(&b.region(..depth * cols))
+                .inout(&self.c.region(cells(cols)))
+                .input(&step.region())
+                .spawn_async(async move |a, b, mut c, _step| {
+                    let height = rows.len();
+                    let shaped = "as many cells as rows and columns say";
+                    let a = ArrayView2::from_shape((height, depth), &a).expect(shaped);
+                    let b = ArrayView2::from_shape((depth, cols), &b).expect(shaped);
+                    let c = ArrayViewMut2::from_shape((height, cols), &mut c).expect(shaped);
+                    pace.compute(|| kernel::multiply(a, b, c, term)).await;
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Gives up the tiles for that of the last product.
+    async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
+        let task = ctx.group().task("collect").input(&self.a.all());
+        Ok(task.run(|cells| cells.to_vec())?.await?)
+    }
+}

@@ -1,0 +1,74 @@
+//! The processes that `mpirun` has started, one a rank. MPI is initialised once in a process, so
+//! a process takes part in one run.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tampi_shim::mpi::{self, Library, MpiWire};
+
+use super::{
+    Communication, Machine, Messages, Observer, Part, RankContext, Transport, gather, ranks,
+};
+use crate::Error;
+
+/// MPI, from the time a machine of processes is made to its run.
+static JOINED: Mutex<Option<Library>> = Mutex::new(None);
+
+/// Makes the machine of all processes, with the cores that this one may use where nobody says how
+/// many workers it has.
+///
+/// **Errors**: [`Error::Tampi`]; [`Error::OutOfRange`] for ranks that are asked for and not as
+/// many as there are processes.
+pub fn join(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Error> {
+    let threads = mpi::Config::from_environment()?.threads;
+    let library = Library::initialize(threads).map_err(tampi_shim::Error::from)?;
+    let (rank, size) = (library.rank() as usize, library.size() as usize);
+    let share = (library.cores() / library.local_size() as usize).max(1);
+    *JOINED.lock() = Some(library);
+    Error::check_range("ranks", ranks.unwrap_or(size), size..=size)?;
+    Ok(Machine::new(size, workers.unwrap_or(share))?.over(Transport::Mpi { rank }))
+}
+
+/// Runs `program` as the rank of this process. Returns the parts of the result by rank at rank 0,
+/// and the seconds of the rank that took longest.
+pub(super) fn on_this_rank<F>(
+    machine: Machine,
+    communication: Communication,
+    observer: &Observer,
+    program: impl Fn(RankContext) -> F,
+) -> Result<Option<ranks::Parts>, Error>
+where
+    F: Future<Output = Result<Part, Error>> + Send + 'static,
+{
+    let library = JOINED.lock().take().ok_or(Error::NotJoined)?;
+    let runtime = ranks::runtime(machine, observer);
+    let parts = match communication {
+        Communication::OneSided(protocol) => {
+            let config = ranks::talpf_config(machine, runtime)?;
+            let wire = MpiWire::new(library).map_err(tampi_shim::Error::from)?;
+            talpf::hook(Arc::new(wire), config, |ctx| {
+                let part = program(RankContext::OneSided(ctx.clone(), protocol));
+                async move { gather::by_puts(&ctx, numbers(part.await?)).await }
+            })
+        }
+        Communication::TwoSided(waiting) => {
+            let config = mpi::Config { runtime: Some(runtime), ..mpi::Config::from_environment()? };
+            mpi::run(library, config, |world| {
+                let messages = Messages::new(world.clone(), waiting);
+                let part = program(RankContext::TwoSided(messages));
+                async move { gather::by_messages(&world, numbers(part.await?)).await }
+            })
+        }
+    }?;
+    Ok(parts.map(|mut parts| {
+        let seconds = parts.iter_mut().filter_map(Vec::pop).fold(0.0, f64::max);
+        (parts, seconds)
+    }))
+}
+
+/// A part as numbers: those of the result, and the seconds it took.
+fn numbers(part: Part) -> Vec<f64> {
+    let mut numbers = part.result;
+    numbers.push((part.ended - part.started).as_secs_f64());
+    numbers
+}

@@ -1,0 +1,95 @@
+//! Applications whose ranks are processes, under `mpirun`: their results are the serial ones.
+//!
+//! `MPIRUN` names the launcher; by default it is the one beside the compiler of `MPICC`.
+
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// Every run wants the cores for itself.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn mpirun(ranks: usize, arguments: &str) -> Output {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let launcher = std::env::var("MPIRUN").unwrap_or_else(|_| {
+        option_env!("MPICC").map_or("mpirun".to_owned(), |mpicc| mpicc.replace("mpicc", "mpirun"))
+    });
+    // It ends what hangs, and all its processes.
+    Command::new("timeout")
+        .args(["--kill-after=10", "300", &launcher, "-n", &ranks.to_string()])
+        .arg(env!("CARGO_BIN_EXE_talpf"))
+        .args(arguments.split(' '))
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        .env("OMPI_MCA_hwloc_base_binding_policy", "none")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .stdin(Stdio::null())
+        .output()
+        .expect("mpirun and timeout are installed")
+}
+
+/// One rank says once that the result is the serial one.
+#[track_caller]
+fn is_verified(ranks: usize, arguments: &str) {
+    let output = mpirun(ranks, &format!("{arguments} --check --quiet"));
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{ranks} x {arguments}: {}\n{text}{errors}", output.status);
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("verified")).collect();
+    assert!(matches!(&lines[..], [line] if line.contains("yes")), "{ranks} x {arguments}: {text}");
+    let said = text.lines().find_map(|line| line.strip_prefix("ranks"));
+    assert_eq!(said.map(str::trim), Some(&*ranks.to_string()), "{text}");
+}
+
+#[test]
+fn jacobi_is_serial() {
+    for variant in ["talpf-default", "talpf-cached", "talpf-msg", "tampi", "tampi-blocking"] {
+        for ranks in [1, 3] {
+            is_verified(
+                ranks,
+                &format!(
+                    "jacobi --rows 37 --cols 23 --block 8 --steps 9 --variant {variant} \
+                     --transport mpi"
+                ),
+            );
+        }
+    }
+}
+
+#[test]
+fn the_other_applications_are_serial() {
+    for (ranks, run) in [
+        (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-lanes"),
+        (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant tampi"),
+        (2, "nbody --particles 101 --block 10 --steps 2 --variant talpf-cached"),
+        (2, "nbody --particles 101 --block 10 --steps 2 --variant tampi"),
+        (2, "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),
+        (2, "matmul --size 61 --block 8 --iterations 2 --variant tampi-blocking"),
+        (4, "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get"),
+        (4, "matmul-g --size 29 --block 8 --iterations 2 --variant tampi"),
+    ] {
+        is_verified(ranks, &format!("{run} --transport mpi"));
+    }
+}
+
+#[test]
+fn four_ranks_run_as_the_readme_says() {
+    let small = "jacobi --size 64 --block 16 --steps 5";
+    is_verified(4, &format!("{small} --variant tampi --transport mpi"));
+    is_verified(4, &format!("{small} --variant talpf-cached --fabric mpi"));
+}
+
+#[test]
+fn what_a_run_of_processes_cannot_do_is_an_error() {
+    for (arguments, expected) in [
+        ("jacobi --variant serial --transport mpi", "variant serial has no ranks"),
+        ("jacobi --ranks 3 --transport mpi", "ranks is 3, expected 2 to 2"),
+        ("jacobi --trace /tmp --transport mpi", "--trace is not supported with --transport mpi"),
+        ("jacobi --size 1 --transport mpi", "ranks is 2, expected at most 1"),
+    ] {
+        let output = mpirun(2, arguments);
+        assert!(!output.status.success(), "{arguments}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains(expected), "{arguments}: {errors}");
+    }
+}
