@@ -1,9 +1,17 @@
-//! Benchmarks: what a task, a put and a sync cost.
+//! Benchmarks: what a task, a put and a sync cost, how small a task may be.
 //!
-//! Each file of [`micro`] asks one question. A [`Report`] prints a metric a line with its spread,
-//! under the conditions it was measured in.
+//! Each file of [`micro`] asks one question. [`metg`] and [`two_sided`] run peers in turn with
+//! ours.
+//! A [`Report`] prints a metric a line with its spread, under the conditions it was measured in.
 
+mod conditions;
+mod contest;
+mod error;
 pub mod measure;
+pub mod metg;
 pub mod micro;
+mod peer;
+pub mod two_sided;
 
+pub use error::Error;
 pub use measure::{Metric, Report};

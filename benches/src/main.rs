@@ -1,9 +1,11 @@
 //! The `talpf-bench` command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use talpf_benches::metg::{self, Kernel, Pattern};
+use talpf_benches::{Error, Report, micro, two_sided};
 
 /// Measures what tasks, puts and syncs cost.
 #[derive(Parser)]
@@ -11,24 +13,58 @@ use clap::{Parser, Subcommand};
 struct Arguments {
     #[command(subcommand)]
     bench: Bench,
+    /// Also write the figures to this file: each name with median, min, max and unit.
+    #[arg(long, value_name = "FILE", global = true)]
+    json: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum Bench {
     /// The smallest things: one task, one request, one put, one sync, one trace record.
     Micro {
-        /// Also write the figures to this file: each name with median, min, max and unit.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
         /// Only figures whose names begin with this.
         #[arg(default_value = "")]
         only: String,
     },
+    /// The smallest task for which half of the peak rate remains, METG(50 %), by pattern.
+    Metg {
+        /// A pattern; may be given more than once. All unless given.
+        #[arg(long = "pattern", value_name = "P")]
+        patterns: Vec<Pattern>,
+        /// Points of a step; may be given more than once. The number of cores and 32 unless given.
+        #[arg(long = "width", value_name = "W",
+              value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=4096))]
+        widths: Vec<usize>,
+        /// What a task computes; may be given more than once. All unless given.
+        #[arg(long = "kernel", value_name = "K")]
+        kernels: Vec<Kernel>,
+        /// Also run GCC's OpenMP, rayon and tokio, in turn with ours.
+        #[arg(long)]
+        peers: bool,
+        /// Few steps and repetitions, and no memory-bound kernel unless it is asked for.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Messages between ranks: times, bandwidths, rates, matching, collectives.
+    TwoSided {
+        /// Without the MPIs of this machine, which run in turn with ours.
+        #[arg(long)]
+        without_peers: bool,
+        /// Few and short rounds.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// A rank that `two-sided` starts under `mpirun`.
+    #[cfg(feature = "mpi")]
+    #[command(hide = true)]
+    MpiRank {
+        /// How long each figure is measured.
+        budget_ms: u64,
+    },
 }
 
 fn main() -> ExitCode {
-    let Bench::Micro { json, only } = Arguments::parse().bench;
-    match micro(json, &only) {
+    match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
             eprintln!("error: {text}");
@@ -37,16 +73,39 @@ fn main() -> ExitCode {
     }
 }
 
-fn micro(json: Option<PathBuf>, only: &str) -> Result<(), String> {
-    let unwritable = |path: &PathBuf, error| format!("cannot write {}: {error}", path.display());
+fn run(Arguments { bench, json }: Arguments) -> Result<(), String> {
     if let Some(path) = &json {
         // Before the long run, so that its figures are not lost after it.
         let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        opened.map_err(|error| unwritable(path, error))?;
+        opened.map_err(|error| unwritable(path, &error))?;
     }
-    let report = talpf_benches::micro::run(only).map_err(|error| error.to_string())?;
+    let report = measure(bench).map_err(|error| error.to_string())?;
     match json {
-        Some(path) => report.write_json(&path).map_err(|error| unwritable(&path, error)),
+        Some(path) => report.write_json(&path).map_err(|error| unwritable(&path, &error)),
         None => Ok(()),
     }
+}
+
+fn measure(bench: Bench) -> Result<Report, Error> {
+    match bench {
+        Bench::Micro { only } => Ok(micro::run(&only)?),
+        Bench::Metg { patterns, widths, mut kernels, peers, quick } => {
+            if quick && kernels.is_empty() {
+                kernels.push(Kernel::Compute);
+            }
+            metg::run(&metg::Options { patterns, widths, kernels, peers, quick })
+        }
+        Bench::TwoSided { without_peers, quick } => {
+            two_sided::run(&two_sided::Options { peers: !without_peers, quick })
+        }
+        #[cfg(feature = "mpi")]
+        Bench::MpiRank { budget_ms } => {
+            two_sided::mpi_rank(std::time::Duration::from_millis(budget_ms))?;
+            Ok(Report::new(""))
+        }
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot write {}: {error}", path.display())
 }

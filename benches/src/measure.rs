@@ -69,7 +69,7 @@ impl Report {
     /// Adds a figure with its samples and prints it.
     pub fn add(&mut self, name: &str, unit: &'static str, samples: Vec<f64>) {
         let metric = Metric::of(samples, unit);
-        println!("{name:<28} {metric}");
+        println!("{name:<40} {metric}");
         self.metrics.insert(name.to_owned(), metric);
     }
 

@@ -20,8 +20,12 @@ pub(super) fn measure(report: &mut Report) -> Result<()> {
         report.add("put.latency_8B_ns", "ns", samples.concat());
     }
     if report.wants("put.rate_8B_mops") {
-        let samples = exec(config(2), rate)?;
+        let samples = exec(config(2), |ctx| rate(ctx, false))?;
         report.add("put.rate_8B_mops", "M/s", samples.concat());
+    }
+    if report.wants("put.rate_of_guard_8B_mops") {
+        let samples = exec(config(2), |ctx| rate(ctx, true))?;
+        report.add("put.rate_of_guard_8B_mops", "M/s", samples.concat());
     }
     if report.wants("put.bandwidth_1MiB_gbs") || report.wants("memcpy.bandwidth_1MiB_gbs") {
         let (put, copy) = exec(config(2), bandwidth)?.concat().into_iter().unzip();
@@ -71,8 +75,9 @@ async fn latency(ctx: Context) -> Result<Vec<f64>, Error> {
     Ok(if ctx.rank().0 == 0 { samples } else { Vec::new() })
 }
 
-/// Rank 0 puts 8 bytes again and again; the round ends when all have arrived.
-async fn rate(ctx: Context) -> Result<Vec<f64>, Error> {
+/// Rank 0 puts 8 bytes again and again, a copy of them or a guard that moves into every put and
+/// back; the round ends when all have arrived.
+async fn rate(ctx: Context, of_guard: bool) -> Result<Vec<f64>, Error> {
     let mine = Array::new(ctx.group(), vec![7u64; 1], 1)?;
     let inbox = Array::new(ctx.group(), vec![0u64; 64], 64)?;
     let slot = ctx.register_global(&inbox).await?;
@@ -83,9 +88,14 @@ async fn rate(ctx: Context) -> Result<Vec<f64>, Error> {
         let arrivals = if ctx.rank().0 == 1 { PUTS as u32 } else { 0 };
         let sync = ctx.sync(SyncMode::msg(arrivals).with_barrier()).window(&inbox.all()).spawn()?;
         let start = Instant::now();
-        if ctx.rank().0 == 0 {
-            for number in 0..PUTS {
+        let puts = if ctx.rank().0 == 0 { PUTS } else { 0 };
+        if of_guard {
+            for number in 0..puts {
                 from = round.put(from, slot.at(Rank(1), number % 64)).await?;
+            }
+        } else {
+            for number in 0..puts {
+                round.put_copy(&from, slot.at(Rank(1), number % 64)).await?;
             }
         }
         drop(round);

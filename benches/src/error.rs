@@ -1,0 +1,68 @@
+//! What can go wrong in a benchmark.
+
+use std::process::ExitStatus;
+
+/// An error of a benchmark.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The one-sided layer refused something.
+    #[error(transparent)]
+    Talpf(#[from] talpf::Error),
+    /// The task runtime refused something.
+    #[error(transparent)]
+    Runtime(#[from] talpf_runtime::Error),
+    /// The two-sided layer refused something.
+    #[error(transparent)]
+    TwoSided(#[from] tampi_shim::Error),
+    /// A run computed something else than it should have.
+    #[error("{contender} computed {found:#x} instead of {expected:#x} in {what}")]
+    WrongResult {
+        /// Who.
+        contender: &'static str,
+        /// In what.
+        what: String,
+        /// The right checksum.
+        expected: u64,
+        /// The wrong one.
+        found: u64,
+    },
+    /// Threads or files were refused by the system.
+    #[error("{doing}: {reason}")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// A program that is needed to build or to start a peer is not installed.
+    #[error("{command} is not installed")]
+    NotInstalled {
+        /// The program.
+        command: String,
+    },
+    /// A program of a peer failed or exceeded its time (status 124).
+    #[error("{command} ended with {status}: {output}")]
+    Failed {
+        /// The program.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// What it wrote to its standard error.
+        output: String,
+    },
+    /// The ranks under `mpirun` are not the two that were asked for.
+    #[error("there are {ranks} ranks instead of 2: was this command built with another MPI?")]
+    NotTwoRanks {
+        /// How many there are.
+        ranks: u32,
+    },
+    /// A program of a peer printed something else than `name value`.
+    #[error("{command} printed `{line}`")]
+    Garbled {
+        /// The program.
+        command: String,
+        /// The line, or what is missing.
+        line: String,
+    },
+}

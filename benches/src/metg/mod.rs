@@ -1,0 +1,166 @@
+//! How small may a task be? METG(50 %) over the patterns of Task Bench, ours against peers.
+//!
+//! A graph has `steps x width` points, each a task that depends on points of the step before. A task
+//! runs a kernel for a number of iterations. METG(50 %) is the smallest granularity - time of all
+//! cores for a task - at which half of the rate remains that the kernel alone reaches on all cores.
+//! Every run is checked: a task leaves a checksum of its inputs.
+
+mod checksum;
+mod countdown;
+pub mod efficiency;
+mod graph;
+mod kernel;
+mod ours;
+mod pattern;
+mod peers;
+pub mod sweep;
+#[cfg(test)]
+mod tests;
+pub mod work;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use talpf_runtime::{IdlePolicy, cores};
+
+pub use self::graph::Graph;
+pub use self::kernel::Kernel;
+pub use self::ours::Ours;
+pub use self::pattern::Pattern;
+pub use self::peers::{OpenMp, Rayon, Tokio};
+use self::sweep::{Entrant, Plan, sweep};
+use self::work::Contender;
+use crate::conditions;
+use crate::contest::Contest;
+use crate::error::Error;
+use crate::measure::Report;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The patterns; all when empty.
+    pub patterns: Vec<Pattern>,
+    /// Points of a step; two widths when empty: as many as cores, and 32.
+    pub widths: Vec<usize>,
+    /// What tasks compute; everything when empty.
+    pub kernels: Vec<Kernel>,
+    /// Whether peers run too.
+    pub peers: bool,
+    /// Few steps and repetitions, for a first impression.
+    pub quick: bool,
+}
+
+/// Points around a point in the patterns that leave their number open.
+const RADIX: usize = 5;
+/// The wide graphs.
+const WIDE: usize = 32;
+/// Tasks that sweeps begin with.
+const BEGIN: Duration = Duration::from_micros(10);
+/// Sweeps go up to this many times as much; quickly less.
+const MOST: u64 = 32;
+const MOST_QUICKLY: u64 = 4;
+
+/// Measures METG(50 %).
+///
+/// **Errors**: those of the contenders, and a wrong result. A peer that is not installed is
+/// reported and left out.
+pub fn run(options: &Options) -> Result<Report, Error> {
+    let repetitions = if options.quick { 3 } else { 5 };
+    let cores = cores();
+    println!(
+        "# METG(50 %): {}, {cores} workers, idle policy {}, radix {RADIX}, no randomness but a \
+         fixed one, median [min .. max] of {repetitions}",
+        conditions::machine(),
+        IdlePolicy::default(),
+    );
+    let mut contenders: Vec<Box<dyn Contender>> = vec![Box::new(Ours::start()?)];
+    if options.peers {
+        contenders.extend(peers()?);
+    }
+    let mut report = Report::new("");
+    for kernel in or_all(&options.kernels, Kernel::value_variants()) {
+        let mut entrants = enter(contenders, kernel)?;
+        let begin = iterations_in(BEGIN, &entrants[0], cores);
+        let most = begin * if options.quick { MOST_QUICKLY } else { MOST };
+        let plan = Plan { repetitions, begin, most, cores };
+        for pattern in or_all(&options.patterns, Pattern::value_variants()) {
+            for width in or_all(&options.widths, &[cores, WIDE]) {
+                let graph = Arc::new(Graph::new(pattern, width, steps(width, options), RADIX));
+                measure(&mut entrants, &graph, kernel, &plan, &mut report)?;
+            }
+        }
+        contenders = entrants.into_iter().map(|entrant| entrant.contender).collect();
+    }
+    Ok(report)
+}
+
+fn or_all<T: Copy>(chosen: &[T], all: &[T]) -> Vec<T> {
+    if chosen.is_empty() { all.to_vec() } else { chosen.to_vec() }
+}
+
+/// About 2,000 tasks for narrow graphs, 8,000 for wide ones; quickly a fifth.
+fn steps(width: usize, options: &Options) -> usize {
+    let steps = if width < WIDE { 1000 } else { 250 };
+    if options.quick { steps / 5 } else { steps }
+}
+
+/// The power of two of iterations that one core runs in about `time`.
+fn iterations_in(time: Duration, entrant: &Entrant, cores: usize) -> u64 {
+    let iterations = entrant.peak / cores as f64 * time.as_secs_f64();
+    (iterations as u64).next_power_of_two()
+}
+
+fn peers() -> Result<Vec<Box<dyn Contender>>, Error> {
+    println!("# rayon and tokio know the graph in advance; openmp, as talpf, discovers it");
+    let mut peers: Vec<Box<dyn Contender>> = Vec::new();
+    match OpenMp::compile() {
+        Ok(openmp) => {
+            println!("# openmp: {}", crate::peer::version("gcc")?);
+            peers.push(Box::new(openmp));
+        }
+        Err(missing @ Error::NotInstalled { .. }) => println!("# openmp: missing, {missing}"),
+        Err(error) => return Err(error),
+    }
+    peers.push(Box::new(Rayon::start()?));
+    peers.push(Box::new(Tokio::start()?));
+    Ok(peers)
+}
+
+fn enter(contenders: Vec<Box<dyn Contender>>, kernel: Kernel) -> Result<Vec<Entrant>, Error> {
+    let mut entrants = Vec::new();
+    for mut contender in contenders {
+        let peak = contender.peak(kernel)?;
+        let (name, rate) = (contender.name(), peak / 1e6);
+        println!("# {} kernel, {name}: peak {rate:.0} M iterations/s", kernel.name());
+        entrants.push(Entrant { contender, peak });
+    }
+    Ok(entrants)
+}
+
+fn measure(
+    entrants: &mut [Entrant],
+    graph: &Arc<Graph>,
+    kernel: Kernel,
+    plan: &Plan,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let (pattern, width) = (graph.pattern(), graph.width());
+    let figure = match kernel {
+        Kernel::Compute => format!("metg.{pattern}_{width}_us"),
+        Kernel::Memory => format!("metg.{pattern}_{width}_memory_us"),
+    };
+    let found = sweep(entrants, graph, kernel, plan)?;
+    let mut contest = Contest::default();
+    for (entrant, repetitions) in entrants.iter().zip(found) {
+        let name = entrant.contender.name();
+        if repetitions.iter().all(Option::is_none) {
+            println!("# {figure}: {name} stays below half of the peak");
+        }
+        for (round, metg) in repetitions.into_iter().enumerate() {
+            metg.into_iter().for_each(|metg| contest.record(round, name, &figure, metg));
+        }
+    }
+    contest.report(report);
+    Ok(())
+}

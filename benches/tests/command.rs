@@ -1,0 +1,104 @@
+//! The `talpf-bench` command from outside.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn bench(arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_talpf-bench");
+    Command::new(program).args(arguments).output().expect("the program starts")
+}
+
+fn figures(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).expect("figures");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn assert_refused(arguments: &[&str], named: &str) {
+    let output = bench(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{arguments:?}");
+    assert!(said.contains(named), "{arguments:?}: {said}");
+}
+
+#[test]
+fn metg_answers_for_every_pattern() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("metg.json");
+    let output = bench(&["metg", "--quick", "--json", json.to_str().expect("a name")]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures = figures(&json);
+    let patterns = [
+        "trivial",
+        "no_comm",
+        "stencil_1d",
+        "stencil_1d_periodic",
+        "dom",
+        "tree",
+        "fft",
+        "all_to_all",
+        "nearest",
+        "spread",
+        "random_nearest",
+    ];
+    for pattern in patterns {
+        let name = format!("metg.{pattern}_32_us");
+        // On a machine that others keep busy, half of the peak may be out of reach.
+        let is_out_of_reach = said.contains(&format!("{name}: talpf stays below"));
+        assert!(is_out_of_reach || figures[&name]["median"].is_f64(), "{name}: {said}");
+    }
+}
+
+#[test]
+fn metg_measures_what_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("metg.json");
+    let arguments = ["metg", "--quick", "--pattern", "tree", "--width", "3", "--kernel", "memory"];
+    let output = bench(&[&arguments[..], &["--json", json.to_str().expect("a name")]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("metg.tree_3_memory_us"), "{said}");
+    assert!(!said.contains("stencil"), "{said}");
+}
+
+#[test]
+fn two_sided_measures_all_figures_without_peers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("two_sided.json");
+    let json_name = json.to_str().expect("a name");
+    let output = bench(&["two-sided", "--quick", "--without-peers", "--json", json_name]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures = figures(&json);
+    let names = [
+        "latency_8B_ns",
+        "bandwidth_4MiB_gbs",
+        "bandwidth_4MiB_gbs.vs_memcpy",
+        "rate_8B_mops",
+        "match_10000_ns",
+        "handover_8B_ns",
+        "tasks_8B_ns",
+        "barrier_2_us",
+        "barrier_8_us",
+        "allreduce_4_us",
+    ];
+    for name in names {
+        let median = figures[format!("two_sided.{name}")]["median"].as_f64();
+        assert!(median.is_some_and(|median| median > 0.0), "{name}: {median:?}");
+    }
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_named() {
+    assert_refused(&["metg", "--pattern", "circle"], "circle");
+    assert_refused(&["metg", "--width", "0"], "0");
+    assert_refused(&["metg", "--kernel", "sleep"], "sleep");
+    assert_refused(&["two-sided", "--with-peers"], "--with-peers");
+    assert_refused(&["other"], "other");
+}
+
+#[test]
+fn an_unwritable_file_is_named_before_the_run() {
+    assert_refused(&["metg", "--json", "/no/such/folder/metg.json"], "/no/such/folder/metg.json");
+}
