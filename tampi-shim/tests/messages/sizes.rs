@@ -38,7 +38,7 @@ fn a_message_is_cut_where_the_device_ends() {
 }
 
 #[test]
-#[ignore = "needs 3 GB of memory"]
+#[ignore = "needs 5 GB of memory"]
 fn more_than_two_gigabytes() {
     const LENGTH: usize = (1 << 31) + 12_345;
     let program = async |world: Communicator| {
