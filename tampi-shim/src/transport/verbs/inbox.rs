@@ -291,7 +291,8 @@ impl Inbox {
         if ring.head - taken >= CELLS as u64 / 4 || ring.released - released >= rank.quota_step {
             ring.reported = (ring.head, ring.released);
             if let Some(link) = rank.link(*peer) {
-                after.note(link.tell_credits(ring.head, ring.released));
+                let told = link.sender.lock().outlet.tell_credits(link, ring.head, ring.released);
+                after.note(told);
             }
         }
     }

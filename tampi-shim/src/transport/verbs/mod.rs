@@ -16,6 +16,8 @@ mod polling;
 mod ring;
 mod sender;
 mod slots;
+#[cfg(test)]
+mod tests;
 mod transfers;
 mod waiting;
 mod world;

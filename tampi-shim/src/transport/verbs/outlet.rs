@@ -1,17 +1,38 @@
-//! Where a rank writes the ring that a peer keeps for it.
+//! Where a rank writes to a peer: into the ring that the peer keeps for it, and what it tells.
+//!
+//! Two threads that post to one queue pair at a time carry out each other's requests, so what one of
+//! them has posted may not have been written yet when it goes on. Here everything is posted with the
+//! outlet in one hand, so it is written, and what is looked at next comes after it.
 
-use ibverbs_sim::SendWorkRequest;
+use std::sync::atomic::{Ordering, fence};
+
+use ibverbs_sim::{Operation, Payload, QueuePair, RemoteAddress, SendFlags, SendWorkRequest};
 use smallvec::SmallVec;
 
 use super::cell::{CELL, Cell, Kind, WORDS};
-use super::link::{BATCH, CHUNK, Link, inline};
+use super::link::{ASLEEP, CREDITS, Link};
 use super::ring::CELLS;
 use crate::error::Error;
 use crate::matching::Key;
 
+/// Requests that a queue pair for cells holds. A full ring and its bytes are fewer.
+pub(super) const SENDS: u32 = 4096;
+/// Every so many requests without completion one asks for it, so that send slots come back.
+const SIGNAL_EVERY: u32 = 64;
+/// Most bytes of a request that carries them itself.
+pub(super) const CHUNK: usize = 512;
+/// Requests posted at once.
+const BATCH: usize = 18;
+
 /// See the module text.
-#[derive(Default)]
 pub(super) struct Outlet {
+    control: QueuePair,
+    /// The peer's ring for us.
+    ring: RemoteAddress,
+    /// Where we tell the peer.
+    tell: RemoteAddress,
+    /// Requests ever posted, wrapping.
+    posted: u32,
     /// Cells ever written: the number of the next one.
     tail: u64,
     /// Those of eager messages among them.
@@ -19,6 +40,10 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
+    pub(super) fn new(control: QueuePair, ring: RemoteAddress, tell: RemoteAddress) -> Self {
+        Outlet { control, ring, tell, posted: 0, tail: 0, eager: 0 }
+    }
+
     #[inline]
     pub(super) fn tail(&self) -> u64 {
         self.tail
@@ -41,10 +66,10 @@ impl Outlet {
     #[inline]
     pub(super) fn write(&mut self, link: &Link, cell: Cell) -> Result<(), Error> {
         let words: [u64; WORDS] = cell.stamped(self.tail);
-        let operation = link.ring_at(self.tail as usize % CELLS);
-        link.post(&mut [inline(operation, bytemuck::bytes_of(&words))])?;
+        let operation = self.ring_at(self.tail as usize % CELLS);
+        self.post(link, &mut [inline(operation, bytemuck::bytes_of(&words))])?;
         self.tail += 1;
-        link.wake()
+        self.wake(link)
     }
 
     /// Writes an eager message that fits into one cell.
@@ -79,15 +104,81 @@ impl Outlet {
         while !rest.is_empty() {
             let before_end = (CELLS - at) * CELL;
             let (now, later) = rest.split_at(rest.len().min(CHUNK).min(before_end));
-            requests.push(inline(link.ring_at(at), now));
+            requests.push(inline(self.ring_at(at), now));
             at = (at + now.len().div_ceil(CELL)) % CELLS;
             rest = later;
         }
-        let first = inline(link.ring_at(self.tail as usize % CELLS), bytemuck::bytes_of(&words));
+        let first = inline(self.ring_at(self.tail as usize % CELLS), bytemuck::bytes_of(&words));
         requests.push(first);
-        link.post(&mut requests)?;
+        self.post(link, &mut requests)?;
         self.tail += cells as u64;
         self.eager += cells as u64;
-        link.wake()
+        self.wake(link)
     }
+
+    /// Tells the peer what was taken here.
+    pub(super) fn tell_credits(
+        &mut self,
+        link: &Link,
+        taken: u64,
+        released: u64,
+    ) -> Result<(), Error> {
+        let word = u64::from(taken as u32) | u64::from(released as u32) << 32;
+        self.tell(link, CREDITS, word)?;
+        self.wake(link)
+    }
+
+    /// Tells the peer whether to ring when it writes.
+    pub(super) fn tell_asleep(&mut self, link: &Link, asleep: bool) -> Result<(), Error> {
+        self.tell(link, ASLEEP, u64::from(asleep))
+    }
+
+    fn tell(&mut self, link: &Link, word: usize, value: u64) -> Result<(), Error> {
+        let address = self.tell.address.wrapping_add(word as u64 * 8);
+        let remote = RemoteAddress { address, key: self.tell.key };
+        let bytes = value.to_ne_bytes();
+        self.post(link, &mut [inline(Operation::Write { remote }, &bytes)])
+    }
+
+    /// Rings if the peer sleeps. To be called after what it is to see was posted.
+    ///
+    /// **Ordering**: the peer says that it sleeps before it looks for the last time; either this
+    /// sees the one or the peer sees what was posted.
+    #[inline]
+    fn wake(&mut self, link: &Link) -> Result<(), Error> {
+        fence(Ordering::SeqCst);
+        if link.takes_asleep() { self.ring(link) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn ring(&mut self, link: &Link) -> Result<(), Error> {
+        self.post(link, &mut [inline(Operation::Send, &[])])
+    }
+
+    /// A write to cell `cell` of the peer's ring.
+    #[inline]
+    fn ring_at(&self, cell: usize) -> Operation {
+        let address = self.ring.address.wrapping_add((cell * CELL) as u64);
+        Operation::Write { remote: RemoteAddress { address, key: self.ring.key } }
+    }
+
+    #[inline]
+    fn post(&mut self, link: &Link, requests: &mut [SendWorkRequest<'_>]) -> Result<(), Error> {
+        let before = self.posted;
+        self.posted = before.wrapping_add(requests.len() as u32);
+        if before / SIGNAL_EVERY != self.posted / SIGNAL_EVERY {
+            if let Some(last) = requests.last_mut() {
+                last.flags = SendFlags::SIGNALLED;
+            }
+            link.take_completions()?;
+        }
+        self.control.post_send(requests).map_err(|error| Error::Device(error.reason))
+    }
+}
+
+/// A request that carries its bytes.
+#[inline]
+fn inline(operation: Operation, bytes: &[u8]) -> SendWorkRequest<'_> {
+    let payload = Payload::Inline(bytes);
+    SendWorkRequest { wr_id: 0, operation, payload, flags: SendFlags::NONE }
 }

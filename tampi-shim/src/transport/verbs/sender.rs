@@ -24,9 +24,8 @@ use crate::ticket::{Awaited, Ticket};
 use crate::transport::SendMode;
 
 /// See the module text.
-#[derive(Default)]
 pub(super) struct Sender {
-    outlet: Outlet,
+    pub(super) outlet: Outlet,
     /// What waits for room in the ring, in order.
     staged: VecDeque<Staged>,
     /// Sends that end when the peer says so, by number.
@@ -58,6 +57,16 @@ enum Attempt {
 }
 
 impl Sender {
+    pub(super) fn new(outlet: Outlet) -> Self {
+        Sender {
+            outlet,
+            staged: VecDeque::new(),
+            pending: Slots::default(),
+            offers: Offers::default(),
+            statistics: Statistics::default(),
+        }
+    }
+
     /// Sends a message that fits into one cell, if the peer has room for it. `false`: it is to be
     /// sent as any other.
     #[inline]

@@ -13,7 +13,8 @@ use talpf_runtime::Group;
 use super::aftermath::Aftermath;
 use super::cell::CELL;
 use super::inbox::{Inbox, Incoming};
-use super::link::{CHUNK, End, Link, SENDS};
+use super::link::{End, Link};
+use super::outlet::{CHUNK, SENDS};
 use super::polling::Sleeper;
 use super::ring::{CELLS, Lines, Ring};
 use crate::config::Config;
@@ -279,7 +280,7 @@ impl RankState {
                 && let Some(link) = self.link(*peer)
             {
                 ring.asleep = asleep;
-                link.tell_asleep(asleep)?;
+                link.sender.lock().outlet.tell_asleep(link, asleep)?;
             }
         }
         Ok(())
