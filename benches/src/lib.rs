@@ -7,6 +7,7 @@
 mod conditions;
 mod contest;
 mod error;
+mod line;
 pub mod measure;
 pub mod metg;
 pub mod micro;

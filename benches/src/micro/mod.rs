@@ -8,6 +8,7 @@ mod verbs;
 
 use talpf_runtime::{IdlePolicy, cores};
 
+use crate::line;
 use crate::measure::{REPETITIONS, Report};
 
 /// Workers of every runtime that is measured.
@@ -21,6 +22,7 @@ type Result<T, E = talpf::Error> = std::result::Result<T, E>;
 pub fn run(only: &str) -> Result<Report> {
     println!("# {}", conditions());
     let mut report = Report::new(only);
+    report.measure(line::NAME, "ns", line::sample);
     runtime::measure(&mut report)?;
     verbs::measure(&mut report)?;
     put::measure(&mut report)?;

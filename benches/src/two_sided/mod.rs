@@ -27,6 +27,7 @@ use self::sizes::Value;
 use crate::conditions;
 use crate::contest::{Contest, OURS};
 use crate::error::Error;
+use crate::line;
 use crate::measure::Report;
 
 /// What to measure.
@@ -62,12 +63,14 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     );
     let mut peers = if options.peers { compile() } else { Vec::new() };
     let mut contest = Contest::default();
+    let mut lines = Vec::new();
     for round in 0..rounds {
         let mut record = |contender, values: Vec<Value>| {
             for (figure, value) in values {
                 contest.record(round, contender, &format!("two_sided.{figure}"), value);
             }
         };
+        lines.push(line::sample());
         record(OURS, embedded::sample(budget)?);
         for (protocol, values) in embedded::sample_protocols(budget)? {
             record(protocol, values);
@@ -89,6 +92,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         }
     }
     let mut report = Report::new("");
+    report.add(line::NAME, "ns", lines);
     contest.report(&mut report);
     Ok(report)
 }
