@@ -144,12 +144,8 @@ impl Verbs {
         after.complete();
     }
 
-    /// As `progress`, and waits for whoever holds a lock: he may have looked already, or hold it for
-    /// something else, and then nobody would see what has come.
-    fn progress_surely(&self) -> usize {
-        self.progress_from(self.state().inbox.lock(), true)
-    }
-
+    /// Takes in what has come. `surely`: waits for whoever carries on what waits for peers; he may
+    /// have looked already.
     #[inline]
     fn progress_from(&self, mut inbox: MutexGuard<'_, Inbox>, surely: bool) -> usize {
         let state = self.state();

@@ -75,15 +75,11 @@ pub(super) async fn poll(verbs: Arc<Verbs>) {
     }
 }
 
-/// Sleeps until something happens. Says so and arms first, and looks again after that.
-async fn sleep(verbs: &Verbs) -> Result<(), Error> {
+/// Sleeps until something happens.
+pub(super) async fn sleep(verbs: &Verbs) -> Result<(), Error> {
     let (world, state) = (&verbs.world, verbs.state());
     state.poller.asleep.store(true, Ordering::SeqCst);
-    state.tell_asleep(&mut state.inbox.lock(), true)?;
-    state.arm()?;
-    fence(Ordering::SeqCst);
-    state.check_links()?;
-    let found = verbs.progress_surely() > 0;
+    let found = look_before_sleep(verbs)? > 0;
     let over = state.stop.load(Ordering::SeqCst) && (state.is_quiet() || world.has_failed());
     if !found && !over {
         let mut notified = pin!(state.channel.notified());
@@ -101,4 +97,18 @@ async fn sleep(verbs: &Verbs) -> Result<(), Error> {
     state.poller.asleep.store(false, Ordering::SeqCst);
     state.poller.waker.lock().take();
     Ok(())
+}
+
+/// Tells the peers and arms the channel, and then looks once more.
+///
+/// All of it happens under the lock of the inbox: a task that took a bell in between would tell the
+/// peers that this rank is awake.
+fn look_before_sleep(verbs: &Verbs) -> Result<usize, Error> {
+    let state = verbs.state();
+    let mut inbox = state.inbox.lock();
+    state.tell_asleep(&mut inbox, true)?;
+    state.arm()?;
+    fence(Ordering::SeqCst);
+    state.check_links()?;
+    Ok(verbs.progress_from(inbox, true))
 }
