@@ -89,10 +89,12 @@ impl Lendings {
         }
     }
 
-    /// Whether anything is open of what an access lends or what came before it.
-    pub(super) fn any_open(&self, head: &'static AccessHead) -> bool {
-        let lending = self.0.get(&lender(head));
-        lending.is_some_and(|lending| lending.entries().any(Entry::is_open))
+    /// Whether nothing is open of what an access lends, or of what came before it, and nothing of
+    /// it is spoilt.
+    pub(super) fn is_done_with(&self, head: &'static AccessHead) -> bool {
+        self.0.get(&lender(head)).is_none_or(|lending| {
+            lending.spoilt.is_empty() && !lending.entries().any(Entry::is_open)
+        })
     }
 
     /// Calls `visit` for every open access, of those that stand for one that was passed on, which

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::bottom_map::Entry;
 use super::lending::Lending;
 use super::slot::{Waiter, close};
-use super::{AccessHead, AccessId, AccessSlot, Domain, EdgeId, domain, release};
+use super::{AccessHead, AccessId, Domain, EdgeId, domain, release};
 use crate::group::GroupInner;
 use crate::task::{self, Accesses, RecordId, record};
 
@@ -40,8 +40,8 @@ pub(crate) fn release_unheld(access: AccessId) {
     if access.slot().is_weak() { pass_on(access) } else { release(access) }
 }
 
-/// Lets go of an access that was lent: it closes if nothing is open that stands for it, and is
-/// passed on otherwise. Called exactly once for each.
+/// Lets go of an access that was lent: it closes if nothing is open that stands for it and nothing
+/// is spoilt, and is passed on otherwise. Called exactly once for each.
 pub(crate) fn pass_on(access: AccessId) {
     let (slot, owner) = (access.slot(), access.owner());
     let failure = if slot.writes() { record(owner).failure() } else { None };
@@ -50,7 +50,7 @@ pub(crate) fn pass_on(access: AccessId) {
     }
     let group = Arc::clone(slot.array().group());
     let mut domain = group.domain.lock();
-    if !domain.lendings.any_open(&slot.head) {
+    if domain.lendings.is_done_with(&slot.head) {
         domain.lendings.remove(&slot.head);
         drop(domain);
         return close(access, failure.as_ref());
@@ -63,7 +63,8 @@ pub(crate) fn pass_on(access: AccessId) {
         let edge = EdgeId::from_bits(bits);
         next = edge.edge().next();
         let waiter = edge.edge().waiter();
-        Links { waiter, spare: Some(edge), fresh: None, behind: Vec::new() }.put(&domain, slot);
+        let mut links = Links { waiter, spare: Some(edge), fresh: None, behind: Vec::new() };
+        links.put(&mut domain, access);
         waiters.push(waiter);
     }
     // What follows takes locks of its own.
@@ -85,16 +86,19 @@ struct Links {
 }
 
 impl Links {
-    /// Links the task behind everything that stands for `passed_on` and conflicts with it.
-    fn put(&mut self, domain: &Domain, passed_on: &'static AccessSlot) {
+    /// Links the task behind everything that stands for `passed_on` and conflicts with it, and
+    /// keeps it from running on what is spoilt of that.
+    fn put(&mut self, domain: &mut Domain, passed_on: AccessId) {
         let weak = self.waiter.is_weak();
         let waits = |access: &AccessId| {
-            access.slot().is_weak() == weak && access.slot().conflicts(passed_on)
+            access.slot().is_weak() == weak && access.slot().conflicts(passed_on.slot())
         };
         for access in Accesses::of(record(self.waiter.task())).filter(waits) {
             let slot = access.slot();
             let (core, rect, mode) = (slot.array(), slot.rect(), slot.mode());
-            self.behind.push(&passed_on.head);
+            let spoilt = domain.lendings.of(passed_on).first_spoilt(&rect).filter(|_| !weak);
+            spoilt.inspect(|failure| record(self.waiter.task()).poison(failure));
+            self.behind.push(&passed_on.slot().head);
             let mut looked = 0;
             while let Some(&behind) = self.behind.get(looked) {
                 looked += 1;

@@ -40,7 +40,8 @@ impl<'a> TaskBuilder<'a> {
     #[inline]
     pub(crate) fn new(group: &'a Arc<GroupInner>, label: &'static str) -> Self {
         let label = Label::new(label);
-        let traits = Traits { label, priority: 0, role: Role::Member, inline: false };
+        let traits =
+            Traits { label, priority: 0, role: Role::Member, inline: false, is_final: false };
         TaskBuilder { group, nest: None, traits, clauses: () }
     }
 }
@@ -58,6 +59,22 @@ impl<'a, C> TaskBuilder<'a, C> {
     #[inline]
     pub fn inline(mut self) -> Self {
         self.traits.inline = true;
+        self
+    }
+
+    /// Runs the body as [`TaskBuilder::inline`] unless `condition` holds: the `if` clause of OmpSs-2
+    /// and OpenMP, for tasks that are not worth a queue.
+    #[inline]
+    pub fn deferred_if(mut self, condition: bool) -> Self {
+        self.traits.inline |= !condition;
+        self
+    }
+
+    /// Makes the task final if `condition` holds: its [`Children`](crate::Children), and theirs, run
+    /// as [`TaskBuilder::inline`]. For the depth from which on a recursion is not worth tasks.
+    #[inline]
+    pub fn final_if(mut self, condition: bool) -> Self {
+        self.traits.is_final |= condition;
         self
     }
 

@@ -47,6 +47,7 @@ use crate::sync::{AtomicUsize, Mutex, Ordering};
 pub struct Children {
     nest: Arc<Nest>,
     group: Arc<GroupInner>,
+    is_final: bool,
 }
 
 impl Children {
@@ -58,12 +59,20 @@ impl Children {
         // The running body holds a unit.
         record(parent).open.add();
         let group = GroupInner::of_live_task(record(parent)).keep();
-        Ok(Children { nest: Arc::new(Nest::of(parent)), group })
+        let is_final = record(parent).is_final();
+        Ok(Children { nest: Arc::new(Nest::of(parent)), group, is_final })
+    }
+
+    /// Whether their parent is final, and so are they: see
+    /// [`TaskBuilder::final_if`](crate::TaskBuilder::final_if).
+    pub fn is_final(&self) -> bool {
+        self.is_final
     }
 
     /// Begins the declaration of a child. It belongs to the group of its parent.
     pub fn task(&self, label: &'static str) -> TaskBuilder<'_> {
-        TaskBuilder::new(&self.group, label).child_in(&self.nest)
+        let child = TaskBuilder::new(&self.group, label).child_in(&self.nest);
+        child.final_if(self.is_final).deferred_if(!self.is_final)
     }
 
     /// Waits until every child that was spawned with this handle is complete.
@@ -183,5 +192,42 @@ impl Drop for Nest {
             self.hand_up_failure(parent);
             run::resolve(parent, 1);
         }
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU32;
+    use loom::thread;
+    use std::task::Wake;
+
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.store(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_children_sees_the_last_or_is_woken() {
+        loom::model(|| {
+            let mut nest = Nest::of(RecordId::new(0));
+            nest.parent = None;
+            let nest = Arc::new(nest);
+            (0..2).for_each(|_| nest.count_spawn());
+            let children: Vec<_> = (0..2)
+                .map(|_| {
+                    let nest = nest.clone();
+                    thread::spawn(move || nest.count_completion())
+                })
+                .collect();
+            let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
+            let quiet = nest.is_quiet_or_wakes(&Waker::from(woken.clone()));
+            children.into_iter().for_each(|child| child.join().unwrap());
+            assert!(quiet || woken.0.load(Ordering::SeqCst) == 1);
+        });
     }
 }

@@ -45,6 +45,7 @@ pub(crate) struct Record {
     failure: AtomicPtr<Failure>,
     role: AtomicU8,
     inline: AtomicBool,
+    is_final: AtomicBool,
     takes_turns: AtomicBool,
     pub(super) is_nested: AtomicBool,
     pub(crate) accesses: [AccessSlot; ACCESSES],
@@ -80,6 +81,7 @@ impl Record {
             failure: AtomicPtr::default(),
             role: AtomicU8::new(0),
             inline: AtomicBool::new(false),
+            is_final: AtomicBool::new(false),
             takes_turns: AtomicBool::new(false),
             is_nested: AtomicBool::new(false),
             accesses: std::array::from_fn(|_| AccessSlot::new()),
@@ -162,6 +164,7 @@ impl Record {
     pub(super) fn set_traits(&self, traits: &Traits) {
         self.role.store(traits.role as u8, Relaxed);
         self.inline.store(traits.inline, Relaxed);
+        self.is_final.store(traits.is_final, Relaxed);
         self.priority.store(traits.priority, Relaxed);
     }
 
@@ -173,6 +176,10 @@ impl Record {
     #[inline]
     pub(crate) fn is_inline(&self) -> bool {
         self.inline.load(Relaxed)
+    }
+
+    pub(super) fn is_final(&self) -> bool {
+        self.is_final.load(Relaxed)
     }
 
     #[inline]

@@ -48,6 +48,8 @@ pub(super) struct Traits {
     pub(super) role: Role,
     /// Run it where it becomes ready instead of queueing it.
     pub(super) inline: bool,
+    /// Run its children in the same way, and theirs.
+    pub(super) is_final: bool,
 }
 
 /// A bias that keeps `pending` above zero while edges are being linked; it stays if there are none.
@@ -152,7 +154,8 @@ pub(crate) fn spawn_future<R: Send + 'static>(
 ) -> Result<JoinHandle<R>, Error> {
     let (promise, handle) = promise(group);
     let body = move |_| async move { promise.keep(future.await) };
-    let traits = Traits { label: Label::new(label), priority: 0, role, inline: false };
+    let traits =
+        Traits { label: Label::new(label), priority: 0, role, inline: false, is_final: false };
     spawn(group, None, traits, &(), Later::Start(Some(body)))?;
     Ok(handle)
 }

@@ -1,11 +1,12 @@
 //! Any schedule of a random tree of tasks gives the same bytes as running it depth first, each task
-//! before its children.
+//! before its children, and failures keep the same tasks from running.
 //!
 //! Tasks of one or two arrays declare some of what their parent has lent them, strongly or weakly,
 //! mix what is theirs, lend it, and spawn children on it. They may let go of what no child will use
 //! while others are still to be spawned, wait for the children, or have a region back at the end.
 //! `TALPF_TREES` sets the number of trees.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use talpf_runtime::{
     Array, Children, In, InOut, Ix2, Lend, Matrix, Region, Runtime, TaskBuilder, Tiling,
 };
 
-use crate::common;
+use crate::common::{self, Log};
 
 const LEN: usize = 24;
 const ROWS: usize = 5;
@@ -44,6 +45,7 @@ struct Habits {
     awaits: usize,
     drops_early: bool,
     waits: bool,
+    fails: bool,
     has_back: Option<prop::sample::Index>,
 }
 
@@ -83,15 +85,16 @@ fn draft_use() -> impl Strategy<Value = DraftUse> {
 
 fn habits() -> impl Strategy<Value = Habits> {
     let has_back = prop::option::weighted(0.2, any::<prop::sample::Index>());
-    (any::<bool>(), 0..3usize, any::<bool>(), prop::bool::weighted(0.3), has_back).prop_map(
-        |(inline, awaits, drops_early, waits, has_back)| Habits {
+    let seldom = || prop::bool::weighted(0.3);
+    (any::<bool>(), 0..3usize, any::<bool>(), seldom(), prop::bool::weighted(0.1), has_back)
+        .prop_map(|(inline, awaits, drops_early, waits, fails, has_back)| Habits {
             inline,
             awaits,
             drops_early,
             waits,
+            fails,
             has_back,
-        },
-    )
+        })
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
@@ -172,33 +175,88 @@ impl Task {
         Some(writes[back.index(writes.len())])
     }
 
-    fn serial(&self, line: &mut [u64], matrix: &mut [u64]) {
-        let mut seed = self.number;
-        let cells = |u: &Use| -> Vec<usize> {
-            let width = if u.matrix { COLS } else { LEN };
-            u.rows
-                .clone()
-                .flat_map(|row| u.cols.clone().map(move |col| row * width + col))
-                .collect()
-        };
-        let strong = || self.uses.iter().filter(|u| !u.weak);
-        for access in strong() {
-            let from = if access.matrix { &*matrix } else { &*line };
-            cells(access).iter().for_each(|&cell| seed = mix(seed, from[cell]));
-        }
-        for access in strong().filter(|u| u.writes) {
-            let to = if access.matrix { &mut *matrix } else { &mut *line };
-            for cell in cells(access) {
-                seed = mix(seed, cell as u64);
-                to[cell] = seed;
-            }
-        }
-        self.children.iter().for_each(|child| child.serial(line, matrix));
-        if let Some(access) = self.has_back() {
-            let to = if access.matrix { &mut *matrix } else { &mut *line };
-            cells(access).iter().for_each(|&cell| to[cell] = mix(self.number, to[cell]));
+    /// Whether the body panics before it does anything, in a run in which some do.
+    fn fails(&self, run: &Run) -> bool {
+        run.with_failures && self.habits.fails
+    }
+}
+
+impl Use {
+    fn cells(&self) -> impl Iterator<Item = usize> {
+        let width = if self.matrix { COLS } else { LEN };
+        let cols = self.cols.clone();
+        self.rows.clone().flat_map(move |row| cols.clone().map(move |col| row * width + col))
+    }
+}
+
+/// The result of a run: the arrays, and the tasks whose bodies ran.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    /// `None` where failures have left it undefined.
+    line: Vec<Option<u64>>,
+    matrix: Vec<Option<u64>>,
+    ran: BTreeSet<u64>,
+}
+
+impl Outcome {
+    fn array(&mut self, matrix: bool) -> &mut [Option<u64>] {
+        if matrix { &mut self.matrix } else { &mut self.line }
+    }
+
+    fn is_spoilt(&mut self, access: &Use) -> bool {
+        access.cells().any(|cell| self.array(access.matrix)[cell].is_none())
+    }
+
+    fn spoil(&mut self, access: &Use) {
+        access.cells().for_each(|cell| self.array(access.matrix)[cell] = None);
+    }
+
+    fn change(&mut self, access: &Use, mut to: impl FnMut(usize, u64) -> u64) {
+        for cell in access.cells() {
+            let value = &mut self.array(access.matrix)[cell];
+            *value = Some(to(cell, value.expect("a task does not run on what is spoilt")));
         }
     }
+
+    /// Runs `task` and its children, one after another.
+    fn run(&mut self, task: &Task, run: &Run) {
+        let strong = || task.uses.iter().filter(|u| !u.weak);
+        let is_kept = strong().any(|access| self.is_spoilt(access));
+        if !is_kept {
+            self.ran.insert(task.number);
+        }
+        if is_kept || task.fails(run) {
+            task.uses.iter().filter(|u| u.writes).for_each(|access| self.spoil(access));
+            return;
+        }
+        let mut seed = task.number;
+        for access in strong() {
+            self.change(access, |_, value| {
+                seed = mix(seed, value);
+                value
+            });
+        }
+        for access in strong().filter(|u| u.writes) {
+            self.change(access, |cell, _| {
+                seed = mix(seed, cell as u64);
+                seed
+            });
+        }
+        task.children.iter().for_each(|child| self.run(child, run));
+        if let Some(access) = task.has_back() {
+            match self.is_spoilt(access) {
+                true => self.spoil(access),
+                false => self.change(access, |_, value| mix(task.number, value)),
+            }
+        }
+    }
+}
+
+/// What all bodies of a run know.
+#[derive(Clone)]
+struct Run {
+    with_failures: bool,
+    ran: Log<u64>,
 }
 
 /// What a body holds, in the order of the uses.
@@ -282,6 +340,7 @@ fn spawn<'r>(
     task: &Arc<Task>,
     line: impl Fn(&Use) -> Region<'r, u64>,
     matrix: impl Fn(&Use) -> Region<'r, u64, Ix2>,
+    run: &Run,
 ) {
     let of = |in_matrix: bool, writes: bool, weak: bool| {
         let is = move |u: &&Use| (u.matrix, u.writes, u.weak) == (in_matrix, writes, weak);
@@ -299,7 +358,7 @@ fn spawn<'r>(
         .weak_inputs(of(true, false, true).map(&matrix))
         .weak_inouts(of(true, true, true).map(&matrix))
         .spawn_async({
-            let task = Arc::clone(&task);
+            let run = run.clone();
             move |a, b, c, d, e, f, g, h| {
                 let (mut a, mut b) =
                     (a.into_iter().map(Held::Reads), b.into_iter().map(Held::Writes));
@@ -320,13 +379,15 @@ fn spawn<'r>(
                     (true, true, true) => h.next(),
                 });
                 let held: Vec<Option<Held>> = held.collect();
-                body(Arc::clone(&task), held)
+                body(task, held, run)
             }
         })
         .unwrap();
 }
 
-async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>) {
+async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
+    run.ran.add(task.number);
+    assert!(!task.fails(&run), "as drawn");
     let mut seed = task.number;
     held.iter().flatten().for_each(|held| held.eat(&mut seed));
     for (held, access) in held.iter_mut().zip(&task.uses) {
@@ -339,7 +400,7 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>) {
     let mut held: Vec<Option<Held>> = held.into_iter().map(|held| held.map(Held::lend)).collect();
     for (nth, child) in task.children.iter().enumerate() {
         let lent = Lent { uses: &task.uses, held: &held };
-        spawn(children.task("child"), child, |u| lent.line(u), |u| lent.matrix(u));
+        spawn(children.task("child"), child, |u| lent.line(u), |u| lent.matrix(u), &run);
         if nth < task.habits.awaits {
             tokio::task::yield_now().await;
         }
@@ -353,7 +414,8 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>) {
         }
     }
     if task.habits.waits {
-        children.wait().await.unwrap();
+        let waited = children.wait().await;
+        assert!(waited.is_ok() || run.with_failures);
     }
     let Some(access) = task.has_back() else {
         return;
@@ -363,51 +425,86 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>) {
     match &held[index] {
         Some(Held::Lends(lend)) => {
             let back = back.inout(&lend.all()).run(|all| all).unwrap();
-            let mut all = back.await.unwrap();
+            let mut all = match back.await {
+                Err(_) if run.with_failures => return,
+                all => all.unwrap(),
+            };
             all.iter_mut().for_each(|cell| *cell = mix(task.number, *cell));
         }
         Some(Held::MatrixLends(lend)) => {
             let back = back.inout(&lend.all()).run(|all| all).unwrap();
-            let mut all = back.await.unwrap();
+            let mut all = match back.await {
+                Err(_) if run.with_failures => return,
+                all => all.unwrap(),
+            };
             all.view_mut().iter_mut().for_each(|cell| *cell = mix(task.number, *cell));
         }
         _ => unreachable!("everything was lent"),
     }
 }
 
-fn parallel(runtime: &Runtime, case: &Case, roots: &[Arc<Task>]) -> (Vec<u64>, Vec<u64>) {
+fn parallel(runtime: &Runtime, case: &Case, roots: &[Arc<Task>], run: &Run) -> Outcome {
     let line = Array::new(runtime, vec![0u64; LEN], case.tile).unwrap();
     let matrix = Matrix::new(runtime, vec![0u64; ROWS * COLS], COLS, case.tiling).unwrap();
     for root in roots {
         let in_line = |u: &Use| line.region(u.cols.clone());
         let in_matrix = |u: &Use| matrix.region(u.rows.clone(), u.cols.clone());
-        spawn(runtime.task("root"), root, in_line, in_matrix);
+        spawn(runtime.task("root"), root, in_line, in_matrix, run);
     }
+    let waited = runtime.wait_blocking();
+    assert!(waited.is_ok() || run.with_failures, "{waited:?}");
     let look = runtime.task("look").input(&line.all()).input(&matrix.all());
-    let seen = look.run(|line, matrix| (line.to_vec(), matrix.view().iter().copied().collect()));
-    let seen = runtime.block_on(seen.unwrap()).unwrap().unwrap();
-    runtime.wait_blocking().unwrap();
-    seen
+    let seen = look.run(|line, matrix| {
+        (
+            line.iter().copied().map(Some).collect(),
+            matrix.view().iter().copied().map(Some).collect(),
+        )
+    });
+    let (line, matrix) = runtime.block_on(seen.unwrap()).unwrap().unwrap();
+    Outcome { line, matrix, ran: run.ran.take().into_iter().collect() }
 }
 
-fn cases() -> u32 {
-    std::env::var("TALPF_TREES").ok().and_then(|count| count.parse().ok()).unwrap_or(256)
+/// Compares a run on the workers with one after another.
+fn check(case: &Case, with_failures: bool) -> Result<(), TestCaseError> {
+    common::quiet_panics();
+    let _watchdog = common::watchdog();
+    let run = Run { with_failures, ran: Log::new() };
+    let mut next = 1;
+    let roots: Vec<_> =
+        case.roots.iter().map(|root| settle(root, &everything(), &mut next)).collect();
+    let mut expected = Outcome {
+        line: vec![Some(0); LEN],
+        matrix: vec![Some(0); ROWS * COLS],
+        ran: BTreeSet::new(),
+    };
+    roots.iter().for_each(|root| expected.run(root, &run));
+    let runtime = common::runtime(case.workers);
+    let mut seen = parallel(&runtime, case, &roots, &run);
+    runtime.shut_down().unwrap();
+    for (seen, expected) in [(&mut seen.line, &expected.line), (&mut seen.matrix, &expected.matrix)]
+    {
+        let undefined = seen.iter_mut().zip(expected).filter(|(_, expected)| expected.is_none());
+        undefined.for_each(|(seen, _)| *seen = None);
+    }
+    prop_assert_eq!(seen, expected);
+    Ok(())
+}
+
+fn trees() -> ProptestConfig {
+    let cases = std::env::var("TALPF_TREES").ok().and_then(|count| count.parse().ok());
+    ProptestConfig::with_cases(cases.unwrap_or(256))
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(trees())]
 
     #[test]
     fn a_tree_gives_the_bytes_of_its_depth_first_run(case in case()) {
-        let _watchdog = common::watchdog();
-        let mut next = 1;
-        let roots: Vec<_> =
-            case.roots.iter().map(|root| settle(root, &everything(), &mut next)).collect();
-        let (mut line, mut matrix) = (vec![0u64; LEN], vec![0u64; ROWS * COLS]);
-        roots.iter().for_each(|root| root.serial(&mut line, &mut matrix));
-        let runtime = common::runtime(case.workers);
-        let seen = parallel(&runtime, &case, &roots);
-        runtime.shut_down().unwrap();
-        prop_assert_eq!(seen, (line, matrix));
+        check(&case, false)?;
+    }
+
+    #[test]
+    fn a_tree_with_failures_runs_and_spoils_what_its_depth_first_run_does(case in case()) {
+        check(&case, true)?;
     }
 }
