@@ -65,7 +65,8 @@ impl Domain {
         self.poisoned.iter().find(spoilt).map(|poisoned| &poisoned.failure)
     }
 
-    /// The failures that left some of `rect` of an array undefined, and what each has spoilt.
+    /// The failures that left some of `rect`, which is not empty, of an array undefined, and what
+    /// each has spoilt.
     pub(super) fn all_spoilt<'a>(
         &'a self,
         map: usize,

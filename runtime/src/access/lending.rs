@@ -54,7 +54,7 @@ impl Lending {
         }
     }
 
-    /// The failures that have spoilt some of `rect`.
+    /// The failures that have spoilt some of `rect`, which is not empty.
     pub(super) fn spoilt<'a>(
         &'a self,
         rect: &'a Rect,
@@ -63,8 +63,10 @@ impl Lending {
         spoilt.map(|(rect, failure)| (rect, failure))
     }
 
+    /// A failure that has spoilt some of `rect`.
     pub(super) fn first_spoilt(&self, rect: &Rect) -> Option<&Arc<Failure>> {
-        self.spoilt.iter().find(|(spoilt, _)| spoilt.overlaps(rect)).map(|(_, failure)| failure)
+        let spoils = |(spoilt, _): &&(Rect, _)| !rect.is_empty() && spoilt.overlaps(rect);
+        self.spoilt.iter().find(spoils).map(|(_, failure)| failure)
     }
 
     fn entries(&self) -> impl Iterator<Item = &Entry> {
@@ -128,9 +130,9 @@ impl Lendings {
         let mut spoils: HashSet<Lender> = from.map(|access| lender(&access.slot().head)).collect();
         let mut noted = HashSet::new();
         loop {
-            let remembers = |lending: &Lending| {
-                lending.entries().any(|entry| spoils.contains(&lender(entry.head)))
-            };
+            // A closed entry may be of an earlier access in the same place.
+            let is_one = |entry: &Entry| entry.is_open() && spoils.contains(&lender(entry.head));
+            let remembers = |lending: &Lending| lending.entries().any(is_one);
             let after = |(of, lending): &(&Lender, &Lending)| {
                 !noted.contains(*of) && (spoils.contains(*of) || remembers(lending))
             };

@@ -486,7 +486,7 @@ fn check(case: &Case, with_failures: bool) -> Result<(), TestCaseError> {
         let undefined = seen.iter_mut().zip(expected).filter(|(_, expected)| expected.is_none());
         undefined.for_each(|(seen, _)| *seen = None);
     }
-    prop_assert_eq!(seen, expected);
+    prop_assert_eq!(seen, expected, "of {:?}", roots);
     Ok(())
 }
 

@@ -35,7 +35,9 @@ impl Registration {
         }
         self.look_behind(domain, declared);
         self.is_weak = false;
-        self.look_for_failures(domain, declared, lending.as_mut());
+        if !new.rect.is_empty() {
+            self.look_for_failures(domain, declared, lending.as_mut());
+        }
         if let Some(lending) = lending {
             domain.lendings.add(new.head, lending);
         }
