@@ -33,6 +33,17 @@ pub enum Error {
         /// Its mode.
         second_mode: Mode,
     },
+    /// A child declares something that its parent has not lent it, or a task that is no child
+    /// something that is lent.
+    #[error("task `{label}` declares {mode} {region}, which is not lent to it")]
+    NotLent {
+        /// The task's label.
+        label: String,
+        /// What it declares.
+        region: Rect,
+        /// The mode.
+        mode: Mode,
+    },
     /// An array or one of its tiles has a size the runtime cannot hold.
     #[error("{what} is {value}, the limit is {limit}")]
     Size {
@@ -75,6 +86,8 @@ pub enum Error {
 pub struct Failure {
     /// The label of the task.
     pub label: String,
+    /// The labels of the tasks that it is nested in, from its parent on.
+    pub inside: Vec<String>,
     /// The group of the task.
     pub group: String,
     /// What its body said; `None` when it never ran because of `upstream`.
@@ -106,7 +119,9 @@ impl fmt::Display for Failure {
             if depth > 0 {
                 f.write_str(" because ")?;
             }
-            write!(f, "task `{}` of {}", failure.label, failure.group)?;
+            write!(f, "task `{}`", failure.label)?;
+            failure.inside.iter().try_for_each(|parent| write!(f, " in `{parent}`"))?;
+            write!(f, " of {}", failure.group)?;
             match &failure.reason {
                 Some(reason) => write!(f, " failed: {reason}")?,
                 None => f.write_str(" did not run")?,

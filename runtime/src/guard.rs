@@ -8,12 +8,14 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
 
 use crate::access::{self, AccessId};
 use crate::data::Rect;
+use crate::lend::Lend;
 use crate::task::{self, Accesses, RecordId, record};
 
 /// Hands out the accesses of a starting task in order, each once.
@@ -52,6 +54,13 @@ impl Drop for Held {
         } else {
             access::release(self.0);
         }
+    }
+}
+
+impl Held {
+    /// Gives up the guard and leaves the access open.
+    fn into_access(self) -> AccessId {
+        ManuallyDrop::new(self).0
     }
 }
 
@@ -225,6 +234,17 @@ macro_rules! writing_guard {
     };
 }
 
+macro_rules! lending_guard {
+    ($name:ident) => {
+        impl<T, D> $name<T, D> {
+            /// Leaves the region to children of the task that has declared it.
+            pub fn lend(self) -> Lend<T, D> {
+                Lend::of_given_up(self.part.held.into_access())
+            }
+        }
+    };
+}
+
 guard! {
     /// The right to read a region.
     In, Sync
@@ -249,3 +269,6 @@ guard! {
 writing_guard!(Out);
 writing_guard!(InOut);
 writing_guard!(Commutative);
+lending_guard!(In);
+lending_guard!(Out);
+lending_guard!(InOut);

@@ -182,7 +182,7 @@ fn describe_task(text: &mut String, task: &'static Record, phase: Phase) {
 
 fn describe_access(text: &mut String, access: AccessId) {
     let slot = access.slot();
-    if !slot.head.is_open(access.generation()) {
+    if !slot.head.is_open(access.generation()) || slot.head.is_passed_on(access.generation()) {
         return;
     }
     let array = slot.array().id();

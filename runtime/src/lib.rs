@@ -26,7 +26,7 @@
 //! * A region is released when its guard drops, wherever the guard has travelled. A task is
 //!   complete when its body has ended, its guards are gone and its [`PendingEvent`]s are resolved.
 //! * Tasks of one group are ordered as they are spawned, but for concurrent and commutative ones
-//!   among themselves.
+//!   among themselves. [`Children`] stand where their parent stands.
 //! * A task that panics spoils what it would have written: successors do not run, and the wait
 //!   names the chain.
 
@@ -38,6 +38,7 @@ mod error;
 mod group;
 mod guard;
 mod hang;
+mod lend;
 mod runtime;
 mod scheduler;
 mod sync;
@@ -52,8 +53,9 @@ pub use self::error::{Error, Failure};
 pub use self::group::{Group, Wait};
 pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
+pub use self::lend::Lend;
 pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
 pub use self::task::{
-    JoinHandle, PendingEvent, TaskBuilder, fail_current_task, note_outside, note_wait,
+    Children, JoinHandle, PendingEvent, TaskBuilder, fail_current_task, note_outside, note_wait,
 };

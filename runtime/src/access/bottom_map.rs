@@ -127,10 +127,47 @@ impl BottomMap {
 
     /// Whether any remembered access is open.
     pub(crate) fn any_open(&self) -> bool {
+        self.entries().any(Entry::is_open)
+    }
+
+    /// The accesses it remembers, some of which may have closed.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
         let unordered = self.unordered.iter().flat_map(|unordered| {
             unordered.concurrent.list.iter().chain(&unordered.commutative.list)
         });
-        self.writes.list.iter().chain(&self.reads.list).chain(unordered).any(Entry::is_open)
+        self.writes.list.iter().chain(&self.reads.list).chain(unordered)
+    }
+
+    /// Calls `visit` for every open access that a new one of `mode` to `rect` would wait for.
+    pub(super) fn for_each_conflict(&self, rect: &Rect, mode: Mode, visit: impl FnMut(&Entry)) {
+        self.conflicts(rect, mode).into_iter().flatten().for_each(visit);
+    }
+
+    /// What is left of the map for a new access of `mode` to `rect`: all that it would wait for.
+    pub(super) fn inherit(&self, rect: &Rect, mode: Mode) -> BottomMap {
+        let [writes, reads, concurrent, commutative] = self.conflicts(rect, mode).map(|entries| {
+            let list: Vec<Entry> = entries.copied().collect();
+            Entries { list }
+        });
+        let any_unordered = !concurrent.list.is_empty() || !commutative.list.is_empty();
+        let unordered = any_unordered.then(|| Box::new(Unordered { concurrent, commutative }));
+        BottomMap { writes, reads, unordered }
+    }
+
+    /// The open accesses that one of `mode` to `rect` conflicts with: writes, reads, concurrent and
+    /// commutative ones.
+    fn conflicts<'a>(&'a self, rect: &'a Rect, mode: Mode) -> [impl Iterator<Item = &'a Entry>; 4] {
+        let unordered = self.unordered.as_deref();
+        let lists = [
+            Some(&self.writes),
+            Some(&self.reads).filter(|_| mode != Mode::In),
+            unordered.map(|u| &u.concurrent).filter(|_| mode != Mode::Concurrent),
+            unordered.map(|u| &u.commutative).filter(|_| mode != Mode::Commutative),
+        ];
+        lists.map(|list| {
+            let entries = list.map_or(&[][..], |entries| &entries.list);
+            entries.iter().filter(move |entry| entry.rect.overlaps(rect) && entry.is_open())
+        })
     }
 }
 
@@ -172,6 +209,17 @@ impl Entry {
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.head.is_open(self.generation)
+    }
+
+    /// Adds the access to those that have to be looked behind, if it was passed on. Answers whether
+    /// it was.
+    #[cold]
+    pub(super) fn note_passed_on(&self, behind: &mut Vec<&'static AccessHead>) -> bool {
+        let passed_on = self.head.is_passed_on(self.generation);
+        if passed_on && !behind.iter().any(|known| std::ptr::eq(*known, self.head)) {
+            behind.push(self.head);
+        }
+        passed_on
     }
 }
 

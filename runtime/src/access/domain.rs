@@ -1,10 +1,12 @@
-//! The dependency domain of a group: the bottom maps of its arrays, and what failures spoilt.
+//! The dependency domain of a group: the bottom maps of its arrays, those of what tasks have lent,
+//! and what failures spoilt.
 //!
 //! One lock a group, never held while anything else is waited for.
 
 use std::sync::Arc;
 
-use super::{AccessSlot, BottomMap};
+use super::lending::Lendings;
+use super::{AccessId, BottomMap};
 use crate::data::Rect;
 use crate::error::Failure;
 
@@ -15,6 +17,7 @@ pub(crate) struct Domain {
     maps: Vec<Box<[BottomMap]>>,
     free: Vec<usize>,
     poisoned: Vec<Poisoned>,
+    pub(super) lendings: Lendings,
 }
 
 struct Poisoned {
@@ -62,6 +65,26 @@ impl Domain {
         self.poisoned.iter().find(spoilt).map(|poisoned| &poisoned.failure)
     }
 
+    /// The failures that left some of `rect`, which is not empty, of an array undefined, and what
+    /// each has spoilt.
+    pub(super) fn all_spoilt<'a>(
+        &'a self,
+        map: usize,
+        rect: &'a Rect,
+    ) -> impl Iterator<Item = (&'a Rect, &'a Arc<Failure>)> {
+        let spoilt = self.poisoned.iter().filter(move |p| p.map == map && p.rect.overlaps(rect));
+        spoilt.map(|poisoned| (&poisoned.rect, &poisoned.failure))
+    }
+
+    /// The failure before `access`, which is open and writes, that left some of it undefined.
+    pub(super) fn spoilt_before(&mut self, access: AccessId) -> Option<&Arc<Failure>> {
+        let (slot, rect) = (access.slot(), access.slot().rect());
+        match access.lender() {
+            Some(lender) => self.lendings.of(lender).first_spoilt(&rect),
+            None => self.spoilt(slot.array().map_index(), &rect),
+        }
+    }
+
     /// Declares all data of the group defined again, and returns a failure that spoilt some.
     pub(crate) fn forgive(&mut self) -> Option<Arc<Failure>> {
         self.poisoned.drain(..).next().map(|poisoned| poisoned.failure)
@@ -71,8 +94,8 @@ impl Domain {
 /// Records that a failed task left a region undefined. Called before the access closes, so a task
 /// spawned later either finds this note or still finds the access open.
 #[cold]
-pub(super) fn poison(slot: &AccessSlot, failure: &Arc<Failure>) {
-    let (core, rect) = (slot.array(), slot.rect());
+pub(super) fn poison(access: AccessId, failure: &Arc<Failure>) {
+    let (core, rect) = (access.slot().array(), access.slot().rect());
     let map = core.map_index();
     core.note_spoilt();
     let mut domain = core.domain().lock();
@@ -80,4 +103,5 @@ pub(super) fn poison(slot: &AccessSlot, failure: &Arc<Failure>) {
     if !rect.is_empty() && !domain.poisoned.iter().any(known) {
         domain.poisoned.push(Poisoned { map, rect, failure: Arc::clone(failure) });
     }
+    domain.lendings.note_failure(access, failure);
 }

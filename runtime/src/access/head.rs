@@ -1,16 +1,22 @@
-//! The state word of an access: open with a list of edges, or closed.
+//! The state word of an access: open with a list of edges, passed on, or closed.
 //!
 //! The upper half is the generation of the record the access lives in, the lower half the first
-//! edge or one of two marks. A spawner pushes edges while the word is open in the generation it
+//! edge or one of three marks. A spawner pushes edges while the word is open in the generation it
 //! remembers; the one owner of the guard closes it, once, and gets the whole list. A word of
 //! another generation is a reused record, whose old access was closed long ago.
+//!
+//! An access that was lent to children may be *passed on* before it closes: its edges are taken as
+//! if it closed and no more are pushed, but it counts as open, and who meets it looks for what the
+//! children have open instead.
 
 use crate::sync::{AtomicU64, Ordering};
 
 const CLOSED: u32 = u32::MAX;
-const NO_EDGE: u32 = u32::MAX - 1;
+const PASSED_ON: u32 = u32::MAX - 1;
+/// What is below is an edge.
+const NO_EDGE: u32 = u32::MAX - 2;
 
-/// Open or closed, and the edges to follow when it closes.
+/// Open, passed on or closed, and the edges to follow when it closes.
 pub(crate) struct AccessHead(AtomicU64);
 
 impl AccessHead {
@@ -31,22 +37,26 @@ impl AccessHead {
         (current >> 32) as u32 == generation && current as u32 != CLOSED
     }
 
+    /// Whether the access was passed on and is still open.
+    pub(crate) fn is_passed_on(&self, generation: u32) -> bool {
+        self.0.load(Ordering::Acquire) == word(generation, PASSED_ON)
+    }
+
     /// The first edge of an access that is open in `generation`.
     pub(crate) fn first(&self, generation: u32) -> Option<u32> {
         let current = self.0.load(Ordering::Acquire);
         let first = current as u32;
-        let open = (current >> 32) as u32 == generation && first != CLOSED;
-        (open && first != NO_EDGE).then_some(first)
+        ((current >> 32) as u32 == generation && first < NO_EDGE).then_some(first)
     }
 
-    /// Adds `edge` in front of the list unless the access has closed. `set_next` stores the edge
-    /// that follows it.
+    /// Adds `edge` in front of the list unless the access has closed or was passed on. `set_next`
+    /// stores the edge that follows it.
     #[inline]
     pub(crate) fn push(&self, generation: u32, edge: u32, set_next: impl Fn(Option<u32>)) -> bool {
         let mut current = self.0.load(Ordering::Acquire);
         loop {
             let first = current as u32;
-            if (current >> 32) as u32 != generation || first == CLOSED {
+            if (current >> 32) as u32 != generation || first > NO_EDGE {
                 return false;
             }
             set_next((first != NO_EDGE).then_some(first));
@@ -69,7 +79,16 @@ impl AccessHead {
     pub(crate) fn close(&self, generation: u32) -> Option<u32> {
         let first = self.0.swap(word(generation, CLOSED), Ordering::AcqRel) as u32;
         debug_assert_ne!(first, CLOSED, "an access closes once");
-        (first != NO_EDGE && first != CLOSED).then_some(first)
+        (first < NO_EDGE).then_some(first)
+    }
+
+    /// Passes the access on and returns its first edge.
+    ///
+    /// **Ordering**: as [`AccessHead::close`].
+    pub(crate) fn pass_on(&self, generation: u32) -> Option<u32> {
+        let first = self.0.swap(word(generation, PASSED_ON), Ordering::AcqRel) as u32;
+        debug_assert!(first <= NO_EDGE, "an access is passed on once, while it is open");
+        (first < NO_EDGE).then_some(first)
     }
 }
 
@@ -109,6 +128,23 @@ mod loom_tests {
             }
             let pushed: Vec<bool> = pushers.into_iter().map(|p| p.join().unwrap()).collect();
             assert_eq!(pushed, followed);
+        });
+    }
+
+    #[test]
+    fn an_edge_is_passed_on_or_refused() {
+        loom::model(|| {
+            let head = Arc::new(AccessHead::new());
+            head.open(7);
+            let pusher = {
+                let head = head.clone();
+                thread::spawn(move || head.push(7, 0, |_| {}))
+            };
+            let taken = head.pass_on(7);
+            assert_eq!(pusher.join().unwrap(), taken.is_some());
+            assert!(head.is_open(7) && head.is_passed_on(7));
+            assert_eq!(head.close(7), None);
+            assert!(!head.is_open(7) && !head.is_passed_on(7));
         });
     }
 

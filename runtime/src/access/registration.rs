@@ -8,14 +8,16 @@
 //! ones are superseded, so such a task is not taken back: it is spawned with a body that closes
 //! its accesses in their turn.
 
+mod nested;
+
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::bottom_map::Entry;
-use super::{AccessId, AccessSlot, Declared, Domain, EdgeId};
+use super::slot::Waiter;
+use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, EdgeId};
 use crate::data::Mode;
 use crate::error::Error;
-use crate::sync::Ordering;
 use crate::task::{Accesses, Clauses, Record, RecordId, Role, edge};
 
 /// What became of a registration.
@@ -34,8 +36,16 @@ pub(crate) fn register<'r>(
     task: &'static Record,
     clauses: &impl Clauses<'r>,
 ) -> Registered {
-    let mut registration =
-        Registration { id, task, free: Accesses::of(task), edges: 0, meets_itself: false };
+    let mut registration = Registration {
+        id,
+        task,
+        free: Accesses::of(task),
+        edges: 0,
+        weak_edges: 0,
+        meets_itself: false,
+        is_weak: false,
+        behind: Vec::new(),
+    };
     let mut overlap = None;
     let mut first = None;
     let mut only = true;
@@ -51,7 +61,7 @@ pub(crate) fn register<'r>(
     } else {
         registration.over_several_domains(clauses, &mut overlap);
     }
-    Registered { edges: registration.edges, overlap }
+    Registered { edges: registration.edges - registration.weak_edges, overlap }
 }
 
 #[inline]
@@ -65,7 +75,13 @@ struct Registration {
     /// The places of the accesses that are not registered yet.
     free: Accesses,
     edges: u32,
+    /// Those of them that the task does not wait for before it runs.
+    weak_edges: u32,
     meets_itself: bool,
+    /// Whether the access that is being registered is weak.
+    is_weak: bool,
+    /// Accesses in its way that were passed on, to look behind.
+    behind: Vec<&'static AccessHead>,
 }
 
 impl Registration {
@@ -88,6 +104,10 @@ impl Registration {
             self.task.set_takes_turns();
         }
         let new = Entry { head: &slot.head, generation, task: self.id, rect };
+        if declared.is_weak() || declared.lender().is_some() {
+            self.nested_access(domain, declared, new);
+            return self.note_overlap(slot, overlap);
+        }
         let maps = domain.maps(map);
         if self.task.role() == Role::Cleanup {
             // A task that frees an array waits for the accesses that touch no element, too.
@@ -106,9 +126,17 @@ impl Registration {
                 maps[tile].register(Entry { rect, ..new }, mode, |earlier| self.link(earlier));
             });
         }
+        if !self.behind.is_empty() {
+            self.look_behind(domain, declared);
+        }
         if let Some(failure) = domain.spoilt(map, &rect) {
             self.task.poison(failure);
         }
+        self.note_overlap(slot, overlap);
+    }
+
+    #[inline]
+    fn note_overlap(&self, slot: &AccessSlot, overlap: &mut Option<Error>) {
         if self.meets_itself {
             overlap.get_or_insert_with(|| self.describe_overlap(slot));
         }
@@ -127,11 +155,20 @@ impl Registration {
         }
         let edge_id: EdgeId = edge(self.id, self.edges as usize);
         let edge = edge_id.edge();
-        edge.successor.store(self.id.index(), Ordering::Relaxed);
-        let linked =
-            earlier.head.push(earlier.generation, edge_id.bits(), |next| edge.set_next(next));
-        self.edges += u32::from(linked);
-        linked
+        edge.set_waiter(Waiter::new(self.id, self.is_weak));
+        if self.is_weak {
+            self.task.open.add();
+        }
+        let set_next = |next| edge.set_next(next);
+        if earlier.head.push(earlier.generation, edge_id.bits(), set_next) {
+            self.edges += 1;
+            self.weak_edges += u32::from(self.is_weak);
+            return true;
+        }
+        if self.is_weak {
+            self.task.open.take(1);
+        }
+        earlier.note_passed_on(&mut self.behind)
     }
 
     #[cold]

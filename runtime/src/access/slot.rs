@@ -1,10 +1,12 @@
 //! Where accesses and edges live: inside task records, which never move and are never freed.
 
+use std::sync::Arc;
+
 use super::{AccessHead, turns};
 use crate::data::{ArrayCore, Mode, Rect, Region};
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::sync::{AtomicU32, Ordering};
-use crate::task::{self, Record, RecordId};
+use crate::task::{self, Accesses, Label, Record, RecordId};
 
 /// Most waiting tasks that a report names for one access.
 const REPORTED: usize = 8;
@@ -16,13 +18,21 @@ pub struct Declared<'a> {
     rect: Rect,
     whole_tile: Option<u32>,
     mode: Mode,
+    weak: bool,
+    lender: Option<&'a AccessId>,
 }
 
 impl<'a> Declared<'a> {
     #[inline]
     pub(crate) fn new<T, D>(region: &Region<'a, T, D>, mode: Mode) -> Self {
         let (core, whole_tile) = (region.core(), region.whole_tile());
-        Declared { core, rect: region.rect(), whole_tile, mode }
+        let (rect, lender) = (region.rect(), region.lender());
+        Declared { core, rect, whole_tile, mode, weak: false, lender }
+    }
+
+    /// As `new`, for what the task only lends.
+    pub(crate) fn weak<T, D>(region: &Region<'a, T, D>, mode: Mode) -> Self {
+        Declared { weak: true, ..Declared::new(region, mode) }
     }
 
     #[inline]
@@ -46,9 +56,44 @@ impl<'a> Declared<'a> {
         self.whole_tile.map(|tile| tile as usize)
     }
 
-    /// The only way a single access can be wrong.
     #[inline]
-    pub(crate) fn check_bounds(&self) -> Result<(), Error> {
+    pub(super) fn is_weak(&self) -> bool {
+        self.weak
+    }
+
+    /// The access of the parent's that the region lies in.
+    #[inline]
+    pub(super) fn lender(&self) -> Option<AccessId> {
+        self.lender.copied()
+    }
+
+    /// What can be wrong with a single access of a task, which may be a child of another.
+    #[inline]
+    pub(crate) fn check(&self, label: Label, parent: Option<RecordId>) -> Result<(), Error> {
+        match (self.lender, parent) {
+            (None, None) => self.check_bounds(),
+            _ => self.check_lent(label, parent),
+        }
+    }
+
+    #[cold]
+    fn check_lent(&self, label: Label, parent: Option<RecordId>) -> Result<(), Error> {
+        let (rect, mode) = (self.rect, self.mode);
+        let in_order = rect.row <= rect.row_end && rect.col <= rect.col_end;
+        let lends = |lender: &AccessId| {
+            let slot = lender.slot();
+            Some(lender.owner()) == parent
+                && slot.rect().covers(&rect)
+                && (slot.writes() || !mode.writes())
+        };
+        if in_order && self.lender.is_some_and(lends) {
+            return Ok(());
+        }
+        Err(Error::NotLent { label: label.text().to_owned(), region: rect, mode })
+    }
+
+    #[inline]
+    fn check_bounds(&self) -> Result<(), Error> {
         let (region, extent) = (self.rect, self.core.extent());
         let inside =
             extent.covers(&region) && region.row <= region.row_end && region.col <= region.col_end;
@@ -59,9 +104,10 @@ impl<'a> Declared<'a> {
     }
 }
 
-/// The mode is kept in the lowest bits of the array's address.
-const MODE_BITS: usize = 7;
-const _: () = assert!(align_of::<ArrayCore>() > MODE_BITS);
+/// Mode and weakness are kept in the lowest bits of the array's address.
+const TAG_BITS: usize = 15;
+const WEAK: usize = 1;
+const _: () = assert!(align_of::<ArrayCore>() > TAG_BITS);
 
 /// One access: its state, and what it reaches.
 ///
@@ -89,7 +135,8 @@ impl AccessSlot {
         let rect = declared.rect;
         self.head.open(generation);
         let tagged = std::ptr::from_ref(declared.core).cast_mut();
-        let tagged = tagged.map_addr(|addr| addr | declared.mode as usize);
+        let tag = (declared.mode as usize) << 1 | usize::from(declared.weak);
+        let tagged = tagged.map_addr(|addr| addr | tag);
         self.core.store(tagged, std::sync::atomic::Ordering::Relaxed);
         self.rows[0].store(rect.row, Ordering::Relaxed);
         self.rows[1].store(rect.row_end, Ordering::Relaxed);
@@ -102,13 +149,24 @@ impl AccessSlot {
     pub(crate) fn core(&self) -> *const ArrayCore {
         self.core
             .load(std::sync::atomic::Ordering::Relaxed)
-            .map_addr(|addr| addr & !MODE_BITS)
+            .map_addr(|addr| addr & !TAG_BITS)
             .cast_const()
     }
 
     #[inline]
+    fn tag(&self) -> usize {
+        self.core.load(std::sync::atomic::Ordering::Relaxed).addr() & TAG_BITS
+    }
+
+    #[inline]
     pub(crate) fn writes(&self) -> bool {
-        self.core.load(std::sync::atomic::Ordering::Relaxed).addr() & MODE_BITS != 0
+        self.tag() > WEAK
+    }
+
+    /// Whether the task only lends the region.
+    #[inline]
+    pub(crate) fn is_weak(&self) -> bool {
+        self.tag() & WEAK != 0
     }
 
     /// The array of an access that is open or about to be.
@@ -128,7 +186,7 @@ impl AccessSlot {
     }
 
     pub(crate) fn mode(&self) -> Mode {
-        match self.core.load(std::sync::atomic::Ordering::Relaxed).addr() & MODE_BITS {
+        match self.tag() >> 1 {
             0 => Mode::In,
             1 => Mode::Out,
             2 => Mode::InOut,
@@ -150,22 +208,74 @@ impl AccessSlot {
 
 /// A link from an access to a task that waits for it. It lives in the waiting task's record.
 pub(crate) struct Edge {
-    pub(crate) successor: AtomicU32,
+    waiter: AtomicU32,
     next: AtomicU32,
+}
+
+/// Who waits at the end of an edge: a task to run, or one that only lends what the edge leads to,
+/// to be complete.
+#[derive(Clone, Copy)]
+pub(super) struct Waiter(u32);
+
+/// Above any index of a record.
+const TO_COMPLETE: u32 = 1 << 31;
+
+impl Waiter {
+    #[inline]
+    pub(super) fn new(task: RecordId, weak: bool) -> Self {
+        Waiter(task.index() | if weak { TO_COMPLETE } else { 0 })
+    }
+
+    #[inline]
+    pub(super) fn task(self) -> RecordId {
+        RecordId::new(self.0 & !TO_COMPLETE)
+    }
+
+    #[inline]
+    pub(super) fn is_weak(self) -> bool {
+        self.0 & TO_COMPLETE != 0
+    }
+
+    /// Follows an edge. What a failed task leaves undefined is not for the waiter to use.
+    #[inline]
+    pub(super) fn follow(self, failure: Option<&Arc<Failure>>) {
+        if self.is_weak() {
+            return self.complete();
+        }
+        if let Some(failure) = failure {
+            task::record(self.task()).poison(failure);
+        }
+        task::satisfy(self.task());
+    }
+
+    #[cold]
+    fn complete(self) {
+        task::resolve(self.task(), 1);
+    }
 }
 
 impl Edge {
     pub(crate) fn new() -> Self {
-        Edge { successor: AtomicU32::new(0), next: AtomicU32::new(0) }
+        Edge { waiter: AtomicU32::new(0), next: AtomicU32::new(0) }
     }
 
     #[inline]
-    pub(crate) fn set_next(&self, next: Option<u32>) {
+    pub(super) fn set_waiter(&self, waiter: Waiter) {
+        self.waiter.store(waiter.0, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn waiter(&self) -> Waiter {
+        Waiter(self.waiter.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    pub(super) fn set_next(&self, next: Option<u32>) {
         self.next.store(next.unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
     #[inline]
-    fn next(&self) -> Option<u32> {
+    pub(super) fn next(&self) -> Option<u32> {
         let next = self.next.load(Ordering::Relaxed);
         (next != u32::MAX).then_some(next)
     }
@@ -223,8 +333,24 @@ impl AccessId {
         let first = self.slot().head.first(self.generation()).map(edge);
         std::iter::successors(first, |&current| current.next().map(edge))
             .take(REPORTED)
-            .map(|edge: &Edge| RecordId::new(edge.successor.load(Ordering::Relaxed)))
+            .map(|edge: &Edge| edge.waiter().task())
             .collect()
+    }
+
+    /// The task that declared the access.
+    #[inline]
+    pub(crate) fn owner(self) -> RecordId {
+        self.carrier.owner()
+    }
+
+    /// The access of the parent's that an access which writes lies in, if its task is a child.
+    pub(super) fn lender(self) -> Option<AccessId> {
+        let parent = task::record(self.owner()).parent()?;
+        let slot = self.slot();
+        Accesses::of(task::record(parent)).find(|lender| {
+            let lender = lender.slot();
+            lender.core() == slot.core() && lender.writes() && lender.rect().covers(&slot.rect())
+        })
     }
 
     #[inline]
@@ -238,25 +364,27 @@ impl AccessId {
 #[inline]
 pub(crate) fn release(access: AccessId) {
     let slot = access.slot();
-    let owner = access.carrier.owner();
-    let failure = if slot.writes() { task::record(owner).failure() } else { None };
+    let failure = if slot.writes() { task::record(access.owner()).failure() } else { None };
     if let Some(failure) = &failure {
-        super::domain::poison(slot, failure);
+        super::domain::poison(access, failure);
     }
     if slot.mode() == Mode::Commutative {
         // While the access is open, which keeps the array.
         turns::give_up(slot);
     }
-    let mut next = slot.head.close(access.generation());
+    close(access, failure.as_ref());
+}
+
+/// Closes an access whose turns and failure are seen to.
+#[inline]
+pub(super) fn close(access: AccessId, failure: Option<&Arc<Failure>>) {
+    let owner = access.owner();
+    let mut next = access.slot().head.close(access.generation());
     while let Some(bits) = next {
         let edge = EdgeId::from_bits(bits).edge();
         // Read first: once satisfied, the successor may run and its record be reused.
         next = edge.next();
-        let successor = RecordId::new(edge.successor.load(Ordering::Relaxed));
-        if let Some(failure) = &failure {
-            task::record(successor).poison(failure);
-        }
-        task::satisfy(successor);
+        edge.waiter().follow(failure);
     }
     task::resolve_access(owner);
 }

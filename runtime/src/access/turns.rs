@@ -162,9 +162,9 @@ fn for_each_turn(slot: &AccessSlot, mut visit: impl FnMut(&'static Turn)) {
 /// Keeps a task that has all its turns from running if those who had them before have failed.
 fn look_for_failures(task: &'static Record) {
     for access in commutative(task) {
-        let (array, rect) = (access.slot().array(), access.slot().rect());
+        let array = access.slot().array();
         if array.was_spoilt()
-            && let Some(failure) = array.domain().lock().spoilt(array.map_index(), &rect)
+            && let Some(failure) = array.domain().lock().spoilt_before(access)
         {
             task.poison(failure);
         }

@@ -79,7 +79,7 @@ impl<T> Array<T> {
 
 /// The bounds of a range, with everything beyond `u32` moved outside any array.
 #[inline]
-pub(super) fn bounds(range: &impl RangeBounds<usize>, len: usize) -> (u32, u32) {
+pub(crate) fn bounds(range: &impl RangeBounds<usize>, len: usize) -> (u32, u32) {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
         Bound::Excluded(&before) => before.saturating_add(1),

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::group::GroupInner;
 
 /// The untyped part of an array. It does not move while accesses to it are open.
+#[repr(align(16))]
 pub(crate) struct ArrayCore {
     id: u64,
     data: *mut u8,
@@ -87,6 +88,10 @@ impl ArrayCore {
     #[inline]
     pub(crate) fn extent(&self) -> Rect {
         self.extent
+    }
+
+    pub(crate) fn group(&self) -> &Arc<GroupInner> {
+        &self.group
     }
 
     #[inline]

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use ndarray::Ix2;
 
-use super::array::bounds;
-use super::{ArrayCore, Owner, Rect, Region};
+use super::{ArrayCore, Owner, Rect, Region, bounds};
 use crate::error::Error;
 use crate::group::Group;
 

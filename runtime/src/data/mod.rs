@@ -12,6 +12,7 @@ mod region;
 mod token;
 
 pub use self::array::Array;
+pub(crate) use self::array::bounds;
 pub(crate) use self::core::{ArrayCore, Owner};
 pub use self::matrix::{Matrix, Tiling};
 pub use self::rect::Rect;

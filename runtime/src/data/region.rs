@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use ndarray::Ix1;
 
 use super::{ArrayCore, Rect};
+use crate::access::AccessId;
 
 /// How a task uses a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,20 +64,27 @@ pub struct Region<'a, T, D = Ix1> {
     rect: Rect,
     /// The number of the tile that this is all of, if it was asked for as a tile.
     whole_tile: Option<u32>,
+    /// The access that it is lent from, to children of that task.
+    lender: Option<&'a AccessId>,
     marker: PhantomData<(fn() -> T, D)>,
 }
 
 impl<'a, T, D> Region<'a, T, D> {
     #[inline]
     pub(crate) fn new(core: &'a ArrayCore, rect: Rect) -> Self {
-        Region { core, rect, whole_tile: None, marker: PhantomData }
+        Region { core, rect, whole_tile: None, lender: None, marker: PhantomData }
     }
 
     /// Tile `row`, `col`.
     #[inline]
     pub(super) fn tile(core: &'a ArrayCore, row: usize, col: usize) -> Self {
         let (rect, whole_tile) = core.tile(row, col);
-        Region { core, rect, whole_tile, marker: PhantomData }
+        Region { core, rect, whole_tile, lender: None, marker: PhantomData }
+    }
+
+    /// A part of what `lender` has open.
+    pub(crate) fn lent(core: &'a ArrayCore, rect: Rect, lender: &'a AccessId) -> Self {
+        Region { core, rect, whole_tile: None, lender: Some(lender), marker: PhantomData }
     }
 
     /// The rectangle in its array. A one-dimensional range is one row.
@@ -107,6 +115,11 @@ impl<'a, T, D> Region<'a, T, D> {
     #[inline]
     pub(crate) fn whole_tile(&self) -> Option<u32> {
         self.whole_tile
+    }
+
+    #[inline]
+    pub(crate) fn lender(&self) -> Option<&'a AccessId> {
+        self.lender
     }
 }
 

@@ -1,5 +1,7 @@
 //! The accesses and edges of a task by number, wherever its records carry them.
 
+use std::ops::Range;
+
 use super::record::{ACCESSES, EDGES};
 use super::{Record, RecordId, pool, record};
 use crate::access::{AccessId, EdgeId};
@@ -80,6 +82,18 @@ fn add_record(task: RecordId, last: RecordId) -> RecordId {
     record(more).create(task, owner.group(), owner.label());
     record(last).set_more(more);
     more
+}
+
+/// Adds room for edges to a task that a unit of the caller's keeps from going on.
+pub(crate) fn more_edges(task: RecordId) -> (RecordId, Range<usize>) {
+    let more = pool::allocate();
+    let owner = record(task);
+    record(more).create(task, owner.group(), owner.label());
+    let mut last = task;
+    while let Err(next) = record(last).append(more) {
+        last = next;
+    }
+    (more, 0..EDGES)
 }
 
 /// Frees the records of a complete task.

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::body::{Body, Call, Later};
+use super::children::Nest;
 use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
 use super::spawn::{Role, Traits, spawn};
@@ -30,6 +31,7 @@ use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
 #[must_use = "a task exists once it is spawned"]
 pub struct TaskBuilder<'a, C = ()> {
     group: &'a Arc<GroupInner>,
+    nest: Option<&'a Arc<Nest>>,
     traits: Traits,
     clauses: C,
 }
@@ -38,8 +40,9 @@ impl<'a> TaskBuilder<'a> {
     #[inline]
     pub(crate) fn new(group: &'a Arc<GroupInner>, label: &'static str) -> Self {
         let label = Label::new(label);
-        let traits = Traits { label, priority: 0, role: Role::Member, inline: false };
-        TaskBuilder { group, traits, clauses: () }
+        let traits =
+            Traits { label, priority: 0, role: Role::Member, inline: false, is_final: false };
+        TaskBuilder { group, nest: None, traits, clauses: () }
     }
 }
 
@@ -57,6 +60,38 @@ impl<'a, C> TaskBuilder<'a, C> {
     pub fn inline(mut self) -> Self {
         self.traits.inline = true;
         self
+    }
+
+    /// Runs the body as [`TaskBuilder::inline`] unless `condition` holds: the `if` clause of OmpSs-2
+    /// and OpenMP, for tasks that are not worth a queue.
+    #[inline]
+    pub fn deferred_if(mut self, condition: bool) -> Self {
+        self.traits.inline |= !condition;
+        self
+    }
+
+    /// Makes the task final if `condition` holds: its [`Children`](crate::Children), and theirs, run
+    /// as [`TaskBuilder::inline`]. For the depth from which on a recursion is not worth tasks.
+    #[inline]
+    pub fn final_if(mut self, condition: bool) -> Self {
+        self.traits.is_final |= condition;
+        self
+    }
+
+    /// Makes the task a child.
+    pub(super) fn child_in(mut self, nest: &'a Arc<Nest>) -> Self {
+        self.nest = Some(nest);
+        self
+    }
+
+    /// Adds a clause.
+    #[inline]
+    pub(super) fn with<X>(self, clause: X) -> TaskBuilder<'a, C::Longer>
+    where
+        C: Append<X>,
+    {
+        let TaskBuilder { group, nest, traits, clauses } = self;
+        TaskBuilder { group, nest, traits, clauses: clauses.append(clause) }
     }
 
     pub(crate) fn role(mut self, role: Role) -> Self {
@@ -85,9 +120,7 @@ macro_rules! access_clauses {
             where
                 C: Append<One<'r, $guard<T, D>>>,
             {
-                let clause = One::new(Declared::new(region, $mode));
-                let TaskBuilder { group, traits, clauses } = self;
-                TaskBuilder { group, traits, clauses: clauses.append(clause) }
+                self.with(One::new(Declared::new(region, $mode)))
             }
 
             $(#[$docs])*
@@ -99,9 +132,7 @@ macro_rules! access_clauses {
                 C: Append<Many<'r, $guard<T, D>>>,
             {
                 let declared = regions.into_iter().map(|region| Declared::new(&region, $mode));
-                let clause = Many::new(declared.collect());
-                let TaskBuilder { group, traits, clauses } = self;
-                TaskBuilder { group, traits, clauses: clauses.append(clause) }
+                self.with(Many::new(declared.collect()))
             }
         )*}
     };
@@ -167,8 +198,9 @@ macro_rules! bodies {
         impl<'r $(, $clause: Clause<'r>)*> TaskBuilder<'_, ($($clause,)*)> {
             /// Spawns the task with a closure that gets its guards.
             ///
-            /// **Completion**: returns at once. **Errors**: a region outside its array, accesses
-            /// of this task that conflict with each other, a runtime that has shut down.
+            /// **Completion**: returns at once. **Errors**: a region outside its array or one that is
+            /// not lent to a child, accesses of this task that conflict with each other, a runtime
+            /// that has shut down.
             #[inline]
             pub fn spawn<Fun>(self, body: Fun) -> Result<(), Error>
             where
@@ -237,7 +269,7 @@ macro_rules! bodies {
 
             #[inline]
             fn submit(self, body: impl Body) -> Result<(), Error> {
-                spawn(self.group, self.traits, &self.clauses, body)
+                spawn(self.group, self.nest, self.traits, &self.clauses, body)
             }
         }
     };

@@ -44,7 +44,9 @@ impl Record {
     fn set_failure(&self, reason: Option<String>, upstream: Option<Arc<Failure>>) {
         let label = self.label().text().to_owned();
         let group = GroupInner::of_live_task(self).name().to_owned();
-        let failure = Arc::new(Failure { label, group, reason, upstream });
+        let parents = std::iter::successors(self.parent(), |parent| record(*parent).parent());
+        let inside = parents.map(|parent| record(parent).label().text().to_owned()).collect();
+        let failure = Arc::new(Failure { label, inside, group, reason, upstream });
         let raw = Arc::into_raw(failure).cast_mut();
         let empty = ptr::null_mut();
         let cell: &AtomicPtr<Failure> = self.failure_cell();

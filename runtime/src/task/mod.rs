@@ -9,40 +9,45 @@
 //! ```
 //!
 //! *Pending*: open accesses of earlier tasks are still linked to it. *Ended*: the body has
-//! returned. *Complete*: its guards are gone and its pending events are resolved as well (R2).
+//! returned. *Complete*: its guards are gone, its pending events are resolved and its children are
+//! complete as well (R2).
 //! Whoever brings the counter of the next step to zero moves the task on: [`satisfy`] from pending
 //! to ready, [`resolve`] from ended to complete.
 
 mod access_list;
 mod body;
 mod builder;
+mod children;
 mod clause;
 mod counter;
 mod event;
 mod failure;
 mod handle;
 mod label;
+mod nesting;
 mod pool;
 mod record;
 mod run;
 mod spawn;
 mod state;
 mod waker;
+mod weak;
 
 pub use self::builder::TaskBuilder;
+pub use self::children::Children;
 pub use self::event::PendingEvent;
 pub use self::failure::fail_current_task;
 pub use self::handle::JoinHandle;
 pub use self::waker::{note_outside, note_wait};
 
-pub(crate) use self::access_list::{Accesses, edge};
+pub(crate) use self::access_list::{Accesses, edge, more_edges};
 pub(crate) use self::clause::Clauses;
 pub(crate) use self::counter::EventCounter;
 pub(crate) use self::failure::{is_unwinding, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;
-pub(crate) use self::run::{release_ready, resolve_access, run, satisfy};
+pub(crate) use self::run::{release_ready, resolve, resolve_access, run, satisfy};
 pub(crate) use self::spawn::{Role, SPAWNING, spawn_future};
 pub(crate) use self::state::Phase;
 pub(crate) use self::waker::{take_note, wake_suspended};

@@ -8,12 +8,14 @@
 //! linked through `more`.
 
 use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32 as PlainU32, Ordering::Relaxed,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32 as PlainU32,
+    Ordering::{Relaxed, Release},
 };
 
 use super::body::BodyCell;
 use super::counter::EventCounter;
 use super::label::AtomicLabel;
+use super::nesting::Nesting;
 use super::spawn::Traits;
 use super::state::TaskState;
 use super::{Label, RecordId, Role};
@@ -43,13 +45,17 @@ pub(crate) struct Record {
     failure: AtomicPtr<Failure>,
     role: AtomicU8,
     inline: AtomicBool,
+    is_final: AtomicBool,
     takes_turns: AtomicBool,
+    pub(super) is_nested: AtomicBool,
     pub(crate) accesses: [AccessSlot; ACCESSES],
     pub(crate) edges: [Edge; EDGES],
     pub(super) body: BodyCell,
     waits_for: AtomicLabel,
     /// The task that waits behind this one for a turn.
     next_in_turn: PlainU32,
+    /// What is looked at if `is_nested`.
+    pub(super) nesting: Nesting,
 }
 
 #[cfg(not(talpf_loom))]
@@ -75,12 +81,15 @@ impl Record {
             failure: AtomicPtr::default(),
             role: AtomicU8::new(0),
             inline: AtomicBool::new(false),
+            is_final: AtomicBool::new(false),
             takes_turns: AtomicBool::new(false),
+            is_nested: AtomicBool::new(false),
             accesses: std::array::from_fn(|_| AccessSlot::new()),
             edges: std::array::from_fn(|_| Edge::new()),
             body: BodyCell::new(),
             waits_for: AtomicLabel::empty(),
             next_in_turn: PlainU32::new(0),
+            nesting: Nesting::default(),
         }
     }
 
@@ -93,6 +102,7 @@ impl Record {
         self.group.store(group.cast_mut(), Relaxed);
         self.label.store(label);
         self.takes_turns.store(false, Relaxed);
+        self.is_nested.store(false, Relaxed);
     }
 
     #[inline]
@@ -115,6 +125,14 @@ impl Record {
     #[inline]
     pub(super) fn set_more(&self, more: RecordId) {
         self.more.store(more.index(), Relaxed);
+    }
+
+    /// Links `more` behind this record, unless another is there, which is the error.
+    ///
+    /// For a task that may run: the caller keeps it from being complete.
+    pub(super) fn append(&self, more: RecordId) -> Result<(), RecordId> {
+        let appended = self.more.compare_exchange(NONE, more.index(), Release, Relaxed);
+        appended.map(|_| ()).map_err(RecordId::new)
     }
 
     #[inline]
@@ -146,6 +164,7 @@ impl Record {
     pub(super) fn set_traits(&self, traits: &Traits) {
         self.role.store(traits.role as u8, Relaxed);
         self.inline.store(traits.inline, Relaxed);
+        self.is_final.store(traits.is_final, Relaxed);
         self.priority.store(traits.priority, Relaxed);
     }
 
@@ -157,6 +176,10 @@ impl Record {
     #[inline]
     pub(crate) fn is_inline(&self) -> bool {
         self.inline.load(Relaxed)
+    }
+
+    pub(super) fn is_final(&self) -> bool {
+        self.is_final.load(Relaxed)
     }
 
     #[inline]

@@ -6,8 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
+use super::children::Nest;
 use super::{Accesses, Phase, RecordId, SPAWNING, failure, record, waker};
-use crate::access::{release, take_turns};
+use crate::access::{release_unheld, take_turns};
 use crate::group::GroupInner;
 use crate::scheduler::{self, Reason};
 
@@ -65,7 +66,7 @@ pub(crate) fn run(task: RecordId) {
 #[cold]
 fn skip(task: RecordId) {
     clear(task);
-    Accesses::of(record(task)).for_each(release);
+    Accesses::of(record(task)).for_each(release_unheld);
     resolve(task, 1 + take_closed());
 }
 
@@ -170,12 +171,25 @@ pub(crate) fn resolve(task: RecordId, units: u32) {
 }
 
 fn complete(task: RecordId) {
+    let mut completed = Some(task);
+    // Not a call inside a call: tasks may be nested deeply.
+    while let Some(task) = completed {
+        completed = complete_one(task);
+    }
+}
+
+/// Returns the parent if that is complete as well.
+#[inline]
+fn complete_one(task: RecordId) -> Option<RecordId> {
     let completed = record(task);
     let group = GroupInner::of_live_task(completed);
-    if let Some(failure) = completed.take_failure() {
-        group.note_failure(failure);
+    let failure = completed.take_failure();
+    if let Some(failure) = &failure {
+        group.note_failure(Arc::clone(failure));
     }
+    let nest = if completed.is_nested() { completed.leave() } else { None };
     let role = completed.role();
     super::access_list::free_all(task);
     scheduler::count_completion(group, role);
+    Nest::child_completed(nest?, failure)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::access_list::{Accesses, make_room};
 use super::body::{Body, Call, Later};
+use super::children::Nest;
 use super::clause::Clauses;
 use super::handle::{JoinHandle, promise};
 use super::{Label, RecordId, pool, record, run};
@@ -47,29 +48,37 @@ pub(super) struct Traits {
     pub(super) role: Role,
     /// Run it where it becomes ready instead of queueing it.
     pub(super) inline: bool,
+    /// Run its children in the same way, and theirs.
+    pub(super) is_final: bool,
 }
 
 /// A bias that keeps `pending` above zero while edges are being linked; it stays if there are none.
 pub(crate) const SPAWNING: u32 = 1 << 30;
 
-/// Spawns a task.
+/// Spawns a task, in a nest if it is a child.
 #[inline]
 pub(super) fn spawn<'r, B: Body>(
     group: &Arc<GroupInner>,
+    nest: Option<&Arc<Nest>>,
     traits: Traits,
     clauses: &impl Clauses<'r>,
     body: B,
 ) -> Result<(), Error> {
-    let mut bounds = Ok(());
+    let parent = nest.map(|nest| nest.parent());
+    let mut checked = Ok(());
     clauses.for_each(|declared| {
-        if bounds.is_ok() {
-            bounds = declared.check_bounds();
+        if checked.is_ok() {
+            checked = declared.check(traits.label, parent);
         }
     });
-    bounds?;
+    checked?;
     let count = clauses.count();
     let id = begin(group, traits, count)?;
     let new = record(id);
+    if let Some(nest) = nest {
+        nest.count_spawn();
+        new.enter(nest);
+    }
     let mut edges = 0;
     if count > 0 {
         make_room(id, count);
@@ -122,7 +131,7 @@ fn admit(group: &GroupInner) -> Result<(), Error> {
 /// Goes on with a task whose accesses exclude each other: it closes them in their turn.
 #[cold]
 fn refuse(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
-    let body = |task| Accesses::of(record(task)).for_each(access::release);
+    let body = |task| Accesses::of(record(task)).for_each(access::release_unheld);
     // SAFETY: the record is ours until `submit`, and its cell is empty.
     unsafe { record(id).body.put(Call(Some(body))) };
     submit(group, id, edges);
@@ -145,7 +154,8 @@ pub(crate) fn spawn_future<R: Send + 'static>(
 ) -> Result<JoinHandle<R>, Error> {
     let (promise, handle) = promise(group);
     let body = move |_| async move { promise.keep(future.await) };
-    let traits = Traits { label: Label::new(label), priority: 0, role, inline: false };
-    spawn(group, traits, &(), Later::Start(Some(body)))?;
+    let traits =
+        Traits { label: Label::new(label), priority: 0, role, inline: false, is_final: false };
+    spawn(group, None, traits, &(), Later::Start(Some(body)))?;
     Ok(handle)
 }

@@ -1,0 +1,151 @@
+//! What tasks have lent: the dependency domains of children, one for each access that is lent.
+//!
+//! A lending is made when an access is lent, or registered if it is weak, and forgotten when the
+//! access closes. The lock of the arrays' group guards it, as all bottom maps.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::bottom_map::Entry;
+use super::{AccessHead, AccessId, BottomMap};
+use crate::data::{ArrayCore, Mode, Rect};
+use crate::error::Failure;
+
+/// The lendings of a group's arrays.
+#[derive(Default)]
+pub(crate) struct Lendings(HashMap<Lender, Lending>);
+
+/// The access that is lent, by the address of its state word.
+type Lender = usize;
+
+fn lender(head: &'static AccessHead) -> Lender {
+    std::ptr::from_ref(head).addr()
+}
+
+/// What children do with an access of their parent.
+pub(super) struct Lending {
+    rect: Rect,
+    /// By tile of the array.
+    maps: HashMap<usize, BottomMap>,
+    /// What failed tasks have left undefined, for children that are spawned later.
+    spoilt: Vec<(Rect, Arc<Failure>)>,
+}
+
+impl Lending {
+    pub(super) fn of(rect: Rect) -> Self {
+        Lending { rect, maps: HashMap::new(), spoilt: Vec::new() }
+    }
+
+    /// The children's accesses of a tile.
+    pub(super) fn map(&mut self, tile: usize) -> &mut BottomMap {
+        self.maps.entry(tile).or_default()
+    }
+
+    /// What children of a weak access find in a tile before they do anything.
+    pub(super) fn begin_with(&mut self, tile: usize, map: BottomMap) {
+        self.maps.insert(tile, map);
+    }
+
+    /// Lets children find that a failure has spoilt some of `rect`.
+    pub(super) fn note(&mut self, rect: &Rect, failure: &Arc<Failure>) {
+        let rect = rect.intersection(&self.rect);
+        if !rect.is_empty() && !self.spoilt.iter().any(|(known, _)| known.covers(&rect)) {
+            self.spoilt.push((rect, Arc::clone(failure)));
+        }
+    }
+
+    /// The failures that have spoilt some of `rect`, which is not empty.
+    pub(super) fn spoilt<'a>(
+        &'a self,
+        rect: &'a Rect,
+    ) -> impl Iterator<Item = (&'a Rect, &'a Arc<Failure>)> {
+        let spoilt = self.spoilt.iter().filter(|(spoilt, _)| spoilt.overlaps(rect));
+        spoilt.map(|(rect, failure)| (rect, failure))
+    }
+
+    /// A failure that has spoilt some of `rect`.
+    pub(super) fn first_spoilt(&self, rect: &Rect) -> Option<&Arc<Failure>> {
+        let spoils = |(spoilt, _): &&(Rect, _)| !rect.is_empty() && spoilt.overlaps(rect);
+        self.spoilt.iter().find(spoils).map(|(_, failure)| failure)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.maps.values().flat_map(BottomMap::entries)
+    }
+}
+
+impl Lendings {
+    pub(super) fn add(&mut self, head: &'static AccessHead, lending: Lending) {
+        self.0.insert(lender(head), lending);
+    }
+
+    pub(super) fn remove(&mut self, head: &'static AccessHead) {
+        self.0.remove(&lender(head));
+    }
+
+    /// The lending of an access that is lent and has not closed.
+    pub(super) fn of(&mut self, access: AccessId) -> &mut Lending {
+        match self.0.get_mut(&lender(&access.slot().head)) {
+            Some(lending) => lending,
+            None => unreachable!("a lending is forgotten when its access closes"),
+        }
+    }
+
+    /// Whether nothing is open of what an access lends, or of what came before it, and nothing of
+    /// it is spoilt.
+    pub(super) fn is_done_with(&self, head: &'static AccessHead) -> bool {
+        self.0.get(&lender(head)).is_none_or(|lending| {
+            lending.spoilt.is_empty() && !lending.entries().any(Entry::is_open)
+        })
+    }
+
+    /// Calls `visit` for every open access, of those that stand for one that was passed on, which
+    /// one of `mode` to `rect` conflicts with.
+    pub(super) fn for_each_conflict(
+        &self,
+        passed_on: &'static AccessHead,
+        core: &ArrayCore,
+        rect: &Rect,
+        mode: Mode,
+        mut visit: impl FnMut(&Entry),
+    ) {
+        let Some(lending) = self.0.get(&lender(passed_on)) else {
+            return;
+        };
+        let rect = rect.intersection(&lending.rect);
+        if rect.is_empty() {
+            return;
+        }
+        core.for_each_tile(&rect, |tile, rect| {
+            if let Some(map) = lending.maps.get(&tile) {
+                map.for_each_conflict(&rect, mode, &mut visit);
+            }
+        });
+    }
+
+    /// Lets children that come after `access` find that it has failed: those of its own parent and
+    /// of every ancestor, and those of tasks that have found one of these accesses in a map.
+    pub(super) fn note_failure(&mut self, access: AccessId, failure: &Arc<Failure>) {
+        let from = std::iter::successors(Some(access), |access| access.lender());
+        let mut spoils: HashSet<Lender> = from.map(|access| lender(&access.slot().head)).collect();
+        let mut noted = HashSet::new();
+        loop {
+            // A closed entry may be of an earlier access in the same place.
+            let is_one = |entry: &Entry| entry.is_open() && spoils.contains(&lender(entry.head));
+            let remembers = |lending: &Lending| lending.entries().any(is_one);
+            let after = |(of, lending): &(&Lender, &Lending)| {
+                !noted.contains(*of) && (spoils.contains(*of) || remembers(lending))
+            };
+            let found: Vec<Lender> = self.0.iter().filter(after).map(|(of, _)| *of).collect();
+            if found.is_empty() {
+                break;
+            }
+            noted.extend(&found);
+            spoils.extend(&found);
+        }
+        let rect = access.slot().rect();
+        for of in &noted {
+            self.0.get_mut(of).into_iter().for_each(|lending| lending.note(&rect, failure));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Lending: from a guard to a lending, and what becomes of the access when it is let go of.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::bottom_map::Entry;
+use super::lending::Lending;
+use super::slot::{Waiter, close};
+use super::{AccessHead, AccessId, Domain, EdgeId, domain, release};
+use crate::group::GroupInner;
+use crate::task::{self, Accesses, RecordId, record};
+
+/// An access that was passed on, in a list of its task's.
+pub(crate) struct PassedOn {
+    access: AccessId,
+    /// That of the array, which may be gone by the time the task is complete.
+    group: Arc<GroupInner>,
+    pub(crate) next: Option<Box<PassedOn>>,
+}
+
+impl PassedOn {
+    /// Closes the access of a task that is complete: nothing that stood for it is open.
+    pub(crate) fn close(&self) {
+        let slot = self.access.slot();
+        let mut domain = self.group.domain.lock();
+        domain.lendings.remove(&slot.head);
+        slot.head.close(self.access.generation());
+    }
+}
+
+/// Lets children use an access, whose guard is given up for that.
+pub(crate) fn lend(access: AccessId) {
+    let slot = access.slot();
+    let mut domain = slot.array().domain().lock();
+    domain.lendings.add(&slot.head, Lending::of(slot.rect()));
+}
+
+/// Closes an access of a task whose body does not run.
+pub(crate) fn release_unheld(access: AccessId) {
+    if access.slot().is_weak() { pass_on(access) } else { release(access) }
+}
+
+/// Lets go of an access that was lent: it closes if nothing is open that stands for it and nothing
+/// is spoilt, and is passed on otherwise. Called exactly once for each.
+pub(crate) fn pass_on(access: AccessId) {
+    let (slot, owner) = (access.slot(), access.owner());
+    let failure = if slot.writes() { record(owner).failure() } else { None };
+    if let Some(failure) = &failure {
+        domain::poison(access, failure);
+    }
+    let group = Arc::clone(slot.array().group());
+    let mut domain = group.domain.lock();
+    if domain.lendings.is_done_with(&slot.head) {
+        domain.lendings.remove(&slot.head);
+        drop(domain);
+        return close(access, failure.as_ref());
+    }
+    let passed_on = PassedOn { access, group: Arc::clone(&group), next: None };
+    record(owner).note_passed_on(passed_on);
+    let mut waiters = Vec::new();
+    let mut next = slot.head.pass_on(access.generation());
+    while let Some(bits) = next {
+        let edge = EdgeId::from_bits(bits);
+        next = edge.edge().next();
+        let waiter = edge.edge().waiter();
+        let mut links = Links { waiter, spare: Some(edge), fresh: None, behind: Vec::new() };
+        links.put(&mut domain, access);
+        waiters.push(waiter);
+    }
+    // What follows takes locks of its own.
+    drop(domain);
+    waiters.into_iter().for_each(|waiter| waiter.follow(failure.as_ref()));
+    task::resolve_access(owner);
+}
+
+/// New edges to a task that has waited for an access which is passed on. The unit of the old edge
+/// keeps the task where it is.
+struct Links {
+    waiter: Waiter,
+    /// An edge of the waiting task's that nothing leads to.
+    spare: Option<EdgeId>,
+    /// Edges of a record that was added to the task.
+    fresh: Option<(RecordId, Range<usize>)>,
+    /// Accesses that were passed on, to look behind.
+    behind: Vec<&'static AccessHead>,
+}
+
+impl Links {
+    /// Links the task behind everything that stands for `passed_on` and conflicts with it, and
+    /// keeps it from running on what is spoilt of that.
+    fn put(&mut self, domain: &mut Domain, passed_on: AccessId) {
+        let weak = self.waiter.is_weak();
+        let waits = |access: &AccessId| {
+            access.slot().is_weak() == weak && access.slot().conflicts(passed_on.slot())
+        };
+        for access in Accesses::of(record(self.waiter.task())).filter(waits) {
+            let slot = access.slot();
+            let (core, rect, mode) = (slot.array(), slot.rect(), slot.mode());
+            let spoilt = domain.lendings.of(passed_on).first_spoilt(&rect).filter(|_| !weak);
+            spoilt.inspect(|failure| record(self.waiter.task()).poison(failure));
+            self.behind.push(&passed_on.slot().head);
+            let mut looked = 0;
+            while let Some(&behind) = self.behind.get(looked) {
+                looked += 1;
+                let link = |earlier: &Entry| self.link(earlier);
+                domain.lendings.for_each_conflict(behind, core, &rect, mode, link);
+            }
+            self.behind.clear();
+        }
+    }
+
+    fn link(&mut self, earlier: &Entry) {
+        let id = self.spare.take().unwrap_or_else(|| self.fresh_edge());
+        let edge = id.edge();
+        edge.set_waiter(self.waiter);
+        let task = record(self.waiter.task());
+        let units = if self.waiter.is_weak() { &task.open } else { &task.pending };
+        units.add();
+        let set_next = |next| edge.set_next(next);
+        if !earlier.head.push(earlier.generation, id.bits(), set_next) {
+            units.take(1);
+            self.spare = Some(id);
+            earlier.note_passed_on(&mut self.behind);
+        }
+    }
+
+    fn fresh_edge(&mut self) -> EdgeId {
+        if let Some((carrier, edges)) = &mut self.fresh
+            && let Some(index) = edges.next()
+        {
+            return EdgeId::new(*carrier, index);
+        }
+        let (carrier, mut edges) = task::more_edges(self.waiter.task());
+        let first = edges.next().unwrap_or_default();
+        self.fresh = Some((carrier, edges));
+        EdgeId::new(carrier, first)
+    }
+}

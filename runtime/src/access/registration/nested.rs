@@ -1,0 +1,79 @@
+//! Registration of weak accesses, of those of children, and behind what was passed on.
+
+use super::Registration;
+use crate::access::bottom_map::Entry;
+use crate::access::lending::Lending;
+use crate::access::{Declared, Domain};
+
+impl Registration {
+    /// Registers an access that is weak, or that lies in one of the parent's.
+    #[cold]
+    pub(super) fn nested_access(
+        &mut self,
+        domain: &mut Domain,
+        declared: &Declared<'_>,
+        new: Entry,
+    ) {
+        let (core, mode) = (declared.core(), declared.mode());
+        let (lender, map) = (declared.lender(), core.map_index());
+        self.is_weak = declared.is_weak();
+        let mut lending = self.is_weak.then(|| Lending::of(new.rect));
+        if !new.rect.is_empty() {
+            core.for_each_tile(&new.rect, |tile, rect| {
+                let map = match lender {
+                    Some(lender) => domain.lendings.of(lender).map(tile),
+                    None => &mut domain.maps(map)[tile],
+                };
+                if let Some(lending) = &mut lending {
+                    lending.begin_with(tile, map.inherit(&rect, mode));
+                }
+                map.register(Entry { rect, ..new }, mode, |earlier| self.link(earlier));
+            });
+        } else if lender.is_none() {
+            // The lender of a child keeps the array.
+            domain.maps(map)[0].register_empty(new);
+        }
+        self.look_behind(domain, declared);
+        self.is_weak = false;
+        if !new.rect.is_empty() {
+            self.look_for_failures(domain, declared, lending.as_mut());
+        }
+        if let Some(lending) = lending {
+            domain.lendings.add(new.head, lending);
+        }
+    }
+
+    /// Links the task behind what stands for the accesses in its way that were passed on.
+    #[cold]
+    pub(super) fn look_behind(&mut self, domain: &Domain, declared: &Declared<'_>) {
+        let mut looked = 0;
+        while let Some(&passed_on) = self.behind.get(looked) {
+            looked += 1;
+            let (core, rect, mode) = (declared.core(), declared.rect(), declared.mode());
+            domain.lendings.for_each_conflict(passed_on, core, &rect, mode, |earlier| {
+                self.link(earlier);
+            });
+        }
+        self.behind.clear();
+    }
+
+    /// Keeps the task from running on what is spoilt; of what it only lends, its children.
+    fn look_for_failures(
+        &self,
+        domain: &mut Domain,
+        declared: &Declared<'_>,
+        lending: Option<&mut Lending>,
+    ) {
+        let (rect, map) = (declared.rect(), declared.core().map_index());
+        let failures: Vec<_> = match declared.lender() {
+            Some(lender) => domain.lendings.of(lender).spoilt(&rect).collect(),
+            None => domain.all_spoilt(map, &rect).collect(),
+        };
+        match lending {
+            Some(lending) => {
+                failures.iter().for_each(|(spoilt, failure)| lending.note(spoilt, failure));
+            }
+            None => failures.iter().for_each(|(_, failure)| self.task.poison(failure)),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Lent regions: what a body holds of the regions that it leaves to its children.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use ndarray::{Ix1, Ix2};
+
+use crate::access::{self, AccessId};
+use crate::data::{Rect, Region, bounds};
+use crate::guard::Guard;
+use crate::task;
+
+/// A region that its holder lends to children of its task and cannot touch itself.
+///
+/// It is made of a guard, with `lend`, or handed to the body of a task that has declared a weak
+/// access. Regions for [`Children`](crate::Children) are cut from it, counted from its own first
+/// element. When it drops, no more children can use it, and what they do not have open of it is
+/// free for the tasks after its own; the rest follows piece by piece.
+///
+/// The region is had back from a child that hands over its guard:
+/// `children.task("back").inout(&lend.all()).run(|all| all)?.await?`.
+pub struct Lend<T, D = Ix1> {
+    open: Open,
+    marker: PhantomData<(fn() -> T, D)>,
+}
+
+/// The access that is lent.
+struct Open(AccessId);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if task::is_unwinding() {
+            let access = self.0;
+            task::put_aside(move || access::pass_on(access));
+        } else {
+            access::pass_on(self.0);
+        }
+    }
+}
+
+impl<T, D> Lend<T, D> {
+    /// Of an access whose guard was given up.
+    pub(crate) fn of_given_up(access: AccessId) -> Self {
+        access::lend(access);
+        Lend { open: Open(access), marker: PhantomData }
+    }
+
+    /// All of it.
+    pub fn all(&self) -> Region<'_, T, D> {
+        self.part(self.rect())
+    }
+
+    /// The rectangle in its array.
+    pub fn rect(&self) -> Rect {
+        self.open.0.slot().rect()
+    }
+
+    /// The number that identifies the array in this process.
+    pub fn array_id(&self) -> u64 {
+        self.open.0.slot().array().id()
+    }
+
+    fn part<E>(&self, rect: Rect) -> Region<'_, T, E> {
+        Region::lent(self.open.0.slot().array(), rect, &self.open.0)
+    }
+}
+
+impl<T> Lend<T> {
+    /// The elements of `range`.
+    pub fn region(&self, range: impl RangeBounds<usize>) -> Region<'_, T> {
+        let whole = self.rect();
+        let (col, col_end) = shift(bounds(&range, self.len()), whole.col);
+        self.part(Rect { col, col_end, ..whole })
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.rect().cols()
+    }
+
+    /// Whether it holds no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Lend<T, Ix2> {
+    /// The rectangle `rows` x `cols`.
+    pub fn region(
+        &self,
+        rows: impl RangeBounds<usize>,
+        cols: impl RangeBounds<usize>,
+    ) -> Region<'_, T, Ix2> {
+        let whole = self.rect();
+        let (row, row_end) = shift(bounds(&rows, self.rows()), whole.row);
+        let (col, col_end) = shift(bounds(&cols, self.cols()), whole.col);
+        self.part(Rect { row, row_end, col, col_end })
+    }
+
+    /// The elements `cols` of row `row`: contiguous, so a one-dimensional region.
+    pub fn row(&self, row: usize, cols: impl RangeBounds<usize>) -> Region<'_, T> {
+        let rect = self.region(row..row.saturating_add(1), cols).rect();
+        self.part(rect)
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rect().rows()
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.rect().cols()
+    }
+}
+
+impl<T: Send + Sync + 'static, D: Send + 'static> Guard for Lend<T, D> {
+    fn of_access(access: AccessId) -> Self {
+        Lend { open: Open(access), marker: PhantomData }
+    }
+}
+
+impl<T, D> fmt::Debug for Lend<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lend of array {}{}", self.array_id(), self.rect())
+    }
+}
+
+/// A range that is counted from `first`. What lies beyond `u32` lies outside, for the spawn to
+/// refuse.
+fn shift((start, end): (u32, u32), first: u32) -> (u32, u32) {
+    (start.saturating_add(first), end.saturating_add(first))
+}

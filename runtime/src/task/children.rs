@@ -1,0 +1,233 @@
+//! Children: tasks spawned inside another one, on what that lends them.
+//!
+//! A [`Nest`] is what they have in common. It holds one unit of the parent's completion, which goes
+//! with the last of its owners: the handle that spawns, and the children that are not complete.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use super::{RecordId, TaskBuilder, note_wait, record, run};
+use crate::error::{Error, Failure};
+use crate::group::GroupInner;
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+
+/// The children of a task: what its body spawns tasks with, on the regions that it lends.
+///
+/// Children are ordered among themselves as they are spawned, and all of them stand where their
+/// parent stands: before what was spawned after it. A child declares regions of what its parent has
+/// lent it, and nothing else; [`Lend`](crate::Lend) says how. The parent is complete when its
+/// children are, and what it lends is released as they release it.
+///
+/// ```
+/// use talpf_runtime::{Array, Children, Config, Error, InOut, Runtime};
+///
+/// fn sort(mut numbers: InOut<u64>) -> Result<(), Error> {
+///     if numbers.len() <= 100 {
+///         numbers.sort_unstable();
+///         return Ok(());
+///     }
+///     let middle = numbers.len() / 2;
+///     numbers.select_nth_unstable(middle);
+///     let (children, numbers) = (Children::of_current_task()?, numbers.lend());
+///     for half in [numbers.region(..middle), numbers.region(middle..)] {
+///         children.task("sort").inout(&half).spawn(|half| sort(half).unwrap())?;
+///     }
+///     Ok(())
+/// }
+///
+/// let runtime = Runtime::new(Config::default())?;
+/// let numbers = Array::new(&runtime, (0..10_000).rev().collect(), 100)?;
+/// runtime.task("sort").inout(&numbers.all()).spawn(|numbers| sort(numbers).unwrap())?;
+/// runtime.task("look").input(&numbers.all()).spawn(|numbers| assert!(numbers.is_sorted()))?;
+/// runtime.wait_blocking()?;
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Children {
+    nest: Arc<Nest>,
+    group: Arc<GroupInner>,
+    is_final: bool,
+}
+
+impl Children {
+    /// Those of the running task. Every call begins a set that is waited for by itself.
+    ///
+    /// **Errors**: called outside a task.
+    pub fn of_current_task() -> Result<Self, Error> {
+        let parent = run::current().ok_or(Error::NotInTask("Children::of_current_task"))?;
+        // The running body holds a unit.
+        record(parent).open.add();
+        let group = GroupInner::of_live_task(record(parent)).keep();
+        let is_final = record(parent).is_final();
+        Ok(Children { nest: Arc::new(Nest::of(parent)), group, is_final })
+    }
+
+    /// Whether their parent is final, and so are they: see
+    /// [`TaskBuilder::final_if`](crate::TaskBuilder::final_if).
+    pub fn is_final(&self) -> bool {
+        self.is_final
+    }
+
+    /// Begins the declaration of a child. It belongs to the group of its parent.
+    pub fn task(&self, label: &'static str) -> TaskBuilder<'_> {
+        let child = TaskBuilder::new(&self.group, label).child_in(&self.nest);
+        child.final_if(self.is_final).deferred_if(!self.is_final)
+    }
+
+    /// Waits until every child that was spawned with this handle is complete.
+    ///
+    /// **Errors**: a child failed since the last wait, or a task inside a child that has not waited
+    /// for it (R4). The data stays undefined until the group is waited for. A hang.
+    pub async fn wait(&self) -> Result<(), Error> {
+        poll_fn(|cx| {
+            if !self.nest.is_quiet_or_wakes(cx.waker()) {
+                if let Some(report) = self.group.shared.hang.report() {
+                    return Poll::Ready(Err(Error::Hang(report)));
+                }
+                note_wait("its children");
+                return Poll::Pending;
+            }
+            let failure = self.nest.failure.lock().take();
+            Poll::Ready(failure.map_or(Ok(()), |failure| Err(Error::TaskFailed(failure))))
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for Children {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parent = record(self.nest.parent()).label();
+        let outstanding = self.nest.outstanding.load(Ordering::Relaxed);
+        write!(f, "Children of `{}` ({outstanding} tasks)", parent.text())
+    }
+}
+
+/// What the children of one handle share.
+pub(crate) struct Nest {
+    /// `None` once the unit of the parent's completion is in other hands.
+    parent: Option<RecordId>,
+    /// Children spawned and not yet complete.
+    outstanding: AtomicUsize,
+    wakers: Mutex<Vec<Waker>>,
+    /// The one with the longest chain since the last wait.
+    failure: parking_lot::Mutex<Option<Arc<Failure>>>,
+}
+
+impl Nest {
+    fn of(parent: RecordId) -> Self {
+        Nest {
+            parent: Some(parent),
+            outstanding: AtomicUsize::new(0),
+            wakers: Mutex::default(),
+            failure: parking_lot::Mutex::default(),
+        }
+    }
+
+    pub(super) fn parent(&self) -> RecordId {
+        match self.parent {
+            Some(parent) => parent,
+            None => unreachable!("the unit is taken over with the last owner"),
+        }
+    }
+
+    pub(super) fn count_spawn(&self) {
+        self.outstanding.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A child is complete.
+    ///
+    /// **Ordering**: who sees that none is left sees what they did.
+    fn count_completion(&self) {
+        if self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let wakers = std::mem::take(&mut *self.wakers.lock());
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Whether no child is left; if not, `waker` is woken when that is so.
+    fn is_quiet_or_wakes(&self, waker: &Waker) -> bool {
+        // Before the look: a completion after the look finds it.
+        let mut wakers = self.wakers.lock();
+        if !wakers.iter().any(|known| known.will_wake(waker)) {
+            wakers.push(waker.clone());
+        }
+        drop(wakers);
+        self.outstanding.load(Ordering::Acquire) == 0
+    }
+
+    fn note_failure(&self, failure: Arc<Failure>) {
+        let depth = |failure: &Arc<Failure>| failure.chain().count();
+        let mut known = self.failure.lock();
+        if known.as_ref().is_none_or(|known| depth(known) < depth(&failure)) {
+            *known = Some(failure);
+        }
+    }
+
+    /// A child is complete, with its failure. Returns the parent if that is complete as well.
+    pub(super) fn child_completed(
+        nest: Arc<Nest>,
+        failure: Option<Arc<Failure>>,
+    ) -> Option<RecordId> {
+        failure.into_iter().for_each(|failure| nest.note_failure(failure));
+        nest.count_completion();
+        let mut nest = Arc::into_inner(nest)?;
+        let parent = nest.parent.take()?;
+        nest.hand_up_failure(parent);
+        record(parent).open.take(1).then_some(parent)
+    }
+
+    /// A failure that nobody has waited for is one of the parent's nest.
+    fn hand_up_failure(&mut self, parent: RecordId) {
+        if let Some(failure) = self.failure.get_mut().take() {
+            record(parent).nest().into_iter().for_each(|nest| nest.note_failure(failure.clone()));
+        }
+    }
+}
+
+/// Only for the last handle: the last child takes the unit out.
+impl Drop for Nest {
+    fn drop(&mut self) {
+        if let Some(parent) = self.parent.take() {
+            self.hand_up_failure(parent);
+            run::resolve(parent, 1);
+        }
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU32;
+    use loom::thread;
+    use std::task::Wake;
+
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.store(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_children_sees_the_last_or_is_woken() {
+        loom::model(|| {
+            let mut nest = Nest::of(RecordId::new(0));
+            nest.parent = None;
+            let nest = Arc::new(nest);
+            (0..2).for_each(|_| nest.count_spawn());
+            let children: Vec<_> = (0..2)
+                .map(|_| {
+                    let nest = nest.clone();
+                    thread::spawn(move || nest.count_completion())
+                })
+                .collect();
+            let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
+            let quiet = nest.is_quiet_or_wakes(&Waker::from(woken.clone()));
+            children.into_iter().for_each(|child| child.join().unwrap());
+            assert!(quiet || woken.0.load(Ordering::SeqCst) == 1);
+        });
+    }
+}

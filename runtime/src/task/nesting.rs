@@ -1,0 +1,62 @@
+//! What the record of a task keeps because the task is a child or has lent something.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use parking_lot::Mutex;
+
+use super::children::Nest;
+use super::{Record, RecordId};
+use crate::access::PassedOn;
+
+/// The nest a task is in, and what it has passed on. `is_nested` of the record says whether there
+/// is any of it, so that other tasks do not touch this line of theirs.
+#[derive(Default)]
+pub(super) struct Nesting(Mutex<Parts>);
+
+#[derive(Default)]
+struct Parts {
+    nest: Option<Arc<Nest>>,
+    passed_on: Option<Box<PassedOn>>,
+}
+
+impl Record {
+    #[inline]
+    pub(super) fn is_nested(&self) -> bool {
+        self.is_nested.load(Relaxed)
+    }
+
+    /// Makes an unshared task a child.
+    pub(super) fn enter(&self, nest: &Arc<Nest>) {
+        self.nesting.0.lock().nest = Some(Arc::clone(nest));
+        self.is_nested.store(true, Relaxed);
+    }
+
+    /// The nest that the task is in. The caller keeps the task from being complete.
+    pub(super) fn nest(&self) -> Option<Arc<Nest>> {
+        if self.is_nested() { self.nesting.0.lock().nest.clone() } else { None }
+    }
+
+    /// The task that this is a child of. The caller keeps this one from being complete.
+    pub(crate) fn parent(&self) -> Option<RecordId> {
+        self.nest().map(|nest| nest.parent())
+    }
+
+    /// Notes an access that closes when the task is complete.
+    pub(crate) fn note_passed_on(&self, mut access: PassedOn) {
+        let mut parts = self.nesting.0.lock();
+        access.next = parts.passed_on.take();
+        parts.passed_on = Some(Box::new(access));
+        self.is_nested.store(true, Relaxed);
+    }
+
+    /// Closes what the task has passed on and takes it out of its nest; the caller completes it.
+    pub(super) fn leave(&self) -> Option<Arc<Nest>> {
+        let Parts { nest, mut passed_on } = std::mem::take(&mut *self.nesting.0.lock());
+        while let Some(mut access) = passed_on {
+            access.close();
+            passed_on = access.next.take();
+        }
+        nest
+    }
+}
