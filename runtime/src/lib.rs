@@ -49,7 +49,7 @@ pub use self::clock::Clock;
 pub use self::config::{Config, IdlePolicy, cores};
 pub use self::data::{Array, Matrix, Mode, Rect, Region, Tiling, Token};
 pub use self::error::{Error, Failure};
-pub use self::group::{Group, Wait};
+pub use self::group::{Group, Wait, is_cancelled};
 pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
 pub use self::runtime::Runtime;

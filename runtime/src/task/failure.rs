@@ -31,20 +31,28 @@ impl Record {
     #[cold]
     pub(crate) fn poison(&self, upstream: &Arc<Failure>) {
         if self.role() != Role::Cleanup {
-            self.set_failure(None, Some(Arc::clone(upstream)));
+            self.set_failure(None, false, Some(Arc::clone(upstream)));
         }
     }
 
     /// This task failed by itself.
     #[cold]
     pub(super) fn fail(&self, reason: String) {
-        self.set_failure(Some(reason), None);
+        self.set_failure(Some(reason), false, None);
     }
 
-    fn set_failure(&self, reason: Option<String>, upstream: Option<Arc<Failure>>) {
+    /// This task does not run, or not to its end, because its group is cancelled.
+    #[cold]
+    pub(super) fn cancel(&self) {
+        let reason = GroupInner::of_live_task(self).cancel_reason();
+        self.set_failure(Some(reason), true, None);
+    }
+
+    fn set_failure(&self, reason: Option<String>, cancelled: bool, upstream: Option<Arc<Failure>>) {
         let label = self.label().text().to_owned();
         let group = GroupInner::of_live_task(self).name().to_owned();
-        let failure = Arc::new(Failure { label, group, reason, upstream });
+        let depth = upstream.as_ref().map_or(0, |upstream| upstream.depth + 1);
+        let failure = Arc::new(Failure { label, group, reason, cancelled, upstream, depth });
         let raw = Arc::into_raw(failure).cast_mut();
         let empty = ptr::null_mut();
         let cell: &AtomicPtr<Failure> = self.failure_cell();

@@ -42,7 +42,9 @@ pub(crate) use self::failure::{is_unwinding, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;
-pub(crate) use self::run::{release_ready, resolve_access, run, satisfy};
+pub(crate) use self::run::{current_group, release_ready, resolve_access, run, satisfy};
 pub(crate) use self::spawn::{Role, SPAWNING, spawn_future};
 pub(crate) use self::state::Phase;
+#[cfg(all(test, talpf_loom))]
+pub(crate) use self::state::TaskState;
 pub(crate) use self::waker::{take_note, wake_suspended};

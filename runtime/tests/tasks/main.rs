@@ -4,6 +4,7 @@ mod array_lifetime;
 mod async_bodies;
 mod bad_accesses;
 mod body_drop;
+mod cancellation;
 mod common;
 mod commutative;
 mod concurrency;
