@@ -22,11 +22,11 @@
 //! The rules (R1 to R4 of the design):
 //!
 //! * Shared memory is reached through guards only: [`In`], [`Out`], [`InOut`], [`Concurrent`],
-//!   [`Commutative`].
+//!   [`Commutative`], [`Reduction`].
 //! * A region is released when its guard drops, wherever the guard has travelled. A task is
 //!   complete when its body has ended, its guards are gone and its [`PendingEvent`]s are resolved.
-//! * Tasks of one group are ordered as they are spawned, but for concurrent and commutative ones
-//!   among themselves.
+//! * Tasks of one group are ordered as they are spawned, but for concurrent, commutative and
+//!   reducing ones among themselves.
 //! * A task that panics spoils what it would have written: successors do not run, and the wait
 //!   names the chain.
 
@@ -38,6 +38,7 @@ mod error;
 mod group;
 mod guard;
 mod hang;
+mod reduction;
 mod runtime;
 mod scheduler;
 mod sync;
@@ -52,6 +53,7 @@ pub use self::error::{Error, Failure};
 pub use self::group::{Group, Wait, is_cancelled};
 pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
+pub use self::reduction::{Reduction, operator};
 pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
 pub use self::task::{

@@ -6,7 +6,10 @@
 //! that is only ever read does not grow. Reads never look at other reads. An access to the whole
 //! tile conflicts with everything in it and compares no rectangles.
 
-use super::AccessHead;
+use std::sync::Arc;
+
+use super::reductions::Reductions;
+use super::{AccessHead, OpenReduction};
 use crate::data::{Mode, Rect};
 use crate::task::RecordId;
 
@@ -37,10 +40,11 @@ pub(crate) struct BottomMap {
 struct Unordered {
     concurrent: Entries,
     commutative: Entries,
+    reductions: Reductions,
 }
 
 #[derive(Default)]
-struct Entries {
+pub(super) struct Entries {
     list: Vec<Entry>,
 }
 
@@ -63,6 +67,7 @@ impl BottomMap {
         if let Some(unordered) = &mut self.unordered {
             unordered.concurrent.visit(&new.rect, &mut stays);
             unordered.commutative.visit(&new.rect, &mut stays);
+            unordered.reductions.visit(&new.rect, &mut stays);
         }
         if mode.writes() {
             self.reads.visit(&new.rect, &mut stays);
@@ -103,6 +108,7 @@ impl BottomMap {
         self.writes.visit(&new.rect, &mut link);
         self.reads.visit(&new.rect, &mut link);
         let unordered = self.unordered.get_or_insert_default();
+        unordered.reductions.visit(&new.rect, &mut link);
         if mode == Mode::Concurrent {
             unordered.commutative.visit(&new.rect, &mut link);
             unordered.concurrent.add(new);
@@ -113,6 +119,27 @@ impl BottomMap {
             unordered.commutative.visit(&new.rect, &mut own);
             unordered.commutative.add(new);
         }
+    }
+
+    /// As `register`, for an access that has joined `reduction`. It supersedes nothing either.
+    #[cold]
+    pub(crate) fn register_reduction(
+        &mut self,
+        new: Entry,
+        reduction: &Arc<OpenReduction>,
+        mut link: impl FnMut(&Entry) -> bool,
+    ) {
+        self.writes.visit(&new.rect, &mut link);
+        self.reads.visit(&new.rect, &mut link);
+        let unordered = self.unordered.get_or_insert_default();
+        unordered.concurrent.visit(&new.rect, &mut link);
+        unordered.commutative.visit(&new.rect, &mut link);
+        unordered.reductions.register(new, reduction, &mut link);
+    }
+
+    /// The reduction over exactly `rect` that tasks may join.
+    pub(crate) fn open_reduction(&self, rect: &Rect) -> Option<&Arc<OpenReduction>> {
+        self.unordered.as_ref()?.reductions.open(rect)
     }
 
     /// Remembers an access that touches no element, so that its array is kept.
@@ -128,7 +155,8 @@ impl BottomMap {
     /// Whether any remembered access is open.
     pub(crate) fn any_open(&self) -> bool {
         let unordered = self.unordered.iter().flat_map(|unordered| {
-            unordered.concurrent.list.iter().chain(&unordered.commutative.list)
+            let listed = unordered.concurrent.list.iter().chain(&unordered.commutative.list);
+            listed.chain(unordered.reductions.entries())
         });
         self.writes.list.iter().chain(&self.reads.list).chain(unordered).any(Entry::is_open)
     }
@@ -138,7 +166,7 @@ impl Entries {
     /// Forgets the entries that overlap `rect` and that `stays` says no to. Their order is of no
     /// matter.
     #[inline]
-    fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&Entry) -> bool) {
+    pub(super) fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&Entry) -> bool) {
         let mut at = 0;
         while let Some(entry) = self.list.get(at) {
             if !entry.rect.overlaps(rect) || stays(entry) {
@@ -150,11 +178,23 @@ impl Entries {
     }
 
     #[inline]
-    fn add(&mut self, new: Entry) {
+    pub(super) fn add(&mut self, new: Entry) {
         if self.list.len() == self.list.capacity() {
             self.make_room();
         }
         self.list.push(new);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(super) fn last(&self) -> Option<&Entry> {
+        self.list.last()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.list.iter()
     }
 
     /// Forgets closed entries, and grows if most are open.

@@ -8,11 +8,13 @@
 //! closing takes no lock.
 //!
 //! Concurrent accesses do not conflict with each other, nor do commutative ones; but the bodies of
-//! the latter take turns (`turns.rs`).
+//! the latter take turns (`turns.rs`). Accesses of one reduction do not conflict either; tasks join
+//! and leave them (`reductions.rs`).
 
 mod bottom_map;
 mod domain;
 mod head;
+mod reductions;
 mod registration;
 mod slot;
 mod turns;
@@ -20,6 +22,7 @@ mod turns;
 pub(crate) use self::bottom_map::BottomMap;
 pub(crate) use self::domain::Domain;
 pub(crate) use self::head::AccessHead;
+pub(crate) use self::reductions::{Joins, OpenReduction};
 pub(crate) use self::registration::register;
 pub(crate) use self::slot::{AccessId, AccessSlot, Declared, Edge, EdgeId, release};
 pub(crate) use self::turns::{Turn, take_turns};

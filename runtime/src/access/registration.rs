@@ -8,12 +8,14 @@
 //! ones are superseded, so such a task is not taken back: it is spawned with a body that closes
 //! its accesses in their turn.
 
+use std::sync::Arc;
+
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
-use super::bottom_map::Entry;
-use super::{AccessId, AccessSlot, Declared, Domain, EdgeId};
-use crate::data::Mode;
+use super::bottom_map::{BottomMap, Entry};
+use super::{AccessId, AccessSlot, Declared, Domain, EdgeId, OpenReduction};
+use crate::data::{Mode, Rect};
 use crate::error::Error;
 use crate::sync::Ordering;
 use crate::task::{Accesses, Clauses, Record, RecordId, Role, edge};
@@ -35,7 +37,7 @@ pub(crate) fn register<'r>(
     clauses: &impl Clauses<'r>,
 ) -> Registered {
     let mut registration =
-        Registration { id, task, free: Accesses::of(task), edges: 0, meets_itself: false };
+        Registration { id, task, free: Accesses::of(task), nth: 0, edges: 0, meets_itself: false };
     let mut overlap = None;
     let mut first = None;
     let mut only = true;
@@ -47,7 +49,9 @@ pub(crate) fn register<'r>(
         && only
     {
         let mut domain = first.lock();
-        clauses.for_each(|declared| registration.access(&mut domain, declared, &mut overlap));
+        clauses.for_each(|declared| {
+            registration.access(clauses, &mut domain, declared, &mut overlap);
+        });
     } else {
         registration.over_several_domains(clauses, &mut overlap);
     }
@@ -64,13 +68,16 @@ struct Registration {
     task: &'static Record,
     /// The places of the accesses that are not registered yet.
     free: Accesses,
+    /// How many are.
+    nth: usize,
     edges: u32,
     meets_itself: bool,
 }
 
 impl Registration {
-    fn access(
+    fn access<'r>(
         &mut self,
+        clauses: &impl Clauses<'r>,
         domain: &mut Domain,
         declared: &Declared<'_>,
         overlap: &mut Option<Error>,
@@ -87,6 +94,7 @@ impl Registration {
         if mode == Mode::Commutative {
             self.task.set_takes_turns();
         }
+        self.nth += 1;
         let new = Entry { head: &slot.head, generation, task: self.id, rect };
         let maps = domain.maps(map);
         if self.task.role() == Role::Cleanup {
@@ -95,7 +103,10 @@ impl Registration {
                 self.link(earlier);
             });
         }
-        if let Some(tile) = declared.whole_tile() {
+        if mode == Mode::Reduction && !rect.is_empty() {
+            let new = |rect| Entry { rect, ..new };
+            self.reduction(clauses, maps, declared, new);
+        } else if let Some(tile) = declared.whole_tile() {
             maps[tile].register_whole(new, mode, |earlier| self.link(earlier));
         } else if rect.is_empty() {
             maps[0].register_empty(new);
@@ -112,6 +123,29 @@ impl Registration {
         if self.meets_itself {
             overlap.get_or_insert_with(|| self.describe_overlap(slot));
         }
+    }
+
+    /// Joins a reduction, the same one in every tile.
+    #[cold]
+    fn reduction<'r>(
+        &mut self,
+        clauses: &impl Clauses<'r>,
+        maps: &mut [BottomMap],
+        declared: &Declared<'_>,
+        new: impl Fn(Rect) -> Entry,
+    ) {
+        let joins = clauses.joins(self.nth - 1);
+        let mut joined: Option<Arc<OpenReduction>> = None;
+        declared.core().for_each_tile(&declared.rect(), |tile, part| {
+            let open = maps[tile].open_reduction(&declared.rect());
+            let join = || joins.map(|joins| joins.join(open, declared));
+            if joined.is_none() {
+                joined = join();
+            }
+            if let Some(reduction) = &joined {
+                maps[tile].register_reduction(new(part), reduction, |earlier| self.link(earlier));
+            }
+        });
     }
 
     /// Makes the task wait for an earlier access. Answers whether that is still open.
@@ -163,7 +197,7 @@ impl Registration {
         clauses.for_each(|declared| {
             let wanted = std::ptr::from_ref(domain_of(declared));
             let at = domains.partition_point(|domain| std::ptr::from_ref(*domain) < wanted);
-            self.access(&mut locked[at], declared, overlap);
+            self.access(clauses, &mut locked[at], declared, overlap);
         });
     }
 }

@@ -8,7 +8,7 @@ use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
 use super::spawn::{Role, Traits, spawn};
 use super::{Label, RecordId};
-use crate::access::Declared;
+use crate::access::{Declared, Joins};
 use crate::data::{Mode, Region};
 use crate::error::Error;
 use crate::group::GroupInner;
@@ -59,6 +59,15 @@ impl<'a, C> TaskBuilder<'a, C> {
         self
     }
 
+    #[inline]
+    pub(crate) fn with<X>(self, clause: X) -> TaskBuilder<'a, C::Longer>
+    where
+        C: Append<X>,
+    {
+        let TaskBuilder { group, traits, clauses } = self;
+        TaskBuilder { group, traits, clauses: clauses.append(clause) }
+    }
+
     pub(crate) fn role(mut self, role: Role) -> Self {
         self.traits.role = role;
         self
@@ -85,9 +94,7 @@ macro_rules! access_clauses {
             where
                 C: Append<One<'r, $guard<T, D>>>,
             {
-                let clause = One::new(Declared::new(region, $mode));
-                let TaskBuilder { group, traits, clauses } = self;
-                TaskBuilder { group, traits, clauses: clauses.append(clause) }
+                self.with(One::new(Declared::new(region, $mode)))
             }
 
             $(#[$docs])*
@@ -99,9 +106,7 @@ macro_rules! access_clauses {
                 C: Append<Many<'r, $guard<T, D>>>,
             {
                 let declared = regions.into_iter().map(|region| Declared::new(&region, $mode));
-                let clause = Many::new(declared.collect());
-                let TaskBuilder { group, traits, clauses } = self;
-                TaskBuilder { group, traits, clauses: clauses.append(clause) }
+                self.with(Many::new(declared.collect()))
             }
         )*}
     };
@@ -162,6 +167,19 @@ macro_rules! bodies {
                 $($clause.declare(&mut each);)*
                 let _ = &mut each;
             }
+
+            fn joins(&self, nth: usize) -> Option<&dyn Joins> {
+                let ($($clause,)*) = self;
+                let mut before = 0;
+                $(
+                    if nth < before + $clause.count() {
+                        return $clause.joins(nth - before);
+                    }
+                    before += $clause.count();
+                )*
+                let _ = (nth, before);
+                None
+            }
         }
 
         impl<'r $(, $clause: Clause<'r>)*> TaskBuilder<'_, ($($clause,)*)> {
@@ -178,8 +196,10 @@ macro_rules! bodies {
                 let call = move |task: RecordId| {
                     let mut cursor = Cursor::new(task);
                     let ($($clause,)*) = shapes;
-                    body($($clause::guard($clause, &mut cursor)),*);
+                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
+                    $($clause::fill(&mut $clause);)*
                     let _ = &mut cursor;
+                    body($($clause),*);
                 };
                 self.submit(Call(Some(call)))
             }
@@ -196,9 +216,10 @@ macro_rules! bodies {
                 let start = move |task: RecordId| {
                     let mut cursor = Cursor::new(task);
                     let ($($clause,)*) = shapes;
-                    let future = body($($clause::guard($clause, &mut cursor)),*);
+                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
+                    $($clause::fill(&mut $clause);)*
                     let _ = &mut cursor;
-                    future
+                    body($($clause),*)
                 };
                 self.submit(Later::Start(Some(start)))
             }
@@ -245,6 +266,7 @@ macro_rules! bodies {
 
 #[allow(non_snake_case, reason = "the macro names values after their types")]
 #[allow(clippy::unused_unit, reason = "the tuple of no clauses is the unit")]
+#[allow(unused_mut, reason = "and counts none")]
 mod arities {
     use super::*;
 

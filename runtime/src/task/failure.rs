@@ -122,12 +122,27 @@ pub(super) fn release_put_aside() {
 /// The body of `task` panicked: describes the failure. What was put aside is released after that.
 #[cold]
 pub(super) fn panicked(task: RecordId, payload: Box<dyn Any + Send>) {
-    let reason = match payload.downcast::<String>() {
+    record(task).fail(panic_text(payload));
+}
+
+/// What somebody panicked with.
+pub(crate) fn panic_text(payload: Box<dyn Any + Send>) -> String {
+    match payload.downcast::<String>() {
         Ok(text) => *text,
         Err(payload) => match payload.downcast::<&'static str>() {
             Ok(text) => (*text).to_owned(),
             Err(_) => "panicked with a value that is no text".to_owned(),
         },
-    };
+    }
+}
+
+/// Fails a task with an open access, which the caller has.
+#[cold]
+pub(crate) fn fail(task: RecordId, reason: String) {
     record(task).fail(reason);
+}
+
+/// Whether a task with an open access, which the caller has, has failed.
+pub(crate) fn has_failed(task: RecordId) -> bool {
+    record(task).has_failed()
 }

@@ -29,6 +29,7 @@ mod spawn;
 mod state;
 mod waker;
 
+pub(crate) use self::builder::Append;
 pub use self::builder::TaskBuilder;
 pub use self::event::PendingEvent;
 pub use self::failure::fail_current_task;
@@ -36,9 +37,9 @@ pub use self::handle::JoinHandle;
 pub use self::waker::{note_outside, note_wait};
 
 pub(crate) use self::access_list::{Accesses, edge};
-pub(crate) use self::clause::Clauses;
+pub(crate) use self::clause::{Clause, Clauses};
 pub(crate) use self::counter::EventCounter;
-pub(crate) use self::failure::{is_unwinding, put_aside};
+pub(crate) use self::failure::{fail, has_failed, is_unwinding, panic_text, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;
