@@ -57,6 +57,14 @@ pub enum Error {
     /// A task failed; its successors did not run (R4).
     #[error("{0}")]
     TaskFailed(Arc<Failure>),
+    /// The group was cancelled: tasks of it that had not begun did not run.
+    #[error("{group} was cancelled: {reason}")]
+    Cancelled {
+        /// The group.
+        group: String,
+        /// What [`Group::cancel`](crate::Group::cancel) was given.
+        reason: String,
+    },
     /// Nothing can run and something waits. The text says what waits for what.
     #[error("nothing can run:\n{0}")]
     Hang(Arc<str>),
@@ -92,8 +100,29 @@ pub struct Failure {
     pub group: String,
     /// What its body said; `None` when it never ran because of `upstream`.
     pub reason: Option<String>,
+    /// Whether it was cancelled with its group; `reason` says why.
+    pub cancelled: bool,
     /// The task whose failure kept this one from running.
     pub upstream: Option<Arc<Failure>>,
+    /// Tasks between this one and the one that began it.
+    pub(crate) depth: usize,
+}
+
+/// Tasks that a text names at either end of a long chain.
+const NAMED: usize = 8;
+
+impl Error {
+    /// What the handle of a task with this failure says.
+    pub(crate) fn of_task(failure: Arc<Failure>) -> Self {
+        let first = failure.chain().last().filter(|first| first.cancelled);
+        match first.filter(|first| first.group == failure.group) {
+            Some(Failure { group, reason, .. }) => {
+                let reason = reason.clone().unwrap_or_default();
+                Error::Cancelled { group: group.clone(), reason }
+            }
+            None => Error::TaskFailed(failure),
+        }
+    }
 }
 
 impl Failure {
@@ -113,16 +142,24 @@ impl Drop for Failure {
     }
 }
 
+/// The chain from this task to the one that began it; of a long one both ends.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (depth, failure) in self.chain().enumerate() {
-            if depth > 0 {
+        for (nth, failure) in self.chain().enumerate() {
+            if nth >= NAMED && failure.depth >= NAMED {
+                continue;
+            }
+            if nth > NAMED && failure.depth + 1 == NAMED {
+                write!(f, " because {} more did not run", nth - NAMED)?;
+            }
+            if nth > 0 {
                 f.write_str(" because ")?;
             }
             write!(f, "task `{}`", failure.label)?;
             failure.inside.iter().try_for_each(|parent| write!(f, " in `{parent}`"))?;
             write!(f, " of {}", failure.group)?;
             match &failure.reason {
+                Some(reason) if failure.cancelled => write!(f, " was cancelled: {reason}")?,
                 Some(reason) => write!(f, " failed: {reason}")?,
                 None => f.write_str(" did not run")?,
             }

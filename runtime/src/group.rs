@@ -4,6 +4,7 @@
 //! waited for, and traces show it under its number.
 #![allow(unsafe_code, reason = "follows the group pointer in task records")]
 
+mod cancel;
 mod counts;
 mod wait;
 
@@ -26,6 +27,8 @@ use crate::hang::Reporter;
 use crate::scheduler::{self, Shared};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
+use self::cancel::Cancellation;
+pub use self::cancel::is_cancelled;
 use self::counts::Counts;
 pub use self::wait::Wait;
 
@@ -34,9 +37,6 @@ pub use self::wait::Wait;
 pub struct Group {
     inner: Arc<GroupInner>,
 }
-
-/// Failures that a wait reports are kept up to this number; all are counted.
-const FAILURES_KEPT: usize = 16;
 
 pub(crate) struct GroupInner {
     pub(crate) shared: Arc<Shared>,
@@ -47,7 +47,9 @@ pub(crate) struct GroupInner {
     counts: Box<[CachePadded<Counts>]>,
     waiting: AtomicUsize,
     waiters: Mutex<Vec<Waker>>,
-    failures: Mutex<Vec<Arc<Failure>>>,
+    /// The failure with the longest chain since the last wait.
+    failure: Mutex<Option<Arc<Failure>>>,
+    cancellation: Cancellation,
 }
 
 impl Group {
@@ -61,7 +63,8 @@ impl Group {
             counts,
             waiting: AtomicUsize::new(0),
             waiters: Mutex::default(),
-            failures: Mutex::default(),
+            failure: Mutex::default(),
+            cancellation: Cancellation::default(),
         });
         shared.add_group(Arc::clone(&inner));
         Group { inner }
@@ -104,8 +107,9 @@ impl Group {
 
     /// Waits until every task of the group is complete.
     ///
-    /// **Errors**: a task failed since the last wait (R4): the failures are forgotten and the
-    /// group's data counts as defined again. A hang.
+    /// **Errors**: the group was cancelled, or a task failed, since the last wait (R4): both are
+    /// forgotten and the group's data counts as defined again. Of several failures the one with the
+    /// longest chain is reported, and a cancellation rather than failures. A hang.
     pub fn wait(&self) -> Wait {
         Wait { inner: Arc::clone(&self.inner), registered: false }
     }
@@ -211,19 +215,20 @@ impl GroupInner {
 
     #[cold]
     pub(crate) fn note_failure(&self, failure: Arc<Failure>) {
-        let mut failures = self.failures.lock();
-        if failures.len() < FAILURES_KEPT {
-            failures.push(failure);
+        let mut longest = self.failure.lock();
+        if longest.as_ref().is_none_or(|longest| longest.depth <= failure.depth) {
+            *longest = Some(failure);
         }
     }
 
-    /// The failure with the longest chain, if any task failed.
+    /// That the group was cancelled, or the failure with the longest chain if any task failed.
     fn take_failure(&self) -> Result<(), Error> {
-        let failures = std::mem::take(&mut *self.failures.lock());
-        let deepest = failures.into_iter().max_by_key(|failure| failure.chain().count());
+        let cancelled = self.take_cancellation();
+        let longest = self.failure.lock().take();
         // A task of another group may have spoilt an array of this one.
         let spoilt = self.domain.lock().forgive();
-        deepest.or(spoilt).map_or(Ok(()), |failure| Err(Error::TaskFailed(failure)))
+        let failed = || longest.or(spoilt).map(Error::TaskFailed);
+        cancelled.or_else(failed).map_or(Ok(()), Err)
     }
 
     /// Frees an array once every access to it has closed.

@@ -78,11 +78,8 @@ impl<T> Part<T> {
     fn of_access(access: AccessId) -> Self {
         let slot = access.slot();
         let (core, rect) = (slot.array(), slot.rect());
-        let stride = core.stride();
-        let offset =
-            if rect.is_empty() { 0 } else { rect.row as usize * stride + rect.col as usize };
-        // SAFETY: the spawn has checked that the region lies in the array, so the offset does.
-        let first = unsafe { core.data::<T>().add(offset) };
+        // The spawn has checked that the region lies in the array.
+        let (first, stride) = (core.first_of(&rect), core.stride());
         Part { first, rows: rect.rows(), cols: rect.cols(), stride, held: Held(access) }
     }
 

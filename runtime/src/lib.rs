@@ -22,11 +22,11 @@
 //! The rules (R1 to R4 of the design):
 //!
 //! * Shared memory is reached through guards only: [`In`], [`Out`], [`InOut`], [`Concurrent`],
-//!   [`Commutative`].
+//!   [`Commutative`], [`Reduction`].
 //! * A region is released when its guard drops, wherever the guard has travelled. A task is
 //!   complete when its body has ended, its guards are gone and its [`PendingEvent`]s are resolved.
-//! * Tasks of one group are ordered as they are spawned, but for concurrent and commutative ones
-//!   among themselves. [`Children`] stand where their parent stands.
+//! * Tasks of one group are ordered as they are spawned, but for concurrent, commutative and
+//!   reducing ones among themselves. [`Children`] stand where their parent stands.
 //! * A task that panics spoils what it would have written: successors do not run, and the wait
 //!   names the chain.
 
@@ -39,6 +39,7 @@ mod group;
 mod guard;
 mod hang;
 mod lend;
+mod reduction;
 mod runtime;
 mod scheduler;
 mod sync;
@@ -50,10 +51,11 @@ pub use self::clock::Clock;
 pub use self::config::{Config, IdlePolicy, cores};
 pub use self::data::{Array, Matrix, Mode, Rect, Region, Tiling, Token};
 pub use self::error::{Error, Failure};
-pub use self::group::{Group, Wait};
+pub use self::group::{Group, Wait, is_cancelled};
 pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
 pub use self::lend::Lend;
+pub use self::reduction::{Reduction, operator};
 pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
 pub use self::task::{

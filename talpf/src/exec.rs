@@ -13,7 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::polling;
-use crate::world::World;
+use crate::world::{RankState, World};
 
 /// Runs `main` on every rank, all in this process and on one pool of workers, and returns what
 /// each rank returned.
@@ -62,6 +62,7 @@ where
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
     for state in world.ranks() {
+        end_with_group(&world, state);
         let poll = polling::poll(Arc::clone(&world), state.rank);
         drop(state.group.spawn_service("poll", poll).map_err(Error::from)?);
     }
@@ -78,6 +79,16 @@ where
     let results = result?;
     ended?;
     Ok(results)
+}
+
+/// Fails the run when the tasks of a rank are cancelled: what they wait for ends.
+fn end_with_group(world: &Arc<World>, state: &RankState) {
+    let (world, rank) = (Arc::downgrade(world), state.rank);
+    state.group.on_cancel(move |reason| {
+        if let Some(world) = world.upgrade() {
+            world.fail_with_reason(rank, &format!("its tasks were cancelled: {reason}"));
+        }
+    });
 }
 
 fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {

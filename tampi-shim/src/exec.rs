@@ -106,6 +106,16 @@ where
     }
 }
 
+/// Ends the operations of all ranks when the tasks of a rank are cancelled.
+fn end_with_group(group: &Group, transport: &Arc<dyn Transport>) {
+    let transport = Arc::downgrade(transport);
+    group.on_cancel(move |reason| {
+        if let Some(transport) = transport.upgrade() {
+            transport.fail(&format!("its tasks were cancelled: {reason}"));
+        }
+    });
+}
+
 /// One rank's program and the tasks it leaves. The first error of all ranks goes to `first`.
 pub(crate) async fn run_one<R, E: From<Error> + std::fmt::Display>(
     group: Group,
@@ -113,6 +123,7 @@ pub(crate) async fn run_one<R, E: From<Error> + std::fmt::Display>(
     program: impl Future<Output = Result<R, E>>,
     first: Arc<Mutex<Option<E>>>,
 ) -> Option<R> {
+    end_with_group(&group, &transport);
     let leaving = Leaving(&*transport);
     let result = program.await;
     std::mem::forget(leaving);

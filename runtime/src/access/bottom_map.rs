@@ -6,7 +6,10 @@
 //! that is only ever read does not grow. Reads never look at other reads. An access to the whole
 //! tile conflicts with everything in it and compares no rectangles.
 
-use super::AccessHead;
+use std::sync::Arc;
+
+use super::reductions::Reductions;
+use super::{AccessHead, OpenReduction};
 use crate::data::{Mode, Rect};
 use crate::task::RecordId;
 
@@ -37,10 +40,11 @@ pub(crate) struct BottomMap {
 struct Unordered {
     concurrent: Entries,
     commutative: Entries,
+    reductions: Reductions,
 }
 
 #[derive(Default)]
-struct Entries {
+pub(super) struct Entries {
     list: Vec<Entry>,
 }
 
@@ -63,6 +67,7 @@ impl BottomMap {
         if let Some(unordered) = &mut self.unordered {
             unordered.concurrent.visit(&new.rect, &mut stays);
             unordered.commutative.visit(&new.rect, &mut stays);
+            unordered.reductions.visit(&new.rect, &mut stays);
         }
         if mode.writes() {
             self.reads.visit(&new.rect, &mut stays);
@@ -103,6 +108,7 @@ impl BottomMap {
         self.writes.visit(&new.rect, &mut link);
         self.reads.visit(&new.rect, &mut link);
         let unordered = self.unordered.get_or_insert_default();
+        unordered.reductions.visit(&new.rect, &mut link);
         if mode == Mode::Concurrent {
             unordered.commutative.visit(&new.rect, &mut link);
             unordered.concurrent.add(new);
@@ -113,6 +119,27 @@ impl BottomMap {
             unordered.commutative.visit(&new.rect, &mut own);
             unordered.commutative.add(new);
         }
+    }
+
+    /// As `register`, for an access that has joined `reduction`. It supersedes nothing either.
+    #[cold]
+    pub(crate) fn register_reduction(
+        &mut self,
+        new: Entry,
+        reduction: &Arc<OpenReduction>,
+        mut link: impl FnMut(&Entry) -> bool,
+    ) {
+        self.writes.visit(&new.rect, &mut link);
+        self.reads.visit(&new.rect, &mut link);
+        let unordered = self.unordered.get_or_insert_default();
+        unordered.concurrent.visit(&new.rect, &mut link);
+        unordered.commutative.visit(&new.rect, &mut link);
+        unordered.reductions.register(new, reduction, &mut link);
+    }
+
+    /// The reduction over exactly `rect` that tasks may join.
+    pub(crate) fn open_reduction(&self, rect: &Rect) -> Option<&Arc<OpenReduction>> {
+        self.unordered.as_ref()?.reductions.open(rect)
     }
 
     /// Remembers an access that touches no element, so that its array is kept.
@@ -133,25 +160,27 @@ impl BottomMap {
     /// The accesses it remembers, some of which may have closed.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
         let unordered = self.unordered.iter().flat_map(|unordered| {
-            unordered.concurrent.list.iter().chain(&unordered.commutative.list)
+            let listed = unordered.concurrent.list.iter().chain(&unordered.commutative.list);
+            listed.chain(unordered.reductions.entries())
         });
         self.writes.list.iter().chain(&self.reads.list).chain(unordered)
     }
 
     /// Calls `visit` for every open access that a new one of `mode` to `rect` would wait for.
-    pub(super) fn for_each_conflict(&self, rect: &Rect, mode: Mode, visit: impl FnMut(&Entry)) {
-        self.conflicts(rect, mode).into_iter().flatten().for_each(visit);
+    pub(super) fn for_each_conflict(&self, rect: &Rect, mode: Mode, mut visit: impl FnMut(&Entry)) {
+        self.conflicts(rect, mode).into_iter().flatten().for_each(&mut visit);
+        self.reducing(rect).for_each(visit);
     }
 
     /// What is left of the map for a new access of `mode` to `rect`: all that it would wait for.
+    /// Nobody joins the reductions among it, so all wait for them as for writes.
     pub(super) fn inherit(&self, rect: &Rect, mode: Mode) -> BottomMap {
-        let [writes, reads, concurrent, commutative] = self.conflicts(rect, mode).map(|entries| {
-            let list: Vec<Entry> = entries.copied().collect();
-            Entries { list }
-        });
-        let any_unordered = !concurrent.list.is_empty() || !commutative.list.is_empty();
-        let unordered = any_unordered.then(|| Box::new(Unordered { concurrent, commutative }));
-        BottomMap { writes, reads, unordered }
+        let [mut writes, reads, concurrent, commutative] =
+            self.conflicts(rect, mode).map(|entries| Entries { list: entries.copied().collect() });
+        writes.list.extend(self.reducing(rect));
+        let unordered = Unordered { concurrent, commutative, reductions: Reductions::default() };
+        let any = !unordered.concurrent.is_empty() || !unordered.commutative.is_empty();
+        BottomMap { writes, reads, unordered: any.then(|| Box::new(unordered)) }
     }
 
     /// The open accesses that one of `mode` to `rect` conflicts with: writes, reads, concurrent and
@@ -169,13 +198,19 @@ impl BottomMap {
             entries.iter().filter(move |entry| entry.rect.overlaps(rect) && entry.is_open())
         })
     }
+
+    /// The open accesses of reductions that overlap `rect`.
+    fn reducing<'a>(&'a self, rect: &'a Rect) -> impl Iterator<Item = &'a Entry> {
+        let entries = self.unordered.iter().flat_map(|unordered| unordered.reductions.entries());
+        entries.filter(move |entry| entry.rect.overlaps(rect) && entry.is_open())
+    }
 }
 
 impl Entries {
     /// Forgets the entries that overlap `rect` and that `stays` says no to. Their order is of no
     /// matter.
     #[inline]
-    fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&Entry) -> bool) {
+    pub(super) fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&Entry) -> bool) {
         let mut at = 0;
         while let Some(entry) = self.list.get(at) {
             if !entry.rect.overlaps(rect) || stays(entry) {
@@ -187,11 +222,23 @@ impl Entries {
     }
 
     #[inline]
-    fn add(&mut self, new: Entry) {
+    pub(super) fn add(&mut self, new: Entry) {
         if self.list.len() == self.list.capacity() {
             self.make_room();
         }
         self.list.push(new);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(super) fn last(&self) -> Option<&Entry> {
+        self.list.last()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.list.iter()
     }
 
     /// Forgets closed entries, and grows if most are open.

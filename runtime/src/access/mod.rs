@@ -8,7 +8,8 @@
 //! closing takes no lock.
 //!
 //! Concurrent accesses do not conflict with each other, nor do commutative ones; but the bodies of
-//! the latter take turns (`turns.rs`).
+//! the latter take turns (`turns.rs`). Accesses of one reduction do not conflict either; tasks join
+//! and leave them (`reductions.rs`).
 //!
 //! # Lending
 //!
@@ -29,6 +30,7 @@ mod domain;
 mod head;
 mod lending;
 mod pass_on;
+mod reductions;
 mod registration;
 mod slot;
 mod turns;
@@ -37,6 +39,7 @@ pub(crate) use self::bottom_map::BottomMap;
 pub(crate) use self::domain::Domain;
 pub(crate) use self::head::AccessHead;
 pub(crate) use self::pass_on::{PassedOn, lend, pass_on, release_unheld};
+pub(crate) use self::reductions::{Joins, OpenReduction};
 pub(crate) use self::registration::register;
 pub(crate) use self::slot::{AccessId, AccessSlot, Declared, Edge, EdgeId, release};
 pub(crate) use self::turns::{Turn, take_turns};

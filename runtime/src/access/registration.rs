@@ -10,12 +10,14 @@
 
 mod nested;
 
+use std::sync::Arc;
+
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
-use super::bottom_map::Entry;
+use super::bottom_map::{BottomMap, Entry};
 use super::slot::Waiter;
-use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, EdgeId};
+use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, EdgeId, Joins, OpenReduction};
 use crate::data::Mode;
 use crate::error::Error;
 use crate::task::{Accesses, Clauses, Record, RecordId, Role, edge};
@@ -40,6 +42,7 @@ pub(crate) fn register<'r>(
         id,
         task,
         free: Accesses::of(task),
+        nth: 0,
         edges: 0,
         weak_edges: 0,
         meets_itself: false,
@@ -57,7 +60,9 @@ pub(crate) fn register<'r>(
         && only
     {
         let mut domain = first.lock();
-        clauses.for_each(|declared| registration.access(&mut domain, declared, &mut overlap));
+        clauses.for_each(|declared| {
+            registration.access(clauses, &mut domain, declared, &mut overlap);
+        });
     } else {
         registration.over_several_domains(clauses, &mut overlap);
     }
@@ -74,6 +79,8 @@ struct Registration {
     task: &'static Record,
     /// The places of the accesses that are not registered yet.
     free: Accesses,
+    /// How many are.
+    nth: usize,
     edges: u32,
     /// Those of them that the task does not wait for before it runs.
     weak_edges: u32,
@@ -85,8 +92,9 @@ struct Registration {
 }
 
 impl Registration {
-    fn access(
+    fn access<'r>(
         &mut self,
+        clauses: &impl Clauses<'r>,
         domain: &mut Domain,
         declared: &Declared<'_>,
         overlap: &mut Option<Error>,
@@ -103,9 +111,10 @@ impl Registration {
         if mode == Mode::Commutative {
             self.task.set_takes_turns();
         }
+        self.nth += 1;
         let new = Entry { head: &slot.head, generation, task: self.id, rect };
         if declared.is_weak() || declared.lender().is_some() {
-            self.nested_access(domain, declared, new);
+            self.nested_access(clauses, domain, declared, new);
             return self.note_overlap(slot, overlap);
         }
         let maps = domain.maps(map);
@@ -115,7 +124,14 @@ impl Registration {
                 self.link(earlier);
             });
         }
-        if let Some(tile) = declared.whole_tile() {
+        if mode == Mode::Reduction && !rect.is_empty() {
+            let joins = clauses.joins(self.nth - 1);
+            let mut joined = None;
+            declared.core().for_each_tile(&rect, |tile, rect| {
+                let new = Entry { rect, ..new };
+                self.reduction(&mut maps[tile], joins, &mut joined, declared, new);
+            });
+        } else if let Some(tile) = declared.whole_tile() {
             maps[tile].register_whole(new, mode, |earlier| self.link(earlier));
         } else if rect.is_empty() {
             maps[0].register_empty(new);
@@ -139,6 +155,25 @@ impl Registration {
     fn note_overlap(&self, slot: &AccessSlot, overlap: &mut Option<Error>) {
         if self.meets_itself {
             overlap.get_or_insert_with(|| self.describe_overlap(slot));
+        }
+    }
+
+    /// Joins a reduction in the map of a tile, the same one as in the tiles before.
+    #[cold]
+    fn reduction(
+        &mut self,
+        map: &mut BottomMap,
+        joins: Option<&dyn Joins>,
+        joined: &mut Option<Arc<OpenReduction>>,
+        declared: &Declared<'_>,
+        new: Entry,
+    ) {
+        if joined.is_none() {
+            let open = map.open_reduction(&declared.rect());
+            *joined = joins.map(|joins| joins.join(open, declared));
+        }
+        if let Some(reduction) = joined {
+            map.register_reduction(new, reduction, |earlier| self.link(earlier));
         }
     }
 
@@ -200,7 +235,7 @@ impl Registration {
         clauses.for_each(|declared| {
             let wanted = std::ptr::from_ref(domain_of(declared));
             let at = domains.partition_point(|domain| std::ptr::from_ref(*domain) < wanted);
-            self.access(&mut locked[at], declared, overlap);
+            self.access(clauses, &mut locked[at], declared, overlap);
         });
     }
 }

@@ -36,12 +36,12 @@ impl<'a> Declared<'a> {
     }
 
     #[inline]
-    pub(super) fn core(&self) -> &'a ArrayCore {
+    pub(crate) fn core(&self) -> &'a ArrayCore {
         self.core
     }
 
     #[inline]
-    pub(super) fn rect(&self) -> Rect {
+    pub(crate) fn rect(&self) -> Rect {
         self.rect
     }
 
@@ -191,7 +191,8 @@ impl AccessSlot {
             1 => Mode::Out,
             2 => Mode::InOut,
             3 => Mode::Concurrent,
-            _ => Mode::Commutative,
+            4 => Mode::Commutative,
+            _ => Mode::Reduction,
         }
     }
 
@@ -325,6 +326,11 @@ impl AccessId {
     #[inline]
     pub(crate) fn generation(self) -> u32 {
         self.carrier.generation()
+    }
+
+    /// The task that declares it.
+    pub(crate) fn task(self) -> RecordId {
+        self.carrier.owner()
     }
 
     /// The tasks that wait for the access, if it is open. For reports: they may be moving on.

@@ -104,6 +104,11 @@ impl ArrayCore {
         self.map_index
     }
 
+    /// Workers of its runtime.
+    pub(crate) fn workers(&self) -> usize {
+        self.group.shared.workers()
+    }
+
     /// The turns of its tiles.
     pub(crate) fn turns(&self) -> &[Turn] {
         let tiles = self.row_tiles.count as usize * self.col_tiles.count as usize;
@@ -123,6 +128,15 @@ impl ArrayCore {
     #[inline]
     pub(crate) fn data<T>(&self) -> *mut T {
         self.data.cast()
+    }
+
+    /// The first element of `rect`, which lies in the array, as the type that was made of.
+    #[inline]
+    pub(crate) fn first_of<T>(&self, rect: &Rect) -> *mut T {
+        let start = rect.row as usize * self.stride() + rect.col as usize;
+        let offset = if rect.is_empty() { 0 } else { start };
+        // SAFETY: callers have checked that the rectangle lies in the array, so the offset does.
+        unsafe { self.data::<T>().add(offset) }
     }
 
     /// Elements from one row to the next.

@@ -21,6 +21,8 @@ pub enum Mode {
     Concurrent,
     /// Read and written, before or after other commutative accesses.
     Commutative,
+    /// Folded into, at the same time as by other accesses of the same reduction.
+    Reduction,
 }
 
 impl Mode {
@@ -38,7 +40,7 @@ impl Mode {
     /// Whether accesses of different tasks in this mode leave their order open.
     #[inline]
     pub(crate) fn is_unordered(self) -> bool {
-        matches!(self, Mode::Concurrent | Mode::Commutative)
+        matches!(self, Mode::Concurrent | Mode::Commutative | Mode::Reduction)
     }
 }
 
@@ -50,6 +52,7 @@ impl fmt::Display for Mode {
             Mode::InOut => "inout",
             Mode::Concurrent => "concurrent",
             Mode::Commutative => "commutative",
+            Mode::Reduction => "reduction",
         })
     }
 }

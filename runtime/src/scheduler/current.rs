@@ -57,6 +57,11 @@ pub(crate) fn worker_index(shared: &Arc<Shared>) -> Option<usize> {
     with_worker(|worker| Arc::ptr_eq(&worker.shared, shared).then_some(worker.index)).flatten()
 }
 
+/// The number of this worker among those of its runtime, whichever that is.
+pub(crate) fn own_index() -> Option<usize> {
+    with_worker(|worker| worker.index)
+}
+
 /// Whether this thread is a worker of the runtime.
 #[inline]
 pub(crate) fn on_worker_of(shared: &Arc<Shared>) -> bool {

@@ -9,7 +9,7 @@ use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
 use super::spawn::{Role, Traits, spawn};
 use super::{Label, RecordId};
-use crate::access::Declared;
+use crate::access::{Declared, Joins};
 use crate::data::{Mode, Region};
 use crate::error::Error;
 use crate::group::GroupInner;
@@ -86,7 +86,7 @@ impl<'a, C> TaskBuilder<'a, C> {
 
     /// Adds a clause.
     #[inline]
-    pub(super) fn with<X>(self, clause: X) -> TaskBuilder<'a, C::Longer>
+    pub(crate) fn with<X>(self, clause: X) -> TaskBuilder<'a, C::Longer>
     where
         C: Append<X>,
     {
@@ -193,6 +193,19 @@ macro_rules! bodies {
                 $($clause.declare(&mut each);)*
                 let _ = &mut each;
             }
+
+            fn joins(&self, nth: usize) -> Option<&dyn Joins> {
+                let ($($clause,)*) = self;
+                let mut before = 0;
+                $(
+                    if nth < before + $clause.count() {
+                        return $clause.joins(nth - before);
+                    }
+                    before += $clause.count();
+                )*
+                let _ = (nth, before);
+                None
+            }
         }
 
         impl<'r $(, $clause: Clause<'r>)*> TaskBuilder<'_, ($($clause,)*)> {
@@ -210,8 +223,10 @@ macro_rules! bodies {
                 let call = move |task: RecordId| {
                     let mut cursor = Cursor::new(task);
                     let ($($clause,)*) = shapes;
-                    body($($clause::guard($clause, &mut cursor)),*);
+                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
+                    $($clause::fill(&mut $clause);)*
                     let _ = &mut cursor;
+                    body($($clause),*);
                 };
                 self.submit(Call(Some(call)))
             }
@@ -228,9 +243,10 @@ macro_rules! bodies {
                 let start = move |task: RecordId| {
                     let mut cursor = Cursor::new(task);
                     let ($($clause,)*) = shapes;
-                    let future = body($($clause::guard($clause, &mut cursor)),*);
+                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
+                    $($clause::fill(&mut $clause);)*
                     let _ = &mut cursor;
-                    future
+                    body($($clause),*)
                 };
                 self.submit(Later::Start(Some(start)))
             }
@@ -277,6 +293,7 @@ macro_rules! bodies {
 
 #[allow(non_snake_case, reason = "the macro names values after their types")]
 #[allow(clippy::unused_unit, reason = "the tuple of no clauses is the unit")]
+#[allow(unused_mut, reason = "and counts none")]
 mod arities {
     use super::*;
 

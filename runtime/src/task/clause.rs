@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::access::Declared;
+use crate::access::{Declared, Joins};
 use crate::guard::{Cursor, Guard};
 
 /// What one clause declares and what the body gets for it.
@@ -10,7 +10,7 @@ pub trait Clause<'a> {
     /// The parameter of the body.
     type Guard: Send + 'static;
     /// What is needed to make the parameter when the body starts.
-    type Shape: Copy + Send + 'static;
+    type Shape: Send + 'static;
 
     /// The shape of this clause.
     fn shape(&self) -> Self::Shape;
@@ -18,8 +18,17 @@ pub trait Clause<'a> {
     fn count(&self) -> usize;
     /// Calls `each` with the accesses, in order.
     fn declare(&self, each: &mut impl FnMut(&Declared<'a>));
-    /// Makes the parameter from the next accesses of the running task.
+    /// What its access number `nth` joins a reduction with.
+    #[doc(hidden)]
+    fn joins(&self, _nth: usize) -> Option<&dyn Joins> {
+        None
+    }
+    /// Makes the parameter from the next accesses of the running task. Must not panic: guards that
+    /// are not made yet would not be released.
     fn guard(shape: Self::Shape, cursor: &mut Cursor) -> Self::Guard;
+    /// Completes the parameter once all are made.
+    #[inline]
+    fn fill(_guard: &mut Self::Guard) {}
 }
 
 /// All clauses of a task.
@@ -28,6 +37,8 @@ pub(crate) trait Clauses<'a> {
     fn count(&self) -> usize;
     /// Calls `each` with the accesses, in order.
     fn for_each(&self, each: impl FnMut(&Declared<'a>));
+    /// What access number `nth` joins a reduction with.
+    fn joins(&self, nth: usize) -> Option<&dyn Joins>;
 }
 
 /// One access, handed to the body as a guard `G`.

@@ -31,22 +31,31 @@ impl Record {
     #[cold]
     pub(crate) fn poison(&self, upstream: &Arc<Failure>) {
         if self.role() != Role::Cleanup {
-            self.set_failure(None, Some(Arc::clone(upstream)));
+            self.set_failure(None, false, Some(Arc::clone(upstream)));
         }
     }
 
     /// This task failed by itself.
     #[cold]
     pub(super) fn fail(&self, reason: String) {
-        self.set_failure(Some(reason), None);
+        self.set_failure(Some(reason), false, None);
     }
 
-    fn set_failure(&self, reason: Option<String>, upstream: Option<Arc<Failure>>) {
+    /// This task does not run, or not to its end, because its group is cancelled.
+    #[cold]
+    pub(super) fn cancel(&self) {
+        let reason = GroupInner::of_live_task(self).cancel_reason();
+        self.set_failure(Some(reason), true, None);
+    }
+
+    fn set_failure(&self, reason: Option<String>, cancelled: bool, upstream: Option<Arc<Failure>>) {
         let label = self.label().text().to_owned();
         let group = GroupInner::of_live_task(self).name().to_owned();
         let parents = std::iter::successors(self.parent(), |parent| record(*parent).parent());
         let inside = parents.map(|parent| record(parent).label().text().to_owned()).collect();
-        let failure = Arc::new(Failure { label, inside, group, reason, upstream });
+        let depth = upstream.as_ref().map_or(0, |upstream| upstream.depth + 1);
+        let failure =
+            Arc::new(Failure { label, inside, group, reason, cancelled, upstream, depth });
         let raw = Arc::into_raw(failure).cast_mut();
         let empty = ptr::null_mut();
         let cell: &AtomicPtr<Failure> = self.failure_cell();
@@ -116,12 +125,27 @@ pub(super) fn release_put_aside() {
 /// The body of `task` panicked: describes the failure. What was put aside is released after that.
 #[cold]
 pub(super) fn panicked(task: RecordId, payload: Box<dyn Any + Send>) {
-    let reason = match payload.downcast::<String>() {
+    record(task).fail(panic_text(payload));
+}
+
+/// What somebody panicked with.
+pub(crate) fn panic_text(payload: Box<dyn Any + Send>) -> String {
+    match payload.downcast::<String>() {
         Ok(text) => *text,
         Err(payload) => match payload.downcast::<&'static str>() {
             Ok(text) => (*text).to_owned(),
             Err(_) => "panicked with a value that is no text".to_owned(),
         },
-    };
+    }
+}
+
+/// Fails a task with an open access, which the caller has.
+#[cold]
+pub(crate) fn fail(task: RecordId, reason: String) {
     record(task).fail(reason);
+}
+
+/// Whether a task with an open access, which the caller has, has failed.
+pub(crate) fn has_failed(task: RecordId) -> bool {
+    record(task).has_failed()
 }

@@ -69,7 +69,7 @@ impl<R: Send + 'static> Drop for Promise<R> {
 
 fn reason() -> Error {
     let failure = run::current().and_then(|task| record(task).failure());
-    failure.map_or(Error::ShutDown, Error::TaskFailed)
+    failure.map_or(Error::ShutDown, Error::of_task)
 }
 
 impl<R> Future for JoinHandle<R> {

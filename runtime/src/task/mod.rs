@@ -33,6 +33,7 @@ mod state;
 mod waker;
 mod weak;
 
+pub(crate) use self::builder::Append;
 pub use self::builder::TaskBuilder;
 pub use self::children::Children;
 pub use self::event::PendingEvent;
@@ -41,13 +42,15 @@ pub use self::handle::JoinHandle;
 pub use self::waker::{note_outside, note_wait};
 
 pub(crate) use self::access_list::{Accesses, edge, more_edges};
-pub(crate) use self::clause::Clauses;
+pub(crate) use self::clause::{Clause, Clauses};
 pub(crate) use self::counter::EventCounter;
-pub(crate) use self::failure::{is_unwinding, put_aside};
+pub(crate) use self::failure::{fail, has_failed, is_unwinding, panic_text, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;
-pub(crate) use self::run::{release_ready, resolve, resolve_access, run, satisfy};
+pub(crate) use self::run::{current_group, release_ready, resolve, resolve_access, run, satisfy};
 pub(crate) use self::spawn::{Role, SPAWNING, spawn_future};
 pub(crate) use self::state::Phase;
+#[cfg(all(test, talpf_loom))]
+pub(crate) use self::state::TaskState;
 pub(crate) use self::waker::{take_note, wake_suspended};

@@ -31,6 +31,11 @@ pub(crate) fn current() -> Option<RecordId> {
     RUNNING.get().task
 }
 
+/// The group of the task this thread runs.
+pub(crate) fn current_group() -> Option<&'static GroupInner> {
+    current().map(|task| GroupInner::of_live_task(record(task)))
+}
+
 /// Notes that something was put aside.
 pub(super) fn note_aside() {
     RUNNING.set(Running { aside: true, ..RUNNING.get() });
@@ -41,8 +46,11 @@ pub(super) fn note_aside() {
 pub(crate) fn run(task: RecordId) {
     let running = record(task);
     let outer = RUNNING.replace(Running { task: Some(task), closed: 0, aside: false });
+    let group = GroupInner::of_live_task(running);
     if running.has_failed() && running.state.phase().1 == Phase::Created {
         skip(task);
+    } else if group.cancels(running) {
+        cancel(task);
     } else {
         running.state.set(Phase::Running);
         scheduler::trace_begin(task, outer.task);
@@ -68,6 +76,21 @@ fn skip(task: RecordId) {
     clear(task);
     Accesses::of(record(task)).for_each(release_unheld);
     resolve(task, 1 + take_closed());
+}
+
+/// Completes a task whose group is cancelled.
+#[cold]
+fn cancel(task: RecordId) {
+    let cancelled = record(task);
+    cancelled.cancel();
+    match cancelled.state.phase().1 {
+        Phase::Created => skip(task),
+        // It was suspended: its body has the guards.
+        _ => {
+            clear(task);
+            end(task);
+        }
+    }
 }
 
 /// Drops a body that has not come to its end.
@@ -120,8 +143,12 @@ fn suspend(task: RecordId) {
         // The body's own unit is left, so this does not complete the task.
         suspended.open.take(closed);
     }
-    if !suspended.state.suspend() {
-        scheduler::schedule(GroupInner::of_live_task(suspended), task, Reason::Yielded);
+    let group = GroupInner::of_live_task(suspended);
+    if group.cancels_at_suspension(suspended) {
+        suspended.state.set(Phase::Scheduled);
+        scheduler::schedule(group, task, Reason::Yielded);
+    } else if !suspended.state.suspend() {
+        scheduler::schedule(group, task, Reason::Yielded);
     }
 }
 

@@ -84,6 +84,8 @@ pub(super) fn spawn<'r, B: Body>(
         make_room(id, count);
         let registered = access::register(id, new, clauses);
         if let Some(overlap) = registered.overlap {
+            // It may have joined reductions, which it leaves before its accesses close.
+            drop(body);
             refuse(group, id, registered.edges);
             return Err(overlap);
         }

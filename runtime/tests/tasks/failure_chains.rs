@@ -34,6 +34,32 @@ fn a_long_chain_of_tasks_that_do_not_run_ends() {
 }
 
 #[test]
+fn a_wait_names_the_whole_chain_and_its_text_both_ends() {
+    common::quiet_panics();
+    let _watchdog = common::watchdog();
+    let runtime = common::runtime(2);
+    let token = Token::new(&runtime).unwrap();
+    let mut expected = vec!["first"];
+    runtime.task("first").inout(&token.region()).spawn(|_| panic!("the cause")).unwrap();
+    for _ in 0..40 {
+        runtime.task("between").inout(&token.region()).spawn(|_| panic!("ran")).unwrap();
+        expected.insert(0, "between");
+    }
+    runtime.task("last").inout(&token.region()).spawn(|_| panic!("ran")).unwrap();
+    expected.insert(0, "last");
+    let failed = common::failure(runtime.wait_blocking());
+    assert_eq!(common::labels(&failed), expected);
+    let text = failed.to_string();
+    let named = "task `between` of the runtime did not run because ";
+    let begin = format!("task `last` of the runtime did not run because {named}");
+    assert!(text.starts_with(&begin), "{text}");
+    assert!(text.contains(" because 26 more did not run because "), "{text}");
+    let end = format!("{named}task `first` of the runtime failed: the cause");
+    assert!(text.ends_with(&end), "{text}");
+    assert_eq!(text.matches("between").count(), 14);
+}
+
+#[test]
 fn spawning_after_a_failure_stays_cheap() {
     const TASKS: usize = 10_000;
     common::quiet_panics();

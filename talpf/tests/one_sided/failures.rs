@@ -39,6 +39,7 @@ enum Failure {
     TaskBeforePut,
     TaskBeforeWindow,
     TaskOfBody,
+    Cancels,
 }
 
 /// Those that put to rank 0 or nothing: it has a window when it fails.
@@ -99,6 +100,12 @@ async fn fail(ctx: &Context, own: &Own, failure: Failure) -> Result<(), Error> {
     let broken = match failure {
         Failure::MainReturns => return Err(Error::NoSuchSlot { slot: 99 }),
         Failure::MainPanics => panic!("the main is broken"),
+        Failure::Cancels => {
+            let sync = ctx.sync(SyncMode::msg(9)).window(&inbox.all()).spawn()?;
+            ctx.group().cancel("on purpose");
+            assert!(sync.await.is_err(), "nothing arrives");
+            return Ok(ctx.group().wait().await?);
+        }
         Failure::TaskBeforePut | Failure::TaskOfBody => values,
         Failure::TaskBeforeWindow => inbox,
     };
@@ -187,6 +194,13 @@ fn a_task_that_panics_before_a_body_that_puts() {
     for wait in WAITS {
         let error = run(Failure::TaskOfBody, wait);
         common::says(&error, &["broken"]);
+    }
+}
+
+#[test]
+fn a_rank_whose_tasks_are_cancelled() {
+    for wait in WAITS {
+        common::says(&run(Failure::Cancels, wait), &["on purpose"]);
     }
 }
 

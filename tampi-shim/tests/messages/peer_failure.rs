@@ -55,6 +55,43 @@ fn a_rank_that_panics_is_named() {
     }
 }
 
+/// The last rank cancels its tasks, which wait for messages that do not come, or are bound to some.
+async fn last_cancels(world: Communicator) -> Result<(), Error> {
+    let last = Rank(world.size() - 1);
+    if world.rank() != last {
+        let error = world.recv(vec![0u8], last, Tag(1)).await.expect_err("the peer is dead");
+        assert!(error.to_string().contains("on purpose"), "{error}");
+        return Err(error);
+    }
+    let values = Array::new(world.group(), vec![0u64; 4], 2)?;
+    let bound = world.group().task("bound").output(&values.tile(0));
+    let bound = bound.run({
+        let world = world.clone();
+        move |values| iwait(world.irecv(values, Rank(0), Tag(0))).expect("in a task")
+    })?;
+    bound.await?;
+    let waits = world.group().task("waits").output(&values.tile(1));
+    waits.spawn_async({
+        let world = world.clone();
+        async move |values| {
+            let _ = world.recv(values, Rank(0), Tag(0)).await;
+        }
+    })?;
+    world.group().task("never").inout(&values.all()).spawn(|_| panic!("ran"))?;
+    world.group().cancel("on purpose");
+    let error = world.group().wait().await.expect_err("it is cancelled");
+    assert_eq!(error.to_string(), format!("{last} was cancelled: on purpose"));
+    Err(Error::from(error))
+}
+
+#[test]
+fn the_operations_of_a_cancelled_rank_end() {
+    for workers in [1, 2] {
+        let error = run(config(3, workers), last_cancels).expect_err("a rank is cancelled");
+        assert!(error.to_string().contains("on purpose"), "{error}");
+    }
+}
+
 /// A task that is bound to a message too long for it fails, and so do its successors.
 async fn bound_too_short(world: Communicator) -> Result<(), Error> {
     let values = Array::new(world.group(), vec![0u64; 4], 4)?;

@@ -4,12 +4,15 @@ use super::Registration;
 use crate::access::bottom_map::Entry;
 use crate::access::lending::Lending;
 use crate::access::{Declared, Domain};
+use crate::data::Mode;
+use crate::task::Clauses;
 
 impl Registration {
     /// Registers an access that is weak, or that lies in one of the parent's.
     #[cold]
-    pub(super) fn nested_access(
+    pub(super) fn nested_access<'r>(
         &mut self,
+        clauses: &impl Clauses<'r>,
         domain: &mut Domain,
         declared: &Declared<'_>,
         new: Entry,
@@ -18,6 +21,7 @@ impl Registration {
         let (lender, map) = (declared.lender(), core.map_index());
         self.is_weak = declared.is_weak();
         let mut lending = self.is_weak.then(|| Lending::of(new.rect));
+        let (joins, mut joined) = (clauses.joins(self.nth - 1), None);
         if !new.rect.is_empty() {
             core.for_each_tile(&new.rect, |tile, rect| {
                 let map = match lender {
@@ -27,7 +31,12 @@ impl Registration {
                 if let Some(lending) = &mut lending {
                     lending.begin_with(tile, map.inherit(&rect, mode));
                 }
-                map.register(Entry { rect, ..new }, mode, |earlier| self.link(earlier));
+                let new = Entry { rect, ..new };
+                if mode == Mode::Reduction {
+                    self.reduction(map, joins, &mut joined, declared, new);
+                } else {
+                    map.register(new, mode, |earlier| self.link(earlier));
+                }
             });
         } else if lender.is_none() {
             // The lender of a child keeps the array.

@@ -1,0 +1,223 @@
+//! The private copies of one reduction, and how they get into its region.
+//!
+//! Without an order there is a copy for every worker that has run one of the tasks: a task takes
+//! the copy of its worker, or begins a new one, and leaves it with the worker it ends on. Whenever
+//! no task of the reduction is open the copies are folded into the region. In order every task has
+//! a copy of its own, folded when those of all tasks spawned before it have been.
+//!
+//! The region belongs to the reduction as long as one of its accesses is open, and a task leaves
+//! before its access closes. So whoever waits for all of them finds the region complete.
+#![allow(unsafe_code, reason = "writes the region that a reduction has to itself")]
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use crossbeam_utils::CachePadded;
+
+use super::operator::Operator;
+use crate::scheduler;
+use crate::sync::{AtomicU64, Mutex, Ordering};
+
+pub(super) type Copy<T> = Box<[T]>;
+type Place<T> = Mutex<Option<Copy<T>>>;
+
+pub(super) struct Copies<T, O> {
+    target: Target<T>,
+    /// Tasks that have joined and not left.
+    open: AtomicU64,
+    /// By worker, and a last one for other threads; none in order.
+    places: Box<[CachePadded<Place<T>>]>,
+    line: Mutex<Line<T>>,
+    operator: PhantomData<fn() -> O>,
+}
+
+/// The tasks in the order of their spawns.
+struct Line<T> {
+    joined: u64,
+    folded: u64,
+    /// Those that have left and wait for others, with what they bring.
+    left: BTreeMap<u64, Option<Copy<T>>>,
+}
+
+impl<T: Send, O: Operator<T>> Copies<T, O> {
+    pub(super) fn new(target: Target<T>, workers: usize) -> Self {
+        let places = if O::IN_ORDER { 0 } else { workers + 1 };
+        Copies {
+            target,
+            open: AtomicU64::new(0),
+            places: (0..places).map(|_| CachePadded::new(Mutex::new(None))).collect(),
+            line: Mutex::new(Line { joined: 0, folded: 0, left: BTreeMap::new() }),
+            operator: PhantomData,
+        }
+    }
+
+    /// Adds a task and returns its number. Called in the order of the spawns.
+    pub(super) fn join(&self) -> u64 {
+        if O::IN_ORDER {
+            let mut line = self.line.lock();
+            line.joined += 1;
+            return line.joined - 1;
+        }
+        self.open.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A copy for a task that begins.
+    pub(super) fn take(&self) -> Copy<T> {
+        let kept = self.mine().and_then(|place| place.lock().take());
+        kept.unwrap_or_else(|| (0..self.target.len()).map(|_| O::identity()).collect())
+    }
+
+    /// A task has ended, with what it brings if it ran.
+    ///
+    /// **Errors**: what the operator panicked with. The task is counted all the same.
+    pub(super) fn leave(&self, number: u64, copy: Option<Copy<T>>) -> thread::Result<()> {
+        if O::IN_ORDER {
+            return catch_unwind(AssertUnwindSafe(|| self.fold_in_order(number, copy)));
+        }
+        let kept =
+            catch_unwind(AssertUnwindSafe(|| copy.into_iter().for_each(|copy| self.keep(copy))));
+        // Release for the copy this task has left, acquire for those of the others.
+        if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return kept;
+        }
+        kept.and(catch_unwind(AssertUnwindSafe(|| self.fold_all())))
+    }
+
+    fn fold_in_order(&self, number: u64, copy: Option<Copy<T>>) {
+        let mut line = self.line.lock();
+        let line = &mut *line;
+        line.left.insert(number, copy);
+        while let Some(copy) = line.left.remove(&line.folded) {
+            line.folded += 1;
+            copy.into_iter().for_each(|copy| self.fold(copy));
+        }
+    }
+
+    /// Leaves a copy with this worker.
+    fn keep(&self, mut copy: Copy<T>) {
+        while let Some(place) = self.mine() {
+            let mut kept = place.lock();
+            let Some(other) = kept.take() else {
+                *kept = Some(copy);
+                return;
+            };
+            drop(kept);
+            combine::<T, O>(&mut copy, other);
+        }
+    }
+
+    /// The place of this thread.
+    fn mine(&self) -> Option<&Place<T>> {
+        let last = self.places.len().checked_sub(1)?;
+        let index = scheduler::own_index().map_or(last, |index| index.min(last));
+        Some(&self.places[index])
+    }
+
+    /// Folds all copies into the region.
+    fn fold_all(&self) {
+        // Another task may join, run and leave meanwhile.
+        let _alone = self.line.lock();
+        for place in &self.places {
+            let copy = place.lock().take();
+            copy.into_iter().for_each(|copy| self.fold(copy));
+        }
+    }
+
+    /// The caller has the lock of the line.
+    fn fold(&self, copy: Copy<T>) {
+        let mut copy = copy.into_vec().into_iter();
+        for row in 0..self.target.rows {
+            // SAFETY: the reduction has the region to itself while any access of it is open, which
+            // that of the caller is, and its tasks fold one at a time.
+            let row = unsafe { &mut *self.target.row(row) };
+            row.iter_mut().zip(copy.by_ref()).for_each(|(into, from)| O::combine(into, from));
+        }
+    }
+}
+
+fn combine<T, O: Operator<T>>(into: &mut [T], from: Copy<T>) {
+    into.iter_mut().zip(from.into_vec()).for_each(|(into, from)| O::combine(into, from));
+}
+
+/// The region of a reduction, rows x cols.
+#[derive(Clone)]
+pub(super) struct Target<T> {
+    first: *mut T,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    stride: usize,
+}
+
+// SAFETY: stands for a `&mut` to the elements, as a guard does, which `Copies` uses by one thread at
+// a time.
+unsafe impl<T: Send> Send for Target<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Target<T> {}
+
+impl<T> Target<T> {
+    /// `first` and what follows it lie in an array that lives while an access to them is open.
+    pub(super) fn new(first: *mut T, rows: usize, cols: usize, stride: usize) -> Self {
+        Target { first, rows, cols, stride }
+    }
+
+    fn len(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    fn row(&self, row: usize) -> *mut [T] {
+        let start = self.first.wrapping_add(row * self.stride);
+        std::ptr::slice_from_raw_parts_mut(start, self.cols)
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use super::*;
+    use crate::operator::{InOrder, Sum};
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicBool;
+
+    /// Three tasks end on two threads; whoever has seen all of them closed sees the whole sum.
+    fn the_region_is_complete_when_all_have_closed<O: Operator<u64>>() {
+        loom::model(|| {
+            let region: &mut [u64] = Box::leak(Box::new([100]));
+            let first = region.as_mut_ptr();
+            let copies = Arc::new(Copies::<u64, O>::new(Target::new(first, 1, 1, 1), 0));
+            let numbers = [copies.join(), copies.join(), copies.join()];
+            let end = |copies: &Copies<u64, O>, task: usize| {
+                let mut copy = copies.take();
+                copy[0] += 1 << task;
+                copies.leave(numbers[task], Some(copy)).unwrap();
+            };
+            let closed = Arc::new(AtomicBool::new(false));
+            let other = {
+                let (copies, closed) = (copies.clone(), closed.clone());
+                loom::thread::spawn(move || {
+                    end(&copies, 1);
+                    closed.store(true, std::sync::atomic::Ordering::Release);
+                })
+            };
+            end(&copies, 2);
+            end(&copies, 0);
+            if closed.load(std::sync::atomic::Ordering::Acquire) {
+                // SAFETY: the region was leaked above, and nobody writes it any more.
+                assert_eq!(unsafe { *first }, 107);
+            }
+            other.join().unwrap();
+            // SAFETY: as above.
+            assert_eq!(unsafe { *first }, 107);
+        });
+    }
+
+    #[test]
+    fn copies_of_workers() {
+        the_region_is_complete_when_all_have_closed::<Sum>();
+    }
+
+    #[test]
+    fn copies_in_order() {
+        the_region_is_complete_when_all_have_closed::<InOrder<Sum>>();
+    }
+}

@@ -1,0 +1,141 @@
+//! The guard of a reduction: a private copy of its region.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2};
+
+use super::{Copy, Member};
+use crate::access::{self, AccessId};
+use crate::data::Rect;
+use crate::task;
+
+/// A private copy of a region, to reduce values into. It begins with the identity of the operator,
+/// or with what tasks before this one have left in it; it is combined with the region when the
+/// tasks of the reduction have ended.
+///
+/// `D` is `Ix1` for a contiguous region and `Ix2` for a rectangle.
+pub struct Reduction<T: 'static, D = Ix1> {
+    copy: Copy<T>,
+    held: Option<Held<T>>,
+    rect: Rect,
+    marker: PhantomData<fn() -> D>,
+}
+
+struct Held<T: 'static> {
+    member: Member<T>,
+    access: AccessId,
+}
+
+impl<T: 'static, D> Reduction<T, D> {
+    pub(super) fn new(member: Member<T>, access: AccessId) -> Self {
+        let rect = access.slot().rect();
+        let held = Some(Held { member, access });
+        Reduction { copy: Copy::default(), held, rect, marker: PhantomData }
+    }
+
+    /// Gets the copy; the guard is whole before, in case the operator panics.
+    pub(super) fn fill(&mut self) {
+        if let Some(held) = &self.held {
+            self.copy = held.member.take();
+        }
+    }
+
+    /// The rectangle in its array.
+    pub fn rect(&self) -> Rect {
+        self.rect
+    }
+}
+
+impl<T: 'static> Held<T> {
+    /// Brings the copy into the reduction and closes the access.
+    fn release(mut self, copy: Copy<T>) {
+        let task = self.access.task();
+        let counts = !copy.is_empty() && !task::has_failed(task);
+        if let Err(payload) = self.member.leave(counts.then_some(copy)) {
+            task::fail(task, task::panic_text(payload));
+        }
+        access::release(self.access);
+    }
+}
+
+impl<T: 'static, D> Drop for Reduction<T, D> {
+    fn drop(&mut self) {
+        let copy = std::mem::take(&mut self.copy);
+        let Some(held) = self.held.take() else {
+            return;
+        };
+        if task::is_unwinding() {
+            task::put_aside(move || held.release(copy));
+        } else {
+            held.release(copy);
+        }
+    }
+}
+
+impl<T> Deref for Reduction<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.copy
+    }
+}
+
+impl<T> DerefMut for Reduction<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.copy
+    }
+}
+
+impl<T> Reduction<T, Ix2> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rect.rows()
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.rect.cols()
+    }
+
+    /// One row. **Panics** where there is no such row, as a slice does.
+    #[inline]
+    pub fn row(&self, row: usize) -> &[T] {
+        let cols = self.cols();
+        &self.copy[row * cols..][..cols]
+    }
+
+    /// One row. **Panics** where there is no such row, as a slice does.
+    #[inline]
+    pub fn row_mut(&mut self, row: usize) -> &mut [T] {
+        let cols = self.cols();
+        &mut self.copy[row * cols..][..cols]
+    }
+
+    /// All of it.
+    pub fn view(&self) -> ArrayView2<'_, T> {
+        let shape = (self.rows(), self.cols());
+        match ArrayView2::from_shape(shape, &self.copy) {
+            Ok(view) => view,
+            Err(_) => unreachable!("the copy has the shape of its region"),
+        }
+    }
+
+    /// All of it.
+    pub fn view_mut(&mut self) -> ArrayViewMut2<'_, T> {
+        let shape = (self.rows(), self.cols());
+        match ArrayViewMut2::from_shape(shape, &mut self.copy) {
+            Ok(view) => view,
+            Err(_) => unreachable!("the copy has the shape of its region"),
+        }
+    }
+}
+
+impl<T, D> fmt::Debug for Reduction<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reduction of {}", self.rect)
+    }
+}

@@ -1,0 +1,104 @@
+//! The part of one task in a reduction.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use super::operator::Operator;
+use super::{Copies, Copy, Target};
+use crate::access::{Declared, Joins, OpenReduction};
+use crate::task;
+
+/// What a clause makes for its access: it learns at the registration which reduction that joins.
+pub(super) struct Ticket<T, O> {
+    joined: OnceLock<Joined<T, O>>,
+    element: PhantomData<fn() -> T>,
+}
+
+struct Joined<T, O> {
+    reduction: Arc<OpenReduction>,
+    copies: Arc<Copies<T, O>>,
+    number: u64,
+}
+
+/// A ticket, whatever its operator.
+pub(super) trait Contribution<T>: Joins + Send + Sync {
+    /// A copy for the task, which begins, and its shape.
+    fn take(&self) -> Copy<T>;
+    /// The task leaves, with what it brings if it has got so far.
+    fn leave(&self, copy: Option<Copy<T>>) -> thread::Result<()>;
+}
+
+impl<T, O> Ticket<T, O> {
+    pub(super) fn new() -> Self {
+        Ticket { joined: OnceLock::new(), element: PhantomData }
+    }
+}
+
+impl<T: Send + Sync + 'static, O: Operator<T>> Joins for Ticket<T, O> {
+    fn join(
+        &self,
+        open: Option<&Arc<OpenReduction>>,
+        declared: &Declared<'_>,
+    ) -> Arc<OpenReduction> {
+        let same = open.and_then(|open| {
+            let copies: Arc<dyn Any + Send + Sync> = Arc::clone(open.copies());
+            Some((Arc::clone(open), copies.downcast::<Copies<T, O>>().ok()?))
+        });
+        let (reduction, copies) = same.unwrap_or_else(|| {
+            let (core, rect) = (declared.core(), declared.rect());
+            let first = core.first_of::<T>(&rect);
+            let target = Target::new(first, rect.rows(), rect.cols(), core.stride());
+            let copies = Arc::new(Copies::<T, O>::new(target, core.workers()));
+            (Arc::new(OpenReduction::new(rect, copies.clone())), copies)
+        });
+        let number = copies.join();
+        let _ = self.joined.set(Joined { reduction: Arc::clone(&reduction), copies, number });
+        reduction
+    }
+}
+
+impl<T: Send + Sync + 'static, O: Operator<T>> Contribution<T> for Ticket<T, O> {
+    fn take(&self) -> Copy<T> {
+        self.joined.get().map_or_else(Copy::default, |joined| joined.copies.take())
+    }
+
+    fn leave(&self, copy: Option<Copy<T>>) -> thread::Result<()> {
+        let Some(Joined { reduction, copies, number }) = self.joined.get() else {
+            return Ok(());
+        };
+        let left = copies.leave(*number, copy);
+        if left.is_err() {
+            reduction.seal();
+        }
+        left
+    }
+}
+
+/// The membership of a task that has been declared: it ends once, at the latest with this.
+pub struct Member<T: 'static>(Option<Arc<dyn Contribution<T>>>);
+
+impl<T> Member<T> {
+    pub(super) fn new(contribution: &Arc<dyn Contribution<T>>) -> Self {
+        Member(Some(Arc::clone(contribution)))
+    }
+
+    pub(super) fn take(&self) -> Copy<T> {
+        self.0.as_ref().map_or_else(Copy::default, |contribution| contribution.take())
+    }
+
+    pub(super) fn leave(&mut self, copy: Option<Copy<T>>) -> thread::Result<()> {
+        self.0.take().map_or(Ok(()), |contribution| contribution.leave(copy))
+    }
+}
+
+/// The task does not run, or its spawn was refused.
+impl<T> Drop for Member<T> {
+    fn drop(&mut self) {
+        if let Err(payload) = self.leave(None) {
+            // Whoever drops the declaration of a task without running it has failed it already.
+            let _ = task::fail_current_task(task::panic_text(payload));
+        }
+    }
+}
