@@ -218,8 +218,10 @@ impl World {
             processes.fail();
         }
         for state in &self.ranks {
-            state.windows.fail();
-            state.open_rounds.fail();
+            let reason = state.failure.get().map_or(reason.to_owned(), Error::to_string);
+            let reason = Arc::from(reason);
+            state.windows.fail(&reason);
+            state.open_rounds.fail(&reason);
             state.try_again();
             state.wake_poller();
         }

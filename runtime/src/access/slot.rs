@@ -217,6 +217,12 @@ impl AccessId {
         self.carrier.generation()
     }
 
+    /// The task that declared it.
+    #[inline]
+    pub(crate) fn task(self) -> RecordId {
+        self.carrier.owner()
+    }
+
     /// The tasks that wait for the access, if it is open. For reports: they may be moving on.
     pub(crate) fn waiting(self) -> Vec<RecordId> {
         let edge = |bits| EdgeId::from_bits(bits).edge();
@@ -238,7 +244,7 @@ impl AccessId {
 #[inline]
 pub(crate) fn release(access: AccessId) {
     let slot = access.slot();
-    let owner = access.carrier.owner();
+    let owner = access.task();
     let failure = if slot.writes() { task::record(owner).failure() } else { None };
     if let Some(failure) = &failure {
         super::domain::poison(slot, failure);
