@@ -191,6 +191,33 @@ fn a_task_that_panics_before_a_body_that_puts() {
     }
 }
 
+/// The round behind waits for nothing; it must not end before the one that cannot.
+#[test]
+fn a_round_that_cannot_end_stops_those_behind_it() {
+    let result = common::run(common::unwatched(1, 1), |ctx| async move {
+        let inbox = common::array(&ctx, vec![0u64; 4])?;
+        let slot = ctx.register_global(&inbox).await?;
+        let values = common::array(&ctx, vec![0u64; 4])?;
+        let gate = Gate::default();
+        let (passed, broken) = (gate.clone(), ctx.group().task("broken").inout(&values.all()));
+        broken.spawn_async(|values| async move {
+            passed.passed().await;
+            assert!(values.is_empty(), "the task is broken");
+        })?;
+        ctx.put(&values.all(), slot.at(Rank(0), 0))?;
+        let first = ctx.sync(SyncMode::msg(0)).spawn()?;
+        let second = ctx.sync(SyncMode::msg(0)).spawn()?;
+        gate.open();
+        let ends = [first.await, second.await];
+        for end in ends {
+            common::says(&end.unwrap_err(), &["an operation was not posted"]);
+        }
+        Ok::<_, Error>(())
+    });
+    // The broken task is what its main has not looked at.
+    common::says(&result.unwrap_err(), &["broken"]);
+}
+
 /// What the failed rank should have put there never came.
 #[test]
 fn nobody_reads_a_window_of_a_run_that_failed() {
