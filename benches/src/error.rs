@@ -27,6 +27,22 @@ pub enum Error {
         /// The wrong one.
         found: u64,
     },
+    /// A soak has no such kind of episode.
+    #[error("a soak has no episodes `{name}`")]
+    NoSuchEpisode {
+        /// What was asked for.
+        name: String,
+    },
+    /// An episode of a soak went wrong. A soak with this seed begins with it.
+    #[error("{name}, seed {seed}: {wrong}")]
+    Soak {
+        /// The kind of episode.
+        name: &'static str,
+        /// Its seed.
+        seed: u64,
+        /// What was found.
+        wrong: String,
+    },
     /// Threads or files were refused by the system.
     #[error("{doing}: {reason}")]
     System {

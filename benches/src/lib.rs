@@ -1,17 +1,20 @@
 //! Benchmarks: what a task, a put and a sync cost, how small a task may be.
 //!
 //! Each file of [`micro`] asks one question. [`metg`] and [`two_sided`] run peers in turn with
-//! ours.
+//! ours. [`soak`] measures nothing: it runs random programs for long and checks their results.
 //! A [`Report`] prints a metric a line with its spread, under the conditions it was measured in.
 
 mod conditions;
 mod contest;
+pub mod counting;
 mod error;
 mod line;
 pub mod measure;
+pub mod memory;
 pub mod metg;
 pub mod micro;
 mod peer;
+pub mod soak;
 pub mod two_sided;
 
 pub use error::Error;

@@ -1,11 +1,15 @@
 //! The `talpf-bench` command.
 
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
-use talpf_benches::{Error, Report, micro, two_sided};
+use talpf_benches::{Error, Report, counting::Counting, memory, micro, soak, two_sided};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// Measures what tasks, puts and syncs cost.
 #[derive(Parser)]
@@ -54,6 +58,25 @@ enum Bench {
         #[arg(long)]
         quick: bool,
     },
+    /// Bytes that a live task takes, and whether a long run with few live tasks grows.
+    Memory {
+        /// Tasks of the long run.
+        #[arg(long, value_name = "N", default_value_t = 1_000_000,
+              value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+        tasks: u64,
+    },
+    /// Random programs of tasks, puts and messages, checked against a serial oracle.
+    Soak {
+        /// For how long programs are begun.
+        #[arg(long, value_name = "N", default_value_t = 600)]
+        seconds: u64,
+        /// The seed of the first program; a random one unless given.
+        #[arg(long, value_name = "S")]
+        seed: Option<u64>,
+        /// Only kinds of programs whose names begin with this: tasks, puts, messages.
+        #[arg(long, value_name = "KIND", default_value = "")]
+        only: String,
+    },
     /// A rank that `two-sided` starts under `mpirun`.
     #[cfg(feature = "mpi")]
     #[command(hide = true)]
@@ -97,6 +120,11 @@ fn measure(bench: Bench) -> Result<Report, Error> {
         }
         Bench::TwoSided { without_peers, quick } => {
             two_sided::run(&two_sided::Options { peers: !without_peers, quick })
+        }
+        Bench::Memory { tasks } => memory::run(tasks),
+        Bench::Soak { seconds, seed, only } => {
+            let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(()));
+            soak::run(&soak::Options { seconds, seed, only })
         }
         #[cfg(feature = "mpi")]
         Bench::MpiRank { budget_ms } => {

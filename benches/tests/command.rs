@@ -102,3 +102,29 @@ fn arguments_that_make_no_sense_are_named() {
 fn an_unwritable_file_is_named_before_the_run() {
     assert_refused(&["metg", "--json", "/no/such/folder/metg.json"], "/no/such/folder/metg.json");
 }
+
+#[test]
+fn a_live_task_takes_at_most_512_bytes_and_a_long_run_does_not_grow() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("memory.json");
+    let json_name = json.to_str().expect("a name");
+    let output = bench(&["memory", "--tasks", "300000", "--json", json_name]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures = figures(&json);
+    let median = |name: &str| figures[format!("memory.{name}")]["median"].as_f64().expect(name);
+    assert!((1.0..=512.0).contains(&median("task_bytes")), "{figures}");
+    let grown = median("resident_last_mib") - median("resident_first_mib");
+    assert!(grown < 8.0, "{figures}");
+}
+
+#[test]
+fn a_soak_goes_through_all_kinds_of_programs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("soak.json");
+    let json_name = json.to_str().expect("a name");
+    let output = bench(&["soak", "--seconds", "3", "--json", json_name]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("seed"), "{said}{wrong}");
+    assert!(figures(&json)["soak.tasks.episodes"]["median"].is_f64(), "{said}");
+}

@@ -205,6 +205,12 @@ macro_rules! writing_guard {
         }
 
         impl<T, D> $name<T, D> {
+            /// Releases the region as undefined: its task has failed, and what depends on the
+            /// region does not run. For operations that were to fill it and did not.
+            pub fn fail(self, reason: impl Into<String>) {
+                record(self.part.held.0.task()).fail(reason.into());
+            }
+
             /// As `as_raw_parts`, with a pointer that may be written through.
             pub fn as_raw_parts_mut(&mut self) -> (*mut T, usize, usize, usize) {
                 (self.part.first, self.part.rows, self.part.cols, self.part.stride)

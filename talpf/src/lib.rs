@@ -15,6 +15,7 @@ mod endpoint;
 mod error;
 mod exchange;
 mod exec;
+mod held;
 mod hook;
 mod immediate;
 mod numbers;

@@ -261,11 +261,11 @@ impl OpenRounds {
 
     /// The run has failed: releases what exchanges hold.
     #[cold]
-    pub(crate) fn fail(&self) {
+    pub(crate) fn fail(&self, reason: &Arc<str>) {
         let lanes = self.lanes.lock();
         let exchanges: Vec<_> = lanes.iter().filter_map(|lane| lane.taken.clone()).collect();
         drop(lanes);
-        exchanges.iter().for_each(|places| places.fail());
+        exchanges.iter().for_each(|places| places.fail(reason));
     }
 
     /// Keeps a round that has ended.

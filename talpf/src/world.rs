@@ -218,8 +218,10 @@ impl World {
             processes.fail();
         }
         for state in &self.ranks {
-            state.windows.fail();
-            state.open_rounds.fail();
+            let reason = state.failure.get().map_or(reason.to_owned(), Error::to_string);
+            let reason = Arc::from(reason);
+            state.windows.fail(&reason);
+            state.open_rounds.fail(&reason);
             state.try_again();
             state.wake_poller();
         }
@@ -253,10 +255,22 @@ impl RankState {
         self.failed.load(Ordering::Acquire)
     }
 
+    /// Why its syncs cannot go on, if so: this rank has failed or is about to.
+    #[inline]
+    pub(crate) fn broken(&self) -> Option<Error> {
+        self.failure().or_else(|| self.failing.get().cloned())
+    }
+
+    /// Stops its syncs until the run has failed.
+    #[cold]
+    pub(crate) fn note_failing(&self, error: &Error) {
+        let _ = self.failing.set(error.clone());
+    }
+
     /// This rank cannot go on. For callers that hold a lock: the engine's next pass says so.
     #[cold]
     pub(crate) fn fail_soon(&self, error: Error) {
-        let _ = self.failing.set(error);
+        self.note_failing(&error);
         self.kick();
         self.wake_poller();
     }

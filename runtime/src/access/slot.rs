@@ -329,6 +329,7 @@ impl AccessId {
     }
 
     /// The task that declares it.
+    #[inline]
     pub(crate) fn task(self) -> RecordId {
         self.carrier.owner()
     }

@@ -37,7 +37,7 @@ impl Record {
 
     /// This task failed by itself.
     #[cold]
-    pub(super) fn fail(&self, reason: String) {
+    pub(crate) fn fail(&self, reason: String) {
         self.set_failure(Some(reason), false, None);
     }
 

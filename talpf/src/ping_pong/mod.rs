@@ -150,7 +150,7 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
         let task = made.context.group().task("places").inouts(links.iter().map(|l| l.places[0]));
         for guard in task.run(|guards| guards)?.await? {
             // After a failure there is no exchange.
-            let _ = made.places.hold(round, guard);
+            made.places.hold(round, Box::new(guard));
         }
         let bytes = offer::to_bytes(lane, &offers);
         let all = made.context.world().all_gather(rank, bytes).await?;
@@ -204,7 +204,7 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
         let (peer, remote, places) = (end.peer, end.remote[place_of(round)], self.places.clone());
         let task = context.group().task("put").inline().input(from).inout(next);
         task.spawn(move |from: In<T, D>, next: InOut<T>| {
-            if places.hold(after, next).is_err() {
+            if !places.hold(after, Box::new(next)) {
                 return;
             }
             // SAFETY: the target holds its guard of that place until its sync of this round has

@@ -1,10 +1,10 @@
 //! The guards of the places that peers may write to, at one rank.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::held::{GivenUp, Held};
 use crate::numbers::Round;
 use crate::slot::Slot;
 
@@ -18,7 +18,7 @@ pub(crate) struct Places {
 #[derive(Default)]
 struct State {
     /// Of the places of even and of odd rounds.
-    held: [Vec<Box<dyn Any + Send>>; 2],
+    held: [Vec<Box<dyn Held>>; 2],
     /// How many rounds have ended well.
     ended: u64,
     /// Where the places are.
@@ -27,8 +27,8 @@ struct State {
     last: Option<Round>,
     /// The exchange was dropped in the middle of a round.
     abandoned: bool,
-    /// Nothing lands any more.
-    failed: bool,
+    /// Nothing lands any more, and why.
+    failed: Option<Arc<str>>,
 }
 
 impl Places {
@@ -38,15 +38,22 @@ impl Places {
 
     /// Keeps the guard of a place until `round` has ended.
     ///
-    /// Gives it back if the round two before `round`, to the same place, has not ended well, or the
+    /// Gives it up if the round two before `round`, to the same place, has not ended well, or the
     /// run has failed: then a task before has failed, or this guard is free because the run has.
-    pub(super) fn hold<G: Send + 'static>(&self, round: Round, guard: G) -> Result<(), G> {
+    pub(super) fn hold(&self, round: Round, guard: Box<dyn Held>) -> bool {
         let mut state = self.state.lock();
-        if state.failed || round.0 > state.ended + 1 {
-            return Err(guard);
-        }
-        state.held[parity(round)].push(Box::new(guard));
-        Ok(())
+        let too_early = round.0 > state.ended + 1;
+        let reason = match &state.failed {
+            Some(reason) => Arc::clone(reason),
+            None if too_early => Arc::from("the round before has not ended"),
+            None => {
+                state.held[parity(round)].push(guard);
+                return true;
+            }
+        };
+        drop(state);
+        drop(GivenUp::new(guard, &reason));
+        false
     }
 
     /// Nobody puts in `round`: with its end, everything is given up.
@@ -77,16 +84,16 @@ impl Places {
     }
 
     /// The run has failed: takes the places from the device, which peers may be writing to, and
-    /// then lets the tasks of this rank have them.
+    /// then gives them up.
     #[cold]
-    pub(crate) fn fail(&self) {
+    pub(crate) fn fail(&self, reason: &Arc<str>) {
         let slots = self.state.lock().slots.clone();
         slots.iter().for_each(|slot| slot.revoke());
         let mut state = self.state.lock();
-        state.failed = true;
+        state.failed.get_or_insert_with(|| Arc::clone(reason));
         let held = std::mem::take(&mut state.held);
         drop(state);
-        drop(held);
+        held.into_iter().flatten().for_each(|guard| drop(GivenUp::new(guard, reason)));
     }
 }
 

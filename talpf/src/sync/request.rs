@@ -56,7 +56,9 @@ impl Request {
         match (&self.places, &result) {
             (Some(places), Ok(())) => places.end(round.number),
             // Else the run is about to fail, and they with it.
-            (Some(places), Err(_)) if round.world.rank(round.rank).has_failed() => places.fail(),
+            (Some(places), Err(error)) if round.world.rank(round.rank).has_failed() => {
+                places.fail(&error.to_string().into());
+            }
             _ => {}
         }
         if let (Err(error), Some(event)) = (&result, event) {

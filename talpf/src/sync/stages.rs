@@ -36,7 +36,7 @@ impl State {
         out: &mut Aftermath,
     ) {
         while let Some(mut request) = self.lane(lane).take_ready(rank) {
-            let outcome = match rank.failure() {
+            let outcome = match rank.broken() {
                 Some(error) => Err(error),
                 None => self.run_stages(&mut request, rank, world, out),
             };
@@ -47,6 +47,8 @@ impl State {
                     break;
                 }
                 Err(error) => {
+                    // The rounds behind it must not end before the run has failed.
+                    rank.note_failing(&error);
                     out.failures.push((vec![rank.rank], error.clone()));
                     out.ended.push((request, Err(error)));
                 }

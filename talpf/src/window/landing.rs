@@ -1,11 +1,11 @@
 //! Operations as windows see them: something to be posted, parked or refused.
 
-use std::any::Any;
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use super::Claim;
+use crate::held::GivenUp;
 use crate::numbers::Rank;
 
 /// How much of an operation could be posted; the send queue may be full.
@@ -82,7 +82,7 @@ pub(crate) struct Freed {
     /// Operations that were posted from here, to be dropped.
     pub(super) posted: Vec<Box<dyn Parked>>,
     /// Guards of windows that closed because the run has failed.
-    pub(super) guards: Vec<Box<dyn Any + Send>>,
+    pub(super) guards: Vec<GivenUp>,
 }
 
 pub(super) fn outcome_of<L>(post: Post, operation: L) -> Outcome<L> {

@@ -2,15 +2,16 @@
 //!
 //! over 400 lines: what is decided under one lock stays together, and nobody else sees its parts.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
 use super::landing::{HasLanded, Landing, Outcome, Parked, Post, Rest, Together, outcome_of};
 use super::{Area, Claim, Freed};
+use crate::held::{GivenUp, Held};
 use crate::numbers::{Lane, Rank, Round};
 use crate::sync_cell::Mutex;
 
@@ -28,8 +29,8 @@ struct State {
     lanes: Vec<LaneWindows>,
     /// Parked operations by source.
     parked: Vec<usize>,
-    /// Nothing lands any more.
-    failed: bool,
+    /// Nothing lands any more, and why.
+    failed: Option<Arc<str>>,
 }
 
 #[derive(Default)]
@@ -59,7 +60,7 @@ struct Window {
 
 enum Phase {
     Declared,
-    Open(Box<dyn Any + Send>),
+    Open(Box<dyn Held>),
 }
 
 /// What is decided about an operation.
@@ -106,7 +107,7 @@ impl WindowTable {
     ) -> (Outcome<L>, Freed) {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
-        let Some(windows) = lane_of(lanes, lane).round(round).filter(|_| !*failed) else {
+        let Some(windows) = lane_of(lanes, lane).round(round).filter(|_| failed.is_none()) else {
             return (Outcome::Refused(operation), Freed::default());
         };
         let at = match windows.admit(&claim, has_landed, &self.delayed) {
@@ -158,7 +159,7 @@ impl WindowTable {
         let mut rest = Rest::default();
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
-        let Some(windows) = lane_of(lanes, lane).round(round).filter(|_| !*failed) else {
+        let Some(windows) = lane_of(lanes, lane).round(round).filter(|_| failed.is_none()) else {
             rest.refused = Some(0);
             return rest;
         };
@@ -238,13 +239,13 @@ impl WindowTable {
         lane: Lane,
         round: Round,
         window: usize,
-        guard: Box<dyn Any + Send>,
+        guard: Box<dyn Held>,
         has_landed: HasLanded<'_>,
     ) -> Freed {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
-        let windows = lane_of(lanes, lane).round(round).filter(|_| !*failed);
+        let windows = lane_of(lanes, lane).round(round).filter(|_| failed.is_none());
         match windows.and_then(|windows| windows.windows.get_mut(window)) {
             Some(window) => {
                 window.phase = Phase::Open(guard);
@@ -256,8 +257,12 @@ impl WindowTable {
             None => {
                 // The round ended before its region was free: nothing was expected in it, or the
                 // run has failed.
+                let failed = failed.clone();
                 drop(state);
-                drop(guard);
+                drop(match failed {
+                    Some(reason) => Ok(GivenUp::new(guard, &reason)),
+                    None => Err(guard),
+                });
             }
         }
         freed
@@ -271,12 +276,13 @@ impl WindowTable {
         let mut freed = Freed::default();
         let mut delayed = false;
         for window in windows_of(lanes) {
-            if *failed {
-                freed.guards.extend(window.close_if_landed(has_landed));
+            if let Some(reason) = failed {
+                let closed = window.close_if_landed(has_landed);
+                freed.guards.extend(closed.map(|guard| GivenUp::new(guard, reason)));
             } else {
                 window.land_parked(parked, has_landed, &mut freed);
             }
-            let waits = *failed || !window.parked.is_empty();
+            let waits = failed.is_some() || !window.parked.is_empty();
             delayed |= matches!(window.phase, Phase::Open(_)) && waits;
         }
         self.delayed.store(delayed, Ordering::Relaxed);
@@ -285,10 +291,10 @@ impl WindowTable {
 
     /// The run cannot go on: refuses what is parked and all that comes, and closes every window
     /// once what it has admitted has landed, by `settle`.
-    pub(crate) fn fail(&self) {
+    pub(crate) fn fail(&self, reason: &Arc<str>) {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
-        *failed = true;
+        failed.get_or_insert_with(|| Arc::clone(reason));
         parked.fill(0);
         let mut refused = Vec::new();
         for round in lanes.iter_mut().flat_map(|lane| &mut lane.rounds) {
@@ -432,7 +438,7 @@ impl Window {
     }
 
     /// The guard, if nothing that was admitted may still land.
-    fn close_if_landed(&mut self, has_landed: HasLanded<'_>) -> Option<Box<dyn Any + Send>> {
+    fn close_if_landed(&mut self, has_landed: HasLanded<'_>) -> Option<Box<dyn Held>> {
         self.forget_landed(has_landed);
         if !self.landing.is_empty() {
             return None;

@@ -1,6 +1,7 @@
 //! A rank that fails, in whatever way, ends the run with an error that names it, whatever the
 //! other ranks wait for. There is no hang watch here: nothing else would end these runs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::common::{self, Gate};
@@ -202,6 +203,58 @@ fn a_rank_whose_tasks_are_cancelled() {
     for wait in WAITS {
         common::says(&run(Failure::Cancels, wait), &["on purpose"]);
     }
+}
+
+/// The round behind waits for nothing; it must not end before the one that cannot.
+#[test]
+fn a_round_that_cannot_end_stops_those_behind_it() {
+    let result = common::run(common::unwatched(1, 1), |ctx| async move {
+        let inbox = common::array(&ctx, vec![0u64; 4])?;
+        let slot = ctx.register_global(&inbox).await?;
+        let values = common::array(&ctx, vec![0u64; 4])?;
+        let gate = Gate::default();
+        let (passed, broken) = (gate.clone(), ctx.group().task("broken").inout(&values.all()));
+        broken.spawn_async(|values| async move {
+            passed.passed().await;
+            assert!(values.is_empty(), "the task is broken");
+        })?;
+        ctx.put(&values.all(), slot.at(Rank(0), 0))?;
+        let first = ctx.sync(SyncMode::msg(0)).spawn()?;
+        let second = ctx.sync(SyncMode::msg(0)).spawn()?;
+        gate.open();
+        let ends = [first.await, second.await];
+        for end in ends {
+            common::says(&end.unwrap_err(), &["an operation was not posted"]);
+        }
+        Ok::<_, Error>(())
+    });
+    // The broken task is what its main has not looked at.
+    common::says(&result.unwrap_err(), &["broken"]);
+}
+
+/// What the failed rank should have put there never came.
+#[test]
+fn nobody_reads_a_window_of_a_run_that_failed() {
+    let (gate, ran) = (Gate::default(), Arc::new(AtomicBool::new(false)));
+    let result = common::run(common::unwatched(2, 2), |ctx| {
+        let (gate, ran) = (gate.clone(), Arc::clone(&ran));
+        async move {
+            let inbox = common::array(&ctx, vec![0u64; 4])?;
+            ctx.register_global(&inbox).await?;
+            if ctx.rank() == Rank(0) {
+                gate.passed().await;
+                return Err(Error::NoSuchSlot { slot: 99 });
+            }
+            // The region is free, so its window opens at once.
+            ctx.sync(SyncMode::msg(1)).window(&inbox.all()).spawn()?;
+            let read = ctx.group().task("read").input(&inbox.all());
+            read.spawn(move |_| ran.store(true, Ordering::SeqCst))?;
+            gate.open();
+            Ok(ctx.group().wait().await?)
+        }
+    });
+    common::says(&result.unwrap_err(), &["slot 99 does not exist"]);
+    assert!(!ran.load(Ordering::SeqCst), "a task has read what was never put");
 }
 
 /// Its last request, which would bring the guard back, is not posted when the run fails.

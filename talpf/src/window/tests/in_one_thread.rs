@@ -26,11 +26,11 @@ fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
     let freed = table.open(LANE, FIRST, 0, guard.give(), LANDED);
     assert_eq!(freed.sources, [Rank(1)]);
     assert_eq!(puts.each_ref().map(|fate| fate.counts()), [(1, 0), (0, 0), (1, 0)]);
-    drop(table.open(LANE, FIRST, 1, Box::new(()), LANDED));
+    drop(table.open(LANE, FIRST, 1, Shared::<Guard>::default().give(), LANDED));
     assert_eq!(puts[1].counts(), (1, 0));
     assert!(table.parked().is_empty());
     assert!(table.end(LANE, FIRST, LANDED).is_some());
-    assert!(guard.gone.load(Ordering::SeqCst));
+    assert!(guard.gone.load(Ordering::SeqCst) && !guard.given_up.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
         assert!(matches!(outcome, Outcome::Parked));
         fate
     });
-    table.fail();
+    table.fail(&"a failure".into());
     assert_eq!(fates.each_ref().map(|fate| fate.counts()), [(0, 1), (0, 1)]);
     assert!(table.parked().is_empty());
     assert!(matches!(land(&table, 1, claim(1, 0, 1), put(&guard).0), Outcome::Refused(_)));
@@ -171,9 +171,9 @@ fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     assert!(!guard.gone.load(Ordering::SeqCst), "something may still land");
     assert!(table.has_delayed());
     drop(table.settle(LANDED));
-    assert!(guard.gone.load(Ordering::SeqCst));
+    assert!(guard.gone.load(Ordering::SeqCst) && guard.given_up.load(Ordering::SeqCst));
     assert!(!table.has_delayed());
     let late = Shared::<Guard>::default();
     drop(table.open(LANE, FIRST, 1, late.give(), LANDED));
-    assert!(late.gone.load(Ordering::SeqCst));
+    assert!(late.gone.load(Ordering::SeqCst) && late.given_up.load(Ordering::SeqCst));
 }

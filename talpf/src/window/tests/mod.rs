@@ -5,12 +5,12 @@ mod in_one_thread;
 #[cfg(talpf_loom)]
 mod loom_models;
 
-use std::any::Any;
 use std::sync::Arc as Shared;
 
 use talpf_runtime::Rect;
 
 use super::*;
+use crate::held::Held;
 use crate::numbers::{Lane, Rank, Round};
 
 #[cfg(talpf_loom)]
@@ -37,11 +37,19 @@ struct Fate {
 struct Guard {
     given: AtomicBool,
     gone: AtomicBool,
+    given_up: AtomicBool,
 }
 
-struct Held(Shared<Guard>);
+struct Given(Shared<Guard>);
 
-impl Drop for Held {
+impl Held for Given {
+    fn give_up(self: Box<Self>, reason: &str) {
+        assert_eq!(reason, "a failure");
+        self.0.given_up.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Given {
     fn drop(&mut self) {
         assert!(!self.0.gone.swap(true, Ordering::SeqCst), "dropped once");
     }
@@ -54,9 +62,9 @@ impl Fate {
 }
 
 impl Guard {
-    fn give(self: &Shared<Self>) -> Box<dyn Any + Send> {
+    fn give(self: &Shared<Self>) -> Box<dyn Held> {
         self.given.store(true, Ordering::SeqCst);
-        Box::new(Held(Shared::clone(self)))
+        Box::new(Given(Shared::clone(self)))
     }
 
     fn check(&self) {

@@ -1,5 +1,7 @@
 //! A rank that fails in the middle of an exchange ends the run, and nothing hangs.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Ring, refused};
@@ -98,6 +100,29 @@ fn a_rank_that_fails_in_the_middle() {
             }
         }
     }
+}
+
+/// The places are held from the beginning, and nothing comes.
+#[test]
+fn nobody_reads_a_place_of_a_run_that_failed() {
+    let (gate, ran) = (Gate::default(), Arc::new(AtomicBool::new(false)));
+    let run = common::run(common::unwatched(2, 2), |ctx| {
+        let (gate, ran) = (gate.clone(), Arc::clone(&ran));
+        async move {
+            let mut ring = Ring::new(&ctx, 4).await?;
+            if ctx.rank().0 == 0 {
+                gate.passed().await;
+                return Err(Error::NoSuchSlot { slot: 99 });
+            }
+            ring.round(&ctx, 0, 0, Duration::ZERO)?;
+            let read = ctx.group().task("read").input(&ring.place(0, 0));
+            read.spawn(move |_| ran.store(true, Ordering::SeqCst))?;
+            gate.open();
+            Ok(ctx.group().wait().await?)
+        }
+    });
+    common::says(&run.unwrap_err(), &["slot 99 does not exist"]);
+    assert!(!ran.load(Ordering::SeqCst), "a task has read what was never put");
 }
 
 /// One rank stops a round before the others: the hang watch says what is missing.

@@ -1,0 +1,114 @@
+//! How many bytes does a live task take, and does a long run with few live tasks grow?
+//!
+//! The first is what is allocated for more tasks that are alive at once, divided by their number:
+//! what a runtime has once, such as its threads and bottom maps, is the same for fewer. The second
+//! is the resident memory early in a run and at its end.
+
+use std::time::Instant;
+
+use talpf_runtime::{Array, Config, Group, Runtime};
+use tokio::sync::oneshot;
+
+use crate::counting;
+use crate::error::Error;
+use crate::measure::Report;
+use crate::micro::WORKERS;
+
+/// Cells of the stencil.
+const WIDTH: usize = 256;
+/// Live tasks, fewer and more.
+const LIVE: [usize; 2] = [1 << 15, 1 << 17];
+
+/// Measures both; the long run has `tasks` tasks.
+///
+/// **Errors**: those of the runtime.
+pub fn run(tasks: u64) -> Result<Report, Error> {
+    let throttle = Config::default().throttle;
+    println!("# {WORKERS} workers, stencil of {WIDTH} cells: 3 inputs and 1 output a task");
+    let mut report = Report::new("");
+    let [fewer, more] = live(LIVE)?;
+    let per_task = more.saturating_sub(fewer) as f64 / (LIVE[1] - LIVE[0]) as f64;
+    report.add("memory.task_bytes", "B", vec![per_task]);
+    println!("# {tasks} tasks, throttle {throttle}");
+    let (first, last, per_task_ns) = long_run(tasks)?;
+    report.add("memory.resident_first_mib", "MiB", vec![first]);
+    report.add("memory.resident_last_mib", "MiB", vec![last]);
+    report.add("memory.task_ns", "ns", vec![per_task_ns]);
+    Ok(report)
+}
+
+/// Bytes allocated while this many tasks are alive, which all wait for one.
+fn live(tasks: [usize; 2]) -> Result<[usize; 2], Error> {
+    let runtime = Runtime::new(Config { workers: WORKERS, ..Config::default() })?;
+    let rows = rows(&runtime)?;
+    let (open, opened) = oneshot::channel::<()>();
+    let gate = runtime.task("gate").inout(&rows[0].all()).inout(&rows[1].all());
+    gate.spawn_async(|first, second| async move {
+        let _ = opened.await;
+        drop((first, second));
+    })?;
+    let mut spawned = 0;
+    let mut taken = [0; 2];
+    for (tasks, taken) in tasks.into_iter().zip(&mut taken) {
+        for task in spawned..tasks {
+            spawn(&runtime, &rows, task as u64)?;
+        }
+        spawned = tasks;
+        *taken = counting::live();
+    }
+    // The gate waits for it.
+    let _ = open.send(());
+    runtime.shut_down()?;
+    Ok(taken)
+}
+
+/// Resident memory after a tenth of the tasks and at the end, in MiB, and nanoseconds a task.
+fn long_run(tasks: u64) -> Result<(f64, f64, f64), Error> {
+    let runtime = Runtime::new(Config { workers: WORKERS, ..Config::default() })?;
+    let group = (*runtime).clone();
+    let creator = async move {
+        let rows = rows(&group)?;
+        let start = Instant::now();
+        let mut first = f64::NAN;
+        for task in 0..tasks {
+            spawn(&group, &rows, task)?;
+            if task == tasks / 10 {
+                first = resident_mib()?;
+            }
+        }
+        let last = resident_mib()?;
+        group.wait().await?;
+        Ok::<_, Error>((first, last, start.elapsed().as_nanos() as f64 / tasks as f64))
+    };
+    let figures = runtime.block_on(runtime.spawn_main("creator", creator)?)???;
+    runtime.shut_down()?;
+    Ok(figures)
+}
+
+type Row = Array<u64>;
+
+fn rows(group: &Group) -> Result<[Row; 2], Error> {
+    let row = || Array::new(group, vec![1u64; WIDTH], 1);
+    Ok([row()?, row()?])
+}
+
+/// Task `number` of a stencil.
+fn spawn(group: &Group, rows: &[Row; 2], number: u64) -> Result<(), Error> {
+    let (step, cell) = (number as usize / WIDTH, number as usize % WIDTH);
+    let [old, new] = [&rows[step % 2], &rows[(step + 1) % 2]];
+    let (left, right) = ((cell + WIDTH - 1) % WIDTH, (cell + 1) % WIDTH);
+    let task = group.task("stencil").input(&old.tile(left)).input(&old.tile(cell));
+    let task = task.input(&old.tile(right)).output(&new.tile(cell));
+    Ok(task.spawn(|left, middle, right, mut new| {
+        new[0] = left[0].wrapping_add(middle[0]).wrapping_add(right[0]);
+    })?)
+}
+
+fn resident_mib() -> Result<f64, Error> {
+    let read = std::fs::read_to_string("/proc/self/status");
+    let refused = |reason| Error::System { doing: "reading the resident memory", reason };
+    let text = read.map_err(refused)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("");
+    let kib = line.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
+    Ok(kib.map_or(f64::NAN, |kib| kib / 1024.0))
+}

@@ -1,0 +1,149 @@
+//! Ranks that send each other messages from tasks, against copying them one after another.
+
+use talpf_runtime::{Array, In, Out, fail_current_task};
+use tampi_shim::{Buffer, Communicator, Protocols, Rank, Request, Tag, exec, iwait};
+
+use super::dice::{Dice, mix};
+use super::wrong::{Wrong, compare};
+
+/// Elements of every array: messages for every protocol.
+const LEN: usize = 3_000;
+
+#[derive(Clone, Debug)]
+struct Program {
+    ranks: usize,
+    rounds: Vec<Vec<Message>>,
+}
+
+/// From `values` of one rank to `inbox` of another.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    source: usize,
+    target: usize,
+    from: usize,
+    to: usize,
+    len: usize,
+    send: Wait,
+    receive: Wait,
+}
+
+/// How a task waits for its operation.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    /// It completes with the operation.
+    Bound,
+    /// It is suspended.
+    Blocking,
+}
+
+const WAITS: [(u32, Wait); 2] = [(2, Wait::Bound), (1, Wait::Blocking)];
+
+pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
+    let program = Program::draw(dice);
+    let eager = dice.pick(&[64, 4_096]);
+    let lazy = eager * dice.pick(&[1, 4]);
+    let config = tampi_shim::Config {
+        ranks: program.ranks as u32,
+        runtime: super::runtime(dice),
+        protocols: Some(Protocols { eager, lazy, offer: 2_000 }),
+        ..tampi_shim::Config::default()
+    };
+    let found = exec(config, |world| run(world, program.clone()))?;
+    let expected = program.serial();
+    for (rank, (found, expected)) in found.iter().zip(expected).enumerate() {
+        compare(format_args!("values of rank {rank}"), found, &expected)?;
+    }
+    Ok(program.rounds.iter().map(|round| round.len() as u64).sum())
+}
+
+impl Program {
+    fn draw(dice: &mut Dice) -> Self {
+        let ranks = 1 + dice.below(5);
+        let rounds = (0..1 + dice.below(12)).map(|_| Self::round(dice, ranks)).collect();
+        Program { ranks, rounds }
+    }
+
+    fn round(dice: &mut Dice, ranks: usize) -> Vec<Message> {
+        let mut used = vec![0; ranks];
+        let mut messages = Vec::new();
+        for _ in 0..dice.below(8 * ranks) {
+            let (source, target) = (dice.below(ranks), dice.below(ranks));
+            let longest = dice.pick(&[1, 8, 60, 2_000]);
+            let (from, end) = dice.part(LEN, longest);
+            let (to, len) = (used[target] + dice.below(3), end - from);
+            if to + len <= LEN {
+                used[target] = to + len;
+                let (send, receive) = (*dice.weigh(&WAITS), *dice.weigh(&WAITS));
+                messages.push(Message { source, target, from, to, len, send, receive });
+            }
+        }
+        messages
+    }
+
+    fn serial(&self) -> Vec<Vec<u64>> {
+        let mut values: Vec<_> = (0..self.ranks).map(initial).collect();
+        let mut inboxes = vec![vec![0; LEN]; self.ranks];
+        for round in &self.rounds {
+            for &Message { source, target, from, to, len, .. } in round {
+                inboxes[target][to..to + len].copy_from_slice(&values[source][from..from + len]);
+            }
+            values.iter_mut().zip(&inboxes).for_each(|(values, inbox)| compute(values, inbox));
+        }
+        values
+    }
+}
+
+fn initial(rank: usize) -> Vec<u64> {
+    (0..LEN as u64).map(|at| mix(at, rank as u64)).collect()
+}
+
+fn compute(values: &mut [u64], inbox: &[u64]) {
+    values.iter_mut().zip(inbox.iter().rev()).for_each(|(value, come)| *value = mix(*value, *come));
+}
+
+async fn run(world: Communicator, program: Program) -> Result<Vec<u64>, Wrong> {
+    let (rank, group) = (world.rank().0 as usize, world.group());
+    let values = Array::new(group, initial(rank), 41)?;
+    let inbox = Array::new(group, vec![0u64; LEN], 500)?;
+    for (number, round) in program.rounds.iter().enumerate() {
+        for (message, tag) in round.iter().zip((number as u32 % 7 * 100)..) {
+            let &Message { source, target, from, to, len, send, receive } = message;
+            let tag = Tag(tag);
+            if source == rank {
+                let task = group.task("send").input(&values.region(from..from + len));
+                let (world, peer) = (world.clone(), Rank(target as u32));
+                let start = move |values: In<u64>| world.isend(values, peer, tag);
+                match send {
+                    Wait::Bound => task.spawn(move |values| bind(start(values)))?,
+                    Wait::Blocking => task.spawn_async(move |values| wait(start(values)))?,
+                }
+            }
+            if target == rank {
+                let task = group.task("receive").output(&inbox.region(to..to + len));
+                let (world, peer) = (world.clone(), Rank(source as u32));
+                let start = move |inbox: Out<u64>| world.irecv(inbox, peer, tag);
+                match receive {
+                    Wait::Bound => task.spawn(move |inbox| bind(start(inbox)))?,
+                    Wait::Blocking => task.spawn_async(move |inbox| wait(start(inbox)))?,
+                }
+            }
+        }
+        let task = group.task("compute").inout(&values.all()).input(&inbox.all());
+        task.spawn(|mut values, inbox| compute(&mut values, &inbox))?;
+    }
+    let read = group.task("read").input(&values.all()).run(|values| values.to_vec())?;
+    Ok(read.await?)
+}
+
+fn bind<B: Buffer>(request: Request<B>) {
+    if let Err(error) = iwait(request) {
+        // In a task, so it cannot be refused.
+        let _ = fail_current_task(error.to_string());
+    }
+}
+
+async fn wait<B: Buffer>(request: Request<B>) {
+    if let Err(error) = request.await {
+        let _ = fail_current_task(error.to_string());
+    }
+}

@@ -1,0 +1,198 @@
+//! Ranks that put and get in supersteps, against running them one rank after another.
+
+use talpf::{Arrivals, Context, Modifier, PollingFrequency, Rank, SyncMode, exec};
+use talpf_runtime::Array;
+
+use super::dice::{Dice, mix};
+use super::wrong::{PLANNED, Wrong, compare};
+
+/// Elements of every array: short and long transfers.
+const LEN: usize = 600;
+
+#[derive(Clone, Debug)]
+struct Program {
+    ranks: usize,
+    mode: SyncMode,
+    rounds: Vec<Vec<Operation>>,
+    /// The rank of which a task fails, and in which round.
+    failure: Option<(usize, usize)>,
+    awaits: bool,
+}
+
+/// What is written is written by nobody else in its round.
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    verb: Verb,
+    rank: usize,
+    peer: usize,
+    /// Where it begins in `values` (put) or `shown` (get), and in `inbox` or `got`.
+    from: usize,
+    to: usize,
+    len: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Put,
+    Get,
+}
+
+const VERBS: [(u32, Verb); 2] = [(3, Verb::Put), (1, Verb::Get)];
+
+/// What a rank has.
+#[derive(Clone)]
+struct Memory {
+    values: Vec<u64>,
+    inbox: Vec<u64>,
+    shown: Vec<u64>,
+    got: Vec<u64>,
+}
+
+pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
+    let program = Program::draw(dice);
+    let config = talpf::Config {
+        ranks: program.ranks as u32,
+        credits: dice.pick(&[1, 2, 64]),
+        polling: *dice.weigh(&[
+            (4, PollingFrequency::Adaptive),
+            (1, PollingFrequency::Every(std::time::Duration::from_micros(20))),
+        ]),
+        runtime: super::runtime(dice),
+        ..talpf::Config::default()
+    };
+    let ended = exec(config, |ctx| run(ctx, program.clone()));
+    let found = match (ended, program.failure) {
+        (Ok(found), None) => found,
+        (Ok(_), Some(_)) => return Err(Wrong("a run with a failed task ended well".to_owned())),
+        (Err(_), Some(_)) => return Ok(0),
+        (Err(wrong), None) => return Err(wrong),
+    };
+    for (rank, (found, expected)) in found.iter().zip(program.serial()).enumerate() {
+        compare(format_args!("values of rank {rank}"), &found.values, &expected.values)?;
+        compare(format_args!("inbox of rank {rank}"), &found.inbox, &expected.inbox)?;
+        compare(format_args!("what rank {rank} got"), &found.got, &expected.got)?;
+    }
+    Ok(program.rounds.iter().map(|round| round.len() as u64).sum())
+}
+
+impl Program {
+    fn draw(dice: &mut Dice) -> Self {
+        let ranks = 1 + dice.below(5);
+        // How many arrive is different in every round, and filled in there.
+        let arrivals = dice.pick(&[Arrivals::Default, Arrivals::Cached, Arrivals::Msg(0)]);
+        let modifier = dice.pick(&[Modifier::None, Modifier::Barrier, Modifier::Ack]);
+        let mode = SyncMode { arrivals, modifier };
+        let first = Self::round(dice, ranks);
+        let mut rounds = vec![first.clone()];
+        for _ in 0..dice.below(12) {
+            let remembers = arrivals == Arrivals::Cached;
+            rounds.push(if remembers { first.clone() } else { Self::round(dice, ranks) });
+        }
+        let failure = dice.one_in(8).then(|| (dice.below(ranks), dice.below(rounds.len())));
+        Program { ranks, mode, rounds, failure, awaits: dice.one_in(3) }
+    }
+
+    fn round(dice: &mut Dice, ranks: usize) -> Vec<Operation> {
+        let mut used = vec![[0; 2]; ranks];
+        let mut operations = Vec::new();
+        for _ in 0..dice.below(8 * ranks) {
+            let (verb, rank, peer) = (*dice.weigh(&VERBS), dice.below(ranks), dice.below(ranks));
+            let longest = dice.pick(&[1, 8, 32, 300]);
+            let (from, end) = dice.part(LEN, longest);
+            let written = if verb == Verb::Put { peer } else { rank };
+            let used = &mut used[written][verb as usize];
+            let (to, len) = (*used + dice.below(3), end - from);
+            if to + len <= LEN {
+                *used = to + len;
+                operations.push(Operation { verb, rank, peer, from, to, len });
+            }
+        }
+        operations
+    }
+
+    fn mode_of(&self, round: &[Operation], rank: usize) -> SyncMode {
+        let mut mode = self.mode;
+        if let Arrivals::Msg(count) = &mut mode.arrivals {
+            *count = round.iter().filter(|operation| operation.peer == rank).count() as u32;
+        }
+        mode
+    }
+
+    fn serial(&self) -> Vec<Memory> {
+        let mut ranks: Vec<Memory> = (0..self.ranks).map(Memory::new).collect();
+        for round in &self.rounds {
+            for &Operation { verb, rank, peer, from, to, len } in round {
+                if verb == Verb::Put {
+                    let values = ranks[rank].values[from..from + len].to_vec();
+                    ranks[peer].inbox[to..to + len].copy_from_slice(&values);
+                } else {
+                    let values = ranks[peer].shown[from..from + len].to_vec();
+                    ranks[rank].got[to..to + len].copy_from_slice(&values);
+                }
+            }
+            for Memory { values, inbox, shown, got } in &mut ranks {
+                compute(values, shown, inbox, got);
+            }
+        }
+        ranks
+    }
+}
+
+impl Memory {
+    fn new(rank: usize) -> Self {
+        let numbers = |salt: u64| (0..LEN as u64).map(move |at| mix(at, salt << 8 | rank as u64));
+        let [values, inbox, shown, got] = [1, 2, 3, 4].map(|salt| numbers(salt).collect());
+        Memory { values, inbox, shown, got }
+    }
+}
+
+/// Everything depends on everything.
+fn compute(values: &mut [u64], shown: &mut [u64], inbox: &[u64], got: &[u64]) {
+    for at in 0..LEN {
+        values[at] = mix(values[at], inbox[at] ^ got[LEN - 1 - at]);
+        shown[at] = mix(shown[at], values[at]);
+    }
+}
+
+async fn run(ctx: Context, program: Program) -> Result<Memory, Wrong> {
+    let rank = ctx.rank().0 as usize;
+    let Memory { values, inbox, shown, got } = Memory::new(rank);
+    let array = |values, tile| Array::new(ctx.group(), values, tile);
+    let (values, inbox) = (array(values, 37)?, array(inbox, 200)?);
+    let (shown, got) = (array(shown, 600)?, array(got, 11)?);
+    ctx.register_local(&values)?;
+    ctx.register_local(&got)?;
+    let inbox_slot = ctx.register_global(&inbox).await?;
+    let shown_slot = ctx.register_global(&shown).await?;
+    for (number, round) in program.rounds.iter().enumerate() {
+        if program.failure == Some((rank, number)) {
+            let task = ctx.group().task("broken").inout(&values.all());
+            task.spawn(|_| std::panic::panic_any(PLANNED))?;
+        }
+        for operation in round.iter().filter(|operation| operation.rank == rank) {
+            let &Operation { verb, peer, from, to, len, .. } = operation;
+            let peer = Rank(peer as u32);
+            match verb {
+                Verb::Put => ctx.put(&values.region(from..from + len), inbox_slot.at(peer, to))?,
+                Verb::Get => ctx.get(shown_slot.at(peer, from), &got.region(to..to + len))?,
+            }
+        }
+        let sync = ctx.sync(program.mode_of(round, rank)).window(&inbox.all());
+        let sync = sync.expose(&shown.all()).spawn()?;
+        let task = ctx.group().task("compute").inout(&values.all()).inout(&shown.all());
+        let task = task.input(&inbox.all()).input(&got.all());
+        task.spawn(|mut values, mut shown, inbox, got| {
+            compute(&mut values, &mut shown, &inbox, &got);
+        })?;
+        if program.awaits {
+            sync.await?;
+        }
+    }
+    ctx.group().wait().await?;
+    let read = async |array: &Array<u64>| -> Result<Vec<u64>, Wrong> {
+        let task = ctx.group().task("read").input(&array.all());
+        Ok(task.run(|all| all.to_vec())?.await?)
+    };
+    let (values, inbox) = (read(&values).await?, read(&inbox).await?);
+    Ok(Memory { values, inbox, shown: read(&shown).await?, got: read(&got).await? })
+}

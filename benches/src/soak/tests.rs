@@ -1,0 +1,40 @@
+//! The soak itself: what it draws, and that it notices what is wrong.
+
+use talpf_runtime::Mode;
+
+use super::dice::Dice;
+use super::graph::{Fate, Graph, Manner};
+use super::wrong::compare;
+
+#[test]
+fn a_seed_repeats_its_program() {
+    let draw = |seed| format!("{:?}", Graph::draw(&mut Dice::new(seed)));
+    assert_eq!(draw(7), draw(7));
+    assert_ne!(draw(7), draw(8));
+}
+
+#[test]
+fn programs_have_every_access_manner_and_fate() {
+    let graphs: Vec<Graph> = (0..200).map(|seed| Graph::draw(&mut Dice::new(seed))).collect();
+    let steps = || graphs.iter().flat_map(|graph| &graph.phases).flat_map(|phase| &phase.steps);
+    let has_mode = |mode| steps().any(|step| step.uses.iter().any(|access| access.mode == mode));
+    for mode in [Mode::In, Mode::Out, Mode::InOut, Mode::Concurrent, Mode::Commutative] {
+        assert!(has_mode(mode), "{mode:?}");
+    }
+    use Manner::{Calls, Leaves, Sleeps, Woken, Yields};
+    for manner in [Calls, Yields, Sleeps, Woken, Leaves] {
+        assert!(steps().any(|step| step.manner == manner), "{manner:?}");
+    }
+    use Fate::{PanicsAfterWriting, PanicsBeforeWriting, Reports, Runs, Skipped};
+    for fate in [Runs, PanicsBeforeWriting, PanicsAfterWriting, Reports, Skipped] {
+        assert!(steps().any(|step| step.fate == fate), "{fate:?}");
+    }
+}
+
+#[test]
+fn one_element_that_differs_is_named() {
+    assert!(compare("array", &[1, 2, 3], &[1, 2, 3]).is_ok());
+    let wrong = compare("array", &[1, 2, 3], &[1, 5, 3]).unwrap_err().to_string();
+    assert_eq!(wrong, "array, element 1: 0x2 instead of 0x5");
+    assert!(compare("array", &[1, 2], &[1, 2, 3]).is_err());
+}
