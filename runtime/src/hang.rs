@@ -81,8 +81,9 @@ impl Hang {
                 return;
             }
         };
+        // Counters of two cores may differ by a little.
         let patience_ns = shared.config.hang_after.as_nanos() as u64;
-        if now_ns - since_ns < patience_ns {
+        if now_ns.saturating_sub(since_ns) < patience_ns {
             return;
         }
         // Who has counted the last completion may have lost its core before it could say so.

@@ -38,6 +38,7 @@ mod error;
 mod group;
 mod guard;
 mod hang;
+mod idle_policy;
 mod runtime;
 mod scheduler;
 mod sync;
@@ -46,12 +47,13 @@ mod task;
 pub use ndarray::{Ix1, Ix2};
 
 pub use self::clock::Clock;
-pub use self::config::{Config, IdlePolicy, cores};
+pub use self::config::{Config, cores};
 pub use self::data::{Array, Matrix, Mode, Rect, Region, Tiling, Token};
 pub use self::error::{Error, Failure};
 pub use self::group::{Group, Wait};
 pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
+pub use self::idle_policy::{IdlePolicy, NoIdlePolicy};
 pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
 pub use self::task::{

@@ -16,10 +16,11 @@ use super::queues::Seat;
 use super::time::Timers;
 use super::worker::Worker;
 use crate::clock::Clock;
-use crate::config::{Config, IdlePolicy, cores};
+use crate::config::{Config, cores};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::hang::Hang;
+use crate::idle_policy::IdlePolicy;
 use crate::task::RecordId;
 
 /// The state of a runtime that all its threads see.

@@ -14,8 +14,8 @@ use talpf_traces::{Event, LabelId, State, Stream};
 use super::queues::Seat;
 use super::thief::{SHORT_NS, Thief, until_settled};
 use super::{Shared, current};
-use crate::config::IdlePolicy;
 use crate::group::GroupInner;
+use crate::idle_policy::IdlePolicy;
 use crate::task::{self, Label, RecordId, Role, record};
 
 /// The worker's own side.
