@@ -6,6 +6,7 @@ use std::time::Duration;
 use talpf_traces::Recorder;
 
 use crate::idle_policy::IdlePolicy;
+use crate::monitor::Monitor;
 
 /// The settings of a [`Runtime`](crate::Runtime).
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct Config {
     pub throttle: usize,
     /// Where to record what happens, if anywhere.
     pub recorder: Option<Recorder>,
+    /// Through which to look at the runtime from outside, if at all.
+    pub monitor: Option<Monitor>,
 }
 
 impl Config {
@@ -42,6 +45,7 @@ impl Default for Config {
             hang_after: Duration::from_secs(10),
             throttle: 256,
             recorder: None,
+            monitor: None,
         }
     }
 }

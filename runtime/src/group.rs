@@ -23,6 +23,7 @@ use crate::clock::Clock;
 use crate::data::{ArrayCore, Region};
 use crate::error::{Error, Failure};
 use crate::hang::Reporter;
+use crate::metrics::Metrics;
 use crate::scheduler::{self, Shared};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
@@ -152,6 +153,11 @@ impl Group {
     /// wait for anything. It goes when the returned value drops.
     pub fn on_hang(&self, describe: impl Fn(&mut String) + Send + Sync + 'static) -> Reporter {
         self.inner.shared.hang.add_reporter(Arc::new(describe))
+    }
+
+    /// What the workers of the whole runtime have done so far.
+    pub fn metrics(&self) -> Metrics {
+        self.inner.shared.metrics()
     }
 
     /// Whether the run is traced.

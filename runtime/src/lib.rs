@@ -39,6 +39,8 @@ mod group;
 mod guard;
 mod hang;
 mod idle_policy;
+mod metrics;
+mod monitor;
 mod runtime;
 mod scheduler;
 mod sync;
@@ -54,6 +56,8 @@ pub use self::group::{Group, Wait};
 pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
 pub use self::idle_policy::{IdlePolicy, NoIdlePolicy};
+pub use self::metrics::{Delays, Metrics, QueueDepths};
+pub use self::monitor::Monitor;
 pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
 pub use self::task::{

@@ -27,7 +27,7 @@ impl Runtime {
     /// Starts the workers.
     ///
     /// **Errors**: no worker or too many; threads refused by the system.
-    pub fn new(config: Config) -> Result<Self, Error> {
+    pub fn new(mut config: Config) -> Result<Self, Error> {
         let workers = config.workers;
         if !Config::WORKERS.contains(&workers) {
             let limit =
@@ -45,7 +45,9 @@ impl Runtime {
             .enable_all()
             .build()
             .map_err(|reason| refused(0, reason))?;
+        let monitor = config.monitor.take();
         let (shared, seats) = scheduler::prepare(config, tokio.handle().clone());
+        monitor.inspect(|monitor| monitor.attach(&shared));
         let mut runtime = Runtime {
             shared,
             group: None,

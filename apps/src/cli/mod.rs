@@ -8,6 +8,7 @@ mod info;
 mod jacobi;
 mod matmul;
 mod measure;
+mod metrics;
 mod nbody;
 mod output;
 mod progress_bar;

@@ -9,6 +9,7 @@
 mod block_on;
 mod current;
 mod idle_set;
+mod meter;
 mod priority;
 mod queues;
 mod shared;

@@ -19,6 +19,7 @@ mod hang_report;
 mod idle_policies;
 mod inline_tasks;
 mod many_accesses;
+mod metrics;
 mod parked_workers;
 mod pending_events;
 mod priorities;
