@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::dump::Dump;
 use crate::metrics::Metrics;
 use crate::scheduler::Shared;
 
@@ -27,6 +28,11 @@ impl Monitor {
     /// What the workers have done so far; `None` before a runtime was started.
     pub fn metrics(&self) -> Option<Metrics> {
         self.runtime().map(|shared| shared.metrics())
+    }
+
+    /// What its tasks do and wait for, as [`Group::dump`](crate::Group::dump).
+    pub fn dump(&self) -> Option<Dump> {
+        self.runtime().map(|shared| Dump::take(&shared))
     }
 }
 

@@ -7,6 +7,7 @@ use talpf_apps::{Error, memory, picture};
 use talpf_runtime::Monitor;
 use talpf_traces::Recorder;
 
+use super::on_signal::DumpOnSignal;
 use super::output::Output;
 use super::progress_bar::ProgressBar;
 use super::report::Report;
@@ -41,6 +42,7 @@ pub(super) fn run<A: App>(
         )
     };
     let monitor = Monitor::default();
+    let _dumps = DumpOnSignal::start(monitor.clone()).map_err(Error::Signals)?;
     let recorder = trace.as_ref().map(TraceOutput::recorder);
     let Some(solution) = solve(variant, recorder, &monitor)? else { return Ok(()) };
     let serial =

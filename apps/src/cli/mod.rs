@@ -10,6 +10,7 @@ mod matmul;
 mod measure;
 mod metrics;
 mod nbody;
+mod on_signal;
 mod output;
 mod progress_bar;
 mod report;

@@ -4,6 +4,7 @@ mod applications;
 mod bad_arguments;
 mod bad_files;
 mod compare;
+mod dump;
 mod info;
 mod jacobi;
 mod polling;

@@ -15,6 +15,7 @@ mod queues;
 mod shared;
 mod thief;
 mod time;
+mod tracer;
 mod worker;
 
 pub use self::current::{worker_has_nothing_else, worker_is_spare};

@@ -225,6 +225,12 @@ impl Shared {
         (sum, busy)
     }
 
+    /// Workers that are in a task that counts as progress.
+    pub(crate) fn busy_workers(&self) -> usize {
+        let busy = |seat: &&CachePadded<Seat>| seat.pulse.steps.load(Ordering::Relaxed) % 2 == 1;
+        self.seats.iter().filter(busy).count()
+    }
+
     /// Whether a worker other than this is in a task that counts as progress.
     pub(super) fn is_busy_beside(&self, index: usize) -> bool {
         let busy = |seat: &Seat| seat.pulse.steps.load(Ordering::Relaxed) % 2 == 1;

@@ -26,7 +26,7 @@ pub(crate) struct Worker {
     pub(super) deque: Deque<RecordId>,
     parker: Parker,
     pub(super) is_traced: bool,
-    stream: RefCell<Option<Stream>>,
+    pub(super) stream: RefCell<Option<Stream>>,
     /// Whether a task runs inside a spawn.
     helping: Cell<bool>,
     /// What the tasks took on average that this worker last ran inside spawns.
@@ -34,7 +34,7 @@ pub(crate) struct Worker {
     /// Rounds since the thread began, for what is looked at now and then.
     tick: Cell<u32>,
     /// The trace's numbers of the task labels this worker has met.
-    labels: RefCell<HashMap<Label, LabelId>>,
+    pub(super) labels: RefCell<HashMap<Label, LabelId>>,
     /// The group of the last tasks that this worker has completed, if somebody may wait for them.
     unsettled: Cell<Option<&'static GroupInner>>,
     pub(super) thief: Thief,
@@ -366,38 +366,5 @@ impl Worker {
         }
         self.shared.leave_idle(self.index);
         self.shared.hang.watch(&self.shared);
-    }
-
-    #[inline]
-    pub(super) fn trace(&self, event: impl FnOnce(u64) -> Event) {
-        if self.is_traced
-            && let Some(stream) = &mut *self.stream.borrow_mut()
-        {
-            let now_ns = self.shared.clock.now_ns();
-            stream.record(now_ns, event(now_ns));
-        }
-    }
-}
-
-impl Worker {
-    #[cold]
-    pub(super) fn trace_slice(&self, task: RecordId, begins: bool) {
-        let traced = record(task);
-        if traced.role() == Role::Service {
-            // It runs thousands of times for nothing: shown as a state of the worker.
-            return;
-        }
-        let number = traced.number(task);
-        let group = GroupInner::of_live_task(traced).number();
-        let Some(recorder) = &self.shared.config.recorder else {
-            return;
-        };
-        let label = traced.label();
-        let number_of = |label: Label| recorder.label(label.text());
-        let label = *self.labels.borrow_mut().entry(label).or_insert_with(|| number_of(label));
-        self.trace(|_| match begins {
-            true => Event::task_begin(group, number, label),
-            false => Event::task_end(group, number),
-        });
     }
 }

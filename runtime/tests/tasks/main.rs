@@ -10,6 +10,7 @@ mod concurrency;
 mod concurrent;
 mod concurrent_spawners;
 mod dependency_order;
+mod dump;
 mod failure_chains;
 mod failures;
 mod groups;
