@@ -83,6 +83,10 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// The system refused to tell of signals.
+    #[error("cannot wait for signals: {0}")]
+    Signals(io::Error),
+
     /// An input file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {

@@ -1,6 +1,7 @@
-//! The machine that figures were measured on.
+//! The machine that figures were measured on, and how runtimes are set up on it.
 
-use talpf_runtime::cores;
+use talpf::Settings;
+use talpf_runtime::{Config, cores};
 
 /// The processor and how many cores of it this process may use.
 pub(crate) fn machine() -> String {
@@ -10,4 +11,11 @@ pub(crate) fn machine() -> String {
     });
     let processor = processor.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     format!("{processor}, {} cores", cores())
+}
+
+/// A runtime as the environment sets it, but for its workers.
+///
+/// **Errors**: what the environment says, or the file that it names, is not allowed.
+pub(crate) fn runtime(workers: usize) -> Result<Config, talpf::Error> {
+    Ok(Config { workers, ..Settings::load(None)?.runtime()? })
 }

@@ -1,46 +1,17 @@
 //! How a runtime is set up.
 
-use std::fmt;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use talpf_traces::Recorder;
 
-/// What a worker without work does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum IdlePolicy {
-    /// Look for work without pause. For machines with a core to spare for every worker.
-    Spin,
-    /// Look for work for the given time, then park. With fewer cores than workers, yield the core
-    /// a few times instead and park.
-    Adaptive {
-        /// How long a worker looks before it parks.
-        spin: Duration,
-    },
-    /// Park at once.
-    Park,
-}
-
-impl Default for IdlePolicy {
-    fn default() -> Self {
-        IdlePolicy::Adaptive { spin: Duration::from_micros(50) }
-    }
-}
-
-impl fmt::Display for IdlePolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            IdlePolicy::Spin => f.write_str("spin"),
-            IdlePolicy::Adaptive { spin } => write!(f, "adaptive (spin {} us)", spin.as_micros()),
-            IdlePolicy::Park => f.write_str("park"),
-        }
-    }
-}
+use crate::idle_policy::IdlePolicy;
+use crate::monitor::Monitor;
 
 /// The settings of a [`Runtime`](crate::Runtime).
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Number of worker threads, at least 1. The default is the number of cores.
+    /// Number of worker threads, one of [`Config::WORKERS`]. The default is the number of cores.
     pub workers: usize,
     /// What a worker without work does.
     pub idle: IdlePolicy,
@@ -57,6 +28,13 @@ pub struct Config {
     pub throttle: usize,
     /// Where to record what happens, if anywhere.
     pub recorder: Option<Recorder>,
+    /// Through which to look at the runtime from outside, if at all.
+    pub monitor: Option<Monitor>,
+}
+
+impl Config {
+    /// How many workers a runtime can have.
+    pub const WORKERS: RangeInclusive<usize> = 1..=1024;
 }
 
 impl Default for Config {
@@ -67,6 +45,7 @@ impl Default for Config {
             hang_after: Duration::from_secs(10),
             throttle: 256,
             recorder: None,
+            monitor: None,
         }
     }
 }

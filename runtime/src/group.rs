@@ -22,8 +22,10 @@ use parking_lot::Mutex;
 use crate::access::Domain;
 use crate::clock::Clock;
 use crate::data::{ArrayCore, Region};
+use crate::dump::Dump;
 use crate::error::{Error, Failure};
 use crate::hang::Reporter;
+use crate::metrics::Metrics;
 use crate::scheduler::{self, Shared};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
@@ -152,10 +154,22 @@ impl Group {
         self.inner.outstanding()
     }
 
-    /// Adds a text to every hang report. `describe` is called while nothing runs and must not
-    /// wait for anything. It goes when the returned value drops.
+    /// Adds a text to every hang report and every dump. `describe` must not wait for anything: it
+    /// may be called while the program runs, by any thread. It goes when the returned value drops.
     pub fn on_hang(&self, describe: impl Fn(&mut String) + Send + Sync + 'static) -> Reporter {
         self.inner.shared.hang.add_reporter(Arc::new(describe))
+    }
+
+    /// What the workers of the whole runtime have done so far.
+    pub fn metrics(&self) -> Metrics {
+        self.inner.shared.metrics()
+    }
+
+    /// What the tasks of the whole runtime do and wait for. The program goes on meanwhile.
+    ///
+    /// **Cost**: a look at every record of a task there is or was, by the thread that calls.
+    pub fn dump(&self) -> Dump {
+        Dump::take(&self.inner.shared)
     }
 
     /// Whether the run is traced.

@@ -6,22 +6,15 @@
 //! counts as waiting for the last one of ours that it has polled. What waits then gets the report as an error,
 //! from then on for ever: the tasks that are stuck keep their memory.
 
-use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::access::AccessId;
 use crate::config::Config;
-use crate::group::GroupInner;
+use crate::dump::Dump;
 use crate::scheduler::{A_TIME, Shared};
-use crate::task::{
-    Accesses, Phase, Record, RecordId, Role, SPAWNING, for_each_record, record, wake_suspended,
-};
-
-/// Lines of a report before it breaks off.
-const LINES: usize = 60;
+use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake_suspended};
 
 type Describe = Arc<dyn Fn(&mut String) + Send + Sync>;
 
@@ -34,7 +27,7 @@ pub(crate) struct Hang {
     reporters: Arc<Mutex<Vec<Describe>>>,
 }
 
-/// A text in hang reports, for as long as this lives.
+/// A text in hang reports and dumps, for as long as this lives.
 #[must_use = "the text goes when this is dropped"]
 pub struct Reporter {
     describe: Describe,
@@ -81,8 +74,9 @@ impl Hang {
                 return;
             }
         };
+        // Counters of two cores may differ by a little.
         let patience_ns = shared.config.hang_after.as_nanos() as u64;
-        if now_ns - since_ns < patience_ns {
+        if now_ns.saturating_sub(since_ns) < patience_ns {
             return;
         }
         // Who has counted the last completion may have lost its core before it could say so.
@@ -92,7 +86,7 @@ impl Hang {
             *last = Some((progress, now_ns));
             return;
         }
-        let _ = self.report.set(self.describe(shared).into());
+        let _ = self.report.set(Dump::take(shared).to_string().into());
         drop(last);
         for_each_task(shared, |id, _, phase| {
             if phase == Phase::Suspended {
@@ -103,21 +97,10 @@ impl Hang {
         shared.wake_blocked();
     }
 
-    fn describe(&self, shared: &Shared) -> String {
-        let mut text = String::new();
+    /// What the reporters say.
+    pub(crate) fn note(&self, text: &mut String) {
         let reporters = self.reporters.lock().clone();
-        reporters.iter().for_each(|describe| describe(&mut text));
-        let mut lines = 0;
-        for_each_task(shared, |_, task, phase| {
-            lines += 1;
-            if lines <= LINES {
-                describe_task(&mut text, task, phase);
-            }
-        });
-        if lines > LINES {
-            let _ = writeln!(text, "  and {} more tasks", lines - LINES);
-        }
-        text
+        reporters.iter().for_each(|describe| describe(text));
     }
 }
 
@@ -157,40 +140,4 @@ fn for_each_task(shared: &Shared, mut visit: impl FnMut(RecordId, &'static Recor
             visit(id, task, phase);
         }
     });
-}
-
-fn describe_task(text: &mut String, task: &'static Record, phase: Phase) {
-    let label = task.label().text();
-    let group = GroupInner::of_live_task(task).name();
-    let _ = write!(text, "  task `{label}` of {group}");
-    let _ = match phase {
-        Phase::Created if task.pending.units() == 0 => writeln!(text, " waits for its turn"),
-        Phase::Created => {
-            let pending = task.pending.units();
-            writeln!(text, " waits for {pending} earlier accesses")
-        }
-        Phase::Suspended => {
-            writeln!(text, " is suspended and waits for {}", task.waits_for().unwrap_or("?"))
-        }
-        Phase::Ended => writeln!(text, " has ended and is held by what it left open"),
-        _ => writeln!(text, " is {phase:?}"),
-    };
-    for access in Accesses::of(task) {
-        describe_access(text, access);
-    }
-}
-
-fn describe_access(text: &mut String, access: AccessId) {
-    let slot = access.slot();
-    if !slot.head.is_open(access.generation()) || slot.head.is_passed_on(access.generation()) {
-        return;
-    }
-    let array = slot.array().id();
-    let _ = write!(text, "    {} array {array}{}", slot.mode(), slot.rect());
-    let waiting = access.waiting();
-    for (nth, successor) in waiting.iter().enumerate() {
-        let before = if nth == 0 { ", awaited by" } else { "," };
-        let _ = write!(text, "{before} `{}`", record(*successor).label().text());
-    }
-    text.push('\n');
 }

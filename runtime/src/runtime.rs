@@ -6,13 +6,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::thread;
 
-use crate::config::{Config, IdlePolicy};
+use crate::config::Config;
 use crate::error::Error;
 use crate::group::Group;
+use crate::idle_policy::IdlePolicy;
 use crate::scheduler::{self, Shared};
-
-/// Most workers a runtime can have.
-const MAX_WORKERS: usize = 1024;
 
 /// A pool of workers and the groups of tasks they run. It is its own first group, number 0.
 ///
@@ -29,10 +27,11 @@ impl Runtime {
     /// Starts the workers.
     ///
     /// **Errors**: no worker or too many; threads refused by the system.
-    pub fn new(config: Config) -> Result<Self, Error> {
+    pub fn new(mut config: Config) -> Result<Self, Error> {
         let workers = config.workers;
-        if workers == 0 || workers > MAX_WORKERS {
-            let limit = if workers == 0 { 1 } else { MAX_WORKERS };
+        if !Config::WORKERS.contains(&workers) {
+            let limit =
+                if workers == 0 { *Config::WORKERS.start() } else { *Config::WORKERS.end() };
             return Err(Error::Size { what: "number of workers", value: workers, limit });
         }
         let refused = |worker: usize, reason: std::io::Error| Error::Spawn {
@@ -46,7 +45,9 @@ impl Runtime {
             .enable_all()
             .build()
             .map_err(|reason| refused(0, reason))?;
+        let monitor = config.monitor.take();
         let (shared, seats) = scheduler::prepare(config, tokio.handle().clone());
+        monitor.inspect(|monitor| monitor.attach(&shared));
         let mut runtime = Runtime {
             shared,
             group: None,

@@ -20,8 +20,12 @@ impl PollingFrequency {
     /// The environment variable that sets it.
     pub const VARIABLE: &'static str = "TALPF_POLLING_FREQUENCY";
 
-    /// Reads the environment variable: a number of microseconds, or a number with `ns`, `us` or
-    /// `ms`. Unset means adaptive.
+    /// What would be a polling frequency.
+    pub(crate) const EXPECTED: &str =
+        "give a whole number of microseconds up to 1 h, or one with ns, us or ms, or `adaptive`";
+
+    /// Reads the environment variable: `adaptive`, a number of microseconds, or a number with `ns`,
+    /// `us` or `ms`. Unset means adaptive.
     ///
     /// **Errors**: anything else.
     pub fn from_environment() -> Result<Self, Error> {
@@ -31,16 +35,19 @@ impl PollingFrequency {
         }
     }
 
-    /// Reads a period as the environment variable has it.
+    /// Reads what the environment variable may say.
     ///
     /// **Errors**: no number, a negative one, an unknown unit, more than an hour.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let refuse = || Error::Setting {
             name: Self::VARIABLE,
             value: text.to_owned(),
-            expected: "give a whole number of microseconds up to 1 h, or one with ns, us or ms",
+            expected: Self::EXPECTED,
         };
         let text = text.trim();
+        if text == "adaptive" {
+            return Ok(PollingFrequency::Adaptive);
+        }
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let number: u64 = digits.trim_end().parse().map_err(|_| refuse())?;
         let unit_ns = match &text[digits.len()..] {
@@ -137,6 +144,7 @@ mod tests {
         assert_eq!(parsed(" 7us "), every(7_000));
         assert_eq!(parsed("3 ms"), every(3_000_000));
         assert_eq!(parsed("0"), every(0));
+        assert_eq!(parsed("adaptive"), PollingFrequency::Adaptive);
         assert_eq!(parsed("3600000ms"), every(3_600_000_000_000));
         for bad in ["", "us", "-1", "1.5", "10s", "99999999999999999999", "3600001ms"] {
             let error = PollingFrequency::parse(bad).unwrap_err();

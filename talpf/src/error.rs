@@ -1,5 +1,7 @@
 //! What can go wrong, with the values needed to act.
 
+use std::path::PathBuf;
+
 use crate::numbers::{Lane, Rank, Round};
 use crate::window::Claim;
 
@@ -26,6 +28,24 @@ pub enum Error {
         value: String,
         /// What would be right.
         expected: &'static str,
+    },
+    /// A file of settings cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    NoSettings {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// A file of settings says something that is not allowed.
+    #[error("{}:{line}: {reason}", path.display())]
+    BadSettings {
+        /// The file.
+        path: PathBuf,
+        /// Line of what is wrong, counted from one.
+        line: usize,
+        /// What is wrong with it, and what would be right.
+        reason: String,
     },
     /// There is no such rank.
     #[error("{rank} does not exist, there are {ranks} ranks")]

@@ -120,6 +120,9 @@ where
     let _report = runtime.on_hang(move |text| {
         if let Some(world) = reporter.upgrade() {
             world.ranks().iter().for_each(|state| state.describe(text));
+            // Who came to an engine while it was looked at has left again.
+            let left = world.ranks().iter().filter(|state| state.has_unannounced());
+            left.for_each(RankState::wake_poller);
         }
     });
     let first = Arc::new(parking_lot::Mutex::new(None));

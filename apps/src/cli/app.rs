@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use talpf_apps::run::{self, App, Observer, Outcome, Problem, Variant};
 use talpf_apps::{Error, memory, picture};
+use talpf_runtime::Monitor;
 use talpf_traces::Recorder;
 
+use super::on_signal::DumpOnSignal;
 use super::output::Output;
 use super::progress_bar::ProgressBar;
 use super::report::Report;
@@ -29,18 +31,27 @@ pub(super) fn run<A: App>(
     let outputs = [image.as_ref(), json.as_ref(), trace.as_ref().map(TraceOutput::output)];
     Output::must_all_differ(outputs.into_iter().flatten())?;
 
-    let solve = |variant: Variant, recorder: Option<Recorder>| {
+    let solve = |variant: Variant, recorder: Option<Recorder>, monitor: &Monitor| {
         let (_bar, progress) =
             ProgressBar::start(variant.name(), problem.steps(), options.quiet || !first);
-        run::run::<A>(variant, problem, machine, &Observer { progress, recorder })
+        run::run::<A>(
+            variant,
+            problem,
+            machine,
+            &Observer { progress, recorder, monitor: monitor.clone() },
+        )
     };
+    let monitor = Monitor::default();
+    let _dumps = DumpOnSignal::start(monitor.clone()).map_err(Error::Signals)?;
     let recorder = trace.as_ref().map(TraceOutput::recorder);
-    let Some(solution) = solve(variant, recorder)? else { return Ok(()) };
-    let serial = if options.check { solve(Variant::Serial, None)? } else { None };
+    let Some(solution) = solve(variant, recorder, &monitor)? else { return Ok(()) };
+    let serial =
+        if options.check { solve(Variant::Serial, None, &Monitor::default())? } else { None };
     let difference = serial.map(|serial| solution.result.difference(&serial.result));
 
     let verified = difference.as_ref().map(Option::is_none);
-    let report = Report::new::<A>(variant, problem, &solution, verified);
+    let metrics = monitor.metrics();
+    let report = Report::new::<A>(variant, problem, &solution, verified, metrics);
     super::print(&report.lines(solution.result.hash()))?;
     if let Some(trace) = trace {
         super::print(&trace.write(&solution.machine, report.comments())?)?;

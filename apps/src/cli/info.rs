@@ -3,21 +3,25 @@
 use std::hint::black_box;
 
 use clap::Args;
-use talpf::PollingFrequency;
 use talpf_apps::{Error, jacobi::kernel, memory};
-use talpf_runtime::{IdlePolicy, cores};
+use talpf_runtime::cores;
 
 use super::measure::{costs, median};
+use super::run_options::RuntimeOptions;
 
 const MIB: usize = 1 << 20;
 
 #[derive(Args, Debug)]
-pub(super) struct Options {}
+pub(super) struct Options {
+    #[command(flatten)]
+    runtime: RuntimeOptions,
+}
 
 /// Measures for about a second and prints one line a value.
-pub(super) fn run(_: Options) -> Result<(), Error> {
-    let polling = PollingFrequency::from_environment()?;
-    let costs = costs()?;
+pub(super) fn run(options: Options) -> Result<(), Error> {
+    let settings = options.runtime.settings()?;
+    let (runtime, polling) = (settings.runtime()?, settings.polling()?);
+    let costs = costs(settings)?;
     let memory = memory::available()
         .map_or_else(|| "unknown".to_owned(), |bytes| format!("{} MiB available", bytes >> 20));
     let put = costs.put_ns.map_or_else(
@@ -31,7 +35,9 @@ pub(super) fn run(_: Options) -> Result<(), Error> {
         ("vectors", format!("{} x f64 in the kernel of jacobi", kernel::lanes())),
         ("clock", format!("{:.0} ns a reading", costs.clock_ns)),
         ("timer", format!("{:.1} us for a wait of 1 us", costs.timer_ns / 1e3)),
-        ("idle", format!("{}", IdlePolicy::default())),
+        ("workers", runtime.workers.to_string()),
+        ("idle", runtime.idle.to_string()),
+        ("throttle", throttle(runtime.throttle)),
         ("polling", polling.to_string()),
         ("memcpy 1 MiB", copy(MIB, 200)),
         ("memcpy 128 MiB", copy(128 * MIB, 1)),
@@ -47,6 +53,10 @@ pub(super) fn run(_: Options) -> Result<(), Error> {
     ];
     let text: String = lines.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect();
     super::print(&text)
+}
+
+fn throttle(tasks: usize) -> String {
+    if tasks == usize::MAX { "off".to_owned() } else { format!("{tasks} tasks ahead") }
 }
 
 /// **Units**: bytes copied (read and written count once) in a second by one thread, between two

@@ -4,7 +4,7 @@
 use std::hint;
 use std::time::{Duration, Instant};
 
-use talpf::{Config, Context, Lane, PollingFrequency, SyncMode, exec};
+use talpf::{Config, Context, Lane, Settings, SyncMode, exec};
 use talpf_apps::Error;
 use talpf_runtime::{Array, cores};
 
@@ -30,16 +30,16 @@ pub(super) struct Costs {
 }
 
 /// Measures for some tenths of a second.
-pub(super) fn costs() -> Result<Costs, Error> {
-    let superstep_ns = of_first(supersteps::<8, 2_000>)?;
-    let large_ns = of_first(supersteps::<LARGE, 20>)?;
-    let put_ns = (cores() > 1).then(|| of_first(hops)).transpose()?;
+pub(super) fn costs(settings: Settings) -> Result<Costs, Error> {
+    let superstep_ns = of_first(settings, supersteps::<8, 2_000>)?;
+    let large_ns = of_first(settings, supersteps::<LARGE, 20>)?;
+    let put_ns = (cores() > 1).then(|| of_first(settings, hops)).transpose()?;
     Ok(Costs {
         put_ns,
         superstep_ns,
         byte_ns: (large_ns - superstep_ns) / (LARGE - 8) as f64,
-        clock_ns: of_first(clock_readings)?,
-        timer_ns: of_first(periods)?,
+        clock_ns: of_first(settings, clock_readings)?,
+        timer_ns: of_first(settings, periods)?,
     })
 }
 
@@ -60,14 +60,14 @@ fn middle(mut values: Vec<f64>) -> f64 {
 }
 
 /// The median of what rank 0 of two measures.
-fn of_first<M, F>(measure: M) -> Result<f64, Error>
+fn of_first<M, F>(settings: Settings, measure: M) -> Result<f64, Error>
 where
     M: Fn(Context) -> F,
     F: Future<Output = Result<Vec<f64>, Error>> + Send + 'static,
 {
-    let mut config =
-        Config { ranks: 2, polling: PollingFrequency::from_environment()?, ..Config::default() };
-    config.runtime.workers = cores().min(2);
+    let runtime = talpf_runtime::Config { workers: cores().min(2), ..settings.runtime()? };
+    let polling = settings.polling()?;
+    let config = Config { ranks: 2, polling, runtime, ..Config::default() };
     let samples = exec(config, measure)?;
     Ok(samples.into_iter().next().map_or(f64::NAN, middle))
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 use talpf_apps::run::{App, Measure, Outcome, Problem, Solution, Variant, Work};
+use talpf_runtime::Metrics;
 
 /// The result of a run, in the order of its lines.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(super) struct Report {
     measures: Vec<Measure>,
     /// Whether the result equals the serial one; `None` when nobody asked.
     verified: Option<bool>,
+    /// What the runtime has counted, if the variant has tasks.
+    metrics: Option<Metrics>,
 }
 
 impl Report {
@@ -27,6 +30,7 @@ impl Report {
         problem: &A::Problem,
         solution: &Solution<A::Outcome>,
         verified: Option<bool>,
+        metrics: Option<Metrics>,
     ) -> Self {
         Self {
             app: A::NAME,
@@ -40,6 +44,7 @@ impl Report {
             checksum: solution.result.checksum(),
             measures: A::measures(problem, solution),
             verified,
+            metrics,
         }
     }
 
@@ -99,6 +104,7 @@ impl Report {
         ]);
         fields.extend(self.measures.iter().map(|measure| (measure.name, measure.value.into())));
         fields.push(("verified", self.verified.into()));
+        fields.push(("metrics", self.metrics.as_ref().map(super::metrics::json).into()));
         let lines: Vec<_> =
             fields.iter().map(|(name, value)| format!("  \"{name}\": {value}")).collect();
         writeln!(out, "{{\n{}\n}}", lines.join(",\n"))

@@ -5,6 +5,7 @@ use std::thread;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use talpf::Settings;
 use talpf_apps::Error;
 use talpf_apps::run::{App, Machine, Slowdown, Variant};
 
@@ -48,13 +49,30 @@ pub(super) struct RunOptions {
 /// The machine but for its ranks.
 #[derive(Args, Debug)]
 pub(super) struct MachineOptions {
-    /// Worker threads of all ranks together [default: one a core]
+    /// Worker threads of all ranks together [default: those of the runtime's file, or one a core]
     #[arg(long, value_name = "W", value_parser = number_within(Machine::WORKERS))]
     workers: Option<usize>,
 
     /// Rank R, or `all`, computes FACTOR times as slowly, on cores of its own
     #[arg(long, value_name = "R:FACTOR", value_parser = slowdown)]
     slow_rank: Option<Slowdown>,
+
+    #[command(flatten)]
+    runtime: RuntimeOptions,
+}
+
+/// How the runtime is set up.
+#[derive(Args, Debug)]
+pub(super) struct RuntimeOptions {
+    /// Settings of the runtime: workers, idle, throttle, polling [default: what TALPF_CONFIG names]
+    #[arg(long, value_name = "FILE.toml")]
+    runtime_config: Option<PathBuf>,
+}
+
+impl RuntimeOptions {
+    pub(super) fn settings(&self) -> Result<Settings, Error> {
+        Ok(Settings::load(self.runtime_config.as_deref())?)
+    }
 }
 
 /// What connects the ranks.
@@ -99,8 +117,11 @@ impl RunOptions {
 
     #[cfg(feature = "mpi")]
     fn processes(&self) -> Result<Machine, Error> {
-        let MachineOptions { workers, slow_rank } = self.machine;
-        Ok(talpf_apps::run::processes::join(self.ranks, workers)?.slowed(slow_rank))
+        let MachineOptions { workers, slow_rank, runtime } = &self.machine;
+        let settings = runtime.settings()?;
+        let workers = workers.or(settings.workers());
+        let machine = talpf_apps::run::processes::join(self.ranks, workers)?;
+        Ok(machine.slowed(*slow_rank).set(settings))
     }
 
     #[cfg(not(feature = "mpi"))]
@@ -112,8 +133,10 @@ impl RunOptions {
 impl MachineOptions {
     pub(super) fn with_ranks(&self, ranks: usize) -> Result<Machine, Error> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let workers = self.workers.unwrap_or(cores.min(*Machine::WORKERS.end()));
-        Ok(Machine::new(ranks, workers)?.slowed(self.slow_rank))
+        let settings = self.runtime.settings()?;
+        let workers = self.workers.or(settings.workers());
+        let workers = workers.unwrap_or(cores.min(*Machine::WORKERS.end()));
+        Ok(Machine::new(ranks, workers)?.slowed(self.slow_rank).set(settings))
     }
 }
 

@@ -2,16 +2,19 @@
 
 use std::ops::RangeInclusive;
 
+use talpf::Settings;
+
 use super::Transport;
 use crate::Error;
 
-/// Ranks, and the worker threads that they share.
+/// Ranks, the worker threads that they share, and how these are set up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
     ranks: usize,
     workers: usize,
     slowdown: Option<Slowdown>,
     transport: Transport,
+    settings: Settings,
 }
 
 /// Ranks whose cores are slower than the machine's. Variants without ranks have none.
@@ -35,8 +38,13 @@ impl Machine {
     pub const WORKERS: RangeInclusive<usize> = 1..=1024;
 
     /// One rank on one worker.
-    pub const ONE: Self =
-        Self { ranks: 1, workers: 1, slowdown: None, transport: Transport::Verbs };
+    pub const ONE: Self = Self {
+        ranks: 1,
+        workers: 1,
+        slowdown: None,
+        transport: Transport::Verbs,
+        settings: Settings::NONE,
+    };
 
     /// A machine of `ranks` ranks on `workers` worker threads.
     ///
@@ -47,7 +55,13 @@ impl Machine {
             workers: Error::check_range("workers", workers, Self::WORKERS)?,
             slowdown: None,
             transport: Transport::Verbs,
+            settings: Settings::NONE,
         })
+    }
+
+    /// The same machine with a runtime and polling tasks that are set so. Its workers stay.
+    pub fn set(self, settings: Settings) -> Self {
+        Self { settings, ..self }
     }
 
     /// The same machine with its ranks connected so.
@@ -85,6 +99,11 @@ impl Machine {
     /// What connects the ranks.
     pub fn transport(self) -> Transport {
         self.transport
+    }
+
+    /// How the runtime and the polling tasks are set.
+    pub fn settings(self) -> Settings {
+        self.settings
     }
 
     /// Checks that the slow rank is one of the ranks.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use talpf_runtime::Monitor;
 use talpf_traces::{Event, LabelId, Recorder, State, Stream};
 
 use super::Progress;
@@ -13,6 +14,8 @@ pub struct Observer {
     pub progress: Progress,
     /// Keeps what its workers do, if anything does.
     pub recorder: Option<Recorder>,
+    /// Shows the runtime of a variant with tasks.
+    pub monitor: Monitor,
 }
 
 impl Observer {

@@ -41,7 +41,7 @@ where
     F: Future<Output = Result<Part, Error>> + Send + 'static,
 {
     let library = JOINED.lock().take().ok_or(Error::NotJoined)?;
-    let runtime = ranks::runtime(machine, observer);
+    let runtime = ranks::runtime(machine, observer)?;
     let parts = match communication {
         Communication::OneSided(protocol) => {
             let config = ranks::talpf_config(machine, runtime)?;

@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use talpf::PollingFrequency;
-
 use super::{Communication, Machine, Messages, Observer, RankContext, Transport};
 use crate::Error;
 
@@ -47,7 +45,7 @@ fn on_ranks_here<F>(
 where
     F: Future<Output = Result<Part, Error>> + Send + 'static,
 {
-    let runtime = runtime(machine, observer);
+    let runtime = runtime(machine, observer)?;
     let parts = match communication {
         Communication::OneSided(protocol) => {
             let config = talpf_config(machine, runtime)?;
@@ -68,12 +66,17 @@ where
     Ok((parts.into_iter().map(|part| part.result).collect(), seconds))
 }
 
-pub(super) fn runtime(machine: Machine, observer: &Observer) -> talpf_runtime::Config {
-    talpf_runtime::Config {
+/// **Errors**: the environment asks for an idle policy that is none.
+pub(super) fn runtime(
+    machine: Machine,
+    observer: &Observer,
+) -> Result<talpf_runtime::Config, Error> {
+    Ok(talpf_runtime::Config {
         workers: machine.workers(),
         recorder: observer.recorder.clone(),
-        ..talpf_runtime::Config::default()
-    }
+        monitor: Some(observer.monitor.clone()),
+        ..machine.settings().runtime()?
+    })
 }
 
 /// **Errors**: the environment asks for a polling frequency that is none.
@@ -81,7 +84,7 @@ pub(super) fn talpf_config(
     machine: Machine,
     runtime: talpf_runtime::Config,
 ) -> Result<talpf::Config, Error> {
-    let polling = PollingFrequency::from_environment()?;
+    let polling = machine.settings().polling()?;
     let ranks = machine.ranks() as u32;
     Ok(talpf::Config { ranks, polling, runtime, ..talpf::Config::default() })
 }

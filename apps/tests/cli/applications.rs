@@ -53,6 +53,15 @@ fn every_variant_is_verified_traced_drawn_and_written() {
             assert!(value(&text, "verified").starts_with("yes"), "{text}");
             let fields: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
             assert_eq!((&fields["app"], &fields["verified"]), (&app.into(), &true.into()));
+            let metrics = &fields["metrics"];
+            let has_tasks = !["serial", "fork-join"].contains(&variant);
+            assert_eq!(metrics.is_object(), has_tasks, "{app} {variant}: {metrics}");
+            if has_tasks {
+                assert!(metrics["tasks_created"].as_u64() > Some(0), "{metrics}");
+                assert_eq!(metrics["tasks_created"], metrics["tasks_completed"]);
+                assert!(metrics["runs"].as_u64() > Some(0), "{metrics}");
+                assert_eq!(metrics["queued"]["shared"], 0, "{metrics}");
+            }
             let file = std::io::BufReader::new(fs::File::open(&image).unwrap());
             assert!(png::Decoder::new(file).read_info().is_ok());
             let prv = folder.path().join(app).with_extension("prv");

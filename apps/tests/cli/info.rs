@@ -4,8 +4,8 @@ use crate::{error_of, stdout_of, talpf, value};
 fn info_names_every_property() {
     let text = stdout_of(&talpf("info"));
     for name in [
-        "cores", "memory", "vectors", "clock", "timer", "idle", "polling", "memcpy", "put", "l",
-        "g",
+        "cores", "memory", "vectors", "clock", "timer", "workers", "idle", "throttle", "polling",
+        "memcpy", "put", "l", "g",
     ] {
         assert!(!value(&text, name).is_empty(), "{name} in {text}");
     }

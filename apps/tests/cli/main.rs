@@ -4,9 +4,11 @@ mod applications;
 mod bad_arguments;
 mod bad_files;
 mod compare;
+mod dump;
 mod info;
 mod jacobi;
 mod polling;
+mod settings;
 mod trace;
 
 use std::process::{Command, Output, Stdio};
@@ -22,7 +24,10 @@ fn talpf_with(arguments: &[&str]) -> Output {
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_talpf"));
-    command.args(arguments).stdin(Stdio::null()).env_remove("TALPF_POLLING_FREQUENCY");
+    command.args(arguments).stdin(Stdio::null());
+    for variable in ["TALPF_POLLING_FREQUENCY", "TALPF_IDLE", "TALPF_CONFIG"] {
+        command.env_remove(variable);
+    }
     command
 }
 

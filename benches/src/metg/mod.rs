@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use talpf_runtime::{IdlePolicy, cores};
+use talpf_runtime::cores;
 
 pub use self::graph::Graph;
 pub use self::kernel::Kernel;
@@ -72,7 +72,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         "# METG(50 %): {}, {cores} workers, idle policy {}, radix {RADIX}, no randomness but a \
          fixed one, median [min .. max] of {repetitions}",
         conditions::machine(),
-        IdlePolicy::default(),
+        conditions::runtime(cores)?.idle,
     );
     let mut contenders: Vec<Box<dyn Contender>> = vec![Box::new(Ours::start()?)];
     if options.peers {

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use talpf_runtime::{Array, Config, Group, In, InOut, Runtime, cores};
+use talpf_runtime::{Array, Group, In, InOut, Runtime, cores};
 
 use super::Kernel;
 use super::graph::checksum;
 use super::work::{Cell, Contender, Run, Task, Work};
+use crate::conditions;
 use crate::contest::OURS;
 use crate::error::Error;
 
@@ -21,9 +22,9 @@ type Row = Array<Cell<u64>>;
 impl Ours {
     /// Starts the runtime.
     ///
-    /// **Errors**: threads refused by the system.
+    /// **Errors**: threads refused by the system; settings of the environment that are none.
     pub fn start() -> Result<Self, Error> {
-        let config = Config { workers: cores(), ..Config::default() };
+        let config = conditions::runtime(cores())?;
         Ok(Ours { runtime: Runtime::new(config)? })
     }
 }

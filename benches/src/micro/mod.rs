@@ -6,8 +6,10 @@ mod sync;
 mod trace;
 mod verbs;
 
-use talpf_runtime::{IdlePolicy, cores};
+use talpf::Settings;
+use talpf_runtime::cores;
 
+use crate::conditions;
 use crate::line;
 use crate::measure::{REPETITIONS, Report};
 
@@ -20,7 +22,7 @@ type Result<T, E = talpf::Error> = std::result::Result<T, E>;
 ///
 /// **Errors**: whatever the measured crates refuse.
 pub fn run(only: &str) -> Result<Report> {
-    println!("# {}", conditions());
+    println!("# {}", conditions()?);
     let mut report = Report::new(only);
     report.measure(line::NAME, "ns", line::sample);
     runtime::measure(&mut report)?;
@@ -31,17 +33,16 @@ pub fn run(only: &str) -> Result<Report> {
     Ok(report)
 }
 
-fn conditions() -> String {
-    let idle = IdlePolicy::default();
-    format!(
-        "{} cores, {WORKERS} workers, idle policy {idle}, link inproc, no randomness, \
-         median [min .. max] of {REPETITIONS}",
+fn conditions() -> Result<String> {
+    let (idle, polling) = (conditions::runtime(WORKERS)?.idle, Settings::load(None)?.polling()?);
+    Ok(format!(
+        "{} cores, {WORKERS} workers, idle policy {idle}, polling {polling}, link inproc, \
+         no randomness, median [min .. max] of {REPETITIONS}",
         cores()
-    )
+    ))
 }
 
-fn config(ranks: u32) -> talpf::Config {
-    let mut config = talpf::Config { ranks, ..talpf::Config::default() };
-    config.runtime.workers = WORKERS;
-    config
+fn config(ranks: u32) -> Result<talpf::Config> {
+    let (polling, runtime) = (Settings::load(None)?.polling()?, conditions::runtime(WORKERS)?);
+    Ok(talpf::Config { ranks, polling, runtime, ..talpf::Config::default() })
 }

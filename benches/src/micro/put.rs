@@ -16,24 +16,24 @@ const ATOMICS: usize = 5_000;
 
 pub(super) fn measure(report: &mut Report) -> Result<()> {
     if report.wants("put.latency_8B_ns") {
-        let samples = exec(config(2), latency)?;
+        let samples = exec(config(2)?, latency)?;
         report.add("put.latency_8B_ns", "ns", samples.concat());
     }
     if report.wants("put.rate_8B_mops") {
-        let samples = exec(config(2), |ctx| rate(ctx, false))?;
+        let samples = exec(config(2)?, |ctx| rate(ctx, false))?;
         report.add("put.rate_8B_mops", "M/s", samples.concat());
     }
     if report.wants("put.rate_of_guard_8B_mops") {
-        let samples = exec(config(2), |ctx| rate(ctx, true))?;
+        let samples = exec(config(2)?, |ctx| rate(ctx, true))?;
         report.add("put.rate_of_guard_8B_mops", "M/s", samples.concat());
     }
     if report.wants("put.bandwidth_1MiB_gbs") || report.wants("memcpy.bandwidth_1MiB_gbs") {
-        let (put, copy) = exec(config(2), bandwidth)?.concat().into_iter().unzip();
+        let (put, copy) = exec(config(2)?, bandwidth)?.concat().into_iter().unzip();
         report.add("put.bandwidth_1MiB_gbs", "GB/s", put);
         report.add("memcpy.bandwidth_1MiB_gbs", "GB/s", copy);
     }
     if report.wants("fetch_add.latency_ns") {
-        let samples = exec(config(2), fetch_add)?;
+        let samples = exec(config(2)?, fetch_add)?;
         report.add("fetch_add.latency_ns", "ns", samples.concat());
     }
     Ok(())

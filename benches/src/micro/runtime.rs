@@ -2,16 +2,17 @@
 
 use std::time::Instant;
 
-use talpf_runtime::{Array, Config, Error, Group, Runtime};
+use talpf_runtime::{Array, Error, Group, Runtime};
 
 use super::{Result, WORKERS};
+use crate::conditions;
 use crate::measure::Report;
 
 const TASKS: usize = 200_000;
 const WIDTH: usize = 256;
 
 pub(super) fn measure(report: &mut Report) -> Result<()> {
-    let runtime = Runtime::new(Config { workers: WORKERS, ..Config::default() })?;
+    let runtime = Runtime::new(conditions::runtime(WORKERS)?)?;
     type Program = fn(Group) -> BoxFuture;
     let programs: [(&str, Program); 3] = [
         ("runtime.empty_ns", |group| Box::pin(empty(group))),

@@ -26,7 +26,7 @@ pub(super) fn measure(report: &mut Report) -> Result<()> {
             if !report.wants(&name) {
                 continue;
             }
-            let samples = exec(config(ranks), move |ctx| supersteps(ctx, mode))?;
+            let samples = exec(config(ranks)?, move |ctx| supersteps(ctx, mode))?;
             let of_first = samples.into_iter().next().unwrap_or_default();
             report.add(&name, "us", of_first);
         }

@@ -3,32 +3,32 @@
 use std::time::Duration;
 
 use talpf_runtime::cores;
-use tampi_shim::{Communicator, Config, Error, Protocols, exec};
+use tampi_shim::{Communicator, Config, Protocols, exec};
 
 use super::sizes::{SIZES, Value};
 use super::{RANKS, collectives, ranks, tasks};
+use crate::conditions;
+use crate::error::Error;
 
-fn config(ranks: u32, workers: usize) -> Config {
-    let mut config = Config { ranks, ..Config::default() };
-    config.runtime.workers = workers;
-    config
+fn config(ranks: u32, workers: usize) -> Result<Config, Error> {
+    Ok(Config { ranks, runtime: conditions::runtime(workers)?, ..Config::default() })
 }
 
 /// What rank 0 measures.
 fn measure<F>(config: Config, program: impl Fn(Communicator) -> F) -> Result<Vec<Value>, Error>
 where
-    F: Future<Output = Result<Vec<Value>, Error>> + Send + 'static,
+    F: Future<Output = Result<Vec<Value>, tampi_shim::Error>> + Send + 'static,
 {
     Ok(exec(config, program)?.into_iter().next().unwrap_or_default())
 }
 
 /// Everything, with the protocols that the transport chooses.
 pub(super) fn sample(budget: Duration) -> Result<Vec<Value>, Error> {
-    let mut values = measure(config(2, cores()), |world| ranks::all(world, budget))?;
-    values.extend(measure(config(2, 1), |world| tasks::hand_over(world, budget))?);
-    values.extend(measure(config(2, cores()), |world| tasks::bound(world, budget))?);
+    let mut values = measure(config(2, cores())?, |world| ranks::all(world, budget))?;
+    values.extend(measure(config(2, 1)?, |world| tasks::hand_over(world, budget))?);
+    values.extend(measure(config(2, cores())?, |world| tasks::bound(world, budget))?);
     for ranks in RANKS {
-        values.extend(measure(config(ranks, cores()), |world| collectives::all(world, budget))?);
+        values.extend(measure(config(ranks, cores())?, |world| collectives::all(world, budget))?);
     }
     Ok(values)
 }
@@ -44,7 +44,7 @@ const FORCED: [(&str, usize, Protocols); 4] = [
 /// One-way times with each protocol forced.
 pub(super) fn sample_protocols(budget: Duration) -> Result<Vec<(&'static str, Vec<Value>)>, Error> {
     let forced = FORCED.into_iter().map(|(name, longest, protocols)| {
-        let config = Config { protocols: Some(protocols), ..config(2, cores()) };
+        let config = Config { protocols: Some(protocols), ..config(2, cores())? };
         let sizes: Vec<_> = SIZES.into_iter().filter(|(size, _)| *size <= longest).collect();
         let program = move |world: Communicator| {
             let sizes = sizes.clone();

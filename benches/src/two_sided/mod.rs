@@ -17,7 +17,7 @@ mod tasks;
 
 use std::time::Duration;
 
-use talpf_runtime::{IdlePolicy, cores};
+use talpf_runtime::cores;
 
 #[cfg(feature = "mpi")]
 pub use self::over_mpi::rank as mpi_rank;
@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
          [min .. max] of {rounds} rounds; MPI ranks pinned up to {cores}, then not, in \
          {CROWDED_ROUNDS} rounds",
         conditions::machine(),
-        IdlePolicy::default(),
+        conditions::runtime(cores)?.idle,
     );
     let mut peers = if options.peers { compile() } else { Vec::new() };
     let mut contest = Contest::default();

@@ -43,7 +43,7 @@ pub(crate) fn release_unheld(access: AccessId) {
 /// Lets go of an access that was lent: it closes if nothing is open that stands for it and nothing
 /// is spoilt, and is passed on otherwise. Called exactly once for each.
 pub(crate) fn pass_on(access: AccessId) {
-    let (slot, owner) = (access.slot(), access.owner());
+    let (slot, owner) = (access.slot(), access.task());
     let failure = if slot.writes() { record(owner).failure() } else { None };
     if let Some(failure) = &failure {
         domain::poison(access, failure);

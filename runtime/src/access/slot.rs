@@ -82,7 +82,7 @@ impl<'a> Declared<'a> {
         let in_order = rect.row <= rect.row_end && rect.col <= rect.col_end;
         let lends = |lender: &AccessId| {
             let slot = lender.slot();
-            Some(lender.owner()) == parent
+            Some(lender.task()) == parent
                 && slot.rect().covers(&rect)
                 && (slot.writes() || !mode.writes())
         };
@@ -344,15 +344,9 @@ impl AccessId {
             .collect()
     }
 
-    /// The task that declared the access.
-    #[inline]
-    pub(crate) fn owner(self) -> RecordId {
-        self.carrier.owner()
-    }
-
     /// The access of the parent's that an access which writes lies in, if its task is a child.
     pub(super) fn lender(self) -> Option<AccessId> {
-        let parent = task::record(self.owner()).parent()?;
+        let parent = task::record(self.task()).parent()?;
         let slot = self.slot();
         Accesses::of(task::record(parent)).find(|lender| {
             let lender = lender.slot();
@@ -371,7 +365,7 @@ impl AccessId {
 #[inline]
 pub(crate) fn release(access: AccessId) {
     let slot = access.slot();
-    let failure = if slot.writes() { task::record(access.owner()).failure() } else { None };
+    let failure = if slot.writes() { task::record(access.task()).failure() } else { None };
     if let Some(failure) = &failure {
         super::domain::poison(access, failure);
     }
@@ -385,7 +379,7 @@ pub(crate) fn release(access: AccessId) {
 /// Closes an access whose turns and failure are seen to.
 #[inline]
 pub(super) fn close(access: AccessId, failure: Option<&Arc<Failure>>) {
-    let owner = access.owner();
+    let owner = access.task();
     let mut next = access.slot().head.close(access.generation());
     while let Some(bits) = next {
         let edge = EdgeId::from_bits(bits).edge();

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::{Rect, Tiling};
+use super::{Rect, Tiling, live};
 use crate::access::{Domain, Turn};
 use crate::error::Error;
 use crate::group::GroupInner;
@@ -56,7 +56,7 @@ impl ArrayCore {
         let data = values.as_mut_ptr().cast();
         let tiles = row_tiles.count as usize * col_tiles.count as usize;
         let map_index = group.domain.lock().add_array(tiles);
-        Ok(Box::new(ArrayCore {
+        let core = Box::new(ArrayCore {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             data,
             extent,
@@ -67,7 +67,9 @@ impl ArrayCore {
             turns: OnceLock::new(),
             spoilt: AtomicBool::new(false),
             _storage: Box::new(values),
-        }))
+        });
+        live::add(&core);
+        Ok(core)
     }
 
     /// The array of an access that is open or that is being registered.
@@ -194,6 +196,7 @@ impl ArrayCore {
 
 impl Drop for ArrayCore {
     fn drop(&mut self) {
+        live::remove(self);
         self.group.domain.lock().remove_array(self.map_index);
     }
 }

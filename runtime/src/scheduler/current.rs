@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use talpf_traces::Event;
 
 use super::Shared;
-use super::worker::{HELP_ROUNDS, Worker};
+use super::worker::{HELP_ROUNDS, SAMPLE_ROUNDS, Worker};
 use crate::group::GroupInner;
 use crate::task::{Phase, RecordId, Role, record};
 
@@ -131,6 +131,9 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
             }
             None => {}
         }
+        if worker.sampler.is_armed() {
+            worker.begin_sample(task);
+        }
         true
     });
     if queued != Some(true) {
@@ -169,6 +172,9 @@ pub(crate) fn help(group: &GroupInner) {
         let spawns = counter.load(Ordering::Relaxed).wrapping_add(1);
         counter.store(spawns, Ordering::Relaxed);
         if spawns.is_multiple_of(HELP_ROUNDS) && Arc::ptr_eq(&worker.shared, &group.shared) {
+            if spawns.is_multiple_of(SAMPLE_ROUNDS) {
+                worker.sampler.arm();
+            }
             worker.help(group);
         }
     });
@@ -180,22 +186,25 @@ pub(crate) fn trace(event: impl FnOnce(u64) -> Event) {
     with_worker(|worker| worker.trace(event));
 }
 
-/// Records that this thread enters the body of `task`, from the body of `outer` if there is one.
+/// Notes that this thread enters the body of `task`, from the body of `outer` if there is one.
 #[inline]
 pub(crate) fn trace_begin(task: RecordId, outer: Option<RecordId>) {
     with_worker(|worker| {
-        if worker.shared.config.recorder.is_some() {
+        if worker.sampler.has(task) {
+            worker.end_sample(task);
+        }
+        if worker.is_traced {
             outer.inspect(|&outer| worker.trace_slice(outer, false));
             worker.trace_slice(task, true);
         }
     });
 }
 
-/// Records that this thread leaves the body of `task` for that of `outer`, if there is one.
+/// Notes that this thread leaves the body of `task` for that of `outer`, if there is one.
 #[inline]
 pub(crate) fn trace_end(task: RecordId, outer: Option<RecordId>) {
     with_worker(|worker| {
-        if worker.shared.config.recorder.is_some() {
+        if worker.is_traced {
             worker.trace_slice(task, false);
             outer.inspect(|&outer| worker.trace_slice(outer, true));
         }

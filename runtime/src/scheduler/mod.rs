@@ -9,11 +9,13 @@
 mod block_on;
 mod current;
 mod idle_set;
+mod meter;
 mod priority;
 mod queues;
 mod shared;
 mod thief;
 mod time;
+mod tracer;
 mod worker;
 
 pub use self::current::{worker_has_nothing_else, worker_is_spare};

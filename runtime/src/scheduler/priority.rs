@@ -37,7 +37,11 @@ impl PriorityQueue {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.above.load(Ordering::Relaxed) + self.below.load(Ordering::Relaxed) == 0
+        self.len() == 0
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.above.load(Ordering::Relaxed) + self.below.load(Ordering::Relaxed)
     }
 
     fn length(&self, above: bool) -> &AtomicUsize {

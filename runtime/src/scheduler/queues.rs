@@ -6,6 +6,7 @@ use crossbeam_deque::Stealer;
 use crossbeam_utils::CachePadded;
 
 use super::idle_set::PushMark;
+use super::meter::Meter;
 use super::time::IdleWaiters;
 use crate::task::RecordId;
 
@@ -15,6 +16,8 @@ pub(crate) struct Seat {
     pub(super) idle_waiters: IdleWaiters,
     /// Apart from the rest, which idle workers look at all the time.
     pub(super) pulse: CachePadded<Pulse>,
+    /// Written by the worker only.
+    pub(super) meter: CachePadded<Meter>,
 }
 
 /// What a worker changes with every task.
@@ -36,7 +39,8 @@ impl Seat {
             spawns: AtomicU64::new(0),
         };
         let idle_waiters = IdleWaiters::new();
-        CachePadded::new(Seat { stealer, idle_waiters, pulse: CachePadded::new(pulse) })
+        let (pulse, meter) = (CachePadded::new(pulse), CachePadded::new(Meter::new()));
+        CachePadded::new(Seat { stealer, idle_waiters, pulse, meter })
     }
 
     /// Whether a worker that is about to park would find something here.

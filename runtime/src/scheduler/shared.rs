@@ -1,7 +1,7 @@
 //! What the workers of a runtime share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_deque::{Injector, Worker as Deque};
 use crossbeam_utils::CachePadded;
@@ -16,10 +16,11 @@ use super::queues::Seat;
 use super::time::Timers;
 use super::worker::Worker;
 use crate::clock::Clock;
-use crate::config::{Config, IdlePolicy, cores};
+use crate::config::{Config, cores};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::hang::Hang;
+use crate::idle_policy::IdlePolicy;
 use crate::task::RecordId;
 
 /// The state of a runtime that all its threads see.
@@ -40,10 +41,19 @@ pub(crate) struct Shared {
     /// Threads outside that block on a future.
     pub(super) blocked: Mutex<Vec<Arc<Blocked>>>,
     groups: Mutex<Vec<Arc<GroupInner>>>,
+    /// What the groups had counted when they were given up.
+    ended: OnceLock<Ended>,
     closed: AtomicBool,
     stop: AtomicBool,
     /// Parked workers that wake by themselves to look after the others.
     watchers: AtomicUsize,
+}
+
+/// Tasks of a runtime that has ended, and when it did.
+struct Ended {
+    created: u64,
+    completed: u64,
+    at_ns: u64,
 }
 
 /// A worker that has not started: it is made before its thread, which takes it along.
@@ -97,6 +107,7 @@ impl Shared {
             unparkers,
             blocked: Mutex::default(),
             groups: Mutex::default(),
+            ended: OnceLock::new(),
             closed: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             watchers: AtomicUsize::new(0),
@@ -214,6 +225,12 @@ impl Shared {
         (sum, busy)
     }
 
+    /// Workers that are in a task that counts as progress.
+    pub(crate) fn busy_workers(&self) -> usize {
+        let busy = |seat: &&CachePadded<Seat>| seat.pulse.steps.load(Ordering::Relaxed) % 2 == 1;
+        self.seats.iter().filter(busy).count()
+    }
+
     /// Whether a worker other than this is in a task that counts as progress.
     pub(super) fn is_busy_beside(&self, index: usize) -> bool {
         let busy = |seat: &Seat| seat.pulse.steps.load(Ordering::Relaxed) % 2 == 1;
@@ -252,7 +269,20 @@ impl Shared {
 
     /// Gives up the groups, whose tasks are all complete, and so the cycle they make with this.
     pub(crate) fn forget_groups(&self) {
+        let (created, completed, _) = self.counted();
+        let _ = self.ended.set(Ended { created, completed, at_ns: self.clock.now_ns() });
         let groups = std::mem::take(&mut *self.groups.lock());
         drop(groups);
+    }
+
+    /// Tasks that were spawned and that are complete, and when the runtime ended if it has.
+    pub(super) fn counted(&self) -> (u64, u64, Option<u64>) {
+        if let Some(ended) = self.ended.get() {
+            return (ended.created, ended.completed, Some(ended.at_ns));
+        }
+        let groups = self.groups();
+        // Completions first: a snapshot never has more of them.
+        let completed = groups.iter().map(|group| group.completed()).sum();
+        (groups.iter().map(|group| group.spawned()).sum(), completed, None)
     }
 }

@@ -66,6 +66,7 @@ impl Worker {
         let mut victims = (1..workers).map(|distance| (self.index + distance) % workers);
         let stolen = victims
             .find_map(|victim| self.steal_from_deque(victim).or_else(|| self.steal_next(victim)))?;
+        self.meter().count_steal();
         self.thief.stolen.set(Some((self.shared.clock.now_ns(), self.steps_of(self.index))));
         Some(stolen)
     }

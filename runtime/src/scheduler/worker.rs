@@ -11,11 +11,12 @@ use crossbeam_utils::sync::Parker;
 use crossbeam_utils::{Backoff, CachePadded};
 use talpf_traces::{Event, LabelId, State, Stream};
 
+use super::meter::{Meter, Sampler};
 use super::queues::Seat;
 use super::thief::{SHORT_NS, Thief, until_settled};
 use super::{Shared, current};
-use crate::config::IdlePolicy;
 use crate::group::GroupInner;
+use crate::idle_policy::IdlePolicy;
 use crate::task::{self, Label, RecordId, Role, record};
 
 /// The worker's own side.
@@ -24,7 +25,8 @@ pub(crate) struct Worker {
     pub(super) index: usize,
     pub(super) deque: Deque<RecordId>,
     parker: Parker,
-    stream: RefCell<Option<Stream>>,
+    pub(super) is_traced: bool,
+    pub(super) stream: RefCell<Option<Stream>>,
     /// Whether a task runs inside a spawn.
     helping: Cell<bool>,
     /// What the tasks took on average that this worker last ran inside spawns.
@@ -32,10 +34,11 @@ pub(crate) struct Worker {
     /// Rounds since the thread began, for what is looked at now and then.
     tick: Cell<u32>,
     /// The trace's numbers of the task labels this worker has met.
-    labels: RefCell<HashMap<Label, LabelId>>,
+    pub(super) labels: RefCell<HashMap<Label, LabelId>>,
     /// The group of the last tasks that this worker has completed, if somebody may wait for them.
     unsettled: Cell<Option<&'static GroupInner>>,
     pub(super) thief: Thief,
+    pub(super) sampler: Sampler,
 }
 
 /// Spawns between looks at whether the spawner is too far ahead, and tasks it runs if it is.
@@ -46,6 +49,8 @@ const PLENTY: usize = 32;
 const CLOCK_ROUNDS: u32 = 4;
 /// Rounds between looks at the queues that a chain of successors would starve.
 const FAIR_ROUNDS: u32 = 64;
+/// Spawns between tasks whose delay is measured; the fair rounds do the same for other tasks.
+pub(super) const SAMPLE_ROUNDS: u64 = 4 * HELP_ROUNDS;
 /// Rounds of an idle worker that does not park between looks at whether the runtime hangs.
 const WATCH_ROUNDS: u32 = 4096;
 /// Pauses between the looks of a worker without work, about 50 ns each: every look takes the lines
@@ -68,6 +73,7 @@ impl Worker {
             index,
             deque,
             parker,
+            is_traced: stream.is_some(),
             stream: RefCell::new(stream),
             helping: Cell::new(false),
             grain_ns: Cell::new(u64::MAX),
@@ -75,6 +81,7 @@ impl Worker {
             labels: RefCell::default(),
             unsettled: Cell::new(None),
             thief,
+            sampler: Sampler::new(),
         }
     }
 
@@ -137,6 +144,10 @@ impl Worker {
         self.helping.set(false);
     }
 
+    pub(super) fn meter(&self) -> &Meter {
+        &self.shared.seats[self.index].meter
+    }
+
     #[inline]
     pub(super) fn is_spare(&self) -> bool {
         self.has_nothing_else() && self.shared.is_busy_beside(self.index)
@@ -179,7 +190,7 @@ impl Worker {
             self.forget_theft();
         }
         if role == Role::Service {
-            task::run(task);
+            self.serve(task);
         } else {
             let steps = &self.shared.seats[self.index].pulse.steps;
             let before = steps.load(Ordering::Relaxed);
@@ -195,6 +206,13 @@ impl Worker {
         }
     }
 
+    /// A pass of a service, which is no progress.
+    #[cold]
+    fn serve(&self, task: RecordId) {
+        self.meter().count_poll_pass();
+        task::run(task);
+    }
+
     #[inline]
     fn find(&self) -> Option<RecordId> {
         let tick = self.tick.get().wrapping_add(1);
@@ -204,11 +222,12 @@ impl Worker {
             self.measure_stolen();
         }
         let next = &self.shared.seats[self.index].pulse.next;
-        if tick.is_multiple_of(FAIR_ROUNDS)
-            && let Some(task) =
-                self.take_injected().or_else(|| self.take_returned()).or_else(|| self.deque.pop())
-        {
-            return Some(task);
+        if tick.is_multiple_of(FAIR_ROUNDS) {
+            self.sampler.arm();
+            let fair = self.take_injected().or_else(|| self.take_returned());
+            if let Some(task) = fair.or_else(|| self.deque.pop()) {
+                return Some(task);
+            }
         }
         self.shared
             .priorities
@@ -278,16 +297,20 @@ impl Worker {
             IdlePolicy::Park => 0,
         };
         let mut since_ns = clock.now_ns();
+        let mut now_ns = since_ns;
+        self.meter().begin_idle(since_ns);
         self.measure_all_stolen();
         let mut serves = false;
         let backoff = Backoff::new();
         loop {
             if self.shared.stops() {
+                self.meter().end_idle(now_ns);
                 return None;
             }
             self.wake_due();
             if let Some(task) = self.find() {
                 if record(task).role() != Role::Service {
+                    self.meter().end_idle(now_ns);
                     return Some(task);
                 }
                 self.execute(task, false);
@@ -302,7 +325,7 @@ impl Worker {
                 }
                 continue;
             }
-            let now_ns = clock.now_ns();
+            now_ns = clock.now_ns();
             if self.rests(now_ns) || now_ns.saturating_sub(since_ns) < spin_ns {
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());
             } else if oversubscribed && !backoff.is_completed() {
@@ -314,12 +337,14 @@ impl Worker {
                 self.trace(|_| Event::WorkerState { state: State::Idle });
                 serves = false;
                 since_ns = clock.now_ns();
+                now_ns = since_ns;
                 backoff.reset();
             }
         }
     }
 
     fn park(&self) {
+        self.meter().count_park();
         self.shared.enter_idle(self.index);
         if !self.shared.has_work() {
             let timer = self.shared.timers.next_ns().map(|due_ns| {
@@ -341,38 +366,5 @@ impl Worker {
         }
         self.shared.leave_idle(self.index);
         self.shared.hang.watch(&self.shared);
-    }
-
-    #[inline]
-    pub(super) fn trace(&self, event: impl FnOnce(u64) -> Event) {
-        if self.shared.config.recorder.is_some()
-            && let Some(stream) = &mut *self.stream.borrow_mut()
-        {
-            let now_ns = self.shared.clock.now_ns();
-            stream.record(now_ns, event(now_ns));
-        }
-    }
-}
-
-impl Worker {
-    #[cold]
-    pub(super) fn trace_slice(&self, task: RecordId, begins: bool) {
-        let traced = record(task);
-        if traced.role() == Role::Service {
-            // It runs thousands of times for nothing: shown as a state of the worker.
-            return;
-        }
-        let number = traced.number(task);
-        let group = GroupInner::of_live_task(traced).number();
-        let Some(recorder) = &self.shared.config.recorder else {
-            return;
-        };
-        let label = traced.label();
-        let number_of = |label: Label| recorder.label(label.text());
-        let label = *self.labels.borrow_mut().entry(label).or_insert_with(|| number_of(label));
-        self.trace(|_| match begins {
-            true => Event::task_begin(group, number, label),
-            false => Event::task_end(group, number),
-        });
     }
 }

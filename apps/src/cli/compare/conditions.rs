@@ -3,9 +3,8 @@
 use std::fs;
 use std::time::SystemTime;
 
-use talpf::PollingFrequency;
 use talpf_apps::Error;
-use talpf_runtime::{IdlePolicy, cores};
+use talpf_runtime::cores;
 
 use super::super::run_options::MachineOptions;
 use super::super::trace_output::utc;
@@ -21,8 +20,8 @@ pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, 
         ("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
         ("load", load()),
         ("workers", format!("{} of all ranks together", machine.workers())),
-        ("idle policy", IdlePolicy::default().to_string()),
-        ("polling", PollingFrequency::from_environment()?.to_string()),
+        ("idle policy", machine.settings().idle()?.to_string()),
+        ("polling", machine.settings().polling()?.to_string()),
         ("link", "in-process, one copy".to_owned()),
         ("slow ranks", slow),
         ("version", format!("talpf {}", env!("CARGO_PKG_VERSION"))),

@@ -1,0 +1,37 @@
+//! What a runtime has counted, as JSON.
+
+use serde_json::{Value, json};
+use talpf_runtime::Metrics;
+
+/// **Units**: seconds for what ends in `_s`, nanoseconds for what ends in `_ns`.
+pub(super) fn json(metrics: &Metrics) -> Value {
+    let queued = &metrics.queued;
+    let delays = &metrics.delays;
+    let classes = delays
+        .classes()
+        .map(|(below, count)| json!({ "below_ns": below.as_nanos() as u64, "count": count }));
+    json!({
+        "tasks_created": metrics.created,
+        "tasks_completed": metrics.completed,
+        "made_ready": metrics.made_ready,
+        "runs": metrics.runs,
+        "poll_passes": metrics.poll_passes,
+        "steals": metrics.steals,
+        "parks": metrics.parks,
+        "queued": {
+            "next": queued.next,
+            "own": queued.own,
+            "shared": queued.shared,
+            "priorities": queued.priorities,
+        },
+        "ready_to_run": {
+            "sampled": delays.count(),
+            "median_below_ns": delays.within(0.5).map(|below| below.as_nanos() as u64),
+            "p99_below_ns": delays.within(0.99).map(|below| below.as_nanos() as u64),
+            "classes": classes.collect::<Vec<_>>(),
+        },
+        "elapsed_s": metrics.elapsed.as_secs_f64(),
+        "idle_s": metrics.idle.iter().map(|idle| idle.as_secs_f64()).collect::<Vec<_>>(),
+        "idle_share": metrics.idle_share(),
+    })
+}

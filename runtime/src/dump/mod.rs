@@ -1,0 +1,163 @@
+//! What waits for what, in a program that runs.
+//!
+//! Records are read while their tasks move on, without a lock and without keeping anybody: a task
+//! that has moved on while it was looked at is looked at again, and left out if it does not hold
+//! still. So a dump is not one instant of the program; in one that is stuck it is. No pointer of a
+//! record is followed: its array and its group may be gone.
+
+mod graphviz;
+mod text;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::access::AccessId;
+use crate::data::{Mode, Rect, array_id};
+use crate::group::GroupInner;
+use crate::scheduler::Shared;
+use crate::task::{Accesses, Phase, Record, RecordId, SPAWNING, for_each_record, record};
+
+/// The tasks of a runtime that are not complete, and what they wait for. Its text has a line a task
+/// and a line an open access; what runs comes first.
+#[derive(Clone, Debug, Default)]
+pub struct Dump {
+    workers: usize,
+    /// Workers that are in a task.
+    busy: usize,
+    notes: String,
+    tasks: Vec<Task>,
+}
+
+/// Where in its life a task is, as a dump shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Standing {
+    /// A worker is in its body.
+    Running,
+    /// It lies in a queue.
+    Ready,
+    /// Its async body waits to be woken.
+    Suspended,
+    /// Its body has ended; guards or events are open.
+    Ended,
+    /// Accesses of earlier tasks keep it.
+    Waiting,
+}
+
+#[derive(Clone, Debug)]
+struct Task {
+    id: u32,
+    label: &'static str,
+    group: Arc<str>,
+    standing: Standing,
+    /// Earlier accesses that are open, or 0 for a turn.
+    pending: u32,
+    waits_for: Option<&'static str>,
+    accesses: Vec<Access>,
+}
+
+#[derive(Clone, Debug)]
+struct Access {
+    mode: Mode,
+    array: Option<u64>,
+    rect: Rect,
+    /// Tasks that wait for it.
+    waiting: Vec<u32>,
+}
+
+/// Looks at a task that does not hold still.
+const LOOKS: usize = 3;
+
+impl Dump {
+    pub(crate) fn take(shared: &Shared) -> Self {
+        let mut notes = String::new();
+        shared.hang.note(&mut notes);
+        let mut tasks = Vec::new();
+        let groups = shared.groups();
+        let names: Vec<Arc<str>> = groups.iter().map(|group| Arc::from(group.name())).collect();
+        for_each_record(|id, task| {
+            tasks.extend((0..LOOKS).find_map(|_| look(id, task, &groups, &names)));
+        });
+        tasks.sort_by_key(|task| task.standing);
+        Dump { workers: shared.workers(), busy: shared.busy_workers(), notes, tasks }
+    }
+
+    /// How many tasks stand like that.
+    pub fn count(&self, standing: Standing) -> usize {
+        self.tasks.iter().filter(|task| task.standing == standing).count()
+    }
+
+    /// Labels of the tasks that stand like that.
+    pub fn labels(&self, standing: Standing) -> impl Iterator<Item = &'static str> {
+        self.tasks.iter().filter(move |task| task.standing == standing).map(|task| task.label)
+    }
+
+    /// The graph of these tasks for `dot` of Graphviz: a frame a group, an edge from each open
+    /// access to every task that waits for it.
+    pub fn to_graphviz(&self) -> String {
+        graphviz::graph(self)
+    }
+
+    /// By task, the tasks whose accesses it waits for.
+    fn holders(&self) -> HashMap<u32, Vec<&Task>> {
+        let mut holders: HashMap<u32, Vec<&Task>> = HashMap::new();
+        for task in &self.tasks {
+            for waiting in task.accesses.iter().flat_map(|access| &access.waiting) {
+                holders.entry(*waiting).or_default().push(task);
+            }
+        }
+        holders
+    }
+}
+
+/// One look at a record. `None`: it belongs to no task of these groups, or has moved on meanwhile.
+fn look(
+    id: RecordId,
+    task: &'static Record,
+    groups: &[Arc<GroupInner>],
+    names: &[Arc<str>],
+) -> Option<Task> {
+    let (generation, phase) = task.state.phase();
+    let group = groups.iter().position(|group| std::ptr::eq(Arc::as_ptr(group), task.group()))?;
+    if task.owner() != id {
+        return None;
+    }
+    let pending = task.pending.units();
+    let standing = match phase {
+        Phase::Free => return None,
+        // What is left of the bias of a spawn once all edges are followed.
+        Phase::Created if pending > SPAWNING / 2 => Standing::Ready,
+        Phase::Created => Standing::Waiting,
+        Phase::Scheduled => Standing::Ready,
+        Phase::Running | Phase::Notified => Standing::Running,
+        Phase::Suspended => Standing::Suspended,
+        Phase::Ended => Standing::Ended,
+    };
+    let seen = Task {
+        id: id.index(),
+        label: task.label().text(),
+        group: Arc::clone(&names[group]),
+        standing,
+        pending,
+        waits_for: task.waits_for(),
+        accesses: Accesses::of(task).filter_map(look_at_access).collect(),
+    };
+    (task.state.phase() == (generation, phase)).then_some(seen)
+}
+
+fn look_at_access(access: AccessId) -> Option<Access> {
+    let (slot, generation) = (access.slot(), access.generation());
+    // What was passed on is seen where the children have it.
+    let is_shown = slot.head.is_open(generation) && !slot.head.is_passed_on(generation);
+    is_shown.then(|| Access {
+        mode: slot.mode(),
+        array: array_id(slot.core()),
+        rect: slot.rect(),
+        waiting: access.waiting().into_iter().map(RecordId::index).collect(),
+    })
+}
+
+/// The label of a task, which may be another one by now.
+fn label_of(task: u32) -> &'static str {
+    record(RecordId::new(task)).label().text()
+}

@@ -1,0 +1,76 @@
+//! A dump as text.
+
+use std::fmt;
+
+use super::{Access, Dump, Standing, Task, label_of};
+
+/// Tasks of a dump before its text breaks off.
+const TASKS: usize = 60;
+/// Tasks that are named for one that waits for them.
+const HOLDERS: usize = 4;
+
+impl fmt::Display for Dump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |standing| self.count(standing);
+        writeln!(
+            f,
+            "{} of {} workers in a task; {} tasks: {} running, {} ready, {} suspended, {} ended \
+             but held, {} waiting",
+            self.busy,
+            self.workers,
+            self.tasks.len(),
+            count(Standing::Running),
+            count(Standing::Ready),
+            count(Standing::Suspended),
+            count(Standing::Ended),
+            count(Standing::Waiting),
+        )?;
+        f.write_str(&self.notes)?;
+        let holders = self.holders();
+        for task in self.tasks.iter().take(TASKS) {
+            write_task(f, task, holders.get(&task.id).map_or(&[], Vec::as_slice))?;
+        }
+        match self.tasks.len().saturating_sub(TASKS) {
+            0 => Ok(()),
+            more => writeln!(f, "  and {more} more tasks"),
+        }
+    }
+}
+
+fn write_task(f: &mut fmt::Formatter<'_>, task: &Task, holders: &[&Task]) -> fmt::Result {
+    write!(f, "  task `{}` of {} ", task.label, task.group)?;
+    match task.standing {
+        Standing::Running => f.write_str("runs")?,
+        Standing::Ready => f.write_str("is ready")?,
+        Standing::Suspended => {
+            write!(f, "is suspended and waits for {}", task.waits_for.unwrap_or("?"))?;
+        }
+        Standing::Ended => f.write_str("has ended and is held by what it left open")?,
+        Standing::Waiting if task.pending == 0 => f.write_str("waits for its turn")?,
+        Standing::Waiting => {
+            write!(f, "waits for {} earlier accesses", task.pending)?;
+            for (nth, holder) in holders.iter().take(HOLDERS).enumerate() {
+                write!(f, "{} `{}`", if nth == 0 { ", of" } else { "," }, holder.label)?;
+            }
+        }
+    }
+    f.write_str("\n")?;
+    task.accesses.iter().try_for_each(|access| write_access(f, access))
+}
+
+fn write_access(f: &mut fmt::Formatter<'_>, access: &Access) -> fmt::Result {
+    write!(f, "    {access}")?;
+    for (nth, task) in access.waiting.iter().enumerate() {
+        write!(f, "{} `{}`", if nth == 0 { ", awaited by" } else { "," }, label_of(*task))?;
+    }
+    f.write_str("\n")
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.array {
+            Some(array) => write!(f, "{} array {array}{}", self.mode, self.rect),
+            None => write!(f, "{} an array{}", self.mode, self.rect),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a runtime has done, counted all the time.
+//!
+//! Every worker counts on lines of its own with plain stores; reading adds them up, so a reading is
+//! a snapshot of counts that go on. Nothing here costs a task more than a branch or two: what can be
+//! derived is derived, and of the delays every 64th is measured.
+
+use std::time::Duration;
+
+/// What the workers of a runtime have done since it started.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Tasks that were spawned, programs and services too.
+    pub created: u64,
+    /// Tasks that are complete.
+    pub completed: u64,
+    /// Times a task was queued: it was ready, or an async body was woken or gave way.
+    pub made_ready: u64,
+    /// Times a queued task was taken up by a worker, services not counted. Inline tasks, which run
+    /// where they become ready, are not queued.
+    pub runs: u64,
+    /// Times a service was taken up: passes of pollers.
+    pub poll_passes: u64,
+    /// Times a worker took tasks from another.
+    pub steals: u64,
+    /// Times a worker parked.
+    pub parks: u64,
+    /// What lies in the queues.
+    pub queued: QueueDepths,
+    /// From ready to run, of a sample of the tasks.
+    pub delays: Delays,
+    /// Since the start, up to now or to the end of the runtime.
+    pub elapsed: Duration,
+    /// By worker: how long it had no task, parked or not. Running services counts as idle.
+    pub idle: Vec<Duration>,
+}
+
+/// Tasks in queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueDepths {
+    /// Run next by a worker, which has just made them ready.
+    pub next: u64,
+    /// In the deques of the workers.
+    pub own: u64,
+    /// From outside the workers, woken programs, and what thieves gave back.
+    pub shared: u64,
+    /// With a priority other than 0.
+    pub priorities: u64,
+}
+
+/// Times in classes of powers of two.
+///
+/// About every 64 tasks a worker measures one of priority 0 that it has queued, if it runs it
+/// itself: two readings of the clock in 64 tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delays {
+    /// By the number of binary digits of the nanoseconds.
+    counts: [u64; CLASSES],
+}
+
+/// The last class has everything from 2^30 ns, a second.
+pub(crate) const CLASSES: usize = 32;
+
+impl Metrics {
+    /// The share of the time of all workers in which they had no task, 0 to 1.
+    pub fn idle_share(&self) -> f64 {
+        let idle: Duration = self.idle.iter().sum();
+        let all = self.elapsed.as_secs_f64() * self.idle.len() as f64;
+        if all > 0.0 { (idle.as_secs_f64() / all).clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+impl QueueDepths {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.next + self.own + self.shared + self.priorities
+    }
+}
+
+impl Delays {
+    pub(crate) fn add(&mut self, class: usize, count: u64) {
+        self.counts[class] += count;
+    }
+
+    /// How many were measured.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// A time that no more than the given share of the delays exceeds, 0.5 for the median: the
+    /// upper end of a class. `None` if none was measured.
+    pub fn within(&self, share: f64) -> Option<Duration> {
+        let wanted = (share * self.count() as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        self.classes().find_map(|(below, count)| {
+            seen += count;
+            (seen >= wanted).then_some(below)
+        })
+    }
+
+    /// The classes that have any, in order: below which time, and how many.
+    pub fn classes(&self) -> impl Iterator<Item = (Duration, u64)> {
+        let classes = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        classes.map(|(class, count)| (Duration::from_nanos(1 << class), *count))
+    }
+}
+
+/// The class of a time.
+pub(crate) fn class_of(ns: u64) -> usize {
+    ((u64::BITS - ns.leading_zeros()) as usize).min(CLASSES - 1)
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_lies_below_the_end_of_its_class_and_not_below_the_one_before() {
+        for ns in [0, 1, 2, 3, 4, 1023, 1024, (1 << 30) - 1] {
+            let class = class_of(ns);
+            assert!(ns < 1 << class, "{ns}");
+            assert!(class == 0 || ns >= 1 << (class - 1), "{ns}");
+        }
+        assert_eq!(class_of(u64::MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn shares_are_the_ends_of_classes() {
+        let mut delays = Delays::default();
+        assert_eq!(delays.within(0.5), None);
+        for ns in [5, 6, 7, 900] {
+            delays.add(class_of(ns), 1);
+        }
+        assert_eq!(delays.count(), 4);
+        assert_eq!(delays.within(0.0), Some(Duration::from_nanos(8)));
+        assert_eq!(delays.within(0.75), Some(Duration::from_nanos(8)));
+        assert_eq!(delays.within(0.76), Some(Duration::from_nanos(1024)));
+        assert_eq!(delays.within(1.0), Some(Duration::from_nanos(1024)));
+    }
+}

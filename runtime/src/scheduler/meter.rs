@@ -1,0 +1,204 @@
+//! What a worker counts, and the tasks whose delay it measures.
+//!
+//! The counters are written by their worker alone. Every 64 rounds, or spawns, it is *armed*: the
+//! next task of priority 0 that it queues is the *sample*, and its delay is measured when this
+//! worker begins it. A sample that another worker has run, or that has failed before it could run,
+//! is given up when the worker is to be armed again.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use super::Shared;
+use super::worker::Worker;
+use crate::metrics::{CLASSES, Delays, Metrics, QueueDepths, class_of};
+use crate::sync::{AtomicU64, Ordering};
+use crate::task::{Phase, RecordId, Role, record};
+
+/// The counters of one worker.
+pub(super) struct Meter {
+    poll_passes: Counter,
+    steals: Counter,
+    parks: Counter,
+    idle_ns: Counter,
+    /// When it became idle; 0 while it is not.
+    idle_since_ns: AtomicU64,
+    delays: [Counter; CLASSES],
+}
+
+/// Written by one thread.
+pub(super) struct Counter(AtomicU64);
+
+impl Counter {
+    fn new() -> Self {
+        Counter(AtomicU64::new(0))
+    }
+
+    #[inline]
+    fn add(&self, count: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Meter {
+    pub(super) fn new() -> Self {
+        Meter {
+            poll_passes: Counter::new(),
+            steals: Counter::new(),
+            parks: Counter::new(),
+            idle_ns: Counter::new(),
+            idle_since_ns: AtomicU64::new(0),
+            delays: std::array::from_fn(|_| Counter::new()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn count_poll_pass(&self) {
+        self.poll_passes.add(1);
+    }
+
+    pub(super) fn count_steal(&self) {
+        self.steals.add(1);
+    }
+
+    pub(super) fn count_park(&self) {
+        self.parks.add(1);
+    }
+
+    pub(super) fn begin_idle(&self, now_ns: u64) {
+        self.idle_since_ns.store(now_ns.max(1), Ordering::Relaxed);
+    }
+
+    /// `now_ns` is when the worker last looked in vain.
+    pub(super) fn end_idle(&self, now_ns: u64) {
+        self.idle_ns.add(now_ns.saturating_sub(self.idle_since_ns.load(Ordering::Relaxed)));
+        self.idle_since_ns.store(0, Ordering::Relaxed);
+    }
+
+    fn idle_ns(&self, now_ns: u64) -> u64 {
+        let since_ns = self.idle_since_ns.load(Ordering::Relaxed);
+        let present_ns = if since_ns == 0 { 0 } else { now_ns.saturating_sub(since_ns) };
+        self.idle_ns.read() + present_ns
+    }
+}
+
+/// The sample of a worker.
+pub(super) struct Sampler {
+    armed: Cell<bool>,
+    /// Index of its record, or `NOTHING`.
+    task: Cell<u32>,
+    generation: Cell<u32>,
+    ready_ns: Cell<u64>,
+}
+
+/// There are fewer records.
+const NOTHING: u32 = u32::MAX;
+
+impl Sampler {
+    pub(super) fn new() -> Self {
+        Sampler {
+            armed: Cell::new(false),
+            task: Cell::new(NOTHING),
+            generation: Cell::new(0),
+            ready_ns: Cell::new(0),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_armed(&self) -> bool {
+        self.armed.get()
+    }
+
+    /// Whether `task` has the record of the sample.
+    #[inline]
+    pub(super) fn has(&self, task: RecordId) -> bool {
+        self.task.get() == task.index()
+    }
+
+    /// Whether the sample has still to be begun, by whichever worker.
+    fn waits(&self) -> bool {
+        self.task.get() != NOTHING && {
+            let (generation, phase) = record(RecordId::new(self.task.get())).state.phase();
+            generation == self.generation.get()
+                && matches!(phase, Phase::Created | Phase::Scheduled)
+        }
+    }
+
+    /// Makes the next task that this worker queues the sample, unless it waits for one.
+    #[cold]
+    pub(super) fn arm(&self) {
+        if !self.waits() {
+            self.task.set(NOTHING);
+            self.armed.set(true);
+        }
+    }
+}
+
+impl Worker {
+    /// A task that this worker has queued is the sample.
+    #[cold]
+    pub(super) fn begin_sample(&self, task: RecordId) {
+        if record(task).role() != Role::Service {
+            let sampler = &self.sampler;
+            sampler.armed.set(false);
+            sampler.task.set(task.index());
+            sampler.generation.set(record(task).generation());
+            sampler.ready_ns.set(self.shared.clock.now_ns());
+        }
+    }
+
+    /// This worker begins a task with the record of the sample.
+    #[cold]
+    pub(super) fn end_sample(&self, task: RecordId) {
+        let sampler = &self.sampler;
+        sampler.task.set(NOTHING);
+        if sampler.generation.get() == record(task).generation() {
+            let delay_ns = self.shared.clock.now_ns().saturating_sub(sampler.ready_ns.get());
+            self.meter().delays[class_of(delay_ns)].add(1);
+        }
+    }
+}
+
+impl Shared {
+    /// What the workers have done so far.
+    pub(crate) fn metrics(&self) -> Metrics {
+        let seats = || self.seats.iter();
+        let sum = |count: fn(&Meter) -> &Counter| -> u64 {
+            seats().map(|seat| count(&seat.meter).read()).sum()
+        };
+        let (created, completed, ended_ns) = self.counted();
+        let now_ns = ended_ns.unwrap_or_else(|| self.clock.now_ns());
+        let mut delays = Delays::default();
+        for seat in &self.seats {
+            for (class, counter) in seat.meter.delays.iter().enumerate() {
+                delays.add(class, counter.read());
+            }
+        }
+        let queued = QueueDepths {
+            next: seats().filter(|seat| seat.pulse.next.peek().is_some()).count() as u64,
+            own: seats().map(|seat| seat.stealer.len() as u64).sum(),
+            shared: (self.injector.len() + self.returned.len()) as u64,
+            priorities: self.priorities.len() as u64,
+        };
+        // Odd while a task runs, which has been begun.
+        let begun = |steps: u64| steps.div_ceil(2);
+        let runs = seats().map(|seat| begun(seat.pulse.steps.load(Ordering::Relaxed))).sum::<u64>();
+        let poll_passes = sum(|meter| &meter.poll_passes);
+        Metrics {
+            created,
+            completed,
+            made_ready: runs + poll_passes + queued.total(),
+            runs,
+            poll_passes,
+            steals: sum(|meter| &meter.steals),
+            parks: sum(|meter| &meter.parks),
+            queued,
+            delays,
+            elapsed: Duration::from_nanos(now_ns),
+            idle: seats().map(|seat| Duration::from_nanos(seat.meter.idle_ns(now_ns))).collect(),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a worker records in a trace.
+
+use talpf_traces::Event;
+
+use super::worker::Worker;
+use crate::group::GroupInner;
+use crate::task::{Label, RecordId, Role, record};
+
+impl Worker {
+    #[inline]
+    pub(super) fn trace(&self, event: impl FnOnce(u64) -> Event) {
+        if self.is_traced
+            && let Some(stream) = &mut *self.stream.borrow_mut()
+        {
+            let now_ns = self.shared.clock.now_ns();
+            stream.record(now_ns, event(now_ns));
+        }
+    }
+
+    #[cold]
+    pub(super) fn trace_slice(&self, task: RecordId, begins: bool) {
+        let traced = record(task);
+        if traced.role() == Role::Service {
+            // It runs thousands of times for nothing: shown as a state of the worker.
+            return;
+        }
+        let number = traced.number(task);
+        let group = GroupInner::of_live_task(traced).number();
+        let Some(recorder) = &self.shared.config.recorder else {
+            return;
+        };
+        let label = traced.label();
+        let number_of = |label: Label| recorder.label(label.text());
+        let label = *self.labels.borrow_mut().entry(label).or_insert_with(|| number_of(label));
+        self.trace(|_| match begins {
+            true => Event::task_begin(group, number, label),
+            false => Event::task_end(group, number),
+        });
+    }
+}
