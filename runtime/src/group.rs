@@ -23,6 +23,7 @@ use crate::clock::Clock;
 use crate::data::{ArrayCore, Region};
 use crate::error::{Error, Failure};
 use crate::hang::Reporter;
+use crate::replay::RecordedPlan;
 use crate::scheduler::{self, Shared};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
@@ -41,6 +42,8 @@ const FAILURES_KEPT: usize = 16;
 pub(crate) struct GroupInner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) domain: Mutex<Domain>,
+    /// Of the last graph that was iterated.
+    pub(crate) last_plan: Mutex<Option<Arc<RecordedPlan>>>,
     name: String,
     number: u32,
     /// One a worker, and a last one for all other threads.
@@ -56,6 +59,7 @@ impl Group {
         let inner = Arc::new(GroupInner {
             shared: Arc::clone(shared),
             domain: Mutex::default(),
+            last_plan: Mutex::default(),
             name,
             number,
             counts,

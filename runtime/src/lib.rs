@@ -38,6 +38,7 @@ mod error;
 mod group;
 mod guard;
 mod hang;
+mod replay;
 mod runtime;
 mod scheduler;
 mod sync;
@@ -52,6 +53,7 @@ pub use self::error::{Error, Failure};
 pub use self::group::{Group, Wait};
 pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
+pub use self::replay::Iteration;
 pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
 pub use self::task::{

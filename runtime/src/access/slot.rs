@@ -3,8 +3,9 @@
 use super::{AccessHead, turns};
 use crate::data::{ArrayCore, Mode, Rect, Region};
 use crate::error::Error;
+use crate::replay;
 use crate::sync::{AtomicU32, Ordering};
-use crate::task::{self, Record, RecordId};
+use crate::task::{self, Record, RecordId, Role};
 
 /// Most waiting tasks that a report names for one access.
 const REPORTED: usize = 8;
@@ -25,18 +26,24 @@ impl<'a> Declared<'a> {
         Declared { core, rect: region.rect(), whole_tile, mode }
     }
 
+    /// The declaration of a tile of the same array.
+    pub(crate) fn tile(&self, number: usize, mode: Mode) -> Self {
+        let rect = self.core.rect_of_tile(number);
+        Declared { core: self.core, rect, whole_tile: Some(number as u32), mode }
+    }
+
     #[inline]
-    pub(super) fn core(&self) -> &'a ArrayCore {
+    pub(crate) fn core(&self) -> &'a ArrayCore {
         self.core
     }
 
     #[inline]
-    pub(super) fn rect(&self) -> Rect {
+    pub(crate) fn rect(&self) -> Rect {
         self.rect
     }
 
     #[inline]
-    pub(super) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         self.mode
     }
 
@@ -217,6 +224,16 @@ impl AccessId {
         self.carrier.generation()
     }
 
+    /// The place among the accesses of its task.
+    #[inline]
+    fn number(self, owner: &'static Record) -> usize {
+        if std::ptr::eq(self.carrier, owner) {
+            return self.index;
+        }
+        let is_this = |access: AccessId| std::ptr::eq(access.slot(), self.slot());
+        task::Accesses::of(owner).position(is_this).unwrap_or(self.index)
+    }
+
     /// The tasks that wait for the access, if it is open. For reports: they may be moving on.
     pub(crate) fn waiting(self) -> Vec<RecordId> {
         let edge = |bits| EdgeId::from_bits(bits).edge();
@@ -239,6 +256,10 @@ impl AccessId {
 pub(crate) fn release(access: AccessId) {
     let slot = access.slot();
     let owner = access.carrier.owner();
+    let owning = task::record(owner);
+    if owning.role() == Role::Replayed {
+        return replay::close(owning, access.number(owning));
+    }
     let failure = if slot.writes() { task::record(owner).failure() } else { None };
     if let Some(failure) = &failure {
         super::domain::poison(slot, failure);

@@ -59,6 +59,21 @@ impl<'a, C> TaskBuilder<'a, C> {
         self
     }
 
+    /// Adds a clause.
+    #[inline]
+    pub(crate) fn with<X>(self, clause: X) -> TaskBuilder<'a, C::Longer>
+    where
+        C: Append<X>,
+    {
+        let TaskBuilder { group, traits, clauses } = self;
+        TaskBuilder { group, traits, clauses: clauses.append(clause) }
+    }
+
+    /// What was declared.
+    pub(crate) fn into_parts(self) -> (Traits, C) {
+        (self.traits, self.clauses)
+    }
+
     pub(crate) fn role(mut self, role: Role) -> Self {
         self.traits.role = role;
         self
@@ -230,7 +245,7 @@ macro_rules! bodies {
             }
 
             #[inline]
-            fn shapes(&self) -> ($($clause::Shape,)*) {
+            pub(crate) fn shapes(&self) -> ($($clause::Shape,)*) {
                 let ($($clause,)*) = &self.clauses;
                 ($($clause.shape(),)*)
             }

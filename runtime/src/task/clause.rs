@@ -10,7 +10,7 @@ pub trait Clause<'a> {
     /// The parameter of the body.
     type Guard: Send + 'static;
     /// What is needed to make the parameter when the body starts.
-    type Shape: Copy + Send + 'static;
+    type Shape: Copy + Send + Sync + 'static;
 
     /// The shape of this clause.
     fn shape(&self) -> Self::Shape;
@@ -73,7 +73,7 @@ pub struct Many<'a, G> {
 }
 
 impl<'a, G> Many<'a, G> {
-    pub(super) fn new(declared: Vec<Declared<'a>>) -> Self {
+    pub(crate) fn new(declared: Vec<Declared<'a>>) -> Self {
         Many { declared, marker: PhantomData }
     }
 }

@@ -44,8 +44,13 @@ impl Record {
     fn set_failure(&self, reason: Option<String>, upstream: Option<Arc<Failure>>) {
         let label = self.label().text().to_owned();
         let group = GroupInner::of_live_task(self).name().to_owned();
-        let failure = Arc::new(Failure { label, group, reason, upstream });
-        let raw = Arc::into_raw(failure).cast_mut();
+        self.share_failure(&Arc::new(Failure { label, group, reason, upstream }));
+    }
+
+    /// This task failed as another one did.
+    #[cold]
+    pub(crate) fn share_failure(&self, failure: &Arc<Failure>) {
+        let raw = Arc::into_raw(Arc::clone(failure)).cast_mut();
         let empty = ptr::null_mut();
         let cell: &AtomicPtr<Failure> = self.failure_cell();
         if cell.compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -55,7 +60,7 @@ impl Record {
 
     /// Takes the failure out; the caller completes the task.
     #[inline]
-    pub(super) fn take_failure(&self) -> Option<Arc<Failure>> {
+    pub(crate) fn take_failure(&self) -> Option<Arc<Failure>> {
         if !self.has_failed() {
             return None;
         }

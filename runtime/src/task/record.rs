@@ -20,6 +20,7 @@ use super::{Label, RecordId, Role};
 use crate::access::{AccessSlot, Edge};
 use crate::error::Failure;
 use crate::group::GroupInner;
+use crate::replay::Node;
 
 /// Accesses in one record.
 pub(crate) const ACCESSES: usize = 6;
@@ -50,6 +51,8 @@ pub(crate) struct Record {
     waits_for: AtomicLabel,
     /// The task that waits behind this one for a turn.
     next_in_turn: PlainU32,
+    /// Of a task that is replayed.
+    node: AtomicPtr<Node>,
 }
 
 #[cfg(not(talpf_loom))]
@@ -81,6 +84,7 @@ impl Record {
             body: BodyCell::new(),
             waits_for: AtomicLabel::empty(),
             next_in_turn: PlainU32::new(0),
+            node: AtomicPtr::default(),
         }
     }
 
@@ -189,6 +193,16 @@ impl Record {
 
     pub(super) fn set_waits_for(&self, what: Option<&'static str>) {
         self.waits_for.store(Label::new(what.unwrap_or("")));
+    }
+
+    /// What `set_node` was told.
+    #[inline]
+    pub(crate) fn node(&self) -> *const Node {
+        self.node.load(Relaxed)
+    }
+
+    pub(crate) fn set_node(&self, node: &Node) {
+        self.node.store(std::ptr::from_ref(node).cast_mut(), Relaxed);
     }
 
     #[inline]

@@ -22,6 +22,8 @@ mod many_accesses;
 mod parked_workers;
 mod pending_events;
 mod priorities;
+mod replay;
+mod replay_serial_order;
 mod serial_order;
 mod shutdown;
 mod size_limits;
