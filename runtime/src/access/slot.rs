@@ -254,6 +254,9 @@ impl AccessId {
 /// own task may complete. Called exactly once for each access, when its guard drops.
 #[inline]
 pub(crate) fn release(access: AccessId) {
+    if replay::close_here(access.carrier, access.index) {
+        return;
+    }
     let slot = access.slot();
     let owner = access.carrier.owner();
     let owning = task::record(owner);

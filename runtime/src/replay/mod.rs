@@ -26,7 +26,7 @@ use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
 use crate::task::{Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record};
 
-pub(crate) use self::node::{Node, begin, close, complete, pause};
+pub(crate) use self::node::{Node, begin, close, close_here, complete, pause};
 pub(crate) use self::plan::Plan as RecordedPlan;
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.
@@ -171,10 +171,9 @@ fn spawn(
                 return Err(full);
             }
         };
-        // One more, until the tiles are there.
-        record(task).pending.set(plan.within[index] + 1);
-        let edges = plan.within[index] + plan.across[index];
-        nodes.push(Node::new(task, body, (index, first), edges, turn));
+        // For reports.
+        record(task).pending.set(plan.within[index] + plan.across[index]);
+        nodes.push(Node::new(task, body, &plan, (index, first), turn));
         first = end;
     }
     let tiles = plan.tiles.iter().map(|tile| {

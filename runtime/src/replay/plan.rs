@@ -160,9 +160,14 @@ impl Plan {
         self.sketch == *sketch
     }
 
+    /// Where the edges from a task are.
+    pub(super) fn edges_of(&self, task: usize) -> Range<u32> {
+        self.starts[task]..self.starts[task + 1]
+    }
+
     #[inline]
-    pub(super) fn edges_of(&self, task: usize) -> &[Edge] {
-        &self.edges[self.starts[task] as usize..self.starts[task + 1] as usize]
+    pub(super) fn edges(&self, range: &Range<u32>) -> &[Edge] {
+        &self.edges[range.start as usize..range.end as usize]
     }
 
     /// The tiles that an access touches, by its number among all.
@@ -244,7 +249,7 @@ impl Plan {
                     continue;
                 }
                 let (base, task) = (at - at % tasks, at % tasks);
-                let next = self.edges_of(task).iter().map(|edge| {
+                let next = self.edges(&self.edges_of(task)).iter().map(|edge| {
                     let to = edge.to as usize;
                     if to > task { base + to } else { base + tasks + to }
                 });

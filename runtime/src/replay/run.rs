@@ -25,6 +25,8 @@ use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, reco
 /// The tasks of a graph and what they share.
 pub(super) struct Run {
     pub(super) nodes: Box<[Node]>,
+    /// Edges that each task still waits for; while it is under way, also a bias.
+    pub(super) waits: Box<[EventCounter]>,
     pub(super) plan: Arc<Plan>,
     pub(super) steps: usize,
     /// Steps of an iteration.
@@ -54,11 +56,13 @@ impl Run {
         plan: Arc<Plan>,
         (steps, turns): (usize, usize),
     ) -> Box<Self> {
-        let left = EventCounter::new();
-        left.set(nodes.len() as u32);
+        // One more, until the tiles are there.
+        let waits = plan.within.iter().map(|edges| counter(edges + 1)).collect();
+        let left = counter(nodes.len() as u32);
         let failed = AtomicBool::new(false);
         Box::new(Run {
             nodes,
+            waits,
             plan,
             steps,
             turns,
@@ -75,17 +79,19 @@ impl Run {
             return;
         };
         self.holder = Some(Holder { task, _event: event });
-        let tile = |(hold, tile): (Hold, &super::plan::Tile)| {
-            let users = EventCounter::new();
-            users.set(tile.users);
-            Tile { hold: Mutex::new(Some(hold)), users }
+        let tile = |(hold, tile): (Hold, &super::plan::Tile)| Tile {
+            hold: Mutex::new(Some(hold)),
+            users: counter(tile.users),
         };
         self.tiles = holds.into_iter().zip(&self.plan.tiles).map(tile).collect();
         let run: &'static Run = Box::leak(self);
         run.nodes.iter().for_each(|node| node.link(run));
         // The last task that is let go may end the run: nothing of it is looked at after that.
-        let tasks: Vec<RecordId> = run.nodes.iter().map(|node| node.task).collect();
-        tasks.into_iter().for_each(Node::let_go);
+        for index in 0..run.nodes.len() {
+            if run.waits[index].take(1) {
+                run.nodes[index].release(run);
+            }
+        }
     }
 
     #[inline]
@@ -125,6 +131,12 @@ impl Run {
             let _ = catch_unwind(AssertUnwindSafe(|| drop(run)));
         }
     }
+}
+
+fn counter(units: u32) -> EventCounter {
+    let counter = EventCounter::new();
+    counter.set(units);
+    counter
 }
 
 impl Drop for Run {

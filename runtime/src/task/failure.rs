@@ -23,7 +23,7 @@ impl Record {
     }
 
     #[inline]
-    pub(super) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         !self.failure_cell().load(Ordering::Acquire).is_null()
     }
 
