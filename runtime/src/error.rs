@@ -44,6 +44,14 @@ pub enum Error {
         /// The mode.
         mode: Mode,
     },
+    /// A task of a graph that is replayed uses what only tasks have that are spawned.
+    #[error("task `{label}` is replayed and cannot have {what}")]
+    Replayed {
+        /// The task's label.
+        label: String,
+        /// What it uses.
+        what: &'static str,
+    },
     /// An array or one of its tiles has a size the runtime cannot hold.
     #[error("{what} is {value}, the limit is {limit}")]
     Size {

@@ -26,6 +26,7 @@ use crate::dump::Dump;
 use crate::error::{Error, Failure};
 use crate::hang::Reporter;
 use crate::metrics::Metrics;
+use crate::replay::RecordedPlan;
 use crate::scheduler::{self, Shared};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
@@ -43,6 +44,8 @@ pub struct Group {
 pub(crate) struct GroupInner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) domain: Mutex<Domain>,
+    /// Of the last graph that was iterated.
+    pub(crate) last_plan: Mutex<Option<Arc<RecordedPlan>>>,
     name: String,
     number: u32,
     /// One a worker, and a last one for all other threads.
@@ -60,6 +63,7 @@ impl Group {
         let inner = Arc::new(GroupInner {
             shared: Arc::clone(shared),
             domain: Mutex::default(),
+            last_plan: Mutex::default(),
             name,
             number,
             counts,

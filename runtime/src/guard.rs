@@ -106,6 +106,17 @@ impl<T> Part<T> {
     }
 }
 
+/// The right to a region, and nothing of what is in it.
+pub(crate) struct Hold {
+    _held: Held,
+}
+
+impl Guard for Hold {
+    fn of_access(access: AccessId) -> Self {
+        Hold { _held: Held(access) }
+    }
+}
+
 macro_rules! guard {
     ($(#[$doc:meta])* $name:ident, $bound:ident) => {
         $(#[$doc])*

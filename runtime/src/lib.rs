@@ -44,6 +44,7 @@ mod lend;
 mod metrics;
 mod monitor;
 mod reduction;
+mod replay;
 mod runtime;
 mod scheduler;
 mod sync;
@@ -64,6 +65,7 @@ pub use self::lend::Lend;
 pub use self::metrics::{Delays, Metrics, QueueDepths};
 pub use self::monitor::Monitor;
 pub use self::reduction::{Reduction, operator};
+pub use self::replay::Iteration;
 pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
 pub use self::task::{

@@ -58,6 +58,16 @@ impl Graph {
         self.pattern.points(step, self.steps, self.width)
     }
 
+    /// Steps after which they repeat, from the second on: their points, the dependences of those and
+    /// whose turn the rows are. If they do not, all but the first.
+    pub fn period(&self) -> usize {
+        let is_like_first = |step| self.points(step) == self.points(0);
+        match (0..self.steps).all(is_like_first) {
+            true => 2 * self.sets,
+            false => self.steps.saturating_sub(1).max(1),
+        }
+    }
+
     /// The points of the step before that a point depends on, in ascending order.
     pub fn dependences(&self, step: usize, point: usize) -> &[usize] {
         let Some(last) = step.checked_sub(1) else { return &[] };

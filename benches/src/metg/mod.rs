@@ -13,6 +13,7 @@ mod kernel;
 mod ours;
 mod pattern;
 mod peers;
+mod replay;
 pub mod sweep;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use self::kernel::Kernel;
 pub use self::ours::Ours;
 pub use self::pattern::Pattern;
 pub use self::peers::{OpenMp, Rayon, Tokio};
+pub use self::replay::Replay;
 use self::sweep::{Entrant, Plan, sweep};
 use self::work::Contender;
 use crate::conditions;
@@ -74,7 +76,8 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         conditions::machine(),
         conditions::runtime(cores)?.idle,
     );
-    let mut contenders: Vec<Box<dyn Contender>> = vec![Box::new(Ours::start()?)];
+    let mut contenders: Vec<Box<dyn Contender>> =
+        vec![Box::new(Ours::start()?), Box::new(Replay::start()?)];
     if options.peers {
         contenders.extend(peers()?);
     }

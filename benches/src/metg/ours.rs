@@ -17,7 +17,7 @@ pub struct Ours {
     runtime: Runtime,
 }
 
-type Row = Array<Cell<u64>>;
+pub(super) type Row = Array<Cell<u64>>;
 
 impl Ours {
     /// Starts the runtime.
@@ -63,7 +63,7 @@ async fn program(group: Group, work: Work) -> Result<Run, Error> {
     Ok(Run { elapsed, checksum: checksum(&rows?.await?) })
 }
 
-fn spawn(
+pub(super) fn spawn(
     group: &Group,
     work: &Work,
     (step, point): (usize, usize),

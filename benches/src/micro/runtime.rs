@@ -1,4 +1,4 @@
-//! What does a task cost, alone, in a chain and in a stencil?
+//! What does a task cost, alone, in a chain and in a stencil, discovered and replayed?
 
 use std::time::Instant;
 
@@ -14,10 +14,11 @@ const WIDTH: usize = 256;
 pub(super) fn measure(report: &mut Report) -> Result<()> {
     let runtime = Runtime::new(conditions::runtime(WORKERS)?)?;
     type Program = fn(Group) -> BoxFuture;
-    let programs: [(&str, Program); 3] = [
+    let programs: [(&str, Program); 4] = [
         ("runtime.empty_ns", |group| Box::pin(empty(group))),
         ("runtime.chain_ns", |group| Box::pin(chain(group))),
         ("runtime.stencil_ns", |group| Box::pin(stencil(group))),
+        ("runtime.stencil_replay_ns", |group| Box::pin(stencil_replay(group))),
     ];
     for (name, program) in programs {
         if !report.wants(name) {
@@ -88,6 +89,35 @@ async fn stencil(group: Group) -> Result<f64, Error> {
     group.wait().await?;
     let spent = per_task(start, steps * WIDTH);
     let end = group.task("check").input(&old.all()).run(|cells| cells[WIDTH - 1])?.await?;
+    assert_eq!(end, 3u64.wrapping_pow(steps as u32));
+    Ok(spent)
+}
+
+/// The same stencil; two of its steps are recorded.
+async fn stencil_replay(group: Group) -> Result<f64, Error> {
+    let steps = TASKS / WIDTH;
+    let new = || Array::new(&group, vec![1u64; WIDTH], 1);
+    let arrays = [new()?, new()?];
+    let start = Instant::now();
+    group.iterate_in_turns(steps, 2, |iteration, turn| {
+        let [old, new] = [&arrays[turn], &arrays[1 - turn]];
+        (0..WIDTH).try_for_each(|cell| {
+            let (left, right) = ((cell + WIDTH - 1) % WIDTH, (cell + 1) % WIDTH);
+            group
+                .task("stencil")
+                .input(&old.tile(left))
+                .input(&old.tile(cell))
+                .input(&old.tile(right))
+                .output(&new.tile(cell))
+                .repeat(iteration, |_step, left, middle, right, mut new| {
+                    new[0] = left[0].wrapping_add(middle[0]).wrapping_add(right[0]);
+                })
+        })
+    })?;
+    group.wait().await?;
+    let spent = per_task(start, steps * WIDTH);
+    let last = &arrays[steps % 2];
+    let end = group.task("check").input(&last.all()).run(|cells| cells[WIDTH - 1])?.await?;
     assert_eq!(end, 3u64.wrapping_pow(steps as u32));
     Ok(spent)
 }

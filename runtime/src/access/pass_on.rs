@@ -8,7 +8,7 @@ use super::lending::Lending;
 use super::slot::{Waiter, close};
 use super::{AccessHead, AccessId, Domain, EdgeId, domain, release};
 use crate::group::GroupInner;
-use crate::task::{self, Accesses, RecordId, record};
+use crate::task::{self, Accesses, RecordId, Role, record};
 
 /// An access that was passed on, in a list of its task's.
 pub(crate) struct PassedOn {
@@ -44,6 +44,11 @@ pub(crate) fn release_unheld(access: AccessId) {
 /// is spoilt, and is passed on otherwise. Called exactly once for each.
 pub(crate) fn pass_on(access: AccessId) {
     let (slot, owner) = (access.slot(), access.task());
+    if record(owner).role() == Role::Replayed {
+        // It has no children.
+        slot.array().domain().lock().lendings.remove(&slot.head);
+        return release(access);
+    }
     let failure = if slot.writes() { record(owner).failure() } else { None };
     if let Some(failure) = &failure {
         domain::poison(access, failure);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::{AccessHead, turns};
 use crate::data::{ArrayCore, Mode, Rect, Region};
 use crate::error::{Error, Failure};
+use crate::replay;
 use crate::sync::{AtomicU32, Ordering};
-use crate::task::{self, Accesses, Label, Record, RecordId};
+use crate::task::{self, Accesses, Label, Record, RecordId, Role};
 
 /// Most waiting tasks that a report names for one access.
 const REPORTED: usize = 8;
@@ -35,6 +36,12 @@ impl<'a> Declared<'a> {
         Declared { weak: true, ..Declared::new(region, mode) }
     }
 
+    /// The declaration of a tile of the same array.
+    pub(crate) fn tile(&self, number: usize, mode: Mode) -> Self {
+        let rect = self.core.rect_of_tile(number);
+        Declared { rect, whole_tile: Some(number as u32), mode, ..*self }
+    }
+
     #[inline]
     pub(crate) fn core(&self) -> &'a ArrayCore {
         self.core
@@ -46,7 +53,7 @@ impl<'a> Declared<'a> {
     }
 
     #[inline]
-    pub(super) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         self.mode
     }
 
@@ -57,13 +64,13 @@ impl<'a> Declared<'a> {
     }
 
     #[inline]
-    pub(super) fn is_weak(&self) -> bool {
+    pub(crate) fn is_weak(&self) -> bool {
         self.weak
     }
 
     /// The access of the parent's that the region lies in.
     #[inline]
-    pub(super) fn lender(&self) -> Option<AccessId> {
+    pub(crate) fn lender(&self) -> Option<AccessId> {
         self.lender.copied()
     }
 
@@ -93,7 +100,7 @@ impl<'a> Declared<'a> {
     }
 
     #[inline]
-    fn check_bounds(&self) -> Result<(), Error> {
+    pub(crate) fn check_bounds(&self) -> Result<(), Error> {
         let (region, extent) = (self.rect, self.core.extent());
         let inside =
             extent.covers(&region) && region.row <= region.row_end && region.col <= region.col_end;
@@ -334,6 +341,16 @@ impl AccessId {
         self.carrier.owner()
     }
 
+    /// The place among the accesses of its task.
+    #[inline]
+    fn number(self, owner: &'static Record) -> usize {
+        if std::ptr::eq(self.carrier, owner) {
+            return self.index;
+        }
+        let is_this = |access: AccessId| std::ptr::eq(access.slot(), self.slot());
+        task::Accesses::of(owner).position(is_this).unwrap_or(self.index)
+    }
+
     /// The tasks that wait for the access, if it is open. For reports: they may be moving on.
     pub(crate) fn waiting(self) -> Vec<RecordId> {
         let edge = |bits| EdgeId::from_bits(bits).edge();
@@ -364,8 +381,15 @@ impl AccessId {
 /// own task may complete. Called exactly once for each access, when its guard drops.
 #[inline]
 pub(crate) fn release(access: AccessId) {
+    if replay::close_here(access.carrier, access.index) {
+        return;
+    }
     let slot = access.slot();
-    let failure = if slot.writes() { task::record(access.task()).failure() } else { None };
+    let owning = task::record(access.task());
+    if owning.role() == Role::Replayed {
+        return replay::close(owning, access.number(owning));
+    }
+    let failure = if slot.writes() { owning.failure() } else { None };
     if let Some(failure) = &failure {
         super::domain::poison(access, failure);
     }

@@ -189,6 +189,12 @@ impl ArrayCore {
         (rect, exists.then_some(row as u32 * self.col_tiles.count + col as u32))
     }
 
+    /// The rectangle of a tile that there is.
+    pub(crate) fn rect_of_tile(&self, number: usize) -> Rect {
+        let cols = self.col_tiles.count as usize;
+        self.tile(number / cols, number % cols).0
+    }
+
     pub(super) fn tile_counts(&self) -> (usize, usize) {
         (self.row_tiles.count as usize, self.col_tiles.count as usize)
     }

@@ -105,13 +105,13 @@ impl GroupInner {
     /// Whether a task of the group must not enter its body.
     #[inline]
     pub(crate) fn cancels(&self, task: &Record) -> bool {
-        self.cancellation.flag.is_set() && task.role() == Role::Member
+        self.cancellation.flag.is_set() && is_cancelled_with_group(task)
     }
 
     /// As `cancels`, for a task that is about to suspend.
     #[inline]
     pub(crate) fn cancels_at_suspension(&self, task: &Record) -> bool {
-        task.role() == Role::Member && self.cancellation.flag.is_set_at_last()
+        is_cancelled_with_group(task) && self.cancellation.flag.is_set_at_last()
     }
 
     /// Why the group is cancelled.
@@ -129,6 +129,10 @@ impl GroupInner {
         let reason = reason.take().unwrap_or_default();
         Some(Error::Cancelled { group: self.name.clone(), reason })
     }
+}
+
+fn is_cancelled_with_group(task: &Record) -> bool {
+    matches!(task.role(), Role::Member | Role::Replayed)
 }
 
 #[cfg(all(test, talpf_loom))]

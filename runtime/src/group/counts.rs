@@ -33,7 +33,7 @@ impl Counts {
     #[inline]
     fn of(&self, role: Role) -> &Count {
         match role {
-            Role::Member | Role::Cleanup => &self.members,
+            Role::Member | Role::Cleanup | Role::Replayed => &self.members,
             Role::Main | Role::Service => &self.others,
         }
     }

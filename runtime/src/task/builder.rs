@@ -94,6 +94,11 @@ impl<'a, C> TaskBuilder<'a, C> {
         TaskBuilder { group, nest, traits, clauses: clauses.append(clause) }
     }
 
+    /// What was declared.
+    pub(crate) fn into_parts(self) -> (Traits, C) {
+        (self.traits, self.clauses)
+    }
+
     pub(crate) fn role(mut self, role: Role) -> Self {
         self.traits.role = role;
         self
@@ -278,7 +283,7 @@ macro_rules! bodies {
             }
 
             #[inline]
-            fn shapes(&self) -> ($($clause::Shape,)*) {
+            pub(crate) fn shapes(&self) -> ($($clause::Shape,)*) {
                 let ($($clause,)*) = &self.clauses;
                 ($($clause.shape(),)*)
             }

@@ -84,7 +84,7 @@ pub struct Many<'a, G> {
 }
 
 impl<'a, G> Many<'a, G> {
-    pub(super) fn new(declared: Vec<Declared<'a>>) -> Self {
+    pub(crate) fn new(declared: Vec<Declared<'a>>) -> Self {
         Many { declared, marker: PhantomData }
     }
 }

@@ -23,7 +23,7 @@ impl Record {
     }
 
     #[inline]
-    pub(super) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         !self.failure_cell().load(Ordering::Acquire).is_null()
     }
 
@@ -54,9 +54,14 @@ impl Record {
         let parents = std::iter::successors(self.parent(), |parent| record(*parent).parent());
         let inside = parents.map(|parent| record(parent).label().text().to_owned()).collect();
         let depth = upstream.as_ref().map_or(0, |upstream| upstream.depth + 1);
-        let failure =
-            Arc::new(Failure { label, inside, group, reason, cancelled, upstream, depth });
-        let raw = Arc::into_raw(failure).cast_mut();
+        let failure = Failure { label, inside, group, reason, cancelled, upstream, depth };
+        self.share_failure(&Arc::new(failure));
+    }
+
+    /// This task failed as another one did.
+    #[cold]
+    pub(crate) fn share_failure(&self, failure: &Arc<Failure>) {
+        let raw = Arc::into_raw(Arc::clone(failure)).cast_mut();
         let empty = ptr::null_mut();
         let cell: &AtomicPtr<Failure> = self.failure_cell();
         if cell.compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -66,7 +71,7 @@ impl Record {
 
     /// Takes the failure out; the caller completes the task.
     #[inline]
-    pub(super) fn take_failure(&self) -> Option<Arc<Failure>> {
+    pub(crate) fn take_failure(&self) -> Option<Arc<Failure>> {
         if !self.has_failed() {
             return None;
         }

@@ -27,6 +27,7 @@ mod label;
 mod nesting;
 mod pool;
 mod record;
+mod repeated;
 mod run;
 mod spawn;
 mod state;
@@ -42,14 +43,17 @@ pub use self::handle::JoinHandle;
 pub use self::waker::{note_outside, note_wait};
 
 pub(crate) use self::access_list::{Accesses, edge, more_edges};
-pub(crate) use self::clause::{Clause, Clauses};
+pub(crate) use self::clause::{Clause, Clauses, Many};
 pub(crate) use self::counter::EventCounter;
 pub(crate) use self::failure::{fail, has_failed, is_unwinding, panic_text, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;
-pub(crate) use self::run::{current_group, release_ready, resolve, resolve_access, run, satisfy};
-pub(crate) use self::spawn::{Role, SPAWNING, spawn_future};
+pub(crate) use self::repeated::{Repeated, free_task, new_repeated, repeated, repeated_async};
+pub(crate) use self::run::{
+    current, current_group, release_ready, resolve, resolve_access, run, satisfy,
+};
+pub(crate) use self::spawn::{Role, SPAWNING, Traits, spawn_future};
 pub(crate) use self::state::Phase;
 #[cfg(all(test, talpf_loom))]
 pub(crate) use self::state::TaskState;

@@ -12,14 +12,15 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::Record;
+use crate::error::Error;
 
 const CHUNK: usize = 1 << CHUNK_BITS;
 const CHUNK_BITS: u32 = 10;
 const CHUNKS: usize = 1 << 14;
 /// Most records that can be alive at once.
-pub(super) const LIMIT: usize = CHUNK * CHUNKS;
+const LIMIT: usize = CHUNK * CHUNKS;
 /// Records kept back so that a spawn that has begun can always end.
-pub(super) const RESERVE: usize = CHUNK;
+const RESERVE: usize = CHUNK;
 const BATCH: usize = 64;
 
 /// The index of a record.
@@ -76,9 +77,14 @@ impl Drop for Free {
     }
 }
 
-/// Whether the pool is so full that no further task should be spawned.
-pub(super) fn exhausted() -> bool {
-    TAKEN.load(Ordering::Relaxed) as usize > LIMIT - RESERVE
+/// **Errors**: the pool is so full that no further task should be spawned.
+#[inline]
+pub(super) fn check_room() -> Result<(), Error> {
+    let limit = LIMIT - RESERVE;
+    if TAKEN.load(Ordering::Relaxed) as usize > limit {
+        return Err(Error::Size { what: "number of live tasks", value: limit + 1, limit });
+    }
+    Ok(())
 }
 
 /// A record that belongs to the caller.
@@ -134,7 +140,7 @@ fn give_back(batch: Vec<u32>) {
 }
 
 fn grow(shared: &mut Shared) {
-    assert!(shared.chunks < CHUNKS, "spawns are refused long before: see `exhausted`");
+    assert!(shared.chunks < CHUNKS, "spawns are refused long before: see `check_room`");
     let records: Box<[Record]> = std::iter::repeat_with(Record::new).take(CHUNK).collect();
     let Ok(chunk) = Box::<[Record; CHUNK]>::try_from(records) else {
         unreachable!("a chunk has CHUNK records");

@@ -22,6 +22,7 @@ use super::{Label, RecordId, Role};
 use crate::access::{AccessSlot, Edge};
 use crate::error::Failure;
 use crate::group::GroupInner;
+use crate::replay::Node;
 
 /// Accesses in one record.
 pub(crate) const ACCESSES: usize = 6;
@@ -56,6 +57,8 @@ pub(crate) struct Record {
     next_in_turn: PlainU32,
     /// What is looked at if `is_nested`.
     pub(super) nesting: Nesting,
+    /// Of a task that is replayed.
+    node: AtomicPtr<Node>,
 }
 
 #[cfg(not(talpf_loom))]
@@ -90,6 +93,7 @@ impl Record {
             waits_for: AtomicLabel::empty(),
             next_in_turn: PlainU32::new(0),
             nesting: Nesting::default(),
+            node: AtomicPtr::default(),
         }
     }
 
@@ -212,6 +216,16 @@ impl Record {
 
     pub(super) fn set_waits_for(&self, what: Option<&'static str>) {
         self.waits_for.store(Label::new(what.unwrap_or("")));
+    }
+
+    /// What `set_node` was told.
+    #[inline]
+    pub(crate) fn node(&self) -> *const Node {
+        self.node.load(Relaxed)
+    }
+
+    pub(crate) fn set_node(&self, node: &Node) {
+        self.node.store(std::ptr::from_ref(node).cast_mut(), Relaxed);
     }
 
     #[inline]

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::children::Nest;
-use super::{Accesses, Phase, RecordId, SPAWNING, failure, record, waker};
+use super::{Accesses, Phase, Record, RecordId, Role, SPAWNING, failure, record, waker};
 use crate::access::{release_unheld, take_turns};
 use crate::group::GroupInner;
+use crate::replay;
 use crate::scheduler::{self, Reason};
 
 /// The task a thread runs, and how many of its accesses it has closed since it entered the body.
@@ -47,15 +48,21 @@ pub(crate) fn run(task: RecordId) {
     let running = record(task);
     let outer = RUNNING.replace(Running { task: Some(task), closed: 0, aside: false });
     let group = GroupInner::of_live_task(running);
-    if running.has_failed() && running.state.phase().1 == Phase::Created {
+    let begins = running.state.phase().1 == Phase::Created;
+    let replayed = begins && running.role() == Role::Replayed;
+    let node = if replayed { replay::begin(running) } else { None };
+    if begins && (running.has_failed() || replayed && node.is_none()) {
         skip(task);
     } else if group.cancels(running) {
         cancel(task);
     } else {
         running.state.set(Phase::Running);
         scheduler::trace_begin(task, outer.task);
-        // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
-        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { running.body.run(task) }));
+        let outcome = catch_unwind(AssertUnwindSafe(|| match node {
+            Some(node) => node.call(),
+            // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
+            None => unsafe { running.body.run(task) },
+        }));
         scheduler::trace_end(task, outer.task);
         match outcome {
             Ok(Poll::Ready(())) => end(task),
@@ -106,8 +113,11 @@ fn clear(task: RecordId) {
 /// The body has ended and what it captured is gone.
 #[inline]
 fn end(task: RecordId) {
-    record(task).state.set(Phase::Ended);
-    resolve(task, 1 + take_closed());
+    let ended = record(task);
+    ended.state.set(Phase::Ended);
+    let closed = take_closed();
+    pause(ended);
+    resolve(task, 1 + closed);
 }
 
 /// The accesses that the running task has closed and not yet been credited for.
@@ -135,10 +145,19 @@ pub(crate) fn resolve_access(task: RecordId) {
     }
 }
 
+/// The body of a task has ended or awaits.
+#[inline]
+fn pause(task: &Record) {
+    if task.role() == Role::Replayed {
+        replay::pause(task);
+    }
+}
+
 fn suspend(task: RecordId) {
     let suspended = record(task);
     suspended.set_waits_for(waker::take_note());
     let closed = take_closed();
+    pause(suspended);
     if closed > 0 {
         // The body's own unit is left, so this does not complete the task.
         suspended.open.take(closed);
@@ -209,6 +228,10 @@ fn complete(task: RecordId) {
 #[inline]
 fn complete_one(task: RecordId) -> Option<RecordId> {
     let completed = record(task);
+    if completed.role() == Role::Replayed {
+        replay::complete(completed);
+        return None;
+    }
     let group = GroupInner::of_live_task(completed);
     let failure = completed.take_failure();
     if let Some(failure) = &failure {

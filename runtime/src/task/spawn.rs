@@ -27,6 +27,8 @@ pub(crate) enum Role {
     Service,
     /// As `Member`, and runs on data that failed tasks left undefined.
     Cleanup,
+    /// Runs once in every iteration of a recorded graph, of which another task completes.
+    Replayed,
 }
 
 impl Role {
@@ -35,15 +37,16 @@ impl Role {
             0 => Role::Member,
             1 => Role::Main,
             2 => Role::Service,
-            _ => Role::Cleanup,
+            3 => Role::Cleanup,
+            _ => Role::Replayed,
         }
     }
 }
 
 /// What a task is, apart from accesses and body.
 #[derive(Clone, Copy)]
-pub(super) struct Traits {
-    pub(super) label: Label,
+pub(crate) struct Traits {
+    pub(crate) label: Label,
     pub(super) priority: i32,
     pub(super) role: Role,
     /// Run it where it becomes ready instead of queueing it.
@@ -123,11 +126,7 @@ fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<Record
 #[inline]
 fn admit(group: &GroupInner) -> Result<(), Error> {
     group.shared.accept()?;
-    if pool::exhausted() {
-        let limit = pool::LIMIT - pool::RESERVE;
-        return Err(Error::Size { what: "number of live tasks", value: limit + 1, limit });
-    }
-    Ok(())
+    pool::check_room()
 }
 
 /// Goes on with a task whose accesses exclude each other: it closes them in their turn.

@@ -30,6 +30,8 @@ mod parked_workers;
 mod pending_events;
 mod priorities;
 mod reductions;
+mod replay;
+mod replay_serial_order;
 mod serial_order;
 mod shutdown;
 mod size_limits;

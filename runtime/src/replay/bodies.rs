@@ -1,0 +1,80 @@
+//! Bodies that run once in every iteration.
+
+use std::future::Future;
+
+use super::Iteration;
+use crate::access::Declared;
+use crate::error::Error;
+use crate::guard::Cursor;
+use crate::task::{Clause, Clauses, RecordId, TaskBuilder, repeated, repeated_async};
+
+macro_rules! bodies {
+    ($($clause:ident)*) => {
+        impl<'r $(, $clause: Clause<'r, Shape: Copy + Sync>)*> TaskBuilder<'_, ($($clause,)*)> {
+            /// Adds the task to an iteration instead of spawning it. The body gets the number of
+            /// the step and its guards, once in every step.
+            ///
+            /// **Errors**: a region outside its array.
+            pub fn repeat<Fun>(self, iteration: &Iteration<'r>, body: Fun) -> Result<(), Error>
+            where
+                Fun: Fn(usize, $($clause::Guard),*) + Send + Sync + 'static,
+            {
+                let shapes = self.shapes();
+                let call = move |task: RecordId, step: usize| {
+                    let mut cursor = Cursor::new(task);
+                    let ($($clause,)*) = shapes;
+                    body(step, $($clause::guard($clause, &mut cursor)),*);
+                    let _ = &mut cursor;
+                };
+                let (traits, clauses) = self.into_parts();
+                iteration.add(traits, declared(&clauses), repeated(call))
+            }
+
+            /// As [`TaskBuilder::repeat`], with an async closure.
+            ///
+            /// **Cost**: an allocation in every step if the future is larger than 128 bytes.
+            pub fn repeat_async<Fun, Fut>(
+                self,
+                iteration: &Iteration<'r>,
+                body: Fun,
+            ) -> Result<(), Error>
+            where
+                Fun: Fn(usize, $($clause::Guard),*) -> Fut + Send + Sync + 'static,
+                Fut: Future<Output = ()> + Send + 'static,
+            {
+                let shapes = self.shapes();
+                let start = move |task: RecordId, step: usize| {
+                    let mut cursor = Cursor::new(task);
+                    let ($($clause,)*) = shapes;
+                    let future = body(step, $($clause::guard($clause, &mut cursor)),*);
+                    let _ = &mut cursor;
+                    future
+                };
+                let (traits, clauses) = self.into_parts();
+                iteration.add(traits, declared(&clauses), repeated_async(start))
+            }
+        }
+    };
+}
+
+fn declared<'r>(clauses: &impl Clauses<'r>) -> Vec<Declared<'r>> {
+    let mut declared = Vec::with_capacity(clauses.count());
+    clauses.for_each(|access| declared.push(*access));
+    declared
+}
+
+#[allow(non_snake_case, reason = "the macro names values after their types")]
+#[allow(clippy::unused_unit, reason = "the tuple of no clauses is the unit")]
+mod arities {
+    use super::*;
+
+    bodies!();
+    bodies!(A);
+    bodies!(A B);
+    bodies!(A B C);
+    bodies!(A B C D);
+    bodies!(A B C D E);
+    bodies!(A B C D E F);
+    bodies!(A B C D E F G);
+    bodies!(A B C D E F G H);
+}

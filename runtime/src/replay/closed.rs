@@ -1,0 +1,139 @@
+//! Which accesses of a running task have closed.
+//!
+//! An access has a bit. While the body runs, what it drops itself is noted with plain stores, by
+//! the one thread that runs it; what others drop is noted in a shared word. When the body awaits
+//! or ends with accesses open, its bits go into the shared word too, and from then on all do.
+//!
+//! An edge waits for a set of accesses and is followed once, by whoever closes the last of them:
+//! the runner sees that in its own bits, everybody else in the value before an update of the shared
+//! word. Updates have an order, so exactly one of them completes the set; a set that the runner had
+//! completed before it published its bits is left out there.
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// Accesses of one run of a task that have closed, a bit each.
+pub(super) struct Closed {
+    /// By the running body. Written by the thread that runs it.
+    here: AtomicU32,
+    /// Anywhere else, and by the body once `published` is set.
+    everywhere: AtomicU32,
+    /// Written by the thread that runs the body.
+    published: AtomicU32,
+}
+
+/// What a close has changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    before: u32,
+    after: u32,
+    /// Sets within these bits were completed earlier.
+    done: u32,
+}
+
+impl Change {
+    /// Whether the change has completed a set of accesses, which is not empty.
+    #[inline]
+    pub(super) fn completes(self, set: u32) -> bool {
+        set & !self.after == 0 && set & !self.before != 0 && set & !self.done != 0
+    }
+}
+
+impl Closed {
+    pub(super) fn new() -> Self {
+        let zero = || AtomicU32::new(0);
+        Closed { here: zero(), everywhere: zero(), published: zero() }
+    }
+
+    /// Opens all accesses. Nobody has a guard.
+    #[inline]
+    pub(super) fn reset(&self) {
+        self.here.store(0, Ordering::Relaxed);
+        self.everywhere.store(0, Ordering::Relaxed);
+        self.published.store(0, Ordering::Relaxed);
+    }
+
+    /// Closes the access of `bit`, on the thread that runs the body if `here`.
+    #[inline]
+    pub(super) fn close(&self, bit: u32, here: bool) -> Change {
+        if here && self.published.load(Ordering::Relaxed) == 0 {
+            let before = self.here.load(Ordering::Relaxed);
+            self.here.store(before | bit, Ordering::Relaxed);
+            return Change { before, after: before | bit, done: 0 };
+        }
+        let before = self.everywhere.fetch_or(bit, Ordering::AcqRel);
+        Change { before, after: before | bit, done: 0 }
+    }
+
+    /// The body awaits or has ended, and leaves some of `all` open: shares what it has closed.
+    #[inline]
+    pub(super) fn publish(&self, all: u32) -> Option<Change> {
+        let here = self.here.load(Ordering::Relaxed);
+        if here == all || self.published.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        self.published.store(1, Ordering::Relaxed);
+        let before = self.everywhere.fetch_or(here, Ordering::AcqRel);
+        Some(Change { before, after: before | here, done: here })
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// The sets that three accesses can make.
+    const SETS: std::ops::Range<u32> = 1..8;
+
+    struct Model {
+        closed: Closed,
+        followed: Vec<AtomicU32>,
+        work: [AtomicU32; 3],
+    }
+
+    impl Model {
+        fn close(&self, access: usize, here: bool) {
+            self.work[access].store(1, Ordering::Relaxed);
+            self.follow(self.closed.close(1 << access, here));
+        }
+
+        fn follow(&self, change: Change) {
+            for set in SETS.filter(|set| change.completes(*set)) {
+                self.followed[set as usize].fetch_add(1, Ordering::Relaxed);
+                for access in (0..3).filter(|access| set & 1 << access != 0) {
+                    assert_eq!(
+                        self.work[access].load(Ordering::Relaxed),
+                        1,
+                        "seen by whoever follows"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_set_is_completed_once_wherever_its_accesses_close() {
+        loom::model(|| {
+            let model = Arc::new(Model {
+                closed: Closed::new(),
+                followed: (0..8).map(|_| AtomicU32::new(0)).collect(),
+                work: std::array::from_fn(|_| AtomicU32::new(0)),
+            });
+            let others: Vec<_> = (1..3)
+                .map(|access| {
+                    let model = model.clone();
+                    thread::spawn(move || model.close(access, false))
+                })
+                .collect();
+            model.close(0, true);
+            if let Some(change) = model.closed.publish(7) {
+                model.follow(change);
+            }
+            others.into_iter().for_each(|other| other.join().unwrap());
+            for set in SETS {
+                assert_eq!(model.followed[set as usize].load(Ordering::Relaxed), 1, "{set:03b}");
+            }
+        });
+    }
+}

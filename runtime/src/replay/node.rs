@@ -1,0 +1,236 @@
+//! A task of a recorded graph, which runs once in every iteration.
+//!
+//! It has a task record of its own for the whole run, so guards, events, wakers and reports are
+//! those of any task. What differs is what it waits for. Its count of edges is set anew, by a
+//! plain store, whenever the task becomes ready: to the edges from tasks of the next
+//! iteration and of this one, and a bias for the task itself, which is taken when it completes. So
+//! a task waits for itself in the iteration before; with that nobody can take an edge of the next
+//! iteration before the store, because whoever conflicts with a task in the next iteration also
+//! waits for an access of it in this one.
+//!
+//! | field | written by |
+//! |---|---|
+//! | `closed`, `rest` | the runner at the start, then whoever drops guards |
+//! | `step` | whoever completes the task, before anybody can make it ready again |
+//! | all others | the recorder |
+#![allow(unsafe_code, reason = "follows the pointers between records, nodes and their run")]
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::task::Poll;
+
+use super::closed::{Change, Closed};
+use super::plan::{BITS, Plan};
+use super::run::Run;
+use crate::group::GroupInner;
+use crate::scheduler::{self, Reason};
+use crate::task::{
+    EventCounter, Phase, Record, RecordId, Repeated, SPAWNING, current, record, resolve_access,
+};
+
+/// A task of a run. It lives as long as the run, which ends after all its tasks.
+#[repr(align(64))]
+pub(crate) struct Node {
+    closed: Closed,
+    /// Open accesses that share the last bit.
+    rest: EventCounter,
+    record: &'static Record,
+    /// The step that runs, or runs next.
+    step: AtomicUsize,
+    run: AtomicPtr<Run>,
+    body: Box<dyn Repeated>,
+    pub(super) task: RecordId,
+    /// The place among the tasks of the iteration.
+    index: u32,
+    /// The number of the first access among those of the iteration.
+    first_access: u32,
+    /// Edges to wait for from the second iteration on.
+    waits_for: u32,
+    /// Edges to follow, in the plan.
+    edges: Range<u32>,
+}
+
+thread_local! {
+    /// The node whose body this thread runs, or one further out.
+    static HERE: Cell<*const Node> = const { Cell::new(ptr::null()) };
+}
+
+impl Node {
+    /// A node that runs first in step `step`.
+    pub(super) fn new(
+        task: RecordId,
+        body: Box<dyn Repeated>,
+        plan: &Plan,
+        (index, first_access): (usize, usize),
+        step: usize,
+    ) -> Self {
+        Node {
+            closed: Closed::new(),
+            rest: EventCounter::new(),
+            record: record(task),
+            step: AtomicUsize::new(step),
+            run: AtomicPtr::default(),
+            body,
+            task,
+            index: index as u32,
+            first_access: first_access as u32,
+            waits_for: plan.within[index] + plan.across[index],
+            edges: plan.edges_of(index),
+        }
+    }
+
+    /// Lets the record find the node and the node its run, which does not move any more.
+    pub(super) fn link(&self, run: &Run) {
+        self.run.store(std::ptr::from_ref(run).cast_mut(), Ordering::Relaxed);
+        self.record.set_node(self);
+    }
+
+    /// The node of a record with the role `Replayed`.
+    #[inline]
+    fn of(record: &Record) -> &'static Node {
+        // SAFETY: the record of a node is linked to it before the first task of the run is ready,
+        // and whoever asks has a unit of the task, whose run ends after it. The lifetime is not
+        // handed out.
+        unsafe { &*record.node() }
+    }
+
+    #[inline]
+    fn run(&self) -> &'static Run {
+        // SAFETY: linked as above, and the run owns this node.
+        unsafe { &*self.run.load(Ordering::Relaxed) }
+    }
+
+    #[inline]
+    fn is_last(&self, run: &Run) -> bool {
+        run.steps - self.step.load(Ordering::Relaxed) <= run.turns
+    }
+
+    /// Queues the task: nothing holds it back any more.
+    #[inline]
+    pub(super) fn release(&self, run: &Run) {
+        run.waits[self.index as usize].set(SPAWNING + self.waits_for);
+        scheduler::schedule(GroupInner::of_live_task(self.record), self.task, Reason::Released);
+    }
+
+    /// Follows the edges whose accesses have all closed.
+    #[inline]
+    fn follow(&self, run: &Run, change: Change) {
+        if self.record.has_failed() {
+            self.fail(run, change);
+        }
+        for edge in run.plan.edges(&self.edges) {
+            if change.completes(edge.accesses) && run.waits[edge.to as usize].take(1) {
+                run.nodes[edge.to as usize].release(run);
+            }
+        }
+    }
+
+    /// The task has failed: stops the run, and poisons whoever waits for it in its iteration.
+    #[cold]
+    fn fail(&self, run: &Run, change: Change) {
+        let Some(failure) = self.record.failure() else {
+            return;
+        };
+        run.fail(&failure);
+        let followed = run.plan.edges(&self.edges).iter().filter(|e| change.completes(e.accesses));
+        for edge in followed.filter(|edge| edge.to > self.index) {
+            run.nodes[edge.to as usize].record.poison(&failure);
+        }
+    }
+
+    /// Closes an access: whoever waits for it may become ready. `here`: on the thread that runs the
+    /// body.
+    #[inline]
+    fn close(&self, access: usize, here: bool) {
+        let run = self.run();
+        if access < BITS - 1 || self.rest.take(1) {
+            self.follow(run, self.closed.close(1 << access.min(BITS - 1), here));
+        }
+        if self.is_last(run) {
+            run.leave_tiles(self.first_access as usize + access);
+        }
+        resolve_access(self.task);
+    }
+}
+
+/// Begins the next run of a ready task. Says with what, unless it must not run.
+#[inline]
+pub(crate) fn begin(record: &Record) -> Option<&'static Node> {
+    let node = Node::of(record);
+    let accesses = record.access_count();
+    node.closed.reset();
+    if accesses >= BITS {
+        node.rest.set((accesses - BITS + 1) as u32);
+    }
+    record.open.set(1 + accesses as u32);
+    (!node.run().has_failed()).then_some(node)
+}
+
+impl Node {
+    /// Runs the body, to its end or to its first await.
+    #[inline]
+    pub(crate) fn call(&self) -> Poll<()> {
+        let _outer = Outer(HERE.replace(self));
+        self.body.run(self.task, self.step.load(Ordering::Relaxed))
+    }
+}
+
+/// Puts back the node of the body around the one that ends.
+struct Outer(*const Node);
+
+impl Drop for Outer {
+    #[inline]
+    fn drop(&mut self) {
+        HERE.set(self.0);
+    }
+}
+
+/// Closes access number `access` of a record if this thread runs the body of its task. The short
+/// way, which most guards go.
+#[inline]
+pub(crate) fn close_here(record: &Record, access: usize) -> bool {
+    // SAFETY: `call` has put it there and is still on the stack, and a body runs inside its node.
+    let node = unsafe { HERE.get().as_ref() };
+    let here = |node: &&Node| ptr::eq(node.record, record) && current() == Some(node.task);
+    node.filter(here).inspect(|node| node.close(access, true)).is_some()
+}
+
+/// The body of a task has ended or awaits: what it has closed counts together with what others do.
+#[inline]
+pub(crate) fn pause(record: &Record) {
+    let node = Node::of(record);
+    let accesses = record.access_count();
+    let all = if accesses >= BITS { u32::MAX } else { (1 << accesses) - 1 };
+    if let Some(change) = node.closed.publish(all) {
+        node.follow(node.run(), change);
+    }
+}
+
+/// Closes access number `access` of a task.
+pub(crate) fn close(record: &Record, access: usize) {
+    let node = Node::of(record);
+    node.close(access, current() == Some(node.task));
+}
+
+/// A run of the task is complete: makes it wait for the next, or ends it.
+#[inline]
+pub(crate) fn complete(record: &Record) {
+    let node = Node::of(record);
+    let run = node.run();
+    if let Some(failure) = record.take_failure() {
+        run.fail(&failure);
+        GroupInner::of_live_task(record).note_failure(failure);
+    }
+    if node.is_last(run) {
+        // Nothing for a report: what the others wait for is elsewhere.
+        record.state.set(Phase::Free);
+        return run.leave();
+    }
+    node.step.store(node.step.load(Ordering::Relaxed) + run.turns, Ordering::Relaxed);
+    record.state.set(Phase::Created);
+    if run.waits[node.index as usize].take(SPAWNING) {
+        node.release(run);
+    }
+}

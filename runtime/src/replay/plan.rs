@@ -1,0 +1,298 @@
+//! What of a recorded graph does not change: who waits for whom.
+//!
+//! The accesses of one iteration go through maps like those of discovery twice. The first pass finds
+//! whom a task waits for in its own iteration, the second whom in the one before. No edge leads
+//! further back: between an access and one it conflicts with two iterations later lies the
+//! repetition of either. Nor does one lead from an earlier task to a later one of the next
+//! iteration: tasks wait for themselves.
+//!
+//! Two tasks have one edge, however many of their accesses conflict. It names the accesses of the
+//! earlier task that have to close.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::access::Declared;
+use crate::data::{Mode, Rect};
+
+/// Accesses of a task beyond this many share the last bit: they are released together.
+pub(super) const BITS: usize = 32;
+
+/// What the edges depend on.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Sketch {
+    /// Number of accesses of each task.
+    pub(super) counts: Vec<usize>,
+    /// Of all tasks, one after another.
+    uses: Vec<Use>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Use {
+    array: u64,
+    rect: Rect,
+    mode: Mode,
+}
+
+/// A link from a task to one that waits for it: in the same iteration if that comes later in
+/// program order, in the next one otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) to: u32,
+    /// The accesses that have to close.
+    pub(super) accesses: u32,
+}
+
+/// A tile that the graph touches.
+#[derive(Debug)]
+pub(super) struct Tile {
+    /// An access to it, by its number among all.
+    pub(super) access: usize,
+    /// The number of the tile in its array.
+    pub(super) number: usize,
+    pub(super) writes: bool,
+    /// Accesses that touch it.
+    pub(super) users: u32,
+}
+
+/// A recorded graph.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    sketch: Sketch,
+    edges: Vec<Edge>,
+    /// Where the edges of each task begin, and where those of the last end.
+    starts: Vec<u32>,
+    /// Edges to each task from its own iteration.
+    pub(super) within: Vec<u32>,
+    /// Edges to each task from the iteration before.
+    pub(super) across: Vec<u32>,
+    pub(super) tiles: Vec<Tile>,
+    /// The tiles that each access touches, as ranges of `touched`.
+    touches: Vec<Range<u32>>,
+    touched: Vec<u32>,
+}
+
+/// Two accesses of one task exclude each other: their numbers in the task.
+#[derive(Debug)]
+pub(super) struct Overlap {
+    pub(super) task: usize,
+    pub(super) first: usize,
+    pub(super) second: usize,
+}
+
+impl Sketch {
+    /// Adds a task.
+    pub(super) fn add(&mut self, accesses: &[Declared<'_>]) {
+        self.counts.push(accesses.len());
+        self.uses.extend(accesses.iter().map(|access| Use {
+            array: access.core().id(),
+            rect: access.rect(),
+            mode: access.mode(),
+        }));
+    }
+}
+
+/// What the maps remember of an access.
+#[derive(Clone, Copy)]
+struct Entry {
+    task: u32,
+    access: u32,
+    rect: Rect,
+    mode: Mode,
+    repeated: bool,
+}
+
+type Maps = HashMap<(u64, usize), Vec<Entry>>;
+
+impl Plan {
+    /// Finds the edges of `sketch`, whose accesses are `declared`.
+    ///
+    /// **Errors**: accesses of one task that exclude each other.
+    pub(super) fn new(sketch: Sketch, declared: &[Declared<'_>]) -> Result<Self, Overlap> {
+        let mut found = Vec::new();
+        let mut maps = Maps::default();
+        for repeated in [false, true] {
+            let mut number = 0;
+            for (task, count) in sketch.counts.iter().enumerate() {
+                for access in 0..*count {
+                    let new = &declared[number];
+                    let entry = Entry {
+                        task: task as u32,
+                        access: access as u32,
+                        rect: new.rect(),
+                        mode: new.mode(),
+                        repeated,
+                    };
+                    number += 1;
+                    if new.rect().is_empty() {
+                        continue;
+                    }
+                    let mut overlap = None;
+                    new.core().for_each_tile(&new.rect(), |tile, rect| {
+                        let map = maps.entry((new.core().id(), tile)).or_default();
+                        overlap = overlap.or(enter(map, Entry { rect, ..entry }, &mut found));
+                    });
+                    if let Some(first) = overlap {
+                        return Err(Overlap { task, first: first as usize, second: access });
+                    }
+                }
+            }
+        }
+        let mut plan = Plan {
+            edges: Vec::new(),
+            starts: Vec::new(),
+            within: vec![0; sketch.counts.len()],
+            across: vec![0; sketch.counts.len()],
+            tiles: Vec::new(),
+            touches: Vec::new(),
+            touched: Vec::new(),
+            sketch,
+        };
+        plan.add_edges(found);
+        plan.add_tiles(declared);
+        #[cfg(debug_assertions)]
+        plan.check();
+        Ok(plan)
+    }
+
+    /// Whether this is the plan of `sketch`.
+    pub(super) fn is_of(&self, sketch: &Sketch) -> bool {
+        self.sketch == *sketch
+    }
+
+    /// Where the edges from a task are.
+    pub(super) fn edges_of(&self, task: usize) -> Range<u32> {
+        self.starts[task]..self.starts[task + 1]
+    }
+
+    #[inline]
+    pub(super) fn edges(&self, range: &Range<u32>) -> &[Edge] {
+        &self.edges[range.start as usize..range.end as usize]
+    }
+
+    /// The tiles that an access touches, by its number among all.
+    pub(super) fn touched_by(&self, access: usize) -> &[u32] {
+        let Range { start, end } = self.touches[access];
+        &self.touched[start as usize..end as usize]
+    }
+
+    /// Number of accesses of each task.
+    pub(super) fn counts(&self) -> &[usize] {
+        &self.sketch.counts
+    }
+
+    fn add_edges(&mut self, mut found: Vec<(u32, Edge)>) {
+        found.sort_unstable_by_key(|(from, edge)| (*from, edge.to));
+        found.dedup_by(|(from, edge), (first_from, first)| {
+            let same = (*from, edge.to) == (*first_from, first.to);
+            if same {
+                first.accesses |= edge.accesses;
+            }
+            same
+        });
+        for (from, edge) in found {
+            self.starts.resize(from as usize + 1, self.edges.len() as u32);
+            let counts = if edge.to > from { &mut self.within } else { &mut self.across };
+            counts[edge.to as usize] += 1;
+            self.edges.push(edge);
+        }
+        self.starts.resize(self.sketch.counts.len() + 1, self.edges.len() as u32);
+    }
+
+    fn add_tiles(&mut self, declared: &[Declared<'_>]) {
+        let mut known = HashMap::new();
+        for (access, new) in declared.iter().enumerate() {
+            let begin = self.touched.len() as u32;
+            let is_empty = new.rect().is_empty();
+            let mut touch = |number: usize| {
+                let tile = *known.entry((new.core().id(), number)).or_insert_with(|| {
+                    self.tiles.push(Tile { access, number, writes: false, users: 0 });
+                    self.tiles.len() - 1
+                });
+                self.tiles[tile].users += 1;
+                self.tiles[tile].writes |= !is_empty && new.mode().writes();
+                self.touched.push(tile as u32);
+            };
+            if is_empty {
+                // Only for the array to be kept.
+                touch(0);
+            } else {
+                new.core().for_each_tile(&new.rect(), |tile, _| touch(tile));
+            }
+            self.touches.push(begin..self.touched.len() as u32);
+        }
+    }
+
+    /// Compares the edges with discovery, pair by pair: of two accesses that conflict, here or an
+    /// iteration apart, the later one comes after the earlier one.
+    #[cfg(debug_assertions)]
+    fn check(&self) {
+        let tasks = self.sketch.counts.len();
+        if tasks > CHECKED {
+            return;
+        }
+        let mut uses = Vec::new();
+        let mut left = &self.sketch.uses[..];
+        for count in &self.sketch.counts {
+            let (own, others) = left.split_at(*count);
+            uses.push(own.iter().filter(|used| !used.rect.is_empty()).collect::<Vec<_>>());
+            left = others;
+        }
+        let conflict = |a: &Use, b: &Use| {
+            a.array == b.array && are_ordered(a.mode, b.mode) && a.rect.overlaps(&b.rect)
+        };
+        for from in 0..tasks {
+            let mut reached = vec![false; 2 * tasks];
+            let mut open = vec![from];
+            while let Some(at) = open.pop() {
+                if std::mem::replace(&mut reached[at], true) {
+                    continue;
+                }
+                let (base, task) = (at - at % tasks, at % tasks);
+                let next = self.edges(&self.edges_of(task)).iter().map(|edge| {
+                    let to = edge.to as usize;
+                    if to > task { base + to } else { base + tasks + to }
+                });
+                open.extend(next.chain([at + tasks]).filter(|next| *next < 2 * tasks));
+            }
+            for to in from + 1..2 * tasks {
+                let conflicts =
+                    uses[from].iter().any(|a| uses[to % tasks].iter().any(|b| conflict(a, b)));
+                assert!(reached[to] || !conflicts, "task {to} must wait for task {from}");
+            }
+        }
+    }
+}
+
+/// Graphs of more tasks are not checked.
+#[cfg(debug_assertions)]
+const CHECKED: usize = 400;
+
+/// Whether accesses of different tasks to one element keep their order. Commutative ones do in a
+/// recorded graph.
+fn are_ordered(one: Mode, other: Mode) -> bool {
+    one != other || !matches!(one, Mode::In | Mode::Concurrent)
+}
+
+/// Adds an access to the map of a tile, and an edge from every one there that conflicts. Returns
+/// an access of the same task that does.
+fn enter(map: &mut Vec<Entry>, new: Entry, found: &mut Vec<(u32, Edge)>) -> Option<u32> {
+    let mut overlap = None;
+    let supersedes = new.mode.writes() && new.mode != Mode::Concurrent;
+    map.retain(|old| {
+        if !are_ordered(old.mode, new.mode) || !old.rect.overlaps(&new.rect) {
+            return true;
+        }
+        let same_iteration = old.repeated == new.repeated;
+        if old.task == new.task && same_iteration {
+            overlap = Some(old.access);
+        } else if old.task != new.task && (!new.repeated || !same_iteration && old.task > new.task)
+        {
+            let accesses = 1 << old.access.min(BITS as u32 - 1);
+            found.push((old.task, Edge { to: new.task, accesses }));
+        }
+        !(supersedes && new.rect.covers(&old.rect))
+    });
+    map.push(new);
+    overlap
+}

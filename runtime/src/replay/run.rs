@@ -1,0 +1,146 @@
+//! A graph on its way through its iterations.
+//!
+//! It begins in a task that has every tile of the graph as `input` or `inout`, and so waits for
+//! what was spawned before. Each tile goes back, and lets tasks go on that were spawned after, when
+//! the last access of the last iteration to it has closed. An event keeps that task, and with it
+//! whoever waits for the group, until every task of the graph has run for the last time.
+//!
+//! A task that fails stops the run: nothing of it that has not begun runs, and the failure becomes
+//! that of the task which holds the tiles. What is left of the iterations drains as it would have
+//! run.
+#![allow(unsafe_code, reason = "owns itself between the first task and the last")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use super::node::Node;
+use super::plan::Plan;
+use crate::error::Failure;
+use crate::guard::Hold;
+use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, record};
+
+/// The tasks of a graph and what they share.
+pub(super) struct Run {
+    pub(super) nodes: Box<[Node]>,
+    /// Edges that each task still waits for; while it is under way, also a bias.
+    pub(super) waits: Box<[EventCounter]>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) steps: usize,
+    /// Steps of an iteration.
+    pub(super) turns: usize,
+    failed: AtomicBool,
+    /// Tasks that have not run for the last time.
+    left: EventCounter,
+    tiles: Box<[Tile]>,
+    holder: Option<Holder>,
+}
+
+/// A tile and the accesses of the last iteration that have not closed.
+struct Tile {
+    hold: Mutex<Option<Hold>>,
+    users: EventCounter,
+}
+
+/// The task that holds the tiles.
+struct Holder {
+    task: RecordId,
+    _event: PendingEvent,
+}
+
+impl Run {
+    pub(super) fn new(
+        nodes: Box<[Node]>,
+        plan: Arc<Plan>,
+        (steps, turns): (usize, usize),
+    ) -> Box<Self> {
+        // One more, until the tiles are there.
+        let waits = plan.within.iter().map(|edges| counter(edges + 1)).collect();
+        let left = counter(nodes.len() as u32);
+        let failed = AtomicBool::new(false);
+        Box::new(Run {
+            nodes,
+            waits,
+            plan,
+            steps,
+            turns,
+            failed,
+            left,
+            tiles: Box::default(),
+            holder: None,
+        })
+    }
+
+    /// Lets the first iteration begin, in the task that has the tiles.
+    pub(super) fn start(mut self: Box<Self>, holds: Vec<Hold>) {
+        let Some((task, event)) = current().zip(PendingEvent::of_current_task().ok()) else {
+            return;
+        };
+        self.holder = Some(Holder { task, _event: event });
+        let tile = |(hold, tile): (Hold, &super::plan::Tile)| Tile {
+            hold: Mutex::new(Some(hold)),
+            users: counter(tile.users),
+        };
+        self.tiles = holds.into_iter().zip(&self.plan.tiles).map(tile).collect();
+        let run: &'static Run = Box::leak(self);
+        run.nodes.iter().for_each(|node| node.link(run));
+        // The last task that is let go may end the run: nothing of it is looked at after that.
+        for index in 0..run.nodes.len() {
+            if run.waits[index].take(1) {
+                run.nodes[index].release(run);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Stops the run. Called before the access closes that the failure spoils.
+    #[cold]
+    pub(super) fn fail(&self, failure: &Arc<Failure>) {
+        self.failed.store(true, Ordering::Relaxed);
+        if let Some(holder) = &self.holder {
+            record(holder.task).share_failure(failure);
+        }
+    }
+
+    /// An access of the last iteration has closed, by its number among all.
+    #[cold]
+    pub(super) fn leave_tiles(&self, access: usize) {
+        for tile in self.plan.touched_by(access) {
+            let tile = &self.tiles[*tile as usize];
+            if tile.users.take(1) {
+                let hold = tile.hold.lock().take();
+                drop(hold);
+            }
+        }
+    }
+
+    /// A task has run for the last time. With the last of them the run goes.
+    #[cold]
+    pub(super) fn leave(&'static self) {
+        if self.left.take(1) {
+            // SAFETY: it was leaked by `start`; no task is left that could reach it, and the caller
+            // has nothing else of it.
+            let run = unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) };
+            // What bodies have captured may panic when it drops, which nobody is left to tell.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(run)));
+        }
+    }
+}
+
+fn counter(units: u32) -> EventCounter {
+    let counter = EventCounter::new();
+    counter.set(units);
+    counter
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.nodes.iter().for_each(|node| free_task(node.task));
+    }
+}

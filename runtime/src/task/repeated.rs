@@ -1,0 +1,92 @@
+//! Tasks that run more than once: their records, and bodies that can be called again.
+//!
+//! A closure is called in place. An async closure leaves its future in the record, like that of
+//! any task, for as long as it lasts.
+#![allow(unsafe_code, reason = "fills the body cell of the record that it runs")]
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::Poll;
+
+use super::access_list::{Accesses, free_all, make_room};
+use super::body::Later;
+use super::spawn::{Role, Traits};
+use super::{RecordId, pool, record};
+use crate::access::Declared;
+use crate::error::Error;
+use crate::group::GroupInner;
+
+/// The body of a task that runs more than once.
+pub(crate) trait Repeated: Send + Sync {
+    /// Runs it to its end, or to its first await; the rest is in the record then.
+    fn run(&self, task: RecordId, step: usize) -> Poll<()>;
+}
+
+struct Closure<F>(F);
+
+impl<F: Fn(RecordId, usize) + Send + Sync> Repeated for Closure<F> {
+    #[inline]
+    fn run(&self, task: RecordId, step: usize) -> Poll<()> {
+        (self.0)(task, step);
+        Poll::Ready(())
+    }
+}
+
+struct AsyncClosure<F>(Arc<F>);
+
+impl<F, Fut> Repeated for AsyncClosure<F>
+where
+    F: Fn(RecordId, usize) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    fn run(&self, task: RecordId, step: usize) -> Poll<()> {
+        let start = Arc::clone(&self.0);
+        let body = Later::Start(Some(move |task| start(task, step)));
+        // SAFETY: the caller runs the task, and the future of the run before has ended.
+        unsafe { record(task).body.put(body) };
+        // SAFETY: as above.
+        unsafe { record(task).body.run(task) }
+    }
+}
+
+/// A body that is called in every run.
+pub(crate) fn repeated(
+    call: impl Fn(RecordId, usize) + Send + Sync + 'static,
+) -> Box<dyn Repeated> {
+    Box::new(Closure(call))
+}
+
+/// A body that returns a future in every run.
+pub(crate) fn repeated_async<Fut: Future<Output = ()> + Send + 'static>(
+    start: impl Fn(RecordId, usize) -> Fut + Send + Sync + 'static,
+) -> Box<dyn Repeated> {
+    Box::new(AsyncClosure(Arc::new(start)))
+}
+
+/// Makes the record of a task that runs more than once, with its accesses filled in. Nothing counts
+/// it: it is of another task, which completes later.
+///
+/// **Errors**: too many tasks.
+pub(crate) fn new_repeated(
+    group: &Arc<GroupInner>,
+    traits: &Traits,
+    accesses: &[Declared<'_>],
+) -> Result<RecordId, Error> {
+    pool::check_room()?;
+    let id = pool::allocate();
+    let new = record(id);
+    new.create(id, Arc::as_ptr(group), traits.label);
+    new.set_access_count(accesses.len());
+    new.set_traits(&Traits { role: Role::Replayed, ..*traits });
+    make_room(id, accesses.len());
+    for (access, declared) in Accesses::of(new).zip(accesses) {
+        access.slot().fill(access.generation(), declared);
+    }
+    Ok(id)
+}
+
+/// Frees the record of a task that does not run again.
+pub(crate) fn free_task(task: RecordId) {
+    drop(record(task).take_failure());
+    free_all(task);
+}

@@ -1,0 +1,380 @@
+//! Iterations that are replayed: order, overlap, release, failures.
+
+use crate::common;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::channel::mpsc;
+use talpf_runtime::{Array, Error, InOut, PendingEvent, Runtime, Token, fail_current_task};
+
+use crate::common::{Counted, Drops, Flag, Log, Meeting};
+
+fn numbers(runtime: &Runtime, len: usize) -> Array<u64> {
+    Array::new(runtime, vec![0; len], 1).unwrap()
+}
+
+/// The chain of the failure that a wait reports, from the last task to the first.
+fn failed_tasks(error: Error) -> Vec<String> {
+    match error {
+        Error::TaskFailed(failure) => failure.chain().map(|f| f.label.clone()).collect(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn bodies_get_the_numbers_of_the_steps_in_order() {
+    for workers in [1, 2, 8] {
+        let runtime = common::runtime(workers);
+        let number = numbers(&runtime, 1);
+        let log = Log::new();
+        let steps = log.clone();
+        let declare = |iteration: &_| {
+            let task = runtime.task("note").inout(&number.all());
+            task.repeat(iteration, move |step, _number| steps.add(step))
+        };
+        runtime.iterate(100, declare).unwrap();
+        runtime.wait_blocking().unwrap();
+        assert_eq!(log.take(), (0..100).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn no_steps_declare_nothing() {
+    let runtime = common::runtime(1);
+    runtime.iterate::<Error>(0, |_| panic!("declared")).unwrap();
+    runtime.wait_blocking().unwrap();
+}
+
+#[test]
+fn steps_without_turns_are_refused() {
+    let runtime = common::runtime(1);
+    let refused = runtime.iterate_in_turns::<Error>(3, 0, |_, _| Ok(()));
+    assert!(matches!(refused, Err(Error::Size { value: 0, .. })));
+}
+
+#[test]
+fn steps_without_tasks_end() {
+    let runtime = common::runtime(1);
+    runtime.iterate::<Error>(1000, |_| Ok(())).unwrap();
+    runtime.wait_blocking().unwrap();
+}
+
+#[test]
+fn tasks_without_accesses_run_in_every_step() {
+    let runtime = common::runtime(2);
+    let runs = Arc::new(AtomicUsize::new(0));
+    runtime
+        .iterate(50, |iteration| {
+            for _ in 0..3 {
+                let runs = Arc::clone(&runs);
+                runtime.task("count").repeat(iteration, move |_| {
+                    runs.fetch_add(1, Ordering::Relaxed);
+                })?;
+            }
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    runtime.wait_blocking().unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 150);
+}
+
+#[test]
+fn what_is_spawned_before_and_after_keeps_its_place() {
+    for workers in [1, 2, 8] {
+        let runtime = common::runtime(workers);
+        let number = numbers(&runtime, 1);
+        for _ in 0..20 {
+            let add = |by| {
+                let task = runtime.task("add").inout(&number.all());
+                task.spawn(move |mut number| {
+                    number[0] = number[0].wrapping_mul(3).wrapping_add(by)
+                })
+                .unwrap();
+            };
+            add(1);
+            runtime
+                .iterate(10, |iteration| {
+                    let task = runtime.task("step").inout(&number.all());
+                    task.repeat(iteration, |step, mut number| {
+                        number[0] = number[0].wrapping_mul(5).wrapping_add(step as u64);
+                    })
+                })
+                .unwrap();
+            add(2);
+        }
+        let mut expected = 0u64;
+        for _ in 0..20 {
+            expected = expected.wrapping_mul(3).wrapping_add(1);
+            for step in 0..10 {
+                expected = expected.wrapping_mul(5).wrapping_add(step);
+            }
+            expected = expected.wrapping_mul(3).wrapping_add(2);
+        }
+        let read = runtime.task("read").input(&number.all()).run(|number| number[0]).unwrap();
+        assert_eq!(runtime.block_on(read).unwrap().unwrap(), expected);
+    }
+}
+
+#[test]
+fn consecutive_steps_overlap() {
+    let runtime = common::runtime(2);
+    let (fast, slow) = (numbers(&runtime, 1), numbers(&runtime, 1));
+    let meeting = Meeting::of(2);
+    runtime
+        .iterate(2, |iteration| {
+            let other = Arc::clone(&meeting);
+            runtime.task("slow").inout(&slow.all()).repeat(iteration, move |step, _slow| {
+                // The first step of this task meets the second step of the other.
+                assert!(step > 0 || other.join());
+            })?;
+            let other = Arc::clone(&meeting);
+            runtime.task("fast").inout(&fast.all()).repeat(iteration, move |step, _fast| {
+                assert!(step == 0 || other.join());
+            })
+        })
+        .unwrap();
+    runtime.wait_blocking().unwrap();
+}
+
+#[test]
+fn a_guard_that_drops_in_the_body_releases_its_region() {
+    let runtime = common::runtime(2);
+    let number = numbers(&runtime, 1);
+    let meeting = Meeting::of(2);
+    runtime
+        .iterate(1, |iteration| {
+            let other = Arc::clone(&meeting);
+            runtime.task("first").inout(&number.all()).repeat(iteration, move |_, number| {
+                drop(number);
+                assert!(other.join());
+            })?;
+            let other = Arc::clone(&meeting);
+            let second = runtime.task("second").inout(&number.all());
+            second.repeat(iteration, move |_, _number| assert!(other.join()))
+        })
+        .unwrap();
+    runtime.wait_blocking().unwrap();
+}
+
+#[test]
+fn a_task_does_not_begin_a_step_inside_the_one_before() {
+    let runtime = common::runtime(2);
+    let number = numbers(&runtime, 1);
+    let inside = Arc::new(AtomicUsize::new(0));
+    runtime
+        .iterate(200, |iteration| {
+            let inside = Arc::clone(&inside);
+            runtime.task("alone").inout(&number.all()).repeat(iteration, move |_, number| {
+                assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                drop(number);
+                std::thread::yield_now();
+                inside.fetch_sub(1, Ordering::SeqCst);
+            })
+        })
+        .unwrap();
+    runtime.wait_blocking().unwrap();
+}
+
+#[test]
+fn a_guard_that_has_travelled_holds_its_region() {
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let number = numbers(&runtime, 1);
+        let (send, receive) = mpsc::unbounded::<InOut<u64>>();
+        runtime
+            .iterate(50, |iteration| {
+                let send = send.clone();
+                runtime.task("give").inout(&number.all()).repeat(iteration, move |_, number| {
+                    send.unbounded_send(number).unwrap();
+                })
+            })
+            .unwrap();
+        drop(send);
+        let keeper = std::thread::spawn(move || {
+            let guards = futures::executor::block_on_stream(receive);
+            guards.map(|mut number| number[0] += 1).count()
+        });
+        let read = runtime.task("read").input(&number.all()).run(|number| number[0]).unwrap();
+        assert_eq!(runtime.block_on(read).unwrap().unwrap(), 50);
+        runtime.wait_blocking().unwrap();
+        assert_eq!(keeper.join().unwrap(), 50);
+    }
+}
+
+#[test]
+fn events_and_awaits_hold_a_step_back() {
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let number = numbers(&runtime, 1);
+        let group = (*runtime).clone();
+        let log = Log::new();
+        runtime
+            .iterate(5, |iteration| {
+                let entries = log.clone();
+                let task = runtime.task("wait").inout(&number.all());
+                task.repeat_async(iteration, move |step, number| {
+                    let (group, entries) = (group.clone(), entries.clone());
+                    async move {
+                        group.wait_for(Duration::from_micros(100)).await;
+                        entries.add((step, "body"));
+                        drop(number);
+                        let event = PendingEvent::of_current_task().unwrap();
+                        let later = group.task("later").spawn(move || {
+                            entries.add((step, "event"));
+                            drop(event);
+                        });
+                        later.unwrap();
+                    }
+                })
+            })
+            .unwrap();
+        runtime.wait_blocking().unwrap();
+        let expected = (0..5).flat_map(|step| [(step, "body"), (step, "event")]);
+        assert_eq!(log.take(), expected.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn tasks_of_many_accesses_replay() {
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let all = numbers(&runtime, 70);
+        runtime
+            .iterate(10, |iteration| {
+                let tiles = || (0..70).map(|tile| all.tile(tile));
+                runtime.task("many").inouts(tiles()).repeat(iteration, |_, mut all| {
+                    all.iter_mut().for_each(|number| number[0] = 3 * number[0] + 1);
+                })?;
+                for tile in 0..70 {
+                    let task = runtime.task("one").inout(&all.tile(tile));
+                    task.repeat(iteration, move |_, mut one| one[0] ^= tile as u64)?;
+                }
+                Ok::<(), Error>(())
+            })
+            .unwrap();
+        let read = runtime.task("read").input(&all.all()).run(|all| all.to_vec()).unwrap();
+        let expected = (0..70u64).map(|tile| (0..10).fold(0, |n, _| (3 * n + 1) ^ tile));
+        assert_eq!(runtime.block_on(read).unwrap().unwrap(), expected.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn accesses_that_exclude_each_other_are_refused() {
+    let runtime = common::runtime(1);
+    let number = numbers(&runtime, 2);
+    let refused = runtime.iterate(3, |iteration| {
+        let task = runtime.task("twice").input(&number.tile(1)).inout(&number.all());
+        task.repeat(iteration, |_, _one, _all| ())
+    });
+    assert!(matches!(refused, Err(Error::OverlappingAccesses { label, .. }) if label == "twice"));
+    let refused = runtime.iterate(3, |iteration| {
+        runtime.task("outside").input(&number.region(1..3)).repeat(iteration, |_, _| ())
+    });
+    assert!(matches!(refused, Err(Error::RegionOutOfBounds { .. })));
+    runtime.wait_blocking().unwrap();
+}
+
+#[test]
+fn a_panic_stops_the_steps_and_names_the_chain() {
+    common::quiet_panics();
+    for workers in [1, 2, 8] {
+        let runtime = common::runtime(workers);
+        let number = numbers(&runtime, 1);
+        let late = Flag::default();
+        runtime
+            .iterate(1000, |iteration| {
+                let task = runtime.task("breaks").inout(&number.all());
+                task.repeat(iteration, |step, mut number| {
+                    number[0] += 1;
+                    assert!(step < 3, "enough");
+                })?;
+                let late = late.clone();
+                let task = runtime.task("follows").input(&number.all());
+                task.repeat(iteration, move |step, _number| {
+                    if step >= 3 {
+                        late.set();
+                    }
+                })
+            })
+            .unwrap();
+        let read = runtime.task("read").input(&number.all()).run(|number| number[0]).unwrap();
+        let unread = runtime.block_on(read).unwrap().unwrap_err();
+        assert_eq!(failed_tasks(unread), ["read", "breaks"]);
+        let error = runtime.wait_blocking().unwrap_err();
+        assert!(error.to_string().ends_with("`breaks` of the runtime failed: enough"), "{error}");
+        assert_eq!(failed_tasks(error).len(), 2);
+        assert!(!late.is_set());
+
+        let read = runtime.task("read").input(&number.all()).run(|number| number[0]).unwrap();
+        assert_eq!(runtime.block_on(read).unwrap().unwrap(), 4, "three steps and a broken one");
+    }
+}
+
+#[test]
+fn a_failure_before_keeps_the_steps_from_running() {
+    common::quiet_panics();
+    let runtime = common::runtime(2);
+    let number = numbers(&runtime, 1);
+    let task = runtime.task("breaks").inout(&number.all());
+    task.spawn(|_number| fail_current_task("no data").unwrap()).unwrap();
+    let drops = Drops::default();
+    let kept = drops.item();
+    runtime
+        .iterate(10, |iteration| {
+            let task = runtime.task("never").inout(&number.all());
+            task.repeat(iteration, move |_, _number| {
+                let _kept: &Counted = &kept;
+                panic!("must not run");
+            })
+        })
+        .unwrap();
+    let error = runtime.wait_blocking().unwrap_err();
+    assert!(error.to_string().contains("no data"), "{error}");
+    assert!(!error.to_string().contains("must not run"), "{error}");
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
+fn what_bodies_capture_is_gone_when_the_wait_ends() {
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let token = Token::new(&runtime).unwrap();
+        let drops = Drops::default();
+        for _ in 0..20 {
+            let kept = drops.items(3);
+            runtime
+                .iterate(4, |iteration| {
+                    kept.into_iter().try_for_each(|kept| {
+                        let task = runtime.task("keeps").input(&token.region());
+                        task.repeat(iteration, move |_, _token| {
+                            let _kept: &Counted = &kept;
+                        })
+                    })
+                })
+                .unwrap();
+            runtime.wait_blocking().unwrap();
+        }
+        assert_eq!(drops.count(), 60);
+    }
+}
+
+#[test]
+fn arrays_live_as_long_as_their_steps() {
+    let runtime = common::runtime(2);
+    let sum = Arc::new(AtomicUsize::new(0));
+    for _ in 0..50 {
+        let numbers = Array::new(&runtime, vec![1u64; 64], 16).unwrap();
+        let sum = Arc::clone(&sum);
+        runtime
+            .iterate(20, |iteration| {
+                let task = runtime.task("sum").inout(&numbers.all());
+                task.repeat(iteration, move |_, numbers| {
+                    sum.fetch_add(numbers.iter().sum::<u64>() as usize, Ordering::Relaxed);
+                })
+            })
+            .unwrap();
+    }
+    runtime.wait_blocking().unwrap();
+    assert_eq!(sum.load(Ordering::Relaxed), 50 * 20 * 64);
+}

@@ -1,0 +1,244 @@
+//! Any schedule of random graphs that are iterated gives the same bytes as running the tasks of
+//! all their steps one after another.
+//!
+//! A program is a series of loops over one array, with tasks spawned between them. Some loops repeat
+//! the graph of the one before, others have another. `TALPF_GRAPHS` sets the number of programs.
+
+use crate::common;
+use proptest::prelude::*;
+use talpf_runtime::{Array, Error, InOut, Iteration, Ix1, Region, Runtime, TaskBuilder};
+
+const LEN: usize = 24;
+
+type Span = (usize, usize);
+
+#[derive(Clone, Debug)]
+struct Task {
+    reads: Vec<Span>,
+    writes: Vec<Span>,
+    kind: Kind,
+    /// Whether it lets go of what it reads before it writes.
+    drops_early: bool,
+    priority: i32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Closure,
+    Async,
+    /// Takes its guards along to another task.
+    Gives,
+}
+
+#[derive(Clone, Debug)]
+struct Loop {
+    steps: usize,
+    turns: usize,
+    /// Of each turn.
+    tasks: Vec<Vec<Task>>,
+    /// Whether the loop before is repeated instead.
+    again: bool,
+    /// Spawned after it.
+    after: Vec<Task>,
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    (0..LEN, 0..8usize).prop_map(|(start, len)| (start, (start + len).min(LEN)))
+}
+
+fn meet(a: &Span, b: &Span) -> bool {
+    a.0.max(b.0) < a.1.min(b.1)
+}
+
+fn task() -> impl Strategy<Value = Task> {
+    let kind =
+        prop_oneof![3 => Just(Kind::Closure), 1 => Just(Kind::Async), 1 => Just(Kind::Gives)];
+    let spans = || prop::collection::vec(span(), 0..3);
+    let priority = prop_oneof![4 => Just(0), 1 => -1..2i32];
+    (spans(), spans(), kind, any::<bool>(), priority).prop_map(
+        |(reads, mut writes, kind, drops_early, priority)| {
+            if writes.len() == 2 && meet(&writes[0], &writes[1]) {
+                writes.pop();
+            }
+            let is_free = |read: &Span| !writes.iter().any(|write| meet(read, write));
+            let reads = reads.into_iter().filter(is_free).collect();
+            Task { reads, writes, kind, drops_early, priority }
+        },
+    )
+}
+
+fn one_loop() -> impl Strategy<Value = Loop> {
+    let tasks = prop::collection::vec(prop::collection::vec(task(), 0..8), 3);
+    let after = prop::collection::vec(task(), 0..3);
+    (0..12usize, 1..4usize, tasks, any::<bool>(), after)
+        .prop_map(|(steps, turns, tasks, again, after)| Loop { steps, turns, tasks, again, after })
+}
+
+/// The loops of a program, with what they repeat put in.
+fn program() -> impl Strategy<Value = Vec<Loop>> {
+    prop::collection::vec(one_loop(), 1..4).prop_map(|mut loops| {
+        for index in 1..loops.len() {
+            if loops[index].again {
+                loops[index].turns = loops[index - 1].turns;
+                loops[index].tasks = loops[index - 1].tasks.clone();
+            }
+        }
+        loops
+    })
+}
+
+fn mix(seed: u64, value: u64) -> u64 {
+    (seed ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
+}
+
+/// What a task does, given the elements it reads and writes in order.
+fn compute<'a>(
+    seed: u64,
+    reads: impl Iterator<Item = u64>,
+    writes: impl Iterator<Item = &'a mut u64>,
+) {
+    let mut seed = reads.fold(seed, mix);
+    for cell in writes {
+        seed = mix(seed, *cell);
+        *cell = seed;
+    }
+}
+
+fn run_serially(line: &mut [u64], task: &Task, seed: u64) {
+    let reads: Vec<u64> = task.reads.iter().flat_map(|&(a, b)| line[a..b].to_vec()).collect();
+    let mut seed = reads.into_iter().fold(seed, mix);
+    for &(start, end) in &task.writes {
+        for cell in &mut line[start..end] {
+            seed = mix(seed, *cell);
+            *cell = seed;
+        }
+    }
+}
+
+fn serial(program: &[Loop]) -> Vec<u64> {
+    let mut line = vec![0; LEN];
+    for Loop { steps, turns, tasks, after, .. } in program {
+        for step in 0..*steps {
+            for (number, task) in tasks[step % turns].iter().enumerate() {
+                run_serially(&mut line, task, (100 * step + number) as u64);
+            }
+        }
+        for task in after {
+            run_serially(&mut line, task, 7);
+        }
+    }
+    line
+}
+
+type Guards = (Vec<talpf_runtime::In<u64>>, Vec<InOut<u64>>);
+
+fn run((reads, mut writes): Guards, seed: u64, drops_early: bool) {
+    let read: Vec<u64> = reads.iter().flat_map(|guard| guard.to_vec()).collect();
+    let reads = (!drops_early).then_some(reads);
+    compute(seed, read.into_iter(), writes.iter_mut().flat_map(|guard| guard.iter_mut()));
+    drop(reads);
+}
+
+type Regions<'a> = Vec<Region<'a, u64, Ix1>>;
+
+fn regions<'a>(line: &'a Array<u64>, spans: &[Span]) -> Regions<'a> {
+    spans.iter().map(|&(start, end)| line.region(start..end)).collect()
+}
+
+fn declare<'a>(
+    runtime: &Runtime,
+    line: &'a Array<u64>,
+    iteration: &Iteration<'a>,
+    task: &Task,
+    number: usize,
+) -> Result<(), Error> {
+    let builder: TaskBuilder<'_> = runtime.task("mix").priority(task.priority);
+    let builder = builder.inputs(regions(line, &task.reads)).inouts(regions(line, &task.writes));
+    let drops_early = task.drops_early;
+    let seed = move |step: usize| (100 * step + number) as u64;
+    match task.kind {
+        Kind::Closure => builder.repeat(iteration, move |step, reads, writes| {
+            run((reads, writes), seed(step), drops_early);
+        }),
+        Kind::Async => builder.repeat_async(iteration, move |step, reads, writes| async move {
+            tokio::task::yield_now().await;
+            run((reads, writes), seed(step), drops_early);
+        }),
+        Kind::Gives => {
+            let group = (**runtime).clone();
+            builder.repeat(iteration, move |step, reads, writes| {
+                let taker = group.task("take");
+                taker.spawn(move || run((reads, writes), seed(step), drops_early)).unwrap();
+            })
+        }
+    }
+}
+
+fn parallel(program: &[Loop], tile: usize, workers: usize) -> Vec<u64> {
+    let runtime = common::runtime(workers);
+    let line = Array::new(&runtime, vec![0u64; LEN], tile).unwrap();
+    for Loop { steps, turns, tasks, after, .. } in program {
+        let declared = runtime.iterate_in_turns(*steps, *turns, |iteration, turn| {
+            let mut numbered = tasks[turn].iter().enumerate();
+            numbered
+                .try_for_each(|(number, task)| declare(&runtime, &line, iteration, task, number))
+        });
+        declared.unwrap();
+        for task in after {
+            let builder = runtime.task("after").inputs(regions(&line, &task.reads));
+            let builder = builder.inouts(regions(&line, &task.writes));
+            builder.spawn(|reads, writes| run((reads, writes), 7, true)).unwrap();
+        }
+    }
+    let read = runtime.task("read").input(&line.all()).run(|line| line.to_vec()).unwrap();
+    let line = runtime.block_on(read).unwrap().unwrap();
+    runtime.shut_down().unwrap();
+    line
+}
+
+fn programs() -> u32 {
+    std::env::var("TALPF_GRAPHS").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(programs()))]
+
+    #[test]
+    fn random_loops_equal_the_serial_order(
+        program in program(),
+        tile in 1..=LEN,
+        workers in prop_oneof![Just(1usize), Just(2), Just(8)],
+    ) {
+        prop_assert_eq!(parallel(&program, tile, workers), serial(&program));
+    }
+
+    /// Where a task breaks, the loop stops, the wait tells, and the runtime is good for another one.
+    #[test]
+    fn a_random_panic_is_reported_and_leaves_nothing_behind(
+        mut program in program(),
+        workers in prop_oneof![Just(1usize), Just(2), Just(8)],
+        place in any::<prop::sample::Index>(),
+    ) {
+        common::quiet_panics();
+        let runtime = common::runtime(workers);
+        let line = Array::new(&runtime, vec![0u64; LEN], 5).unwrap();
+        let broken = program.remove(0);
+        let breaks_at = place.index(broken.steps + 1);
+        let mut breaks = false;
+        let declared = runtime.iterate_in_turns(broken.steps, broken.turns, |iteration, turn| {
+            for (number, task) in broken.tasks[turn].iter().enumerate() {
+                declare(&runtime, &line, iteration, task, number)?;
+            }
+            breaks = breaks_at < broken.steps;
+            let task = runtime.task("breaks").inout(&line.all());
+            task.repeat(iteration, move |step, _line| assert_ne!(step, breaks_at, "broken"))
+        });
+        declared.unwrap();
+        let waited = runtime.wait_blocking();
+        prop_assert_eq!(waited.is_err(), breaks);
+        if let Err(error) = waited {
+            prop_assert!(error.to_string().contains("broken"), "{error}");
+        }
+        runtime.shut_down().unwrap();
+    }
+}
