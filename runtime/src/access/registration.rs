@@ -40,13 +40,13 @@ pub(crate) fn register<'r>(
 ) -> Registered {
     let mut registration = Registration {
         id,
+        waiter: Waiter::new(id, false),
         task,
         free: Accesses::of(task),
         nth: 0,
         edges: 0,
         weak_edges: 0,
         meets_itself: false,
-        is_weak: false,
         behind: Vec::new(),
     };
     let mut overlap = None;
@@ -76,6 +76,8 @@ fn domain_of<'r>(declared: &Declared<'r>) -> &'r Mutex<Domain> {
 
 struct Registration {
     id: RecordId,
+    /// The task at the end of edges to the access that is being registered.
+    waiter: Waiter,
     task: &'static Record,
     /// The places of the accesses that are not registered yet.
     free: Accesses,
@@ -85,8 +87,6 @@ struct Registration {
     /// Those of them that the task does not wait for before it runs.
     weak_edges: u32,
     meets_itself: bool,
-    /// Whether the access that is being registered is weak.
-    is_weak: bool,
     /// Accesses in its way that were passed on, to look behind.
     behind: Vec<&'static AccessHead>,
 }
@@ -190,17 +190,18 @@ impl Registration {
         }
         let edge_id: EdgeId = edge(self.id, self.edges as usize);
         let edge = edge_id.edge();
-        edge.set_waiter(Waiter::new(self.id, self.is_weak));
-        if self.is_weak {
+        edge.set_waiter(self.waiter);
+        let weak = self.waiter.is_weak();
+        if weak {
             self.task.open.add();
         }
         let set_next = |next| edge.set_next(next);
         if earlier.head.push(earlier.generation, edge_id.bits(), set_next) {
             self.edges += 1;
-            self.weak_edges += u32::from(self.is_weak);
+            self.weak_edges += u32::from(weak);
             return true;
         }
-        if self.is_weak {
+        if weak {
             self.task.open.take(1);
         }
         earlier.note_passed_on(&mut self.behind)

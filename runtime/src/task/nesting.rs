@@ -52,6 +52,7 @@ impl Record {
 
     /// Closes what the task has passed on and takes it out of its nest; the caller completes it.
     pub(super) fn leave(&self) -> Option<Arc<Nest>> {
+        self.is_nested.store(false, Relaxed);
         let Parts { nest, mut passed_on } = std::mem::take(&mut *self.nesting.0.lock());
         while let Some(mut access) = passed_on {
             access.close();

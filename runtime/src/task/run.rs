@@ -216,30 +216,33 @@ pub(crate) fn resolve(task: RecordId, units: u32) {
     }
 }
 
-fn complete(task: RecordId) {
-    let mut completed = Some(task);
-    // Not a call inside a call: tasks may be nested deeply.
-    while let Some(task) = completed {
-        completed = complete_one(task);
-    }
-}
-
-/// Returns the parent if that is complete as well.
 #[inline]
-fn complete_one(task: RecordId) -> Option<RecordId> {
+fn complete(task: RecordId) {
     let completed = record(task);
+    if completed.is_nested() {
+        return complete_nested(task);
+    }
     if completed.role() == Role::Replayed {
-        replay::complete(completed);
-        return None;
+        return replay::complete(completed);
     }
     let group = GroupInner::of_live_task(completed);
-    let failure = completed.take_failure();
-    if let Some(failure) = &failure {
-        group.note_failure(Arc::clone(failure));
+    if let Some(failure) = completed.take_failure() {
+        group.note_failure(failure);
     }
-    let nest = if completed.is_nested() { completed.leave() } else { None };
     let role = completed.role();
     super::access_list::free_all(task);
     scheduler::count_completion(group, role);
-    Nest::child_completed(nest?, failure)
+}
+
+/// Completes a child, or a task that has lent something, and its ancestors that waited only for it.
+#[cold]
+fn complete_nested(task: RecordId) {
+    let mut completed = Some(task);
+    // Not a call inside a call: tasks may be nested deeply.
+    while let Some(task) = completed {
+        let failure = record(task).failure();
+        let nest = record(task).leave();
+        complete(task);
+        completed = nest.and_then(|nest| Nest::child_completed(nest, failure));
+    }
 }

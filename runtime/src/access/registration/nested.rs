@@ -3,6 +3,7 @@
 use super::Registration;
 use crate::access::bottom_map::Entry;
 use crate::access::lending::Lending;
+use crate::access::slot::Waiter;
 use crate::access::{Declared, Domain};
 use crate::data::Mode;
 use crate::task::Clauses;
@@ -19,8 +20,8 @@ impl Registration {
     ) {
         let (core, mode) = (declared.core(), declared.mode());
         let (lender, map) = (declared.lender(), core.map_index());
-        self.is_weak = declared.is_weak();
-        let mut lending = self.is_weak.then(|| Lending::of(new.rect));
+        self.waiter = Waiter::new(self.id, declared.is_weak());
+        let mut lending = declared.is_weak().then(|| Lending::of(new.rect));
         let (joins, mut joined) = (clauses.joins(self.nth - 1), None);
         if !new.rect.is_empty() {
             core.for_each_tile(&new.rect, |tile, rect| {
@@ -43,7 +44,7 @@ impl Registration {
             domain.maps(map)[0].register_empty(new);
         }
         self.look_behind(domain, declared);
-        self.is_weak = false;
+        self.waiter = Waiter::new(self.id, false);
         if !new.rect.is_empty() {
             self.look_for_failures(domain, declared, lending.as_mut());
         }
