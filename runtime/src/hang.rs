@@ -10,12 +10,11 @@ use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use crate::access::AccessId;
 use crate::config::Config;
 use crate::group::GroupInner;
 use crate::scheduler::{A_TIME, Shared};
+use crate::sync::Mutex;
 use crate::task::{
     Accesses, Phase, Record, RecordId, Role, SPAWNING, for_each_record, record, wake_suspended,
 };

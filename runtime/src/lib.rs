@@ -40,6 +40,8 @@ mod guard;
 mod hang;
 mod runtime;
 mod scheduler;
+#[cfg(all(test, talpf_shuttle))]
+mod shuttle_tests;
 mod sync;
 mod task;
 

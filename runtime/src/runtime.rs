@@ -4,12 +4,12 @@ use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::thread;
 
 use crate::config::{Config, IdlePolicy};
 use crate::error::Error;
 use crate::group::Group;
 use crate::scheduler::{self, Shared};
+use crate::sync::thread;
 
 /// Most workers a runtime can have.
 const MAX_WORKERS: usize = 1024;

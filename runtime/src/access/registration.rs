@@ -8,14 +8,13 @@
 //! ones are superseded, so such a task is not taken back: it is spawned with a body that closes
 //! its accesses in their turn.
 
-use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::bottom_map::Entry;
 use super::{AccessId, AccessSlot, Declared, Domain, EdgeId};
 use crate::data::Mode;
 use crate::error::Error;
-use crate::sync::Ordering;
+use crate::sync::{Mutex, MutexGuard, Ordering};
 use crate::task::{Accesses, Clauses, Record, RecordId, Role, edge};
 
 /// What became of a registration.

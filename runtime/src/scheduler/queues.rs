@@ -1,12 +1,11 @@
 //! The queues of one worker, as the others see them.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
 use crossbeam_deque::Stealer;
 use crossbeam_utils::CachePadded;
 
 use super::idle_set::PushMark;
 use super::time::IdleWaiters;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::task::RecordId;
 
 /// The shared side of a worker.

@@ -1,12 +1,9 @@
 //! What the workers of a runtime share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crossbeam_deque::{Injector, Worker as Deque};
 use crossbeam_utils::CachePadded;
-use crossbeam_utils::sync::{Parker, Unparker};
-use parking_lot::Mutex;
 
 use super::block_on::Blocked;
 use super::current::goes_on_anywhere;
@@ -20,6 +17,7 @@ use crate::config::{Config, IdlePolicy, cores};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::hang::Hang;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, Parker, Unparker};
 use crate::task::RecordId;
 
 /// The state of a runtime that all its threads see.

@@ -10,6 +10,7 @@ use super::{Accesses, Phase, RecordId, SPAWNING, failure, record, waker};
 use crate::access::{release, take_turns};
 use crate::group::GroupInner;
 use crate::scheduler::{self, Reason};
+use crate::sync::thread_local;
 
 /// The task a thread runs, and how many of its accesses it has closed since it entered the body.
 #[derive(Clone, Copy)]
