@@ -64,6 +64,9 @@ enum Bench {
         #[arg(long, value_name = "N", default_value_t = 1_000_000,
               value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
         tasks: u64,
+        /// Workers of the runtime.
+        #[arg(long, value_name = "W", default_value_t = micro::WORKERS)]
+        workers: usize,
     },
     /// Random programs of tasks, puts and messages, checked against a serial oracle.
     Soak {
@@ -121,7 +124,7 @@ fn measure(bench: Bench) -> Result<Report, Error> {
         Bench::TwoSided { without_peers, quick } => {
             two_sided::run(&two_sided::Options { peers: !without_peers, quick })
         }
-        Bench::Memory { tasks } => memory::run(tasks),
+        Bench::Memory { tasks, workers } => memory::run(tasks, workers),
         Bench::Soak { seconds, seed, only } => {
             let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(()));
             soak::run(&soak::Options { seconds, seed, only })

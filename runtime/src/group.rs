@@ -11,13 +11,11 @@ mod wait;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::task::Waker;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use ndarray::Ix1;
-use parking_lot::Mutex;
 
 use crate::access::Domain;
 use crate::clock::Clock;
@@ -28,6 +26,7 @@ use crate::hang::Reporter;
 use crate::metrics::Metrics;
 use crate::replay::RecordedPlan;
 use crate::scheduler::{self, Shared};
+use crate::sync::{AtomicUsize, Mutex};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
 use self::cancel::Cancellation;

@@ -9,11 +9,10 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use crate::config::Config;
 use crate::dump::Dump;
 use crate::scheduler::{A_TIME, Shared};
+use crate::sync::Mutex;
 use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake_suspended};
 
 type Describe = Arc<dyn Fn(&mut String) + Send + Sync>;

@@ -47,6 +47,8 @@ mod reduction;
 mod replay;
 mod runtime;
 mod scheduler;
+#[cfg(all(test, talpf_shuttle))]
+mod shuttle_tests;
 mod sync;
 mod task;
 

@@ -4,13 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::thread;
 
 use crate::config::Config;
 use crate::error::Error;
 use crate::group::Group;
 use crate::idle_policy::IdlePolicy;
 use crate::scheduler::{self, Shared};
+use crate::sync::thread;
 
 /// A pool of workers and the groups of tasks they run. It is its own first group, number 0.
 ///

@@ -1,27 +1,33 @@
-//! What state words are built of: the standard atomics, or loom's under `--cfg talpf_loom`.
+//! What threads share and wait by: the standard atomics and parking_lot's mutex, or those of loom
+//! under `--cfg talpf_loom`, or ones with points where shuttle switches threads under
+//! `--cfg talpf_shuttle`.
+//!
+//! loom models single state words; shuttle runs whole programs on the whole runtime.
 
 #[cfg(talpf_loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-#[cfg(not(talpf_loom))]
-pub(crate) use parking_lot::Mutex;
-#[cfg(not(talpf_loom))]
-pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-
-/// loom's mutex with the interface of the one it stands for.
-#[cfg(talpf_loom)]
-#[derive(Default)]
-pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+mod under_loom;
+#[cfg(talpf_shuttle)]
+mod under_shuttle;
 
 #[cfg(talpf_loom)]
-impl<T> Mutex<T> {
-    pub(crate) fn new(value: T) -> Self {
-        Mutex(loom::sync::Mutex::new(value))
-    }
+pub(crate) use self::under_loom::*;
+#[cfg(talpf_shuttle)]
+pub(crate) use self::under_shuttle::*;
 
-    pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
-        match self.0.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        }
-    }
+#[cfg(not(any(talpf_loom, talpf_shuttle)))]
+pub(crate) use parking_lot::{Mutex, MutexGuard};
+#[cfg(not(any(talpf_loom, talpf_shuttle)))]
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+#[cfg(not(talpf_shuttle))]
+pub(crate) use crossbeam_utils::sync::{Parker, Unparker};
+#[cfg(not(talpf_shuttle))]
+pub(crate) use std::{thread, thread_local};
+
+/// Lets this thread use the I/O of tokio.
+#[cfg(not(talpf_shuttle))]
+pub(crate) fn enter(tokio: &tokio::runtime::Handle) -> tokio::runtime::EnterGuard<'_> {
+    tokio.enter()
 }

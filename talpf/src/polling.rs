@@ -10,15 +10,13 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
-
-use parking_lot::Mutex;
 
 use crate::config::PollingFrequency;
 use crate::error::Error;
 use crate::numbers::Rank;
+use crate::sync_cell::{AtomicBool, Mutex, Ordering};
 use crate::world::{RankState, World};
 
 /// Passes in vain before the task sleeps, with something under way and without.
@@ -45,6 +43,11 @@ impl Sleeper {
     #[inline]
     pub(crate) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
+    }
+
+    /// From here on it is woken. The task looks at everything once more before it sleeps.
+    pub(crate) fn fall_asleep(&self) {
+        self.asleep.store(true, Ordering::SeqCst);
     }
 
     /// **Cost**: a load when the task does not sleep.
@@ -110,13 +113,13 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
 /// Sleeps until something happens. Arms first and looks again after that, so that nothing which
 /// happens in between is slept through.
 async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
-    state.poller.asleep.store(true, Ordering::SeqCst);
+    state.poller.fall_asleep();
     state.endpoint.arrived.request_notify(false)?;
     state.endpoint.sent.request_notify(false)?;
     let found = state.progress(world).unwrap_or(1) > 0;
     let has_timers = world.config.device.fault.is_some();
     let over = || state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers);
-    if !found && !over() && !state.has_unannounced() && !state.collectors.is_filled() {
+    if !found && !over() && !state.has_unannounced() && !state.collectors.is_filled_at_last() {
         let mut notified = pin!(state.endpoint.channel.notified());
         poll_fn(|cx| {
             *state.poller.waker.lock() = Some(cx.waker().clone());

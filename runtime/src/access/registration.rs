@@ -12,7 +12,6 @@ mod nested;
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::bottom_map::{BottomMap, Entry};
@@ -20,6 +19,7 @@ use super::slot::Waiter;
 use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, EdgeId, Joins, OpenReduction};
 use crate::data::Mode;
 use crate::error::Error;
+use crate::sync::{Mutex, MutexGuard};
 use crate::task::{Accesses, Clauses, Record, RecordId, Role, edge};
 
 /// What became of a registration.

@@ -10,12 +10,11 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
-
 use super::{Rect, Tiling, live};
 use crate::access::{Domain, Turn};
 use crate::error::Error;
 use crate::group::GroupInner;
+use crate::sync::Mutex;
 
 /// The untyped part of an array. It does not move while accesses to it are open.
 #[repr(align(16))]

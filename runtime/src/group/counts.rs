@@ -9,11 +9,11 @@
 //! to anything but the next task of the group ([`GroupInner::settle`]): as long as it runs those,
 //! the group is not complete.
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::task::Waker;
 
 use super::GroupInner;
 use crate::scheduler;
+use crate::sync::{AtomicU64, Ordering, fence};
 use crate::task::Role;
 
 #[derive(Default)]

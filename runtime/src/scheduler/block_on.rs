@@ -3,14 +3,12 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
-
-use parking_lot::Mutex;
 
 use super::Shared;
 use crate::error::Error;
+use crate::sync::thread::{self, Thread};
+use crate::sync::{self, AtomicBool, Mutex, Ordering};
 use crate::task::take_note;
 
 /// A thread that blocks.
@@ -51,7 +49,7 @@ pub(crate) fn block_on<F: Future>(
     if super::on_worker() {
         return Err(Error::BlockingInTask(call));
     }
-    let _tokio = shared.tokio.enter();
+    let _tokio = sync::enter(&shared.tokio);
     let mut future = pin!(future);
     let (thread, woken, waits_for) = (thread::current(), AtomicBool::new(true), Mutex::new(None));
     let blocked = Arc::new(Blocked { thread, woken, waits_for });

@@ -3,13 +3,13 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use talpf_traces::Event;
 
 use super::Shared;
 use super::worker::{HELP_ROUNDS, SAMPLE_ROUNDS, Worker};
 use crate::group::GroupInner;
+use crate::sync::{Ordering, thread_local};
 use crate::task::{Phase, RecordId, Role, record};
 
 /// Why a task is ready.

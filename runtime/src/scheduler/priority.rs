@@ -1,10 +1,8 @@
 //! Ready tasks with a priority other than 0.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
-
+use crate::sync::{AtomicUsize, Mutex, Ordering};
 use crate::task::RecordId;
 
 /// Buckets by priority, first in, first out in each.

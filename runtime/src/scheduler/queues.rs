@@ -1,13 +1,12 @@
 //! The queues of one worker, as the others see them.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
 use crossbeam_deque::Stealer;
 use crossbeam_utils::CachePadded;
 
 use super::idle_set::PushMark;
 use super::meter::Meter;
 use super::time::IdleWaiters;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::task::RecordId;
 
 /// The shared side of a worker.

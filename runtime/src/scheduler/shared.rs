@@ -1,12 +1,9 @@
 //! What the workers of a runtime share.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_deque::{Injector, Worker as Deque};
 use crossbeam_utils::CachePadded;
-use crossbeam_utils::sync::{Parker, Unparker};
-use parking_lot::Mutex;
 
 use super::block_on::Blocked;
 use super::current::goes_on_anywhere;
@@ -21,6 +18,7 @@ use crate::error::Error;
 use crate::group::GroupInner;
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, Parker, Unparker};
 use crate::task::RecordId;
 
 /// The state of a runtime that all its threads see.

@@ -4,13 +4,11 @@ use std::cmp::{Ordering as Compare, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use super::Shared;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::task::note_wait;
 
 const NEVER: u64 = u64::MAX;

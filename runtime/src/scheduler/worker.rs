@@ -3,11 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crossbeam_deque::Worker as Deque;
-use crossbeam_utils::sync::Parker;
 use crossbeam_utils::{Backoff, CachePadded};
 use talpf_traces::{Event, LabelId, State, Stream};
 
@@ -17,6 +15,7 @@ use super::thief::{SHORT_NS, Thief, until_settled};
 use super::{Shared, current};
 use crate::group::GroupInner;
 use crate::idle_policy::IdlePolicy;
+use crate::sync::{self, Ordering, Parker, thread};
 use crate::task::{self, Label, RecordId, Role, record};
 
 /// The worker's own side.
@@ -88,7 +87,7 @@ impl Worker {
     /// The life of a worker thread.
     pub(super) fn work(&self) {
         current::enter(self);
-        let tokio = self.shared.tokio.enter();
+        let tokio = sync::enter(&self.shared.tokio);
         let oversubscribed = self.shared.is_oversubscribed();
         loop {
             if let Some(task) = self.find() {
@@ -330,7 +329,7 @@ impl Worker {
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());
             } else if oversubscribed && !backoff.is_completed() {
                 backoff.snooze();
-                std::thread::yield_now();
+                thread::yield_now();
             } else {
                 self.trace(|_| Event::WorkerState { state: State::Blocked });
                 self.park();

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::{Record, RecordId, Role, record, run};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
+use crate::sync::thread_local;
 
 impl Record {
     /// The failure of this task, if it has failed.

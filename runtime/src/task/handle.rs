@@ -6,11 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
-
 use super::{failure, note_wait, record, run};
 use crate::error::Error;
 use crate::group::GroupInner;
+use crate::sync::Mutex;
 
 /// Await it for what the body of a task returns.
 ///

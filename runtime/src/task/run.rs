@@ -12,6 +12,7 @@ use crate::access::{release_unheld, take_turns};
 use crate::group::GroupInner;
 use crate::replay;
 use crate::scheduler::{self, Reason};
+use crate::sync::thread_local;
 
 /// The task a thread runs, and how many of its accesses it has closed since it entered the body.
 #[derive(Clone, Copy)]

@@ -16,7 +16,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
 use ibverbs_sim::{Operation as Request, Payload, RemoteAddress, SendFlags, SendWorkRequest};
@@ -25,12 +24,14 @@ use smallvec::SmallVec;
 
 use super::Verb;
 use super::issued::{Issued, Place, refusal};
+use super::occupancy::Occupancy;
 use super::short_put::{ShortPut, posted};
 use crate::endpoint::NOBODY;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::numbers::Rank;
 use crate::round::RoundState;
+use crate::sync_cell::{AtomicU32, Ordering};
 use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
 
 /// Collectors of a rank. Who finds none free posts every put by itself.
@@ -43,10 +44,7 @@ const BYTES: usize = 2048;
 
 /// The collectors of one rank.
 pub(crate) struct Collectors {
-    /// Those that have an owner, a bit each.
-    owned: AtomicU32,
-    /// Those with something in them.
-    filled: AtomicU32,
+    occupancy: Occupancy,
     /// Changes when a task of the rank looks or waits. Puts with a look in between do not follow
     /// each other: whoever looks waits for an answer, and what is collected would delay it.
     turn: CachePadded<AtomicU32>,
@@ -91,8 +89,7 @@ impl Collectors {
             seen: false,
         };
         Collectors {
-            owned: AtomicU32::new(0),
-            filled: AtomicU32::new(0),
+            occupancy: Occupancy::new(),
             turn: CachePadded::new(AtomicU32::new(0)),
             each: std::array::from_fn(|_| CachePadded::new(Mutex::new(empty()))),
         }
@@ -101,12 +98,7 @@ impl Collectors {
     /// Gives a collector to whoever issues operations of `round`, if one is free.
     #[cold]
     pub(super) fn acquire(&self, round: &Arc<RoundState>) -> Option<usize> {
-        let take_first = |owned: u32| {
-            let free = owned.trailing_ones();
-            (free < COLLECTORS as u32).then_some(owned | 1 << free)
-        };
-        let owned = self.owned.fetch_update(Ordering::Acquire, Ordering::Relaxed, take_first);
-        let number = owned.ok()?.trailing_ones() as usize;
+        let number = self.occupancy.acquire(COLLECTORS)?;
         self.each[number].lock().round = Some(Arc::clone(round));
         Some(number)
     }
@@ -118,7 +110,7 @@ impl Collectors {
         let left = self.empty(number, &mut collected);
         let round = collected.round.take();
         drop(collected);
-        self.owned.fetch_and(!(1 << number), Ordering::Release);
+        self.occupancy.release(number);
         settle(left);
         drop(round);
     }
@@ -155,7 +147,7 @@ impl Collectors {
     /// Says that a collector is not empty any more. True if the polling task may not see that.
     #[cold]
     fn is_unseen(&self, number: usize, collected: &Collected) -> bool {
-        self.filled.fetch_or(1 << number, Ordering::SeqCst);
+        self.occupancy.fill(number);
         collected
             .round
             .as_ref()
@@ -173,7 +165,12 @@ impl Collectors {
     /// Whether anything is in any collector.
     #[inline]
     pub(crate) fn is_filled(&self) -> bool {
-        self.filled.load(Ordering::SeqCst) != 0
+        self.occupancy.filled() != 0
+    }
+
+    /// As `is_filled`, for the polling task that has said that it sleeps.
+    pub(crate) fn is_filled_at_last(&self) -> bool {
+        self.occupancy.filled_at_last() != 0
     }
 
     #[inline]
@@ -208,7 +205,7 @@ impl Collectors {
     }
 
     fn filled_ones(&self) -> impl Iterator<Item = usize> {
-        let filled = self.filled.load(Ordering::SeqCst);
+        let filled = self.occupancy.filled();
         (0..COLLECTORS).filter(move |number| filled & 1 << number != 0)
     }
 
@@ -220,7 +217,7 @@ impl Collectors {
         let left = collected.post();
         collected.puts.clear();
         collected.bytes.clear();
-        self.filled.fetch_and(!(1 << number), Ordering::SeqCst);
+        self.occupancy.empty(number);
         left
     }
 }

@@ -19,6 +19,7 @@ mod collector;
 mod future;
 mod guards;
 mod issued;
+mod occupancy;
 mod open_round;
 mod pending;
 mod short_put;

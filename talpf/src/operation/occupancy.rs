@@ -1,0 +1,137 @@
+//! Which collectors have an owner and which have something in them, a bit each.
+//!
+//! The bits of the first word belong to whoever takes and returns a collector, those of the second
+//! to whoever has locked it. The polling task must not sleep while anything is collected: who adds
+//! the first put sets its bit and then looks whether the task sleeps, in which case it posts the
+//! put itself; the task says that it sleeps and then looks at the bits. Both change the word of the
+//! bits, so the later one sees what the other did before.
+
+use crate::sync_cell::{AtomicU32, Ordering};
+
+/// The state words of the collectors of a rank.
+pub(super) struct Occupancy {
+    owned: AtomicU32,
+    filled: AtomicU32,
+}
+
+impl Occupancy {
+    pub(super) fn new() -> Self {
+        Occupancy { owned: AtomicU32::new(0), filled: AtomicU32::new(0) }
+    }
+
+    /// Takes the first of `count` that is free.
+    ///
+    /// **Ordering**: sees what its owner before did.
+    pub(super) fn acquire(&self, count: usize) -> Option<usize> {
+        let take_first = |owned: u32| {
+            let free = owned.trailing_ones();
+            (free < count as u32).then_some(owned | 1 << free)
+        };
+        let owned = self.owned.fetch_update(Ordering::Acquire, Ordering::Relaxed, take_first);
+        Some(owned.ok()?.trailing_ones() as usize)
+    }
+
+    pub(super) fn release(&self, number: usize) {
+        self.owned.fetch_and(!(1 << number), Ordering::Release);
+    }
+
+    pub(super) fn fill(&self, number: usize) {
+        self.filled.fetch_or(1 << number, Ordering::SeqCst);
+    }
+
+    pub(super) fn empty(&self, number: usize) {
+        self.filled.fetch_and(!(1 << number), Ordering::SeqCst);
+    }
+
+    /// The bits of those with something in them.
+    #[inline]
+    pub(super) fn filled(&self) -> u32 {
+        self.filled.load(Ordering::SeqCst)
+    }
+
+    /// As `filled`, between saying that one sleeps and sleeping.
+    pub(super) fn filled_at_last(&self) -> u32 {
+        self.filled.fetch_or(0, Ordering::SeqCst)
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+    use crate::polling::Sleeper;
+    use crate::sync_cell::Mutex;
+
+    /// One collector, the puts in it, and who would post them.
+    struct Model {
+        occupancy: Occupancy,
+        sleeper: Sleeper,
+        collected: Mutex<u32>,
+    }
+
+    impl Model {
+        fn new() -> Arc<Self> {
+            let (occupancy, sleeper) = (Occupancy::new(), Sleeper::default());
+            Arc::new(Model { occupancy, sleeper, collected: Mutex::new(0) })
+        }
+
+        fn post(&self, collected: &mut u32) {
+            if *collected > 0 {
+                *collected = 0;
+                self.occupancy.empty(0);
+            }
+        }
+
+        /// As `Collectors::add`.
+        fn add(&self) {
+            let mut collected = self.collected.lock();
+            *collected += 1;
+            if *collected == 1 {
+                self.occupancy.fill(0);
+                if self.sleeper.is_asleep() {
+                    self.post(&mut collected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_stays_collected_while_the_polling_task_sleeps() {
+        loom::model(|| {
+            let model = Model::new();
+            let adder = {
+                let model = model.clone();
+                thread::spawn(move || (0..2).for_each(|_| model.add()))
+            };
+            model.post(&mut model.collected.lock());
+            model.sleeper.fall_asleep();
+            let sleeps = model.occupancy.filled_at_last() == 0;
+            adder.join().unwrap();
+            assert!(!sleeps || *model.collected.lock() == 0, "a put that nobody posts");
+        });
+    }
+
+    #[test]
+    fn a_collector_has_one_owner_who_sees_what_the_one_before_left() {
+        loom::model(|| {
+            let model = Arc::new((Occupancy::new(), AtomicU32::new(0)));
+            let use_it = |(occupancy, used): &(Occupancy, AtomicU32)| {
+                let Some(number) = occupancy.acquire(1) else { return 0 };
+                assert_eq!(number, 0);
+                let before = used.load(Ordering::Relaxed);
+                used.store(before + 1, Ordering::Relaxed);
+                occupancy.release(0);
+                1
+            };
+            let other = {
+                let model = model.clone();
+                thread::spawn(move || use_it(&model))
+            };
+            let mine = use_it(&model);
+            let uses = mine + other.join().unwrap();
+            assert_eq!(model.1.load(Ordering::Relaxed), uses);
+        });
+    }
+}
