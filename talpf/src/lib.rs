@@ -23,6 +23,7 @@ mod ping_pong;
 mod polling;
 mod processes;
 mod round;
+mod rounds;
 mod slot;
 mod sync;
 mod sync_cell;

@@ -176,12 +176,10 @@ impl World {
     /// Lets the sources that have credit again go on.
     #[inline]
     pub(crate) fn follow(&self, freed: Freed) {
-        if !freed.sources.is_empty() {
-            // Those elsewhere keep account of their credit themselves.
-            for source in freed.sources.iter().filter(|source| self.elsewhere(**source).is_none()) {
-                self.rank(*source).try_again();
-                self.rank(*source).progress_if_kicked(self);
-            }
+        // Those elsewhere keep account of their credit themselves.
+        for source in freed.sources().iter().filter(|rank| self.elsewhere(**rank).is_none()) {
+            self.rank(*source).try_again();
+            self.rank(*source).progress_if_kicked(self);
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
 use bytemuck::Pod;
+use smallvec::SmallVec;
 use talpf_runtime::{PendingEvent, Region};
 use talpf_traces::Event;
 
@@ -27,6 +28,8 @@ pub struct Sync {
     mode: SyncMode,
     closed: Closed,
     error: Option<Error>,
+    /// Its windows, by number.
+    areas: SmallVec<[Area; 2]>,
     /// Of the exchange that it is of.
     places: Option<Arc<Places>>,
 }
@@ -51,7 +54,8 @@ impl Sync {
         let user = if places.is_some() { User::Exchange } else { User::Program };
         let round = world.rank(rank).open_rounds.close(world, rank, lane, user);
         let error = round.check_lane().err();
-        Sync { mode, closed: Closed { round, spawned: false }, error, places }
+        let closed = Closed { round, spawned: false };
+        Sync { mode, closed, error, areas: SmallVec::new(), places }
     }
 
     /// The round it ends.
@@ -89,7 +93,7 @@ impl Sync {
     }
 
     fn declare<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
-        &self,
+        &mut self,
         region: &Region<'_, T, D>,
         kind: Kind,
     ) -> Result<(), Error> {
@@ -97,7 +101,8 @@ impl Sync {
         let state = round.state();
         let slot = state.slots.windowed(region.array_id())?;
         let area = Area { slot: slot.number, rect: region.rect(), cols: slot.cols, kind };
-        let window = state.windows.declare(round.lane, round.number, area);
+        let window = (self.areas.len(), area);
+        self.areas.push(area);
         let mut unopened = Unopened { round: Arc::clone(round), failed: true };
         let mut open = move |guard| {
             unopened.failed = false;
@@ -131,7 +136,7 @@ impl Sync {
             world.fail(&[rank], &error);
             return Err(error);
         }
-        let freed = state.windows.complete(lane, number);
+        let freed = state.windows.complete(lane, number, &self.areas);
         world.follow(freed);
         let mut request = Request::new(Arc::clone(&round), mode, self.places);
         let task = state.group.task("sync").inline();
