@@ -387,12 +387,16 @@ impl SlotTable {
         slot.map(Arc::clone).ok_or(Error::NotRegistered { array, why: "" })
     }
 
-    /// The windowed slot that an array is.
-    pub(crate) fn windowed(&self, array: u64) -> Result<Arc<Slot>, Error> {
+    /// What `read` says of the windowed slot that an array is.
+    pub(crate) fn windowed<R>(
+        &self,
+        array: u64,
+        read: impl FnOnce(&Arc<Slot>) -> R,
+    ) -> Result<R, Error> {
         let slots = self.slots.read();
         let mut of_array = slots.iter().filter(|slot| slot.array == array);
         let slot = of_array.find(|slot| slot.usage == Use::Windowed);
         let why = " globally, or it is a raw slot, which has no windows";
-        slot.map(Arc::clone).ok_or(Error::NotRegistered { array, why })
+        slot.map(read).ok_or(Error::NotRegistered { array, why })
     }
 }

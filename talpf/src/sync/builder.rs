@@ -11,7 +11,7 @@ use talpf_runtime::{PendingEvent, Region};
 use talpf_traces::Event;
 
 use super::SyncMode;
-use super::request::Request;
+use super::request::{Request, Stage};
 use crate::context::Context;
 use crate::error::Error;
 use crate::numbers::{Lane, Round};
@@ -99,8 +99,12 @@ impl Sync {
     ) -> Result<(), Error> {
         let round = &self.closed.round;
         let state = round.state();
-        let slot = state.slots.windowed(region.array_id())?;
-        let area = Area { slot: slot.number, rect: region.rect(), cols: slot.cols, kind };
+        let area = state.slots.windowed(region.array_id(), |slot| Area {
+            slot: slot.number,
+            rect: region.rect(),
+            cols: slot.cols,
+            kind,
+        })?;
         let window = (self.areas.len(), area);
         self.areas.push(area);
         let mut unopened = Unopened { round: Arc::clone(round), failed: true };
@@ -122,7 +126,7 @@ impl Sync {
         Ok(())
     }
 
-    /// Spawns the sync task.
+    /// Spawns the sync: a task with nothing to run, which is complete when the round has ended.
     ///
     /// **Completion**: returns at once; the handle ends with the round.
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
@@ -138,24 +142,16 @@ impl Sync {
         }
         let freed = state.windows.complete(lane, number, &self.areas);
         world.follow(freed);
-        let mut request = Request::new(Arc::clone(&round), mode, self.places);
-        let task = state.group.task("sync").inline();
-        task.spawn(move || {
-            let round = Arc::clone(&request.round);
-            let (world, state) = (&*round.world, round.state());
-            request.event = PendingEvent::of_current_task().ok();
-            if state.tracer.is_traced() {
-                let (lane, round, mode) = (u32::from(lane.0), number.0, mode.traced());
-                let rank = rank.0;
-                state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
-            }
-            state.engine.request(request);
-            if round.is_posted() {
-                state.progress(world);
-            }
-            state.wake_poller();
-        })?;
+        let event = PendingEvent::of_group(&state.group, "sync")?;
+        if state.tracer.is_traced() {
+            let (rank, lane, round, mode) = (rank.0, u32::from(lane.0), number.0, mode.traced());
+            state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
+        }
+        let (stage, expected, places) = (Stage::Posting, 0, self.places);
+        let request = Request { round: Arc::clone(&round), mode, stage, expected, event, places };
+        state.engine.request(request);
         self.closed.spawned = true;
+        state.wake_poller();
         round.leave();
         state.progress_if_kicked(world);
         Ok(SyncHandle { round })
@@ -221,7 +217,8 @@ impl Future for SyncHandle {
         let RoundState { world, outcome, .. } = &*self.round;
         let state = self.round.state();
         state.collectors.post_all();
-        if let Some(result) = state.look_while_spare(world, || outcome.result()) {
+        let look = || state.look_while_spare(world, || outcome.result());
+        if let Some(result) = outcome.result().or_else(look) {
             return Poll::Ready(result);
         }
         match outcome.poll(cx.waker()) {

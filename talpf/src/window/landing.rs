@@ -93,8 +93,12 @@ impl Freed {
         self.0.get_or_insert_default()
     }
 
-    /// Sources that have credit again.
     #[inline]
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Sources that have credit again.
     pub(crate) fn sources(&self) -> &[Rank] {
         self.0.as_ref().map_or(&[], |lists| &lists.sources)
     }

@@ -316,7 +316,9 @@ impl WindowTable {
         }
         ended.windows.clear();
         (ended.complete, ended.ending) = (false, false);
-        lanes[lane.index()].pass();
+        let rounds = &mut lanes[lane.index()];
+        debug_assert_eq!(rounds.first(), round, "rounds of a lane end in order");
+        rounds.pass();
         for waiting in &refused {
             unpark(parked, &waiting.claim, &mut freed);
         }
