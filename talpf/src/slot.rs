@@ -313,11 +313,8 @@ impl SlotTable {
         let used = self.used();
         if limit < used {
             let (value, limit) = (limit as u64, used as u64);
-            return Err(Error::Limit {
-                what: "memory register size below slots in use",
-                value,
-                limit,
-            });
+            let what = "memory register size below slots in use";
+            return Err(Error::Limit { what, value, limit });
         }
         self.limit.store(limit, Ordering::Relaxed);
         Ok(())
