@@ -18,7 +18,7 @@ use crate::numbers::Rank;
 /// Receives kept posted for all peers together.
 const RECEIVES: u32 = 1024;
 /// Receives posted at once.
-const POST_BATCH: usize = 8;
+pub(crate) const POST_BATCH: usize = 8;
 /// Requests that one queue pair holds.
 pub(crate) const SENDS: u32 = 1024;
 /// Every so many requests without completion one asks for it, so that send slots come back.
@@ -113,9 +113,7 @@ impl Endpoint {
             first_number,
             inbox,
         };
-        for first in (0..u64::from(RECEIVES)).step_by(POST_BATCH) {
-            endpoint.post_receives(first..first + POST_BATCH as u64)?;
-        }
+        endpoint.post_receives(&Vec::from_iter(0..u64::from(RECEIVES)))?;
         Ok(endpoint)
     }
 
@@ -207,29 +205,22 @@ impl Endpoint {
         self.peers.iter().all(|peer| peer.queue_pair.is_drained())
     }
 
-    /// Gives the receives of handled completions back to the device.
-    #[inline]
-    pub(crate) fn repost(&self, handled: &[WorkCompletion]) -> Result<(), Error> {
-        for batch in handled.chunks(POST_BATCH) {
-            self.post_receives(batch.iter().map(|completion| completion.wr_id))?;
+    /// Posts receives, by the numbers of their cells: those of completions that were handled.
+    pub(crate) fn post_receives(&self, cells: &[u64]) -> Result<(), Error> {
+        for batch in cells.chunks(POST_BATCH) {
+            let mut scatter = [ScatterGather::default(); POST_BATCH];
+            for (entry, cell) in scatter.iter_mut().zip(batch) {
+                *entry = self.inbox.region.slice(*cell as usize * 8, 8);
+            }
+            let mut requests = [ReceiveWorkRequest { wr_id: 0, scatter: &[] }; POST_BATCH];
+            for ((request, cell), entry) in requests.iter_mut().zip(batch).zip(&scatter) {
+                let scatter = std::slice::from_ref(entry);
+                *request = ReceiveWorkRequest { wr_id: *cell, scatter };
+            }
+            let posted = self.receives.post_receive(&requests[..batch.len()]);
+            posted.map_err(|error| error.reason)?;
         }
         Ok(())
-    }
-
-    /// Posts at most `POST_BATCH` receives.
-    #[inline]
-    fn post_receives(&self, cells: impl Iterator<Item = u64>) -> Result<(), Error> {
-        let mut scatter = [(0, ScatterGather::default()); POST_BATCH];
-        let mut count = 0;
-        for (entry, cell) in scatter.iter_mut().zip(cells) {
-            *entry = (cell, self.inbox.region.slice(cell as usize * 8, 8));
-            count += 1;
-        }
-        let mut requests = [ReceiveWorkRequest { wr_id: 0, scatter: &[] }; POST_BATCH];
-        for (request, (cell, entry)) in requests.iter_mut().zip(&scatter[..count]) {
-            *request = ReceiveWorkRequest { wr_id: *cell, scatter: std::slice::from_ref(entry) };
-        }
-        Ok(self.receives.post_receive(&requests[..count]).map_err(|error| error.reason)?)
     }
 
     /// The eight bytes that a SEND brought, before its receive is posted again.

@@ -24,6 +24,7 @@ mod ping_pong;
 mod polling;
 mod processes;
 mod round;
+mod rounds;
 mod settings;
 mod slot;
 mod sync;

@@ -269,9 +269,9 @@ impl OpenRounds {
     }
 
     /// Keeps a round that has ended.
-    pub(crate) fn recycle(&self, round: &Arc<RoundState>) {
+    pub(crate) fn recycle(&self, round: Arc<RoundState>) {
         let mut lanes = self.lanes.lock();
-        let before = lane_of(&mut lanes, round.lane).spare.replace(Arc::clone(round));
+        let before = lane_of(&mut lanes, round.lane).spare.replace(round);
         drop(lanes);
         drop(before);
     }

@@ -313,11 +313,8 @@ impl SlotTable {
         let used = self.used();
         if limit < used {
             let (value, limit) = (limit as u64, used as u64);
-            return Err(Error::Limit {
-                what: "memory register size below slots in use",
-                value,
-                limit,
-            });
+            let what = "memory register size below slots in use";
+            return Err(Error::Limit { what, value, limit });
         }
         self.limit.store(limit, Ordering::Relaxed);
         Ok(())
@@ -387,12 +384,16 @@ impl SlotTable {
         slot.map(Arc::clone).ok_or(Error::NotRegistered { array, why: "" })
     }
 
-    /// The windowed slot that an array is.
-    pub(crate) fn windowed(&self, array: u64) -> Result<Arc<Slot>, Error> {
+    /// What `read` says of the windowed slot that an array is.
+    pub(crate) fn windowed<R>(
+        &self,
+        array: u64,
+        read: impl FnOnce(&Arc<Slot>) -> R,
+    ) -> Result<R, Error> {
         let slots = self.slots.read();
         let mut of_array = slots.iter().filter(|slot| slot.array == array);
         let slot = of_array.find(|slot| slot.usage == Use::Windowed);
         let why = " globally, or it is a raw slot, which has no windows";
-        slot.map(Arc::clone).ok_or(Error::NotRegistered { array, why })
+        slot.map(read).ok_or(Error::NotRegistered { array, why })
     }
 }

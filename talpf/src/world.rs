@@ -76,7 +76,7 @@ impl World {
         let credits = if apart { usize::MAX } else { config.credits };
         let states = ranks.into_iter().map(|(group, endpoint)| RankState {
             rank: Rank(group.number()),
-            engine: Engine::new(Rank(group.number()), size),
+            engine: Engine::new(Rank(group.number()), size, config.poll_batch),
             group,
             endpoint,
             slots: SlotTable::new(SLOTS),
@@ -176,12 +176,17 @@ impl World {
     /// Lets the sources that have credit again go on.
     #[inline]
     pub(crate) fn follow(&self, freed: Freed) {
-        if !freed.sources.is_empty() {
-            // Those elsewhere keep account of their credit themselves.
-            for source in freed.sources.iter().filter(|source| self.elsewhere(**source).is_none()) {
-                self.rank(*source).try_again();
-                self.rank(*source).progress_if_kicked(self);
-            }
+        if !freed.is_nothing() {
+            self.tell_sources(&freed);
+        }
+    }
+
+    #[cold]
+    fn tell_sources(&self, freed: &Freed) {
+        // Those elsewhere keep account of their credit themselves.
+        for source in freed.sources().iter().filter(|rank| self.elsewhere(**rank).is_none()) {
+            self.rank(*source).try_again();
+            self.rank(*source).progress_if_kicked(self);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Events: work outside the body that a task waits for before it completes.
 
-use super::{RecordId, record, run};
+use super::spawn::spawn_ended;
+use super::{Label, RecordId, record, run};
 use crate::error::Error;
+use crate::group::Group;
 
 /// One unit of external work of a task. The task does not complete, and a wait for its group does
 /// not end, before it drops.
@@ -22,6 +24,14 @@ impl PendingEvent {
         // The running body holds a unit.
         record(task).open.add();
         Ok(PendingEvent { task })
+    }
+
+    /// The one event of a task of its own, which has no accesses and nothing to run: for what a
+    /// group has under way outside all tasks.
+    ///
+    /// **Errors**: as a spawn.
+    pub fn of_group(group: &Group, label: &'static str) -> Result<Self, Error> {
+        Ok(PendingEvent { task: spawn_ended(group.inner(), Label::new(label))? })
     }
 
     /// Resolves the event and fails the task: its successors do not run.

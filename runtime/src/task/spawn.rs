@@ -9,7 +9,7 @@ use super::body::{Body, Call, Later};
 use super::children::Nest;
 use super::clause::Clauses;
 use super::handle::{JoinHandle, promise};
-use super::{Label, RecordId, pool, record, run};
+use super::{Label, Phase, RecordId, pool, record, run};
 use crate::access;
 use crate::error::Error;
 use crate::group::GroupInner;
@@ -144,6 +144,21 @@ fn submit(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
     if edges == 0 || record(id).pending.take(SPAWNING - edges) {
         run::ready_at_spawn(group, id);
     }
+}
+
+/// Spawns a task without accesses whose body has ended: its one unit is the caller's to resolve.
+#[inline]
+pub(super) fn spawn_ended(group: &Arc<GroupInner>, label: Label) -> Result<RecordId, Error> {
+    let id = begin(
+        group,
+        Traits { label, priority: 0, role: Role::Member, inline: true, is_final: false },
+        0,
+    )?;
+    record(id).state.set(Phase::Ended);
+    let outer = run::current();
+    scheduler::trace_begin(id, outer);
+    scheduler::trace_end(id, outer);
+    Ok(id)
 }
 
 /// Spawns a future without accesses.

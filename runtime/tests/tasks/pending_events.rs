@@ -60,6 +60,21 @@ fn an_event_resolved_inside_the_body_holds_nothing() {
 }
 
 #[test]
+fn a_group_waits_for_an_event_of_its_own() {
+    let runtime = common::runtime(1);
+    let (event, other) =
+        (PendingEvent::of_group(&runtime, "held"), PendingEvent::of_group(&runtime, "gone"));
+    let (event, other) = (event.unwrap(), other.unwrap());
+    assert_eq!(runtime.outstanding(), 2);
+    drop(event);
+    assert_eq!(runtime.outstanding(), 1);
+    other.fail("the peer is gone");
+    let failed = failure(runtime.wait_blocking());
+    assert_eq!(labels(&failed), ["gone"]);
+    assert_eq!(failed.reason.as_deref(), Some("the peer is gone"));
+}
+
+#[test]
 fn an_event_needs_a_running_task() {
     let outside = PendingEvent::of_current_task();
     assert!(matches!(outside, Err(Error::NotInTask("PendingEvent::of_current_task"))));

@@ -136,7 +136,8 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
         for link in links {
             context.peer(link.peer.0)?;
             let [even, odd] = [&link.places[0], &link.places[1]].map(Region::array_id);
-            let (even, odd) = (state.slots.windowed(even)?, state.slots.windowed(odd)?);
+            let slot = |array| state.slots.windowed(array, Arc::clone);
+            let (even, odd) = (slot(even)?, slot(odd)?);
             offers.push(Offer::new(rank, link, [&even, &odd])?);
             slots.extend([even, odd]);
         }

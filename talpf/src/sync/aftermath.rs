@@ -1,7 +1,5 @@
 //! What a pass of the engine leaves to do.
 
-use smallvec::SmallVec;
-
 use super::request::Request;
 use crate::error::Error;
 use crate::numbers::Rank;
@@ -13,8 +11,12 @@ use crate::world::{RankState, World};
 #[derive(Default)]
 pub(super) struct Aftermath {
     pub(super) done: Vec<(Done, Result<(), Error>)>,
-    pub(super) ended: SmallVec<[(Request, Result<(), Error>); 1]>,
-    pub(super) freed: SmallVec<[Freed; 1]>,
+    /// A pass ends one sync at most.
+    pub(super) ended: Option<(Request, Result<(), Box<Error>>)>,
+    /// By windows that closed with it.
+    pub(super) closed: Freed,
+    /// By operations that landed late.
+    pub(super) settled: Freed,
     pub(super) failures: Vec<(Vec<Rank>, Error)>,
     /// Something is waited for that nobody announces.
     pub(super) again: bool,
@@ -25,16 +27,15 @@ impl Aftermath {
         for (done, result) in self.done {
             done(result);
         }
-        for (request, result) in self.ended {
+        if let Some((request, result)) = self.ended {
             rank.engine.sync_has_ended();
-            request.end(result);
+            request.end(result.map_err(|error| *error), rank);
         }
         for (ranks, error) in self.failures {
             world.fail(&ranks, &error);
         }
-        for freed in self.freed {
-            world.follow(freed);
-        }
+        world.follow(self.settled);
+        world.follow(self.closed);
         if rank.has_later() {
             rank.try_again();
         }

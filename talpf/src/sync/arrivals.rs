@@ -1,11 +1,10 @@
 //! What has arrived for the rounds of one lane that have not ended.
 
-use std::collections::VecDeque;
-
 use crate::numbers::{Rank, Round};
+use crate::rounds::Rounds;
 
 /// One round, as the receiver sees it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct RoundArrivals {
     /// Operations by source.
     pub(crate) data: Box<[u32]>,
@@ -23,40 +22,31 @@ pub(crate) struct RoundArrivals {
 #[derive(Debug)]
 pub(crate) struct LaneArrivals {
     ranks: usize,
-    first: u64,
-    rounds: VecDeque<RoundArrivals>,
-    spare: Vec<RoundArrivals>,
+    rounds: Rounds<RoundArrivals>,
 }
 
 impl LaneArrivals {
     pub(crate) fn new(ranks: usize) -> Self {
-        LaneArrivals { ranks, first: 0, rounds: VecDeque::new(), spare: Vec::new() }
+        LaneArrivals { ranks, rounds: Rounds::default() }
     }
 
     /// The first round that still matters.
+    #[inline]
     pub(crate) fn first(&self) -> Round {
-        Round(self.first)
+        self.rounds.first()
     }
 
     /// A round that still matters; `None` for one that is over.
     #[inline]
     pub(crate) fn round(&mut self, round: Round) -> Option<&mut RoundArrivals> {
-        let ahead = usize::try_from(round.0.checked_sub(self.first)?).ok()?;
-        while self.rounds.len() <= ahead {
-            let empty = self.spare.pop().unwrap_or_else(|| RoundArrivals::new(self.ranks));
-            self.rounds.push_back(empty);
-        }
-        self.rounds.get_mut(ahead)
+        let ranks = self.ranks;
+        self.rounds.place(round, || RoundArrivals::new(ranks))
     }
 
     /// Forgets the rounds before `round`.
     pub(crate) fn forget_before(&mut self, round: Round) {
-        while self.first < round.0 {
-            self.first += 1;
-            if let Some(mut over) = self.rounds.pop_front() {
-                over.clear();
-                self.spare.push(over);
-            }
+        while self.first() < round {
+            self.rounds.pass().into_iter().for_each(RoundArrivals::clear);
         }
     }
 }
@@ -75,7 +65,9 @@ impl RoundArrivals {
 
     fn clear(&mut self) {
         self.data.fill(0);
-        self.counts.fill(None);
+        if self.counts_in > 0 {
+            self.counts.fill(None);
+        }
         (self.total, self.counts_in, self.barrier, self.acks) = (0, 0, 0, 0);
     }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
 use bytemuck::Pod;
+use smallvec::SmallVec;
 use talpf_runtime::{PendingEvent, Region};
 use talpf_traces::Event;
 
 use super::SyncMode;
-use super::request::Request;
+use super::request::{Request, Stage};
 use crate::context::Context;
 use crate::error::Error;
 use crate::numbers::{Lane, Round};
@@ -27,6 +28,8 @@ pub struct Sync {
     mode: SyncMode,
     closed: Closed,
     error: Option<Error>,
+    /// Its windows, by number.
+    areas: SmallVec<[Area; 2]>,
     /// Of the exchange that it is of.
     places: Option<Arc<Places>>,
 }
@@ -51,7 +54,8 @@ impl Sync {
         let user = if places.is_some() { User::Exchange } else { User::Program };
         let round = world.rank(rank).open_rounds.close(world, rank, lane, user);
         let error = round.check_lane().err();
-        Sync { mode, closed: Closed { round, spawned: false }, error, places }
+        let closed = Closed { round, spawned: false };
+        Sync { mode, closed, error, areas: SmallVec::new(), places }
     }
 
     /// The round it ends.
@@ -89,15 +93,20 @@ impl Sync {
     }
 
     fn declare<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
-        &self,
+        &mut self,
         region: &Region<'_, T, D>,
         kind: Kind,
     ) -> Result<(), Error> {
         let round = &self.closed.round;
         let state = round.state();
-        let slot = state.slots.windowed(region.array_id())?;
-        let area = Area { slot: slot.number, rect: region.rect(), cols: slot.cols, kind };
-        let window = state.windows.declare(round.lane, round.number, area);
+        let area = state.slots.windowed(region.array_id(), |slot| Area {
+            slot: slot.number,
+            rect: region.rect(),
+            cols: slot.cols,
+            kind,
+        })?;
+        let window = (self.areas.len(), area);
+        self.areas.push(area);
         let mut unopened = Unopened { round: Arc::clone(round), failed: true };
         let mut open = move |guard| {
             unopened.failed = false;
@@ -117,7 +126,7 @@ impl Sync {
         Ok(())
     }
 
-    /// Spawns the sync task.
+    /// Spawns the sync: a task with nothing to run, which is complete when the round has ended.
     ///
     /// **Completion**: returns at once; the handle ends with the round.
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
@@ -131,26 +140,18 @@ impl Sync {
             world.fail(&[rank], &error);
             return Err(error);
         }
-        let freed = state.windows.complete(lane, number);
+        let freed = state.windows.complete(lane, number, &self.areas);
         world.follow(freed);
-        let mut request = Request::new(Arc::clone(&round), mode, self.places);
-        let task = state.group.task("sync").inline();
-        task.spawn(move || {
-            let round = Arc::clone(&request.round);
-            let (world, state) = (&*round.world, round.state());
-            request.event = PendingEvent::of_current_task().ok();
-            if state.tracer.is_traced() {
-                let (lane, round, mode) = (u32::from(lane.0), number.0, mode.traced());
-                let rank = rank.0;
-                state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
-            }
-            state.engine.request(request);
-            if round.is_posted() {
-                state.progress(world);
-            }
-            state.wake_poller();
-        })?;
+        let event = PendingEvent::of_group(&state.group, "sync")?;
+        if state.tracer.is_traced() {
+            let (rank, lane, round, mode) = (rank.0, u32::from(lane.0), number.0, mode.traced());
+            state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
+        }
+        let (stage, expected, places) = (Stage::Posting, 0, self.places);
+        let request = Request { round: Arc::clone(&round), mode, stage, expected, event, places };
+        state.engine.request(request);
         self.closed.spawned = true;
+        state.wake_poller();
         round.leave();
         state.progress_if_kicked(world);
         Ok(SyncHandle { round })
@@ -216,7 +217,8 @@ impl Future for SyncHandle {
         let RoundState { world, outcome, .. } = &*self.round;
         let state = self.round.state();
         state.collectors.post_all();
-        if let Some(result) = state.look_while_spare(world, || outcome.result()) {
+        let look = || state.look_while_spare(world, || outcome.result());
+        if let Some(result) = outcome.result().or_else(look) {
             return Poll::Ready(result);
         }
         match outcome.poll(cx.waker()) {

@@ -16,7 +16,7 @@ use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
 use super::request::Request;
 use super::stages::expected_from;
-use crate::endpoint::NOBODY;
+use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::{Lane, Rank, Round};
@@ -34,8 +34,10 @@ pub(super) struct State {
     pub(super) rank: Rank,
     pub(super) ranks: u32,
     lanes: Vec<LaneState>,
-    arrived: Vec<WorkCompletion>,
-    completed: Vec<WorkCompletion>,
+    /// Room for what is polled at a time.
+    batch: Vec<WorkCompletion>,
+    /// Receives to be given back, several at once.
+    handled: Vec<u64>,
     /// Control messages that found the send queue full.
     outbox: VecDeque<Control>,
 }
@@ -63,13 +65,13 @@ struct Control {
 }
 
 impl Engine {
-    pub(crate) fn new(rank: Rank, ranks: u32) -> Self {
+    pub(crate) fn new(rank: Rank, ranks: u32, poll_batch: usize) -> Self {
         let state = State {
             rank,
             ranks,
             lanes: Vec::new(),
-            arrived: Vec::new(),
-            completed: Vec::new(),
+            batch: vec![WorkCompletion::default(); poll_batch],
+            handled: Vec::new(),
             outbox: VecDeque::new(),
         };
         Engine {
@@ -108,7 +110,9 @@ impl Engine {
 
     pub(crate) fn clear(&self) {
         let lanes = std::mem::take(&mut self.state.lock().lanes);
-        drop(lanes);
+        for never_ends in lanes.iter().flat_map(|lane| &lane.requests) {
+            never_ends.round.outcome.set(Err(Error::Runtime(talpf_runtime::Error::ShutDown)));
+        }
     }
 
     /// Adds a sync.
@@ -203,14 +207,17 @@ impl State {
         if let Some(error) = rank.failing() {
             aftermath.failures.push((vec![rank.rank], error.clone()));
         }
-        self.send_controls(rank);
         if rank.windows.has_delayed() {
             let has_landed = |source| world.has_landed(source, rank.rank);
-            aftermath.freed.push(rank.windows.settle(&has_landed));
+            aftermath.settled = rank.windows.settle(&has_landed);
         }
-        for lane in 0..self.lanes.len() {
-            self.carry_on(Lane(lane as u8), rank, world, aftermath);
+        let mut lanes = (0..self.lanes.len()).map(|lane| Lane(lane as u8));
+        let has_ended = lanes.any(|lane| self.carry_on(lane, rank, world, aftermath));
+        if has_ended && self.lanes.iter().any(|lane| !lane.requests.is_empty()) {
+            // Whoever is inside goes round again, for the others.
+            rank.kick();
         }
+        self.send_controls(rank);
         if rank.tracer.is_traced() && taken > 0 {
             rank.trace_pass(taken);
         }
@@ -220,19 +227,20 @@ impl State {
     /// Counts what has arrived and gives the receives back.
     fn take_arrivals(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
         let config = &world.config;
-        let mut batch = std::mem::take(&mut self.arrived);
-        batch.resize(config.poll_batch, WorkCompletion::default());
+        let mut batch = std::mem::take(&mut self.batch);
         let mut taken = 0;
         loop {
             let count = rank.endpoint.arrived.poll(&mut batch);
             for completion in &batch[..count] {
                 self.take_arrival(rank, world, completion, out);
+                self.handled.push(completion.wr_id);
             }
             taken += count;
-            if count > 0
-                && let Err(error) = rank.endpoint.repost(&batch[..count])
-            {
-                out.failures.push((vec![rank.rank], error));
+            if self.handled.len() >= POST_BATCH {
+                if let Err(error) = rank.endpoint.post_receives(&self.handled) {
+                    out.failures.push((vec![rank.rank], error));
+                }
+                self.handled.clear();
             }
             if count < config.poll_batch || taken >= config.max_polling {
                 break;
@@ -242,7 +250,7 @@ impl State {
             // There may be more: whoever is inside goes round again.
             rank.engine.kick();
         }
-        self.arrived = batch;
+        self.batch = batch;
         taken
     }
 
@@ -310,8 +318,10 @@ impl State {
 
     /// Returns guards of operations that the device has completed.
     fn take_completions(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
-        let mut batch = std::mem::take(&mut self.completed);
-        batch.resize(world.config.poll_batch, WorkCompletion::default());
+        if rank.endpoint.sent.is_empty() {
+            return 0;
+        }
+        let mut batch = std::mem::take(&mut self.batch);
         let mut taken = 0;
         loop {
             let count = rank.endpoint.sent.poll(&mut batch);
@@ -337,7 +347,7 @@ impl State {
                 break;
             }
         }
-        self.completed = batch;
+        self.batch = batch;
         taken
     }
 

@@ -1,9 +1,9 @@
 //! Syncs: how the rounds of a lane end.
 //!
-//! [`Context::sync`](crate::Context::sync) closes a round and spawns the task that ends it. From
-//! then on the engine of the rank carries the sync through its stages, whenever something has
-//! changed: posted, counts exchanged, arrived, barrier passed or acknowledged, windows closed. The
-//! engine never waits: the polling task and whoever changes something call it.
+//! [`Context::sync`](crate::Context::sync) closes a round and spawns a task without a body for what
+//! is left of it. From then on the engine of the rank carries the sync through its stages, whenever
+//! something has changed: posted, counts exchanged, arrived, barrier passed or acknowledged, windows
+//! closed. The engine never waits: the polling task and whoever changes something call it.
 
 mod aftermath;
 mod arrivals;

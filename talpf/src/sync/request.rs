@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
@@ -13,6 +13,7 @@ use super::arrivals::RoundArrivals;
 use crate::error::Error;
 use crate::ping_pong::Places;
 use crate::round::RoundState;
+use crate::world::RankState;
 
 /// Where a sync is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,34 +39,30 @@ pub(crate) struct Request {
     pub(crate) stage: Stage,
     /// Operations that are expected, once that is known.
     pub(crate) expected: u32,
-    /// Holds the sync task.
-    pub(crate) event: Option<PendingEvent>,
+    /// Holds the group.
+    pub(crate) event: PendingEvent,
     /// What it releases, if it is of an exchange.
-    places: Option<Arc<Places>>,
+    pub(crate) places: Option<Arc<Places>>,
 }
 
 impl Request {
-    pub(crate) fn new(round: Arc<RoundState>, mode: SyncMode, places: Option<Arc<Places>>) -> Self {
-        Request { round, mode, stage: Stage::Posting, expected: 0, event: None, places }
-    }
-
-    /// Tells those who wait for it.
-    pub(crate) fn end(mut self, result: Result<(), Error>) {
-        let event = self.event.take();
-        let round = &self.round;
-        match (&self.places, &result) {
+    /// Tells those who wait for it. `rank` is its own.
+    pub(crate) fn end(self, result: Result<(), Error>, rank: &RankState) {
+        let Request { round, event, places, .. } = self;
+        match (places, &result) {
             (Some(places), Ok(())) => places.end(round.number),
             // Else the run is about to fail, and they with it.
-            (Some(places), Err(error)) if round.world.rank(round.rank).has_failed() => {
+            (Some(places), Err(error)) if rank.has_failed() => {
                 places.fail(&error.to_string().into());
             }
             _ => {}
         }
-        if let (Err(error), Some(event)) = (&result, event) {
-            event.fail(error.to_string());
+        match &result {
+            Ok(()) => drop(event),
+            Err(error) => event.fail(error.to_string()),
         }
         round.outcome.set(result);
-        round.world.rank(round.rank).open_rounds.recycle(round);
+        rank.open_rounds.recycle(round);
     }
 
     /// What it waits for. `expects` says how many operations are expected from a rank, if that
@@ -113,20 +110,18 @@ impl Request {
     }
 }
 
-/// A sync whose task never ran: one that it depends on failed.
-impl Drop for Request {
-    fn drop(&mut self) {
-        self.round.outcome.set(Err(Error::Runtime(talpf_runtime::Error::ShutDown)));
-    }
-}
-
 /// How a sync ended.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    /// Whether there is a result, for those who look again and again.
-    ended: AtomicBool,
+    /// What is known of the result, for those who look again and again.
+    known: AtomicU8,
     state: Mutex<State>,
 }
+
+/// Of `known`: there is no result yet, a good one, another one.
+const NOTHING: u8 = 0;
+const WELL: u8 = 1;
+const FAILED: u8 = 2;
 
 #[derive(Default)]
 struct State {
@@ -136,9 +131,10 @@ struct State {
 
 impl Outcome {
     pub(crate) fn set(&self, result: Result<(), Error>) {
+        let known = if result.is_ok() { WELL } else { FAILED };
         let mut state = self.state.lock();
-        state.result.get_or_insert(result);
-        self.ended.store(true, Ordering::Release);
+        state.result = Some(result);
+        self.known.store(known, Ordering::Release);
         if state.wakers.is_empty() {
             return;
         }
@@ -150,7 +146,11 @@ impl Outcome {
     /// The result, if there is one.
     #[inline]
     pub(crate) fn result(&self) -> Option<Result<(), Error>> {
-        if self.ended.load(Ordering::Acquire) { self.state.lock().result.clone() } else { None }
+        match self.known.load(Ordering::Acquire) {
+            NOTHING => None,
+            WELL => Some(Ok(())),
+            _ => self.state.lock().result.clone(),
+        }
     }
 
     /// The result, or the waker to call once there is one.

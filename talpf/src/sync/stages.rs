@@ -27,34 +27,36 @@ enum Step {
 }
 
 impl State {
-    /// Carries the syncs of a lane on as far as they go.
+    /// Carries the first sync of a lane on as far as it goes. `true` if it has ended.
     pub(super) fn carry_on(
         &mut self,
         lane: Lane,
         rank: &RankState,
         world: &World,
         out: &mut Aftermath,
-    ) {
-        while let Some(mut request) = self.lane(lane).take_ready(rank) {
-            let outcome = match rank.broken() {
-                Some(error) => Err(error),
-                None => self.run_stages(&mut request, rank, world, out),
-            };
-            match outcome {
-                Ok(true) => out.ended.push((request, Ok(()))),
-                Ok(false) => {
-                    self.lane(lane).requests.push_front(request);
-                    break;
-                }
-                Err(error) => {
-                    // The rounds behind it must not end before the run has failed.
-                    rank.note_failing(&error);
-                    out.failures.push((vec![rank.rank], error.clone()));
-                    out.ended.push((request, Err(error)));
-                }
+    ) -> bool {
+        let Some(mut request) = self.lane(lane).take_ready(rank) else {
+            return false;
+        };
+        let outcome = match rank.broken() {
+            Some(error) => Err(Box::new(error)),
+            None => self.run_stages(&mut request, rank, world, out),
+        };
+        let result = match outcome {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                self.lane(lane).requests.push_front(request);
+                return false;
             }
-        }
-        self.send_controls(rank);
+            Err(error) => {
+                // The rounds behind it must not end before the run has failed.
+                rank.note_failing(&error);
+                out.failures.push((vec![rank.rank], Error::clone(&error)));
+                Err(error)
+            }
+        };
+        out.ended = Some((request, result));
+        true
     }
 
     /// `true` once the sync has ended.
@@ -64,7 +66,7 @@ impl State {
         rank: &RankState,
         world: &World,
         out: &mut Aftermath,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, Box<Error>> {
         loop {
             let step = match request.stage {
                 Stage::Posting => self.posting(request)?,
@@ -82,14 +84,14 @@ impl State {
         }
     }
 
-    fn posting(&mut self, request: &mut Request) -> Result<Step, Error> {
+    fn posting(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
         let round = &request.round;
         if !round.is_posted() {
             return Ok(Step::Wait);
         }
         let (lane, number) = (round.lane, round.number);
         if round.has_lost() {
-            return Err(Error::NotPosted { lane, round: number });
+            return Err(Error::NotPosted { lane, round: number }.into());
         }
         let state = self.lane(lane);
         match request.mode.arrivals {
@@ -125,7 +127,7 @@ impl State {
         }
     }
 
-    fn counting(&mut self, request: &mut Request) -> Result<Step, Error> {
+    fn counting(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
         let ranks = self.ranks;
         let state = self.lane(request.round.lane);
         let Some(round) = state.arrivals.round(request.round.number) else {
@@ -137,7 +139,7 @@ impl State {
         let counts = || round.counts.iter().map(|count| count.unwrap_or(0));
         if let Some(rank) = counts().position(|count| count >> VOTE != 0) {
             let reason = "it voted to end the run".to_owned();
-            return Err(Error::PeerFailed { rank: Rank(rank as u32), reason });
+            return Err(Error::PeerFailed { rank: Rank(rank as u32), reason }.into());
         }
         request.expected = counts().map(|count| count as u32).sum();
         let cached = request.mode.arrivals == Arrivals::Cached;
@@ -148,7 +150,7 @@ impl State {
         Ok(Step::Next(Stage::Arriving))
     }
 
-    fn arriving(&mut self, request: &mut Request) -> Result<Step, Error> {
+    fn arriving(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
         let (lane, number) = (request.round.lane, request.round.number);
         let LaneState { arrivals, pattern, .. } = self.lane(lane);
         let Some(round) = arrivals.round(number) else {
@@ -174,7 +176,8 @@ impl State {
                 source_rank,
                 arrived,
                 expected,
-            });
+            }
+            .into());
         }
         Ok(Step::Next(match request.mode.modifier {
             Modifier::None => Stage::Closing,
@@ -235,7 +238,7 @@ impl State {
             out.again = true;
             return Step::Wait;
         };
-        out.freed.push(freed);
+        out.closed = freed;
         let state = self.lane(lane);
         if request.mode.modifier == Modifier::Ack {
             // The acknowledgements of this round come after it has ended.

@@ -73,16 +73,35 @@ pub(crate) enum Outcome<L> {
 /// Says whether everything that a rank has posted to this one has landed.
 pub(crate) type HasLanded<'a> = &'a dyn Fn(Rank) -> bool;
 
-/// What to do once the lock is released.
+/// What to do once the lock is released; as a rule nothing, and then it is one word.
 #[derive(Default)]
 #[must_use = "sources with credit again have to be told"]
-pub(crate) struct Freed {
+pub(crate) struct Freed(Option<Box<Lists>>);
+
+#[derive(Default)]
+pub(super) struct Lists {
     /// Sources that have credit again.
-    pub(crate) sources: Vec<Rank>,
+    pub(super) sources: Vec<Rank>,
     /// Operations that were posted from here, to be dropped.
     pub(super) posted: Vec<Box<dyn Parked>>,
     /// Guards of windows that closed because the run has failed.
     pub(super) guards: Vec<GivenUp>,
+}
+
+impl Freed {
+    pub(super) fn lists(&mut self) -> &mut Lists {
+        self.0.get_or_insert_default()
+    }
+
+    #[inline]
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Sources that have credit again.
+    pub(crate) fn sources(&self) -> &[Rank] {
+        self.0.as_ref().map_or(&[], |lists| &lists.sources)
+    }
 }
 
 pub(super) fn outcome_of<L>(post: Post, operation: L) -> Outcome<L> {

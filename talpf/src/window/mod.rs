@@ -1,8 +1,8 @@
 //! Windows: where and when operations of peers may land (R5 to R7).
 //!
 //! A window belongs to one round of one lane. It is *declared* when the sync of the round is
-//! spawned, *opened* when its expose task runs and brings the guard of the region, and *closed*
-//! when the sync ends, which drops the guard. What arrives
+//! spawned, *opened* when its expose task runs, which may be before that, and brings the guard of the
+//! region, and *closed* when the sync ends, which drops the guard. What arrives
 //!
 //! * before it is open is parked here, up to a number of operations a source, and lands when it
 //!   opens; a source without credit keeps its operation and tries again;

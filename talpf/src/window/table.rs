@@ -2,7 +2,6 @@
 //!
 //! over 400 lines: what is decided under one lock stays together, and nobody else sees its parts.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +12,7 @@ use super::landing::{HasLanded, Landing, Outcome, Parked, Post, Rest, Together, 
 use super::{Area, Claim, Freed};
 use crate::held::{GivenUp, Held};
 use crate::numbers::{Lane, Rank, Round};
+use crate::rounds::Rounds;
 use crate::sync_cell::Mutex;
 
 /// The windows of one rank.
@@ -26,18 +26,11 @@ pub(crate) struct WindowTable {
 
 #[derive(Default)]
 struct State {
-    lanes: Vec<LaneWindows>,
+    lanes: Vec<Rounds<RoundWindows>>,
     /// Parked operations by source.
     parked: Vec<usize>,
     /// Nothing lands any more, and why.
     failed: Option<Arc<str>>,
-}
-
-#[derive(Default)]
-struct LaneWindows {
-    /// The first round that has not ended.
-    first: u64,
-    rounds: VecDeque<RoundWindows>,
 }
 
 #[derive(Default)]
@@ -52,13 +45,17 @@ struct RoundWindows {
 }
 
 struct Window {
+    /// Tells it from the others of its round.
+    number: usize,
     area: Area,
     phase: Phase,
     landing: Vec<InFlight>,
     parked: Vec<Waiting>,
 }
 
+#[derive(Default)]
 enum Phase {
+    #[default]
     Declared,
     Open(Box<dyn Held>),
 }
@@ -107,7 +104,7 @@ impl WindowTable {
     ) -> (Outcome<L>, Freed) {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
-        let Some(windows) = lane_of(lanes, lane).round(round).filter(|_| failed.is_none()) else {
+        let Some(windows) = round_of(lanes, lane, round).filter(|_| failed.is_none()) else {
             return (Outcome::Refused(operation), Freed::default());
         };
         let at = match windows.admit(&claim, has_landed, &self.delayed) {
@@ -137,7 +134,7 @@ impl WindowTable {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
-        let windows = lane_of(lanes, lane).round(round);
+        let windows = round_of(lanes, lane, round);
         if let Some(window) = windows.and_then(|windows| windows.windows.get_mut(at)) {
             window.landing.retain(|landing| landing.posting != posting);
             window.note_posted(claim, post, has_landed);
@@ -159,7 +156,7 @@ impl WindowTable {
         let mut rest = Rest::default();
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
-        let Some(windows) = lane_of(lanes, lane).round(round).filter(|_| failed.is_none()) else {
+        let Some(windows) = round_of(lanes, lane, round).filter(|_| failed.is_none()) else {
             rest.refused = Some(0);
             return rest;
         };
@@ -200,54 +197,43 @@ impl WindowTable {
         left
     }
 
-    /// Adds a window to a round that is not complete, and returns its number.
-    pub(crate) fn declare(&self, lane: Lane, round: Round, area: Area) -> usize {
+    /// These are all windows of the round, by number: what none of them covers is refused.
+    pub(crate) fn complete(&self, lane: Lane, round: Round, areas: &[Area]) -> Freed {
         let mut state = self.state.lock();
-        let Some(windows) = lane_of(&mut state.lanes, lane).round(round) else {
-            return usize::MAX;
-        };
-        let mut window =
-            Window { area, phase: Phase::Declared, landing: Vec::new(), parked: Vec::new() };
-        let (covered, early) =
-            windows.early.drain(..).partition(|waiting| area.covers(&waiting.claim));
-        window.parked = covered;
-        windows.early = early;
-        windows.windows.push(window);
-        windows.windows.len() - 1
-    }
-
-    /// All windows of the round are declared: what none of them covers is refused.
-    pub(crate) fn complete(&self, lane: Lane, round: Round) -> Freed {
-        let mut state = self.state.lock();
+        let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
-        let mut early = Vec::new();
-        if let Some(windows) = lane_of(&mut state.lanes, lane).round(round) {
-            windows.complete = true;
-            early = std::mem::take(&mut windows.early);
+        let Some(windows) = round_of(lanes, lane, round) else {
+            return freed;
+        };
+        for (number, area) in areas.iter().enumerate() {
+            windows.window(number, *area);
         }
+        windows.complete = true;
+        let early = std::mem::take(&mut windows.early);
         for waiting in &early {
-            unpark(&mut state.parked, &waiting.claim, &mut freed);
+            unpark(parked, &waiting.claim, &mut freed);
         }
         drop(state);
         refuse(early);
         freed
     }
 
-    /// Opens a window with the guard of its region; what is parked for it lands.
+    /// Opens a window with the guard of its region; what is parked for it lands. The round need
+    /// not be complete.
     pub(crate) fn open(
         &self,
         lane: Lane,
         round: Round,
-        window: usize,
+        (number, area): (usize, Area),
         guard: Box<dyn Held>,
         has_landed: HasLanded<'_>,
     ) -> Freed {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
-        let windows = lane_of(lanes, lane).round(round).filter(|_| failed.is_none());
-        match windows.and_then(|windows| windows.windows.get_mut(window)) {
-            Some(window) => {
+        match round_of(lanes, lane, round).filter(|_| failed.is_none()) {
+            Some(windows) => {
+                let window = windows.window(number, area);
                 window.phase = Phase::Open(guard);
                 window.land_parked(parked, has_landed, &mut freed);
                 if !window.parked.is_empty() {
@@ -277,8 +263,9 @@ impl WindowTable {
         let mut delayed = false;
         for window in windows_of(lanes) {
             if let Some(reason) = failed {
-                let closed = window.close_if_landed(has_landed);
-                freed.guards.extend(closed.map(|guard| GivenUp::new(guard, reason)));
+                if let Some(guard) = window.close_if_landed(has_landed) {
+                    freed.lists().guards.push(GivenUp::new(guard, reason));
+                }
             } else {
                 window.land_parked(parked, has_landed, &mut freed);
             }
@@ -297,7 +284,7 @@ impl WindowTable {
         failed.get_or_insert_with(|| Arc::clone(reason));
         parked.fill(0);
         let mut refused = Vec::new();
-        for round in lanes.iter_mut().flat_map(|lane| &mut lane.rounds) {
+        for round in lanes.iter_mut().flat_map(Rounds::places) {
             refused.append(&mut round.early);
         }
         for window in windows_of(lanes) {
@@ -313,29 +300,36 @@ impl WindowTable {
     pub(crate) fn end(&self, lane: Lane, round: Round, has_landed: HasLanded<'_>) -> Option<Freed> {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
-        let windows = lane_of(lanes, lane);
-        debug_assert_eq!(windows.first, round.0, "rounds of a lane end in order");
-        let mut ended = windows.rounds.pop_front().unwrap_or_default();
+        let mut freed = Freed::default();
+        let Some(ended) = round_of(lanes, lane, round) else {
+            return Some(freed);
+        };
+        ended.ending = true;
+        let mut landing = false;
         for window in &mut ended.windows {
             window.forget_landed(has_landed);
+            landing |= !window.landing.is_empty();
         }
-        if ended.windows.iter().any(|window| !window.landing.is_empty()) {
-            ended.ending = true;
-            windows.rounds.push_front(ended);
+        if landing {
             return None;
         }
-        windows.first += 1;
-        let mut freed = Freed::default();
+        let mut guards: SmallVec<[Phase; 2]> = SmallVec::new();
         let mut refused = std::mem::take(&mut ended.early);
         for window in &mut ended.windows {
+            guards.push(std::mem::take(&mut window.phase));
             refused.append(&mut window.parked);
         }
+        ended.windows.clear();
+        (ended.complete, ended.ending) = (false, false);
+        let rounds = &mut lanes[lane.index()];
+        debug_assert_eq!(rounds.first(), round, "rounds of a lane end in order");
+        rounds.pass();
         for waiting in &refused {
             unpark(parked, &waiting.claim, &mut freed);
         }
         drop(state);
         refuse(refused);
-        drop(ended);
+        drop(guards);
         Some(freed)
     }
 
@@ -362,30 +356,46 @@ impl WindowTable {
     }
 }
 
-fn lane_of(lanes: &mut Vec<LaneWindows>, lane: Lane) -> &mut LaneWindows {
+/// The windows of a round that has not ended.
+#[inline]
+fn round_of(
+    lanes: &mut Vec<Rounds<RoundWindows>>,
+    lane: Lane,
+    round: Round,
+) -> Option<&mut RoundWindows> {
     if lanes.len() <= lane.index() {
-        lanes.resize_with(lane.index() + 1, LaneWindows::default);
+        lanes.resize_with(lane.index() + 1, Rounds::default);
     }
-    &mut lanes[lane.index()]
+    lanes[lane.index()].place(round, RoundWindows::default)
 }
 
-fn windows_of(lanes: &mut [LaneWindows]) -> impl Iterator<Item = &mut Window> {
-    lanes.iter_mut().flat_map(|lane| &mut lane.rounds).flat_map(|round| &mut round.windows)
-}
-
-impl LaneWindows {
-    /// The windows of a round that has not ended.
-    #[inline]
-    fn round(&mut self, round: Round) -> Option<&mut RoundWindows> {
-        let ahead = usize::try_from(round.0.checked_sub(self.first)?).ok()?;
-        if self.rounds.len() <= ahead {
-            self.rounds.resize_with(ahead + 1, RoundWindows::default);
-        }
-        self.rounds.get_mut(ahead)
-    }
+fn windows_of(lanes: &mut [Rounds<RoundWindows>]) -> impl Iterator<Item = &mut Window> {
+    lanes.iter_mut().flat_map(Rounds::places).flat_map(|round| &mut round.windows)
 }
 
 impl RoundWindows {
+    /// The window with this number. One that is new takes over what is parked for it.
+    fn window(&mut self, number: usize, area: Area) -> &mut Window {
+        let known = self.windows.iter().position(|window| window.number == number);
+        let at = known.unwrap_or_else(|| {
+            let mut window = Window {
+                number,
+                area,
+                phase: Phase::Declared,
+                landing: Vec::new(),
+                parked: Vec::new(),
+            };
+            if !self.early.is_empty() {
+                let early = std::mem::take(&mut self.early).into_iter();
+                let covered = |waiting: &Waiting| area.covers(&waiting.claim);
+                (window.parked, self.early) = early.partition(covered);
+            }
+            self.windows.push(window);
+            self.windows.len() - 1
+        });
+        &mut self.windows[at]
+    }
+
     /// Decides about an operation. `delayed` is set if it waits although its window is open.
     #[inline]
     fn admit(
@@ -443,7 +453,7 @@ impl Window {
         if !self.landing.is_empty() {
             return None;
         }
-        match std::mem::replace(&mut self.phase, Phase::Declared) {
+        match std::mem::take(&mut self.phase) {
             Phase::Open(guard) => Some(guard),
             Phase::Declared => None,
         }
@@ -466,7 +476,7 @@ impl Window {
             let post = self.parked[at].operation.post();
             self.note_posted(claim, post, has_landed);
             if post == Post::All {
-                freed.posted.push(self.parked.remove(at).operation);
+                freed.lists().posted.push(self.parked.remove(at).operation);
                 unpark(parked, &claim, freed);
             } else {
                 at += 1;
@@ -477,8 +487,9 @@ impl Window {
 
 fn unpark(parked: &mut [usize], claim: &Claim, freed: &mut Freed) {
     parked[claim.source.index()] -= 1;
-    if !freed.sources.contains(&claim.source) {
-        freed.sources.push(claim.source);
+    let sources = &mut freed.lists().sources;
+    if !sources.contains(&claim.source) {
+        sources.push(claim.source);
     }
 }
 

@@ -19,14 +19,13 @@ fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
         assert!(matches!(land(&table, 0, claim(1, index, end), put), Outcome::Parked));
         fate
     });
-    assert_eq!(table.declare(LANE, FIRST, area(0, 10)), 0);
-    assert_eq!(table.declare(LANE, FIRST, area(10, 20)), 1);
-    assert!(table.complete(LANE, FIRST).sources.is_empty());
+    assert!(table.complete(LANE, FIRST, &[area(0, 10), area(10, 20)]).sources().is_empty());
     assert_eq!(table.parked(), [(Rank(1), 3)]);
-    let freed = table.open(LANE, FIRST, 0, guard.give(), LANDED);
-    assert_eq!(freed.sources, [Rank(1)]);
+    let freed = table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), LANDED);
+    assert_eq!(freed.sources(), [Rank(1)]);
     assert_eq!(puts.each_ref().map(|fate| fate.counts()), [(1, 0), (0, 0), (1, 0)]);
-    drop(table.open(LANE, FIRST, 1, Shared::<Guard>::default().give(), LANDED));
+    let other = Shared::<Guard>::default().give();
+    drop(table.open(LANE, FIRST, (1, area(10, 20)), other, LANDED));
     assert_eq!(puts[1].counts(), (1, 0));
     assert!(table.parked().is_empty());
     assert!(table.end(LANE, FIRST, LANDED).is_some());
@@ -34,13 +33,29 @@ fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
 }
 
 #[test]
+fn a_window_that_opens_before_all_are_declared_takes_what_came_early() {
+    let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
+    let puts = [(15, 16), (5, 6), (25, 26)].map(|(index, end)| {
+        let (put, fate) = put(&guard);
+        assert!(matches!(land(&table, 0, claim(0, index, end), put), Outcome::Parked));
+        fate
+    });
+    let counts = || puts.each_ref().map(|fate| fate.counts());
+    drop(table.open(LANE, FIRST, (1, area(10, 20)), guard.give(), LANDED));
+    assert_eq!(counts(), [(1, 0), (0, 0), (0, 0)]);
+    drop(table.complete(LANE, FIRST, &[area(0, 10), area(10, 20)]));
+    assert_eq!(counts(), [(1, 0), (0, 0), (0, 1)]);
+    let other = Shared::<Guard>::default().give();
+    drop(table.open(LANE, FIRST, (0, area(0, 10)), other, LANDED));
+    assert_eq!(counts(), [(1, 0), (1, 0), (0, 1)]);
+}
+
+#[test]
 fn what_no_window_covers_is_refused_when_all_are_declared_and_after_that_handed_back() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
     let (early, fate) = put(&guard);
     assert!(matches!(land(&table, 0, claim(0, 9, 11), early), Outcome::Parked));
-    table.declare(LANE, FIRST, area(0, 10));
-    table.declare(LANE, FIRST, area(10, 20));
-    assert_eq!(table.complete(LANE, FIRST).sources, [Rank(0)]);
+    assert_eq!(table.complete(LANE, FIRST, &[area(0, 10), area(10, 20)]).sources(), [Rank(0)]);
     assert_eq!(fate.counts(), (0, 1));
     let (late, fate) = put(&guard);
     assert!(matches!(land(&table, 0, claim(0, 19, 21), late), Outcome::Refused(_)));
@@ -50,17 +65,16 @@ fn what_no_window_covers_is_refused_when_all_are_declared_and_after_that_handed_
 #[test]
 fn a_round_that_has_ended_refuses_and_the_next_parks() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
-    table.declare(LANE, FIRST, area(0, 10));
-    drop(table.complete(LANE, FIRST));
+    drop(table.complete(LANE, FIRST, &[area(0, 10)]));
     let (waiting, fate) = put(&guard);
     assert!(matches!(land(&table, 0, claim(0, 0, 1), waiting), Outcome::Parked));
     let freed = table.end(LANE, FIRST, LANDED).unwrap();
-    assert_eq!((freed.sources, fate.counts()), (vec![Rank(0)], (0, 1)));
+    assert_eq!((freed.sources(), fate.counts()), (&[Rank(0)][..], (0, 1)));
     assert!(matches!(land(&table, 0, claim(0, 0, 1), put(&guard).0), Outcome::Refused(_)));
     assert!(matches!(land(&table, 1, claim(0, 0, 1), put(&guard).0), Outcome::Parked));
     // The window opens when nobody needs it any more.
     let late = guard.give();
-    drop(table.open(LANE, FIRST, 0, late, LANDED));
+    drop(table.open(LANE, FIRST, (0, area(0, 10)), late, LANDED));
     assert!(guard.gone.load(Ordering::SeqCst));
 }
 
@@ -73,10 +87,10 @@ fn credits_are_exact_and_come_back() {
         assert!(matches!(attempt(source), Outcome::Parked));
         assert!(matches!(attempt(source), Outcome::Later(_)));
     }
-    table.declare(LANE, FIRST, area(0, 1));
-    drop(table.complete(LANE, FIRST));
+    drop(table.complete(LANE, FIRST, &[area(0, 1)]));
     assert!(matches!(attempt(0), Outcome::Later(_)));
-    let mut freed = table.open(LANE, FIRST, 0, guard.give(), LANDED).sources;
+    let mut freed =
+        table.open(LANE, FIRST, (0, area(0, 1)), guard.give(), LANDED).sources().to_vec();
     freed.sort_unstable();
     assert_eq!(freed, [Rank(0), Rank(1)]);
     assert!(matches!(attempt(0), Outcome::Posted(_)));
@@ -85,18 +99,17 @@ fn credits_are_exact_and_come_back() {
 #[test]
 fn what_overlaps_something_that_is_landing_waits_for_it_and_nothing_else_does() {
     let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
-    table.declare(LANE, FIRST, area(0, 30));
-    drop(table.complete(LANE, FIRST));
-    drop(table.open(LANE, FIRST, 0, guard.give(), FLYING));
+    drop(table.complete(LANE, FIRST, &[area(0, 30)]));
+    drop(table.open(LANE, FIRST, (0, area(0, 30)), guard.give(), FLYING));
     let flying = |claim| table.land(LANE, FIRST, claim, true, put(&guard).0, FLYING).0;
     assert!(matches!(flying(claim(0, 0, 10)), Outcome::Posted(_)));
     assert!(matches!(flying(claim(1, 10, 20)), Outcome::Posted(_)));
     assert!(matches!(flying(claim(1, 9, 10)), Outcome::Parked));
     assert!(table.has_delayed());
     assert!(matches!(flying(claim(1, 20, 30)), Outcome::Posted(_)));
-    assert!(table.settle(FLYING).sources.is_empty());
+    assert!(table.settle(FLYING).sources().is_empty());
     assert!(table.end(LANE, FIRST, FLYING).is_none(), "not all has landed");
-    assert_eq!(table.settle(LANDED).sources, [Rank(1)]);
+    assert_eq!(table.settle(LANDED).sources(), [Rank(1)]);
     assert!(!table.has_delayed());
     assert!(!guard.gone.load(Ordering::SeqCst));
     assert!(table.end(LANE, FIRST, LANDED).is_some());
@@ -111,11 +124,10 @@ fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after
         assert!(matches!(land(&table, 0, claim(source, 0, 1), early), Outcome::Parked));
         fate
     });
-    table.declare(LANE, FIRST, area(0, 1));
-    drop(table.complete(LANE, FIRST));
-    assert_eq!(table.open(LANE, FIRST, 0, guard.give(), FLYING).sources, [Rank(1)]);
+    drop(table.complete(LANE, FIRST, &[area(0, 1)]));
+    assert_eq!(table.open(LANE, FIRST, (0, area(0, 1)), guard.give(), FLYING).sources(), [Rank(1)]);
     assert!(table.has_delayed());
-    assert_eq!(table.settle(LANDED).sources, [Rank(0)]);
+    assert_eq!(table.settle(LANDED).sources(), [Rank(0)]);
     assert_eq!(fates.each_ref().map(|fate| fate.counts()), [(1, 0), (1, 0)]);
     assert!(!table.has_delayed());
 }
@@ -124,9 +136,8 @@ fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after
 #[test]
 fn a_round_that_is_ending_takes_nothing_more() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
-    table.declare(LANE, FIRST, area(0, 10));
-    drop(table.complete(LANE, FIRST));
-    drop(table.open(LANE, FIRST, 0, guard.give(), FLYING));
+    drop(table.complete(LANE, FIRST, &[area(0, 10)]));
+    drop(table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), FLYING));
     let posted = table.land(LANE, FIRST, claim(0, 0, 1), true, put(&guard).0, FLYING);
     assert!(matches!(posted.0, Outcome::Posted(_)));
     assert!(table.end(LANE, FIRST, FLYING).is_none());
@@ -138,8 +149,7 @@ fn a_round_that_is_ending_takes_nothing_more() {
 #[test]
 fn clearing_drops_guards_and_operations() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
-    table.declare(LANE, FIRST, area(0, 10));
-    drop(table.open(LANE, FIRST, 0, guard.give(), LANDED));
+    drop(table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), LANDED));
     let (parked, fate) = put(&guard);
     assert!(matches!(land(&table, 3, claim(0, 0, 1), parked), Outcome::Parked));
     assert_eq!(Shared::strong_count(&fate), 2);
@@ -151,10 +161,8 @@ fn clearing_drops_guards_and_operations() {
 #[test]
 fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
-    table.declare(LANE, FIRST, area(0, 10));
-    table.declare(LANE, FIRST, area(10, 20));
-    drop(table.complete(LANE, FIRST));
-    drop(table.open(LANE, FIRST, 0, guard.give(), FLYING));
+    drop(table.complete(LANE, FIRST, &[area(0, 10), area(10, 20)]));
+    drop(table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), FLYING));
     let posted = table.land(LANE, FIRST, claim(0, 0, 1), true, put(&guard).0, FLYING);
     assert!(matches!(posted.0, Outcome::Posted(_)));
     let fates = [0, 1].map(|round| {
@@ -174,6 +182,6 @@ fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     assert!(guard.gone.load(Ordering::SeqCst) && guard.given_up.load(Ordering::SeqCst));
     assert!(!table.has_delayed());
     let late = Shared::<Guard>::default();
-    drop(table.open(LANE, FIRST, 1, late.give(), LANDED));
+    drop(table.open(LANE, FIRST, (1, area(10, 20)), late.give(), LANDED));
     assert!(late.gone.load(Ordering::SeqCst) && late.given_up.load(Ordering::SeqCst));
 }

@@ -21,18 +21,16 @@ fn arrives(quick: bool, declared: bool) {
         let table = Arc::new(WindowTable::new(1, 1));
         let (put, fate) = put(&Shared::<Guard>::default());
         if declared {
-            table.declare(LANE, FIRST, area(0, 8));
-            drop(table.complete(LANE, FIRST));
+            drop(table.complete(LANE, FIRST, &[area(0, 8)]));
         }
         let peer = {
             let table = Arc::clone(&table);
             thread::spawn(move || land(&table, quick, put))
         };
+        drop(table.open(LANE, FIRST, (0, area(0, 8)), fate.guard.give(), &|_| true));
         if !declared {
-            table.declare(LANE, FIRST, area(0, 8));
-            drop(table.complete(LANE, FIRST));
+            drop(table.complete(LANE, FIRST, &[area(0, 8)]));
         }
-        drop(table.open(LANE, FIRST, 0, fate.guard.give(), &|_| true));
         while table.end(LANE, FIRST, &|_| true).is_none() {
             thread::yield_now();
         }
@@ -67,9 +65,8 @@ fn loom_the_guard_stays_until_what_was_admitted_has_landed() {
         loom::model(move || {
             let table = Arc::new(WindowTable::new(1, 1));
             let (put, fate) = put(&Shared::<Guard>::default());
-            table.declare(LANE, FIRST, area(0, 8));
-            drop(table.complete(LANE, FIRST));
-            drop(table.open(LANE, FIRST, 0, fate.guard.give(), &|_| true));
+            drop(table.complete(LANE, FIRST, &[area(0, 8)]));
+            drop(table.open(LANE, FIRST, (0, area(0, 8)), fate.guard.give(), &|_| true));
             let peer = {
                 let (table, fate) = (Arc::clone(&table), Shared::clone(&fate));
                 thread::spawn(move || {
@@ -101,9 +98,8 @@ fn loom_two_overlapping_long_puts_do_not_land_at_one_time() {
     loom::model(|| {
         let table = Arc::new(WindowTable::new(2, 1));
         let guard = Shared::<Guard>::default();
-        table.declare(LANE, FIRST, area(0, 8));
-        drop(table.complete(LANE, FIRST));
-        drop(table.open(LANE, FIRST, 0, guard.give(), &|_| true));
+        drop(table.complete(LANE, FIRST, &[area(0, 8)]));
+        drop(table.open(LANE, FIRST, (0, area(0, 8)), guard.give(), &|_| true));
         let copying = Shared::new(AtomicBool::new(false));
         let peers = [0, 1].map(|source| {
             let (table, copying) = (Arc::clone(&table), Shared::clone(&copying));
