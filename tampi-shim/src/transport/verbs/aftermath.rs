@@ -1,6 +1,7 @@
 //! What is to be done once locks are released.
 //!
-//! Ending an operation may run the code of tasks, which may start the next operation on the spot.
+//! What waits for an operation that has ended may be the code of tasks, which may start the next
+//! operation on the spot.
 
 use smallvec::SmallVec;
 
@@ -8,12 +9,12 @@ use super::transfers::Transfer;
 use crate::error::Error;
 use crate::rank::WorldRank;
 use crate::status::Status;
-use crate::ticket::Ticket;
+use crate::ticket::{Next, Ticket};
 
 /// See the module text.
 #[derive(Default)]
 pub(super) struct Aftermath {
-    ended: SmallVec<[(Ticket, Result<Status, Error>); 8]>,
+    next: SmallVec<[Next; 4]>,
     /// Transfers to start, with the peer at the other end.
     pub(super) transfers: SmallVec<[(WorldRank, Transfer); 1]>,
     pub(super) wakers: Vec<std::task::Waker>,
@@ -22,9 +23,12 @@ pub(super) struct Aftermath {
 }
 
 impl Aftermath {
+    /// Ends an operation. Whoever waits for it hears of it in [`Aftermath::complete`].
     #[inline]
     pub(super) fn end(&mut self, ticket: Ticket, outcome: Result<Status, Error>) {
-        self.ended.push((ticket, outcome));
+        if let Some(next) = ticket.end(outcome) {
+            self.next.push(next);
+        }
     }
 
     #[inline]
@@ -32,10 +36,17 @@ impl Aftermath {
         result.map_err(|error| self.error.get_or_insert(error)).ok()
     }
 
-    /// Ends what has ended.
+    /// Tells who waits for what has ended. To be called without any lock.
     #[inline]
     pub(super) fn complete(&mut self) {
-        self.ended.drain(..).for_each(|(ticket, outcome)| ticket.complete(outcome));
+        if !self.next.is_empty() || !self.wakers.is_empty() {
+            self.tell();
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self) {
+        self.next.drain(..).for_each(Next::run);
         self.wakers.drain(..).for_each(std::task::Waker::wake);
     }
 }

@@ -16,7 +16,8 @@ use crate::rank::WorldRank;
 pub(super) const CREDITS: usize = 0;
 pub(super) const ASLEEP: usize = 1;
 
-/// See the module text.
+/// See the module text. On lines of its own.
+#[repr(align(128))]
 pub(super) struct Link {
     pub(super) peer: WorldRank,
     /// The number of the ring that is kept here for the peer.

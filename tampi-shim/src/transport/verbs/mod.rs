@@ -1,7 +1,7 @@
 //! Messages over the verbs of `ibverbs-sim`. The README beside this file has the protocol.
 //!
 //! Locks are taken in this order: `inbox` of a rank, `transfers` of a link, `sender` of a link. None
-//! is held while operations are ended, since that may run the code of tasks.
+//! is held while those who wait for operations are told, since that may run the code of tasks.
 #![allow(unsafe_code, reason = "takes over the memory that callers of a transport vouch for")]
 
 mod aftermath;
@@ -51,7 +51,9 @@ use crate::select::Select;
 use crate::statistics::Statistics;
 use crate::ticket::ticket;
 
-/// One rank's access to the others over verbs.
+/// One rank's access to the others over verbs. Every request under way counts in front of it, so no
+/// two ranks share a line.
+#[repr(align(128))]
 pub(crate) struct Verbs {
     world: Arc<World>,
     rank: WorldRank,
@@ -200,25 +202,22 @@ impl Verbs {
         if let Some(error) = self.world.failure() {
             return Start::Ended(Err(error));
         }
-        let (ticket, awaited) = ticket();
-        let receive = Receive::new(selection, memory, ticket);
-        let operation = match inbox.matcher.take_message(&selection) {
-            Some((key, message)) => {
-                inbox.hand_over(&key, message, receive, state, &mut after);
-                u64::MAX
-            }
+        let start = match inbox.matcher.take_message(&selection) {
+            Some((key, message)) => inbox.start_with(&key, message, memory, state, &mut after),
             None => {
                 let before = source.and_then(|_| inbox.offered_before(&selection));
+                let (ticket, awaited) = ticket();
+                let receive = Receive::new(selection, memory, ticket);
                 let id = inbox.matcher.keep_receive(&selection, receive);
                 if let (Some((link, subject)), Some(before)) = (source, before) {
                     inbox.offer((id, before), subject, (link, state), &mut after);
                 }
-                id.to_u64()
+                Start::UnderWay { awaited, operation: OperationId(id.to_u64()) }
             }
         };
         drop(inbox);
         self.settle(&mut after);
-        Start::UnderWay { awaited, operation: OperationId(operation) }
+        start
     }
 
     /// Where a receive may be offered to: it has one source and one tag, and is long.
@@ -300,12 +299,10 @@ impl Transport for Verbs {
             let error = self.world.failure().unwrap_or(Error::Abandoned);
             return Start::Ended(Err(error));
         };
-        let (ticket, awaited) = ticket();
-        let receive = Receive::new(key.exact(), memory, ticket);
-        inbox.hand_over(&key, message, receive, state, &mut after);
+        let start = inbox.start_with(&key, message, memory, state, &mut after);
         drop(inbox);
         self.settle(&mut after);
-        Start::UnderWay { awaited, operation: OperationId(u64::MAX) }
+        start
     }
 
     fn discard(&self, message: MessageId) {

@@ -40,7 +40,8 @@ pub(super) struct World {
     pub(super) has_timers: bool,
 }
 
-/// One rank.
+/// One rank, on lines of its own.
+#[repr(align(128))]
 pub(super) struct RankState {
     pub(super) group: Group,
     pub(super) context: Context,
