@@ -24,7 +24,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use crate::error::Error;
-use crate::status::Status;
+use crate::status::{Packed, Status};
 use crate::sync::{AtomicU8, Ordering, UnsafeCell};
 
 /// Nobody waits.
@@ -39,6 +39,9 @@ const TOLD: u8 = 4;
 /// The other half has taken the result.
 const LEFT: u8 = 5;
 
+/// How an operation has ended, in few words.
+pub(crate) type Ended = Result<Packed, Box<Error>>;
+
 type Outcome = Result<Status, Error>;
 type Call = Box<dyn FnOnce(Outcome) + Send>;
 
@@ -52,7 +55,7 @@ enum Then {
 #[repr(align(64))]
 struct Shared {
     state: AtomicU8,
-    result: UnsafeCell<Option<Result<Status, Box<Error>>>>,
+    result: UnsafeCell<Option<Ended>>,
     then: UnsafeCell<Option<Then>>,
 }
 
@@ -68,8 +71,15 @@ pub(crate) struct Ticket {
 pub(crate) struct Awaited {
     /// `None` once the result was taken or the operation was let go.
     shared: Option<NonNull<Shared>>,
-    /// It has moved the word to `WAITED`, and not back.
-    is_waiting: bool,
+    waits: Waits,
+}
+
+/// Whether it has moved the word to `WAITED`, and not back. A whole word, see [`Packed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum Waits {
+    No,
+    Yes,
 }
 
 // SAFETY: a half is a pointer to what both share, which is `Sync` and holds what may be sent.
@@ -99,7 +109,22 @@ pub(crate) fn ticket() -> (Ticket, Awaited) {
     let spare = SPARES.try_with(|spares| spares.borrow_mut().pop());
     let shared = spare.ok().flatten().unwrap_or_else(Shared::new);
     let shared = NonNull::from(Box::leak(shared));
-    (Ticket { shared }, Awaited { shared: Some(shared), is_waiting: false })
+    (Ticket { shared }, Awaited { shared: Some(shared), waits: Waits::No })
+}
+
+#[inline]
+pub(crate) fn packed(outcome: Outcome) -> Ended {
+    outcome.map(Packed::from).map_err(Box::new)
+}
+
+#[inline]
+pub(crate) fn opened(ended: Ended) -> Outcome {
+    ended.map(Status::from).map_err(|error| *error)
+}
+
+#[cold]
+fn abandoned() -> Ended {
+    Err(Box::new(Error::Abandoned))
 }
 
 impl Ticket {
@@ -124,7 +149,7 @@ impl Ticket {
     fn finish(&self, outcome: Outcome) -> Option<Next> {
         // SAFETY: nobody frees it before the word is `DONE`.
         let shared = unsafe { self.shared.as_ref() };
-        let outcome = Some(outcome.map_err(Box::new));
+        let outcome = Some(packed(outcome));
         // SAFETY: the word is not `DONE`: there is one ticket, and it completes once.
         shared.result.with_mut(|result| unsafe { *result = outcome });
         match shared.state.swap(DONE, Ordering::AcqRel) {
@@ -141,7 +166,7 @@ impl Ticket {
         let then = shared.take_then();
         let next = match then {
             Some(Then::Wake(waker)) => Some(Next::Wake(waker)),
-            Some(Then::Call(call)) => Some(Next::Call(call, shared.take_result())),
+            Some(Then::Call(call)) => Some(Next::Call(call, opened(shared.take_result()))),
             None => {
                 // Nobody wants it.
                 let _ = shared.take_result();
@@ -196,13 +221,10 @@ impl Shared {
 
     /// For the half that the result belongs to.
     #[inline]
-    fn take_result(&self) -> Outcome {
+    fn take_result(&self) -> Ended {
         // SAFETY: the caller's, by the state word.
-        match self.result.with_mut(|result| unsafe { (*result).take() }) {
-            Some(Ok(status)) => Ok(status),
-            Some(Err(error)) => Err(*error),
-            None => Err(Error::Abandoned),
-        }
+        let result = self.result.with_mut(|result| unsafe { (*result).take() });
+        result.unwrap_or_else(abandoned)
     }
 
     /// Keeps the memory for the next operation, or gives it back.
@@ -244,7 +266,7 @@ impl Awaited {
 
     /// The result, once; else `waker` will be woken.
     #[inline]
-    pub(crate) fn poll(&mut self, waker: &Waker) -> Option<Outcome> {
+    pub(crate) fn poll(&mut self, waker: &Waker) -> Option<Ended> {
         self.shared()?;
         if !self.has_ended() && self.leave(Some(Then::Wake(waker.clone())), WAITED).is_ok() {
             return None;
@@ -255,7 +277,7 @@ impl Awaited {
     /// Calls `call` with the result: here if the operation has ended, else where it ends.
     pub(crate) fn call(mut self, call: Call) {
         if let Err(Some(Then::Call(call))) = self.leave(Some(Then::Call(call)), LET_GO) {
-            call(self.take());
+            call(opened(self.take()));
         }
     }
 
@@ -266,7 +288,7 @@ impl Awaited {
         let Some(shared) = self.shared() else { return Err(then) };
         let swap =
             |from, to| shared.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
-        if self.is_waiting {
+        if self.waits == Waits::Yes {
             if swap(WAITED, PENDING).is_err() {
                 return Err(then);
             }
@@ -276,7 +298,7 @@ impl Awaited {
         // leaves the cell alone.
         shared.then.with_mut(|cell| unsafe { *cell = then });
         let left = swap(PENDING, state).map_err(|_| shared.take_then());
-        self.is_waiting = left.is_ok() && state == WAITED;
+        self.waits = if left.is_ok() && state == WAITED { Waits::Yes } else { Waits::No };
         if left.is_ok() && state == LET_GO {
             self.shared = None;
         }
@@ -285,12 +307,12 @@ impl Awaited {
 
     /// The result of an operation that has ended.
     #[inline]
-    fn take(&mut self) -> Outcome {
-        let Some(place) = self.shared.take() else { return Err(Error::Abandoned) };
+    fn take(&mut self) -> Ended {
+        let Some(place) = self.shared.take() else { return abandoned() };
         // SAFETY: this half has not let go, so nobody has freed it.
         let shared = unsafe { place.as_ref() };
         let outcome = shared.take_result();
-        if !self.is_waiting || shared.state.swap(LEFT, Ordering::AcqRel) == TOLD {
+        if self.waits == Waits::No || shared.state.swap(LEFT, Ordering::AcqRel) == TOLD {
             // SAFETY: the ticket is done with it, and so is this half.
             unsafe { Shared::free(place) };
         }
@@ -345,7 +367,7 @@ mod loom_tests {
                 assert!(count.0.load(Ordering::SeqCst) >= 1, "woken");
                 found = awaited.poll(&waker);
             }
-            assert_eq!(found.expect("it has ended").ok(), Some(status()));
+            assert_eq!(found.expect("it has ended").ok(), Some(status().into()));
         });
     }
 
@@ -374,7 +396,8 @@ mod loom_tests {
             let found = awaited.poll(&waker);
             completer.join().unwrap();
             let found = found.or_else(|| awaited.poll(&waker));
-            assert!(matches!(found, Some(Err(Error::Abandoned))));
+            let error = found.and_then(Result::err).expect("an error");
+            assert!(matches!(*error, Error::Abandoned));
         });
     }
 

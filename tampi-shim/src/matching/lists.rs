@@ -116,7 +116,8 @@ impl<T, const N: usize> Lists<T, N> {
         let entry = Entry { stamp, value, links: [unlinked; N], count: 0 };
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize].entry = Some(entry);
+                // Free slots are empty: nothing is dropped.
+                self.slots[slot as usize].entry.get_or_insert(entry);
                 slot
             }
             None => {

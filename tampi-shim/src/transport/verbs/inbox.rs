@@ -124,7 +124,7 @@ impl Inbox {
                 ring.take(1);
                 let status = "a cell of no known kind".to_owned();
                 let peer = self.rings[index].peer.into();
-                after.error.get_or_insert(Error::WorkRequest { peer, status });
+                after.fail(Error::WorkRequest { peer, status });
             }
         }
     }
@@ -221,7 +221,7 @@ impl Inbox {
     fn keep(&mut self, key: Key, message: Message, after: &mut Aftermath) {
         self.statistics.unexpected += 1;
         self.matcher.keep_message(key, message);
-        after.wakers.append(&mut self.probers);
+        after.wake(&mut self.probers);
     }
 
     /// Gives a message that has arrived to a receive that starts.
@@ -254,7 +254,7 @@ impl Inbox {
         if let Some(send) = send {
             self.done(index, send, rank, after);
         }
-        Start::Ended(result)
+        Start::ended(result)
     }
 
     /// Has an announced message read to where a receive wants it, if it fits.
@@ -271,7 +271,7 @@ impl Inbox {
                 let status = key.status(place.bytes());
                 let direction = Direction::Read(send);
                 let transfer = Transfer::new((direction, place), memory, ticket, status);
-                after.transfers.push((self.rings[index].peer, transfer));
+                after.transfer(self.rings[index].peer, transfer);
             }
             result => {
                 after.end(ticket, result.map(|()| key.status(0)));
@@ -343,6 +343,6 @@ impl Inbox {
             after.end(receive.ticket, Err(error.clone()));
         }
         self.taken.drain();
-        after.wakers.append(&mut self.probers);
+        after.wake(&mut self.probers);
     }
 }

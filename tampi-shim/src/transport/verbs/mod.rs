@@ -35,6 +35,8 @@ use self::job::{Job, Source};
 use self::link::Link;
 use self::memory::Memory;
 use self::offers::Subject;
+use self::sender::Short;
+use self::transfers::Transfer;
 use self::waiting::Receive;
 use self::world::{RankState, World};
 use super::{
@@ -120,18 +122,31 @@ impl Verbs {
     /// Does what was put off until no lock is held.
     #[inline]
     fn settle(&self, after: &mut Aftermath) {
-        after.complete();
-        if !after.transfers.is_empty() {
-            self.transfer(after);
+        if !after.is_empty() {
+            self.settle_all(after);
         }
-        if let Some(error) = after.error.take() {
+    }
+
+    #[cold]
+    fn settle_all(&self, after: &mut Aftermath) {
+        after.complete();
+        let (transfers, mut failure) = after.take();
+        if !transfers.is_empty() {
+            self.transfer(transfers, after);
+            failure = failure.or(after.take().1);
+        }
+        if let Some(error) = failure {
             self.world.fail(error);
         }
     }
 
-    fn transfer(&self, after: &mut Aftermath) {
+    fn transfer(
+        &self,
+        transfers: impl IntoIterator<Item = (WorldRank, Transfer)>,
+        after: &mut Aftermath,
+    ) {
         let state = self.state();
-        for (peer, transfer) in std::mem::take(&mut after.transfers) {
+        for (peer, transfer) in transfers {
             if let Some(link) = state.link(peer) {
                 state.transfers.fetch_add(1, Ordering::Relaxed);
                 let mut transfers = link.transfers.lock();
@@ -146,16 +161,46 @@ impl Verbs {
         after.complete();
     }
 
+    /// As `progress`, for the polling task, which leaves alone what a task is collecting.
+    fn pass(&self) -> usize {
+        let state = self.state();
+        let mut after = Aftermath::default();
+        if state.is_collecting() {
+            state.write_unchanged(&mut after);
+        }
+        self.try_progress(after)
+    }
+
     /// As `progress`, and waits for whoever holds a lock: he may have looked already, or hold it for
     /// something else, and then nobody would see what has come.
     fn progress_surely(&self) -> usize {
-        self.progress_from(self.state().inbox.lock(), true)
+        let state = self.state();
+        let mut after = Aftermath::default();
+        if state.is_collecting() {
+            state.write_collected(&mut after);
+        }
+        self.progress_from(state.inbox.lock(), true, after)
     }
 
     #[inline]
-    fn progress_from(&self, mut inbox: MutexGuard<'_, Inbox>, surely: bool) -> usize {
+    fn try_progress(&self, mut after: Aftermath) -> usize {
+        match self.state().inbox.try_lock() {
+            Some(inbox) => self.progress_from(inbox, false, after),
+            None => {
+                self.settle(&mut after);
+                0
+            }
+        }
+    }
+
+    #[inline]
+    fn progress_from(
+        &self,
+        mut inbox: MutexGuard<'_, Inbox>,
+        surely: bool,
+        mut after: Aftermath,
+    ) -> usize {
         let state = self.state();
-        let mut after = Aftermath::default();
         let mut count = inbox.drain(state, &mut after);
         if !state.arrived.is_empty() {
             count += after.note(state.answer_bells(&mut inbox)).unwrap_or(0);
@@ -190,29 +235,31 @@ impl Verbs {
 
     fn start_receive(&self, wanted: &Wanted, layout: Layout) -> Start {
         let state = self.state();
-        let mut after = Aftermath::default();
         let selection = selection(wanted);
         // SAFETY: the promise of the caller of `receive`.
         let memory = unsafe { Memory::new(layout) };
         let source = match self.source_to_offer(wanted, &memory) {
             Ok(source) => source,
-            Err(error) => return Start::Ended(Err(error)),
+            Err(error) => return Start::failed(error),
         };
         let mut inbox = state.inbox.lock();
         if let Some(error) = self.world.failure() {
-            return Start::Ended(Err(error));
+            return Start::failed(error);
         }
-        let start = match inbox.matcher.take_message(&selection) {
+        let message = inbox.matcher.take_message(&selection);
+        if message.is_none() && source.is_none() {
+            return wait(&mut inbox, selection, memory).1;
+        }
+        let mut after = Aftermath::default();
+        let start = match message {
             Some((key, message)) => inbox.start_with(&key, message, memory, state, &mut after),
             None => {
                 let before = source.and_then(|_| inbox.offered_before(&selection));
-                let (ticket, awaited) = ticket();
-                let receive = Receive::new(selection, memory, ticket);
-                let id = inbox.matcher.keep_receive(&selection, receive);
+                let (id, start) = wait(&mut inbox, selection, memory);
                 if let (Some((link, subject)), Some(before)) = (source, before) {
                     inbox.offer((id, before), subject, (link, state), &mut after);
                 }
-                Start::UnderWay { awaited, operation: OperationId(id.to_u64()) }
+                start
             }
         };
         drop(inbox);
@@ -239,6 +286,16 @@ impl Verbs {
     }
 }
 
+/// Keeps a receive that no message waits for.
+#[inline]
+fn wait(inbox: &mut Inbox, selection: Selection, memory: Memory) -> (EntryId, Start) {
+    let (ticket, awaited) = ticket();
+    let receive = Receive::new(selection, memory, ticket);
+    let id = inbox.matcher.keep_receive(&selection, receive);
+    (id, Start::UnderWay { awaited, operation: OperationId(id.to_u64()) })
+}
+
+#[inline]
 fn selection(wanted: &Wanted) -> Selection {
     let source = match wanted.source {
         Select::Any => Select::Any,
@@ -252,7 +309,7 @@ impl Transport for Verbs {
     unsafe fn send(&self, message: &Outgoing, bytes: Layout) -> Start {
         let link = match self.world.link(self.rank, message.destination.world) {
             Ok(link) => link,
-            Err(error) => return Start::Ended(Err(error)),
+            Err(error) => return Start::failed(error),
         };
         let Outgoing { context, source, tag, mode, .. } = *message;
         let key = Key { context, source, tag };
@@ -261,15 +318,21 @@ impl Transport for Verbs {
         let status = key.status(memory.bytes());
         let mut sender = link.sender.lock();
         if let Some(error) = self.world.failure() {
-            return Start::Ended(Err(error));
+            return Start::failed(error);
         }
         if mode != SendMode::Synchronous
             && let Some(bytes) = memory.contiguous()
         {
             match sender.send_short(link, self.state(), &key, bytes) {
-                Ok(false) => {}
-                Ok(true) => return Start::Ended(Ok(status)),
-                Err(error) => return Start::Ended(Err(error)),
+                Ok(Short::TooLong) => {}
+                Ok(Short::Sent) => return Start::Ended(Ok(status.into())),
+                Ok(Short::Collected) => return Start::Collected(status.into()),
+                Err(error) => {
+                    // Messages that were collected before it are lost.
+                    drop(sender);
+                    self.world.fail(error.clone());
+                    return Start::failed(error);
+                }
             }
         }
         let job = Job { key, mode, bytes: Source::Lent(memory), ticket: None };
@@ -278,9 +341,9 @@ impl Transport for Verbs {
         drop(sender);
         self.settle(&mut after);
         match sent {
-            Ok(None) => Start::Ended(Ok(status)),
+            Ok(None) => Start::Ended(Ok(status.into())),
             Ok(Some(awaited)) => Start::UnderWay { awaited, operation: OperationId(u64::MAX) },
-            Err(error) => Start::Ended(Err(error)),
+            Err(error) => Start::failed(error),
         }
     }
 
@@ -297,7 +360,7 @@ impl Transport for Verbs {
         let mut inbox = state.inbox.lock();
         let Some((key, message)) = inbox.taken.remove(message.0) else {
             let error = self.world.failure().unwrap_or(Error::Abandoned);
-            return Start::Ended(Err(error));
+            return Start::failed(error);
         };
         let start = inbox.start_with(&key, message, memory, state, &mut after);
         drop(inbox);
@@ -349,7 +412,22 @@ impl Transport for Verbs {
     #[inline]
     fn progress(&self) -> usize {
         let state = self.state();
-        state.inbox.try_lock().map_or(0, |inbox| self.progress_from(inbox, false))
+        let mut after = Aftermath::default();
+        state.next_turn();
+        if state.is_collecting() {
+            state.write_collected(&mut after);
+        }
+        self.try_progress(after)
+    }
+
+    fn flush(&self) {
+        let state = self.state();
+        state.next_turn();
+        if state.is_collecting() {
+            let mut after = Aftermath::default();
+            state.write_collected(&mut after);
+            self.settle(&mut after);
+        }
     }
 
     fn fail(&self, reason: &str) {

@@ -16,7 +16,6 @@ use parking_lot::Mutex;
 
 use super::Verbs;
 use crate::error::Error;
-use crate::transport::Transport;
 
 /// Passes in vain before the task sleeps, with something under way and without.
 const PATIENCE: u32 = 2_000;
@@ -34,6 +33,17 @@ pub(super) struct Sleeper {
 }
 
 impl Sleeper {
+    /// Whether the task sleeps, or is about to and will look at what was collected before.
+    #[inline]
+    pub(super) fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::SeqCst)
+    }
+
+    /// The task says so before it looks for the last time.
+    pub(super) fn say_asleep(&self, asleep: bool) {
+        self.asleep.store(asleep, Ordering::SeqCst);
+    }
+
     /// **Cost**: a load when the task does not sleep.
     pub(super) fn wake(&self) {
         if self.asleep.swap(false, Ordering::SeqCst) {
@@ -53,7 +63,7 @@ pub(super) async fn poll(verbs: Arc<Verbs>) {
         if world.has_timers {
             state.context.advance(state.group.clock().now_ns());
         }
-        in_vain = if verbs.progress() > 0 { 0 } else { in_vain + 1 };
+        in_vain = if verbs.pass() > 0 { 0 } else { in_vain + 1 };
         if let Err(error) = state.check_links() {
             world.fail(error);
         }
@@ -78,7 +88,7 @@ pub(super) async fn poll(verbs: Arc<Verbs>) {
 /// Sleeps until something happens. Says so and arms first, and looks again after that.
 async fn sleep(verbs: &Verbs) -> Result<(), Error> {
     let (world, state) = (&verbs.world, verbs.state());
-    state.poller.asleep.store(true, Ordering::SeqCst);
+    state.poller.say_asleep(true);
     state.tell_asleep(&mut state.inbox.lock(), true)?;
     state.arm()?;
     fence(Ordering::SeqCst);
@@ -89,7 +99,7 @@ async fn sleep(verbs: &Verbs) -> Result<(), Error> {
         let mut notified = pin!(state.channel.notified());
         poll_fn(|cx| {
             *state.poller.waker.lock() = Some(cx.waker().clone());
-            let is_woken = !state.poller.asleep.load(Ordering::SeqCst);
+            let is_woken = !state.poller.is_asleep();
             if is_woken || notified.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -98,7 +108,7 @@ async fn sleep(verbs: &Verbs) -> Result<(), Error> {
         })
         .await;
     }
-    state.poller.asleep.store(false, Ordering::SeqCst);
+    state.poller.say_asleep(false);
     state.poller.waker.lock().take();
     Ok(())
 }
