@@ -100,6 +100,7 @@ pub(crate) enum Next {
 const SPARE: usize = 256;
 
 thread_local! {
+    #[allow(clippy::vec_box, reason = "operations point to their memory, so it keeps its place")]
     static SPARES: RefCell<Vec<Box<Shared>>> = const { RefCell::new(Vec::new()) };
 }
 
