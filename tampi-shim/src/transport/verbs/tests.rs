@@ -90,9 +90,10 @@ fn the_polling_task_writes_what_nobody_adds_to() {
     let (_runtime, world) = two_ranks();
     let rank = world.rank(WorldRank(0));
     let mut after = Aftermath::default();
-    (0..2).for_each(|number| drop(send(&world, number)));
+    send(&world, 0);
+    send(&world, 1);
     rank.write_unchanged(&mut after);
-    drop(send(&world, 2));
+    send(&world, 2);
     rank.write_unchanged(&mut after);
     assert_eq!(take_all(&world), [0]);
     rank.write_unchanged(&mut after);
@@ -115,7 +116,9 @@ fn nothing_is_collected_while_the_polling_task_sleeps() {
 #[test]
 fn what_is_collected_is_forgotten_when_the_run_fails() {
     let (_runtime, world) = two_ranks();
-    (0..3).for_each(|number| drop(send(&world, number)));
+    for number in 0..3 {
+        send(&world, number);
+    }
     world.fail(crate::error::Error::Abandoned);
     assert!(!world.rank(WorldRank(0)).is_collecting());
     write_collected(&world);
@@ -155,7 +158,9 @@ fn cells_arrive_in_the_order_in_which_they_were_sent() {
             match step {
                 Step::Turn => rank.next_turn(),
                 Step::Write => write_collected(&world),
-                Step::Short => drop(send(&world, next)),
+                Step::Short => {
+                    send(&world, next);
+                }
                 Step::Notice => notify(&world, next),
                 Step::Split(length) => {
                     let mut first = Cell::of_message(Kind::Eager, &KEY, length as u32);
