@@ -254,7 +254,7 @@ impl Communicator {
         buffer: B,
         started: Result<Start, Error>,
     ) -> Request<B> {
-        let start = started.unwrap_or_else(|error| Start::Ended(Err(error)));
+        let start = started.unwrap_or_else(Start::failed);
         Request::new(buffer, start, &self.inner.transport)
     }
 }

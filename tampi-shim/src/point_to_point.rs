@@ -13,6 +13,10 @@ use crate::transport::SendMode;
 impl Communicator {
     /// Starts a send.
     ///
+    /// Short messages that follow each other to one rank may travel together. They leave when the
+    /// first of their requests is awaited, bound or dropped, or a task of this rank waits for
+    /// another message; if none does, the polling task sends them.
+    ///
     /// **Completion**: local: the buffer may be reused.
     pub fn isend<B: Buffer>(&self, buffer: B, destination: Rank, tag: Tag) -> Request<B> {
         self.start_send(Traffic::PointToPoint, SendMode::Standard, buffer, destination, tag)

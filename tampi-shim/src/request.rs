@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::error::Error;
-use crate::status::Status;
-use crate::ticket::Awaited;
+use crate::status::{Packed, Status};
+use crate::ticket::{Awaited, Ended, opened};
 use crate::transport::{OperationId, Start, Transport, look_while_spare};
 
 /// A send or receive that was started.
@@ -28,7 +28,9 @@ pub struct Request<B: Send + 'static> {
 }
 
 enum State {
-    Ended(Option<Result<Status, Error>>),
+    /// A send that has ended, and is collected.
+    Collected(Packed, Arc<dyn Transport>),
+    Ended(Option<Ended>),
     UnderWay(Option<UnderWay>),
 }
 
@@ -44,6 +46,7 @@ impl<B: Send + 'static> Request<B> {
     pub(crate) fn new(buffer: B, start: Start, transport: &Arc<dyn Transport>) -> Self {
         let state = match start {
             Start::Ended(result) => State::Ended(Some(result)),
+            Start::Collected(status) => State::Collected(status, Arc::clone(transport)),
             Start::UnderWay { awaited, operation } => {
                 let transport = Arc::clone(transport);
                 State::UnderWay(Some(UnderWay { awaited, operation, transport }))
@@ -62,7 +65,7 @@ impl<B: Send + 'static> Request<B> {
     /// Whether it has ended, so that awaiting it does not wait.
     pub fn has_ended(&self) -> bool {
         match &self.state {
-            State::Ended(_) => true,
+            State::Collected(..) | State::Ended(_) => true,
             State::UnderWay(under_way) => {
                 under_way.as_ref().is_none_or(|under_way| under_way.awaited.has_ended())
             }
@@ -82,9 +85,13 @@ impl<B: Send + 'static> Request<B> {
     pub(crate) fn finish(mut self, then: impl FnOnce(B, Result<Status, Error>) + Send + 'static) {
         let Some(buffer) = self.buffer.take() else { return };
         match &mut self.state {
+            State::Collected(status, transport) => {
+                transport.flush();
+                then(buffer, Ok((*status).into()));
+            }
             State::Ended(result) => {
                 if let Some(result) = result.take() {
-                    then(buffer, result);
+                    then(buffer, opened(result));
                 }
             }
             State::UnderWay(under_way) => {
@@ -105,7 +112,14 @@ impl<B: Send + 'static> Future for Request<B> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let looks = self.looks;
         let result = match &mut self.state {
-            State::Ended(result) => result.take().unwrap_or(Err(Error::Abandoned)),
+            State::Collected(status, transport) => {
+                transport.flush();
+                Ok(*status)
+            }
+            State::Ended(result) => match result.take() {
+                Some(result) => result,
+                None => return Poll::Ready(Err(Error::Abandoned)),
+            },
             State::UnderWay(slot) => {
                 let Some(under_way) = slot else {
                     return Poll::Ready(Err(Error::Abandoned));
@@ -113,6 +127,8 @@ impl<B: Send + 'static> Future for Request<B> {
                 let UnderWay { awaited, transport, .. } = under_way;
                 if looks {
                     look_while_spare(&**transport, || awaited.has_ended());
+                } else {
+                    transport.flush();
                 }
                 let Some(result) = awaited.poll(cx.waker()) else {
                     talpf_runtime::note_wait("a message");
@@ -122,17 +138,26 @@ impl<B: Send + 'static> Future for Request<B> {
                 result
             }
         };
-        let buffer = self.buffer.take();
-        Poll::Ready(result.and_then(|status| Ok((buffer.ok_or(Error::Abandoned)?, status))))
+        Poll::Ready(match (result, self.buffer.take()) {
+            (Ok(status), Some(buffer)) => Ok((buffer, status.into())),
+            (Ok(_), None) => Err(Error::Abandoned),
+            (Err(error), _) => Err(*error),
+        })
     }
 }
 
 impl<B: Send + 'static> Drop for Request<B> {
+    #[inline]
     fn drop(&mut self) {
-        if let (State::UnderWay(under_way), Some(buffer)) = (&mut self.state, self.buffer.take())
-            && let Some(under_way) = under_way.take()
-        {
-            under_way.awaited.call(Box::new(move |_| drop(buffer)));
+        let Some(buffer) = self.buffer.take() else { return };
+        match &mut self.state {
+            State::Collected(_, transport) => transport.flush(),
+            State::Ended(_) => {}
+            State::UnderWay(under_way) => {
+                if let Some(under_way) = under_way.take() {
+                    under_way.awaited.call(Box::new(move |_| drop(buffer)));
+                }
+            }
         }
     }
 }

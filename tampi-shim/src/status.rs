@@ -30,3 +30,34 @@ impl Status {
         }
     }
 }
+
+/// A status in two whole words. A flag behind them would be copied in pieces, and whoever reads it
+/// at once would wait for those to reach memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packed {
+    /// Source and tag.
+    from: u64,
+    /// Bytes, or [`CANCELLED`].
+    bytes: u64,
+}
+
+/// Longer than any message.
+const CANCELLED: u64 = u64::MAX;
+
+impl From<Status> for Packed {
+    #[inline]
+    fn from(status: Status) -> Self {
+        let Status { source: Rank(source), tag: Tag(tag), bytes, cancelled } = status;
+        let bytes = if cancelled { CANCELLED } else { bytes };
+        Packed { from: u64::from(source) << 32 | u64::from(tag), bytes }
+    }
+}
+
+impl From<Packed> for Status {
+    #[inline]
+    fn from(Packed { from, bytes }: Packed) -> Self {
+        let (source, tag) = (Rank((from >> 32) as u32), Tag(from as u32));
+        let cancelled = bytes == CANCELLED;
+        Status { source, tag, bytes: if cancelled { 0 } else { bytes }, cancelled }
+    }
+}

@@ -1,18 +1,12 @@
 //! What state words are built of: the standard library's types, or loom's under `talpf_loom`.
 
 #[cfg(not(talpf_loom))]
-pub(crate) use std::sync::{
-    Arc,
-    atomic::{AtomicU8, Ordering},
-};
+pub(crate) use std::sync::atomic::{AtomicU8, Ordering};
 
 #[cfg(talpf_loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::atomic::{AtomicU8, Ordering},
 };
 
 /// The standard cell with loom's interface.

@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use talpf_runtime::Group;
 use talpf_traces::{Event, WaitNs};
 
-use crate::error::Error;
 use crate::rank::{Rank, WorldRank};
 use crate::status::Status;
 use crate::tag::Tag;
@@ -57,14 +56,19 @@ impl Tracer {
     pub(crate) fn follow(self: &Arc<Self>, start: Start) -> Start {
         match start {
             Start::Ended(result) => {
-                self.ended(&result);
+                if let Ok(status) = result {
+                    self.ended(status.into());
+                }
                 Start::Ended(result)
             }
+            Start::Collected(_) => start,
             Start::UnderWay { awaited, operation } => {
                 let tracer = Arc::clone(self);
                 let (ours, followed) = ticket();
                 awaited.call(Box::new(move |result| {
-                    tracer.ended(&result);
+                    if let Ok(status) = result {
+                        tracer.ended(status);
+                    }
                     ours.complete(result);
                 }));
                 Start::UnderWay { awaited: followed, operation }
@@ -72,8 +76,8 @@ impl Tracer {
         }
     }
 
-    fn ended(&self, result: &Result<Status, Error>) {
-        let Ok(Status { source, tag, cancelled: false, .. }) = *result else { return };
+    fn ended(&self, status: Status) {
+        let Status { source, tag, cancelled: false, .. } = status else { return };
         let Some(peer) = self.members.get(source.index()) else { return };
         let message = self.number(&self.arrived, source, tag);
         let (rank, peer) = (self.here.0, peer.0);

@@ -25,7 +25,7 @@ use crate::rank::Rank;
 use crate::select::Select;
 use crate::status::Status;
 use crate::tag::Tag;
-use crate::ticket::{Ticket, ticket};
+use crate::ticket::{Ticket, opened, ticket};
 use crate::transport::{OperationId, Outgoing, Peer, SendMode, Start, Wanted};
 
 struct Machine<T> {
@@ -182,7 +182,11 @@ impl<T: Pod + Send> Machine<T> {
         ended: impl FnOnce(&Self, Result<Status, Error>) + Send + 'static,
     ) {
         match start {
-            Start::Ended(outcome) => ended(self, outcome),
+            Start::Ended(outcome) => ended(self, opened(outcome)),
+            Start::Collected(status) => {
+                self.communicator.transport().flush();
+                ended(self, Ok(status.into()));
+            }
             Start::UnderWay { awaited, .. } => {
                 self.under_way.fetch_add(1, Ordering::Relaxed);
                 let machine = Arc::clone(self);

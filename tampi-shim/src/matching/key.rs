@@ -22,9 +22,9 @@ const ANY: u32 = u32::MAX;
 /// Which messages are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
+    /// Source and tag.
+    from: u64,
     context: u32,
-    source: u32,
-    tag: u32,
 }
 
 impl Selection {
@@ -38,12 +38,19 @@ impl Selection {
             Select::Any => ANY,
             Select::Only(Tag(tag)) => tag,
         };
-        Selection { context: context.0, source, tag }
+        Selection { from: joined(source, tag), context: context.0 }
+    }
+
+    /// One of `places`, which are a power of two; neighbours in source or tag get different ones.
+    #[inline]
+    pub(crate) fn place(&self, places: usize) -> usize {
+        let mixed = self.from.wrapping_add((self.from >> 32) * 5).wrapping_add(self.context.into());
+        mixed as usize & (places - 1)
     }
 
     #[inline]
     pub(crate) fn has_wildcard(&self) -> bool {
-        self.source == ANY || self.tag == ANY
+        self.from as u32 == ANY || (self.from >> 32) as u32 == ANY
     }
 }
 
@@ -57,25 +64,27 @@ impl Key {
     /// The selection of this source and tag only.
     #[inline]
     pub(crate) fn exact(&self) -> Selection {
-        Selection { context: self.context.0, source: self.source.0, tag: self.tag.0 }
+        Selection { from: joined(self.source.0, self.tag.0), context: self.context.0 }
     }
 
     /// The selections with a wildcard that take it.
     #[inline]
     pub(crate) fn wild(&self) -> [Selection; 3] {
-        let exact = self.exact();
-        [
-            Selection { tag: ANY, ..exact },
-            Selection { source: ANY, ..exact },
-            Selection { source: ANY, tag: ANY, ..exact },
-        ]
+        let Key { context, source: Rank(source), tag: Tag(tag) } = *self;
+        [(source, ANY), (ANY, tag), (ANY, ANY)]
+            .map(|(source, tag)| Selection { from: joined(source, tag), context: context.0 })
     }
+}
+
+#[inline]
+fn joined(source: u32, tag: u32) -> u64 {
+    u64::from(source) << 32 | u64::from(tag)
 }
 
 impl Hash for Selection {
     #[inline]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        hasher.write_u64(u64::from(self.source) << 32 | u64::from(self.tag));
+        hasher.write_u64(self.from);
         hasher.write_u32(self.context);
     }
 }

@@ -1,13 +1,16 @@
 //! Entries in first-in-first-out lists by selection, each in one list or in several.
 //!
 //! Entries live in slots; the lists are linked through them, so that an entry leaves all its lists
-//! at once wherever it stands in them.
+//! at once wherever it stands in them. Lists have numbers, which entries keep, so only finding one
+//! by its selection needs a look-up; those found last are tried first.
 
 use std::collections::HashMap;
 
 use super::key::{BuildFold, Selection};
 
 const NONE: u32 = u32::MAX;
+/// Numbers of lists that are kept at hand, a power of two.
+const RECENT: usize = 16;
 /// Lists without entries that are kept before they are cleared away.
 const EMPTY_LISTS: usize = 1024;
 
@@ -36,7 +39,13 @@ impl EntryId {
 pub(crate) struct Lists<T, const N: usize> {
     slots: Vec<Slot<T, N>>,
     free: Vec<u32>,
-    lists: HashMap<Selection, Ends, BuildFold>,
+    /// By number. Some are not in use.
+    lists: Vec<List>,
+    /// The numbers of those in use, and of those that are not.
+    numbers: HashMap<Selection, u32, BuildFold>,
+    unused: Vec<u32>,
+    /// Numbers of lists in use that were looked up last, by a few bits of the selection.
+    recent: [u32; RECENT],
     next_stamp: u64,
 }
 
@@ -56,44 +65,59 @@ struct Entry<T, const N: usize> {
 /// The neighbours in one list.
 #[derive(Clone, Copy)]
 struct Link {
-    list: Selection,
+    list: u32,
     before: u32,
     after: u32,
 }
 
-#[derive(Clone, Copy)]
-struct Ends {
+struct List {
+    selection: Selection,
     first: u32,
     last: u32,
 }
 
 impl<T, const N: usize> Default for Lists<T, N> {
     fn default() -> Self {
-        Lists { slots: Vec::new(), free: Vec::new(), lists: HashMap::default(), next_stamp: 0 }
+        Lists {
+            slots: Vec::new(),
+            free: Vec::new(),
+            lists: Vec::new(),
+            numbers: HashMap::default(),
+            unused: Vec::new(),
+            recent: [NONE; RECENT],
+            next_stamp: 0,
+        }
     }
 }
 
 impl<T, const N: usize> Lists<T, N> {
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Lists that are kept, with and without entries.
     #[cfg(all(test, not(talpf_loom)))]
     pub(crate) fn list_count(&self) -> usize {
-        self.lists.len()
+        self.numbers.len()
     }
 
     /// Adds an entry at the end of a list.
     #[inline]
-    pub(crate) fn push(&mut self, list: Selection, value: T) -> EntryId {
+    pub(crate) fn push(&mut self, list: &Selection, value: T) -> EntryId {
         let stamp = self.next_stamp;
         self.next_stamp += 1;
-        let unlinked = Link { list, before: NONE, after: NONE };
+        let unlinked = Link { list: NONE, before: NONE, after: NONE };
         let entry = Entry { stamp, value, links: [unlinked; N], count: 0 };
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize].entry = Some(entry);
+                // Free slots are empty: nothing is dropped.
+                self.slots[slot as usize].entry.get_or_insert(entry);
                 slot
             }
             None => {
@@ -106,17 +130,19 @@ impl<T, const N: usize> Lists<T, N> {
     }
 
     /// Adds an entry at the end of one more list.
-    pub(crate) fn also(&mut self, id: EntryId, list: Selection) {
+    pub(crate) fn also(&mut self, id: EntryId, list: &Selection) {
         if self.entry(id).is_some() {
             self.link(id.slot, list);
         }
     }
 
-    fn link(&mut self, slot: u32, list: Selection) {
-        if self.lists.len() >= 2 * self.len() + EMPTY_LISTS {
-            self.lists.retain(|_, ends| ends.first != NONE);
-        }
-        let ends = self.lists.entry(list).or_insert(Ends { first: NONE, last: NONE });
+    #[inline]
+    fn link(&mut self, slot: u32, selection: &Selection) {
+        let list = match self.find(selection) {
+            Some(list) => list,
+            None => self.add_list(selection),
+        };
+        let ends = &mut self.lists[list as usize];
         let before = std::mem::replace(&mut ends.last, slot);
         if before == NONE {
             ends.first = slot;
@@ -129,10 +155,61 @@ impl<T, const N: usize> Lists<T, N> {
         }
     }
 
+    /// The number of a list.
+    #[inline]
+    fn find(&mut self, selection: &Selection) -> Option<u32> {
+        let recent = self.recent[selection.place(RECENT)];
+        match self.lists.get(recent as usize) {
+            Some(list) if list.selection == *selection => Some(recent),
+            _ => self.look_up(selection),
+        }
+    }
+
+    fn look_up(&mut self, selection: &Selection) -> Option<u32> {
+        let number = *self.numbers.get(selection)?;
+        self.recent[selection.place(RECENT)] = number;
+        Some(number)
+    }
+
+    #[cold]
+    fn add_list(&mut self, selection: &Selection) -> u32 {
+        if self.numbers.len() >= 2 * self.len() + EMPTY_LISTS {
+            self.clear_lists();
+        }
+        let list = List { selection: *selection, first: NONE, last: NONE };
+        let number = match self.unused.pop() {
+            Some(number) => {
+                self.lists[number as usize] = list;
+                number
+            }
+            None => {
+                self.lists.push(list);
+                (self.lists.len() - 1) as u32
+            }
+        };
+        self.numbers.insert(*selection, number);
+        number
+    }
+
+    /// Clears lists without entries away.
+    fn clear_lists(&mut self) {
+        let (lists, unused) = (&self.lists, &mut self.unused);
+        self.numbers.retain(|_, number| {
+            let is_used = lists[*number as usize].first != NONE;
+            unused.extend((!is_used).then_some(*number));
+            is_used
+        });
+        self.recent = [NONE; RECENT];
+    }
+
     /// The first entry of a list, and its stamp: lower ones were pushed earlier.
     #[inline]
-    pub(crate) fn first(&self, list: &Selection) -> Option<(EntryId, u64)> {
-        let slot = self.lists.get(list).map_or(NONE, |ends| ends.first);
+    pub(crate) fn first(&mut self, list: &Selection) -> Option<(EntryId, u64)> {
+        if self.is_empty() {
+            return None;
+        }
+        let number = self.find(list)?;
+        let slot = self.lists[number as usize].first;
         let found = self.slots.get(slot as usize)?;
         let stamp = found.entry.as_ref()?.stamp;
         Some((EntryId { slot, generation: found.generation }, stamp))
@@ -140,7 +217,7 @@ impl<T, const N: usize> Lists<T, N> {
 
     /// The last entry of a list.
     pub(crate) fn last(&self, list: &Selection) -> Option<(EntryId, &T)> {
-        let slot = self.lists.get(list).map_or(NONE, |ends| ends.last);
+        let slot = self.lists[*self.numbers.get(list)? as usize].last;
         let found = self.slots.get(slot as usize)?;
         let value = &found.entry.as_ref()?.value;
         Some((EntryId { slot, generation: found.generation }, value))
@@ -181,15 +258,12 @@ impl<T, const N: usize> Lists<T, N> {
             {
                 link.before = before;
             }
-            if (before == NONE || after == NONE)
-                && let Some(ends) = self.lists.get_mut(&list)
-            {
-                if before == NONE {
-                    ends.first = after;
-                }
-                if after == NONE {
-                    ends.last = before;
-                }
+            let ends = &mut self.lists[list as usize];
+            if before == NONE {
+                ends.first = after;
+            }
+            if after == NONE {
+                ends.last = before;
             }
         }
         Some(entry.value)
@@ -213,11 +287,7 @@ impl<T, const N: usize> Lists<T, N> {
 
 /// The neighbours of an entry in one of its lists.
 #[inline]
-fn link_of<T, const N: usize>(
-    slots: &mut [Slot<T, N>],
-    slot: u32,
-    list: Selection,
-) -> Option<&mut Link> {
+fn link_of<T, const N: usize>(slots: &mut [Slot<T, N>], slot: u32, list: u32) -> Option<&mut Link> {
     let entry = slots.get_mut(slot as usize)?.entry.as_mut()?;
     entry.links[..usize::from(entry.count)].iter_mut().find(|link| link.list == list)
 }

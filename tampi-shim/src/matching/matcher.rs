@@ -46,9 +46,9 @@ impl<R, M> Matcher<R, M> {
     /// Keeps a message that no receive waits for.
     #[inline]
     pub(crate) fn keep_message(&mut self, key: Key, message: M) {
-        let id = self.messages.push(key.exact(), (key, message));
+        let id = self.messages.push(&key.exact(), (key, message));
         if self.indexes_wildcards {
-            key.wild().into_iter().for_each(|selection| self.messages.also(id, selection));
+            key.wild().iter().for_each(|selection| self.messages.also(id, selection));
         }
     }
 
@@ -69,7 +69,7 @@ impl<R, M> Matcher<R, M> {
     #[inline]
     pub(crate) fn keep_receive(&mut self, selection: &Selection, receive: R) -> EntryId {
         self.wild_receives += usize::from(selection.has_wildcard());
-        self.receives.push(*selection, receive)
+        self.receives.push(selection, receive)
     }
 
     /// Takes a receive back.
@@ -121,7 +121,7 @@ impl<R, M> Matcher<R, M> {
             self.messages.iter().map(|(id, stamp, (key, _))| (stamp, id, *key)).collect();
         all.sort_unstable_by_key(|(stamp, ..)| *stamp);
         for (_, id, key) in all {
-            key.wild().into_iter().for_each(|selection| self.messages.also(id, selection));
+            key.wild().iter().for_each(|selection| self.messages.also(id, selection));
         }
     }
 }

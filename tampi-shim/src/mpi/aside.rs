@@ -96,7 +96,7 @@ impl MpiTransport {
         });
         let start = match started {
             Ok(()) => Start::UnderWay { awaited, operation: OperationId::NONE },
-            Err(error) => Start::Ended(Err(error)),
+            Err(error) => Start::failed(error),
         };
         let request = Request::new((), start, communicator.transport());
         async move {

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::rank::Rank;
 use crate::statistics::Statistics;
 use crate::status::Status;
-use crate::ticket::{Ticket, ticket};
+use crate::ticket::{Ticket, opened, ticket};
 use crate::transport::{
     ContextId, Members, MessageId, OperationId, Outgoing, Probed, SendMode, Start, Transport,
     Wanted,
@@ -105,11 +105,11 @@ impl MpiTransport {
     #[inline]
     fn start(&self, context: ContextId, asked: Asked, bytes: Layout) -> Start {
         if let Some(error) = self.engine.failure() {
-            return Start::Ended(Err(error.clone()));
+            return Start::failed(error.clone());
         }
         let slot = match self.contexts.find(context) {
             Ok(slot) => slot,
-            Err(refused) => return Start::Ended(Err(refused.into())),
+            Err(refused) => return Start::failed(refused.into()),
         };
         let operation = OperationId(self.number());
         if self.library.may_call()
@@ -117,7 +117,7 @@ impl MpiTransport {
         {
             return match made {
                 Ok(communicator) => self.start_in(*communicator, operation, asked, bytes),
-                Err(refused) => Start::Ended(Err(refused.clone().into())),
+                Err(refused) => Start::failed(refused.clone().into()),
             };
         }
         let (ticket, awaited) = ticket();
@@ -149,11 +149,11 @@ impl MpiTransport {
     ) -> Start {
         let started = match asked {
             Asked::Send(message) if message.mode == SendMode::Buffered => {
-                return Start::Ended(self.send_copy(communicator, &message, bytes));
+                return Start::ended(self.send_copy(communicator, &message, bytes));
             }
             Asked::Send(message) if self.is_short_to_itself(&message, bytes) => {
                 if let Ok(status) = self.send_copy(communicator, &message, bytes) {
-                    return Start::Ended(Ok(status));
+                    return Start::Ended(Ok(status.into()));
                 }
                 begin_send(communicator, &message, bytes)
             }
@@ -163,7 +163,7 @@ impl MpiTransport {
         };
         match started {
             Ok((request, expected)) => self.begun(operation, request, expected),
-            Err(refused) => Start::Ended(Err(refused.into())),
+            Err(refused) => Start::failed(refused.into()),
         }
     }
 
@@ -171,7 +171,7 @@ impl MpiTransport {
     #[inline]
     fn begun(&self, operation: OperationId, mut request: RawRequest, expected: Expected) -> Start {
         if let Some(outcome) = request.test() {
-            return Start::Ended(self.engine.result(outcome, expected));
+            return Start::ended(self.engine.result(outcome, expected));
         }
         let (ticket, awaited) = ticket();
         let kind = Kind::Awaited { ticket, expected };
@@ -191,12 +191,12 @@ impl MpiTransport {
         begin: impl FnOnce() -> Result<RawRequest, Refused> + Send + 'static,
     ) -> Start {
         if let Some(error) = self.engine.failure() {
-            return Start::Ended(Err(error.clone()));
+            return Start::failed(error.clone());
         }
         let operation = OperationId(self.number());
         let start = move |this: &Self| match begin() {
             Ok(request) => this.begun(operation, request, Expected::Known(status)),
-            Err(refused) => Start::Ended(Err(refused.into())),
+            Err(refused) => Start::failed(refused.into()),
         };
         if self.library.may_call() {
             return start(self);
@@ -231,7 +231,7 @@ impl Transport for MpiTransport {
         match self.matched.lock().remove(&message) {
             // The message knows its communicator: any context will do.
             Some((message, _)) => self.start(ContextId(0), Asked::Matched(message), bytes),
-            None => Start::Ended(Err(Error::Abandoned)),
+            None => Start::failed(Error::Abandoned),
         }
     }
 
@@ -382,7 +382,8 @@ fn begin_matched(message: Matched, bytes: Layout) -> Result<(RawRequest, Expecte
 /// Completes `ticket` when what was started ends.
 fn hand_over(start: Start, ticket: Ticket) {
     match start {
-        Start::Ended(result) => ticket.complete(result),
+        Start::Ended(result) => ticket.complete(opened(result)),
+        Start::Collected(status) => ticket.complete(Ok(status.into())),
         Start::UnderWay { awaited, .. } => {
             awaited.call(Box::new(move |result| ticket.complete(result)));
         }

@@ -20,9 +20,9 @@ use crate::error::Error;
 use crate::rank::{Rank, WorldRank};
 use crate::select::Select;
 use crate::statistics::Statistics;
-use crate::status::Status;
+use crate::status::{Packed, Status};
 use crate::tag::Tag;
-use crate::ticket::Awaited;
+use crate::ticket::{Awaited, Ended, packed};
 
 /// A number that keeps messages of communicators apart, and within a communicator point-to-point
 /// messages from those of collectives. The same at all its members.
@@ -93,9 +93,25 @@ pub(crate) struct Probed {
 /// Where an operation is when the call that started it returns.
 pub(crate) enum Start {
     /// It has ended, and its memory is not used any more.
-    Ended(Result<Status, Error>),
+    Ended(Ended),
+    /// A send that has ended. Its message waits for others that follow it to the same rank, and
+    /// leaves at the latest with [`Transport::flush`].
+    Collected(Packed),
     /// It goes on; the ticket of `awaited` is completed when it ends.
     UnderWay { awaited: Awaited, operation: OperationId },
+}
+
+impl Start {
+    /// It has ended like this.
+    #[inline]
+    pub(crate) fn ended(result: Result<Status, Error>) -> Self {
+        Start::Ended(packed(result))
+    }
+
+    #[cold]
+    pub(crate) fn failed(error: Error) -> Self {
+        Start::Ended(Err(Box::new(error)))
+    }
 }
 
 /// One rank's access to the others.
@@ -140,6 +156,10 @@ pub(crate) trait Transport: Send + Sync + 'static {
 
     /// Carries on what is under way. Returns how many things happened.
     fn progress(&self) -> usize;
+
+    /// Sends what was collected: a task turns to something else. What is collected leaves without
+    /// this, too, but later.
+    fn flush(&self) {}
 
     /// Whether a task that waits may look on for a moment instead of suspending.
     fn may_look(&self) -> bool {

@@ -7,6 +7,7 @@ mod arguments;
 mod blocking;
 mod both_directions;
 mod bound_to_tasks;
+mod bursts;
 mod cancellation;
 mod device_faults;
 mod floods;

@@ -227,7 +227,7 @@ impl<T: Element> Window<T> {
                 let status = Status { source, tag: Tag(0), bytes, cancelled: false };
                 self.transport.start_transfer(status, move || begin(place))
             }
-            Err(error) => Start::Ended(Err(error)),
+            Err(error) => Start::failed(error),
         }
     }
 

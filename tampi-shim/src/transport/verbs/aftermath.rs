@@ -1,6 +1,9 @@
 //! What is to be done once locks are released.
 //!
-//! Ending an operation may run the code of tasks, which may start the next operation on the spot.
+//! What waits for an operation that has ended may be the code of tasks, which may start the next
+//! operation on the spot.
+
+use std::task::Waker;
 
 use smallvec::SmallVec;
 
@@ -8,34 +11,93 @@ use super::transfers::Transfer;
 use crate::error::Error;
 use crate::rank::WorldRank;
 use crate::status::Status;
-use crate::ticket::Ticket;
+use crate::ticket::{Next, Ticket};
 
-/// See the module text.
+/// See the module text. Mostly there is nothing, or one operation that somebody waits for.
 #[derive(Default)]
 pub(super) struct Aftermath {
-    ended: SmallVec<[(Ticket, Result<Status, Error>); 8]>,
-    /// Transfers to start, with the peer at the other end.
-    pub(super) transfers: SmallVec<[(WorldRank, Transfer); 1]>,
-    pub(super) wakers: Vec<std::task::Waker>,
-    /// The first thing that went wrong.
-    pub(super) error: Option<Error>,
+    first: Option<Next>,
+    others: Option<Box<Others>>,
+}
+
+#[derive(Default)]
+struct Others {
+    next: Vec<Next>,
+    transfers: SmallVec<[(WorldRank, Transfer); 1]>,
+    wakers: Vec<Waker>,
+    error: Option<Error>,
 }
 
 impl Aftermath {
     #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.others.is_none()
+    }
+
+    /// Ends an operation. Whoever waits for it hears of it in [`Aftermath::complete`].
+    #[inline]
     pub(super) fn end(&mut self, ticket: Ticket, outcome: Result<Status, Error>) {
-        self.ended.push((ticket, outcome));
+        if let Some(next) = ticket.end(outcome) {
+            self.add(next);
+        }
+    }
+
+    fn add(&mut self, next: Next) {
+        match self.first {
+            None => self.first = Some(next),
+            Some(_) => self.others().next.push(next),
+        }
+    }
+
+    /// A transfer is to be started, with this peer at the other end.
+    pub(super) fn transfer(&mut self, peer: WorldRank, transfer: Transfer) {
+        self.others().transfers.push((peer, transfer));
+    }
+
+    /// Those who wait for messages are to be woken.
+    pub(super) fn wake(&mut self, wakers: &mut Vec<Waker>) {
+        if !wakers.is_empty() {
+            self.others().wakers.append(wakers);
+        }
+    }
+
+    /// Notes what went wrong. The first counts.
+    #[cold]
+    pub(super) fn fail(&mut self, error: Error) {
+        self.others().error.get_or_insert(error);
     }
 
     #[inline]
     pub(super) fn note<T>(&mut self, result: Result<T, Error>) -> Option<T> {
-        result.map_err(|error| self.error.get_or_insert(error)).ok()
+        result.map_err(|error| self.fail(error)).ok()
     }
 
-    /// Ends what has ended.
+    /// Tells who waits for what has ended. To be called without any lock.
     #[inline]
     pub(super) fn complete(&mut self) {
-        self.ended.drain(..).for_each(|(ticket, outcome)| ticket.complete(outcome));
-        self.wakers.drain(..).for_each(std::task::Waker::wake);
+        if !self.is_empty() {
+            self.tell();
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self) {
+        self.first.take().into_iter().for_each(Next::run);
+        if let Some(others) = &mut self.others {
+            others.next.drain(..).for_each(Next::run);
+            others.wakers.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// What else is to be done: the transfers and the error.
+    pub(super) fn take(&mut self) -> (SmallVec<[(WorldRank, Transfer); 1]>, Option<Error>) {
+        let others = self.others.as_deref_mut();
+        others
+            .map(|others| (std::mem::take(&mut others.transfers), others.error.take()))
+            .unwrap_or_default()
+    }
+
+    fn others(&mut self) -> &mut Others {
+        self.others.get_or_insert_default()
     }
 }

@@ -92,11 +92,15 @@ impl Cell {
     /// A cell that is about a message.
     #[inline]
     pub(super) fn of_message(kind: Kind, key: &Key, length: u32) -> Self {
-        let mut cell = Cell([0; WORDS]);
-        cell.0[5] = u64::from(length) | u64::from(key.source.0) << 32;
-        cell.0[6] = u64::from(key.context.0) | u64::from(key.tag.0) << 32;
-        cell.0[7] = u64::from(kind as u8) << 32;
-        cell
+        Self::with_word(kind, key, length, 0)
+    }
+
+    /// The same with word 0.
+    #[inline(always)]
+    pub(super) fn with_word(kind: Kind, key: &Key, length: u32, word: u64) -> Self {
+        let length = u64::from(length) | u64::from(key.source.0) << 32;
+        let about = u64::from(key.context.0) | u64::from(key.tag.0) << 32;
+        Cell([word, 0, 0, 0, 0, length, about, u64::from(kind as u8) << 32])
     }
 
     /// A cell about the peer's operation of this number.

@@ -5,8 +5,9 @@ use std::task::Waker;
 use ibverbs_sim::Access;
 
 use super::aftermath::Aftermath;
-use super::cell::{CELL, Cell, INLINE, Kind, WORDS, cells_of};
+use super::cell::{CELL, Cell, INLINE, Kind, Place, WORDS, cells_of};
 use super::link::Link;
+use super::memory::Memory;
 use super::offers::{Offer, Subject};
 use super::ring::{CELLS, Ring};
 use super::slots::Slots;
@@ -18,6 +19,8 @@ use crate::matching::{EntryId, Key, Matcher, Selection};
 use crate::rank::WorldRank;
 use crate::statistics::Statistics;
 use crate::status::Status;
+use crate::ticket::{Ticket, ticket};
+use crate::transport::{OperationId, Start};
 
 /// Messages taken from one ring before the next ring has its turn.
 const TURN: usize = 32;
@@ -104,11 +107,13 @@ impl Inbox {
                 let key = cell.key();
                 let (place, send) = cell.announced();
                 ring.take(1);
-                let content = Content::Announced(place, send);
-                let message = Message { incoming: index, content };
-                match self.matcher.take_receive(&key) {
-                    Some(receive) => self.hand_over(&key, message, receive, rank, after),
-                    None => self.keep(key, message, after),
+                if let Some(mut receive) = self.matcher.take_receive(&key) {
+                    receive.end_offer();
+                    let receive = (receive.memory, receive.ticket);
+                    self.read(&key, (index, place, send), receive, rank, after);
+                } else {
+                    let content = Content::Announced(place, send);
+                    self.keep(key, Message { incoming: index, content }, after);
                 }
             }
             Some(kind) => {
@@ -119,7 +124,7 @@ impl Inbox {
                 ring.take(1);
                 let status = "a cell of no known kind".to_owned();
                 let peer = self.rings[index].peer.into();
-                after.error.get_or_insert(Error::WorkRequest { peer, status });
+                after.fail(Error::WorkRequest { peer, status });
             }
         }
     }
@@ -216,48 +221,62 @@ impl Inbox {
     fn keep(&mut self, key: Key, message: Message, after: &mut Aftermath) {
         self.statistics.unexpected += 1;
         self.matcher.keep_message(key, message);
-        after.wakers.append(&mut self.probers);
+        after.wake(&mut self.probers);
     }
 
-    /// Gives a message that has arrived to a receive.
-    pub(super) fn hand_over(
+    /// Gives a message that has arrived to a receive that starts.
+    #[inline]
+    pub(super) fn start_with(
         &mut self,
         key: &Key,
         message: Message,
-        receive: Receive,
+        mut memory: Memory,
+        rank: &RankState,
+        after: &mut Aftermath,
+    ) -> Start {
+        let Message { incoming: index, content } = message;
+        let (result, cells, send) = match content {
+            Content::Short { bytes, length } => {
+                (deliver(key, &[&bytes[..length]], &mut memory), 1, None)
+            }
+            Content::Long(bytes, send) => {
+                let cells = cells_of(bytes.len(), send.is_some());
+                (deliver(key, &[&bytes], &mut memory), cells, send)
+            }
+            Content::Announced(place, send) => {
+                let (ticket, awaited) = ticket();
+                self.read(key, (index, place, send), (memory, ticket), rank, after);
+                return Start::UnderWay { awaited, operation: OperationId::NONE };
+            }
+        };
+        self.rings[index].ring.released += cells as u64;
+        self.report(index, rank, after);
+        if let Some(send) = send {
+            self.done(index, send, rank, after);
+        }
+        Start::ended(result)
+    }
+
+    /// Has an announced message read to where a receive wants it, if it fits.
+    fn read(
+        &mut self,
+        key: &Key,
+        (index, place, send): (usize, Place, u64),
+        (memory, ticket): (Memory, Ticket),
         rank: &RankState,
         after: &mut Aftermath,
     ) {
-        let mut receive = receive;
-        receive.end_offer();
-        let Receive { mut memory, ticket, .. } = receive;
-        let Message { incoming: index, content } = message;
-        match content {
-            Content::Short { bytes, length } => {
-                after.end(ticket, deliver(key, &[&bytes[..length]], &mut memory));
-                self.rings[index].ring.released += 1;
-                self.report(index, rank, after);
+        match fits(key, place.bytes(), &memory) {
+            Ok(()) if place.bytes() > 0 => {
+                let status = key.status(place.bytes());
+                let direction = Direction::Read(send);
+                let transfer = Transfer::new((direction, place), memory, ticket, status);
+                after.transfer(self.rings[index].peer, transfer);
             }
-            Content::Long(bytes, send) => {
-                after.end(ticket, deliver(key, &[&bytes], &mut memory));
-                self.rings[index].ring.released += cells_of(bytes.len(), send.is_some()) as u64;
-                self.report(index, rank, after);
-                if let Some(send) = send {
-                    self.done(index, send, rank, after);
-                }
+            result => {
+                after.end(ticket, result.map(|()| key.status(0)));
+                self.done(index, send, rank, after);
             }
-            Content::Announced(place, send) => match fits(key, place.bytes(), &memory) {
-                Ok(()) if place.bytes() > 0 => {
-                    let status = key.status(place.bytes());
-                    let direction = Direction::Read(send);
-                    let transfer = Transfer::new((direction, place), memory, ticket, status);
-                    after.transfers.push((self.rings[index].peer, transfer));
-                }
-                result => {
-                    after.end(ticket, result.map(|()| key.status(0)));
-                    self.done(index, send, rank, after);
-                }
-            },
         }
     }
 
@@ -324,6 +343,6 @@ impl Inbox {
             after.end(receive.ticket, Err(error.clone()));
         }
         self.taken.drain();
-        after.wakers.append(&mut self.probers);
+        after.wake(&mut self.probers);
     }
 }

@@ -1,6 +1,7 @@
 //! What a rank has for one peer: both directions' state, and what the peer tells.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ibverbs_sim::{CompletionQueue, QueuePair, RemoteAddress};
 use parking_lot::Mutex;
@@ -16,7 +17,8 @@ use crate::rank::WorldRank;
 pub(super) const CREDITS: usize = 0;
 pub(super) const ASLEEP: usize = 1;
 
-/// See the module text.
+/// See the module text. On lines of its own.
+#[repr(align(128))]
 pub(super) struct Link {
     pub(super) peer: WorldRank,
     /// The number of the ring that is kept here for the peer.
@@ -25,6 +27,10 @@ pub(super) struct Link {
     pub(super) bulk: QueuePair,
     pub(super) bulk_sent: CompletionQueue,
     told: Lines,
+    /// Changed under the lock of `sender`: cells are collected there.
+    is_collecting: AtomicBool,
+    /// How many links of this rank are.
+    collecting: Arc<AtomicUsize>,
     pub(super) sender: Mutex<Sender>,
     pub(super) transfers: Mutex<Transfers>,
 }
@@ -39,9 +45,10 @@ pub(super) struct End {
 }
 
 impl Link {
-    /// `ring` and `tell` are at the peer.
+    /// `ring` and `tell` are at the peer; `collecting` is the rank's.
     pub(super) fn new(
         (peer, incoming): (WorldRank, usize),
+        collecting: &Arc<AtomicUsize>,
         end: End,
         ring: RemoteAddress,
         tell: RemoteAddress,
@@ -56,9 +63,27 @@ impl Link {
             bulk,
             bulk_sent,
             told,
+            is_collecting: AtomicBool::new(false),
+            collecting: Arc::clone(collecting),
             sender: Mutex::new(Sender::new(Outlet::new(control, ring, tell))),
             transfers: Mutex::default(),
         }
+    }
+
+    /// Says that cells are collected from now on, or none any more. The caller has `sender` locked.
+    pub(super) fn collects(&self, collects: bool) {
+        self.is_collecting.store(collects, Ordering::Relaxed);
+        if collects {
+            self.collecting.fetch_add(1, Ordering::SeqCst);
+        } else {
+            self.collecting.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether cells are collected, as far as the caller knows from the rank's count.
+    #[inline]
+    pub(super) fn is_collecting(&self) -> bool {
+        self.is_collecting.load(Ordering::Relaxed)
     }
 
     /// Cells that the peer has taken, and cells of eager messages that it has matched, both

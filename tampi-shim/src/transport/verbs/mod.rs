@@ -1,7 +1,7 @@
 //! Messages over the verbs of `ibverbs-sim`. The README beside this file has the protocol.
 //!
 //! Locks are taken in this order: `inbox` of a rank, `transfers` of a link, `sender` of a link. None
-//! is held while operations are ended, since that may run the code of tasks.
+//! is held while those who wait for operations are told, since that may run the code of tasks.
 #![allow(unsafe_code, reason = "takes over the memory that callers of a transport vouch for")]
 
 mod aftermath;
@@ -13,6 +13,7 @@ mod memory;
 mod offers;
 mod outlet;
 mod polling;
+mod progress;
 mod ring;
 mod sender;
 mod slots;
@@ -26,7 +27,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use parking_lot::MutexGuard;
 use talpf_runtime::Group;
 
 use self::aftermath::Aftermath;
@@ -35,6 +35,7 @@ use self::job::{Job, Source};
 use self::link::Link;
 use self::memory::Memory;
 use self::offers::Subject;
+use self::sender::Short;
 use self::waiting::Receive;
 use self::world::{RankState, World};
 use super::{
@@ -51,7 +52,9 @@ use crate::select::Select;
 use crate::statistics::Statistics;
 use crate::ticket::ticket;
 
-/// One rank's access to the others over verbs.
+/// One rank's access to the others over verbs. Every request under way counts in front of it, so no
+/// two ranks share a line.
+#[repr(align(128))]
 pub(crate) struct Verbs {
     world: Arc<World>,
     rank: WorldRank,
@@ -115,106 +118,38 @@ impl Verbs {
         self.world.rank(self.rank)
     }
 
-    /// Does what was put off until no lock is held.
-    #[inline]
-    fn settle(&self, after: &mut Aftermath) {
-        after.complete();
-        if !after.transfers.is_empty() {
-            self.transfer(after);
-        }
-        if let Some(error) = after.error.take() {
-            self.world.fail(error);
-        }
-    }
-
-    fn transfer(&self, after: &mut Aftermath) {
-        let state = self.state();
-        for (peer, transfer) in std::mem::take(&mut after.transfers) {
-            if let Some(link) = state.link(peer) {
-                state.transfers.fetch_add(1, Ordering::Relaxed);
-                let mut transfers = link.transfers.lock();
-                transfers.push(transfer);
-                if let Some(error) = self.world.failure() {
-                    transfers.fail(state, &error, after);
-                } else {
-                    transfers.run(link, state, after);
-                }
-            }
-        }
-        after.complete();
-    }
-
-    /// Takes in what has come. `surely`: waits for whoever carries on what waits for peers; he may
-    /// have looked already.
-    #[inline]
-    fn progress_from(&self, mut inbox: MutexGuard<'_, Inbox>, surely: bool) -> usize {
-        let state = self.state();
-        let mut after = Aftermath::default();
-        let mut count = inbox.drain(state, &mut after);
-        if !state.arrived.is_empty() {
-            count += after.note(state.answer_bells(&mut inbox)).unwrap_or(0);
-        }
-        drop(inbox);
-        if !state.is_quiet() {
-            self.carry_on(surely, &mut after);
-        }
-        self.settle(&mut after);
-        count
-    }
-
-    /// Carries on what waits for peers: room in rings, completions of transfers.
-    #[cold]
-    fn carry_on(&self, surely: bool, after: &mut Aftermath) {
-        let state = self.state();
-        for link in state.links() {
-            if state.transfers.load(Ordering::Relaxed) > 0 {
-                let transfers = match surely {
-                    true => Some(link.transfers.lock()),
-                    false => link.transfers.try_lock(),
-                };
-                if let Some(mut transfers) = transfers {
-                    transfers.run(link, state, after);
-                }
-            }
-            if state.staged.load(Ordering::Relaxed) > 0 {
-                link.sender.lock().flush(link, state, after);
-            }
-        }
-    }
-
     fn start_receive(&self, wanted: &Wanted, layout: Layout) -> Start {
         let state = self.state();
-        let mut after = Aftermath::default();
         let selection = selection(wanted);
         // SAFETY: the promise of the caller of `receive`.
         let memory = unsafe { Memory::new(layout) };
         let source = match self.source_to_offer(wanted, &memory) {
             Ok(source) => source,
-            Err(error) => return Start::Ended(Err(error)),
+            Err(error) => return Start::failed(error),
         };
         let mut inbox = state.inbox.lock();
         if let Some(error) = self.world.failure() {
-            return Start::Ended(Err(error));
+            return Start::failed(error);
         }
-        let (ticket, awaited) = ticket();
-        let receive = Receive::new(selection, memory, ticket);
-        let operation = match inbox.matcher.take_message(&selection) {
-            Some((key, message)) => {
-                inbox.hand_over(&key, message, receive, state, &mut after);
-                u64::MAX
-            }
+        let message = inbox.matcher.take_message(&selection);
+        if message.is_none() && source.is_none() {
+            return wait(&mut inbox, selection, memory).1;
+        }
+        let mut after = Aftermath::default();
+        let start = match message {
+            Some((key, message)) => inbox.start_with(&key, message, memory, state, &mut after),
             None => {
                 let before = source.and_then(|_| inbox.offered_before(&selection));
-                let id = inbox.matcher.keep_receive(&selection, receive);
+                let (id, start) = wait(&mut inbox, selection, memory);
                 if let (Some((link, subject)), Some(before)) = (source, before) {
                     inbox.offer((id, before), subject, (link, state), &mut after);
                 }
-                id.to_u64()
+                start
             }
         };
         drop(inbox);
         self.settle(&mut after);
-        Start::UnderWay { awaited, operation: OperationId(operation) }
+        start
     }
 
     /// Where a receive may be offered to: it has one source and one tag, and is long.
@@ -236,6 +171,16 @@ impl Verbs {
     }
 }
 
+/// Keeps a receive that no message waits for.
+#[inline]
+fn wait(inbox: &mut Inbox, selection: Selection, memory: Memory) -> (EntryId, Start) {
+    let (ticket, awaited) = ticket();
+    let receive = Receive::new(selection, memory, ticket);
+    let id = inbox.matcher.keep_receive(&selection, receive);
+    (id, Start::UnderWay { awaited, operation: OperationId(id.to_u64()) })
+}
+
+#[inline]
 fn selection(wanted: &Wanted) -> Selection {
     let source = match wanted.source {
         Select::Any => Select::Any,
@@ -249,7 +194,7 @@ impl Transport for Verbs {
     unsafe fn send(&self, message: &Outgoing, bytes: Layout) -> Start {
         let link = match self.world.link(self.rank, message.destination.world) {
             Ok(link) => link,
-            Err(error) => return Start::Ended(Err(error)),
+            Err(error) => return Start::failed(error),
         };
         let Outgoing { context, source, tag, mode, .. } = *message;
         let key = Key { context, source, tag };
@@ -258,15 +203,21 @@ impl Transport for Verbs {
         let status = key.status(memory.bytes());
         let mut sender = link.sender.lock();
         if let Some(error) = self.world.failure() {
-            return Start::Ended(Err(error));
+            return Start::failed(error);
         }
         if mode != SendMode::Synchronous
             && let Some(bytes) = memory.contiguous()
         {
             match sender.send_short(link, self.state(), &key, bytes) {
-                Ok(false) => {}
-                Ok(true) => return Start::Ended(Ok(status)),
-                Err(error) => return Start::Ended(Err(error)),
+                Ok(Short::TooLong) => {}
+                Ok(Short::Sent) => return Start::Ended(Ok(status.into())),
+                Ok(Short::Collected) => return Start::Collected(status.into()),
+                Err(error) => {
+                    // Messages that were collected before it are lost.
+                    drop(sender);
+                    self.world.fail(error.clone());
+                    return Start::failed(error);
+                }
             }
         }
         let job = Job { key, mode, bytes: Source::Lent(memory), ticket: None };
@@ -275,9 +226,9 @@ impl Transport for Verbs {
         drop(sender);
         self.settle(&mut after);
         match sent {
-            Ok(None) => Start::Ended(Ok(status)),
+            Ok(None) => Start::Ended(Ok(status.into())),
             Ok(Some(awaited)) => Start::UnderWay { awaited, operation: OperationId(u64::MAX) },
-            Err(error) => Start::Ended(Err(error)),
+            Err(error) => Start::failed(error),
         }
     }
 
@@ -294,14 +245,12 @@ impl Transport for Verbs {
         let mut inbox = state.inbox.lock();
         let Some((key, message)) = inbox.taken.remove(message.0) else {
             let error = self.world.failure().unwrap_or(Error::Abandoned);
-            return Start::Ended(Err(error));
+            return Start::failed(error);
         };
-        let (ticket, awaited) = ticket();
-        let receive = Receive::new(key.exact(), memory, ticket);
-        inbox.hand_over(&key, message, receive, state, &mut after);
+        let start = inbox.start_with(&key, message, memory, state, &mut after);
         drop(inbox);
         self.settle(&mut after);
-        Start::UnderWay { awaited, operation: OperationId(u64::MAX) }
+        start
     }
 
     fn discard(&self, message: MessageId) {
@@ -348,7 +297,22 @@ impl Transport for Verbs {
     #[inline]
     fn progress(&self) -> usize {
         let state = self.state();
-        state.inbox.try_lock().map_or(0, |inbox| self.progress_from(inbox, false))
+        let mut after = Aftermath::default();
+        state.next_turn();
+        if state.is_collecting() {
+            state.write_collected(&mut after);
+        }
+        self.try_progress(after)
+    }
+
+    fn flush(&self) {
+        let state = self.state();
+        state.next_turn();
+        if state.is_collecting() {
+            let mut after = Aftermath::default();
+            state.write_collected(&mut after);
+            self.settle(&mut after);
+        }
     }
 
     fn fail(&self, reason: &str) {

@@ -3,6 +3,8 @@
 //! Two threads that post to one queue pair at a time carry out each other's requests, so what one of
 //! them has posted may not have been written yet when it goes on. Here everything is posted with the
 //! outlet in one hand, so it is written, and what is looked at next comes after it.
+//!
+//! Cells may be collected, to be written together: the README says when, and who writes them.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -23,6 +25,8 @@ const SIGNAL_EVERY: u32 = 64;
 pub(super) const CHUNK: usize = 512;
 /// Requests posted at once.
 const BATCH: usize = 18;
+/// Cells that are collected at most. More save little, and the peer would have to wait for them.
+const COLLECTED: usize = 16;
 
 /// See the module text.
 pub(super) struct Outlet {
@@ -37,11 +41,16 @@ pub(super) struct Outlet {
     tail: u64,
     /// Those of eager messages among them.
     eager: u64,
+    /// The last ones of them, if they are still to be written.
+    collected: Vec<[u64; WORDS]>,
+    /// The polling task has seen them.
+    seen: bool,
 }
 
 impl Outlet {
     pub(super) fn new(control: QueuePair, ring: RemoteAddress, tell: RemoteAddress) -> Self {
-        Outlet { control, ring, tell, posted: 0, tail: 0, eager: 0 }
+        let collected = Vec::with_capacity(COLLECTED + 1);
+        Outlet { control, ring, tell, posted: 0, tail: 0, eager: 0, collected, seen: false }
     }
 
     #[inline]
@@ -63,8 +72,13 @@ impl Outlet {
         unmatched as usize + cells <= quota
     }
 
+    /// Writes a cell, and what was collected before it.
     #[inline]
     pub(super) fn write(&mut self, link: &Link, cell: Cell) -> Result<(), Error> {
+        if !self.collected.is_empty() {
+            self.add(cell);
+            return self.write_collected(link);
+        }
         let words: [u64; WORDS] = cell.stamped(self.tail);
         let operation = self.ring_at(self.tail as usize % CELLS);
         self.post(link, &mut [inline(operation, bytemuck::bytes_of(&words))])?;
@@ -72,21 +86,73 @@ impl Outlet {
         self.wake(link)
     }
 
-    /// Writes an eager message that fits into one cell.
+    /// The cell of an eager message that fits into it, to be written or collected.
     #[inline]
-    pub(super) fn write_short(
-        &mut self,
-        link: &Link,
-        key: &Key,
-        bytes: &[u8],
-    ) -> Result<(), Error> {
-        let mut cell = Cell::of_message(Kind::Eager, key, bytes.len() as u32);
-        match <[u8; 8]>::try_from(bytes) {
-            Ok(word) => cell.0[0] = u64::from_ne_bytes(word),
-            Err(_) => bytemuck::bytes_of_mut(&mut cell.0)[..bytes.len()].copy_from_slice(bytes),
-        }
+    pub(super) fn short(&mut self, key: &Key, bytes: &[u8]) -> Cell {
         self.eager += 1;
-        self.write(link, cell)
+        let length = bytes.len() as u32;
+        if let Ok(word) = <[u8; 8]>::try_from(bytes) {
+            // The most frequent length, without a call.
+            return Cell::with_word(Kind::Eager, key, length, u64::from_ne_bytes(word));
+        }
+        let mut cell = Cell::of_message(Kind::Eager, key, length);
+        bytemuck::bytes_of_mut(&mut cell.0)[..bytes.len()].copy_from_slice(bytes);
+        cell
+    }
+
+    /// Keeps a cell, to be written with others. True if it is the first of them.
+    #[inline]
+    pub(super) fn collect(&mut self, link: &Link, cell: Cell) -> bool {
+        let is_first = self.collected.is_empty();
+        self.add(cell);
+        self.seen = false;
+        if is_first {
+            link.collects(true);
+        }
+        is_first
+    }
+
+    #[inline]
+    fn add(&mut self, cell: Cell) {
+        self.collected.push(cell.stamped(self.tail));
+        self.tail += 1;
+    }
+
+    /// Whether nothing more is to be collected.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.collected.len() >= COLLECTED
+    }
+
+    /// Writes what was collected: all but the first cell, and then that one, for which the peer
+    /// looks.
+    pub(super) fn write_collected(&mut self, link: &Link) -> Result<(), Error> {
+        let cells = std::mem::take(&mut self.collected);
+        let written = match cells.split_first() {
+            None => Ok(()),
+            Some((first, rest)) => {
+                link.collects(false);
+                let number = self.tail - cells.len() as u64;
+                let posted = self.post_cells(link, number, first, bytemuck::cast_slice(rest));
+                posted.and_then(|()| self.wake(link))
+            }
+        };
+        self.collected = cells;
+        self.collected.clear();
+        written
+    }
+
+    /// Writes what was collected and has not changed since the last call.
+    pub(super) fn write_unchanged(&mut self, link: &Link) -> Result<(), Error> {
+        if std::mem::replace(&mut self.seen, true) { self.write_collected(link) } else { Ok(()) }
+    }
+
+    /// Forgets what was collected.
+    pub(super) fn forget_collected(&mut self, link: &Link) {
+        if !self.collected.is_empty() {
+            self.collected.clear();
+            link.collects(false);
+        }
     }
 
     /// Writes an eager message of several cells: the bytes, then its first cell.
@@ -97,10 +163,23 @@ impl Outlet {
         bytes: &[u8],
         cells: usize,
     ) -> Result<(), Error> {
-        let words = first.stamped(self.tail);
+        self.write_collected(link)?;
+        self.post_cells(link, self.tail, &first.stamped(self.tail), bytes)?;
+        self.tail += cells as u64;
+        self.eager += cells as u64;
+        self.wake(link)
+    }
+
+    /// Writes to the cells after one of the peer's, and then to that one, for which it looks.
+    fn post_cells(
+        &mut self,
+        link: &Link,
+        number: u64,
+        first: &[u64; WORDS],
+        mut rest: &[u8],
+    ) -> Result<(), Error> {
         let mut requests = SmallVec::<[SendWorkRequest<'_>; BATCH]>::new();
-        let mut rest = bytes;
-        let mut at = (self.tail as usize + 1) % CELLS;
+        let mut at = (number as usize + 1) % CELLS;
         while !rest.is_empty() {
             let before_end = (CELLS - at) * CELL;
             let (now, later) = rest.split_at(rest.len().min(CHUNK).min(before_end));
@@ -108,12 +187,9 @@ impl Outlet {
             at = (at + now.len().div_ceil(CELL)) % CELLS;
             rest = later;
         }
-        let first = inline(self.ring_at(self.tail as usize % CELLS), bytemuck::bytes_of(&words));
-        requests.push(first);
-        self.post(link, &mut requests)?;
-        self.tail += cells as u64;
-        self.eager += cells as u64;
-        self.wake(link)
+        let operation = self.ring_at(number as usize % CELLS);
+        requests.push(inline(operation, bytemuck::bytes_of(first)));
+        self.post(link, &mut requests)
     }
 
     /// Tells the peer what was taken here.

@@ -15,8 +15,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::Verbs;
+use super::aftermath::Aftermath;
 use crate::error::Error;
-use crate::transport::Transport;
 
 /// Passes in vain before the task sleeps, with something under way and without.
 const PATIENCE: u32 = 2_000;
@@ -34,6 +34,17 @@ pub(super) struct Sleeper {
 }
 
 impl Sleeper {
+    /// Whether the task sleeps, or is about to and will look at what was collected before.
+    #[inline]
+    pub(super) fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::SeqCst)
+    }
+
+    /// The task says so before it looks for the last time.
+    pub(super) fn say_asleep(&self, asleep: bool) {
+        self.asleep.store(asleep, Ordering::SeqCst);
+    }
+
     /// **Cost**: a load when the task does not sleep.
     pub(super) fn wake(&self) {
         if self.asleep.swap(false, Ordering::SeqCst) {
@@ -53,7 +64,7 @@ pub(super) async fn poll(verbs: Arc<Verbs>) {
         if world.has_timers {
             state.context.advance(state.group.clock().now_ns());
         }
-        in_vain = if verbs.progress() > 0 { 0 } else { in_vain + 1 };
+        in_vain = if verbs.pass() > 0 { 0 } else { in_vain + 1 };
         if let Err(error) = state.check_links() {
             world.fail(error);
         }
@@ -78,14 +89,14 @@ pub(super) async fn poll(verbs: Arc<Verbs>) {
 /// Sleeps until something happens.
 pub(super) async fn sleep(verbs: &Verbs) -> Result<(), Error> {
     let (world, state) = (&verbs.world, verbs.state());
-    state.poller.asleep.store(true, Ordering::SeqCst);
+    state.poller.say_asleep(true);
     let found = look_before_sleep(verbs)? > 0;
     let over = state.stop.load(Ordering::SeqCst) && (state.is_quiet() || world.has_failed());
     if !found && !over {
         let mut notified = pin!(state.channel.notified());
         poll_fn(|cx| {
             *state.poller.waker.lock() = Some(cx.waker().clone());
-            let is_woken = !state.poller.asleep.load(Ordering::SeqCst);
+            let is_woken = !state.poller.is_asleep();
             if is_woken || notified.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -94,21 +105,25 @@ pub(super) async fn sleep(verbs: &Verbs) -> Result<(), Error> {
         })
         .await;
     }
-    state.poller.asleep.store(false, Ordering::SeqCst);
+    state.poller.say_asleep(false);
     state.poller.waker.lock().take();
     Ok(())
 }
 
-/// Tells the peers and arms the channel, and then looks once more.
+/// Writes what was collected, tells the peers and arms the channel, and then looks once more.
 ///
-/// All of it happens under the lock of the inbox: a task that took a bell in between would tell the
-/// peers that this rank is awake.
+/// From the telling on it holds the lock of the inbox: a task that took a bell in between would tell
+/// the peers that this rank is awake.
 fn look_before_sleep(verbs: &Verbs) -> Result<usize, Error> {
     let state = verbs.state();
+    let mut after = Aftermath::default();
+    if state.is_collecting() {
+        state.write_collected(&mut after);
+    }
     let mut inbox = state.inbox.lock();
     state.tell_asleep(&mut inbox, true)?;
     state.arm()?;
     fence(Ordering::SeqCst);
     state.check_links()?;
-    Ok(verbs.progress_from(inbox, true))
+    Ok(verbs.progress_from(inbox, true, after))
 }

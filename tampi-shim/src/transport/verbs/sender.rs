@@ -26,6 +26,8 @@ use crate::transport::SendMode;
 /// See the module text.
 pub(super) struct Sender {
     pub(super) outlet: Outlet,
+    /// The turn of the rank in which a short message was written last.
+    turn: u32,
     /// What waits for room in the ring, in order.
     staged: VecDeque<Staged>,
     /// Sends that end when the peer says so, by number.
@@ -48,6 +50,16 @@ struct Pending {
     kept: Vec<u8>,
 }
 
+/// What became of a message that may be short.
+pub(super) enum Short {
+    /// It is to be sent as any other.
+    TooLong,
+    /// It is written, or will be with others that are collected.
+    Sent,
+    /// It is the first that was collected: its sender sees to it that all are written.
+    Collected,
+}
+
 /// Where a send is after an attempt.
 enum Attempt {
     Ended(Option<Ticket>),
@@ -60,6 +72,7 @@ impl Sender {
     pub(super) fn new(outlet: Outlet) -> Self {
         Sender {
             outlet,
+            turn: u32::MAX,
             staged: VecDeque::new(),
             pending: Slots::default(),
             offers: Offers::default(),
@@ -67,8 +80,8 @@ impl Sender {
         }
     }
 
-    /// Sends a message that fits into one cell, if the peer has room for it. `false`: it is to be
-    /// sent as any other.
+    /// Sends a message that fits into one cell, if the peer has room for it. Those that follow one
+    /// in the same turn are collected.
     #[inline]
     pub(super) fn send_short(
         &mut self,
@@ -76,17 +89,29 @@ impl Sender {
         rank: &RankState,
         key: &Key,
         bytes: &[u8],
-    ) -> Result<bool, Error> {
+    ) -> Result<Short, Error> {
         let goes = bytes.len() <= rank.protocols.eager.min(INLINE)
             && self.staged.is_empty()
             && self.outlet.room(link, 1)
             && self.outlet.quota(link, rank.quota, 1);
-        if goes {
-            self.offers.take(Subject::of(key), self.outlet.tail());
-            self.outlet.write_short(link, key, bytes)?;
-            self.statistics.eager += 1;
+        if !goes {
+            return Ok(Short::TooLong);
         }
-        Ok(goes)
+        self.offers.take(Subject::of(key), self.outlet.tail());
+        self.statistics.eager += 1;
+        let cell = self.outlet.short(key, bytes);
+        let turn = rank.turn();
+        if self.turn != turn {
+            self.turn = turn;
+            self.outlet.write(link, cell)?;
+            return Ok(Short::Sent);
+        }
+        let is_first = self.outlet.collect(link, cell);
+        if self.outlet.is_full() || is_first && rank.poller.is_asleep() {
+            self.outlet.write_collected(link)?;
+            return Ok(Short::Sent);
+        }
+        Ok(if is_first { Short::Collected } else { Short::Sent })
     }
 
     /// Sends a message, or stages it until there is room. What is returned is for the caller of a
@@ -108,6 +133,8 @@ impl Sender {
         } else {
             job
         };
+        // The peer makes room when it has taken them.
+        self.outlet.write_collected(link)?;
         self.stage(rank, job)
     }
 
@@ -148,7 +175,7 @@ impl Sender {
                         Ok(Attempt::UnderWay(_)) => None,
                         Ok(Attempt::NoRoom(job)) => Some(Staged::Message(job)),
                         Err(error) => {
-                            after.error.get_or_insert(error);
+                            after.fail(error);
                             None
                         }
                     }
@@ -172,6 +199,7 @@ impl Sender {
         if self.outlet.room(link, 1) {
             return self.outlet.write(link, notice);
         }
+        self.outlet.write_collected(link)?;
         rank.staged.fetch_add(1, Ordering::Relaxed);
         self.staged.push_back(Staged::Notice(notice));
         Ok(())
@@ -197,7 +225,14 @@ impl Sender {
     }
 
     /// Ends everything with `error`, and the device's use of it.
-    pub(super) fn fail(&mut self, rank: &RankState, error: &Error, after: &mut Aftermath) {
+    pub(super) fn fail(
+        &mut self,
+        link: &Link,
+        rank: &RankState,
+        error: &Error,
+        after: &mut Aftermath,
+    ) {
+        self.outlet.forget_collected(link);
         for staged in self.staged.drain(..) {
             rank.staged.fetch_sub(1, Ordering::Relaxed);
             if let Staged::Message(Job { ticket: Some(ticket), .. }) = staged {
@@ -252,7 +287,7 @@ impl Sender {
                 let (ticket, awaited) = under_way(ticket);
                 let direction = Direction::Write(offer.receive);
                 let transfer = Transfer::new((direction, offer.place), memory, ticket, status);
-                after.transfers.push((link.peer, transfer));
+                after.transfer(link.peer, transfer);
                 Ok(Attempt::UnderWay(awaited))
             }
             (bytes, _) => self.announce(link, rank, Job { key, mode, bytes, ticket }),
@@ -290,7 +325,8 @@ impl Sender {
             },
         };
         if cells == 1 && kind == Kind::Eager {
-            self.outlet.write_short(link, &job.key, bytes)?;
+            let cell = self.outlet.short(&job.key, bytes);
+            self.outlet.write(link, cell)?;
             self.statistics.eager += 1;
         } else {
             let mut first = Cell::of_message(kind, &job.key, bytes.len() as u32);

@@ -6,21 +6,32 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use proptest::prelude::*;
 use talpf_runtime::{Config as RuntimeConfig, Runtime};
 
-use super::cell::Cell;
+use super::aftermath::Aftermath;
+use super::cell::{Cell, INLINE, Kind, cells_of};
+use super::link::Link;
 use super::polling::sleep;
+use super::sender::Short;
 use super::world::World;
 use super::{Transport, Verbs};
 use crate::config::Config;
+use crate::matching::Key;
 use crate::protocols::Protocols;
-use crate::rank::WorldRank;
+use crate::rank::{Rank, WorldRank};
+use crate::tag::Tag;
+use crate::transport::ContextId;
+
+const KEY: Key = Key { context: ContextId(0), source: Rank(0), tag: Tag(0) };
 
 /// Two ranks without polling tasks.
-fn world(runtime: &Runtime) -> Arc<World> {
+fn two_ranks() -> (Runtime, Arc<World>) {
+    let runtime = Runtime::new(RuntimeConfig::default()).expect("a runtime");
     let groups = (0..2).map(|number| runtime.group("rank", number)).collect();
     let protocols = Protocols { eager: 40, lazy: 0, offer: 2000 };
-    World::new(&Config::default(), protocols, groups).expect("a world")
+    let world = World::new(&Config::default(), protocols, groups).expect("a world");
+    (runtime, world)
 }
 
 struct Unpark(Thread);
@@ -45,18 +56,172 @@ fn ends_within<F: Future>(patience: Duration, future: F) -> Option<F::Output> {
     }
 }
 
+/// The ends of the link from rank 0 to rank 1.
+fn both_ends(world: &World) -> (&Link, &Link) {
+    let link = world.link(WorldRank(0), WorldRank(1)).expect("a link");
+    (link, world.link(WorldRank(1), WorldRank(0)).expect("its other end"))
+}
+
+fn send(world: &World, number: u64) -> Short {
+    let (link, _) = both_ends(world);
+    let bytes = number.to_ne_bytes();
+    let sent = link.sender.lock().send_short(link, world.rank(WorldRank(0)), &KEY, &bytes);
+    sent.expect("a write")
+}
+
+fn notify(world: &World, number: u64) {
+    let (link, _) = both_ends(world);
+    let sent = link.sender.lock().notify(link, world.rank(WorldRank(0)), Cell::done(number));
+    sent.expect("a write");
+}
+
+/// The numbers of the cells that rank 1 finds, which tells rank 0 that they were taken.
+fn take_all(world: &World) -> Vec<u64> {
+    let (_, back) = both_ends(world);
+    let ring = &mut world.rank(WorldRank(1)).inbox.lock().rings[0].ring;
+    let mut numbers = Vec::new();
+    while let Some(cell) = ring.front() {
+        numbers.push(cell.0[0]);
+        let is_message = cell.kind() == Some(Kind::Eager);
+        let cells = if is_message { cells_of(cell.length(), false) } else { 1 };
+        ring.take(cells);
+        ring.released += if is_message { cells as u64 } else { 0 };
+    }
+    let told = back.sender.lock().outlet.tell_credits(back, ring.head, ring.released);
+    told.expect("a write");
+    numbers
+}
+
+fn write_collected(world: &World) {
+    let mut after = Aftermath::default();
+    world.rank(WorldRank(0)).write_collected(&mut after);
+    assert!(after.is_empty());
+}
+
+#[test]
+fn the_first_message_of_a_turn_leaves_at_once_and_the_others_together() {
+    let (_runtime, world) = two_ranks();
+    assert!(matches!(send(&world, 0), Short::Sent));
+    assert_eq!(take_all(&world), [0]);
+    assert!(matches!(send(&world, 1), Short::Collected));
+    assert!(matches!(send(&world, 2), Short::Sent));
+    assert_eq!(take_all(&world), []);
+    write_collected(&world);
+    assert_eq!(take_all(&world), [1, 2]);
+    assert!(!world.rank(WorldRank(0)).is_collecting());
+    world.rank(WorldRank(0)).next_turn();
+    assert!(matches!(send(&world, 3), Short::Sent));
+    assert_eq!(take_all(&world), [3]);
+}
+
+#[test]
+fn the_polling_task_writes_what_nobody_adds_to() {
+    let (_runtime, world) = two_ranks();
+    let rank = world.rank(WorldRank(0));
+    let mut after = Aftermath::default();
+    send(&world, 0);
+    send(&world, 1);
+    rank.write_unchanged(&mut after);
+    send(&world, 2);
+    rank.write_unchanged(&mut after);
+    assert_eq!(take_all(&world), [0]);
+    rank.write_unchanged(&mut after);
+    assert_eq!(take_all(&world), [1, 2]);
+    assert!(!rank.is_collecting() && after.is_empty());
+}
+
+#[test]
+fn nothing_is_collected_while_the_polling_task_sleeps() {
+    let (_runtime, world) = two_ranks();
+    let rank = world.rank(WorldRank(0));
+    rank.poller.say_asleep(true);
+    for number in 0..3 {
+        assert!(matches!(send(&world, number), Short::Sent));
+        assert_eq!(take_all(&world), [number]);
+    }
+    assert!(!rank.is_collecting());
+}
+
+#[test]
+fn what_is_collected_is_forgotten_when_the_run_fails() {
+    let (_runtime, world) = two_ranks();
+    for number in 0..3 {
+        send(&world, number);
+    }
+    world.fail(crate::error::Error::Abandoned);
+    assert!(!world.rank(WorldRank(0)).is_collecting());
+    write_collected(&world);
+    assert_eq!(take_all(&world), [0]);
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Short,
+    Split(usize),
+    Notice,
+    Turn,
+    Write,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => Just(Step::Short),
+        1 => (INLINE + 1..600).prop_map(Step::Split),
+        1 => Just(Step::Notice),
+        1 => Just(Step::Turn),
+        1 => Just(Step::Write),
+    ]
+}
+
+#[test]
+fn cells_arrive_in_the_order_in_which_they_were_sent() {
+    let (_runtime, world) = two_ranks();
+    let (link, _) = both_ends(&world);
+    let rank = world.rank(WorldRank(0));
+    // The ring goes round from case to case.
+    let sent = std::cell::Cell::new(0);
+    proptest!(|(steps in prop::collection::vec(step(), 1..100))| {
+        let mut under_way = std::collections::VecDeque::new();
+        for step in steps {
+            let next = sent.get();
+            match step {
+                Step::Turn => rank.next_turn(),
+                Step::Write => write_collected(&world),
+                Step::Short => {
+                    send(&world, next);
+                }
+                Step::Notice => notify(&world, next),
+                Step::Split(length) => {
+                    let mut first = Cell::of_message(Kind::Eager, &KEY, length as u32);
+                    first.0[0] = next;
+                    let (bytes, cells) = (vec![0xff; length], cells_of(length, false));
+                    let mut sender = link.sender.lock();
+                    sender.outlet.write_split(link, first, &bytes, cells).expect("a write");
+                }
+            }
+            if !matches!(step, Step::Turn | Step::Write) {
+                under_way.push_back(next);
+                sent.set(next + 1);
+            }
+            for number in take_all(&world) {
+                prop_assert_eq!(under_way.pop_front(), Some(number));
+            }
+            // Only short messages wait, and not many.
+            prop_assert!(under_way.is_empty() || matches!(step, Step::Short | Step::Turn));
+            prop_assert!(under_way.len() < 16);
+            prop_assert_eq!(rank.is_collecting(), !under_way.is_empty());
+        }
+        write_collected(&world);
+        prop_assert_eq!(take_all(&world), Vec::from(under_way));
+    });
+}
+
 #[test]
 fn a_rank_that_sleeps_wakes_for_a_message_whoever_looks_for_it() {
     const ROUNDS: u32 = 10_000;
-    let runtime = Runtime::new(RuntimeConfig::default()).expect("a runtime");
-    let world = world(&runtime);
+    let (_runtime, world) = two_ranks();
+    both_ends(&world);
     let sleeper = Verbs { world: Arc::clone(&world), rank: WorldRank(1) };
-    let link = world.link(WorldRank(0), WorldRank(1)).expect("a link");
-    let send = || {
-        let notice = Cell::done(u64::MAX);
-        let sent = link.sender.lock().notify(link, world.rank(WorldRank(0)), notice);
-        sent.expect("a write");
-    };
     let (begin, middle) = (Barrier::new(3), Barrier::new(2));
     let taken = || sleeper.state().inbox.lock().rings[0].ring.head;
     let pause = |turns| (0..turns).for_each(|_| std::hint::spin_loop());
@@ -76,9 +241,9 @@ fn a_rank_that_sleeps_wakes_for_a_message_whoever_looks_for_it() {
             for round in 0..ROUNDS {
                 begin.wait();
                 pause(round % 61);
-                send();
+                notify(&world, u64::MAX);
                 middle.wait();
-                send();
+                notify(&world, u64::MAX);
             }
         });
         let mut slept_through = false;
@@ -99,10 +264,8 @@ fn a_rank_that_sleeps_wakes_for_a_message_whoever_looks_for_it() {
 
 #[test]
 fn what_a_thread_writes_is_there_when_it_goes_on() {
-    let runtime = Runtime::new(RuntimeConfig::default()).expect("a runtime");
-    let world = world(&runtime);
-    let link = world.link(WorldRank(0), WorldRank(1)).expect("a link");
-    let back = world.link(WorldRank(1), WorldRank(0)).expect("its other end");
+    let (_runtime, world) = two_ranks();
+    let (link, back) = both_ends(&world);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

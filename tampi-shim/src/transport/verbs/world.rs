@@ -1,6 +1,6 @@
 //! The ranks of a run, as they see each other in one process.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ibverbs_sim::{
@@ -40,7 +40,8 @@ pub(super) struct World {
     pub(super) has_timers: bool,
 }
 
-/// One rank.
+/// One rank, on lines of its own.
+#[repr(align(128))]
 pub(super) struct RankState {
     pub(super) group: Group,
     pub(super) context: Context,
@@ -60,6 +61,11 @@ pub(super) struct RankState {
     /// Bytes of copies that sends are made from, and how many there may be.
     pub(super) kept: AtomicU64,
     pub(super) buffer_limit: u64,
+    /// Links that collect short messages.
+    collecting: Arc<AtomicUsize>,
+    /// Changes when a task of the rank looks or waits. Messages with a look in between do not
+    /// follow each other: whoever looks waits for an answer, and what is collected would delay it.
+    turn: AtomicU32,
     /// Messages and notices that wait for room in a ring.
     pub(super) staged: AtomicUsize,
     /// Sends that end when a peer says so.
@@ -106,6 +112,8 @@ impl World {
                 quota_step: (quota as u64 / 4).max(1),
                 kept: AtomicU64::new(0),
                 buffer_limit: config.buffer_limit as u64,
+                collecting: Arc::default(),
+                turn: AtomicU32::new(0),
                 staged: AtomicUsize::new(0),
                 pending: AtomicUsize::new(0),
                 transfers: AtomicUsize::new(0),
@@ -195,7 +203,7 @@ impl World {
             rank.inbox.lock().fail(error, &mut after);
             for link in rank.links.iter().filter_map(OnceLock::get) {
                 link.transfers.lock().fail(rank, error, &mut after);
-                link.sender.lock().fail(rank, error, &mut after);
+                link.sender.lock().fail(link, rank, error, &mut after);
             }
         }
         after.complete();
@@ -243,7 +251,8 @@ impl RankState {
     ) {
         let (far_ring, far_told) = far.unwrap_or((ring.remote(), end.told.remote()));
         let mut inbox = self.inbox.lock();
-        let link = Link::new((peer, inbox.rings.len()), end, far_ring, far_told);
+        let numbers = (peer, inbox.rings.len());
+        let link = Link::new(numbers, &self.collecting, end, far_ring, far_told);
         if self.links[peer.index()].set(link).is_ok() {
             inbox.rings.push(Incoming { peer, ring });
         }
@@ -286,9 +295,47 @@ impl RankState {
         Ok(())
     }
 
+    #[inline]
+    pub(super) fn turn(&self) -> u32 {
+        self.turn.load(Ordering::Relaxed)
+    }
+
+    /// A task looks or waits.
+    #[inline]
+    pub(super) fn next_turn(&self) {
+        // Of two changes at once one is enough.
+        self.turn.store(self.turn().wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Whether short messages are collected.
+    #[inline]
+    pub(super) fn is_collecting(&self) -> bool {
+        self.collecting.load(Ordering::SeqCst) > 0
+    }
+
+    /// Writes what was collected.
+    #[cold]
+    pub(super) fn write_collected(&self, after: &mut Aftermath) {
+        for link in self.links().filter(|link| link.is_collecting()) {
+            after.note(link.sender.lock().outlet.write_collected(link));
+        }
+    }
+
+    /// Writes what was collected and has not changed since the last call.
+    #[cold]
+    pub(super) fn write_unchanged(&self, after: &mut Aftermath) {
+        for link in self.links().filter(|link| link.is_collecting()) {
+            // Who has the lock may be adding to it.
+            if let Some(mut sender) = link.sender.try_lock() {
+                after.note(sender.outlet.write_unchanged(link));
+            }
+        }
+    }
+
     /// Whether nothing that this rank has to carry on is under way.
     pub(super) fn is_quiet(&self) -> bool {
-        self.staged.load(Ordering::SeqCst) == 0
+        !self.is_collecting()
+            && self.staged.load(Ordering::SeqCst) == 0
             && self.pending.load(Ordering::SeqCst) == 0
             && self.transfers.load(Ordering::SeqCst) == 0
     }
