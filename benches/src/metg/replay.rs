@@ -74,26 +74,26 @@ fn declare<'a>(
     iteration: &Iteration<'a>,
 ) -> Result<(), talpf_runtime::Error> {
     let dependences = work.graph.dependences(step, point);
-    let update = updater(work, point);
+    let body = Point { work: work.clone(), point };
     let (builder, own): (TaskBuilder<'_>, _) = (group.task("point"), to.tile(point));
     let input = |point: usize| from.tile(point);
     match *dependences {
-        [] => {
-            builder.inout(&own).repeat(iteration, move |step, mut own| update(step, &mut own, &[]))
-        }
+        [] => builder
+            .inout(&own)
+            .repeat(iteration, move |step, mut own| body.update(step, &mut own, [])),
         [a] => builder
             .input(&input(a))
             .inout(&own)
-            .repeat(iteration, move |step, a, mut own| update(step, &mut own, &[&a])),
+            .repeat(iteration, move |step, a, mut own| body.update(step, &mut own, [&a])),
         [a, b] => builder
             .input(&input(a))
             .input(&input(b))
             .inout(&own)
-            .repeat(iteration, move |step, a, b, mut own| update(step, &mut own, &[&a, &b])),
+            .repeat(iteration, move |step, a, b, mut own| body.update(step, &mut own, [&a, &b])),
         [a, b, c] => builder.input(&input(a)).input(&input(b)).input(&input(c)).inout(&own).repeat(
             iteration,
             move |step, a, b, c, mut own| {
-                update(step, &mut own, &[&a, &b, &c]);
+                body.update(step, &mut own, [&a, &b, &c]);
             },
         ),
         [a, b, c, d, e] => builder
@@ -104,25 +104,32 @@ fn declare<'a>(
             .input(&input(e))
             .inout(&own)
             .repeat(iteration, move |step, a, b, c, d, e, mut own| {
-                update(step, &mut own, &[&a, &b, &c, &d, &e]);
+                body.update(step, &mut own, [&a, &b, &c, &d, &e]);
             }),
         ref many => builder.inputs(many.iter().map(|point| input(*point))).inout(&own).repeat(
             iteration,
             move |step, inputs, mut own| {
-                update(step, &mut own, &inputs.iter().collect::<Vec<_>>());
+                body.update(step, &mut own, &inputs);
             },
         ),
     }
 }
 
-/// What the task of a point does in a step of the iterated ones.
-fn updater(
-    work: &Work,
+/// What the task of a point does in the steps that are iterated.
+struct Point {
+    work: Work,
     point: usize,
-) -> impl Fn(usize, &mut InOut<Cell<u64>>, &[&In<Cell<u64>>]) + Send + Sync + use<> {
-    let work = work.clone();
-    move |step, own, inputs| {
-        let task = work.task(step + 1, point);
-        own[0].0 = task.run(own[0].0, inputs.iter().map(|input| input[0].0));
+}
+
+impl Point {
+    #[inline]
+    fn update<'a>(
+        &self,
+        step: usize,
+        own: &mut InOut<Cell<u64>>,
+        inputs: impl IntoIterator<Item = &'a In<Cell<u64>>>,
+    ) {
+        let task = self.work.task(step + 1, self.point);
+        own[0].0 = task.run(own[0].0, inputs.into_iter().map(|input| input[0].0));
     }
 }

@@ -1,12 +1,13 @@
 //! A task of a recorded graph, which runs once in every iteration.
 //!
 //! It has a task record of its own for the whole run, so guards, events, wakers and reports are
-//! those of any task. What differs is what it waits for. Its count of edges is set anew, by a
-//! plain store, whenever the task becomes ready: to the edges from tasks of the next
-//! iteration and of this one, and a bias for the task itself, which is taken when it completes. So
-//! a task waits for itself in the iteration before; with that nobody can take an edge of the next
-//! iteration before the store, because whoever conflicts with a task in the next iteration also
-//! waits for an access of it in this one.
+//! those of any task. What differs is what it waits for. Its count of edges is set anew, by a plain
+//! store, whenever the task becomes ready: to the edges from its own iteration and from the one
+//! before, as the next run of the task has them, and a bias for the task itself, which is taken
+//! when it completes. So a task waits for itself in the iteration before.
+//!
+//! Nobody takes an edge of the next run before that store: whoever has such an edge conflicts with
+//! the task, and waits itself until an access of the present run has closed.
 //!
 //! | field | written by |
 //! |---|---|

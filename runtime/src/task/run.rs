@@ -49,10 +49,10 @@ pub(crate) fn run(task: RecordId) {
     let running = record(task);
     let outer = RUNNING.replace(Running { task: Some(task), closed: 0, aside: false });
     let group = GroupInner::of_live_task(running);
-    let begins = running.state.phase().1 == Phase::Created;
-    let replayed = begins && running.role() == Role::Replayed;
+    let begins = || running.state.phase().1 == Phase::Created;
+    let replayed = running.role() == Role::Replayed && begins();
     let node = if replayed { replay::begin(running) } else { None };
-    if begins && (running.has_failed() || replayed && node.is_none()) {
+    if replayed && node.is_none() || running.has_failed() && begins() {
         skip(task);
     } else if group.cancels(running) {
         cancel(task);
