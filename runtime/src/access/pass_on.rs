@@ -1,5 +1,6 @@
 //! Lending: from a guard to a lending, and what becomes of the access when it is let go of.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -63,13 +64,16 @@ pub(crate) fn pass_on(access: AccessId) {
     let passed_on = PassedOn { access, group: Arc::clone(&group), next: None };
     record(owner).note_passed_on(passed_on);
     let mut waiters = Vec::new();
+    let mut linked = HashSet::new();
     let mut next = slot.head.pass_on(access.generation());
     while let Some(bits) = next {
         let edge = EdgeId::from_bits(bits);
         next = edge.edge().next();
         let waiter = edge.edge().waiter();
-        let mut links = Links { waiter, spare: Some(edge), fresh: None, behind: Vec::new() };
-        links.put(&mut domain, access);
+        // Of several edges to one task, from several tiles, the first does for all.
+        if linked.insert(waiter) {
+            Links::new(waiter, edge).put(&mut domain, access);
+        }
         waiters.push(waiter);
     }
     // What follows takes locks of its own.
@@ -88,9 +92,17 @@ struct Links {
     fresh: Option<(RecordId, Range<usize>)>,
     /// Accesses that were passed on, to look behind.
     behind: Vec<&'static AccessHead>,
+    /// Accesses that the task waits for, by their addresses: they may be in several tiles.
+    linked: HashSet<usize>,
 }
 
 impl Links {
+    /// `old` is the edge that led to the task.
+    fn new(waiter: Waiter, old: EdgeId) -> Self {
+        let (behind, linked) = (Vec::new(), HashSet::new());
+        Links { waiter, spare: Some(old), fresh: None, behind, linked }
+    }
+
     /// Links the task behind everything that stands for `passed_on` and conflicts with it, and
     /// keeps it from running on what is spoilt of that.
     fn put(&mut self, domain: &mut Domain, passed_on: AccessId) {
@@ -115,6 +127,10 @@ impl Links {
     }
 
     fn link(&mut self, earlier: &Entry) {
+        let address = std::ptr::from_ref(earlier.head).addr();
+        if self.linked.contains(&address) {
+            return;
+        }
         let id = self.spare.take().unwrap_or_else(|| self.fresh_edge());
         let edge = id.edge();
         edge.set_waiter(self.waiter);
@@ -126,7 +142,9 @@ impl Links {
             units.take(1);
             self.spare = Some(id);
             earlier.note_passed_on(&mut self.behind);
+            return;
         }
+        self.linked.insert(address);
     }
 
     fn fresh_edge(&mut self) -> EdgeId {

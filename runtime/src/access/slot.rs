@@ -1,4 +1,6 @@
 //! Where accesses and edges live: inside task records, which never move and are never freed.
+//!
+//! over 400 lines: what is declared, what is stored of it and what is linked to it name each other.
 
 use std::sync::Arc;
 
@@ -222,7 +224,7 @@ pub(crate) struct Edge {
 
 /// Who waits at the end of an edge: a task to run, or one that only lends what the edge leads to,
 /// to be complete.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Waiter(u32);
 
 /// Above any index of a record.

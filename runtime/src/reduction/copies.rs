@@ -186,7 +186,7 @@ mod loom_tests {
             let first = region.as_mut_ptr();
             let copies = Arc::new(Copies::<u64, O>::new(Target::new(first, 1, 1, 1), 0));
             let numbers = [copies.join(), copies.join(), copies.join()];
-            let end = |copies: &Copies<u64, O>, task: usize| {
+            let end = move |copies: &Copies<u64, O>, task: usize| {
                 let mut copy = copies.take();
                 copy[0] += 1 << task;
                 copies.leave(numbers[task], Some(copy)).unwrap();

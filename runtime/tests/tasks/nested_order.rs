@@ -1,5 +1,6 @@
 //! Any schedule of a random tree of tasks gives the same bytes as running it depth first, each task
-//! before its children, and failures keep the same tasks from running.
+//! before its children, and failures keep the same tasks from running. over 400 lines: the oracle and
+//! the trees that it judges.
 //!
 //! Tasks of one or two arrays declare some of what their parent has lent them, strongly or weakly,
 //! mix what is theirs, lend it, and spawn children on it. They may let go of what no child will use

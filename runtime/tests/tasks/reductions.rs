@@ -1,5 +1,5 @@
 //! Reductions: tasks that fold into one region run in any order and at the same time, and whoever
-//! else uses the region sees all of it.
+//! else uses the region sees all of it. over 400 lines: they share what they are checked with.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
