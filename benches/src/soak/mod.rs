@@ -2,7 +2,7 @@
 //! gives, until the time is over.
 //!
 //! An *episode* is one program with a seed of its own, from which all of it follows: how it is
-//! run and what it computes. [`EPISODES`] lists the kinds; a new kind is a line there and a file
+//! run and what it computes. `EPISODES` lists the kinds; a new kind is a line there and a file
 //! with a function that draws a program, runs it, and compares. A run whose first seed is that of
 //! an episode begins with that episode.
 

@@ -103,13 +103,7 @@ impl<'a> Declared<'a> {
 
     #[inline]
     pub(crate) fn check_bounds(&self) -> Result<(), Error> {
-        let (region, extent) = (self.rect, self.core.extent());
-        let inside =
-            extent.covers(&region) && region.row <= region.row_end && region.col <= region.col_end;
-        if self.whole_tile.is_some() || inside {
-            return Ok(());
-        }
-        Err(Error::RegionOutOfBounds { region, rows: extent.row_end, cols: extent.col_end })
+        if self.whole_tile.is_some() { Ok(()) } else { self.core.check(self.rect) }
     }
 }
 

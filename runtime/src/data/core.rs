@@ -91,6 +91,17 @@ impl ArrayCore {
         self.extent
     }
 
+    /// Whether a region lies inside.
+    #[inline]
+    pub(crate) fn check(&self, region: Rect) -> Result<(), Error> {
+        let in_order = region.row <= region.row_end && region.col <= region.col_end;
+        if in_order && self.extent.covers(&region) {
+            return Ok(());
+        }
+        let (rows, cols) = (self.extent.row_end, self.extent.col_end);
+        Err(Error::RegionOutOfBounds { region, rows, cols })
+    }
+
     pub(crate) fn group(&self) -> &Arc<GroupInner> {
         &self.group
     }

@@ -7,6 +7,7 @@ use ndarray::Ix1;
 
 use super::{ArrayCore, Rect};
 use crate::access::AccessId;
+use crate::error::Error;
 
 /// How a task uses a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,13 @@ impl<'a, T, D> Region<'a, T, D> {
     /// Whether it holds no element.
     pub fn is_empty(&self) -> bool {
         self.rect.is_empty()
+    }
+
+    /// What every spawn asks first.
+    ///
+    /// **Errors**: it does not lie inside its array.
+    pub fn check(&self) -> Result<(), Error> {
+        self.core.check(self.rect)
     }
 
     /// The number that identifies its array in this process.

@@ -88,6 +88,11 @@ macro_rules! counts {
                 switch();
                 self.0.fetch_sub(value, order)
             }
+
+            pub(crate) fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                switch();
+                self.0.fetch_or(value, order)
+            }
         })*
     };
 }

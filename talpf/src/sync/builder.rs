@@ -97,6 +97,8 @@ impl Sync {
         region: &Region<'_, T, D>,
         kind: Kind,
     ) -> Result<(), Error> {
+        // Before there is a task: one that is dropped says that its window has not opened.
+        region.check()?;
         let round = &self.closed.round;
         let state = round.state();
         let area = state.slots.windowed(region.array_id(), |slot| Area {

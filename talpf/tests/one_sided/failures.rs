@@ -200,7 +200,7 @@ fn a_task_that_panics_before_a_body_that_puts() {
 
 #[test]
 fn a_rank_whose_tasks_are_cancelled() {
-    for wait in WAITS {
+    for wait in PUTS {
         common::says(&run(Failure::Cancels, wait), &["on purpose"]);
     }
 }

@@ -189,23 +189,32 @@ fn a_window_of_another_lane() {
 #[test]
 fn a_window_on_what_is_no_windowed_slot_or_outside_its_array() {
     for case in 0..3 {
-        let result = common::run(common::unwatched(2, 2), move |ctx| async move {
-            let inbox = common::array(&ctx, vec![0u32; 4])?;
-            let other = common::array(&ctx, vec![0u32; 4])?;
-            ctx.register_global(&inbox).await?;
-            ctx.register_local(&other)?;
-            let sync = ctx.sync(SyncMode::DEFAULT);
-            let sync = match (ctx.rank().0, case) {
-                (1, 0) => sync.window(&other.all()),
-                (1, 1) => sync.expose(&other.all()),
-                (1, _) => sync.window(&inbox.region(2..5)),
-                _ => sync,
-            };
-            sync.await
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let result = common::run(common::unwatched(2, 2), |ctx| {
+            let told = Arc::clone(&told);
+            async move {
+                let inbox = common::array(&ctx, vec![0u32; 4])?;
+                let other = common::array(&ctx, vec![0u32; 4])?;
+                ctx.register_global(&inbox).await?;
+                ctx.register_local(&other)?;
+                let sync = ctx.sync(SyncMode::DEFAULT);
+                let sync = match (ctx.rank().0, case) {
+                    (1, 0) => sync.window(&other.all()),
+                    (1, 1) => sync.expose(&other.all()),
+                    (1, _) => sync.window(&inbox.region(2..5)),
+                    _ => sync,
+                };
+                let ended = sync.await;
+                told.lock().unwrap().extend(ended.clone().err());
+                ended
+            }
         });
-        let text = result.unwrap_err().to_string();
         let expected =
             if case < 2 { "is not registered globally" } else { "lies outside its array" };
-        assert!(text.contains(expected), "{text}");
+        common::says(&result.unwrap_err(), &[expected]);
+        // The other rank learns the cause, too.
+        let told = told.lock().unwrap();
+        assert_eq!(told.len(), 2, "case {case}");
+        told.iter().for_each(|error| common::says(error, &[expected]));
     }
 }
