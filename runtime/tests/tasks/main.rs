@@ -35,6 +35,7 @@ mod replay_serial_order;
 mod serial_order;
 mod shutdown;
 mod size_limits;
+mod throttle;
 mod time;
 mod unordered_sums;
 mod weak_accesses;
