@@ -35,12 +35,13 @@ pub(crate) struct BottomMap {
     unordered: Option<Box<Unordered>>,
 }
 
-/// Accesses that do not conflict with others of their mode.
+/// Accesses that do not conflict with others of their mode, and those that touch no element.
 #[derive(Default)]
 struct Unordered {
     concurrent: Entries,
     commutative: Entries,
     reductions: Reductions,
+    empty: Entries,
 }
 
 #[derive(Default)]
@@ -144,12 +145,12 @@ impl BottomMap {
 
     /// Remembers an access that touches no element, so that its array is kept.
     pub(crate) fn register_empty(&mut self, new: Entry) {
-        self.reads.add(Entry { rect: Rect::new(0, 0, 0, 0), ..new });
+        self.unordered.get_or_insert_default().empty.add(new);
     }
 
     /// Calls `link` for every access that touches no element.
     pub(crate) fn for_each_empty(&self, link: impl FnMut(&Entry)) {
-        self.reads.list.iter().filter(|entry| entry.rect.is_empty()).for_each(link);
+        self.unordered.iter().flat_map(|unordered| unordered.empty.iter()).for_each(link);
     }
 
     /// Whether any remembered access is open.
@@ -160,8 +161,9 @@ impl BottomMap {
     /// The accesses it remembers, some of which may have closed.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
         let unordered = self.unordered.iter().flat_map(|unordered| {
-            let listed = unordered.concurrent.list.iter().chain(&unordered.commutative.list);
-            listed.chain(unordered.reductions.entries())
+            let Unordered { concurrent, commutative, reductions, empty } = &**unordered;
+            let listed = concurrent.iter().chain(commutative.iter()).chain(empty.iter());
+            listed.chain(reductions.entries())
         });
         self.writes.list.iter().chain(&self.reads.list).chain(unordered)
     }
@@ -178,7 +180,7 @@ impl BottomMap {
         let [mut writes, reads, concurrent, commutative] =
             self.conflicts(rect, mode).map(|entries| Entries { list: entries.copied().collect() });
         writes.list.extend(self.reducing(rect));
-        let unordered = Unordered { concurrent, commutative, reductions: Reductions::default() };
+        let unordered = Unordered { concurrent, commutative, ..Unordered::default() };
         let any = !unordered.concurrent.is_empty() || !unordered.commutative.is_empty();
         BottomMap { writes, reads, unordered: any.then(|| Box::new(unordered)) }
     }

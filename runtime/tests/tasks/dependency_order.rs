@@ -133,3 +133,13 @@ fn empty_regions_wait_for_nothing() {
     disjoint(&runtime, matrix.all(), matrix.region(1..1, ..));
     disjoint(&runtime, matrix.all(), matrix.region(.., 2..2));
 }
+
+/// A tile has a way of its own to be registered.
+#[test]
+fn empty_regions_and_whole_tiles_do_not_meet() {
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u8; 8], 4).unwrap();
+    disjoint(&runtime, array.region(0..0), array.tile(0));
+    let both = runtime.task("both").input(&array.region(2..2)).inout(&array.tile(0));
+    runtime.block_on(both.run(|_, _| ()).unwrap()).unwrap().unwrap();
+}
