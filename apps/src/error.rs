@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::run::Variant;
+
 /// Why an application could not start, finish or save its result. The text is one line that
 /// names the offending value and the limit it broke.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +30,17 @@ pub enum Error {
         app: &'static str,
         /// The variant asked for.
         variant: &'static str,
+    },
+
+    /// The variant cannot replay its graph.
+    #[error("{app} cannot replay {variant}{}", but(replayed))]
+    NoReplay {
+        /// The application.
+        app: &'static str,
+        /// The variant asked for.
+        variant: &'static str,
+        /// Those that can.
+        replayed: &'static [Variant],
     },
 
     /// There are more ranks than parts to hand out.
@@ -215,6 +228,12 @@ impl Error {
     pub(crate) fn check_ranks(ranks: usize, most: usize, parts: &'static str) -> Result<(), Self> {
         if ranks <= most { Ok(()) } else { Err(Self::MoreRanks { ranks, most, parts }) }
     }
+}
+
+/// That there are only these, if there are any.
+fn but(variants: &[Variant]) -> String {
+    let names: Vec<_> = variants.iter().map(|variant| variant.name()).collect();
+    if names.is_empty() { String::new() } else { format!(", only {}", names.join(", ")) }
 }
 
 #[cfg(test)]

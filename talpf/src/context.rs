@@ -208,7 +208,21 @@ impl Context {
         T: bytemuck::Pod + Send + std::marker::Sync,
         D: Send + 'static,
     {
-        let (spawned, from) = (Spawned::new(self.round()), Remote::new(&from));
+        self.get_on(Lane::default(), from, to)
+    }
+
+    /// As [`Context::get`], on another lane.
+    pub fn get_on<T, D>(
+        &self,
+        lane: Lane,
+        from: RemoteRegion<'_, T>,
+        to: &Region<'_, T, D>,
+    ) -> Result<(), Error>
+    where
+        T: bytemuck::Pod + Send + std::marker::Sync,
+        D: Send + 'static,
+    {
+        let (spawned, from) = (Spawned::new(self.round_of(lane)), Remote::new(&from));
         let task = self.group().task("get").inline().output(to);
         Ok(task.spawn(move |to: Out<T, D>| {
             let_go(spawned.issue(|round| round.get(from.region(), to)))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use talpf_apps::run::{self, App, Observer, Outcome, Problem, Variant};
+use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
 use talpf_apps::{Error, memory, picture};
 use talpf_runtime::Monitor;
 use talpf_traces::Recorder;
@@ -31,22 +31,23 @@ pub(super) fn run<A: App>(
     let outputs = [image.as_ref(), json.as_ref(), trace.as_ref().map(TraceOutput::output)];
     Output::must_all_differ(outputs.into_iter().flatten())?;
 
-    let solve = |variant: Variant, recorder: Option<Recorder>, monitor: &Monitor| {
-        let (_bar, progress) =
-            ProgressBar::start(variant.name(), problem.steps(), options.quiet || !first);
-        run::run::<A>(
-            variant,
-            problem,
-            machine,
-            &Observer { progress, recorder, monitor: monitor.clone() },
-        )
-    };
+    let solve =
+        |variant: Variant, machine: Machine, recorder: Option<Recorder>, monitor: &Monitor| {
+            let (_bar, progress) =
+                ProgressBar::start(variant.name(), problem.steps(), options.quiet || !first);
+            run::run::<A>(
+                variant,
+                problem,
+                machine,
+                &Observer { progress, recorder, monitor: monitor.clone() },
+            )
+        };
     let monitor = Monitor::default();
     let _dumps = DumpOnSignal::start(monitor.clone()).map_err(Error::Signals)?;
     let recorder = trace.as_ref().map(TraceOutput::recorder);
-    let Some(solution) = solve(variant, recorder, &monitor)? else { return Ok(()) };
-    let serial =
-        if options.check { solve(Variant::Serial, None, &Monitor::default())? } else { None };
+    let Some(solution) = solve(variant, machine, recorder, &monitor)? else { return Ok(()) };
+    let serial = || solve(Variant::Serial, Machine::ONE, None, &Monitor::default());
+    let serial = if options.check { serial()? } else { None };
     let difference = serial.map(|serial| solution.result.difference(&serial.result));
 
     let verified = difference.as_ref().map(Option::is_none);

@@ -13,6 +13,7 @@ pub(super) struct Report {
     variant: &'static str,
     ranks: usize,
     workers: usize,
+    replay: bool,
     parameters: Vec<(&'static str, usize)>,
     seconds: f64,
     work: Work,
@@ -37,6 +38,7 @@ impl Report {
             variant: variant.name(),
             ranks: solution.machine.ranks(),
             workers: solution.machine.workers(),
+            replay: solution.machine.replays(),
             parameters: problem.parameters(),
             // A run of one cell can end within one tick of the clock.
             seconds: solution.seconds.max(1e-9),
@@ -57,7 +59,7 @@ impl Report {
     pub(super) fn comments(&self) -> Vec<String> {
         let parameters = self.parameters.iter().map(|(name, value)| format!("{name} {value}"));
         vec![
-            format!("{} {}", self.app, self.variant),
+            format!("{} {}{}", self.app, self.variant, if self.replay { ", replayed" } else { "" }),
             format!("{} ranks, {} workers", self.ranks, self.workers),
             parameters.collect::<Vec<_>>().join(", "),
         ]
@@ -74,6 +76,7 @@ impl Report {
             ("variant", self.variant.to_owned()),
             ("ranks", self.ranks.to_string()),
             ("workers", self.workers.to_string()),
+            ("replay", if self.replay { "yes" } else { "no" }.to_owned()),
         ];
         lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
         lines.extend([
@@ -95,6 +98,7 @@ impl Report {
             ("variant", self.variant.into()),
             ("ranks", self.ranks.into()),
             ("workers", self.workers.into()),
+            ("replay", self.replay.into()),
         ];
         fields.extend(self.parameters.iter().map(|(name, value)| (*name, (*value).into())));
         fields.extend([

@@ -21,6 +21,10 @@ pub(super) struct RunOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
+    /// Record the tasks of a step once, and replay them in the others
+    #[arg(long)]
+    replay: bool,
+
     /// What connects the ranks
     #[arg(long, value_enum, alias = "fabric", default_value_t)]
     transport: Transport,
@@ -99,7 +103,7 @@ impl RunOptions {
         variant: Variant,
         problem: &A::Problem,
     ) -> Result<Machine, Error> {
-        match self.transport {
+        let machine = match self.transport {
             Transport::Verbs => {
                 let fits = A::check_ranks(problem, A::RANKS).is_ok();
                 let ranks = self.ranks.unwrap_or(if fits { A::RANKS } else { 1 });
@@ -112,7 +116,8 @@ impl RunOptions {
                 Err(Error::NotTogether { option: "--trace", with: "--transport mpi" })
             }
             Transport::Mpi => self.processes(),
-        }
+        }?;
+        Ok(machine.replaying(self.replay))
     }
 
     #[cfg(feature = "mpi")]

@@ -35,6 +35,8 @@ impl App for GaussSeidel {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
+    const REPLAYED: &'static [Variant] =
+        &[Variant::TalpfDefault, Variant::TalpfLanes, Variant::Tampi, Variant::TampiBlocking];
     const KERNELS: &'static [&'static str] = &["gauss-seidel", "sweep"];
     type Problem = Problem;
     type Outcome = Matrix;

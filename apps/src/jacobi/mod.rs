@@ -38,6 +38,17 @@ impl App for Jacobi {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
+    /// All with tasks but the one whose places are in use from one step to the next.
+    const REPLAYED: &'static [Variant] = &[
+        Variant::TalpfDefault,
+        Variant::TalpfCached,
+        Variant::TalpfCachedBarrier,
+        Variant::TalpfCachedAck,
+        Variant::TalpfMsg,
+        Variant::TalpfGet,
+        Variant::Tampi,
+        Variant::TampiBlocking,
+    ];
     const KERNELS: &'static [&'static str] = &["jacobi", "sweep"];
     type Problem = Problem;
     type Outcome = Matrix;

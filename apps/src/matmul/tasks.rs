@@ -14,7 +14,7 @@ use talpf_runtime::{Matrix, Tiling, Token};
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution};
 use crate::run::{
-    Communication, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Steps, on_ranks,
+    Communication, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, on_ranks,
 };
 use crate::share::{pieces, share};
 use crate::{Error, matrix};
@@ -56,7 +56,7 @@ async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
         let mut syncs = Vec::new();
         for hop in 0..job.machine.ranks() {
             if hop + 1 < job.machine.ranks() {
-                syncs.extend(slices.ring.pass_on(hop)?);
+                syncs.extend(slices.ring.pass_on(hop, Step::Spawned(&step))?);
             }
             slices.spawn_products(&ctx, hop, &step)?;
         }

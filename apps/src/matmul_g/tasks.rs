@@ -15,7 +15,7 @@ use talpf_runtime::{Array, Token};
 use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution};
 use crate::run::{
-    Communication, Machine, Messages, Observer, Pace, Part, RankContext, Steps, on_ranks,
+    Communication, Machine, Messages, Observer, Pace, Part, RankContext, Step, Steps, on_ranks,
 };
 use crate::share::{pieces, share};
 use crate::{Error, Matrix};
@@ -62,7 +62,7 @@ async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
         let step = steps.begin().await?;
         let mut syncs = Vec::new();
         for round in 0..tiles.side {
-            syncs.extend(tiles.spawn_exchange(iteration, round)?);
+            syncs.extend(tiles.spawn_exchange(iteration, round, &step)?);
             tiles.spawn_products(&ctx, round, &step)?;
         }
         steps.end(&ctx, syncs)?;
@@ -149,7 +149,12 @@ impl Tiles {
 
     /// Spawns the exchange after which this rank has both tiles of a round, and the sync that ends
     /// it, if rounds end.
-    fn spawn_exchange(&self, iteration: usize, round: usize) -> Result<Option<SyncHandle>, Error> {
+    fn spawn_exchange(
+        &self,
+        iteration: usize,
+        round: usize,
+        step: &Token,
+    ) -> Result<Option<SyncHandle>, Error> {
         let depth = self.depth(round);
         let rank = |row: usize, col: usize| row * self.side + col;
         let a_len = self.extent(self.row) * self.extent(depth);
@@ -174,10 +179,11 @@ impl Tiles {
                 };
                 let to_a = rank(self.row, back(self.col, self.row));
                 let to_b = rank(back(self.row, self.col), self.col);
-                messages.spawn_send(&self.a.all(), to_a, tags)?;
-                messages.spawn_send(&self.b.all(), to_b, tags + 1)?;
-                messages.spawn_receive(&fetched_a, rank(self.row, depth), tags)?;
-                messages.spawn_receive(&fetched_b, rank(depth, self.col), tags + 1)?;
+                let step = Step::Spawned(step);
+                messages.declare_send(step, &self.a.all(), to_a, tags)?;
+                messages.declare_send(step, &self.b.all(), to_b, tags + 1)?;
+                messages.declare_receive(step, &fetched_a, rank(self.row, depth), tags)?;
+                messages.declare_receive(step, &fetched_b, rank(depth, self.col), tags + 1)?;
                 Ok(None)
             }
         }

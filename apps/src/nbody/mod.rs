@@ -45,6 +45,15 @@ impl App for Nbody {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
+    const REPLAYED: &'static [Variant] = &[
+        Variant::TalpfDefault,
+        Variant::TalpfCached,
+        Variant::TalpfCachedBarrier,
+        Variant::TalpfCachedAck,
+        Variant::TalpfGet,
+        Variant::Tampi,
+        Variant::TampiBlocking,
+    ];
     const KERNELS: &'static [&'static str] = &["pull", "move"];
     type Problem = Problem;
     type Outcome = Particles;

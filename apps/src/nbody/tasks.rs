@@ -7,12 +7,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use talpf_runtime::{Matrix, Tiling, Token};
+use talpf::SyncHandle;
+use talpf_runtime::{In, InOut, Matrix, Region, Tiling};
 
 use super::{Problem, Solution, kernel};
 use crate::Error;
 use crate::run::{
-    Communication, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Steps, on_ranks,
+    Communication, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps,
+    declare_count, on_ranks,
 };
 use crate::share::share;
 
@@ -47,23 +49,25 @@ struct Job {
 /// The program of a rank.
 async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
     let blocks = Blocks::new(&ctx, &job).await?;
-    let mut steps = Steps::new(&ctx, &job.observer)?;
+    let steps = job.problem.steps();
 
     ctx.barrier().await?;
     let started = Instant::now();
-    for _ in 0..job.problem.steps() {
-        let step = steps.begin().await?;
-        let mut syncs = Vec::new();
-        for hop in 0..job.machine.ranks() {
-            if hop + 1 < job.machine.ranks() {
-                syncs.extend(blocks.ring.pass_on(hop)?);
-            }
-            blocks.spawn_pulls(&ctx, hop, &step)?;
+    if job.machine.replays() {
+        ctx.group().iterate(steps, |iteration| {
+            blocks.declare_step(&ctx, Step::Replayed(iteration))?;
+            declare_count(&ctx, &job.observer, iteration, &blocks.last())
+        })?;
+        ctx.group().wait().await?;
+    } else {
+        let mut under_way = Steps::new(&ctx, &job.observer)?;
+        for _ in 0..steps {
+            let token = under_way.begin().await?;
+            let syncs = blocks.declare_step(&ctx, Step::Spawned(&token))?;
+            under_way.end(&ctx, syncs)?;
         }
-        blocks.spawn_moves(&ctx, &step)?;
-        steps.end(&ctx, syncs)?;
+        under_way.finish(&ctx).await?;
     }
-    steps.finish(&ctx).await?;
     let ended = Instant::now();
 
     Ok(Part { result: blocks.collect(&ctx).await?, started, ended })
@@ -106,42 +110,92 @@ impl Blocks {
         })
     }
 
-    /// Spawns a task for each pair of an own block and one that is here in this hop.
-    fn spawn_pulls(&self, ctx: &RankContext, hop: usize, step: &Token) -> Result<(), Error> {
+    /// Declares all hops and then the moves. Hands out the syncs that are spawned.
+    fn declare_step<'a>(
+        &'a self,
+        ctx: &RankContext,
+        step: Step<'_, 'a>,
+    ) -> Result<Vec<SyncHandle>, Error> {
+        let mut syncs = Vec::new();
+        for hop in 0..ctx.ranks() {
+            if hop + 1 < ctx.ranks() {
+                syncs.extend(self.ring.pass_on(hop, step)?);
+            }
+            self.declare_pulls(ctx, hop, step)?;
+        }
+        self.declare_moves(ctx, step)?;
+        Ok(syncs)
+    }
+
+    /// Declares a task for each pair of an own block and one that is here in this hop.
+    fn declare_pulls<'a>(
+        &'a self,
+        ctx: &RankContext,
+        hop: usize,
+        step: Step<'_, 'a>,
+    ) -> Result<(), Error> {
         let (owner, sources) = self.ring.at(hop);
         for source in share(self.blocks, owner, ctx.ranks()).enumerate() {
             for target in 0..self.own {
                 let pace = self.pace.clone();
-                ctx.group()
+                let task = ctx
+                    .group()
                     .task("pull")
                     .priority(self.priority(hop, source.0))
                     .input(&self.ring.own().row(target, ..))
                     .input(&sources.row(source.0, ..))
-                    .inout(&self.sums.row(target, ..))
-                    .input(&step.region())
-                    .spawn_async(async move |targets, sources, mut sums, _step| {
-                        pace.compute(|| kernel::pull(&targets, &sources, &mut sums)).await;
-                    })?;
+                    .inout(&self.sums.row(target, ..));
+                match step {
+                    Step::Spawned(token) => task.input(&token.region()).spawn_async(
+                        move |targets, sources, sums, token| {
+                            pull(pace, targets, sources, sums, Some(token))
+                        },
+                    ),
+                    Step::Replayed(iteration) => {
+                        task.repeat_async(iteration, move |_step, targets, sources, sums| {
+                            pull(pace.clone(), targets, sources, sums, None)
+                        })
+                    }
+                }?;
             }
         }
         Ok(())
     }
 
-    /// Spawns a task for each own block that moves it.
-    fn spawn_moves(&self, ctx: &RankContext, step: &Token) -> Result<(), Error> {
+    /// Declares a task for each own block that moves it.
+    fn declare_moves<'a>(&'a self, ctx: &RankContext, step: Step<'_, 'a>) -> Result<(), Error> {
         for block in 0..self.own {
-            ctx.group()
+            let task = ctx
+                .group()
                 .task("move")
                 .priority(self.priority(0, 0))
                 .inout(&self.ring.own().row(block, ..))
                 .inout(&self.velocities.row(block, ..))
-                .inout(&self.sums.row(block, ..))
-                .input(&step.region())
-                .spawn(|mut bodies, mut velocities, mut sums, _step| {
+                .inout(&self.sums.row(block, ..));
+            let advance =
+                |mut bodies: InOut<f64>, mut velocities: InOut<f64>, mut sums: InOut<i128>| {
                     kernel::advance(&mut bodies, &mut velocities, &mut sums);
-                })?;
+                };
+            match step {
+                Step::Spawned(token) => {
+                    let task = task.input(&token.region());
+                    task.spawn(move |bodies, velocities, sums, _step| {
+                        advance(bodies, velocities, sums);
+                    })
+                }
+                Step::Replayed(iteration) => {
+                    task.repeat(iteration, move |_step, bodies, velocities, sums| {
+                        advance(bodies, velocities, sums);
+                    })
+                }
+            }?;
         }
         Ok(())
+    }
+
+    /// What the task that is declared last in a step moves.
+    fn last(&self) -> Region<'_, f64> {
+        self.ring.own().row(self.own - 1, ..)
     }
 
     /// Links at the beginning of chains come first, so that all chains advance side by side.
@@ -160,4 +214,15 @@ impl Blocks {
         })?;
         Ok(read.await?)
     }
+}
+
+/// Adds the forces of a block on another one, and keeps the token of the step for as long.
+async fn pull(
+    pace: Pace,
+    targets: In<f64>,
+    sources: In<f64>,
+    mut sums: InOut<i128>,
+    _token: Option<In<()>>,
+) {
+    pace.compute(|| kernel::pull(&targets, &sources, &mut sums)).await;
 }

@@ -10,6 +10,8 @@ pub trait App: 'static {
     const NAME: &'static str;
     /// The ways to run it; [`Variant::Serial`] is the first.
     const VARIANTS: &'static [Variant];
+    /// Those of them that can replay their graphs.
+    const REPLAYED: &'static [Variant] = &[];
     /// The labels in traces of the work that a kernel does.
     const KERNELS: &'static [&'static str];
     /// Ranks where nobody says how many.
@@ -123,7 +125,7 @@ impl Outcome for Matrix {
 ///
 /// **Completion**: every thread that was started has ended.
 ///
-/// **Errors**: [`Error::NoSuchVariant`], [`Error::MoreRanks`], [`Error::Memory`],
+/// **Errors**: [`Error::NoSuchVariant`], [`Error::NoReplay`], [`Error::MoreRanks`], [`Error::Memory`],
 /// [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist, and
 /// [`Error::Talpf`] for what a variant with tasks can run into.
 pub fn run<A: App>(
@@ -134,6 +136,13 @@ pub fn run<A: App>(
 ) -> Result<Option<Solution<A::Outcome>>, Error> {
     if !A::VARIANTS.contains(&variant) {
         return Err(Error::NoSuchVariant { app: A::NAME, variant: variant.name() });
+    }
+    if machine.replays() && !A::REPLAYED.contains(&variant) {
+        return Err(Error::NoReplay {
+            app: A::NAME,
+            variant: variant.name(),
+            replayed: A::REPLAYED,
+        });
     }
     machine.check_slow_rank()?;
     A::check_ranks(problem, machine.ranks())?;

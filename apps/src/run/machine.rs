@@ -15,6 +15,7 @@ pub struct Machine {
     slowdown: Option<Slowdown>,
     transport: Transport,
     settings: Settings,
+    replay: bool,
 }
 
 /// Ranks whose cores are slower than the machine's. Variants without ranks have none.
@@ -44,6 +45,7 @@ impl Machine {
         slowdown: None,
         transport: Transport::Verbs,
         settings: Settings::NONE,
+        replay: false,
     };
 
     /// A machine of `ranks` ranks on `workers` worker threads.
@@ -56,6 +58,7 @@ impl Machine {
             slowdown: None,
             transport: Transport::Verbs,
             settings: Settings::NONE,
+            replay: false,
         })
     }
 
@@ -68,6 +71,11 @@ impl Machine {
     #[cfg(feature = "mpi")]
     pub(super) fn over(self, transport: Transport) -> Self {
         Self { transport, ..self }
+    }
+
+    /// The same machine with graphs that are recorded in one step and replayed in the others.
+    pub fn replaying(self, replay: bool) -> Self {
+        Self { replay, ..self }
     }
 
     /// The same machine with slow ranks.
@@ -99,6 +107,11 @@ impl Machine {
     /// What connects the ranks.
     pub fn transport(self) -> Transport {
         self.transport
+    }
+
+    /// Whether graphs are replayed.
+    pub fn replays(self) -> bool {
+        self.replay
     }
 
     /// How the runtime and the polling tasks are set.

@@ -1,9 +1,9 @@
 //! Messages of a rank's program, each the doing of a task.
 
 use talpf_runtime::{Group, Region, fail_current_task};
-use tampi_shim::{Communicator, Rank, Tag, iwait};
+use tampi_shim::{Communicator, Rank, Request, Tag, iwait};
 
-use super::Waiting;
+use super::{Step, Waiting};
 use crate::Error;
 
 /// The world of a rank, and how its tasks wait for messages.
@@ -34,42 +34,66 @@ impl Messages {
         Ok(self.world.barrier().await?)
     }
 
-    /// Spawns the task that sends `region`. Messages to one rank with one tag arrive in the order
+    /// Declares the task that sends `region`. Messages to one rank with one tag arrive in the order
     /// in which their tasks run.
-    pub(crate) fn spawn_send<D: 'static>(
+    pub(crate) fn declare_send<'a, D: 'static>(
         &self,
-        region: &Region<'_, f64, D>,
+        step: Step<'_, 'a>,
+        region: &Region<'a, f64, D>,
         to: usize,
         tag: usize,
     ) -> Result<(), Error> {
-        let Self { world, waiting } = self.clone();
         let (to, tag) = (Rank(to as u32), Tag(tag as u32));
-        let task = self.group().task("send").input(region);
-        Ok(task.spawn_async(async move |data| {
-            settle(match waiting {
-                Waiting::Bound => iwait(world.isend(data, to, tag)),
-                Waiting::Suspended => world.send(data, to, tag).await.map(drop),
-            });
-        })?)
+        let (world, task) = (self.world.clone(), self.group().task("send").input(region));
+        let start = move |data| world.isend(data, to, tag);
+        Ok(match (step, self.waiting) {
+            (Step::Spawned(_), Waiting::Bound) => task.spawn(move |data| bind(start(data))),
+            (Step::Spawned(_), Waiting::Suspended) => {
+                task.spawn_async(move |data| await_end(start(data)))
+            }
+            (Step::Replayed(iteration), Waiting::Bound) => {
+                task.repeat(iteration, move |_step, data| bind(start(data)))
+            }
+            (Step::Replayed(iteration), Waiting::Suspended) => {
+                task.repeat_async(iteration, move |_step, data| await_end(start(data)))
+            }
+        }?)
     }
 
-    /// Spawns the task that receives into `region`.
-    pub(crate) fn spawn_receive<D: 'static>(
+    /// Declares the task that receives into `region`.
+    pub(crate) fn declare_receive<'a, D: 'static>(
         &self,
-        region: &Region<'_, f64, D>,
+        step: Step<'_, 'a>,
+        region: &Region<'a, f64, D>,
         from: usize,
         tag: usize,
     ) -> Result<(), Error> {
-        let Self { world, waiting } = self.clone();
         let (from, tag) = (Rank(from as u32), Tag(tag as u32));
-        let task = self.group().task("receive").output(region);
-        Ok(task.spawn_async(async move |data| {
-            settle(match waiting {
-                Waiting::Bound => iwait(world.irecv(data, from, tag)),
-                Waiting::Suspended => world.recv(data, from, tag).await.map(drop),
-            });
-        })?)
+        let (world, task) = (self.world.clone(), self.group().task("receive").output(region));
+        let start = move |data| world.irecv(data, from, tag);
+        Ok(match (step, self.waiting) {
+            (Step::Spawned(_), Waiting::Bound) => task.spawn(move |data| bind(start(data))),
+            (Step::Spawned(_), Waiting::Suspended) => {
+                task.spawn_async(move |data| await_end(start(data)))
+            }
+            (Step::Replayed(iteration), Waiting::Bound) => {
+                task.repeat(iteration, move |_step, data| bind(start(data)))
+            }
+            (Step::Replayed(iteration), Waiting::Suspended) => {
+                task.repeat_async(iteration, move |_step, data| await_end(start(data)))
+            }
+        }?)
     }
+}
+
+/// Lets the running task end with `request`.
+fn bind<B: Send + 'static>(request: Request<B>) {
+    settle(iwait(request));
+}
+
+/// Suspends the running task until the end of `request`.
+async fn await_end<B: Send + 'static>(request: Request<B>) {
+    settle(request.await.map(drop));
 }
 
 /// Fails the running task with what its message met.

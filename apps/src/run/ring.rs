@@ -7,10 +7,10 @@
 //! the receives; two buffers and no more are needed because a rank cannot empty the only one it has before the next
 //! rank has emptied its own, all the way round.
 
-use talpf::{Context, MemorySlot, Rank, SyncHandle};
-use talpf_runtime::{Ix2, Matrix, Region, Tiling};
+use talpf::{Context, Lane, MemorySlot, Rank, SyncHandle};
+use talpf_runtime::{Ix2, Matrix, Region, Tiling, Token};
 
-use super::{Messages, Protocol, RankContext, Transfer};
+use super::{Messages, Place, Protocol, RankContext, Round, Step, Transfer};
 use crate::Error;
 
 /// The pieces of one rank, and the buffers for those of the others.
@@ -25,7 +25,7 @@ pub(crate) struct Ring {
 
 enum Means {
     /// With the slots of the buffers.
-    OneSided { ctx: Context, protocol: Protocol, slots: Vec<MemorySlot<f64>> },
+    OneSided { ctx: Context, protocol: Protocol, slots: Vec<MemorySlot<f64>>, order: Token },
     /// Tagged with the place of the piece and the hop.
     Messages(Messages),
 }
@@ -67,7 +67,8 @@ impl Ring {
                 for buffer in &buffers {
                     slots.push(ctx.register_global(buffer).await?);
                 }
-                Means::OneSided { ctx: ctx.clone(), protocol: *protocol, slots }
+                let order = Token::new(ctx.group())?;
+                Means::OneSided { ctx: ctx.clone(), protocol: *protocol, slots, order }
             }
         };
         Ok(Self { rank, ranks, shape, buffers, means })
@@ -83,9 +84,13 @@ impl Ring {
         ((self.rank + self.ranks - hop) % self.ranks, &self.buffers[self.buffer(hop)])
     }
 
-    /// Spawns the exchange after which this rank has the pieces of the next hop, and the sync that
-    /// ends its round, if rounds end.
-    pub(crate) fn pass_on(&self, hop: usize) -> Result<Option<SyncHandle>, Error> {
+    /// Declares the exchange after which this rank has the pieces of the next hop, and the end of
+    /// its round, if rounds end; where that is spawned, hands out what to wait for.
+    pub(crate) fn pass_on<'a>(
+        &'a self,
+        hop: usize,
+        step: Step<'_, 'a>,
+    ) -> Result<Option<SyncHandle>, Error> {
         let (here, there) = (self.buffer(hop), self.buffer(hop + 1));
         let next = (self.rank + 1) % self.ranks;
         let previous = (self.rank + self.ranks - 1) % self.ranks;
@@ -94,34 +99,33 @@ impl Ring {
                 for piece in 0..self.shape.pieces {
                     // The same hop of two steps cannot overlap: it reads and writes the same place.
                     let tag = hop * self.shape.pieces + piece;
-                    messages.spawn_send(&self.piece(here, piece), next, tag)?;
-                    messages.spawn_receive(&self.piece(there, piece), previous, tag)?;
+                    messages.declare_send(step, &self.piece(here, piece), next, tag)?;
+                    messages.declare_receive(step, &self.piece(there, piece), previous, tag)?;
                 }
                 Ok(None)
             }
-            Means::OneSided { ctx, protocol, slots } => {
-                let (next, previous) = (Rank(next as u32), Rank(previous as u32));
-                for piece in 0..self.shape.pieces {
-                    let at = piece * self.shape.rows * self.shape.cols;
-                    match protocol.transfer {
-                        // Buffers are the same ones on all ranks: what is passed on goes to where
-                        // the next rank keeps its next hop.
-                        Transfer::Put => {
-                            ctx.put(&self.piece(here, piece), slots[there].at(next, at))?;
-                        }
-                        Transfer::Get => {
-                            ctx.get(slots[here].at(previous, at), &self.piece(there, piece))?;
-                        }
-                    }
-                }
-                let mut sync = ctx.sync(protocol.mode);
-                for piece in 0..self.shape.pieces {
-                    sync = match protocol.transfer {
-                        Transfer::Put => sync.window(&self.piece(there, piece)),
-                        Transfer::Get => sync.expose(&self.piece(here, piece)),
-                    };
-                }
-                Ok(Some(sync.spawn()?))
+            Means::OneSided { ctx, protocol, slots, order } => {
+                // Buffers are the same ones on all ranks: what is passed on goes to where the next
+                // rank keeps its next hop.
+                let (slot, rank) = match protocol.transfer {
+                    Transfer::Put => (&slots[there], Rank(next as u32)),
+                    Transfer::Get => (&slots[here], Rank(previous as u32)),
+                };
+                let place = |piece| {
+                    let index = piece * self.shape.rows * self.shape.cols;
+                    Place { slot: slot.clone(), rank, index }
+                };
+                let pieces = 0..self.shape.pieces;
+                let round = Round {
+                    ctx,
+                    protocol: *protocol,
+                    lane: Lane::default(),
+                    order,
+                    given: pieces.clone().map(|piece| self.piece(here, piece)).collect(),
+                    taken: pieces.clone().map(|piece| self.piece(there, piece)).collect(),
+                    places: pieces.map(place).collect(),
+                };
+                round.declare(step)
             }
         }
     }

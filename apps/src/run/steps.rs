@@ -44,7 +44,12 @@ impl Steps {
         if self.under_way.len() == LOOKAHEAD {
             self.end_of_first().await?;
         }
-        Ok(self.tokens[self.spawned % LOOKAHEAD].clone())
+        Ok(self.token())
+    }
+
+    /// What the tasks of the next step, or of the one being spawned, must have as input.
+    pub(crate) fn token(&self) -> Token {
+        self.tokens[self.spawned % LOOKAHEAD].clone()
     }
 
     /// Says that all tasks of the step are spawned, and which syncs belong to it.

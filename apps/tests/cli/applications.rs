@@ -89,6 +89,36 @@ fn slow_ranks_change_the_time_alone() {
 }
 
 #[test]
+fn replay_is_shown_in_results_and_traces() {
+    let folder = tempdir().unwrap();
+    let json = folder.path().join("a.json");
+    for run in [
+        "jacobi --rows 37 --cols 23 --block 8 --steps 9 --variant talpf-msg",
+        "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9 --variant tampi",
+        "nbody --particles 101 --block 10 --steps 3 --variant talpf-get",
+    ] {
+        for (option, replayed) in [("", false), (" --replay", true)] {
+            let outputs = format!("--trace {} --json {}", folder.path().display(), json.display());
+            let text = stdout_of(&talpf(&format!("{run} --ranks 3 --check {outputs}{option}")));
+            assert_eq!(value(&text, "replay"), if replayed { "yes" } else { "no" });
+            assert!(value(&text, "verified").starts_with("yes"), "{text}");
+            let fields: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+            assert_eq!(fields["replay"], Value::from(replayed));
+            let app = run.split(' ').next().unwrap();
+            let prv = folder.path().join(app).with_extension("prv");
+            let checked = stdout_of(&talpf(&format!("trace check {}", prv.display())));
+            assert!(checked.contains("0 errors"), "{checked}");
+        }
+    }
+    let error = error_of(&talpf("gauss-seidel --variant fork-join --replay"));
+    assert_eq!(
+        error,
+        "gauss-seidel cannot replay fork-join, only talpf-default, talpf-lanes, tampi, \
+         tampi-blocking"
+    );
+}
+
+#[test]
 fn applications_say_how_many_ranks_they_have_use_for() {
     for (run, expected) in [
         ("gauss-seidel --rows 3 --cols 9 --ranks 4", "at most 3, the number of rows"),

@@ -90,7 +90,7 @@ fn option_without_its_value() {
 
 #[test]
 fn value_for_a_flag_that_has_none() {
-    for flag in ["check", "quiet"] {
+    for flag in ["check", "quiet", "replay"] {
         let error = error_of(&talpf(&format!("jacobi --{flag}=yes")));
         assert!(error.contains("'yes'") && error.contains(flag), "{error}");
     }

@@ -16,7 +16,7 @@ fn result_has_its_lines_in_order() {
     let text = run("");
     let names: Vec<_> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
     let expected = [
-        "variant", "ranks", "workers", "rows", "cols", "block", "steps", "time", "rate",
+        "variant", "ranks", "workers", "replay", "rows", "cols", "block", "steps", "time", "rate",
         "checksum", "verified",
     ];
     assert_eq!(names, expected);
@@ -124,7 +124,7 @@ fn json_has_every_field_and_replaces_what_was_there() {
     assert!(fs::read_to_string(&path).unwrap().contains(&line), "{line}");
     assert_eq!(json["verified"], Value::Null);
     assert!(json["metrics"].is_object());
-    assert_eq!(json.as_object().unwrap().len(), 13);
+    assert_eq!(json.as_object().unwrap().len(), 14);
 
     run(&format!("--check {option}"));
     let json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -157,7 +157,7 @@ fn help_names_every_option() {
     let help = stdout_of(&talpf_with(&["jacobi", "--help"]));
     for option in [
         "variant", "ranks", "workers", "size", "rows", "cols", "block", "steps", "config", "check",
-        "image", "json", "trace", "quiet",
+        "image", "json", "trace", "replay", "quiet",
     ] {
         assert!(help.contains(&format!("--{option}")), "{option}");
     }

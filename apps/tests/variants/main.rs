@@ -4,18 +4,31 @@ mod gauss_seidel;
 mod jacobi;
 mod matmul;
 mod nbody;
+mod replay;
 
 use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
 
 /// The result of `variant` must be that of serial on every machine that fits.
 #[track_caller]
 fn check<A: App>(variant: Variant, problem: &A::Problem, ranks: &[usize], workers: &[usize]) {
+    check_each::<A>(variant, problem, ranks, workers, |machine| machine);
+}
+
+/// As [`check`], on machines that are changed so.
+#[track_caller]
+fn check_each<A: App>(
+    variant: Variant,
+    problem: &A::Problem,
+    ranks: &[usize],
+    workers: &[usize],
+    change: impl Fn(Machine) -> Machine,
+) {
     let observer = Observer::default();
     let serial = run::run::<A>(Variant::Serial, problem, Machine::ONE, &observer).unwrap().unwrap();
     assert_eq!(serial.machine, Machine::ONE);
     for &ranks in ranks.iter().filter(|&&ranks| A::check_ranks(problem, ranks).is_ok()) {
         for &workers in workers {
-            let machine = Machine::new(ranks, workers).unwrap();
+            let machine = change(Machine::new(ranks, workers).unwrap());
             let solution = run::run::<A>(variant, problem, machine, &observer).unwrap().unwrap();
             let name = variant.name();
             let run = format!("{name} of {:?} on {ranks} x {workers}", problem.parameters());

@@ -7,13 +7,14 @@ use std::task::{Context as TaskContext, Poll};
 
 use bytemuck::Pod;
 use smallvec::SmallVec;
-use talpf_runtime::{PendingEvent, Region};
+use talpf_runtime::{In, InOut, PendingEvent, Rect, Region};
 use talpf_traces::Event;
 
 use super::SyncMode;
 use super::request::{Request, Stage};
 use crate::context::Context;
 use crate::error::Error;
+use crate::held::Held;
 use crate::numbers::{Lane, Round};
 use crate::ping_pong::Places;
 use crate::round::{RoundState, User};
@@ -81,6 +82,35 @@ impl Sync {
         self.add(region, Kind::Read)
     }
 
+    /// As [`Sync::window`], for a body that has the guard of the region already: the window opens
+    /// at once.
+    pub fn window_with<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+        self,
+        guard: InOut<T, D>,
+    ) -> Self {
+        let (array, rect) = (guard.array_id(), guard.rect());
+        self.open_at_once(array, rect, Kind::Write, Box::new(guard))
+    }
+
+    /// As [`Sync::expose`], for a body that has the guard of the region already.
+    pub fn expose_with<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+        self,
+        guard: In<T, D>,
+    ) -> Self {
+        let (array, rect) = (guard.array_id(), guard.rect());
+        self.open_at_once(array, rect, Kind::Read, Box::new(guard))
+    }
+
+    fn open_at_once(mut self, array: u64, rect: Rect, kind: Kind, guard: Box<dyn Held>) -> Self {
+        if self.error.is_none() {
+            match self.number(array, rect, kind) {
+                Ok(window) => open(&self.closed.round, window, guard),
+                Err(error) => self.error = Some(error),
+            }
+        }
+        self
+    }
+
     fn add<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
         mut self,
         region: &Region<'_, T, D>,
@@ -99,33 +129,33 @@ impl Sync {
     ) -> Result<(), Error> {
         // Before there is a task: one that is dropped says that its window has not opened.
         region.check()?;
+        let window = self.number(region.array_id(), region.rect(), kind)?;
         let round = &self.closed.round;
-        let state = round.state();
-        let area = state.slots.windowed(region.array_id(), |slot| Area {
-            slot: slot.number,
-            rect: region.rect(),
-            cols: slot.cols,
-            kind,
-        })?;
-        let window = (self.areas.len(), area);
-        self.areas.push(area);
         let mut unopened = Unopened { round: Arc::clone(round), failed: true };
         let mut open = move |guard| {
             unopened.failed = false;
-            let round = &unopened.round;
-            let RoundState { world, rank, lane, number, .. } = &**round;
-            let state = round.state();
-            let has_landed = |source| world.has_landed(source, *rank);
-            let freed = state.windows.open(*lane, *number, window, guard, &has_landed);
-            world.follow(freed);
-            state.progress_if_kicked(world);
+            open(&unopened.round, window, guard);
         };
-        let task = state.group.task("expose").inline();
+        let task = round.state().group.task("expose").inline();
         match kind {
             Kind::Write => task.inout(region).spawn(move |guard| open(Box::new(guard)))?,
             Kind::Read => task.input(region).spawn(move |guard| open(Box::new(guard)))?,
         }
         Ok(())
+    }
+
+    /// Notes a window and gives it its number.
+    fn number(&mut self, array: u64, rect: Rect, kind: Kind) -> Result<(usize, Area), Error> {
+        let slots = &self.closed.round.state().slots;
+        let area = slots.windowed(array, |slot| Area {
+            slot: slot.number,
+            rect,
+            cols: slot.cols,
+            kind,
+        })?;
+        let window = (self.areas.len(), area);
+        self.areas.push(area);
+        Ok(window)
     }
 
     /// Spawns the sync: a task with nothing to run, which is complete when the round has ended.
@@ -158,6 +188,16 @@ impl Sync {
         state.progress_if_kicked(world);
         Ok(SyncHandle { round })
     }
+}
+
+/// Opens a window of `round` with the guard of its region.
+fn open(round: &RoundState, window: (usize, Area), guard: Box<dyn Held>) {
+    let RoundState { world, rank, lane, number, .. } = round;
+    let state = round.state();
+    let has_landed = |source| world.has_landed(source, *rank);
+    let freed = state.windows.open(*lane, *number, window, guard, &has_landed);
+    world.follow(freed);
+    state.progress_if_kicked(world);
 }
 
 /// A round that was closed, and has to be ended.

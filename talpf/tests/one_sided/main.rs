@@ -27,3 +27,4 @@ mod to_itself;
 mod undisturbed_readers;
 mod unexpected_arrivals;
 mod windows_opened_apart;
+mod windows_with_guards;

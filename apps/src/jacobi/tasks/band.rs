@@ -1,14 +1,13 @@
 //! The rows of one rank, and the tasks that compute them.
 
-use std::mem;
 use std::ops::Range;
 
-use talpf_runtime::{Matrix, Token};
+use talpf_runtime::{In, Ix2, Matrix, Out, Region};
 
 use crate::Error;
 use crate::heat::{Border, collect_field};
 use crate::jacobi::{Problem, kernel};
-use crate::run::{Pace, RankContext};
+use crate::run::{Pace, RankContext, Step};
 use crate::share::pieces;
 
 /// Cells that a row of a strip has at least, where the band is that wide: 32 KiB, eight pages.
@@ -25,8 +24,8 @@ pub(super) struct Band {
     cols: usize,
     /// Rows and columns of a strip.
     strip: (usize, usize),
-    old: Matrix<f64>,
-    new: Matrix<f64>,
+    /// They take turns.
+    fields: [Matrix<f64>; 2],
 }
 
 impl Band {
@@ -37,24 +36,18 @@ impl Band {
     ) -> Result<Self, Error> {
         let block = problem.block();
         let strip = (block, block * STRIP_CELLS.div_ceil(block));
-        let old = problem.field(ctx, border, strip)?;
-        let new = problem.field(ctx, border, strip)?;
-        Ok(Self { rows: old.rows() - 2, cols: problem.cols(), strip, old, new })
+        let fields = [problem.field(ctx, border, strip)?, problem.field(ctx, border, strip)?];
+        Ok(Self { rows: fields[0].rows() - 2, cols: problem.cols(), strip, fields })
     }
 
-    /// The matrix of the step that was spawned last.
-    pub(super) fn newest(&self) -> &Matrix<f64> {
-        &self.new
+    /// The matrix that a step reads.
+    pub(super) fn before(&self, step: usize) -> &Matrix<f64> {
+        &self.fields[step % 2]
     }
 
-    /// The one that takes turns with it.
-    pub(super) fn other(&self) -> &Matrix<f64> {
-        &self.old
-    }
-
-    /// Swaps old and new, for the next step.
-    pub(super) fn swap(&mut self) {
-        mem::swap(&mut self.old, &mut self.new);
+    /// The matrix that a step writes.
+    pub(super) fn after(&self, step: usize) -> &Matrix<f64> {
+        self.before(step + 1)
     }
 
     /// The columns of every strip, without the border.
@@ -62,37 +55,56 @@ impl Band {
         pieces(1..self.cols + 1, self.strip.1)
     }
 
-    /// Spawns a task for every strip: the top and bottom ones first, for which neighbours wait.
-    pub(super) fn spawn_step(
-        &self,
+    /// Declares a task for every strip: the top and bottom ones first, for which neighbours wait.
+    pub(super) fn declare_step<'a>(
+        &'a self,
         ctx: &RankContext,
-        step: &Token,
+        number: usize,
+        step: Step<'_, 'a>,
         pace: &Pace,
     ) -> Result<(), Error> {
-        let Self { old, new, .. } = self;
-        let mut strips = pieces(1..self.rows + 1, self.strip.0);
-        let first = strips.next();
-        let last = strips.next_back();
-        for rows in first.into_iter().chain(last).chain(strips) {
-            for cols in self.strip_cols() {
-                let around = (rows.start - 1..rows.end + 1, cols.start - 1..cols.end + 1);
-                let pace = pace.clone();
-                ctx.group()
-                    .task("jacobi")
-                    .input(&old.region(around.0, around.1))
-                    .output(&new.region(rows.clone(), cols))
-                    .input(&step.region())
-                    .spawn_async(async move |old, mut new, _step| {
-                        pace.compute(|| kernel::sweep(old.view(), new.view_mut())).await;
-                    })?;
-            }
+        let (old, new) = (self.before(number), self.after(number));
+        for (rows, cols) in self.strips() {
+            let around = (rows.start - 1..rows.end + 1, cols.start - 1..cols.end + 1);
+            let task = ctx.group().task("jacobi");
+            let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
+            let pace = pace.clone();
+            match step {
+                Step::Spawned(token) => {
+                    let task = task.input(&token.region());
+                    task.spawn_async(move |old, new, token| sweep(pace, old, new, Some(token)))
+                }
+                Step::Replayed(iteration) => task
+                    .repeat_async(iteration, move |_step, old, new| {
+                        sweep(pace.clone(), old, new, None)
+                    }),
+            }?;
         }
         Ok(())
     }
 
-    /// Gives up the matrices for the rows of `old`, with their border columns.
-    pub(super) async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
-        drop(self.new);
-        collect_field(ctx, self.old).await
+    /// What the task that is declared last in a step writes.
+    pub(super) fn last_strip(&self, step: usize) -> Option<Region<'_, f64, Ix2>> {
+        self.strips().last().map(|(rows, cols)| self.after(step).region(rows, cols))
     }
+
+    fn strips(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let mut strips = pieces(1..self.rows + 1, self.strip.0);
+        let first = strips.next();
+        let last = strips.next_back();
+        let rows = first.into_iter().chain(last).chain(strips);
+        rows.flat_map(|rows| self.strip_cols().map(move |cols| (rows.clone(), cols)))
+    }
+
+    /// Gives up the matrices for the rows that `steps` steps have left, with their border columns.
+    pub(super) async fn collect(self, ctx: &RankContext, steps: usize) -> Result<Vec<f64>, Error> {
+        let [even, odd] = self.fields;
+        let field = if steps.is_multiple_of(2) { even } else { odd };
+        collect_field(ctx, field).await
+    }
+}
+
+/// Computes a strip, and keeps the token of the step for as long.
+async fn sweep(pace: Pace, old: In<f64, Ix2>, mut new: Out<f64, Ix2>, _token: Option<In<()>>) {
+    pace.compute(|| kernel::sweep(old.view(), new.view_mut())).await;
 }

@@ -1,14 +1,16 @@
 //! The exchange of the outermost rows between neighbours.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
-use talpf::{Arrivals, Context, Lane, Link, MemorySlot, PingPong, SyncHandle};
+use talpf::{Context, Lane, Link, MemorySlot, PingPong, SyncHandle};
+use talpf_runtime::Token;
 
 use super::band::Band;
 use crate::Error;
 use crate::heat::{Neighbour, Neighbours};
 use crate::jacobi::Problem;
-use crate::run::{Messages, Protocol, RankContext, Transfer};
+use crate::run::{Messages, Place, Protocol, RankContext, Round, Step, Transfer};
 
 /// How puts reach the halos of a neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -28,15 +30,15 @@ pub(super) struct Exchange {
     means: Means,
 }
 
-/// Slots, and whatever else there are two of, are those of the newest matrix and of the other.
+/// Slots are those of the matrices that even steps write, and odd ones.
 enum Means {
-    Windows { ctx: Context, protocol: Protocol, slots: [MemorySlot<f64>; 2] },
-    Links { ctx: Context, links: PingPong<f64>, slots: [MemorySlot<f64>; 2] },
-    Messages { messages: Messages, turn: usize },
+    Windows { ctx: Context, protocol: Protocol, slots: [MemorySlot<f64>; 2], order: Token },
+    Links { ctx: Context, links: RefCell<PingPong<f64>>, slots: [MemorySlot<f64>; 2] },
+    Messages(Messages),
 }
 
 impl Exchange {
-    /// Prepares the exchange of the halos of `band`, of the newest matrix first. Collective.
+    /// Prepares the exchange of the halos of `band`. Collective.
     pub(super) async fn new(
         ctx: &RankContext,
         problem: &Problem,
@@ -45,16 +47,17 @@ impl Exchange {
     ) -> Result<Self, Error> {
         let neighbours = Neighbours::new(ctx, problem);
         let means = match ctx {
-            RankContext::TwoSided(messages) => {
-                Means::Messages { messages: messages.clone(), turn: 0 }
-            }
+            RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
             RankContext::OneSided(ctx, protocol) => {
-                let newest = ctx.register_global(band.newest()).await?;
-                let slots = [newest, ctx.register_global(band.other()).await?];
+                let even = ctx.register_global(band.after(0)).await?;
+                let slots = [even, ctx.register_global(band.after(1)).await?];
                 match way {
-                    Way::Windows => Means::Windows { ctx: ctx.clone(), protocol: *protocol, slots },
+                    Way::Windows => {
+                        let order = Token::new(ctx.group())?;
+                        Means::Windows { ctx: ctx.clone(), protocol: *protocol, slots, order }
+                    }
                     Way::Links => {
-                        let links = link(ctx, &neighbours, band).await?;
+                        let links = RefCell::new(link(ctx, &neighbours, band).await?);
                         Means::Links { ctx: ctx.clone(), links, slots }
                     }
                 }
@@ -63,32 +66,53 @@ impl Exchange {
         Ok(Self { neighbours, means })
     }
 
-    /// Spawns the exchange of the newest matrix of `band`, a piece for each strip, and the sync
-    /// that ends its round, if rounds end.
-    pub(super) fn spawn(&mut self, band: &Band) -> Result<Option<SyncHandle>, Error> {
+    /// Declares the exchange of what step `number` writes in `band`, a piece for each strip, and the
+    /// end of its round, if rounds end; where that is spawned, hands out what to wait for.
+    ///
+    /// **Panics**: links that are replayed. Their places are in use from one step to the next, so
+    /// that a graph would never get them.
+    pub(super) fn declare<'a>(
+        &'a self,
+        band: &'a Band,
+        number: usize,
+        step: Step<'_, 'a>,
+    ) -> Result<Option<SyncHandle>, Error> {
         let pieces = pieces(&self.neighbours, band);
-        let (newest, other) = (band.newest(), band.other());
-        match &mut self.means {
-            Means::Windows { ctx, protocol, slots } => {
-                let sync = spawn_windows(ctx, band, &slots[0], pieces, *protocol)?;
-                slots.swap(0, 1);
-                Ok(Some(sync))
+        let (newest, other) = (band.after(number), band.before(number));
+        let edge = |piece: &Piece<'_>| newest.row(piece.with.edge, piece.cols.clone());
+        let halo = |piece: &Piece<'_>| newest.row(piece.with.halo, piece.cols.clone());
+        match &self.means {
+            Means::Windows { ctx, protocol, slots, order } => {
+                let place = |Piece { with, cols, .. }: Piece<'_>| {
+                    let row = match protocol.transfer {
+                        Transfer::Put => with.its_halo,
+                        Transfer::Get => with.its_edge,
+                    };
+                    let (slot, rank) = (slots[number % 2].clone(), ctx.peer(with.rank as u32)?);
+                    Ok(Place { slot, rank, index: row * newest.cols() + cols.start })
+                };
+                let (protocol, lane) = (*protocol, Lane::default());
+                let given = pieces.clone().map(|piece| edge(&piece)).collect();
+                let taken = pieces.clone().map(|piece| halo(&piece)).collect();
+                let places = pieces.map(place).collect::<Result<_, Error>>()?;
+                Round { ctx, protocol, lane, order, given, taken, places }.declare(step)
             }
             Means::Links { links, .. } => {
-                for (link, Piece { with, cols, .. }) in pieces.enumerate() {
-                    let next = other.row(with.halo, cols.clone());
-                    links.put(link, &newest.row(with.edge, cols), &next)?;
+                assert!(matches!(step, Step::Spawned(_)), "links are not replayed");
+                let mut links = links.borrow_mut();
+                for (link, piece) in pieces.enumerate() {
+                    let next = other.row(piece.with.halo, piece.cols.clone());
+                    links.put(link, &edge(&piece), &next)?;
                 }
                 Ok(Some(links.sync()?))
             }
-            Means::Messages { messages, turn } => {
-                for Piece { with, strip, cols } in pieces {
+            Means::Messages(messages) => {
+                for piece in pieces {
                     // Messages of two steps may overtake each other, those of three cannot.
-                    let tag = 2 * strip + *turn;
-                    messages.spawn_send(&newest.row(with.edge, cols.clone()), with.rank, tag)?;
-                    messages.spawn_receive(&newest.row(with.halo, cols), with.rank, tag)?;
+                    let (rank, tag) = (piece.with.rank, 2 * piece.strip + number % 2);
+                    messages.declare_send(step, &edge(&piece), rank, tag)?;
+                    messages.declare_receive(step, &halo(&piece), rank, tag)?;
                 }
-                *turn = 1 - *turn;
                 Ok(None)
             }
         }
@@ -98,7 +122,7 @@ impl Exchange {
     pub(super) fn end(self) -> Result<(), Error> {
         let (ctx, slots) = match self.means {
             Means::Windows { ctx, slots, .. } | Means::Links { ctx, slots, .. } => (ctx, slots),
-            Means::Messages { .. } => return Ok(()),
+            Means::Messages(_) => return Ok(()),
         };
         for slot in slots {
             ctx.deregister(slot)?;
@@ -110,39 +134,12 @@ impl Exchange {
 /// Makes a link for every piece.
 async fn link(ctx: &Context, neighbours: &Neighbours, band: &Band) -> Result<PingPong<f64>, Error> {
     let link = |Piece { with, cols, .. }: Piece| {
-        let fields = [band.newest(), band.other()];
+        let fields = [band.after(0), band.after(1)];
         let places = fields.map(|field| field.row(with.halo, cols.clone()));
         Ok(Link { peer: ctx.peer(with.rank as u32)?, places })
     };
     let links = pieces(neighbours, band).map(link).collect::<Result<Vec<_>, Error>>()?;
     Ok(ctx.ping_pong(LANE, &links).await?)
-}
-
-fn spawn_windows<'a>(
-    ctx: &Context,
-    band: &Band,
-    slot: &MemorySlot<f64>,
-    pieces: impl Iterator<Item = Piece<'a>> + Clone,
-    Protocol { transfer, mut mode }: Protocol,
-) -> Result<SyncHandle, Error> {
-    let matrix = band.newest();
-    for Piece { with, cols, .. } in pieces.clone() {
-        let peer = ctx.peer(with.rank as u32)?;
-        let at = |row: usize| slot.at(peer, row * matrix.cols() + cols.start);
-        match transfer {
-            Transfer::Put => ctx.put(&matrix.row(with.edge, cols.clone()), at(with.its_halo))?,
-            Transfer::Get => ctx.get(at(with.its_edge), &matrix.row(with.halo, cols.clone()))?,
-        }
-    }
-
-    if let Arrivals::Msg(count) = &mut mode.arrivals {
-        *count = pieces.clone().count() as u32;
-    }
-    let sync = pieces.fold(ctx.sync(mode), |sync, Piece { with, cols, .. }| match transfer {
-        Transfer::Put => sync.window(&matrix.row(with.halo, cols)),
-        Transfer::Get => sync.expose(&matrix.row(with.edge, cols)),
-    });
-    Ok(sync.spawn()?)
 }
 
 /// What is exchanged in a step: a piece of a row for each neighbour and strip.

@@ -1,7 +1,7 @@
 //! Tasks, and the exchange of halos: one program for all variants with ranks.
 //!
 //! Each rank owns a band of rows and keeps two matrices of it, old and new, which swap roles after
-//! every step. A step spawns, in this order:
+//! every step. A step declares, in this order:
 //!
 //! 1. the tasks that compute the strips of `new` from `old` ([`band`]),
 //! 2. the exchange of the outermost rows of `new` ([`exchange`]),
@@ -9,8 +9,8 @@
 //!
 //! Nothing else orders them: a strip waits for the strips and halos around it in the step before,
 //! an exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart
-//! as far as their dependencies allow, up to a number of [`Steps`]. What differs between variants
-//! is the [`Exchange`] alone.
+//! as far as their dependencies allow; where steps are spawned, up to a number of [`Steps`]. What
+//! differs between variants is the [`Exchange`] alone.
 //!
 //! Deliberately absent: double buffers and acknowledgements. That two matrices take turns is
 //! Jacobi's own; a halo is kept from being overwritten too early by its window or its receive, and
@@ -27,7 +27,9 @@ use self::exchange::Exchange;
 use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::Border;
-use crate::run::{Communication, Machine, Observer, Pace, Part, RankContext, Steps, on_ranks};
+use crate::run::{
+    Communication, Machine, Observer, Pace, Part, RankContext, Step, Steps, declare_count, on_ranks,
+};
 
 pub(super) use self::exchange::Way;
 
@@ -61,23 +63,36 @@ struct Job {
 
 /// The program of a rank.
 async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
-    let mut band = Band::new(&ctx, &job.problem, &job.border)?;
-    let mut exchange = Exchange::new(&ctx, &job.problem, job.way, &band).await?;
-    let mut steps = Steps::new(&ctx, &job.observer)?;
+    let band = Band::new(&ctx, &job.problem, &job.border)?;
+    let exchange = Exchange::new(&ctx, &job.problem, job.way, &band).await?;
     let pace = Pace::of(&ctx, job.machine);
+    let steps = job.problem.steps();
 
     ctx.barrier().await?;
     let started = Instant::now();
-    for _ in 0..job.problem.steps() {
-        let step = steps.begin().await?;
-        band.spawn_step(&ctx, &step, &pace)?;
-        let exchanged = exchange.spawn(&band)?;
-        steps.end(&ctx, exchanged)?;
-        band.swap();
+    if job.machine.replays() {
+        ctx.group().iterate_in_turns(steps, 2, |iteration, turn| {
+            let step = Step::Replayed(iteration);
+            band.declare_step(&ctx, turn, step, &pace)?;
+            exchange.declare(&band, turn, step)?;
+            match band.last_strip(turn) {
+                Some(last) => declare_count(&ctx, &job.observer, iteration, &last),
+                None => Ok(()),
+            }
+        })?;
+        ctx.group().wait().await?;
+    } else {
+        let mut under_way = Steps::new(&ctx, &job.observer)?;
+        for step in 0..steps {
+            let token = under_way.begin().await?;
+            band.declare_step(&ctx, step, Step::Spawned(&token), &pace)?;
+            let exchanged = exchange.declare(&band, step, Step::Spawned(&token))?;
+            under_way.end(&ctx, exchanged)?;
+        }
+        under_way.finish(&ctx).await?;
     }
-    steps.finish(&ctx).await?;
     let ended = Instant::now();
 
     exchange.end()?;
-    Ok(Part { result: band.collect(&ctx).await?, started, ended })
+    Ok(Part { result: band.collect(&ctx, steps).await?, started, ended })
 }

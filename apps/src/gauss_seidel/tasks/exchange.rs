@@ -1,0 +1,115 @@
+//! The exchange of outermost rows between neighbours, a piece for each block column.
+
+use std::ops::Range;
+
+use talpf::{Arrivals, Context, Lane, MemorySlot, SyncHandle};
+use talpf_runtime::{Matrix, Token};
+
+use crate::Error;
+use crate::heat::Neighbours;
+use crate::run::{Messages, Place, Protocol, RankContext, Round, Step};
+
+/// Lanes beside that of the superstep. More block columns than that share lanes.
+const LANES: usize = 255;
+
+/// What one rank exchanges in its supersteps.
+pub(super) struct Exchange {
+    rank: usize,
+    neighbours: Neighbours,
+    means: Means,
+}
+
+enum Means {
+    /// Through windows, on lanes.
+    Puts { ctx: Context, protocol: Protocol, slot: MemorySlot<f64>, lanes: Vec<LaneColumns> },
+    /// Tagged with the number of their block column.
+    Messages(Messages),
+}
+
+/// A lane and the numbers of its block columns.
+struct LaneColumns {
+    lane: Lane,
+    columns: Range<usize>,
+    order: Token,
+}
+
+impl Exchange {
+    /// Prepares the exchange of the outermost rows of `field` in so many pieces. Collective.
+    pub(super) async fn new(
+        ctx: &RankContext,
+        neighbours: Neighbours,
+        field: &Matrix<f64>,
+        columns: usize,
+    ) -> Result<Self, Error> {
+        let means = match ctx {
+            RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
+            RankContext::OneSided(ctx, protocol) => {
+                let (first, share) = match protocol.mode.arrivals {
+                    Arrivals::Msg(_) => (1, columns.div_ceil(LANES)),
+                    _ => (Lane::default().0, columns),
+                };
+                let lane = |(number, start): (usize, usize)| {
+                    let columns = start..columns.min(start + share);
+                    let order = Token::new(ctx.group())?;
+                    Ok(LaneColumns { lane: Lane(first + number as u8), columns, order })
+                };
+                let lanes = (0..columns).step_by(share).enumerate().map(lane);
+                let lanes = lanes.collect::<Result<_, Error>>()?;
+                let slot = ctx.register_global(field).await?;
+                Means::Puts { ctx: ctx.clone(), protocol: *protocol, slot, lanes }
+            }
+        };
+        Ok(Self { rank: ctx.rank(), neighbours, means })
+    }
+
+    /// Declares the exchange of a superstep: this rank gives its outermost rows if it computes, and
+    /// takes those of the neighbours that do. Rounds that are spawned go to `syncs`.
+    pub(super) fn declare<'a>(
+        &'a self,
+        field: &'a Matrix<f64>,
+        columns: &[Range<usize>],
+        computes: impl Fn(usize) -> bool,
+        step: Step<'_, 'a>,
+        syncs: &mut Vec<SyncHandle>,
+    ) -> Result<(), Error> {
+        let sources = || self.neighbours.iter().filter(|with| computes(with.rank));
+        let targets = || self.neighbours.iter().filter(|_| computes(self.rank));
+        let piece = |row, column: usize| field.row(row, columns[column].clone());
+        match &self.means {
+            Means::Messages(messages) => {
+                for column in 0..columns.len() {
+                    for with in targets() {
+                        messages.declare_send(
+                            step,
+                            &piece(with.edge, column),
+                            with.rank,
+                            column,
+                        )?;
+                    }
+                    for with in sources() {
+                        let halo = piece(with.halo, column);
+                        messages.declare_receive(step, &halo, with.rank, column)?;
+                    }
+                }
+            }
+            Means::Puts { ctx, protocol, slot, lanes } => {
+                for LaneColumns { lane, columns: numbers, order } in lanes {
+                    let (protocol, lane) = (*protocol, *lane);
+                    let (mut given, mut taken, mut places) = (Vec::new(), Vec::new(), Vec::new());
+                    for column in numbers.clone() {
+                        for with in targets() {
+                            given.push(piece(with.edge, column));
+                            let rank = ctx.peer(with.rank as u32)?;
+                            let index = with.its_halo * field.cols() + columns[column].start;
+                            places.push(Place { slot: slot.clone(), rank, index });
+                        }
+                        taken.extend(sources().map(|with| piece(with.halo, column)));
+                    }
+                    let round = Round { ctx, protocol, lane, order, given, taken, places };
+                    syncs.extend(round.declare(step)?);
+                }
+            }
+        }
+        Ok(())
+    }
+}

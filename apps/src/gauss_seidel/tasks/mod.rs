@@ -1,0 +1,222 @@
+//! Tasks, and the exchange of outermost rows: one program for all variants with ranks.
+//!
+//! A rank computes step `t` of its band in superstep `2 t + rank`: the row above it is of the same
+//! step and one superstep old, the row below it of the step before and one superstep old as well.
+//! So neighbours take turns; in every superstep half of the ranks compute and pass on their
+//! outermost rows to those who compute in the next, which hold a window for them, or a receive.
+//!
+//! **talpf-default** ends a superstep with one sync of all ranks. Who does not compute waits until
+//! the last of the others has: half of the ranks are idle at any time.
+//!
+//! **talpf-lanes** has a lane for each block column, and its supersteps are rounds of that lane. A
+//! round ends for a rank as soon as the pieces of its neighbours over that column have arrived, so a
+//! rank starts on the first column while its neighbours compute the next ones, and all ranks work
+//! on different columns at the same time.
+//!
+//! **tampi** does the same with a message for each piece.
+//!
+//! Within a rank, blocks wait for the blocks around them by their regions.
+//!
+//! Where the graph is replayed it begins with the second step of the rank. From then on a step has
+//! two supersteps: in one both neighbours compute, in the next one this rank does.
+
+mod exchange;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ndarray::Axis;
+use talpf_runtime::{In, InOut, Ix2, Matrix, Region};
+
+use self::exchange::Exchange;
+use super::kernel::{self, Ring};
+use super::{Problem, Solution};
+use crate::Error;
+use crate::heat::{Border, Neighbours, collect_field};
+use crate::run::{
+    Communication, Machine, Observer, Pace, Part, RankContext, Step, Steps, declare_count, on_ranks,
+};
+use crate::share::pieces;
+
+/// Solves `problem` with tasks on the ranks and workers of `machine`.
+///
+/// **Errors**: [`Error::Talpf`], [`Error::Tampi`].
+pub(super) fn solve(
+    problem: &Problem,
+    machine: Machine,
+    communication: Communication,
+    observer: &Observer,
+) -> Result<Option<Solution>, Error> {
+    let (problem, border, observer) = (problem.clone(), problem.border(), observer.clone());
+    let job = Arc::new(Job { problem, border, machine, observer });
+    let program = |ctx| rank(ctx, Arc::clone(&job));
+    let Some((bands, seconds)) = on_ranks(machine, communication, &job.observer, program)? else {
+        return Ok(None);
+    };
+    Ok(Some(Solution { result: job.problem.assemble(&job.border, bands), seconds, machine }))
+}
+
+/// What is the same for all ranks.
+struct Job {
+    problem: Problem,
+    border: Border,
+    machine: Machine,
+    observer: Observer,
+}
+
+/// The program of a rank.
+async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
+    let band = Band::new(&ctx, &job).await?;
+
+    ctx.barrier().await?;
+    let started = Instant::now();
+    let repeated = band.steps - 1;
+    let supersteps = 2 * repeated + ctx.ranks();
+    if job.machine.replays() {
+        let (first, last) = (ctx.rank(), ctx.rank() + 2 * repeated);
+        band.spawn(&ctx, &job.observer, 0..first + 1).await?;
+        ctx.group().iterate(repeated, |iteration| {
+            let (step, here) = (Step::Replayed(iteration), ctx.rank());
+            let exchange = |computes: &dyn Fn(usize) -> bool| {
+                let Band { exchange, field, columns, .. } = &band;
+                exchange.declare(field, columns, computes, step, &mut Vec::new())
+            };
+            exchange(&|rank| rank != here)?;
+            band.declare_step(&ctx, step)?;
+            exchange(&|rank| rank == here)?;
+            declare_count(&ctx, &job.observer, iteration, &band.last_row())
+        })?;
+        // A sync that is spawned belongs to the superstep that is open then.
+        ctx.group().wait().await?;
+        band.spawn(&ctx, &job.observer, last + 1..supersteps).await?;
+    } else {
+        band.spawn(&ctx, &job.observer, 0..supersteps).await?;
+    }
+    let ended = Instant::now();
+
+    Ok(Part { result: collect_field(&ctx, band.field).await?, started, ended })
+}
+
+/// The rows of one rank.
+struct Band {
+    field: Matrix<f64>,
+    exchange: Exchange,
+    pace: Pace,
+    steps: usize,
+    block: usize,
+    /// The columns of each block column, without the border.
+    columns: Vec<Range<usize>>,
+}
+
+impl Band {
+    async fn new(ctx: &RankContext, job: &Job) -> Result<Self, Error> {
+        let block = job.problem.block();
+        let columns: Vec<_> = pieces(1..job.problem.cols() + 1, block).collect();
+        let field = job.problem.field(ctx, &job.border, (block, block))?;
+        let neighbours = Neighbours::new(ctx, &job.problem);
+        Ok(Self {
+            exchange: Exchange::new(ctx, neighbours, &field, columns.len()).await?,
+            field,
+            pace: Pace::of(ctx, job.machine),
+            steps: job.problem.steps(),
+            block,
+            columns,
+        })
+    }
+
+    /// Spawns the tasks of `supersteps` and waits for them.
+    async fn spawn(
+        &self,
+        ctx: &RankContext,
+        observer: &Observer,
+        supersteps: Range<usize>,
+    ) -> Result<(), Error> {
+        let mut steps = Steps::new(ctx, observer)?;
+        let mut syncs = Vec::new();
+        for superstep in supersteps {
+            let computes = |rank| self.computes(rank, superstep);
+            let token = steps.token();
+            if computes(ctx.rank()) {
+                steps.begin().await?;
+                self.declare_step(ctx, Step::Spawned(&token))?;
+            }
+            self.exchange.declare(
+                &self.field,
+                &self.columns,
+                computes,
+                Step::Spawned(&token),
+                &mut syncs,
+            )?;
+            if computes(ctx.rank()) {
+                steps.end(ctx, syncs.drain(..))?;
+            }
+        }
+        steps.finish(ctx).await?;
+        for sync in syncs {
+            sync.await?;
+        }
+        Ok(())
+    }
+
+    /// Whether `rank` computes a step in a superstep.
+    fn computes(&self, rank: usize, superstep: usize) -> bool {
+        superstep.checked_sub(rank).is_some_and(|twice| twice % 2 == 0 && twice / 2 < self.steps)
+    }
+
+    /// Declares a task for every block: column by column, because neighbours wait for them so.
+    fn declare_step<'a>(&'a self, ctx: &RankContext, step: Step<'_, 'a>) -> Result<(), Error> {
+        let matrix = &self.field;
+        let last = matrix.rows() - 1;
+        for cols in &self.columns {
+            for rows in pieces(1..last, self.block) {
+                let (left, right) = (cols.start - 1..cols.start, cols.end..cols.end + 1);
+                let pace = self.pace.clone();
+                let task = ctx
+                    .group()
+                    .task("gauss-seidel")
+                    .inout(&matrix.region(rows.clone(), cols.clone()))
+                    .input(&matrix.row(rows.start - 1, cols.clone()))
+                    .input(&matrix.row(rows.end, cols.clone()))
+                    .input(&matrix.region(rows.clone(), left))
+                    .input(&matrix.region(rows.clone(), right));
+                match step {
+                    Step::Spawned(token) => task.input(&token.region()).spawn_async(
+                        move |block, above, below, left, right, token| {
+                            sweep(pace, block, [above, below], [left, right], Some(token))
+                        },
+                    ),
+                    Step::Replayed(iteration) => task.repeat_async(
+                        iteration,
+                        move |_step, block, above, below, left, right| {
+                            sweep(pace.clone(), block, [above, below], [left, right], None)
+                        },
+                    ),
+                }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the task that is declared last in a step has in its block.
+    fn last_row(&self) -> Region<'_, f64> {
+        self.field.row(self.field.rows() - 2, self.columns[self.columns.len() - 1].clone())
+    }
+}
+
+/// Computes a block, and keeps the token of the step for as long.
+async fn sweep(
+    pace: Pace,
+    mut block: InOut<f64, Ix2>,
+    [above, below]: [In<f64>; 2],
+    [left, right]: [In<f64, Ix2>; 2],
+    _token: Option<In<()>>,
+) {
+    let ring = Ring {
+        above: &above,
+        below: &below,
+        left: left.view().index_axis_move(Axis(1), 0),
+        right: right.view().index_axis_move(Axis(1), 0),
+    };
+    pace.compute(|| kernel::sweep(block.view_mut(), ring)).await;
+}

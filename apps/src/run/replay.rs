@@ -1,0 +1,139 @@
+//! Steps whose tasks are spawned anew or replayed, and the rounds of one-sided communication in
+//! them.
+//!
+//! A put that is spawned belongs to the round that is open where it was spawned, and a window to the
+//! sync that was spawned with it. A graph that repeats spawns nothing: there a [`Round`] is one task,
+//! whose body takes the round that is open and ends it. A token keeps the rounds of a lane in the
+//! order of the steps, and other rounds of the lane are spawned before or after the graph. Messages
+//! are tasks like others.
+//!
+//! The body ends before its round does. What keeps the task from the next step are the guards that
+//! its operations and windows have; if the run fails, those in windows fail the task.
+
+use talpf::{Arrivals, Context, Lane, MemorySlot, Rank, SyncHandle};
+use talpf_runtime::{InOut, Iteration, Region, Token, fail_current_task};
+
+use super::{Observer, Protocol, RankContext, Transfer};
+use crate::Error;
+
+/// How the tasks of a step come to run.
+#[derive(Clone, Copy)]
+pub(crate) enum Step<'s, 'a> {
+    /// They are spawned, and have the token as input.
+    Spawned(&'s Token),
+    /// They are declared once, for all steps of a graph.
+    Replayed(&'s Iteration<'a>),
+}
+
+/// What a rank exchanges in one round of a lane.
+pub(crate) struct Round<'a, D> {
+    pub(crate) ctx: &'a Context,
+    pub(crate) protocol: Protocol,
+    pub(crate) lane: Lane,
+    /// Of the lane.
+    pub(crate) order: &'a Token,
+    /// What is put, or what peers get from here.
+    pub(crate) given: Vec<Region<'a, f64, D>>,
+    /// Where it comes to.
+    pub(crate) taken: Vec<Region<'a, f64, D>>,
+    /// Where peers have it: the given pieces are put there, or the taken ones are got from there.
+    pub(crate) places: Vec<Place>,
+}
+
+/// A place at another rank.
+pub(crate) struct Place {
+    pub(crate) slot: MemorySlot<f64>,
+    pub(crate) rank: Rank,
+    pub(crate) index: usize,
+}
+
+impl<'a, D: Send + 'static> Round<'a, D> {
+    /// Declares the operations of the round and its end; where it is spawned, hands out what to
+    /// wait for.
+    pub(crate) fn declare(mut self, step: Step<'_, 'a>) -> Result<Option<SyncHandle>, Error> {
+        // Messages are counted where they come to.
+        if let Arrivals::Msg(count) = &mut self.protocol.mode.arrivals {
+            *count = self.taken.len() as u32;
+        }
+        match step {
+            Step::Spawned(_) => self.spawn().map(Some),
+            Step::Replayed(iteration) => self.replay(iteration).map(|()| None),
+        }
+    }
+
+    fn spawn(self) -> Result<SyncHandle, Error> {
+        let Self { ctx, protocol: Protocol { transfer, mode }, lane, given, taken, .. } = self;
+        let places = self.places.iter().map(|place| place.slot.at(place.rank, place.index));
+        let pieces = match transfer {
+            Transfer::Put => &given,
+            Transfer::Get => &taken,
+        };
+        for (piece, place) in pieces.iter().zip(places) {
+            match transfer {
+                Transfer::Put => ctx.put_on(lane, piece, place)?,
+                Transfer::Get => ctx.get_on(lane, place, piece)?,
+            }
+        }
+        let sync = ctx.sync_of(lane, mode);
+        let sync = match transfer {
+            Transfer::Put => taken.iter().fold(sync, |sync, region| sync.window(region)),
+            Transfer::Get => given.iter().fold(sync, |sync, region| sync.expose(region)),
+        };
+        Ok(sync.spawn()?)
+    }
+
+    /// A round without pieces has no task: nothing would hold it back.
+    fn replay(self, iteration: &Iteration<'a>) -> Result<(), Error> {
+        let Self { protocol: Protocol { transfer, mode }, lane, places, .. } = self;
+        if self.given.is_empty() && self.taken.is_empty() {
+            return Ok(());
+        }
+        let task = self.ctx.group().task("exchange").inline().inout(&self.order.region());
+        let task = task.inputs(self.given).inouts(self.taken);
+        let ctx = self.ctx.clone();
+        let exchange = move |_order: InOut<()>, given: Vec<_>, taken: Vec<_>| {
+            let round = ctx.round_of(lane);
+            let sync = ctx.sync_of(lane, mode);
+            let places = places.iter().map(|place| place.slot.at(place.rank, place.index));
+            // The task has the guards of its operations, so nobody awaits them. Windows open
+            // first: a neighbour may be waiting for one.
+            let sync = match transfer {
+                Transfer::Put => {
+                    let sync = taken.into_iter().fold(sync, |sync, guard| sync.window_with(guard));
+                    given.into_iter().zip(places).for_each(|(from, to)| drop(round.put(from, to)));
+                    sync
+                }
+                Transfer::Get => {
+                    let sync = given.into_iter().fold(sync, |sync, guard| sync.expose_with(guard));
+                    taken.into_iter().zip(places).for_each(|(to, from)| drop(round.get(from, to)));
+                    sync
+                }
+            };
+            drop(round);
+            sync.spawn()
+        };
+        Ok(task.repeat(iteration, move |_step, order, given, taken| {
+            if let Err(error) = exchange(order, given, taken) {
+                fail_current_task(error.to_string()).expect("called in a task");
+            }
+        })?)
+    }
+}
+
+/// Declares what counts a step, at rank 0 for all, once it is done with `last`.
+pub(crate) fn declare_count<'a, D: Send + 'static>(
+    ctx: &RankContext,
+    observer: &Observer,
+    iteration: &Iteration<'a>,
+    last: &Region<'a, f64, D>,
+) -> Result<(), Error> {
+    if ctx.rank() > 0 {
+        return Ok(());
+    }
+    let progress = observer.progress.clone();
+    let task = ctx.group().task("step").inline().input(last);
+    Ok(task.repeat(iteration, move |_step, _last| progress.advance())?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! A task that fails in a replayed graph ends the run of all ranks, and is named.
+
+use std::time::Instant;
+
+use talpf::SyncMode;
+
+use super::super::{Communication, Machine, Part, Ring, Shape, Waiting, on_ranks};
+use super::*;
+
+/// The error of three ranks that pass a number round, of which one fails in step 3 of 1000.
+fn error_of(communication: Communication, workers: usize) -> String {
+    let machine = Machine::new(3, workers).unwrap();
+    let program = |ctx: RankContext| async move {
+        let started = Instant::now();
+        let shape = Shape { pieces: 1, rows: 1, cols: 100, tile_cols: 100 };
+        let ring = Ring::new(&ctx, shape, vec![1.0; 100]).await?;
+        let is_unlucky = ctx.rank() == 1;
+        ctx.group().iterate(1000, |iteration| {
+            let task = ctx.group().task("unlucky").inout(&ring.own().all());
+            task.repeat(iteration, move |step, _numbers| {
+                assert!(!(is_unlucky && step == 3), "that was the fourth");
+            })?;
+            for hop in 0..2 {
+                ring.pass_on(hop, Step::Replayed(iteration))?;
+            }
+            Ok::<_, Error>(())
+        })?;
+        ctx.group().wait().await?;
+        Ok(Part { result: Vec::new(), started, ended: Instant::now() })
+    };
+    let ended = on_ranks(machine, communication, &Observer::default(), program);
+    ended.map(|_| ()).expect_err("a task has failed").to_string()
+}
+
+#[test]
+fn a_task_that_fails_is_named_whatever_carries_the_data() {
+    for communication in [
+        Communication::put(SyncMode::DEFAULT),
+        Communication::put(SyncMode::CACHED),
+        Communication::put(SyncMode::CACHED.with_barrier()),
+        Communication::put(SyncMode::CACHED.with_ack()),
+        Communication::put(SyncMode::msg(0)),
+        Communication::get(SyncMode::DEFAULT),
+        Communication::TwoSided(Waiting::Bound),
+        Communication::TwoSided(Waiting::Suspended),
+    ] {
+        for workers in [1, 3] {
+            let error = error_of(communication, workers);
+            let named = error.contains("unlucky") && error.contains("that was the fourth");
+            assert!(named, "{communication:?}: {error}");
+        }
+    }
+}
