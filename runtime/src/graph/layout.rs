@@ -18,6 +18,8 @@ const ROW_GAP: f64 = 34.0;
 const LANE_GAP: f64 = 40.0;
 pub(super) const BOX_HEIGHT: f64 = 22.0;
 pub(super) const PADDING: f64 = 8.0;
+/// Room on the right for edges that lead up.
+pub(super) const BESIDE: f64 = 24.0;
 /// Above the tasks of a lane, for its name.
 const LANE_HEADER: f64 = 26.0;
 
@@ -74,7 +76,10 @@ pub(super) fn lay_out(graph: &TaskGraph) -> Layout {
             continue;
         };
         let lanes = [("", members.clone())];
-        let (width, height) = layout.arrange(graph, &lanes, edges, false);
+        let (mut width, height) = layout.arrange(graph, &lanes, edges, false);
+        if edges.iter().any(|&edge| graph.dependencies[edge].waits == Waits::NextIteration) {
+            width += BESIDE;
+        }
         let place = &mut layout.places[parent];
         place.width = place.width.max(width + 2.0 * PADDING);
         place.height = BOX_HEIGHT + height + PADDING;
@@ -258,12 +263,29 @@ impl Picture {
                 self.place(row, |item| wishes[&item]);
             }
         }
+        (0..self.rows.len()).for_each(|row| self.pack(row));
         let ends =
             self.items.iter().map(|item| (item.x - item.width / 2.0, item.x + item.width / 2.0));
         let (left, right) =
             ends.fold((f64::MAX, f64::MIN), |(l, r), (left, right)| (left.min(l), right.max(r)));
         self.items.iter_mut().for_each(|item| item.x -= left);
         (right - left).max(0.0)
+    }
+
+    /// Moves the items of a row that have no edges next to those that have.
+    fn pack(&mut self, row: usize) {
+        let is_alone = |item: &Item| item.above.is_empty() && item.below.is_empty();
+        let row = &self.rows[row];
+        let first = row.iter().position(|&item| !is_alone(&self.items[item])).unwrap_or(0);
+        let right = row[first..].windows(2).map(|pair| (pair[0], pair[1], 1.0));
+        let left =
+            row[..row.len().min(first + 1)].windows(2).rev().map(|pair| (pair[1], pair[0], -1.0));
+        for (inner, outer, side) in right.chain(left) {
+            let width = (self.items[inner].width + self.items[outer].width) / 2.0 + GAP;
+            if is_alone(&self.items[outer]) {
+                self.items[outer].x = self.items[inner].x + side * width;
+            }
+        }
     }
 
     /// Puts the items of a row, in their order, as close to where they wish to be as their widths

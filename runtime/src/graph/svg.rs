@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::layout::{BOX_HEIGHT, Layout, PADDING, Place, lay_out};
+use super::layout::{BESIDE, BOX_HEIGHT, Layout, PADDING, Place, lay_out};
 use super::{GraphTask, Outcome, TaskGraph, Waits};
 
 /// **Units**: pixels, as all that follow. The width of a character of the font below.
@@ -290,7 +290,7 @@ fn through(from: Place, route: &[(f64, f64, f64)], to: Place) -> String {
 fn beside(from: Place, to: Place) -> String {
     let (x, y) = (from.x + from.width, from.y + from.height / 2.0);
     let (to_x, to_y) = (to.x + to.width, to.y + to.height / 2.0);
-    let out = x.max(to_x) + 24.0;
+    let out = x.max(to_x) + BESIDE;
     format!("M{x:.1} {y:.1}C{out:.1} {y:.1} {out:.1} {to_y:.1} {to_x:.1} {to_y:.1}")
 }
 

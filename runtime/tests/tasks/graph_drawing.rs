@@ -152,6 +152,24 @@ fn children_lie_inside_their_parents_and_nothing_on_anything_else() {
 }
 
 #[test]
+fn a_group_that_only_waits_for_another_begins_below_it() {
+    let _watchdog = common::watchdog();
+    let recorder = GraphRecorder::new(10);
+    let config = Config { workers: 2, graph: Some(recorder.clone()), ..Config::default() };
+    let runtime = Runtime::new(config).unwrap();
+    let [first, second] = [runtime.group("first", 1), runtime.group("second", 2)];
+    let cells = Array::new(&first, vec![0u64; 4], 4).unwrap();
+    first.task("write").output(&cells.all()).spawn(|_| ()).unwrap();
+    second.task("read").input(&cells.all()).spawn(|_| ()).unwrap();
+    runtime.shut_down().unwrap();
+    let graph = recorder.graph();
+    let text = graph.to_svg();
+    let areas = areas(&Document::parse(&text).unwrap(), &graph);
+    assert!(areas[0].y + areas[0].height < areas[1].y, "{areas:?}");
+    assert!(areas[0].x + areas[0].width < areas[1].x, "{areas:?}");
+}
+
+#[test]
 fn labels_come_out_of_the_drawing_as_they_are() {
     let graph = everything(1000);
     let text = graph.to_svg();
