@@ -15,12 +15,12 @@ fn tasks_of_every_rank_of_every_application_are_drawn() {
     for run in [
         &format!("{RUN} --variant talpf-cached"),
         &format!("{RUN} --variant tampi"),
-        "gauss-seidel --size 16 --block 8 --steps 3 --ranks 2",
-        "nbody --particles 64 --block 16 --steps 2 --ranks 2",
-        "matmul --size 16 --block 8 --iterations 2 --ranks 2",
-        "matmul-g --size 16 --block 8 --iterations 2 --ranks 4",
+        "gauss-seidel --quiet --size 16 --block 8 --steps 3 --ranks 2",
+        "nbody --quiet --particles 64 --block 16 --steps 2 --ranks 2",
+        "matmul --quiet --size 16 --block 8 --iterations 2 --ranks 2",
+        "matmul-g --quiet --size 16 --block 8 --iterations 2 --ranks 4",
     ] {
-        let text = stdout_of(&talpf(&format!("{run} --quiet --graph {}", path.display())));
+        let text = stdout_of(&talpf(&format!("{run} --graph {}", path.display())));
         let svg = fs::read_to_string(&path).unwrap();
         let drawn = svg.matches("<title>").count();
         assert!(svg.contains(">rank 0<") && svg.contains(">rank 1<"), "{run}");
