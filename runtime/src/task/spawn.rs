@@ -10,7 +10,7 @@ use super::children::Nest;
 use super::clause::Clauses;
 use super::handle::{JoinHandle, promise};
 use super::{Label, Phase, RecordId, pool, record, run};
-use crate::access::{self, Registered};
+use crate::access;
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::scheduler;
@@ -82,26 +82,31 @@ pub(super) fn spawn<'r, B: Body>(
         nest.count_spawn();
         new.enter(nest);
     }
-    let register = || {
-        if count == 0 {
-            return Registered { edges: 0, overlap: None };
-        }
-        make_room(id, count);
-        access::register(id, new, clauses)
-    };
-    let registered = match &group.shared.config.graph {
-        None => register(),
-        Some(graph) => graph.note(id, parent, clauses, register),
-    };
-    if let Some(overlap) = registered.overlap {
+    let refused = |body: B, edges, overlap| {
         // It may have joined reductions, which it leaves before its accesses close.
         drop(body);
-        refuse(group, id, registered.edges);
-        return Err(overlap);
+        refuse(group, id, edges);
+        Err(overlap)
+    };
+    let mut edges = 0;
+    make_room(id, count);
+    // Apart, so that nothing of the short way goes through memory.
+    if let Some(graph) = &group.shared.config.graph {
+        let noted = graph.note(id, parent, clauses, || access::register(id, new, clauses));
+        if let Some(overlap) = noted.overlap {
+            return refused(body, noted.edges, overlap);
+        }
+        edges = noted.edges;
+    } else if count > 0 {
+        let registered = access::register(id, new, clauses);
+        if let Some(overlap) = registered.overlap {
+            return refused(body, registered.edges, overlap);
+        }
+        edges = registered.edges;
     }
     // SAFETY: the record is ours until `submit`, and `begin` left its cell empty.
     unsafe { new.body.put(body) };
-    submit(group, id, registered.edges);
+    submit(group, id, edges);
     // An inline task may be part of something that its spawner has to finish first, and nobody
     // takes the drop of an array for a spawn.
     if !traits.inline && traits.role == Role::Member {
