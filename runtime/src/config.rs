@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use talpf_traces::Recorder;
 
+use crate::graph::GraphRecorder;
 use crate::idle_policy::IdlePolicy;
 use crate::monitor::Monitor;
 
@@ -30,6 +31,8 @@ pub struct Config {
     pub throttle: usize,
     /// Where to record what happens, if anywhere.
     pub recorder: Option<Recorder>,
+    /// Where to note the graph of the tasks, if anywhere.
+    pub graph: Option<GraphRecorder>,
     /// Through which to look at the runtime from outside, if at all.
     pub monitor: Option<Monitor>,
 }
@@ -47,6 +50,7 @@ impl Default for Config {
             hang_after: Duration::from_secs(10),
             throttle: 256,
             recorder: None,
+            graph: None,
             monitor: None,
         }
     }

@@ -230,8 +230,12 @@ impl GroupInner {
         self.number
     }
 
+    /// A task of the group is complete and has failed.
     #[cold]
-    pub(crate) fn note_failure(&self, failure: Arc<Failure>) {
+    pub(crate) fn note_failure(&self, task: &Record, failure: Arc<Failure>) {
+        if let Some(graph) = &self.shared.config.graph {
+            graph.note_failure(task, &failure);
+        }
         let mut longest = self.failure.lock();
         if longest.as_ref().is_none_or(|longest| longest.depth <= failure.depth) {
             *longest = Some(failure);

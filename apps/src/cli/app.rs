@@ -1,11 +1,11 @@
 //! One run of an application, from its options to its outputs.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
 use talpf_apps::{Error, memory, picture};
-use talpf_runtime::Monitor;
-use talpf_traces::Recorder;
+use talpf_runtime::{GraphRecorder, Monitor, TaskGraph};
 
 use super::on_signal::DumpOnSignal;
 use super::output::Output;
@@ -13,6 +13,9 @@ use super::progress_bar::ProgressBar;
 use super::report::Report;
 use super::run_options::RunOptions;
 use super::trace_output::TraceOutput;
+
+/// Most tasks that `--graph` draws: more cannot be told apart.
+const DRAWN: usize = 2000;
 
 /// Runs `variant`. Outputs are opened first, and written even when the check fails.
 pub(super) fn run<A: App>(
@@ -26,27 +29,29 @@ pub(super) fn run<A: App>(
     let open =
         |path: &Option<PathBuf>| path.as_deref().filter(|_| first).map(Output::open).transpose();
     let (image, json) = (open(&options.image)?, open(&options.json)?);
+    let drawing = open(&options.graph)?;
     let trace = options.trace.as_deref();
     let trace = trace.map(|dir| TraceOutput::open(dir, A::NAME, machine)).transpose()?;
-    let outputs = [image.as_ref(), json.as_ref(), trace.as_ref().map(TraceOutput::output)];
+    let outputs =
+        [image.as_ref(), json.as_ref(), drawing.as_ref(), trace.as_ref().map(TraceOutput::output)];
     Output::must_all_differ(outputs.into_iter().flatten())?;
 
-    let solve =
-        |variant: Variant, machine: Machine, recorder: Option<Recorder>, monitor: &Monitor| {
-            let (_bar, progress) =
-                ProgressBar::start(variant.name(), problem.steps(), options.quiet || !first);
-            run::run::<A>(
-                variant,
-                problem,
-                machine,
-                &Observer { progress, recorder, monitor: monitor.clone() },
-            )
-        };
+    let solve = |variant: Variant, machine: Machine, observer: Observer| {
+        let (_bar, progress) =
+            ProgressBar::start(variant.name(), problem.steps(), options.quiet || !first);
+        run::run::<A>(variant, problem, machine, &Observer { progress, ..observer })
+    };
     let monitor = Monitor::default();
     let _dumps = DumpOnSignal::start(monitor.clone()).map_err(Error::Signals)?;
-    let recorder = trace.as_ref().map(TraceOutput::recorder);
-    let Some(solution) = solve(variant, machine, recorder, &monitor)? else { return Ok(()) };
-    let serial = || solve(Variant::Serial, Machine::ONE, None, &Monitor::default());
+    let graph = drawing.map(|drawing| (drawing, GraphRecorder::new(DRAWN)));
+    let observer = Observer {
+        recorder: trace.as_ref().map(TraceOutput::recorder),
+        monitor: monitor.clone(),
+        graph: graph.as_ref().map(|(_, graph)| graph.clone()),
+        ..Observer::default()
+    };
+    let Some(solution) = solve(variant, machine, observer)? else { return Ok(()) };
+    let serial = || solve(Variant::Serial, Machine::ONE, Observer::default());
     let serial = if options.check { serial()? } else { None };
     let difference = serial.map(|serial| solution.result.difference(&serial.result));
 
@@ -56,6 +61,9 @@ pub(super) fn run<A: App>(
     super::print(&report.lines(solution.result.hash()))?;
     if let Some(trace) = trace {
         super::print(&trace.write(&solution.machine, report.comments())?)?;
+    }
+    if let Some((drawing, graph)) = graph {
+        super::print(&draw(drawing, &graph.graph())?)?;
     }
     if let Some(json) = json {
         json.write(|out| report.write_json(out))?;
@@ -69,6 +77,20 @@ pub(super) fn run<A: App>(
             Err(Error::Differs { variant: variant.name(), place, found, expected })
         }
     }
+}
+
+/// Writes a graph, and returns the line that says so.
+fn draw(drawing: Output, graph: &TaskGraph) -> Result<String, Error> {
+    let (tasks, spawned) = (graph.tasks().len(), graph.spawned());
+    let drawn = if spawned > tasks as u64 {
+        format!("the first {tasks} of {spawned} tasks, no more are drawn")
+    } else {
+        format!("{tasks} tasks")
+    };
+    let path = drawing.path().display();
+    let line = format!("graph     {path} ({drawn}; {} dependencies)\n", graph.dependencies().len());
+    drawing.write(|out| out.write_all(graph.to_svg().as_bytes()))?;
+    Ok(line)
 }
 
 /// Bytes at the largest: a check runs serial beside the result.

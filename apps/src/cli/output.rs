@@ -42,6 +42,11 @@ impl Output {
         Ok(())
     }
 
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Leaves the file to whoever has written it by its path.
     pub(super) fn keep(mut self) {
         self.remove_on_drop = false;

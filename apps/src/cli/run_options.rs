@@ -45,6 +45,10 @@ pub(super) struct RunOptions {
     #[arg(long, value_name = "DIR")]
     pub(super) trace: Option<PathBuf>,
 
+    /// Draw the graph of the tasks, the first 2000 if there are more
+    #[arg(long, value_name = "FILE.svg")]
+    pub(super) graph: Option<PathBuf>,
+
     /// Show no progress bar
     #[arg(long)]
     pub(super) quiet: bool,
@@ -103,6 +107,9 @@ impl RunOptions {
         variant: Variant,
         problem: &A::Problem,
     ) -> Result<Machine, Error> {
+        if self.graph.is_some() && !variant.has_ranks() {
+            return Err(Error::NotTogether { option: "--graph", with: variant.name() });
+        }
         let machine = match self.transport {
             Transport::Verbs => {
                 let fits = A::check_ranks(problem, A::RANKS).is_ok();
@@ -114,6 +121,9 @@ impl RunOptions {
             }
             Transport::Mpi if self.trace.is_some() => {
                 Err(Error::NotTogether { option: "--trace", with: "--transport mpi" })
+            }
+            Transport::Mpi if self.graph.is_some() => {
+                Err(Error::NotTogether { option: "--graph", with: "--transport mpi" })
             }
             Transport::Mpi => self.processes(),
         }?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use talpf_runtime::Monitor;
+use talpf_runtime::{GraphRecorder, Monitor};
 use talpf_traces::{Event, LabelId, Recorder, State, Stream};
 
 use super::Progress;
@@ -16,6 +16,8 @@ pub struct Observer {
     pub recorder: Option<Recorder>,
     /// Shows the runtime of a variant with tasks.
     pub monitor: Monitor,
+    /// Keeps the graph of its tasks, if anything does.
+    pub graph: Option<GraphRecorder>,
 }
 
 impl Observer {

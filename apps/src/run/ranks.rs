@@ -74,6 +74,7 @@ pub(super) fn runtime(
     Ok(talpf_runtime::Config {
         workers: machine.workers(),
         recorder: observer.recorder.clone(),
+        graph: observer.graph.clone(),
         monitor: Some(observer.monitor.clone()),
         ..machine.settings().runtime()?
     })

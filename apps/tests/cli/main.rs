@@ -5,6 +5,7 @@ mod bad_arguments;
 mod bad_files;
 mod compare;
 mod dump;
+mod graph;
 mod info;
 mod jacobi;
 mod polling;

@@ -40,6 +40,6 @@ pub(crate) use self::domain::Domain;
 pub(crate) use self::head::AccessHead;
 pub(crate) use self::pass_on::{PassedOn, lend, pass_on, release_unheld};
 pub(crate) use self::reductions::{Joins, OpenReduction};
-pub(crate) use self::registration::register;
+pub(crate) use self::registration::{Registered, register};
 pub(crate) use self::slot::{AccessId, AccessSlot, Declared, Edge, EdgeId, release};
 pub(crate) use self::turns::{Turn, take_turns};

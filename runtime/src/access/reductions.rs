@@ -4,7 +4,7 @@
 //! something is declared that conflicts with it in any of its tiles; then it is *sealed*, and
 //! later tasks begin another one. All of this happens under the lock of the array's group.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,6 +31,10 @@ pub trait Joins {
         open: Option<&Arc<OpenReduction>>,
         declared: &Declared<'_>,
     ) -> Arc<OpenReduction>;
+
+    /// What tells its operator from others, on the same type of elements.
+    #[doc(hidden)]
+    fn operator(&self) -> TypeId;
 }
 
 impl OpenReduction {

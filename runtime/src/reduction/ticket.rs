@@ -1,6 +1,6 @@
 //! The part of one task in a reduction.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -56,6 +56,10 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Joins for Ticket<T, O> {
         let number = copies.join();
         let _ = self.joined.set(Joined { reduction: Arc::clone(&reduction), copies, number });
         reduction
+    }
+
+    fn operator(&self) -> TypeId {
+        TypeId::of::<O>()
     }
 }
 

@@ -236,7 +236,7 @@ pub(crate) fn complete(record: &Record) {
     let run = node.run();
     if let Some(failure) = record.take_failure() {
         run.fail(&failure);
-        GroupInner::of_live_task(record).note_failure(failure);
+        GroupInner::of_live_task(record).note_failure(record, failure);
     }
     if node.is_last() {
         // Nothing for a report: what the others wait for is elsewhere.

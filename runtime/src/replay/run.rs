@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use super::node::Node;
 use super::plan::Plan;
 use crate::error::Failure;
+use crate::group::GroupInner;
 use crate::guard::Hold;
 use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, record};
 
@@ -80,12 +81,26 @@ impl Run {
         self.tiles = holds.into_iter().zip(&self.plan.tiles).map(tile).collect();
         let run: &'static Run = Box::leak(self);
         run.nodes.iter().for_each(|node| node.link(run));
+        run.note(task);
         // The last task that is let go may end the run: nothing of it is looked at after that.
         for index in 0..run.nodes.len() {
             if run.waits[index].take(1) {
                 run.nodes[index].release(run);
             }
         }
+    }
+
+    /// Notes the graph in that of the whole run, if there is one.
+    fn note(&self, holder: RecordId) {
+        let Some(graph) = &GroupInner::of_live_task(record(holder)).shared.config.graph else {
+            return;
+        };
+        let tasks = self.nodes.iter().map(|node| record(node.task));
+        let edges = (0..self.nodes.len()).flat_map(|from| {
+            let edges = self.plan.edges(&self.plan.edges_of(from));
+            edges.iter().map(move |edge| (from, edge.to as usize))
+        });
+        graph.note_iteration(holder, tasks, edges, self.steps);
     }
 
     #[inline]

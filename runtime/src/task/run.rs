@@ -228,7 +228,7 @@ fn complete(task: RecordId) {
     }
     let group = GroupInner::of_live_task(completed);
     if let Some(failure) = completed.take_failure() {
-        group.note_failure(failure);
+        group.note_failure(completed, failure);
     }
     let role = completed.role();
     super::access_list::free_all(task);

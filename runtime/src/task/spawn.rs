@@ -82,15 +82,25 @@ pub(super) fn spawn<'r, B: Body>(
         nest.count_spawn();
         new.enter(nest);
     }
+    let refused = |body: B, edges, overlap| {
+        // It may have joined reductions, which it leaves before its accesses close.
+        drop(body);
+        refuse(group, id, edges);
+        Err(overlap)
+    };
     let mut edges = 0;
-    if count > 0 {
-        make_room(id, count);
+    make_room(id, count);
+    // Apart, so that nothing of the short way goes through memory.
+    if let Some(graph) = &group.shared.config.graph {
+        let noted = graph.note(id, parent, clauses, || access::register(id, new, clauses));
+        if let Some(overlap) = noted.overlap {
+            return refused(body, noted.edges, overlap);
+        }
+        edges = noted.edges;
+    } else if count > 0 {
         let registered = access::register(id, new, clauses);
         if let Some(overlap) = registered.overlap {
-            // It may have joined reductions, which it leaves before its accesses close.
-            drop(body);
-            refuse(group, id, registered.edges);
-            return Err(overlap);
+            return refused(body, registered.edges, overlap);
         }
         edges = registered.edges;
     }

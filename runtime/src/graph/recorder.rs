@@ -1,0 +1,184 @@
+//! Noting tasks as they are spawned.
+//!
+//! One lock for all of it, which a spawn holds while it registers the accesses: that makes the order
+//! of the notes the order of registration, in every group. It is taken before the locks of groups.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{Dependency, GraphTask, Outcome, TaskGraph, Use, Waits, dependencies};
+use crate::access::{Declared, Registered};
+use crate::data::Mode;
+use crate::error::Failure;
+use crate::group::GroupInner;
+use crate::task::{Clauses, Record, RecordId, Role, record};
+
+/// Keeps the graph of the runtimes that have it in their [`Config`](crate::Config). Clones are
+/// handles of the same recorder.
+///
+/// ```
+/// use talpf_runtime::{Array, Config, GraphRecorder, Runtime};
+///
+/// let graph = GraphRecorder::new(1000);
+/// let runtime = Runtime::new(Config { graph: Some(graph.clone()), ..Config::default() })?;
+/// let cells = Array::new(&runtime, vec![0u64; 8], 4)?;
+/// runtime.task("fill").output(&cells.all()).spawn(|mut cells| cells.fill(1))?;
+/// for tile in 0..cells.tiles() {
+///     runtime.task("double").inout(&cells.tile(tile)).spawn(|mut tile| tile[0] *= 2)?;
+/// }
+/// runtime.shut_down()?;
+/// let graph = graph.graph();
+/// assert_eq!((graph.tasks().len(), graph.dependencies().len()), (3, 2));
+/// assert!(graph.to_svg().starts_with("<svg"));
+/// # Ok::<(), talpf_runtime::Error>(())
+/// ```
+///
+/// **Cost**: spawns of all threads go one after another, and every task up to the limit is kept.
+#[derive(Clone)]
+pub struct GraphRecorder {
+    notes: Arc<Mutex<Notes>>,
+}
+
+struct Notes {
+    limit: usize,
+    spawned: u64,
+    tasks: Vec<GraphTask>,
+    /// Of iterated graphs.
+    dependencies: Vec<Dependency>,
+    /// Where a task is, by its number.
+    places: HashMap<u64, usize>,
+}
+
+impl GraphRecorder {
+    /// A recorder of the first `limit` tasks.
+    pub fn new(limit: usize) -> Self {
+        let notes = Notes {
+            limit,
+            spawned: 0,
+            tasks: Vec::new(),
+            dependencies: Vec::new(),
+            places: HashMap::new(),
+        };
+        GraphRecorder { notes: Arc::new(Mutex::new(notes)) }
+    }
+
+    /// The graph so far.
+    ///
+    /// **Cost**: for every access a look at those of the same array that nothing has overwritten.
+    pub fn graph(&self) -> TaskGraph {
+        let notes = self.notes.lock();
+        let (tasks, spawned) = (notes.tasks.clone(), notes.spawned);
+        let mut dependencies = notes.dependencies.clone();
+        drop(notes);
+        dependencies.extend(dependencies::among(&tasks));
+        dependencies.sort_unstable();
+        TaskGraph { tasks, dependencies, spawned }
+    }
+
+    /// Notes the task that `register` registers, a child of `parent`, unless it is refused.
+    #[cold]
+    pub(crate) fn note<'r>(
+        &self,
+        id: RecordId,
+        parent: Option<RecordId>,
+        clauses: &impl Clauses<'r>,
+        register: impl FnOnce() -> Registered,
+    ) -> Registered {
+        let mut notes = self.notes.lock();
+        let registered = register();
+        let new = record(id);
+        if new.role() == Role::Member && registered.overlap.is_none() {
+            let mut uses = Vec::with_capacity(clauses.count());
+            clauses.for_each(|declared| {
+                let operator = clauses.joins(uses.len()).map(|joins| joins.operator());
+                uses.push(Use::new(declared, operator));
+            });
+            let parent = parent.and_then(|parent| notes.place_of(record(parent)));
+            notes.add(new, parent, GroupInner::of_live_task(new).name(), uses);
+        }
+        registered
+    }
+
+    /// Notes the tasks of a graph that `holder` iterates, in which it runs. Edges are pairs of places
+    /// in `tasks`.
+    #[cold]
+    pub(crate) fn note_iteration(
+        &self,
+        holder: RecordId,
+        tasks: impl Iterator<Item = &'static Record>,
+        edges: impl Iterator<Item = (usize, usize)>,
+        steps: usize,
+    ) {
+        let mut notes = self.notes.lock();
+        let parent = notes.place_of(record(holder));
+        if let Some(parent) = parent {
+            notes.tasks[parent].steps = Some(steps);
+        }
+        let first = notes.tasks.len();
+        let group = GroupInner::of_live_task(record(holder)).name();
+        tasks.for_each(|task| notes.add(task, parent, group, Vec::new()));
+        let end = notes.tasks.len();
+        let edges = edges.map(|(from, to)| (first + from, first + to));
+        let noted = edges.filter(|&(from, to)| from.max(to) < end).map(|(from, to)| {
+            let waits = if from < to { Waits::Body } else { Waits::NextIteration };
+            Dependency { from, to, waits }
+        });
+        notes.dependencies.extend(noted);
+    }
+
+    /// Notes how a task that is complete has failed.
+    #[cold]
+    pub(crate) fn note_failure(&self, task: &Record, failure: &Failure) {
+        let mut notes = self.notes.lock();
+        if let Some(place) = notes.place_of(task) {
+            notes.tasks[place].outcome = match failure {
+                Failure { upstream: Some(_), .. } => Outcome::NotRun,
+                Failure { cancelled: true, .. } => Outcome::Cancelled,
+                _ => Outcome::Failed,
+            };
+        }
+    }
+}
+
+impl Notes {
+    fn place_of(&self, task: &Record) -> Option<usize> {
+        self.places.get(&task.number(task.owner())).copied()
+    }
+
+    fn add(&mut self, task: &Record, parent: Option<usize>, group: &str, uses: Vec<Use>) {
+        self.spawned += 1;
+        if self.tasks.len() >= self.limit {
+            return;
+        }
+        let known =
+            self.tasks.iter().rev().map(|task| &task.group).find(|known| ***known == *group);
+        let group = known.map_or_else(|| Arc::from(group), Arc::clone);
+        self.places.insert(task.number(task.owner()), self.tasks.len());
+        let label = task.label().text();
+        let (steps, outcome) = (None, Outcome::Fine);
+        self.tasks.push(GraphTask { label, group, parent, steps, outcome, uses });
+    }
+}
+
+impl Use {
+    fn new(declared: &Declared<'_>, operator: Option<TypeId>) -> Self {
+        Use {
+            array: declared.core().id(),
+            rect: declared.rect(),
+            mode: declared.mode(),
+            is_weak: declared.is_weak(),
+            operator: operator.filter(|_| declared.mode() == Mode::Reduction),
+        }
+    }
+}
+
+impl fmt::Debug for GraphRecorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let notes = self.notes.lock();
+        write!(f, "GraphRecorder ({} of {} tasks)", notes.tasks.len(), notes.limit)
+    }
+}
