@@ -54,6 +54,7 @@ impl<'a> Iteration<'a> {
     fn add(
         &self,
         traits: Traits,
+        acts: bool,
         accesses: Vec<Declared<'a>>,
         body: Box<dyn Repeated>,
     ) -> Result<(), Error> {
@@ -62,6 +63,9 @@ impl<'a> Iteration<'a> {
             let label = traits.label.text().to_owned();
             Err(Error::Replayed { label, what })
         };
+        if acts {
+            return refuse("actions that come before its body");
+        }
         if accesses.iter().any(Declared::is_weak) {
             return refuse("weak accesses");
         }
