@@ -351,7 +351,8 @@ macro_rules! bodies {
 
             #[inline]
             fn submit(self, body: impl Body) -> Result<(), Error> {
-                spawn(self.group, self.nest, self.traits, &self.clauses, self.actions.before(body))
+                let TaskBuilder { group, nest, traits, clauses, actions } = self;
+                spawn(group, nest, traits, &clauses, actions.before(body))
             }
         }
     };

@@ -74,14 +74,11 @@ pub(super) fn spawn<'r, B: Body>(
     clauses: &impl Clauses<'r>,
     body: B,
 ) -> Result<(), Error> {
-    let parent = nest.map(|nest| nest.parent());
-    let mut checked = Ok(());
-    clauses.for_each(|declared| {
-        if checked.is_ok() {
-            checked = declared.check(traits.label, parent);
-        }
-    });
-    checked?;
+    let mut plain = nest.is_none();
+    clauses.for_each(|declared| plain &= declared.whole_tile().is_some());
+    if !plain {
+        check(clauses, traits.label, nest)?;
+    }
     let count = clauses.count();
     let id = begin(group, traits, count)?;
     let new = record(id);
@@ -113,6 +110,23 @@ pub(super) fn spawn<'r, B: Body>(
         scheduler::help(group);
     }
     Ok(())
+}
+
+/// Checks what is not just whole tiles: errors are large to hand about.
+#[inline(never)]
+fn check<'r>(
+    clauses: &impl Clauses<'r>,
+    label: Label,
+    nest: Option<&Arc<Nest>>,
+) -> Result<(), Error> {
+    let parent = nest.map(|nest| nest.parent());
+    let mut checked = Ok(());
+    clauses.for_each(|declared| {
+        if checked.is_ok() {
+            checked = declared.check(label, parent);
+        }
+    });
+    checked
 }
 
 #[inline]
