@@ -5,9 +5,9 @@
 //! or ends with accesses open, its bits go into the shared word too, and from then on all do.
 //!
 //! An edge waits for a set of accesses and is followed once, by whoever closes the last of them:
-//! the runner sees that in its own bits, everybody else in the value before an update of the shared
-//! word. Updates have an order, so exactly one of them completes the set; a set that the runner had
-//! completed before it published its bits is left out there.
+//! the runner sees that in its own bits, everybody else in the shared word. Its updates have an
+//! order, so exactly one of them completes the set; a set that the runner had completed before it
+//! published its bits is left out there.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -21,20 +21,24 @@ pub(super) struct Closed {
     published: AtomicU32,
 }
 
-/// What a close has changed.
+/// What has closed after a change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
-    before: u32,
     after: u32,
     /// Sets within these bits were completed earlier.
     done: u32,
 }
 
 impl Change {
-    /// Whether the change has completed a set of accesses, which is not empty.
+    /// Whether the change has completed a set of accesses, which has one that it has closed.
     #[inline]
     pub(super) fn completes(self, set: u32) -> bool {
-        set & !self.after == 0 && set & !self.before != 0 && set & !self.done != 0
+        set & !self.after == 0 && (self.done == 0 || set & !self.done != 0)
+    }
+
+    /// As if `accesses` were open.
+    pub(super) fn without(self, accesses: u32) -> Self {
+        Change { after: self.after & !accesses, ..self }
     }
 }
 
@@ -56,24 +60,24 @@ impl Closed {
     #[inline]
     pub(super) fn close(&self, bit: u32, here: bool) -> Change {
         if here && self.published.load(Ordering::Relaxed) == 0 {
-            let before = self.here.load(Ordering::Relaxed);
-            self.here.store(before | bit, Ordering::Relaxed);
-            return Change { before, after: before | bit, done: 0 };
+            let after = self.here.load(Ordering::Relaxed) | bit;
+            self.here.store(after, Ordering::Relaxed);
+            return Change { after, done: 0 };
         }
-        let before = self.everywhere.fetch_or(bit, Ordering::AcqRel);
-        Change { before, after: before | bit, done: 0 }
+        Change { after: self.everywhere.fetch_or(bit, Ordering::AcqRel) | bit, done: 0 }
     }
 
-    /// The body awaits or has ended, and leaves some of `all` open: shares what it has closed.
+    /// The body awaits or has ended, and leaves some of `all` open: shares what it has closed, and
+    /// says what that is.
     #[inline]
-    pub(super) fn publish(&self, all: u32) -> Option<Change> {
+    pub(super) fn publish(&self, all: u32) -> Option<(u32, Change)> {
         let here = self.here.load(Ordering::Relaxed);
         if here == all || self.published.load(Ordering::Relaxed) != 0 {
             return None;
         }
         self.published.store(1, Ordering::Relaxed);
-        let before = self.everywhere.fetch_or(here, Ordering::AcqRel);
-        Some(Change { before, after: before | here, done: here })
+        let after = self.everywhere.fetch_or(here, Ordering::AcqRel) | here;
+        Some((here, Change { after, done: here }))
     }
 }
 
@@ -95,11 +99,12 @@ mod loom_tests {
     impl Model {
         fn close(&self, access: usize, here: bool) {
             self.work[access].store(1, Ordering::Relaxed);
-            self.follow(self.closed.close(1 << access, here));
+            self.follow(1 << access, self.closed.close(1 << access, here));
         }
 
-        fn follow(&self, change: Change) {
-            for set in SETS.filter(|set| change.completes(*set)) {
+        /// `closed`: by the change.
+        fn follow(&self, closed: u32, change: Change) {
+            for set in SETS.filter(|set| set & closed != 0 && change.completes(*set)) {
                 self.followed[set as usize].fetch_add(1, Ordering::Relaxed);
                 for access in (0..3).filter(|access| set & 1 << access != 0) {
                     assert_eq!(
@@ -127,8 +132,8 @@ mod loom_tests {
                 })
                 .collect();
             model.close(0, true);
-            if let Some(change) = model.closed.publish(7) {
-                model.follow(change);
+            if let Some((closed, change)) = model.closed.publish(7) {
+                model.follow(closed, change);
             }
             others.into_iter().for_each(|other| other.join().unwrap());
             for set in SETS {

@@ -169,7 +169,7 @@ impl Group {
 fn spawn(
     group: &Arc<GroupInner>,
     recorded: Recorded<'_>,
-    steps: (usize, usize),
+    (steps, turns): (usize, usize),
 ) -> Result<(), Error> {
     let Recorded { sketch, declared, tasks, .. } = recorded;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
@@ -187,7 +187,8 @@ fn spawn(
         };
         // For reports.
         record(task).pending.set(plan.within[index] + plan.across[index]);
-        nodes.push(Node::new(task, body, &plan, (index, first), turn));
+        let last_step = steps - 1 - (steps - 1 - turn) % turns;
+        nodes.push(Node::new(task, body, &plan, (index, first), (turn, last_step)));
         first = end;
     }
     let tiles = plan.tiles.iter().map(|tile| {
@@ -195,7 +196,7 @@ fn spawn(
         declared[tile.access].tile(tile.number, mode)
     });
     let clause = Many::<Hold>::new(tiles.collect());
-    let run = Run::new(nodes.into(), plan, steps);
+    let run = Run::new(nodes.into(), plan, turns);
     TaskBuilder::new(group, "iterate").with(clause).spawn(move |holds| run.start(holds))
 }
 

@@ -17,7 +17,6 @@
 #![allow(unsafe_code, reason = "follows the pointers between records, nodes and their run")]
 
 use std::cell::Cell;
-use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::task::Poll;
@@ -28,7 +27,7 @@ use super::run::Run;
 use crate::group::GroupInner;
 use crate::scheduler::{self, Reason};
 use crate::task::{
-    EventCounter, Phase, Record, RecordId, Repeated, SPAWNING, current, record, resolve_access,
+    EventCounter, Phase, Record, RecordId, Repeated, SPAWNING, record, resolve_access,
 };
 
 /// A task of a run. It lives as long as the run, which ends after all its tasks.
@@ -40,6 +39,7 @@ pub(crate) struct Node {
     record: &'static Record,
     /// The step that runs, or runs next.
     step: AtomicUsize,
+    last_step: usize,
     run: AtomicPtr<Run>,
     body: Box<dyn Repeated>,
     pub(super) task: RecordId,
@@ -49,8 +49,6 @@ pub(crate) struct Node {
     first_access: u32,
     /// Edges to wait for from the second iteration on.
     waits_for: u32,
-    /// Edges to follow, in the plan.
-    edges: Range<u32>,
 }
 
 thread_local! {
@@ -59,26 +57,26 @@ thread_local! {
 }
 
 impl Node {
-    /// A node that runs first in step `step`.
+    /// A node that runs in steps `step` to `last_step`.
     pub(super) fn new(
         task: RecordId,
         body: Box<dyn Repeated>,
         plan: &Plan,
         (index, first_access): (usize, usize),
-        step: usize,
+        (step, last_step): (usize, usize),
     ) -> Self {
         Node {
             closed: Closed::new(),
             rest: EventCounter::new(),
             record: record(task),
             step: AtomicUsize::new(step),
+            last_step,
             run: AtomicPtr::default(),
             body,
             task,
             index: index as u32,
             first_access: first_access as u32,
             waits_for: plan.within[index] + plan.across[index],
-            edges: plan.edges_of(index),
         }
     }
 
@@ -104,8 +102,8 @@ impl Node {
     }
 
     #[inline]
-    fn is_last(&self, run: &Run) -> bool {
-        run.steps - self.step.load(Ordering::Relaxed) <= run.turns
+    fn is_last(&self) -> bool {
+        self.step.load(Ordering::Relaxed) == self.last_step
     }
 
     /// Queues the task: nothing holds it back any more.
@@ -115,13 +113,13 @@ impl Node {
         scheduler::schedule(GroupInner::of_live_task(self.record), self.task, Reason::Released);
     }
 
-    /// Follows the edges whose accesses have all closed.
+    /// Follows the edges of a bit whose accesses have all closed.
     #[inline]
-    fn follow(&self, run: &Run, change: Change) {
+    fn follow(&self, run: &Run, bit: usize, change: Change) {
         if self.record.has_failed() {
-            self.fail(run, change);
+            self.fail(run, bit, change);
         }
-        for edge in run.plan.edges(&self.edges) {
+        for edge in run.plan.edges_of(self.first_access as usize + bit) {
             if change.completes(edge.accesses) && run.waits[edge.to as usize].take(1) {
                 run.nodes[edge.to as usize].release(run);
             }
@@ -130,12 +128,13 @@ impl Node {
 
     /// The task has failed: stops the run, and poisons whoever waits for it in its iteration.
     #[cold]
-    fn fail(&self, run: &Run, change: Change) {
+    fn fail(&self, run: &Run, bit: usize, change: Change) {
         let Some(failure) = self.record.failure() else {
             return;
         };
         run.fail(&failure);
-        let followed = run.plan.edges(&self.edges).iter().filter(|e| change.completes(e.accesses));
+        let edges = run.plan.edges_of(self.first_access as usize + bit).iter();
+        let followed = edges.filter(|edge| change.completes(edge.accesses));
         for edge in followed.filter(|edge| edge.to > self.index) {
             run.nodes[edge.to as usize].record.poison(&failure);
         }
@@ -146,10 +145,11 @@ impl Node {
     #[inline]
     fn close(&self, access: usize, here: bool) {
         let run = self.run();
+        let bit = access.min(BITS - 1);
         if access < BITS - 1 || self.rest.take(1) {
-            self.follow(run, self.closed.close(1 << access.min(BITS - 1), here));
+            self.follow(run, bit, self.closed.close(1 << bit, here));
         }
-        if self.is_last(run) {
+        if self.is_last() {
             run.leave_tiles(self.first_access as usize + access);
         }
         resolve_access(self.task);
@@ -194,8 +194,8 @@ impl Drop for Outer {
 pub(crate) fn close_here(record: &Record, access: usize) -> bool {
     // SAFETY: `call` has put it there and is still on the stack, and a body runs inside its node.
     let node = unsafe { HERE.get().as_ref() };
-    let here = |node: &&Node| ptr::eq(node.record, record) && current() == Some(node.task);
-    node.filter(here).inspect(|node| node.close(access, true)).is_some()
+    let here = node.filter(|node| ptr::eq(node.record, record));
+    here.inspect(|node| node.close(access, true)).is_some()
 }
 
 /// The body of a task has ended or awaits: what it has closed counts together with what others do.
@@ -204,15 +204,29 @@ pub(crate) fn pause(record: &Record) {
     let node = Node::of(record);
     let accesses = record.access_count();
     let all = if accesses >= BITS { u32::MAX } else { (1 << accesses) - 1 };
-    if let Some(change) = node.closed.publish(all) {
-        node.follow(node.run(), change);
+    if let Some((closed, change)) = node.closed.publish(all) {
+        node.follow_all(closed, change);
+    }
+}
+
+impl Node {
+    /// Follows the edges whose accesses have all closed, with those that wait for any of `closed`.
+    #[cold]
+    fn follow_all(&self, closed: u32, change: Change) {
+        let run = self.run();
+        let mut left = closed;
+        while left != 0 {
+            let bit = left.trailing_zeros() as usize;
+            left &= left - 1;
+            // An edge is followed with the last of its bits.
+            self.follow(run, bit, change.without(left));
+        }
     }
 }
 
 /// Closes access number `access` of a task.
 pub(crate) fn close(record: &Record, access: usize) {
-    let node = Node::of(record);
-    node.close(access, current() == Some(node.task));
+    Node::of(record).close(access, false);
 }
 
 /// A run of the task is complete: makes it wait for the next, or ends it.
@@ -224,7 +238,7 @@ pub(crate) fn complete(record: &Record) {
         run.fail(&failure);
         GroupInner::of_live_task(record).note_failure(failure);
     }
-    if node.is_last(run) {
+    if node.is_last() {
         // Nothing for a report: what the others wait for is elsewhere.
         record.state.set(Phase::Free);
         return run.leave();

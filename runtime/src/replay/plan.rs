@@ -7,7 +7,7 @@
 //! iteration: tasks wait for themselves.
 //!
 //! Two tasks have one edge, however many of their accesses conflict. It names the accesses of the
-//! earlier task that have to close.
+//! earlier task that have to close, and is listed with each of them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -60,7 +60,7 @@ pub(super) struct Tile {
 pub(crate) struct Plan {
     sketch: Sketch,
     edges: Vec<Edge>,
-    /// Where the edges of each task begin, and where those of the last end.
+    /// Where the edges of each access begin, by its number among all, and where the last ones end.
     starts: Vec<u32>,
     /// Edges to each task from its own iteration.
     pub(super) within: Vec<u32>,
@@ -160,14 +160,10 @@ impl Plan {
         self.sketch == *sketch
     }
 
-    /// Where the edges from a task are.
-    pub(super) fn edges_of(&self, task: usize) -> Range<u32> {
-        self.starts[task]..self.starts[task + 1]
-    }
-
+    /// The edges that wait for an access, by its number among all.
     #[inline]
-    pub(super) fn edges(&self, range: &Range<u32>) -> &[Edge] {
-        &self.edges[range.start as usize..range.end as usize]
+    pub(super) fn edges_of(&self, access: usize) -> &[Edge] {
+        &self.edges[self.starts[access] as usize..self.starts[access + 1] as usize]
     }
 
     /// The tiles that an access touches, by its number among all.
@@ -190,13 +186,22 @@ impl Plan {
             }
             same
         });
-        for (from, edge) in found {
-            self.starts.resize(from as usize + 1, self.edges.len() as u32);
-            let counts = if edge.to > from { &mut self.within } else { &mut self.across };
-            counts[edge.to as usize] += 1;
-            self.edges.push(edge);
+        let mut left = found.into_iter().peekable();
+        for (from, accesses) in self.sketch.counts.iter().enumerate() {
+            let mut own: Vec<Edge> = Vec::new();
+            while let Some((_, edge)) = left.next_if(|(task, _)| *task as usize == from) {
+                let counts =
+                    if edge.to as usize > from { &mut self.within } else { &mut self.across };
+                counts[edge.to as usize] += 1;
+                own.push(edge);
+            }
+            for access in 0..*accesses {
+                self.starts.push(self.edges.len() as u32);
+                let waits = |edge: &&Edge| access < BITS && edge.accesses & 1 << access != 0;
+                self.edges.extend(own.iter().filter(waits));
+            }
         }
-        self.starts.resize(self.sketch.counts.len() + 1, self.edges.len() as u32);
+        self.starts.push(self.edges.len() as u32);
     }
 
     fn add_tiles(&mut self, declared: &[Declared<'_>]) {
@@ -227,13 +232,14 @@ impl Plan {
     /// iteration apart, the later one comes after the earlier one.
     #[cfg(debug_assertions)]
     fn check(&self) {
-        let tasks = self.sketch.counts.len();
+        let counts = &self.sketch.counts;
+        let tasks = counts.len();
         if tasks > CHECKED {
             return;
         }
         let mut uses = Vec::new();
         let mut left = &self.sketch.uses[..];
-        for count in &self.sketch.counts {
+        for count in counts {
             let (own, others) = left.split_at(*count);
             uses.push(own.iter().filter(|used| !used.rect.is_empty()).collect::<Vec<_>>());
             left = others;
@@ -249,7 +255,9 @@ impl Plan {
                     continue;
                 }
                 let (base, task) = (at - at % tasks, at % tasks);
-                let next = self.edges(&self.edges_of(task)).iter().map(|edge| {
+                let first = counts[..task].iter().sum();
+                let own = (first..first + counts[task]).flat_map(|access| self.edges_of(access));
+                let next = own.map(|edge| {
                     let to = edge.to as usize;
                     if to > task { base + to } else { base + tasks + to }
                 });

@@ -28,7 +28,6 @@ pub(super) struct Run {
     /// Edges that each task still waits for; while it is under way, also a bias.
     pub(super) waits: Box<[EventCounter]>,
     pub(super) plan: Arc<Plan>,
-    pub(super) steps: usize,
     /// Steps of an iteration.
     pub(super) turns: usize,
     failed: AtomicBool,
@@ -51,11 +50,7 @@ struct Holder {
 }
 
 impl Run {
-    pub(super) fn new(
-        nodes: Box<[Node]>,
-        plan: Arc<Plan>,
-        (steps, turns): (usize, usize),
-    ) -> Box<Self> {
+    pub(super) fn new(nodes: Box<[Node]>, plan: Arc<Plan>, turns: usize) -> Box<Self> {
         // One more, until the tiles are there.
         let waits = plan.within.iter().map(|edges| counter(edges + 1)).collect();
         let left = counter(nodes.len() as u32);
@@ -64,7 +59,6 @@ impl Run {
             nodes,
             waits,
             plan,
-            steps,
             turns,
             failed,
             left,

@@ -55,6 +55,9 @@ const WATCH_ROUNDS: u32 = 4096;
 /// Pauses between the looks of a worker without work, about 50 ns each: every look takes the lines
 /// of the queues from the workers that have some.
 const PAUSES: u32 = 8;
+/// How long a spawner waits at most for workers that are behind before it goes on: what they run may
+/// wait for what it does next.
+const CATCH_UP_NS: u64 = 1_000_000;
 /// How long a worker parks at most while another is in a body, whose next slot may need help.
 const PARK_BESIDE_BUSY: Duration = Duration::from_micros(500);
 
@@ -111,8 +114,9 @@ impl Worker {
         let plenty = throttle < usize::MAX
             && self.grain_ns.get() < SHORT_NS
             && self.deque.len() >= PLENTY.min(throttle);
+        let is_ahead = || group.outstanding() > throttle as u64;
         if self.helping.get()
-            || !(plenty || group.outstanding() > throttle as u64)
+            || !(plenty || is_ahead())
             // What a body that unwinds has dropped must not mix with the guards of another task.
             || std::thread::panicking()
         {
@@ -124,7 +128,8 @@ impl Worker {
         let next = &self.shared.seats[self.index].pulse.next;
         for _ in 0..HELP_ROUNDS {
             let own = || next.take().or_else(|| self.deque.pop()).or_else(|| self.take_returned());
-            match self.shared.priorities.pop_above().or_else(own) {
+            let others = || if plenty { None } else { self.steal() };
+            match self.shared.priorities.pop_above().or_else(own).or_else(others) {
                 // A program must not run on top of another, which could not go on before it.
                 Some(task) if record(task).role() == Role::Main => {
                     self.shared.inject(task);
@@ -135,12 +140,31 @@ impl Worker {
             }
             ran += 1;
         }
-        let spent_ns = self.shared.clock.now_ns().saturating_sub(start_ns);
+        let now_ns = self.shared.clock.now_ns();
+        let spent_ns = now_ns.saturating_sub(start_ns);
         self.grain_ns.set(spent_ns.checked_div(ran).unwrap_or(self.grain_ns.get()));
         self.settle();
+        self.forget_theft();
+        if ran < HELP_ROUNDS && is_ahead() {
+            self.let_others_catch_up(now_ns + CATCH_UP_NS, is_ahead);
+        }
         task::take_note();
         note.into_iter().for_each(task::note_wait);
         self.helping.set(false);
+    }
+
+    /// Waits for workers that are in a body to complete tasks, if nothing is left to do here.
+    #[cold]
+    fn let_others_catch_up(&self, until_ns: u64, is_ahead: impl Fn() -> bool) {
+        let next = &self.shared.seats[self.index].pulse.next;
+        while next.peek().is_none()
+            && self.shared.injector.is_empty()
+            && self.shared.is_busy_beside(self.index)
+            && is_ahead()
+            && self.shared.clock.now_ns() < until_ns
+        {
+            thread::yield_now();
+        }
     }
 
     pub(super) fn meter(&self) -> &Meter {

@@ -37,6 +37,7 @@ mod serial_order;
 mod shutdown;
 mod size_limits;
 mod task_loops;
+mod throttle;
 mod time;
 mod unordered_sums;
 mod urgency;
