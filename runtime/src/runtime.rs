@@ -131,7 +131,7 @@ impl Runtime {
     fn is_finished(&self) -> bool {
         let groups = self.shared.groups();
         let completed: u64 = groups.iter().map(|group| group.completed()).sum();
-        completed == groups.iter().map(|group| group.spawned()).sum()
+        completed == groups.iter().map(|group| group.spawned()).sum::<u64>()
     }
 }
 

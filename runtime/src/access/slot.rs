@@ -61,7 +61,7 @@ impl<'a> Declared<'a> {
 
     /// The number of the tile that the region is all of, if it was declared as one.
     #[inline]
-    pub(super) fn whole_tile(&self) -> Option<usize> {
+    pub(crate) fn whole_tile(&self) -> Option<usize> {
         self.whole_tile.map(|tile| tile as usize)
     }
 

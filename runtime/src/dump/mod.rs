@@ -40,7 +40,7 @@ pub enum Standing {
     Suspended,
     /// Its body has ended; guards or events are open.
     Ended,
-    /// Accesses of earlier tasks keep it.
+    /// Accesses of earlier tasks keep it, or its turn, or its actions.
     Waiting,
 }
 
@@ -50,8 +50,9 @@ struct Task {
     label: &'static str,
     group: Arc<str>,
     standing: Standing,
-    /// Earlier accesses that are open, or 0 for a turn.
+    /// Earlier accesses that are open, or 0 for a turn; what holds it back if `acted`.
     pending: u32,
+    acted: bool,
     waits_for: Option<&'static str>,
     accesses: Vec<Access>,
 }
@@ -139,6 +140,7 @@ fn look(
         group: Arc::clone(&names[group]),
         standing,
         pending,
+        acted: task.may_be_held(),
         waits_for: task.waits_for(),
         accesses: Accesses::of(task).filter_map(look_at_access).collect(),
     };

@@ -47,6 +47,7 @@ fn write_task(f: &mut fmt::Formatter<'_>, task: &Task, holders: &[&Task]) -> fmt
         }
         Standing::Ended => f.write_str("has ended and is held by what it left open")?,
         Standing::Waiting if task.pending == 0 => f.write_str("waits for its turn")?,
+        Standing::Waiting if task.acted => f.write_str("is held back by its actions")?,
         Standing::Waiting => {
             write!(f, "waits for {} earlier accesses", task.pending)?;
             for (nth, holder) in holders.iter().take(HOLDERS).enumerate() {

@@ -6,15 +6,18 @@ use super::Iteration;
 use crate::access::Declared;
 use crate::error::Error;
 use crate::guard::Cursor;
-use crate::task::{Clause, Clauses, RecordId, TaskBuilder, repeated, repeated_async};
+use crate::task::{Before, Clause, Clauses, RecordId, TaskBuilder, repeated, repeated_async};
 
 macro_rules! bodies {
     ($($clause:ident)*) => {
-        impl<'r $(, $clause: Clause<'r, Shape: Copy + Sync>)*> TaskBuilder<'_, ($($clause,)*)> {
+        impl<'r $(, $clause: Clause<'r, Shape: Copy + Sync>)*, Acts: Before>
+            TaskBuilder<'_, ($($clause,)*), Acts>
+        {
             /// Adds the task to an iteration instead of spawning it. The body gets the number of
             /// the step and its guards, once in every step.
             ///
-            /// **Errors**: a region outside its array.
+            /// **Errors**: a region outside its array; weak accesses, lent regions or actions of
+            /// [`TaskBuilder::on_ready`], also as functions for priority and cost.
             pub fn repeat<Fun>(self, iteration: &Iteration<'r>, body: Fun) -> Result<(), Error>
             where
                 Fun: Fn(usize, $($clause::Guard),*) + Send + Sync + 'static,
@@ -27,7 +30,7 @@ macro_rules! bodies {
                     let _ = &mut cursor;
                 };
                 let (traits, clauses) = self.into_parts();
-                iteration.add(traits, declared(&clauses), repeated(call))
+                iteration.add(traits, Acts::ACTS, declared(&clauses), repeated(call))
             }
 
             /// As [`TaskBuilder::repeat`], with an async closure.
@@ -51,7 +54,7 @@ macro_rules! bodies {
                     future
                 };
                 let (traits, clauses) = self.into_parts();
-                iteration.add(traits, declared(&clauses), repeated_async(start))
+                iteration.add(traits, Acts::ACTS, declared(&clauses), repeated_async(start))
             }
         }
     };

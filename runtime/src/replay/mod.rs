@@ -54,6 +54,7 @@ impl<'a> Iteration<'a> {
     fn add(
         &self,
         traits: Traits,
+        acts: bool,
         accesses: Vec<Declared<'a>>,
         body: Box<dyn Repeated>,
     ) -> Result<(), Error> {
@@ -62,6 +63,9 @@ impl<'a> Iteration<'a> {
             let label = traits.label.text().to_owned();
             Err(Error::Replayed { label, what })
         };
+        if acts {
+            return refuse("actions that come before its body");
+        }
         if accesses.iter().any(Declared::is_weak) {
             return refuse("weak accesses");
         }
@@ -192,7 +196,7 @@ fn spawn(
         declared[tile.access].tile(tile.number, mode)
     });
     let clause = Many::<Hold>::new(tiles.collect());
-    let run = Run::new(nodes.into(), plan, turns);
+    let run = Run::new(nodes.into(), plan, (steps, turns));
     TaskBuilder::new(group, "iterate").with(clause).spawn(move |holds| run.start(holds))
 }
 

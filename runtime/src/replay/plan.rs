@@ -166,6 +166,20 @@ impl Plan {
         &self.edges[self.starts[access] as usize..self.starts[access + 1] as usize]
     }
 
+    /// All edges, from task to task.
+    pub(super) fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut first = 0;
+        self.sketch.counts.iter().enumerate().flat_map(move |(from, count)| {
+            let own = first..first + count;
+            first = own.end;
+            own.enumerate().flat_map(move |(bit, access)| {
+                let firsts = move |edge: &&Edge| edge.accesses.trailing_zeros() as usize == bit;
+                let listed = self.edges_of(access).iter().filter(firsts);
+                listed.map(move |edge| (from, edge.to as usize))
+            })
+        })
+    }
+
     /// The tiles that an access touches, by its number among all.
     pub(super) fn touched_by(&self, access: usize) -> &[u32] {
         let Range { start, end } = self.touches[access];
@@ -244,6 +258,8 @@ impl Plan {
             uses.push(own.iter().filter(|used| !used.rect.is_empty()).collect::<Vec<_>>());
             left = others;
         }
+        let mut followers = vec![Vec::new(); tasks];
+        self.edges().for_each(|(from, to)| followers[from].push(to));
         let conflict = |a: &Use, b: &Use| {
             a.array == b.array && are_ordered(a.mode, b.mode) && a.rect.overlaps(&b.rect)
         };
@@ -255,12 +271,8 @@ impl Plan {
                     continue;
                 }
                 let (base, task) = (at - at % tasks, at % tasks);
-                let first = counts[..task].iter().sum();
-                let own = (first..first + counts[task]).flat_map(|access| self.edges_of(access));
-                let next = own.map(|edge| {
-                    let to = edge.to as usize;
-                    if to > task { base + to } else { base + tasks + to }
-                });
+                let next = followers[task].iter();
+                let next = next.map(|&to| if to > task { base + to } else { base + tasks + to });
                 open.extend(next.chain([at + tasks]).filter(|next| *next < 2 * tasks));
             }
             for to in from + 1..2 * tasks {

@@ -29,6 +29,7 @@ pub(super) struct Run {
     /// Edges that each task still waits for; while it is under way, also a bias.
     pub(super) waits: Box<[EventCounter]>,
     pub(super) plan: Arc<Plan>,
+    steps: usize,
     /// Steps of an iteration.
     pub(super) turns: usize,
     failed: AtomicBool,
@@ -51,7 +52,11 @@ struct Holder {
 }
 
 impl Run {
-    pub(super) fn new(nodes: Box<[Node]>, plan: Arc<Plan>, turns: usize) -> Box<Self> {
+    pub(super) fn new(
+        nodes: Box<[Node]>,
+        plan: Arc<Plan>,
+        (steps, turns): (usize, usize),
+    ) -> Box<Self> {
         // One more, until the tiles are there.
         let waits = plan.within.iter().map(|edges| counter(edges + 1)).collect();
         let left = counter(nodes.len() as u32);
@@ -60,6 +65,7 @@ impl Run {
             nodes,
             waits,
             plan,
+            steps,
             turns,
             failed,
             left,
@@ -96,11 +102,7 @@ impl Run {
             return;
         };
         let tasks = self.nodes.iter().map(|node| record(node.task));
-        let edges = (0..self.nodes.len()).flat_map(|from| {
-            let edges = self.plan.edges(&self.plan.edges_of(from));
-            edges.iter().map(move |edge| (from, edge.to as usize))
-        });
-        graph.note_iteration(holder, tasks, edges, self.steps);
+        graph.note_iteration(holder, tasks, self.plan.edges(), self.steps);
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use super::Shared;
 use super::worker::{HELP_ROUNDS, SAMPLE_ROUNDS, Worker};
 use crate::group::GroupInner;
 use crate::sync::{Ordering, thread_local};
-use crate::task::{Phase, RecordId, Role, record};
+use crate::task::{Phase, RecordId, Role, Urgency, record};
 
 /// Why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +105,9 @@ pub fn worker_has_nothing_else() -> bool {
 #[inline]
 pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
     let shared = &group.shared;
-    let priority = record(task).priority();
+    let urgency = record(task).urgency();
     let queued = with_worker(|worker| {
-        if priority != 0 || !Arc::ptr_eq(&worker.shared, shared) {
+        if urgency != Urgency::default() || !Arc::ptr_eq(&worker.shared, shared) {
             return false;
         }
         let next = &shared.seats[worker.index].pulse.next;
@@ -137,7 +137,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         true
     });
     if queued != Some(true) {
-        schedule_shared(shared, task, priority);
+        schedule_shared(shared, task, urgency);
     }
 }
 
@@ -149,13 +149,13 @@ pub(super) fn goes_on_anywhere(task: RecordId) -> bool {
 }
 
 #[cold]
-fn schedule_shared(shared: &Arc<Shared>, task: RecordId, priority: i32) {
+fn schedule_shared(shared: &Arc<Shared>, task: RecordId, urgency: Urgency) {
     // Once queued, the task may run and the runtime end before the wake-up below.
     let shared = Arc::clone(shared);
-    if priority == 0 {
+    if urgency == Urgency::default() {
         shared.injector.push(task);
     } else {
-        shared.priorities.push(priority, task);
+        shared.priorities.push(urgency, task);
     }
     shared.wake_one();
 }

@@ -1,25 +1,25 @@
-//! Ready tasks with a priority other than 0.
+//! Ready tasks with a priority other than 0 or a cost.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::sync::{AtomicUsize, Mutex, Ordering};
-use crate::task::RecordId;
+use crate::task::{RecordId, Urgency};
 
-/// Buckets by priority, first in, first out in each.
+/// Buckets by priority and cost, first in, first out in each.
 ///
 /// Workers look at the two lengths on every round and take the lock only if there is something.
 #[derive(Default)]
 pub(crate) struct PriorityQueue {
     above: AtomicUsize,
     below: AtomicUsize,
-    buckets: Mutex<BTreeMap<i32, VecDeque<RecordId>>>,
+    buckets: Mutex<BTreeMap<Urgency, VecDeque<RecordId>>>,
 }
 
 impl PriorityQueue {
-    pub(crate) fn push(&self, priority: i32, task: RecordId) {
+    pub(crate) fn push(&self, urgency: Urgency, task: RecordId) {
         let mut buckets = self.buckets.lock();
-        buckets.entry(priority).or_default().push_back(task);
-        self.length(priority > 0).fetch_add(1, Ordering::Relaxed);
+        buckets.entry(urgency).or_default().push_back(task);
+        self.length(urgency > Urgency::default()).fetch_add(1, Ordering::Relaxed);
     }
 
     /// The first task of the highest priority above 0.
@@ -53,7 +53,7 @@ impl PriorityQueue {
         }
         let mut buckets = self.buckets.lock();
         let mut highest = buckets.last_entry()?;
-        if (*highest.key() > 0) != above {
+        if (*highest.key() > Urgency::default()) != above {
             return None;
         }
         let task = highest.get_mut().pop_front();
@@ -73,7 +73,7 @@ mod tests {
     fn highest_first_then_in_order() {
         let queue = PriorityQueue::default();
         for (priority, task) in [(1, 10), (5, 50), (-2, 90), (5, 51), (1, 11), (-1, 91)] {
-            queue.push(priority, RecordId::new(task));
+            queue.push(Urgency::default().with_priority(priority), RecordId::new(task));
         }
         let above: Vec<u32> = std::iter::from_fn(|| queue.pop_above()).map(|t| t.index()).collect();
         assert_eq!(above, [50, 51, 10, 11]);

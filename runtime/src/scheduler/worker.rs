@@ -270,7 +270,7 @@ impl Worker {
         let task = self.shared.priorities.pop_below()?;
         let better = self.take_injected();
         if better.is_some() {
-            self.shared.priorities.push(record(task).priority(), task);
+            self.shared.priorities.push(record(task).urgency(), task);
         }
         better.or(Some(task))
     }

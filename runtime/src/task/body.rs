@@ -10,13 +10,17 @@ use std::mem::{MaybeUninit, align_of, size_of};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::ready::{Actions, Prepared};
 use super::{RecordId, waker};
 
 /// Bytes of a body that need no allocation.
 pub(super) const INLINE: usize = 128;
 
 /// Something a worker can run to its end, or to the next await.
-pub(super) trait Body: Send + 'static {
+pub trait Body: Send + 'static {
+    /// Whether actions come before it.
+    const ACTS: bool = false;
+    /// Goes on with it.
     fn run(self: Pin<&mut Self>, task: RecordId) -> Poll<()>;
 }
 
@@ -169,6 +173,17 @@ impl BodyCell {
             Some(kind) => unsafe { (kind.run)(self, task) },
             None => Poll::Ready(()),
         }
+    }
+
+    /// Takes out the actions that come before the body.
+    ///
+    /// # Safety
+    /// The cell has a [`Prepared`], and the caller owns the task.
+    pub(super) unsafe fn take_actions(&self) -> Option<Actions> {
+        const { assert!(size_of::<Prepared<()>>() <= INLINE, "it lies in the storage") };
+        let actions = self.storage.get().cast::<Option<Actions>>();
+        // SAFETY: a `Prepared` begins with its actions, and nobody else has the cell.
+        unsafe { &mut *actions }.take()
     }
 
     /// Drops the body if there is one.

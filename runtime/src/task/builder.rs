@@ -7,6 +7,7 @@ use super::body::{Body, Call, Later};
 use super::children::Nest;
 use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
+use super::ready::{Actions, Before, Ready};
 use super::spawn::{Role, Traits, spawn};
 use super::{Label, RecordId};
 use crate::access::{Declared, Joins};
@@ -29,28 +30,44 @@ use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
 /// # Ok::<(), talpf_runtime::Error>(())
 /// ```
 #[must_use = "a task exists once it is spawned"]
-pub struct TaskBuilder<'a, C = ()> {
+pub struct TaskBuilder<'a, C = (), A = ()> {
     group: &'a Arc<GroupInner>,
     nest: Option<&'a Arc<Nest>>,
     traits: Traits,
     clauses: C,
+    actions: A,
 }
 
 impl<'a> TaskBuilder<'a> {
     #[inline]
     pub(crate) fn new(group: &'a Arc<GroupInner>, label: &'static str) -> Self {
-        let label = Label::new(label);
-        let traits =
-            Traits { label, priority: 0, role: Role::Member, inline: false, is_final: false };
-        TaskBuilder { group, nest: None, traits, clauses: () }
+        let traits = Traits::new(Label::new(label), Role::Member);
+        TaskBuilder { group, nest: None, traits, clauses: (), actions: () }
+    }
+
+    /// The same beginning of a declaration once more.
+    pub(super) fn again(&self) -> Self {
+        TaskBuilder { ..*self }
     }
 }
 
-impl<'a, C> TaskBuilder<'a, C> {
-    /// Ready tasks of higher priority run first. The default is 0.
+impl<'a, C, A> TaskBuilder<'a, C, A> {
+    /// Ready tasks of higher priority run first. The default is 0. Priorities beyond 2^25 in either
+    /// direction count as that.
     #[inline]
     pub fn priority(mut self, priority: i32) -> Self {
-        self.traits.priority = priority;
+        self.traits.urgency = self.traits.urgency.with_priority(priority);
+        self
+    }
+
+    /// About how long the body takes. Of ready tasks with the same priority the costlier ones run
+    /// first, by orders of magnitude (to the base of 2), so that no long one is left for the end;
+    /// those without a cost run last.
+    ///
+    /// **Units**: nanoseconds. **Cost**: the task goes through the queue of priorities.
+    #[inline]
+    pub fn cost(mut self, cost_ns: u64) -> Self {
+        self.traits.urgency = self.traits.urgency.with_cost(cost_ns);
         self
     }
 
@@ -86,12 +103,17 @@ impl<'a, C> TaskBuilder<'a, C> {
 
     /// Adds a clause.
     #[inline]
-    pub(crate) fn with<X>(self, clause: X) -> TaskBuilder<'a, C::Longer>
+    pub(crate) fn with<X>(self, clause: X) -> TaskBuilder<'a, C::Longer, A>
     where
         C: Append<X>,
     {
-        let TaskBuilder { group, nest, traits, clauses } = self;
-        TaskBuilder { group, nest, traits, clauses: clauses.append(clause) }
+        let TaskBuilder { group, nest, traits, clauses, actions } = self;
+        TaskBuilder { group, nest, traits, clauses: clauses.append(clause), actions }
+    }
+
+    /// Workers of the runtime.
+    pub(super) fn workers(&self) -> usize {
+        self.group.shared.workers()
     }
 
     /// What was declared.
@@ -105,6 +127,45 @@ impl<'a, C> TaskBuilder<'a, C> {
     }
 }
 
+impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
+    /// Does `action` when nothing earlier holds the task back, before it takes its turns and is
+    /// queued. Actions run in the order they are given.
+    ///
+    /// An action may change the task's priority and cost, hold the task back until something else
+    /// has happened ([`Ready::hold_back`]), and spawn tasks. It runs on the thread that ends what
+    /// the task has waited for, or inside the spawn: so it must be short and must not wait for
+    /// anything, a lock that is held where guards drop included. It has none of the task's guards,
+    /// and is in no task itself. If it panics the task fails and does not run. A task that has
+    /// failed or is cancelled before does not act.
+    ///
+    /// **Cost**: two allocations. **Source**: `onready` of OmpSs-2.
+    pub fn on_ready(
+        self,
+        action: impl FnOnce(&Ready) + Send + 'static,
+    ) -> TaskBuilder<'a, C, Actions> {
+        let TaskBuilder { group, nest, traits, clauses, actions } = self;
+        TaskBuilder { group, nest, traits, clauses, actions: actions.and(action) }
+    }
+
+    /// As [`TaskBuilder::priority`], asked for when the task becomes ready: an action of
+    /// [`TaskBuilder::on_ready`].
+    pub fn priority_with(
+        self,
+        priority: impl FnOnce() -> i32 + Send + 'static,
+    ) -> TaskBuilder<'a, C, Actions> {
+        self.on_ready(move |ready| ready.set_priority(priority()))
+    }
+
+    /// As [`TaskBuilder::cost`], asked for when the task becomes ready: an action of
+    /// [`TaskBuilder::on_ready`].
+    pub fn cost_with(
+        self,
+        cost_ns: impl FnOnce() -> u64 + Send + 'static,
+    ) -> TaskBuilder<'a, C, Actions> {
+        self.on_ready(move |ready| ready.set_cost(cost_ns()))
+    }
+}
+
 /// Adds one clause to a tuple of them.
 pub trait Append<X> {
     /// The longer tuple.
@@ -115,13 +176,13 @@ pub trait Append<X> {
 
 macro_rules! access_clauses {
     ($($(#[$doc:meta])* $one:ident, $(#[$docs:meta])* $many:ident: $mode:expr => $guard:ident;)*) => {
-        impl<'a, C> TaskBuilder<'a, C> {$(
+        impl<'a, C, A> TaskBuilder<'a, C, A> {$(
             $(#[$doc])*
             #[inline]
             pub fn $one<'r, T, D>(
                 self,
                 region: &Region<'r, T, D>,
-            ) -> TaskBuilder<'a, C::Longer>
+            ) -> TaskBuilder<'a, C::Longer, A>
             where
                 C: Append<One<'r, $guard<T, D>>>,
             {
@@ -132,7 +193,7 @@ macro_rules! access_clauses {
             pub fn $many<'r, T: 'r, D: 'r>(
                 self,
                 regions: impl IntoIterator<Item = Region<'r, T, D>>,
-            ) -> TaskBuilder<'a, C::Longer>
+            ) -> TaskBuilder<'a, C::Longer, A>
             where
                 C: Append<Many<'r, $guard<T, D>>>,
             {
@@ -213,7 +274,7 @@ macro_rules! bodies {
             }
         }
 
-        impl<'r $(, $clause: Clause<'r>)*> TaskBuilder<'_, ($($clause,)*)> {
+        impl<'r $(, $clause: Clause<'r>)*, Acts: Before> TaskBuilder<'_, ($($clause,)*), Acts> {
             /// Spawns the task with a closure that gets its guards.
             ///
             /// **Completion**: returns at once. **Errors**: a region outside its array or one that is
@@ -290,7 +351,8 @@ macro_rules! bodies {
 
             #[inline]
             fn submit(self, body: impl Body) -> Result<(), Error> {
-                spawn(self.group, self.nest, self.traits, &self.clauses, body)
+                let TaskBuilder { group, nest, traits, clauses, actions } = self;
+                spawn(group, nest, traits, &clauses, actions.before(body))
             }
         }
     };

@@ -12,7 +12,8 @@
 //! returned. *Complete*: its guards are gone, its pending events are resolved and its children are
 //! complete as well (R2).
 //! Whoever brings the counter of the next step to zero moves the task on: [`satisfy`] from pending
-//! to ready, [`resolve`] from ended to complete.
+//! to ready, by way of its actions and turns if it has any (`ready.rs`, `access/turns.rs`),
+//! [`resolve`] from ended to complete.
 
 mod access_list;
 mod body;
@@ -26,11 +27,14 @@ mod handle;
 mod label;
 mod nesting;
 mod pool;
+mod ready;
 mod record;
 mod repeated;
 mod run;
 mod spawn;
 mod state;
+mod task_loop;
+mod urgency;
 mod waker;
 mod weak;
 
@@ -40,6 +44,8 @@ pub use self::children::Children;
 pub use self::event::PendingEvent;
 pub use self::failure::fail_current_task;
 pub use self::handle::JoinHandle;
+pub use self::ready::{HeldBack, Ready};
+pub use self::task_loop::TaskLoop;
 pub use self::waker::{note_outside, note_wait};
 
 pub(crate) use self::access_list::{Accesses, edge, more_edges};
@@ -48,6 +54,7 @@ pub(crate) use self::counter::EventCounter;
 pub(crate) use self::failure::{fail, has_failed, is_unwinding, panic_text, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
+pub(crate) use self::ready::Before;
 pub(crate) use self::record::Record;
 pub(crate) use self::repeated::{Repeated, free_task, new_repeated, repeated, repeated_async};
 pub(crate) use self::run::{
@@ -57,4 +64,5 @@ pub(crate) use self::spawn::{Role, SPAWNING, Traits, spawn_future};
 pub(crate) use self::state::Phase;
 #[cfg(all(test, talpf_loom))]
 pub(crate) use self::state::TaskState;
+pub(crate) use self::urgency::Urgency;
 pub(crate) use self::waker::{take_note, wake_suspended};

@@ -25,7 +25,7 @@ const BATCH: usize = 64;
 
 /// The index of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RecordId(u32);
+pub struct RecordId(u32);
 
 impl RecordId {
     #[inline]

@@ -18,7 +18,7 @@ use super::label::AtomicLabel;
 use super::nesting::Nesting;
 use super::spawn::Traits;
 use super::state::TaskState;
-use super::{Label, RecordId, Role};
+use super::{Label, RecordId, Role, Urgency};
 use crate::access::{AccessSlot, Edge};
 use crate::error::Failure;
 use crate::group::GroupInner;
@@ -42,12 +42,13 @@ pub(crate) struct Record {
     owner: PlainU32,
     more: PlainU32,
     access_count: PlainU32,
-    priority: AtomicI32,
+    urgency: AtomicI32,
     failure: AtomicPtr<Failure>,
     role: AtomicU8,
     inline: AtomicBool,
     is_final: AtomicBool,
-    takes_turns: AtomicBool,
+    /// What the task does between its last edge and a queue.
+    steps: AtomicU8,
     pub(super) is_nested: AtomicBool,
     pub(crate) accesses: [AccessSlot; ACCESSES],
     pub(crate) edges: [Edge; EDGES],
@@ -69,6 +70,10 @@ const _: () = {
 
 const NONE: u32 = u32::MAX;
 
+const TURNS: u8 = 1;
+const ACTS: u8 = 2;
+const MAY_BE_HELD: u8 = 4;
+
 impl Record {
     pub(super) fn new() -> Self {
         Record {
@@ -80,12 +85,12 @@ impl Record {
             owner: PlainU32::new(0),
             more: PlainU32::new(NONE),
             access_count: PlainU32::new(0),
-            priority: AtomicI32::new(0),
+            urgency: AtomicI32::new(0),
             failure: AtomicPtr::default(),
             role: AtomicU8::new(0),
             inline: AtomicBool::new(false),
             is_final: AtomicBool::new(false),
-            takes_turns: AtomicBool::new(false),
+            steps: AtomicU8::new(0),
             is_nested: AtomicBool::new(false),
             accesses: std::array::from_fn(|_| AccessSlot::new()),
             edges: std::array::from_fn(|_| Edge::new()),
@@ -105,7 +110,7 @@ impl Record {
         self.more.store(NONE, Relaxed);
         self.group.store(group.cast_mut(), Relaxed);
         self.label.store(label);
-        self.takes_turns.store(false, Relaxed);
+        self.steps.store(0, Relaxed);
         self.is_nested.store(false, Relaxed);
     }
 
@@ -169,7 +174,7 @@ impl Record {
         self.role.store(traits.role as u8, Relaxed);
         self.inline.store(traits.inline, Relaxed);
         self.is_final.store(traits.is_final, Relaxed);
-        self.priority.store(traits.priority, Relaxed);
+        self.urgency.store(traits.urgency.bits(), Relaxed);
     }
 
     #[inline]
@@ -187,18 +192,50 @@ impl Record {
     }
 
     #[inline]
-    pub(crate) fn priority(&self) -> i32 {
-        self.priority.load(Relaxed)
+    pub(crate) fn urgency(&self) -> Urgency {
+        Urgency::from_bits(self.urgency.load(Relaxed))
+    }
+
+    pub(super) fn set_urgency(&self, urgency: Urgency) {
+        self.urgency.store(urgency.bits(), Relaxed);
+    }
+
+    /// Whether it does anything between its last edge and a queue.
+    #[inline]
+    pub(super) fn has_steps(&self) -> bool {
+        self.steps.load(Relaxed) != 0
     }
 
     /// Whether it has commutative accesses.
-    #[inline]
-    pub(crate) fn takes_turns(&self) -> bool {
-        self.takes_turns.load(Relaxed)
+    pub(super) fn takes_turns(&self) -> bool {
+        self.steps.load(Relaxed) & TURNS != 0
     }
 
     pub(crate) fn set_takes_turns(&self) {
-        self.takes_turns.store(true, Relaxed);
+        self.add_step(TURNS);
+    }
+
+    /// Whether actions come before its body.
+    pub(super) fn acts(&self) -> bool {
+        self.steps.load(Relaxed) & ACTS != 0
+    }
+
+    pub(super) fn set_acts(&self) {
+        self.add_step(ACTS);
+    }
+
+    /// Whether its actions have begun, which may hold it back.
+    pub(crate) fn may_be_held(&self) -> bool {
+        self.steps.load(Relaxed) & MAY_BE_HELD != 0
+    }
+
+    pub(super) fn set_may_be_held(&self) {
+        self.add_step(MAY_BE_HELD);
+    }
+
+    /// For the one thread that has the task.
+    fn add_step(&self, step: u8) {
+        self.steps.store(self.steps.load(Relaxed) | step, Relaxed);
     }
 
     pub(crate) fn next_in_turn(&self) -> u32 {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::children::Nest;
+use super::ready::{Actions, take_steps};
 use super::{Accesses, Phase, Record, RecordId, Role, SPAWNING, failure, record, waker};
-use crate::access::{release_unheld, take_turns};
+use crate::access::release_unheld;
 use crate::group::GroupInner;
 use crate::replay;
 use crate::scheduler::{self, Reason};
@@ -181,7 +182,7 @@ pub(super) fn schedule_woken(task: RecordId) {
 #[inline]
 pub(crate) fn satisfy(task: RecordId) {
     let pending = record(task);
-    if pending.pending.take(1) && (!pending.takes_turns() || take_turns(task)) {
+    if pending.pending.take(1) && (!pending.has_steps() || take_steps(task)) {
         release_ready(task);
     }
 }
@@ -198,8 +199,12 @@ pub(crate) fn release_ready(task: RecordId) {
 /// A task was spawned with nothing to wait for, or all it waited for went during the spawn.
 #[inline]
 pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
-    if record(task).takes_turns() && !take_turns(task) {
-        return;
+    if record(task).has_steps() {
+        if !take_steps(task) {
+            return;
+        }
+        // As in `release_ready`.
+        record(task).pending.set(SPAWNING);
     }
     let inline = record(task).is_inline();
     if inline && scheduler::on_worker_of(&group.shared) {
@@ -207,6 +212,20 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
     } else {
         scheduler::schedule(group, task, Reason::Spawned);
     }
+}
+
+/// Takes the actions of a task that is ready and not queued yet.
+pub(super) fn take_actions(task: RecordId) -> Option<Actions> {
+    // SAFETY: the task has actions, and the caller has followed its last edge, so it is the caller's.
+    unsafe { record(task).body.take_actions() }
+}
+
+/// Does something that belongs to no task, on a thread that may be in the body of one.
+pub(super) fn outside_tasks<R>(work: impl FnOnce() -> R) -> R {
+    let outer = RUNNING.replace(Running { task: None, closed: 0, aside: false });
+    let result = work();
+    RUNNING.set(outer);
+    result
 }
 
 /// Takes `units` from what the completion of a task waits for.

@@ -9,7 +9,7 @@ use super::body::{Body, Call, Later};
 use super::children::Nest;
 use super::clause::Clauses;
 use super::handle::{JoinHandle, promise};
-use super::{Label, Phase, RecordId, pool, record, run};
+use super::{Label, Phase, RecordId, Urgency, pool, record, run};
 use crate::access;
 use crate::error::Error;
 use crate::group::GroupInner;
@@ -47,12 +47,19 @@ impl Role {
 #[derive(Clone, Copy)]
 pub(crate) struct Traits {
     pub(crate) label: Label,
-    pub(super) priority: i32,
+    pub(super) urgency: Urgency,
     pub(super) role: Role,
     /// Run it where it becomes ready instead of queueing it.
     pub(super) inline: bool,
     /// Run its children in the same way, and theirs.
     pub(super) is_final: bool,
+}
+
+impl Traits {
+    #[inline]
+    pub(super) fn new(label: Label, role: Role) -> Self {
+        Traits { label, urgency: Urgency::default(), role, inline: false, is_final: false }
+    }
 }
 
 /// A bias that keeps `pending` above zero while edges are being linked; it stays if there are none.
@@ -67,14 +74,11 @@ pub(super) fn spawn<'r, B: Body>(
     clauses: &impl Clauses<'r>,
     body: B,
 ) -> Result<(), Error> {
-    let parent = nest.map(|nest| nest.parent());
-    let mut checked = Ok(());
-    clauses.for_each(|declared| {
-        if checked.is_ok() {
-            checked = declared.check(traits.label, parent);
-        }
-    });
-    checked?;
+    let mut plain = nest.is_none();
+    clauses.for_each(|declared| plain &= declared.whole_tile().is_some());
+    if !plain {
+        check(clauses, traits.label, nest)?;
+    }
     let count = clauses.count();
     let id = begin(group, traits, count)?;
     let new = record(id);
@@ -92,6 +96,7 @@ pub(super) fn spawn<'r, B: Body>(
     make_room(id, count);
     // Apart, so that nothing of the short way goes through memory.
     if let Some(graph) = &group.shared.config.graph {
+        let parent = nest.map(|nest| nest.parent());
         let noted = graph.note(id, parent, clauses, || access::register(id, new, clauses));
         if let Some(overlap) = noted.overlap {
             return refused(body, noted.edges, overlap);
@@ -106,6 +111,9 @@ pub(super) fn spawn<'r, B: Body>(
     }
     // SAFETY: the record is ours until `submit`, and `begin` left its cell empty.
     unsafe { new.body.put(body) };
+    if B::ACTS {
+        new.set_acts();
+    }
     submit(group, id, edges);
     // An inline task may be part of something that its spawner has to finish first, and nobody
     // takes the drop of an array for a spawn.
@@ -113,6 +121,23 @@ pub(super) fn spawn<'r, B: Body>(
         scheduler::help(group);
     }
     Ok(())
+}
+
+/// Checks what is not just whole tiles: errors are large to hand about.
+#[inline(never)]
+fn check<'r>(
+    clauses: &impl Clauses<'r>,
+    label: Label,
+    nest: Option<&Arc<Nest>>,
+) -> Result<(), Error> {
+    let parent = nest.map(|nest| nest.parent());
+    let mut checked = Ok(());
+    clauses.for_each(|declared| {
+        if checked.is_ok() {
+            checked = declared.check(label, parent);
+        }
+    });
+    checked
 }
 
 #[inline]
@@ -159,11 +184,7 @@ fn submit(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
 /// Spawns a task without accesses whose body has ended: its one unit is the caller's to resolve.
 #[inline]
 pub(super) fn spawn_ended(group: &Arc<GroupInner>, label: Label) -> Result<RecordId, Error> {
-    let id = begin(
-        group,
-        Traits { label, priority: 0, role: Role::Member, inline: true, is_final: false },
-        0,
-    )?;
+    let id = begin(group, Traits { inline: true, ..Traits::new(label, Role::Member) }, 0)?;
     record(id).state.set(Phase::Ended);
     let outer = run::current();
     scheduler::trace_begin(id, outer);
@@ -180,8 +201,6 @@ pub(crate) fn spawn_future<R: Send + 'static>(
 ) -> Result<JoinHandle<R>, Error> {
     let (promise, handle) = promise(group);
     let body = move |_| async move { promise.keep(future.await) };
-    let traits =
-        Traits { label: Label::new(label), priority: 0, role, inline: false, is_final: false };
-    spawn(group, None, traits, &(), Later::Start(Some(body)))?;
+    spawn(group, None, Traits::new(Label::new(label), role), &(), Later::Start(Some(body)))?;
     Ok(handle)
 }

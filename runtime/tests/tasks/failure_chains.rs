@@ -3,6 +3,7 @@
 use crate::common;
 use std::time::{Duration, Instant};
 
+use futures::channel::oneshot;
 use talpf_runtime::Token;
 
 use crate::common::Flag;
@@ -40,13 +41,22 @@ fn a_wait_names_the_whole_chain_and_its_text_both_ends() {
     let runtime = common::runtime(2);
     let token = Token::new(&runtime).unwrap();
     let mut expected = vec!["first"];
-    runtime.task("first").inout(&token.region()).spawn(|_| panic!("the cause")).unwrap();
+    // What is spawned after all others are complete hears of the cause only.
+    let (open, gate) = oneshot::channel::<()>();
+    let task = runtime.task("first").inout(&token.region());
+    task.spawn_async(|token| async move {
+        let _token = token;
+        gate.await.unwrap();
+        panic!("the cause")
+    })
+    .unwrap();
     for _ in 0..40 {
         runtime.task("between").inout(&token.region()).spawn(|_| panic!("ran")).unwrap();
         expected.insert(0, "between");
     }
     runtime.task("last").inout(&token.region()).spawn(|_| panic!("ran")).unwrap();
     expected.insert(0, "last");
+    open.send(()).unwrap();
     let failed = common::failure(runtime.wait_blocking());
     assert_eq!(common::labels(&failed), expected);
     let text = failed.to_string();

@@ -1,0 +1,149 @@
+//! What a task does when it becomes ready, before it is queued.
+//!
+//! The type of a declaration says whether it has actions, so that tasks without do nothing for
+//! them. Actions lie in front of the body and are taken out by whoever has followed the last edge
+//! to the task: it owns the task then. While they run, and as long as a [`HeldBack`] is left, the
+//! units of `pending` are theirs; whoever takes the last one goes on with the task.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::Poll;
+
+use super::body::Body;
+use super::{RecordId, failure, record, run};
+use crate::access::take_turns;
+use crate::group::GroupInner;
+
+/// What a declaration has before its body: nothing, or [`Actions`].
+pub trait Before: Sized {
+    /// Whether it is anything.
+    const ACTS: bool;
+    /// Adds an action at the end.
+    fn and(self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions;
+    /// Puts it in front of `body`.
+    fn before<B: Body>(self, body: B) -> impl Body;
+}
+
+impl Before for () {
+    const ACTS: bool = false;
+
+    fn and(self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions {
+        Actions(Box::new(action))
+    }
+
+    #[inline]
+    fn before<B: Body>(self, body: B) -> impl Body {
+        body
+    }
+}
+
+/// Actions of a task, in the order they were given.
+pub struct Actions(Box<dyn FnOnce(&Ready) + Send>);
+
+impl Before for Actions {
+    const ACTS: bool = true;
+
+    fn and(self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions {
+        Actions(Box::new(move |ready| {
+            self.0(ready);
+            action(ready);
+        }))
+    }
+
+    fn before<B: Body>(self, body: B) -> impl Body {
+        Prepared { actions: Some(self), body: Box::pin(body) }
+    }
+}
+
+/// A body with actions that come before it.
+#[repr(C)]
+pub(super) struct Prepared<B> {
+    /// In front, where they are found whatever the body is.
+    actions: Option<Actions>,
+    body: Pin<Box<B>>,
+}
+
+impl<B: Body> Body for Prepared<B> {
+    const ACTS: bool = true;
+
+    fn run(mut self: Pin<&mut Self>, task: RecordId) -> Poll<()> {
+        self.body.as_mut().run(task)
+    }
+}
+
+/// A task that has become ready: what an action of [`on_ready`](crate::TaskBuilder::on_ready) gets.
+#[derive(Debug)]
+pub struct Ready {
+    task: RecordId,
+}
+
+impl Ready {
+    /// Keeps the task from being queued until what is returned drops. Cancelling its group does not
+    /// end that. A hang report names tasks that are held back.
+    pub fn hold_back(&self) -> HeldBack {
+        // The actions have a unit themselves.
+        record(self.task).pending.add();
+        HeldBack { task: self.task }
+    }
+
+    /// Changes the priority of the task: see [`TaskBuilder::priority`](crate::TaskBuilder::priority).
+    pub fn set_priority(&self, priority: i32) {
+        let task = record(self.task);
+        task.set_urgency(task.urgency().with_priority(priority));
+    }
+
+    /// Changes the cost of the task: see [`TaskBuilder::cost`](crate::TaskBuilder::cost).
+    ///
+    /// **Units**: nanoseconds.
+    pub fn set_cost(&self, cost_ns: u64) {
+        let task = record(self.task);
+        task.set_urgency(task.urgency().with_cost(cost_ns));
+    }
+}
+
+/// Keeps a task that is otherwise ready from being queued, until this drops, on any thread.
+#[derive(Debug)]
+#[must_use = "the task is queued when this drops"]
+pub struct HeldBack {
+    task: RecordId,
+}
+
+impl Drop for HeldBack {
+    fn drop(&mut self) {
+        if record(self.task).pending.take(1) && go_on(self.task) {
+            run::release_ready(self.task);
+        }
+    }
+}
+
+/// Takes the steps of a task that nothing earlier holds back. `false`: it waits for something, and
+/// whoever ends that goes on with the task.
+#[cold]
+pub(super) fn take_steps(id: RecordId) -> bool {
+    let task = record(id);
+    if task.acts() {
+        task.set_may_be_held();
+        task.pending.set(1);
+        if !task.has_failed() && !GroupInner::of_live_task(task).cancels(task) {
+            act(id);
+        }
+        if !task.pending.take(1) {
+            return false;
+        }
+    }
+    go_on(id)
+}
+
+fn go_on(id: RecordId) -> bool {
+    !record(id).takes_turns() || take_turns(id)
+}
+
+fn act(id: RecordId) {
+    let Some(Actions(actions)) = run::take_actions(id) else {
+        return;
+    };
+    let act = || catch_unwind(AssertUnwindSafe(|| actions(&Ready { task: id })));
+    if let Err(payload) = run::outside_tasks(act) {
+        failure::panicked(id, payload);
+    }
+}

@@ -1,0 +1,96 @@
+//! Loops of tasks: an index range cut into chunks, with a task for each.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::{Children, TaskBuilder};
+use crate::error::Error;
+use crate::group::Group;
+
+/// Chunks for each worker unless a grain is given.
+const CHUNKS_PER_WORKER: usize = 4;
+
+impl Group {
+    /// Begins the declaration of a loop: tasks that go through an index range, a chunk each.
+    ///
+    /// ```
+    /// use talpf_runtime::operator::Sum;
+    /// use talpf_runtime::{Array, Config, Runtime};
+    ///
+    /// let runtime = Runtime::new(Config::default())?;
+    /// let x = Array::new(&runtime, vec![2.0; 1000], 128)?;
+    /// let y = Array::new(&runtime, vec![1.0; 1000], 128)?;
+    /// let dot = Array::new(&runtime, vec![0.0], 1)?;
+    /// runtime.task_loop("axpy", 0..1000).grain(128).for_each(|task, chunk| {
+    ///     let task = task.input(&x.region(chunk.clone())).inout(&y.region(chunk));
+    ///     task.spawn(|x, mut y| y.iter_mut().zip(&*x).for_each(|(y, x)| *y += 0.5 * x))
+    /// })?;
+    /// runtime.task_loop("dot", 0..1000).grain(256).for_each(|task, chunk| {
+    ///     let task = task.input(&x.region(chunk.clone())).input(&y.region(chunk));
+    ///     let task = task.reduction(&dot.all(), Sum);
+    ///     task.spawn(|x, y, mut dot| dot[0] += x.iter().zip(&*y).map(|(x, y)| x * y).sum::<f64>())
+    /// })?;
+    /// let dot = runtime.task("read").input(&dot.all()).run(|dot| dot[0])?;
+    /// assert_eq!(runtime.block_on(dot)??, 4000.0);
+    /// # Ok::<(), talpf_runtime::Error>(())
+    /// ```
+    pub fn task_loop(&self, label: &'static str, range: Range<usize>) -> TaskLoop<'_> {
+        TaskLoop { chunk: self.task(label), range, grain: None }
+    }
+}
+
+impl Children {
+    /// As [`Group::task_loop`], of children.
+    pub fn task_loop(&self, label: &'static str, range: Range<usize>) -> TaskLoop<'_> {
+        TaskLoop { chunk: self.task(label), range, grain: None }
+    }
+}
+
+/// A loop of tasks that is being declared.
+#[must_use = "a loop exists once its tasks are spawned"]
+pub struct TaskLoop<'a> {
+    /// The task of every chunk.
+    chunk: TaskBuilder<'a>,
+    range: Range<usize>,
+    grain: Option<usize>,
+}
+
+impl<'a> TaskLoop<'a> {
+    /// Indices of a chunk; the last one may have fewer. Without it there are up to four chunks for
+    /// every worker. Chunks that are tiles of the arrays they use are the cheapest.
+    pub fn grain(mut self, indices: usize) -> Self {
+        self.grain = Some(indices);
+        self
+    }
+
+    /// Calls `declare` with a task and its chunk, for all chunks in order: it declares what the task
+    /// uses and spawns it, or has it repeated. The tasks are ordered by their accesses, like any
+    /// others. An empty range has no chunks.
+    ///
+    /// **Completion**: returns when all are spawned. **Errors**: a grain of 0; the first error of
+    /// `declare`, after which no further chunk is declared.
+    pub fn for_each<E: From<Error>>(
+        self,
+        mut declare: impl FnMut(TaskBuilder<'a>, Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let TaskLoop { chunk, range, grain } = self;
+        let chunks = CHUNKS_PER_WORKER * chunk.workers();
+        let grain = grain.unwrap_or_else(|| range.len().div_ceil(chunks).max(1));
+        if grain == 0 {
+            return Err(Error::Size { what: "grain of a task loop", value: 0, limit: 1 }.into());
+        }
+        let mut start = range.start;
+        while start < range.end {
+            let end = start.saturating_add(grain).min(range.end);
+            declare(chunk.again(), start..end)?;
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for TaskLoop<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TaskLoop over {:?}", self.range)
+    }
+}
