@@ -57,10 +57,13 @@ fn jacobi_is_serial() {
 }
 
 #[test]
-fn the_other_applications_are_serial() {
+fn the_other_applications_and_replayed_ones_are_serial() {
     for (ranks, run) in [
         (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-lanes"),
         (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant tampi"),
+        (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-lanes --replay"),
+        (3, "jacobi --rows 37 --cols 23 --block 8 --steps 9 --variant talpf-msg --replay"),
+        (2, "nbody --particles 101 --block 10 --steps 2 --variant tampi --replay"),
         (2, "nbody --particles 101 --block 10 --steps 2 --variant talpf-cached"),
         (2, "nbody --particles 101 --block 10 --steps 2 --variant tampi"),
         (2, "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),

@@ -4,8 +4,9 @@
 //! A put that is spawned belongs to the round that is open where it was spawned, and a window to the
 //! sync that was spawned with it. A graph that repeats spawns nothing: there a [`Round`] is one task,
 //! whose body takes the round that is open and ends it. A token keeps the rounds of a lane in the
-//! order of the steps, and other rounds of the lane are spawned before or after the graph. Messages
-//! are tasks like others.
+//! order of the steps, and other rounds of the lane are spawned before or after the graph. The pieces
+//! of a replayed round leave together, once the last is there and everything they may be exchanged
+//! for is free. Messages are tasks like others.
 //!
 //! The body ends before its round does. What keeps the task from the next step are the guards that
 //! its operations and windows have; if the run fails, those in windows fail the task.
@@ -19,7 +20,7 @@ use crate::Error;
 /// How the tasks of a step come to run.
 #[derive(Clone, Copy)]
 pub(crate) enum Step<'s, 'a> {
-    /// They are spawned, and have the token as input.
+    /// They are spawned; those that compute have the token as input.
     Spawned(&'s Token),
     /// They are declared once, for all steps of a graph.
     Replayed(&'s Iteration<'a>),
@@ -51,9 +52,13 @@ impl<'a, D: Send + 'static> Round<'a, D> {
     /// Declares the operations of the round and its end; where it is spawned, hands out what to
     /// wait for.
     pub(crate) fn declare(mut self, step: Step<'_, 'a>) -> Result<Option<SyncHandle>, Error> {
-        // Messages are counted where they come to.
+        // Operations are counted where they reach memory of others.
         if let Arrivals::Msg(count) = &mut self.protocol.mode.arrivals {
-            *count = self.taken.len() as u32;
+            let reached = match self.protocol.transfer {
+                Transfer::Put => &self.taken,
+                Transfer::Get => &self.given,
+            };
+            *count = reached.len() as u32;
         }
         match step {
             Step::Spawned(_) => self.spawn().map(Some),

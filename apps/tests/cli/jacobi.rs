@@ -157,7 +157,7 @@ fn help_names_every_option() {
     let help = stdout_of(&talpf_with(&["jacobi", "--help"]));
     for option in [
         "variant", "ranks", "workers", "size", "rows", "cols", "block", "steps", "config", "check",
-        "image", "json", "trace", "replay", "quiet",
+        "image", "json", "trace", "graph", "replay", "quiet",
     ] {
         assert!(help.contains(&format!("--{option}")), "{option}");
     }

@@ -49,6 +49,15 @@ pub(super) struct Entries {
     list: Vec<Entry>,
 }
 
+impl Unordered {
+    /// Whether there is anything that touches an element.
+    #[cold]
+    fn meets(&self) -> bool {
+        !(self.concurrent.is_empty() && self.commutative.is_empty())
+            || self.reductions.entries().next().is_some()
+    }
+}
+
 impl BottomMap {
     /// Adds `new` and calls `link` for every access that it conflicts with; `link` answers whether
     /// that access is still open.
@@ -86,7 +95,7 @@ impl BottomMap {
         mode: Mode,
         mut link: impl FnMut(&Entry) -> bool,
     ) {
-        if mode.is_unordered() || self.unordered.is_some() {
+        if mode.is_unordered() || self.unordered.as_deref().is_some_and(Unordered::meets) {
             return self.register(new, mode, link);
         }
         if mode.writes() {
@@ -148,9 +157,10 @@ impl BottomMap {
         self.unordered.get_or_insert_default().empty.add(new);
     }
 
-    /// Calls `link` for every access that touches no element.
-    pub(crate) fn for_each_empty(&self, link: impl FnMut(&Entry)) {
-        self.unordered.iter().flat_map(|unordered| unordered.empty.iter()).for_each(link);
+    /// Calls `visit` for every open access that touches no element.
+    pub(crate) fn for_each_empty(&self, visit: impl FnMut(&Entry)) {
+        let empty = self.unordered.iter().flat_map(|unordered| unordered.empty.iter());
+        empty.filter(|entry| entry.is_open()).for_each(visit);
     }
 
     /// Whether any remembered access is open.

@@ -100,7 +100,8 @@ impl Lendings {
     }
 
     /// Calls `visit` for every open access, of those that stand for one that was passed on, which
-    /// one of `mode` to `rect` conflicts with.
+    /// one of `mode` to `rect` conflicts with, and for those that touch no element: the array goes
+    /// some time after who waits here.
     pub(super) fn for_each_conflict(
         &self,
         passed_on: &'static AccessHead,
@@ -112,6 +113,9 @@ impl Lendings {
         let Some(lending) = self.0.get(&lender(passed_on)) else {
             return;
         };
+        if let Some(map) = lending.maps.get(&0) {
+            map.for_each_empty(&mut visit);
+        }
         let rect = rect.intersection(&lending.rect);
         if rect.is_empty() {
             return;

@@ -50,7 +50,7 @@ pub(crate) fn pass_on(access: AccessId) {
         slot.array().domain().lock().lendings.remove(&slot.head);
         return release(access);
     }
-    let failure = if slot.writes() { record(owner).failure() } else { None };
+    let failure = slot.spoilt_by(record(owner));
     if let Some(failure) = &failure {
         domain::poison(access, failure);
     }

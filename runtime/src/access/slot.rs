@@ -166,6 +166,13 @@ impl AccessSlot {
         self.tag() > WEAK
     }
 
+    /// Why what its task would have written is undefined, if so.
+    #[inline]
+    pub(super) fn spoilt_by(&self, task: &Record) -> Option<Arc<Failure>> {
+        let failure = if self.writes() { task.failure() } else { None };
+        failure.filter(|_| !self.rect().is_empty())
+    }
+
     /// Whether the task only lends the region.
     #[inline]
     pub(crate) fn is_weak(&self) -> bool {
@@ -385,7 +392,7 @@ pub(crate) fn release(access: AccessId) {
     if owning.role() == Role::Replayed {
         return replay::close(owning, access.number(owning));
     }
-    let failure = if slot.writes() { owning.failure() } else { None };
+    let failure = slot.spoilt_by(owning);
     if let Some(failure) = &failure {
         super::domain::poison(access, failure);
     }

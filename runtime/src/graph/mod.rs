@@ -2,10 +2,10 @@
 //!
 //! Tasks are noted with their accesses as they are registered ([`recorder`]), so they are noted in
 //! the order that registration gives them. What depends on what is found later ([`dependencies`]),
-//! from the accesses alone and not from what was complete when: the graph of a program is the same
-//! in every run of it. It is drawn as SVG by hand ([`layout`], [`svg`]).
+//! from the accesses alone and not from what was complete when: a program that spawns in the same
+//! order has the same graph. It is drawn as SVG by hand ([`layout`], [`svg`]).
 //!
-//! Programs, services, and the tasks that free arrays are left out. What tasks of different groups
+//! Programs, services, events of a group, and the tasks that free arrays are left out. What tasks of different groups
 //! tell each other by other means than accesses is not known here.
 
 mod dependencies;

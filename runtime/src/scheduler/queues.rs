@@ -6,7 +6,7 @@ use crossbeam_utils::CachePadded;
 use super::idle_set::PushMark;
 use super::meter::Meter;
 use super::time::IdleWaiters;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::task::RecordId;
 
 /// The shared side of a worker.
@@ -27,6 +27,8 @@ pub(super) struct Pulse {
     pub(super) steps: AtomicU64,
     /// Spawns on this worker. Written by the worker only.
     pub(super) spawns: AtomicU64,
+    /// Whether the task only waits for those of other workers. Written by the worker only.
+    pub(super) catches_up: AtomicBool,
 }
 
 impl Seat {
@@ -36,6 +38,7 @@ impl Seat {
             pushes: PushMark::default(),
             steps: AtomicU64::new(0),
             spawns: AtomicU64::new(0),
+            catches_up: AtomicBool::new(false),
         };
         let idle_waiters = IdleWaiters::new();
         let (pulse, meter) = (CachePadded::new(pulse), CachePadded::new(Meter::new()));

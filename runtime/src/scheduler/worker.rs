@@ -116,6 +116,8 @@ impl Worker {
             && self.deque.len() >= PLENTY.min(throttle);
         let is_ahead = || group.outstanding() > throttle as u64;
         if self.helping.get()
+            // An action that spawns, where a guard drops.
+            || task::current().is_none()
             || !(plenty || is_ahead())
             // What a body that unwinds has dropped must not mix with the guards of another task.
             || std::thread::panicking()
@@ -124,6 +126,7 @@ impl Worker {
         }
         self.helping.set(true);
         let (start_ns, mut ran) = (self.shared.clock.now_ns(), 0);
+        self.rests(start_ns);
         let note = task::take_note();
         let next = &self.shared.seats[self.index].pulse.next;
         for _ in 0..HELP_ROUNDS {
@@ -153,11 +156,13 @@ impl Worker {
         self.helping.set(false);
     }
 
-    /// Waits for workers that are in a body to complete tasks, if nothing is left to do here.
+    /// Waits for workers that are in a body to complete tasks, if nothing is left to do here. Two
+    /// do not wait for each other.
     #[cold]
     fn let_others_catch_up(&self, until_ns: u64, is_ahead: impl Fn() -> bool) {
-        let next = &self.shared.seats[self.index].pulse.next;
-        while next.peek().is_none()
+        let pulse = &self.shared.seats[self.index].pulse;
+        pulse.catches_up.store(true, Ordering::Relaxed);
+        while pulse.next.peek().is_none()
             && self.shared.injector.is_empty()
             && self.shared.is_busy_beside(self.index)
             && is_ahead()
@@ -165,6 +170,7 @@ impl Worker {
         {
             thread::yield_now();
         }
+        pulse.catches_up.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn meter(&self) -> &Meter {

@@ -180,7 +180,10 @@ impl BodyCell {
     /// # Safety
     /// The cell has a [`Prepared`], and the caller owns the task.
     pub(super) unsafe fn take_actions(&self) -> Option<Actions> {
-        const { assert!(size_of::<Prepared<()>>() <= INLINE, "it lies in the storage") };
+        const {
+            assert!(size_of::<Prepared<()>>() <= INLINE, "it lies in the storage");
+            assert!(align_of::<Prepared<()>>() <= align_of::<Storage>(), "it lies in the storage");
+        };
         let actions = self.storage.get().cast::<Option<Actions>>();
         // SAFETY: a `Prepared` begins with its actions, and nobody else has the cell.
         unsafe { &mut *actions }.take()

@@ -28,7 +28,7 @@ impl Before for () {
     const ACTS: bool = false;
 
     fn and(self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions {
-        Actions(Box::new(action))
+        Actions(vec![Box::new(action)])
     }
 
     #[inline]
@@ -37,17 +37,17 @@ impl Before for () {
     }
 }
 
+type Action = Box<dyn FnOnce(&Ready) + Send>;
+
 /// Actions of a task, in the order they were given.
-pub struct Actions(Box<dyn FnOnce(&Ready) + Send>);
+pub struct Actions(Vec<Action>);
 
 impl Before for Actions {
     const ACTS: bool = true;
 
-    fn and(self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions {
-        Actions(Box::new(move |ready| {
-            self.0(ready);
-            action(ready);
-        }))
+    fn and(mut self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions {
+        self.0.push(Box::new(action));
+        self
     }
 
     fn before<B: Body>(self, body: B) -> impl Body {
@@ -142,7 +142,8 @@ fn act(id: RecordId) {
     let Some(Actions(actions)) = run::take_actions(id) else {
         return;
     };
-    let act = || catch_unwind(AssertUnwindSafe(|| actions(&Ready { task: id })));
+    let all = || actions.into_iter().for_each(|action| action(&Ready { task: id }));
+    let act = || catch_unwind(AssertUnwindSafe(all));
     if let Err(payload) = run::outside_tasks(act) {
         failure::panicked(id, payload);
     }

@@ -3,6 +3,8 @@
 //! With one worker a task of negative priority runs once nothing else can: see
 //! `dependency_order.rs`.
 
+use std::ops::Range;
+
 use futures::channel::oneshot;
 use talpf_runtime::{Array, Children, Error, Matrix, Runtime, Tiling, Token};
 
@@ -242,31 +244,37 @@ fn children_are_of_a_task() {
 #[test]
 fn an_array_is_kept_until_children_have_let_go_of_it() {
     let _watchdog = common::watchdog();
-    let runtime = common::runtime(1);
-    let drops = common::Drops::default();
-    let array = Array::new(&runtime, drops.items(4), 2).unwrap();
-    let (open, gate) = oneshot::channel::<()>();
-    let (stay, gate_of_parent) = oneshot::channel::<()>();
-    let parent = runtime.task("parent").inout(&array.all());
-    parent
-        .spawn_async(|all| async move {
-            let (children, all) = (Children::of_current_task().unwrap(), all.lend());
-            let child = children.task("child").inout(&all.region(1..3));
-            child
-                .spawn_async(|part| async move { gate.await.map(|()| drop(part)).unwrap() })
-                .unwrap();
-            drop(all);
-            gate_of_parent.await.unwrap();
-        })
-        .unwrap();
-    drop(array);
-    settle(&runtime);
-    assert_eq!(drops.count(), 0);
-    open.send(()).unwrap();
-    // The parent has let go of the array long before it is complete.
-    assert!(common::eventually(|| drops.count() == 4));
-    stay.send(()).unwrap();
-    runtime.wait_blocking().unwrap();
+    for (part, drops_early) in
+        [(1..3, true), (1..3, false), (2..2, true), (2..2, false)] as [(Range<usize>, bool); 4]
+    {
+        let runtime = common::runtime(1);
+        let drops = common::Drops::default();
+        let array = Array::new(&runtime, drops.items(4), 2).unwrap();
+        let (open, gate) = oneshot::channel::<()>();
+        let (stay, gate_of_parent) = oneshot::channel::<()>();
+        let parent = runtime.task("parent").inout(&array.all());
+        parent
+            .spawn_async(|all| async move {
+                let (children, all) = (Children::of_current_task().unwrap(), all.lend());
+                let child = children.task("child").inout(&all.region(part));
+                child
+                    .spawn_async(|part| async move { gate.await.map(|()| drop(part)).unwrap() })
+                    .unwrap();
+                drop(all);
+                gate_of_parent.await.unwrap();
+            })
+            .unwrap();
+        let mut handle = Some(array).filter(|_| !drops_early);
+        settle(&runtime);
+        handle.take();
+        settle(&runtime);
+        assert_eq!(drops.count(), 0);
+        open.send(()).unwrap();
+        // The parent has let go of the array long before it is complete.
+        assert!(common::eventually(|| drops.count() == 4));
+        stay.send(()).unwrap();
+        runtime.wait_blocking().unwrap();
+    }
 }
 
 #[test]

@@ -102,10 +102,15 @@ impl Sync {
     }
 
     fn open_at_once(mut self, array: u64, rect: Rect, kind: Kind, guard: Box<dyn Held>) -> Self {
-        if self.error.is_none() {
-            match self.number(array, rect, kind) {
-                Ok(window) => open(&self.closed.round, window, guard),
-                Err(error) => self.error = Some(error),
+        let window = match self.error.take() {
+            None => self.number(array, rect, kind),
+            Some(error) => Err(error),
+        };
+        match window {
+            Ok(window) => open(&self.closed.round, window, guard),
+            Err(error) => {
+                guard.give_up(&error.to_string());
+                self.error = Some(error);
             }
         }
         self

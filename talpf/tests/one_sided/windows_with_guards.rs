@@ -1,5 +1,8 @@
 //! Windows that bodies open with guards they have.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::common;
 use talpf::{Context, Error, Rank, SyncMode};
 use talpf_runtime::{Array, Token, fail_current_task};
@@ -81,4 +84,25 @@ fn a_guard_of_an_array_that_is_not_registered_is_refused() {
     );
     assert!(matches!(left, Error::NotRegistered { .. }), "{left}");
     assert!(matches!(right.unwrap_err(), Error::NotRegistered { .. }), "as with a region");
+}
+
+/// What should have been put there never comes.
+#[test]
+fn nobody_reads_a_region_whose_guard_is_refused() {
+    let ran = Arc::new(AtomicBool::new(false));
+    let ends = common::run(common::config(1, 1), |ctx| {
+        let ran = Arc::clone(&ran);
+        async move {
+            let array: Array<u64> = common::array(&ctx, vec![0; 4])?;
+            let here = ctx.clone();
+            let open = ctx.group().task("open").inout(&array.all());
+            let open =
+                open.run(move |guard| here.sync(SyncMode::msg(0)).window_with(guard).spawn())?;
+            let read = ctx.group().task("read").input(&array.all());
+            read.spawn(move |_| ran.store(true, Ordering::SeqCst))?;
+            open.await?.map(drop)
+        }
+    });
+    common::says(&ends.unwrap_err(), &["is not registered"]);
+    assert!(!ran.load(Ordering::SeqCst));
 }

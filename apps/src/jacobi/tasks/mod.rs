@@ -10,7 +10,8 @@
 //! Nothing else orders them: a strip waits for the strips and halos around it in the step before,
 //! an exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart
 //! as far as their dependencies allow; where steps are spawned, up to a number of [`Steps`]. What
-//! differs between variants is the [`Exchange`] alone.
+//! differs between variants is the [`Exchange`] alone. Replayed, 2 and 3 are one task, which waits
+//! for all the rows that it carries.
 //!
 //! Deliberately absent: double buffers and acknowledgements. That two matrices take turns is
 //! Jacobi's own; a halo is kept from being overwritten too early by its window or its receive, and

@@ -39,9 +39,12 @@ impl Registration {
                     map.register(new, mode, |earlier| self.link(earlier));
                 }
             });
-        } else if lender.is_none() {
-            // The lender of a child keeps the array.
-            domain.maps(map)[0].register_empty(new);
+        } else {
+            let map = match lender {
+                Some(lender) => domain.lendings.of(lender).map(0),
+                None => &mut domain.maps(map)[0],
+            };
+            map.register_empty(new);
         }
         self.look_behind(domain, declared);
         self.waiter = Waiter::new(self.id, false);
