@@ -23,11 +23,12 @@ pub struct Config {
     /// this, while tasks wait for its region, counts as a hang too.
     pub hang_after: Duration,
     /// How many tasks of a group may be outstanding, ready or not, before spawns on a worker run
-    /// ready ones or, if there are none, wait for the workers that are in a body: a millisecond at
-    /// most every 16 spawns, for what runs there may wait for the spawner. They also run some when
-    /// plenty of tasks are ready that take less than half a microsecond, which would be cold by the
-    /// time anybody else ran them. A spawn is a scheduling point then: other tasks may run inside
-    /// it, so it must not be called while a lock is held that they take. `usize::MAX` turns it off.
+    /// ready ones. At 16 times as many they steal and, if there are none, wait for the workers that
+    /// are in a body: a millisecond at most every 16 spawns, for what runs there may wait for the
+    /// spawner. They also run some when plenty of tasks are ready that take less than half a
+    /// microsecond, which would be cold by the time anybody else ran them. A spawn is a scheduling
+    /// point then: other tasks may run inside it, so it must not be called while a lock is held that
+    /// they take. `usize::MAX` turns it off.
     pub throttle: usize,
     /// Where to record what happens, if anywhere.
     pub recorder: Option<Recorder>,

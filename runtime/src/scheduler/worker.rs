@@ -55,6 +55,8 @@ const WATCH_ROUNDS: u32 = 4096;
 /// Pauses between the looks of a worker without work, about 50 ns each: every look takes the lines
 /// of the queues from the workers that have some.
 const PAUSES: u32 = 8;
+/// Throttles that a spawner is ahead before it does what slows it down: steals, and waits.
+const FAR: u64 = 16;
 /// How long a spawner waits at most for workers that are behind before it goes on: what they run may
 /// wait for what it does next.
 const CATCH_UP_NS: u64 = 1_000_000;
@@ -115,6 +117,7 @@ impl Worker {
             && self.grain_ns.get() < SHORT_NS
             && self.deque.len() >= PLENTY.min(throttle);
         let is_ahead = || group.outstanding() > throttle as u64;
+        let is_far_ahead = || group.outstanding() > FAR.saturating_mul(throttle as u64);
         if self.helping.get()
             // An action that spawns, where a guard drops.
             || task::current().is_none()
@@ -126,12 +129,16 @@ impl Worker {
         }
         self.helping.set(true);
         let (start_ns, mut ran) = (self.shared.clock.now_ns(), 0);
-        self.rests(start_ns);
+        let steals = !plenty && is_far_ahead();
+        if steals {
+            // It may have rested long enough.
+            self.rests(start_ns);
+        }
         let note = task::take_note();
         let next = &self.shared.seats[self.index].pulse.next;
         for _ in 0..HELP_ROUNDS {
             let own = || next.take().or_else(|| self.deque.pop()).or_else(|| self.take_returned());
-            let others = || if plenty { None } else { self.steal() };
+            let others = || if steals { self.steal() } else { None };
             match self.shared.priorities.pop_above().or_else(own).or_else(others) {
                 // A program must not run on top of another, which could not go on before it.
                 Some(task) if record(task).role() == Role::Main => {
@@ -147,9 +154,11 @@ impl Worker {
         let spent_ns = now_ns.saturating_sub(start_ns);
         self.grain_ns.set(spent_ns.checked_div(ran).unwrap_or(self.grain_ns.get()));
         self.settle();
-        self.forget_theft();
-        if ran < HELP_ROUNDS && is_ahead() {
-            self.let_others_catch_up(now_ns + CATCH_UP_NS, is_ahead);
+        if steals {
+            self.forget_theft();
+        }
+        if ran < HELP_ROUNDS && is_far_ahead() {
+            self.let_others_catch_up(now_ns + CATCH_UP_NS, is_far_ahead);
         }
         task::take_note();
         note.into_iter().for_each(task::note_wait);
@@ -159,13 +168,13 @@ impl Worker {
     /// Waits for workers that are in a body to complete tasks, if nothing is left to do here. Two
     /// do not wait for each other.
     #[cold]
-    fn let_others_catch_up(&self, until_ns: u64, is_ahead: impl Fn() -> bool) {
+    fn let_others_catch_up(&self, until_ns: u64, is_far_ahead: impl Fn() -> bool) {
         let pulse = &self.shared.seats[self.index].pulse;
         pulse.catches_up.store(true, Ordering::Relaxed);
         while pulse.next.peek().is_none()
             && self.shared.injector.is_empty()
             && self.shared.is_busy_beside(self.index)
-            && is_ahead()
+            && is_far_ahead()
             && self.shared.clock.now_ns() < until_ns
         {
             thread::yield_now();
