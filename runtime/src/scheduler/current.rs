@@ -7,7 +7,8 @@ use std::sync::Arc;
 use talpf_traces::Event;
 
 use super::Shared;
-use super::worker::{HELP_ROUNDS, SAMPLE_ROUNDS, Worker};
+use super::help::{HELP_ROUNDS, SAMPLE_ROUNDS};
+use super::worker::Worker;
 use crate::group::GroupInner;
 use crate::sync::{Ordering, thread_local};
 use crate::task::{Phase, RecordId, Role, Urgency, record};

@@ -8,6 +8,7 @@
 
 mod block_on;
 mod current;
+mod help;
 mod idle_set;
 mod meter;
 mod priority;
