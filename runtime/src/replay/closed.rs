@@ -2,12 +2,13 @@
 //!
 //! An access has a bit. While the body runs, what it drops itself is noted with plain stores, by
 //! the one thread that runs it; what others drop is noted in a shared word. When the body awaits
-//! or ends with accesses open, its bits go into the shared word too, and from then on all do.
+//! or ends with accesses open, its bits go into the shared word too, and from then on all do. What
+//! the body has closed until then is counted for its task only when it pauses.
 //!
 //! An edge waits for a set of accesses and is followed once, by whoever closes the last of them:
 //! the runner sees that in its own bits, everybody else in the shared word. Its updates have an
 //! order, so exactly one of them completes the set; a set that the runner had completed before it
-//! published its bits is left out there.
+//! shared its bits is left out there.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -15,10 +16,10 @@ use crate::sync::{AtomicU32, Ordering};
 pub(super) struct Closed {
     /// By the running body. Written by the thread that runs it.
     here: AtomicU32,
-    /// Anywhere else, and by the body once `published` is set.
+    /// Anywhere else, and by the body once it has paused.
     everywhere: AtomicU32,
     /// Written by the thread that runs the body.
-    published: AtomicU32,
+    paused: AtomicU32,
 }
 
 /// What has closed after a change.
@@ -45,7 +46,7 @@ impl Change {
 impl Closed {
     pub(super) fn new() -> Self {
         let zero = || AtomicU32::new(0);
-        Closed { here: zero(), everywhere: zero(), published: zero() }
+        Closed { here: zero(), everywhere: zero(), paused: zero() }
     }
 
     /// Opens all accesses. Nobody has a guard.
@@ -53,31 +54,39 @@ impl Closed {
     pub(super) fn reset(&self) {
         self.here.store(0, Ordering::Relaxed);
         self.everywhere.store(0, Ordering::Relaxed);
-        self.published.store(0, Ordering::Relaxed);
+        self.paused.store(0, Ordering::Relaxed);
     }
 
-    /// Closes the access of `bit`, on the thread that runs the body if `here`.
+    /// Closes the access of `bit`, which the body drops on the thread that runs it. `None`: it has
+    /// awaited before, so that goes as everywhere else.
     #[inline]
-    pub(super) fn close(&self, bit: u32, here: bool) -> Change {
-        if here && self.published.load(Ordering::Relaxed) == 0 {
-            let after = self.here.load(Ordering::Relaxed) | bit;
-            self.here.store(after, Ordering::Relaxed);
-            return Change { after, done: 0 };
+    pub(super) fn close_here(&self, bit: u32) -> Option<Change> {
+        if self.paused.load(Ordering::Relaxed) != 0 {
+            return None;
         }
+        let after = self.here.load(Ordering::Relaxed) | bit;
+        self.here.store(after, Ordering::Relaxed);
+        Some(Change { after, done: 0 })
+    }
+
+    /// Closes the access of `bit`, on any thread.
+    pub(super) fn close(&self, bit: u32) -> Change {
         Change { after: self.everywhere.fetch_or(bit, Ordering::AcqRel) | bit, done: 0 }
     }
 
-    /// The body awaits or has ended, and leaves some of `all` open: shares what it has closed, and
-    /// says what that is.
+    /// The body awaits or has ended. If it is the first time: what it has closed itself.
     #[inline]
-    pub(super) fn publish(&self, all: u32) -> Option<(u32, Change)> {
+    pub(super) fn pause(&self) -> u32 {
+        let paused = self.paused.load(Ordering::Relaxed) != 0;
+        self.paused.store(1, Ordering::Relaxed);
+        if paused { 0 } else { self.here.load(Ordering::Relaxed) }
+    }
+
+    /// Shares what the body had closed when it paused first. Called once, unless that is all.
+    pub(super) fn share(&self) -> Change {
         let here = self.here.load(Ordering::Relaxed);
-        if here == all || self.published.load(Ordering::Relaxed) != 0 {
-            return None;
-        }
-        self.published.store(1, Ordering::Relaxed);
         let after = self.everywhere.fetch_or(here, Ordering::AcqRel) | here;
-        Some((here, Change { after, done: here }))
+        Change { after, done: here }
     }
 }
 
@@ -99,7 +108,9 @@ mod loom_tests {
     impl Model {
         fn close(&self, access: usize, here: bool) {
             self.work[access].store(1, Ordering::Relaxed);
-            self.follow(1 << access, self.closed.close(1 << access, here));
+            let bit = 1 << access;
+            let change = if here { self.closed.close_here(bit) } else { None };
+            self.follow(bit, change.unwrap_or_else(|| self.closed.close(bit)));
         }
 
         /// `closed`: by the change.
@@ -132,9 +143,7 @@ mod loom_tests {
                 })
                 .collect();
             model.close(0, true);
-            if let Some((closed, change)) = model.closed.publish(7) {
-                model.follow(closed, change);
-            }
+            model.follow(model.closed.pause(), model.closed.share());
             others.into_iter().for_each(|other| other.join().unwrap());
             for set in SETS {
                 assert_eq!(model.followed[set as usize].load(Ordering::Relaxed), 1, "{set:03b}");

@@ -26,7 +26,7 @@ use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
 use crate::task::{Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record};
 
-pub(crate) use self::node::{Node, begin, close, close_here, complete, pause};
+pub(crate) use self::node::{Node, begin, close, close_here, complete, home, pause};
 pub(crate) use self::plan::Plan as RecordedPlan;
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.
@@ -173,6 +173,7 @@ fn spawn(
 ) -> Result<(), Error> {
     let Recorded { sketch, declared, tasks, .. } = recorded;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
+    let homes = homes(&tasks, group.shared.workers());
     let mut nodes = Vec::with_capacity(tasks.len());
     let mut first = 0;
     for (index, Task { traits, body, turn }) in tasks.into_iter().enumerate() {
@@ -188,7 +189,7 @@ fn spawn(
         // For reports.
         record(task).pending.set(plan.within[index] + plan.across[index]);
         let last_step = steps - 1 - (steps - 1 - turn) % turns;
-        nodes.push(Node::new(task, body, &plan, (index, first), (turn, last_step)));
+        nodes.push(Node::new(task, body, &plan, (index, first), (turn, last_step), homes[index]));
         first = end;
     }
     let tiles = plan.tiles.iter().map(|tile| {
@@ -198,6 +199,13 @@ fn spawn(
     let clause = Many::<Hold>::new(tiles.collect());
     let run = Run::new(nodes.into(), plan, (steps, turns));
     TaskBuilder::new(group, "iterate").with(clause).spawn(move |holds| run.start(holds))
+}
+
+/// The worker where each task is at home: those of a step that are declared one after another, which
+/// often share data, have the same one.
+fn homes(tasks: &[Task], workers: usize) -> Vec<usize> {
+    let steps = tasks.chunk_by(|one, next| one.turn == next.turn);
+    steps.flat_map(|step| (0..step.len()).map(|place| place * workers / step.len())).collect()
 }
 
 /// The plan of a graph: that of the graph before, if it has the same accesses.

@@ -22,12 +22,12 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::task::Poll;
 
 use super::closed::{Change, Closed};
-use super::plan::{BITS, Plan};
+use super::plan::{BITS, Edge, Plan};
 use super::run::Run;
 use crate::group::GroupInner;
-use crate::scheduler::{self, Reason};
+use crate::scheduler;
 use crate::task::{
-    EventCounter, Phase, Record, RecordId, Repeated, SPAWNING, record, resolve_access,
+    EventCounter, Phase, Record, RecordId, Repeated, Role, SPAWNING, record, resolve_access,
 };
 
 /// A task of a run. It lives as long as the run, which ends after all its tasks.
@@ -49,6 +49,8 @@ pub(crate) struct Node {
     first_access: u32,
     /// Edges to wait for from the second iteration on.
     waits_for: u32,
+    /// The worker that runs it unless another has nothing else to do.
+    home: u32,
 }
 
 thread_local! {
@@ -64,6 +66,7 @@ impl Node {
         plan: &Plan,
         (index, first_access): (usize, usize),
         (step, last_step): (usize, usize),
+        home: usize,
     ) -> Self {
         Node {
             closed: Closed::new(),
@@ -77,6 +80,7 @@ impl Node {
             index: index as u32,
             first_access: first_access as u32,
             waits_for: plan.within[index] + plan.across[index],
+            home: home as u32,
         }
     }
 
@@ -110,16 +114,18 @@ impl Node {
     #[inline]
     pub(super) fn release(&self, run: &Run) {
         run.waits[self.index as usize].set(SPAWNING + self.waits_for);
-        scheduler::schedule(GroupInner::of_live_task(self.record), self.task, Reason::Released);
+        let group = GroupInner::of_live_task(self.record);
+        scheduler::schedule_at(self.home as usize, group, self.task);
     }
 
     /// Follows the edges of a bit whose accesses have all closed.
     #[inline]
     fn follow(&self, run: &Run, bit: usize, change: Change) {
+        let edges = run.plan.edges_of(self.first_access as usize + bit);
         if self.record.has_failed() {
-            self.fail(run, bit, change);
+            self.fail(run, edges, change);
         }
-        for edge in run.plan.edges_of(self.first_access as usize + bit) {
+        for edge in edges {
             if change.completes(edge.accesses) && run.waits[edge.to as usize].take(1) {
                 run.nodes[edge.to as usize].release(run);
             }
@@ -128,32 +134,53 @@ impl Node {
 
     /// The task has failed: stops the run, and poisons whoever waits for it in its iteration.
     #[cold]
-    fn fail(&self, run: &Run, bit: usize, change: Change) {
+    fn fail(&self, run: &Run, edges: &[Edge], change: Change) {
         let Some(failure) = self.record.failure() else {
             return;
         };
         run.fail(&failure);
-        let edges = run.plan.edges_of(self.first_access as usize + bit).iter();
-        let followed = edges.filter(|edge| change.completes(edge.accesses));
+        let followed = edges.iter().filter(|edge| change.completes(edge.accesses));
         for edge in followed.filter(|edge| edge.to > self.index) {
             run.nodes[edge.to as usize].record.poison(&failure);
         }
     }
 
-    /// Closes an access: whoever waits for it may become ready. `here`: on the thread that runs the
-    /// body.
+    /// Closes an access that the body drops on the thread that runs it. `false`: that goes as on any
+    /// other thread.
     #[inline]
-    fn close(&self, access: usize, here: bool) {
-        let run = self.run();
+    fn close_here(&self, access: usize) -> bool {
+        let own = access < BITS - 1;
+        let Some(change) = (if own { self.closed.close_here(1 << access) } else { None }) else {
+            return false;
+        };
+        self.closed(access, Some(change));
+        true
+    }
+
+    /// Closes an access, on any thread.
+    fn close(&self, access: usize) {
         let bit = access.min(BITS - 1);
-        if access < BITS - 1 || self.rest.take(1) {
-            self.follow(run, bit, self.closed.close(1 << bit, here));
+        let own = access < BITS - 1;
+        self.closed(access, (own || self.rest.take(1)).then(|| self.closed.close(1 << bit)));
+        resolve_access(self.task);
+    }
+
+    /// An access has closed, which has changed its bit or not.
+    #[inline]
+    fn closed(&self, access: usize, change: Option<Change>) {
+        let run = self.run();
+        if let Some(change) = change {
+            self.follow(run, access.min(BITS - 1), change);
         }
         if self.is_last() {
             run.leave_tiles(self.first_access as usize + access);
         }
-        resolve_access(self.task);
     }
+}
+
+/// The worker where a replayed task is at home.
+pub(crate) fn home(record: &Record) -> Option<usize> {
+    (record.role() == Role::Replayed).then(|| Node::of(record).home as usize)
 }
 
 /// Begins the next run of a ready task. Says with what, unless it must not run.
@@ -194,26 +221,28 @@ impl Drop for Outer {
 pub(crate) fn close_here(record: &Record, access: usize) -> bool {
     // SAFETY: `call` has put it there and is still on the stack, and a body runs inside its node.
     let node = unsafe { HERE.get().as_ref() };
-    let here = node.filter(|node| ptr::eq(node.record, record));
-    here.inspect(|node| node.close(access, true)).is_some()
+    node.is_some_and(|node| ptr::eq(node.record, record) && node.close_here(access))
 }
 
-/// The body of a task has ended or awaits: what it has closed counts together with what others do.
+/// The body of a task has ended or awaits: how many accesses it has closed that nobody has counted.
+/// If others are open, what it has closed counts together with what others do from here on.
 #[inline]
-pub(crate) fn pause(record: &Record) {
+pub(crate) fn pause(record: &Record) -> u32 {
     let node = Node::of(record);
     let accesses = record.access_count();
-    let all = if accesses >= BITS { u32::MAX } else { (1 << accesses) - 1 };
-    if let Some((closed, change)) = node.closed.publish(all) {
-        node.follow_all(closed, change);
+    match node.closed.pause() {
+        closed if accesses < BITS && closed == (1 << accesses) - 1 => accesses as u32,
+        0 => 0,
+        closed => node.share(closed),
     }
 }
 
 impl Node {
-    /// Follows the edges whose accesses have all closed, with those that wait for any of `closed`.
+    /// Shares what the body has closed. Follows the edges whose accesses have all closed, with those
+    /// that wait for any of `closed`.
     #[cold]
-    fn follow_all(&self, closed: u32, change: Change) {
-        let run = self.run();
+    fn share(&self, closed: u32) -> u32 {
+        let (run, change) = (self.run(), self.closed.share());
         let mut left = closed;
         while left != 0 {
             let bit = left.trailing_zeros() as usize;
@@ -221,12 +250,13 @@ impl Node {
             // An edge is followed with the last of its bits.
             self.follow(run, bit, change.without(left));
         }
+        closed.count_ones()
     }
 }
 
 /// Closes access number `access` of a task.
 pub(crate) fn close(record: &Record, access: usize) {
-    Node::of(record).close(access, false);
+    Node::of(record).close(access);
 }
 
 /// A run of the task is complete: makes it wait for the next, or ends it.

@@ -142,6 +142,24 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
     }
 }
 
+/// Queues a task of `group` that is ready where worker `home` looks for it.
+#[inline]
+pub(crate) fn schedule_at(home: usize, group: &GroupInner, task: RecordId) {
+    let sent = with_worker(|worker| {
+        let is_away = worker.index != home
+            && Arc::ptr_eq(&worker.shared, &group.shared)
+            && record(task).urgency() == Urgency::default();
+        if is_away {
+            // Not through the group, which may end once the task is queued.
+            worker.shared.send_home(home, task);
+        }
+        is_away
+    });
+    if sent != Some(true) {
+        schedule(group, task, Reason::Released);
+    }
+}
+
 /// Whether a task is a program or has been woken: it may keep a worker busy for long.
 #[inline]
 pub(super) fn goes_on_anywhere(task: RecordId) -> bool {

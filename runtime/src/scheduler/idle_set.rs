@@ -44,19 +44,24 @@ impl IdleSet {
     #[inline]
     pub(crate) fn after_push(&self, mark: &PushMark) -> Option<usize> {
         mark.touch();
-        if self.count.load(Ordering::Relaxed) == 0 { None } else { self.take() }
+        if self.count.load(Ordering::Relaxed) == 0 { None } else { self.take(None) }
     }
 
-    /// As `after_push`, for work that no worker has made or that is in no worker's deque.
-    pub(crate) fn after_shared_push(&self) -> Option<usize> {
+    /// As `after_push`, for work that no worker has made or that is in no worker's deque. Worker
+    /// `best` is woken rather than others.
+    pub(crate) fn after_shared_push(&self, best: Option<usize>) -> Option<usize> {
         fence(Ordering::SeqCst);
-        if self.count.load(Ordering::Relaxed) == 0 { None } else { self.take() }
+        if self.count.load(Ordering::Relaxed) == 0 { None } else { self.take(best) }
     }
 
     #[cold]
-    fn take(&self) -> Option<usize> {
+    fn take(&self, best: Option<usize>) -> Option<usize> {
         let mut workers = self.workers.lock();
-        let worker = workers.pop();
+        let place = best.and_then(|best| workers.iter().position(|&parked| parked == best));
+        let worker = match place {
+            Some(place) => Some(workers.swap_remove(place)),
+            None => workers.pop(),
+        };
         self.count.store(workers.len(), Ordering::Relaxed);
         worker
     }
@@ -103,7 +108,12 @@ mod loom_tests {
     }
 
     #[test]
+    fn mail_is_never_slept_through() {
+        model(|_| {}, |idle, _| idle.after_shared_push(Some(0)));
+    }
+
+    #[test]
     fn work_from_outside_is_never_slept_through() {
-        model(|_| {}, |idle, _| idle.after_shared_push());
+        model(|_| {}, |idle, _| idle.after_shared_push(None));
     }
 }

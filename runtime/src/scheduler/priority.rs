@@ -48,9 +48,11 @@ impl PriorityQueue {
 
     #[inline]
     fn pop(&self, above: bool) -> Option<RecordId> {
-        if self.length(above).load(Ordering::Relaxed) == 0 {
-            return None;
-        }
+        if self.length(above).load(Ordering::Relaxed) == 0 { None } else { self.take(above) }
+    }
+
+    #[cold]
+    fn take(&self, above: bool) -> Option<RecordId> {
         let mut buckets = self.buckets.lock();
         let mut highest = buckets.last_entry()?;
         if (*highest.key() > Urgency::default()) != above {

@@ -1,6 +1,6 @@
 //! The queues of one worker, as the others see them.
 
-use crossbeam_deque::Stealer;
+use crossbeam_deque::{Injector, Stealer};
 use crossbeam_utils::CachePadded;
 
 use super::idle_set::PushMark;
@@ -12,6 +12,8 @@ use crate::task::RecordId;
 /// The shared side of a worker.
 pub(crate) struct Seat {
     pub(super) stealer: Stealer<RecordId>,
+    /// Tasks at home here that others have made ready.
+    pub(super) mail: Injector<RecordId>,
     pub(super) idle_waiters: IdleWaiters,
     /// Apart from the rest, which idle workers look at all the time.
     pub(super) pulse: CachePadded<Pulse>,
@@ -42,13 +44,18 @@ impl Seat {
         };
         let idle_waiters = IdleWaiters::new();
         let (pulse, meter) = (CachePadded::new(pulse), CachePadded::new(Meter::new()));
-        CachePadded::new(Seat { stealer, idle_waiters, pulse, meter })
+        CachePadded::new(Seat { stealer, mail: Injector::new(), idle_waiters, pulse, meter })
     }
 
     /// Whether a worker that is about to park would find something here.
     pub(super) fn has_work(&self) -> bool {
         self.pulse.pushes.touch();
-        !self.stealer.is_empty() || !self.idle_waiters.is_empty()
+        self.has_ready() || !self.idle_waiters.is_empty()
+    }
+
+    /// Whether a task is ready here that another worker may run.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.stealer.is_empty() || !self.mail.is_empty()
     }
 }
 

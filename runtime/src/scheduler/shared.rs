@@ -18,8 +18,9 @@ use crate::error::Error;
 use crate::group::GroupInner;
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
+use crate::replay;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, Parker, Unparker};
-use crate::task::RecordId;
+use crate::task::{RecordId, record};
 
 /// The state of a runtime that all its threads see.
 pub(crate) struct Shared {
@@ -124,7 +125,7 @@ impl Shared {
 
     /// Makes a parked worker look for work that was just made outside the workers' deques.
     pub(super) fn wake_one(&self) {
-        if let Some(worker) = self.idle.after_shared_push() {
+        if let Some(worker) = self.idle.after_shared_push(None) {
             self.unparkers[worker].unpark();
         }
     }
@@ -174,10 +175,21 @@ impl Shared {
         self.wake_one();
     }
 
+    /// Queues a task where worker `home` looks, and others that have nothing else to do.
+    pub(super) fn send_home(&self, home: usize, task: RecordId) {
+        self.seats[home].mail.push(task);
+        if let Some(worker) = self.idle.after_shared_push(Some(home)) {
+            self.unparkers[worker].unpark();
+        }
+    }
+
     /// Queues a task that a thief gives back, or where every worker looks if it may be long.
     pub(super) fn give_back(&self, task: RecordId) {
         if goes_on_anywhere(task) {
             return self.inject(task);
+        }
+        if let Some(home) = replay::home(record(task)) {
+            return self.send_home(home, task);
         }
         self.returned.push(task);
         self.wake_one();
@@ -188,7 +200,7 @@ impl Shared {
         !self.injector.is_empty()
             || !self.returned.is_empty()
             || !self.priorities.is_empty()
-            || self.seats.iter().any(|seat| !seat.stealer.is_empty())
+            || self.seats.iter().any(|seat| seat.has_ready())
     }
 
     /// Whether a worker has a task that it runs next.

@@ -2,13 +2,13 @@
 //!
 //! A stolen task brings some ten cache lines along: for a task of a few hundred nanoseconds that
 //! costs more, at both ends, than running it where it is. So a worker that finds that the tasks it
-//! has stolen are short gives back what it has left of them and of their successors, and rests: it
-//! looks for other work as ever, but leaves the tasks of other workers to them as long as those
-//! who have some get on with them quickly.
+//! has stolen are short, while the others run theirs, gives back what it has left of them and of
+//! their successors, and rests: it looks for other work as ever, but leaves the tasks of other
+//! workers to them as long as those who have some get on with them quickly.
 
 use std::cell::{Cell, RefCell};
 
-use crossbeam_deque::Steal;
+use crossbeam_deque::{Injector, Steal};
 
 use super::queues::Seat;
 use super::worker::Worker;
@@ -64,23 +64,40 @@ impl Worker {
         }
         let workers = self.shared.workers();
         let mut victims = (1..workers).map(|distance| (self.index + distance) % workers);
-        let stolen = victims
-            .find_map(|victim| self.steal_from_deque(victim).or_else(|| self.steal_next(victim)))?;
+        let stolen = victims.find_map(|victim| {
+            self.steal_from_queues(victim).or_else(|| self.steal_next(victim))
+        })?;
         self.meter().count_steal();
+        self.note_done();
         self.thief.stolen.set(Some((self.shared.clock.now_ns(), self.steps_of(self.index))));
         Some(stolen)
     }
 
-    fn steal_from_deque(&self, victim: usize) -> Option<RecordId> {
-        let stealer = &self.shared.seats[victim].stealer;
+    fn steal_from_queues(&self, victim: usize) -> Option<RecordId> {
+        let Seat { stealer, mail, .. } = &*self.shared.seats[victim];
         if stealer.is_empty() {
+            return self.take_some(mail);
+        }
+        let stolen = until_settled(|| stealer.steal_batch_and_pop(&self.deque));
+        self.offer_rest();
+        stolen
+    }
+
+    /// The first task of a queue, and some of the others into the worker's own.
+    pub(super) fn take_some(&self, queue: &Injector<RecordId>) -> Option<RecordId> {
+        if queue.is_empty() {
             return None;
         }
-        let stolen = until_settled(|| stealer.steal_batch_and_pop(&self.deque))?;
+        let first = until_settled(|| queue.steal_batch_and_pop(&self.deque));
+        self.offer_rest();
+        first
+    }
+
+    /// Other workers may have what this one has got together with a task.
+    fn offer_rest(&self) {
         if !self.deque.is_empty() {
             self.shared.wake_another(self.index);
         }
-        Some(stolen)
     }
 
     /// Takes the task that a worker would run next, if it has lain there since the last look.
@@ -126,7 +143,9 @@ impl Worker {
     fn measure(&self, since_ns: u64, steps_before: u64) {
         let (now_ns, steps) = (self.shared.clock.now_ns(), self.steps_of(self.index));
         let tasks = (steps.wrapping_sub(steps_before) / 2).max(1);
-        if !self.shared.spins() || now_ns.saturating_sub(since_ns) / tasks >= SHORT_NS {
+        let in_ns = now_ns.saturating_sub(since_ns);
+        let are_short = in_ns / tasks < SHORT_NS;
+        if !(self.shared.spins() && are_short && self.others_get_on(in_ns / SHORT_NS)) {
             self.thief.stolen.set(Some((now_ns, steps)));
             return;
         }
@@ -157,7 +176,7 @@ impl Worker {
     fn others_get_on(&self, tasks: u64) -> bool {
         let returned = !self.shared.returned.is_empty();
         let has_ready =
-            |seat: &Seat| returned || !seat.stealer.is_empty() || seat.pulse.next.peek().is_some();
+            |seat: &Seat| returned || seat.has_ready() || seat.pulse.next.peek().is_some();
         let slow = |(index, seat): (usize, &Seat)| {
             let before = self.thief.others.borrow()[index].done;
             index != self.index

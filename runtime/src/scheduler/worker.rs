@@ -188,6 +188,7 @@ impl Worker {
             .pop_above()
             .or_else(|| next.take())
             .or_else(|| self.deque.pop())
+            .or_else(|| self.take_mail())
             .or_else(|| self.find_elsewhere())
     }
 
@@ -211,14 +212,16 @@ impl Worker {
             return None;
         }
         // A program that came along with another would lie where a worker that rests does not look.
-        let task = match self.shared.injector.len() > self.shared.workers() {
-            true => until_settled(|| self.shared.injector.steal_batch_and_pop(&self.deque)),
+        match self.shared.injector.len() > self.shared.workers() {
+            true => self.take_some(&self.shared.injector),
             false => until_settled(|| self.shared.injector.steal()),
-        };
-        if !self.deque.is_empty() {
-            self.shared.wake_another(self.index);
         }
-        task
+    }
+
+    /// A task at home here that others have made ready.
+    #[inline]
+    fn take_mail(&self) -> Option<RecordId> {
+        self.take_some(&self.shared.seats[self.index].mail)
     }
 
     /// Wakes what waits for a time that has come.

@@ -15,23 +15,46 @@ use crate::replay;
 use crate::scheduler::{self, Reason};
 use crate::sync::thread_local;
 
-/// The task a thread runs, and how many of its accesses it has closed since it entered the body.
-#[derive(Clone, Copy)]
+/// The task a thread runs, and what it has done since it entered the body.
 struct Running {
-    task: Option<RecordId>,
-    closed: u32,
+    task: Cell<Option<RecordId>>,
+    /// Accesses that it has closed.
+    closed: Cell<u32>,
     /// Whether guards that dropped while the body unwound were put aside.
-    aside: bool,
+    aside: Cell<bool>,
 }
 
 thread_local! {
-    static RUNNING: Cell<Running> = const { Cell::new(Running { task: None, closed: 0, aside: false }) };
+    static RUNNING: Running = const {
+        Running { task: Cell::new(None), closed: Cell::new(0), aside: Cell::new(false) }
+    };
+}
+
+/// What a thread ran before it entered another body.
+struct Outer(Option<RecordId>, u32, bool);
+
+/// Lets this thread run `task`, or none.
+#[inline]
+fn enter(task: Option<RecordId>) -> Outer {
+    RUNNING.with(|running| {
+        Outer(running.task.replace(task), running.closed.replace(0), running.aside.replace(false))
+    })
+}
+
+/// Goes back to what the thread ran before.
+#[inline]
+fn leave(Outer(task, closed, aside): Outer) {
+    RUNNING.with(|running| {
+        running.task.set(task);
+        running.closed.set(closed);
+        running.aside.set(aside);
+    });
 }
 
 /// The task this thread runs.
 #[inline]
 pub(crate) fn current() -> Option<RecordId> {
-    RUNNING.get().task
+    RUNNING.with(|running| running.task.get())
 }
 
 /// The group of the task this thread runs.
@@ -41,14 +64,14 @@ pub(crate) fn current_group() -> Option<&'static GroupInner> {
 
 /// Notes that something was put aside.
 pub(super) fn note_aside() {
-    RUNNING.set(Running { aside: true, ..RUNNING.get() });
+    RUNNING.with(|running| running.aside.set(true));
 }
 
 /// Runs a ready or woken task until its body ends or awaits.
 #[inline]
 pub(crate) fn run(task: RecordId) {
     let running = record(task);
-    let outer = RUNNING.replace(Running { task: Some(task), closed: 0, aside: false });
+    let outer = enter(Some(task));
     let group = GroupInner::of_live_task(running);
     let begins = || running.state.phase().1 == Phase::Created;
     let replayed = running.role() == Role::Replayed && begins();
@@ -59,13 +82,13 @@ pub(crate) fn run(task: RecordId) {
         cancel(task);
     } else {
         running.state.set(Phase::Running);
-        scheduler::trace_begin(task, outer.task);
+        scheduler::trace_begin(task, outer.0);
         let outcome = catch_unwind(AssertUnwindSafe(|| match node {
             Some(node) => node.call(),
             // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
             None => unsafe { running.body.run(task) },
         }));
-        scheduler::trace_end(task, outer.task);
+        scheduler::trace_end(task, outer.0);
         match outcome {
             Ok(Poll::Ready(())) => end(task),
             Ok(Poll::Pending) => suspend(task),
@@ -76,7 +99,7 @@ pub(crate) fn run(task: RecordId) {
             }
         }
     }
-    RUNNING.set(outer);
+    leave(outer);
 }
 
 /// Completes a task that must not run: nobody has its guards, so its accesses are released here.
@@ -117,49 +140,46 @@ fn clear(task: RecordId) {
 fn end(task: RecordId) {
     let ended = record(task);
     ended.state.set(Phase::Ended);
-    let closed = take_closed();
-    pause(ended);
+    let closed = take_closed() + pause(ended);
     resolve(task, 1 + closed);
 }
 
 /// The accesses that the running task has closed and not yet been credited for.
 #[inline]
 fn take_closed() -> u32 {
-    if RUNNING.get().aside {
+    if RUNNING.with(|running| running.aside.replace(false)) {
         // The body caught its own panic, or the failure is described by now.
-        RUNNING.set(Running { aside: false, ..RUNNING.get() });
         failure::release_put_aside();
     }
-    let running = RUNNING.get();
-    RUNNING.set(Running { closed: 0, ..running });
-    running.closed
+    RUNNING.with(|running| running.closed.replace(0))
 }
 
 /// An access of a task was closed. While the task runs on this thread that is only counted, so
 /// that guards dropped at the end of a body cost its counter one update together.
 #[inline]
 pub(crate) fn resolve_access(task: RecordId) {
-    let running = RUNNING.get();
-    if running.task == Some(task) {
-        RUNNING.set(Running { closed: running.closed + 1, ..running });
-    } else {
+    let counted = RUNNING.with(|running| {
+        let runs = running.task.get() == Some(task);
+        if runs {
+            running.closed.set(running.closed.get() + 1);
+        }
+        runs
+    });
+    if !counted {
         resolve(task, 1);
     }
 }
 
-/// The body of a task has ended or awaits.
+/// The body of a task has ended or awaits: how many accesses it has closed without a trace here.
 #[inline]
-fn pause(task: &Record) {
-    if task.role() == Role::Replayed {
-        replay::pause(task);
-    }
+fn pause(task: &Record) -> u32 {
+    if task.role() == Role::Replayed { replay::pause(task) } else { 0 }
 }
 
 fn suspend(task: RecordId) {
     let suspended = record(task);
     suspended.set_waits_for(waker::take_note());
-    let closed = take_closed();
-    pause(suspended);
+    let closed = take_closed() + pause(suspended);
     if closed > 0 {
         // The body's own unit is left, so this does not complete the task.
         suspended.open.take(closed);
@@ -222,9 +242,9 @@ pub(super) fn take_actions(task: RecordId) -> Option<Actions> {
 
 /// Does something that belongs to no task, on a thread that may be in the body of one.
 pub(super) fn outside_tasks<R>(work: impl FnOnce() -> R) -> R {
-    let outer = RUNNING.replace(Running { task: None, closed: 0, aside: false });
+    let outer = enter(None);
     let result = work();
-    RUNNING.set(outer);
+    leave(outer);
     result
 }
 

@@ -260,6 +260,26 @@ fn tasks_of_many_accesses_replay() {
 }
 
 #[test]
+fn a_worker_that_is_busy_holds_up_no_task_at_home_there() {
+    let runtime = common::runtime(2);
+    let cells = numbers(&runtime, 200);
+    let (done, waits) = std::sync::mpsc::channel();
+    let outcome = runtime.task("busy").run(move || waits.recv_timeout(Duration::from_secs(60)));
+    runtime
+        .iterate(50, |iteration| {
+            (0..200).try_for_each(|cell| {
+                let task = runtime.task("add").inout(&cells.tile(cell));
+                let task = task.input(&cells.tile((cell + 1) % 200));
+                task.repeat(iteration, |_, mut sum, next| sum[0] += next[0] + 1)
+            })
+        })
+        .unwrap();
+    let tell = move |cells: talpf_runtime::In<u64>| done.send(cells[0]).unwrap();
+    runtime.task("tell").input(&cells.all()).spawn(tell).unwrap();
+    assert!(runtime.block_on(outcome.unwrap()).unwrap().unwrap().is_ok(), "nobody ran its tasks");
+}
+
+#[test]
 fn accesses_that_exclude_each_other_are_refused() {
     let runtime = common::runtime(1);
     let number = numbers(&runtime, 2);
