@@ -106,7 +106,7 @@ impl BottomMap {
             self.reads.list.clear();
             self.writes.list.push(new);
         } else {
-            self.writes.list.retain(link);
+            self.writes.visit_all(link);
             self.reads.add(new);
         }
     }
@@ -223,9 +223,14 @@ impl Entries {
     /// matter.
     #[inline]
     pub(super) fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&Entry) -> bool) {
+        self.visit_all(|entry| !entry.rect.overlaps(rect) || stays(entry));
+    }
+
+    #[inline]
+    fn visit_all(&mut self, mut stays: impl FnMut(&Entry) -> bool) {
         let mut at = 0;
         while let Some(entry) = self.list.get(at) {
-            if !entry.rect.overlaps(rect) || stays(entry) {
+            if stays(entry) {
                 at += 1;
             } else {
                 self.list.swap_remove(at);
