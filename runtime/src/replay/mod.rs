@@ -173,7 +173,7 @@ fn spawn(
 ) -> Result<(), Error> {
     let Recorded { sketch, declared, tasks, .. } = recorded;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
-    let homes = homes(&tasks, group.shared.workers());
+    let homes: Vec<_> = homes(&tasks, group.shared.workers()).collect();
     let mut nodes = Vec::with_capacity(tasks.len());
     let mut first = 0;
     for (index, Task { traits, body, turn }) in tasks.into_iter().enumerate() {
@@ -202,10 +202,15 @@ fn spawn(
 }
 
 /// The worker where each task is at home: those of a step that are declared one after another, which
-/// often share data, have the same one.
-fn homes(tasks: &[Task], workers: usize) -> Vec<usize> {
+/// often share data, have the same one. Inline tasks are at home wherever they become ready.
+fn homes(tasks: &[Task], workers: usize) -> impl Iterator<Item = Option<u32>> {
     let steps = tasks.chunk_by(|one, next| one.turn == next.turn);
-    steps.flat_map(|step| (0..step.len()).map(|place| place * workers / step.len())).collect()
+    steps.flat_map(move |step| {
+        let share = move |place: usize| (place * workers / step.len()) as u32;
+        step.iter()
+            .enumerate()
+            .map(move |(place, task)| (!task.traits.inline).then(|| share(place)))
+    })
 }
 
 /// The plan of a graph: that of the graph before, if it has the same accesses.

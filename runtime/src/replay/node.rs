@@ -50,7 +50,7 @@ pub(crate) struct Node {
     /// Edges to wait for from the second iteration on.
     waits_for: u32,
     /// The worker that runs it unless another has nothing else to do.
-    home: u32,
+    home: Option<u32>,
 }
 
 thread_local! {
@@ -66,7 +66,7 @@ impl Node {
         plan: &Plan,
         (index, first_access): (usize, usize),
         (step, last_step): (usize, usize),
-        home: usize,
+        home: Option<u32>,
     ) -> Self {
         Node {
             closed: Closed::new(),
@@ -80,7 +80,7 @@ impl Node {
             index: index as u32,
             first_access: first_access as u32,
             waits_for: plan.within[index] + plan.across[index],
-            home: home as u32,
+            home,
         }
     }
 
@@ -110,12 +110,17 @@ impl Node {
         self.step.load(Ordering::Relaxed) == self.last_step
     }
 
+    #[inline]
+    fn home(&self) -> Option<usize> {
+        self.home.map(|home| home as usize)
+    }
+
     /// Queues the task: nothing holds it back any more.
     #[inline]
     pub(super) fn release(&self, run: &Run) {
         run.waits[self.index as usize].set(SPAWNING + self.waits_for);
         let group = GroupInner::of_live_task(self.record);
-        scheduler::schedule_at(self.home as usize, group, self.task);
+        scheduler::schedule_at(self.home(), group, self.task);
     }
 
     /// Follows the edges of a bit whose accesses have all closed.
@@ -180,7 +185,7 @@ impl Node {
 
 /// The worker where a replayed task is at home.
 pub(crate) fn home(record: &Record) -> Option<usize> {
-    (record.role() == Role::Replayed).then(|| Node::of(record).home as usize)
+    if record.role() == Role::Replayed { Node::of(record).home() } else { None }
 }
 
 /// Begins the next run of a ready task. Says with what, unless it must not run.

@@ -114,6 +114,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         let next = &shared.seats[worker.index].pulse.next;
         let behind = match reason {
             Reason::Spawned => Some(task),
+            Reason::Released if record(task).is_inline() => next.replace(task),
             Reason::Released => next.offer(task),
             Reason::Woken => next.replace(task),
             Reason::Yielded => {
@@ -142,10 +143,13 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
     }
 }
 
-/// Queues a task of `group` that is ready where worker `home` looks for it.
+/// Queues a task of `group` that is ready where worker `home`, if it has one, looks for it.
 #[inline]
-pub(crate) fn schedule_at(home: usize, group: &GroupInner, task: RecordId) {
+pub(crate) fn schedule_at(home: Option<usize>, group: &GroupInner, task: RecordId) {
     let sent = with_worker(|worker| {
+        let Some(home) = home else {
+            return false;
+        };
         let is_away = worker.index != home
             && Arc::ptr_eq(&worker.shared, &group.shared)
             && record(task).urgency() == Urgency::default();

@@ -178,7 +178,8 @@ impl Worker {
         let next = &self.shared.seats[self.index].pulse.next;
         if tick.is_multiple_of(FAIR_ROUNDS) {
             self.sampler.arm();
-            let fair = self.take_injected().or_else(|| self.take_returned());
+            let returned = || self.take_returned().or_else(|| self.take_mail());
+            let fair = self.take_injected().or_else(returned);
             if let Some(task) = fair.or_else(|| self.deque.pop()) {
                 return Some(task);
             }

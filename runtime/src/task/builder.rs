@@ -71,8 +71,9 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self
     }
 
-    /// Runs the body where the task becomes ready, without a queue: at once inside the spawn when
-    /// nothing holds it back. For bodies shorter than the way through a queue.
+    /// Runs the body where the task becomes ready: at once inside the spawn when nothing holds it
+    /// back, else next on the worker that makes it ready. For bodies shorter than the way through a
+    /// queue.
     #[inline]
     pub fn inline(mut self) -> Self {
         self.traits.inline = true;

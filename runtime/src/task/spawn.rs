@@ -50,7 +50,7 @@ pub(crate) struct Traits {
     pub(super) urgency: Urgency,
     pub(super) role: Role,
     /// Run it where it becomes ready instead of queueing it.
-    pub(super) inline: bool,
+    pub(crate) inline: bool,
     /// Run its children in the same way, and theirs.
     pub(super) is_final: bool,
 }
