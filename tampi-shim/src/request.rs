@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use crate::error::Error;
 use crate::status::{Packed, Status};
 use crate::ticket::{Awaited, Ended, opened};
-use crate::transport::{OperationId, Start, Transport, look_while_spare};
+use crate::transport::{OperationId, Start, Transport};
 
 /// A send or receive that was started.
 ///
@@ -126,7 +126,7 @@ impl<B: Send + 'static> Future for Request<B> {
                 };
                 let UnderWay { awaited, transport, .. } = under_way;
                 if looks {
-                    look_while_spare(&**transport, || awaited.has_ended());
+                    transport.look(&|| awaited.has_ended());
                 } else {
                     transport.flush();
                 }

@@ -22,11 +22,12 @@ impl MpiTransport {
             if done(self) {
                 return;
             }
-            match pace.next(ended) {
+            // Orders come at any time: it does not sleep as long as there may be one soon.
+            match pace.next(ended, true) {
                 Next::Soon => thread::yield_now(),
                 Next::After(period) if self.is_busy() => thread::park_timeout(period.max(LEAST)),
                 // What comes wakes this thread.
-                Next::After(_) => thread::park_timeout(WITHOUT_WORK),
+                Next::After(_) | Next::Started => thread::park_timeout(WITHOUT_WORK),
             }
         }
     }

@@ -83,6 +83,11 @@ impl MpiTransport {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Operations that were started so far, at least.
+    pub(super) fn started(&self) -> u64 {
+        self.numbers.load(Ordering::Relaxed)
+    }
+
     /// Something is under way that the poller has to look at.
     pub(super) fn wake_poller(&self) {
         if self.library.may_call_anywhere() {
@@ -107,11 +112,16 @@ impl MpiTransport {
         if let Some(error) = self.engine.failure() {
             return Start::failed(error.clone());
         }
+        let operation = OperationId(self.number());
+        if self.library.may_call()
+            && let Some(communicator) = self.contexts.of_world(context)
+        {
+            return self.start_in(communicator, operation, asked, bytes);
+        }
         let slot = match self.contexts.find(context) {
             Ok(slot) => slot,
             Err(refused) => return Start::failed(refused.into()),
         };
-        let operation = OperationId(self.number());
         if self.library.may_call()
             && let Some(made) = slot.get()
         {
@@ -171,7 +181,7 @@ impl MpiTransport {
     #[inline]
     fn begun(&self, operation: OperationId, mut request: RawRequest, expected: Expected) -> Start {
         if let Some(outcome) = request.test() {
-            return Start::ended(self.engine.result(outcome, expected));
+            return Start::ended(self.engine.result(outcome, expected, false));
         }
         let (ticket, awaited) = ticket();
         let kind = Kind::Awaited { ticket, expected };
@@ -204,6 +214,40 @@ impl MpiTransport {
         let (ticket, awaited) = ticket();
         self.where_allowed(move |this| hand_over(start(this), ticket));
         Start::UnderWay { awaited, operation }
+    }
+
+    /// Ends what is complete, or waits for that while `goes_on`. Returns how much that was.
+    fn advance(&self, goes_on: impl FnMut() -> bool) -> usize {
+        if !self.library.may_call() {
+            return 0;
+        }
+        let found = match self.engine.pass(goes_on) {
+            Ok(found) => found,
+            // Nobody knows what MPI still does with which memory.
+            Err(_) => self.library.abort(1),
+        };
+        if let Some((rank, reason)) = found.alarm {
+            self.engine.set_failure(Error::PeerFailed { rank: Rank(rank), reason });
+        }
+        if self.engine.failure().is_some() {
+            self.probers.wake(|_| true);
+            self.drain();
+        } else if !self.probers.is_empty() {
+            self.serve_probers();
+        }
+        found.ended
+    }
+
+    /// As [`Transport::progress`], and looks on for a few microseconds while nothing is complete
+    /// and this worker has nothing else to do.
+    pub(super) fn advance_while_spare(&self) -> usize {
+        /// Tests in vain.
+        const LOOKS: usize = 64;
+        let mut left = LOOKS;
+        self.advance(|| {
+            left -= 1;
+            left > 0 && self.probers.is_empty() && self.may_look()
+        })
     }
 
     /// Whether a message is one that a rank sends to itself and that other ranks would get at once.
@@ -280,28 +324,15 @@ impl Transport for MpiTransport {
     }
 
     fn progress(&self) -> usize {
-        if !self.library.may_call() {
-            return 0;
-        }
-        let found = match self.engine.pass() {
-            Ok(found) => found,
-            // Nobody knows what MPI still does with which memory.
-            Err(_) => self.library.abort(1),
-        };
-        if let Some((rank, reason)) = found.alarm {
-            self.engine.set_failure(Error::PeerFailed { rank: Rank(rank), reason });
-        }
-        if self.engine.failure().is_some() {
-            self.probers.wake(|_| true);
-            self.drain();
-        } else if !self.probers.is_empty() {
-            self.serve_probers();
-        }
-        found.ended
+        self.advance(|| false)
     }
 
     fn may_look(&self) -> bool {
         self.library.may_call() && talpf_runtime::worker_has_nothing_else()
+    }
+
+    fn look(&self, ended: &dyn Fn() -> bool) {
+        while !ended() && self.advance_while_spare() > 0 && self.may_look() {}
     }
 
     fn fail(&self, reason: &str) {

@@ -166,6 +166,21 @@ pub(crate) trait Transport: Send + Sync + 'static {
         talpf_runtime::worker_is_spare()
     }
 
+    /// Makes progress until `ended`, for a microsecond or two and only while this worker has
+    /// nothing else to do: for waits that suspending would double.
+    fn look(&self, ended: &dyn Fn() -> bool) {
+        for _ in 0..LOOKS {
+            if ended() {
+                return;
+            }
+            self.progress();
+            if ended() || !self.may_look() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
     /// This rank cannot go on: operations of all ranks, under way and later ones, end with
     /// [`Error::PeerFailed`].
     fn fail(&self, reason: &str);
@@ -192,25 +207,5 @@ pub(crate) trait Transport: Send + Sync + 'static {
     fn communicator_freed(&self, context: ContextId);
 }
 
-/// Passes of [`look_while_spare`]: a microsecond or two.
+/// Passes of [`Transport::look`].
 const LOOKS: u32 = 64;
-
-/// Makes progress until `ended`, for about a microsecond and only while this worker has nothing
-/// else to do: for waits that suspending would double.
-#[inline]
-pub(crate) fn look_while_spare(transport: &dyn Transport, ended: impl Fn() -> bool) -> bool {
-    for _ in 0..LOOKS {
-        if ended() {
-            return true;
-        }
-        transport.progress();
-        if ended() {
-            return true;
-        }
-        if !transport.may_look() {
-            return false;
-        }
-        std::hint::spin_loop();
-    }
-    false
-}
