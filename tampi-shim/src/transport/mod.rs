@@ -167,7 +167,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
     }
 
     /// Makes progress until `ended`, for a microsecond or two and only while this worker has
-    /// nothing else to do: for waits that suspending would double.
+    /// nothing else to do.
     fn look(&self, ended: &dyn Fn() -> bool) {
         for _ in 0..LOOKS {
             if ended() {
@@ -209,3 +209,10 @@ pub(crate) trait Transport: Send + Sync + 'static {
 
 /// Passes of [`Transport::look`].
 const LOOKS: u32 = 64;
+
+/// Looks for the end of an operation, for waits that suspending would double. Whether it has ended.
+#[inline]
+pub(crate) fn look_while_spare(transport: &dyn Transport, ended: impl Fn() -> bool) -> bool {
+    transport.look(&ended);
+    ended()
+}
