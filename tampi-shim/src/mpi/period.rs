@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_is_started_is_looked_for_at_once_however_much_was_looked_for_in_vain_before() {
         let mut pace = Pace::new(PollingPeriod::Adaptive, false);
-        (0..5_000).for_each(|_| drop(pace.next(0, true)));
+        assert!((0..5_000).any(|_| pace.next(0, true) != Next::Soon));
         assert_eq!(pace.next(1, true), Next::Soon);
         // Waiting tasks start and end operations before the poller comes.
         assert!((0..5_000).all(|_| pace.next(0, false) == pace.next(1, true)));
