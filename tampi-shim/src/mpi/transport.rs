@@ -83,7 +83,7 @@ impl MpiTransport {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Operations that were started so far, at least.
+    /// Operations that were started so far and were not over at once.
     pub(super) fn started(&self) -> u64 {
         self.numbers.load(Ordering::Relaxed)
     }
@@ -112,11 +112,10 @@ impl MpiTransport {
         if let Some(error) = self.engine.failure() {
             return Start::failed(error.clone());
         }
-        let operation = OperationId(self.number());
         if self.library.may_call()
             && let Some(communicator) = self.contexts.of_world(context)
         {
-            return self.start_in(communicator, operation, asked, bytes);
+            return self.start_in(communicator, None, asked, bytes);
         }
         let slot = match self.contexts.find(context) {
             Ok(slot) => slot,
@@ -126,14 +125,15 @@ impl MpiTransport {
             && let Some(made) = slot.get()
         {
             return match made {
-                Ok(communicator) => self.start_in(*communicator, operation, asked, bytes),
+                Ok(communicator) => self.start_in(*communicator, None, asked, bytes),
                 Err(refused) => Start::failed(refused.clone().into()),
             };
         }
+        let operation = OperationId(self.number());
         let (ticket, awaited) = ticket();
         let later = move |this: &Self, made: Result<RawCommunicator, Refused>| match made {
             Ok(communicator) => {
-                hand_over(this.start_in(communicator, operation, asked, bytes), ticket);
+                hand_over(this.start_in(communicator, Some(operation), asked, bytes), ticket);
             }
             Err(refused) => ticket.complete(Err(refused.into())),
         };
@@ -148,12 +148,13 @@ impl MpiTransport {
         Start::UnderWay { awaited, operation }
     }
 
-    /// Starts an operation, on a thread that may call MPI.
+    /// Starts an operation, on a thread that may call MPI. It gets a number if it has none and is
+    /// not over at once.
     #[inline]
     fn start_in(
         &self,
         communicator: RawCommunicator,
-        operation: OperationId,
+        operation: Option<OperationId>,
         asked: Asked,
         bytes: Layout,
     ) -> Start {
@@ -179,10 +180,16 @@ impl MpiTransport {
 
     /// An operation has been given to MPI. It may be complete already.
     #[inline]
-    fn begun(&self, operation: OperationId, mut request: RawRequest, expected: Expected) -> Start {
+    fn begun(
+        &self,
+        operation: Option<OperationId>,
+        mut request: RawRequest,
+        expected: Expected,
+    ) -> Start {
         if let Some(outcome) = request.test() {
             return Start::ended(self.engine.result(outcome, expected, false));
         }
+        let operation = operation.unwrap_or_else(|| OperationId(self.number()));
         let (ticket, awaited) = ticket();
         let kind = Kind::Awaited { ticket, expected };
         self.engine.add(request, Operation::new(operation, kind));
@@ -205,7 +212,7 @@ impl MpiTransport {
         }
         let operation = OperationId(self.number());
         let start = move |this: &Self| match begin() {
-            Ok(request) => this.begun(operation, request, Expected::Known(status)),
+            Ok(request) => this.begun(Some(operation), request, Expected::Known(status)),
             Err(refused) => Start::failed(refused.into()),
         };
         if self.library.may_call() {
