@@ -166,21 +166,6 @@ pub(crate) trait Transport: Send + Sync + 'static {
         talpf_runtime::worker_is_spare()
     }
 
-    /// Makes progress until `ended`, for a microsecond or two and only while this worker has
-    /// nothing else to do.
-    fn look(&self, ended: &dyn Fn() -> bool) {
-        for _ in 0..LOOKS {
-            if ended() {
-                return;
-            }
-            self.progress();
-            if ended() || !self.may_look() {
-                return;
-            }
-            std::hint::spin_loop();
-        }
-    }
-
     /// This rank cannot go on: operations of all ranks, under way and later ones, end with
     /// [`Error::PeerFailed`].
     fn fail(&self, reason: &str);
@@ -207,12 +192,25 @@ pub(crate) trait Transport: Send + Sync + 'static {
     fn communicator_freed(&self, context: ContextId);
 }
 
-/// Passes of [`Transport::look`].
+/// Passes of [`look_while_spare`]: a microsecond or two.
 const LOOKS: u32 = 64;
 
-/// Looks for the end of an operation, for waits that suspending would double. Whether it has ended.
+/// Makes progress until `ended`, for about a microsecond and only while this worker has nothing
+/// else to do: for waits that suspending would double.
 #[inline]
 pub(crate) fn look_while_spare(transport: &dyn Transport, ended: impl Fn() -> bool) -> bool {
-    transport.look(&ended);
-    ended()
+    for _ in 0..LOOKS {
+        if ended() {
+            return true;
+        }
+        transport.progress();
+        if ended() {
+            return true;
+        }
+        if !transport.may_look() {
+            return false;
+        }
+        std::hint::spin_loop();
+    }
+    false
 }
