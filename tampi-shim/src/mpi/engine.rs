@@ -157,7 +157,10 @@ impl Engine {
                 return Ok(found);
             };
             loop {
-                self.take_in(&mut slab);
+                // What comes meanwhile is for the next time.
+                if self.waiting.load(Ordering::Acquire) > 0 {
+                    self.take_in(&mut slab);
+                }
                 if slab.is_empty() {
                     break;
                 }
@@ -198,12 +201,12 @@ impl Engine {
         slab.is_empty()
     }
 
+    /// Under the lock of the inbox, whatever its length seems to be: an operation that has started
+    /// is there, or else finds what was noted before, a failure for example.
     fn take_in(&self, slab: &mut Slab<Tester, Operation>) {
-        if self.waiting.load(Ordering::Acquire) > 0 {
-            let mut inbox = self.inbox.lock();
-            inbox.drain(..).for_each(|(request, operation)| slab.push(request, operation));
-            self.waiting.store(0, Ordering::Release);
-        }
+        let mut inbox = self.inbox.lock();
+        inbox.drain(..).for_each(|(request, operation)| slab.push(request, operation));
+        self.waiting.store(0, Ordering::Release);
     }
 
     /// Ends an operation. What is left to do may run anything.

@@ -13,7 +13,7 @@ pub enum PollingPeriod {
     Adaptive,
     /// After `least`; after passes in vain twice as long each time, up to `most`.
     Within {
-        /// The period while requests complete.
+        /// The period while requests start and complete.
         least: Duration,
         /// The longest period.
         most: Duration,
@@ -144,8 +144,8 @@ impl Pace {
         Pace { patience, in_vain: 0, slow: SlowStart::new(least, most) }
     }
 
-    /// After a turn of one pass or several. `news` counts the operations that were started or have ended since the one
-    /// before; `is_busy`: some are under way.
+    /// After a turn of one pass or several. `news` counts the operations that were started or have
+    /// ended since the turn before; `is_busy`: some are under way.
     pub(super) fn next(&mut self, news: usize, is_busy: bool) -> Next {
         /// Without work, this part of the patience passes before the sleep: what comes next may
         /// come soon, and to be woken for it costs more than to look.

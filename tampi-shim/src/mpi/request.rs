@@ -50,8 +50,6 @@ impl RawRequest {
     }
 
     /// How the operation has ended, if it has. The request is null afterwards.
-    ///
-    /// **Cost**: 25 ns in vain.
     #[inline]
     pub(crate) fn test(&mut self) -> Option<Outcome> {
         let (mut complete, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::zeroed());
