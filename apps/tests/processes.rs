@@ -1,30 +1,12 @@
 //! Applications whose ranks are processes, under `mpirun`: their results are the serial ones.
-//!
-//! `MPIRUN` names the launcher; by default it is the one beside the compiler of `MPICC`.
 
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::Output;
 
-/// Every run wants the cores for itself.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+#[path = "../../tampi-shim/tests/ranked/launcher.rs"]
+mod launcher;
 
 fn mpirun(ranks: usize, arguments: &str) -> Output {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let launcher = std::env::var("MPIRUN").unwrap_or_else(|_| {
-        option_env!("MPICC").map_or("mpirun".to_owned(), |mpicc| mpicc.replace("mpicc", "mpirun"))
-    });
-    // It ends what hangs, and all its processes.
-    Command::new("timeout")
-        .args(["--kill-after=10", "300", &launcher, "-n", &ranks.to_string()])
-        .arg(env!("CARGO_BIN_EXE_talpf"))
-        .args(arguments.split(' '))
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
-        .env("OMPI_MCA_hwloc_base_binding_policy", "none")
-        .env("OMPI_MCA_mpi_yield_when_idle", "1")
-        .stdin(Stdio::null())
-        .output()
+    launcher::run(ranks, env!("CARGO_BIN_EXE_talpf"), |command| command.args(arguments.split(' ')))
         .expect("mpirun and timeout are installed")
 }
 
@@ -32,9 +14,8 @@ fn mpirun(ranks: usize, arguments: &str) -> Output {
 #[track_caller]
 fn is_verified(ranks: usize, arguments: &str) {
     let output = mpirun(ranks, &format!("{arguments} --check --quiet"));
-    let (text, errors) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{ranks} x {arguments}: {}\n{text}{errors}", output.status);
+    assert!(output.status.success(), "{ranks} x {arguments}: {}", launcher::said(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("verified")).collect();
     assert!(matches!(&lines[..], [line] if line.contains("yes")), "{ranks} x {arguments}: {text}");
     let said = text.lines().find_map(|line| line.strip_prefix("ranks"));

@@ -4,6 +4,8 @@
 use bytemuck::Pod;
 use talpf_runtime::{In, InOut, Out};
 
+use crate::error::Error;
+
 /// Where the bytes of a buffer are: `rows` stretches of `row_bytes`, `stride_bytes` apart.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
@@ -50,6 +52,7 @@ pub trait BufferMut: Buffer {}
 
 pub(crate) mod sealed {
     use super::Layout;
+    use crate::error::Error;
 
     /// **Safety** of implementations lies in this crate: the layout is valid for reads, and for
     /// writes if the type is [`BufferMut`](super::BufferMut), while the buffer is neither used
@@ -57,6 +60,14 @@ pub(crate) mod sealed {
     pub trait Memory {
         #[doc(hidden)]
         fn layout(&mut self) -> Layout;
+
+        /// Ends the buffer of an operation that was to fill it and has failed.
+        #[doc(hidden)]
+        fn undefined(self, _reason: &Error)
+        where
+            Self: Sized,
+        {
+        }
     }
 }
 
@@ -78,6 +89,11 @@ macro_rules! writing_guard {
             fn layout(&mut self) -> Layout {
                 let (first, rows, cols, stride) = self.as_raw_parts_mut();
                 Layout::of_guard((first.cast_const(), rows, cols, stride))
+            }
+
+            #[cold]
+            fn undefined(self, reason: &Error) {
+                self.fail(reason.to_string());
             }
         }
 

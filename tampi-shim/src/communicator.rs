@@ -225,7 +225,7 @@ impl Communicator {
             // SAFETY: the request keeps the buffer, unused, until the receive has ended.
             unsafe { self.inner.transport.receive(&wanted, buffer.layout()) }
         });
-        self.request(buffer, started.map(|start| self.traced(traffic, start)))
+        self.request(buffer, started.map(|start| self.traced(traffic, start))).filling(B::undefined)
     }
 
     /// Starts the receive of a message that a matched probe has taken.
@@ -236,7 +236,7 @@ impl Communicator {
     ) -> Request<B> {
         // SAFETY: the request keeps the buffer, unused, until the receive has ended.
         let start = unsafe { self.inner.transport.receive_matched(message, buffer.layout()) };
-        self.request(buffer, Ok(self.traced(Traffic::PointToPoint, start)))
+        self.request(buffer, Ok(self.traced(Traffic::PointToPoint, start))).filling(B::undefined)
     }
 
     /// A receive, followed in a run that is traced.

@@ -18,13 +18,16 @@ use crate::transport::{OperationId, Start, Transport, look_while_spare};
 /// Or give it to [`iwait`](crate::iwait). Or drop it: it goes on, and keeps its buffer until then.
 ///
 /// **Errors**: the message is longer than the buffer; a rank failed; arguments that the call was
-/// given. The buffer is dropped then.
+/// given. The buffer is dropped then; the region of a guard that was to be filled is undefined, and
+/// what depends on it does not run.
 #[must_use = "await it, give it to `iwait`, or drop it to let it go"]
 pub struct Request<B: Send + 'static> {
     buffer: Option<B>,
     state: State,
     /// Whether a wait looks for the end before it suspends the task.
     looks: bool,
+    /// What becomes of the buffer when the operation has failed.
+    lost: fn(B, &Error),
 }
 
 enum State {
@@ -52,7 +55,15 @@ impl<B: Send + 'static> Request<B> {
                 State::UnderWay(Some(UnderWay { awaited, operation, transport }))
             }
         };
-        Request { buffer: Some(buffer), state, looks: true }
+        Request { buffer: Some(buffer), state, looks: true, lost: |buffer, _| drop(buffer) }
+    }
+
+    /// The same, for an operation that fills the buffer, or a part of it.
+    #[inline]
+    pub(crate) fn filling(self, lost: fn(B, &Error)) -> Self {
+        let mut request = self;
+        request.lost = lost;
+        request
     }
 
     /// The same, and a wait suspends the task at once: its end needs others, who need the core.
@@ -141,7 +152,13 @@ impl<B: Send + 'static> Future for Request<B> {
         Poll::Ready(match (result, self.buffer.take()) {
             (Ok(status), Some(buffer)) => Ok((buffer, status.into())),
             (Ok(_), None) => Err(Error::Abandoned),
-            (Err(error), _) => Err(*error),
+            (Err(error), buffer) => {
+                if let Some(buffer) = buffer {
+                    // Before anybody can let go of what it holds.
+                    (self.lost)(buffer, &error);
+                }
+                Err(*error)
+            }
         })
     }
 }
@@ -149,13 +166,21 @@ impl<B: Send + 'static> Future for Request<B> {
 impl<B: Send + 'static> Drop for Request<B> {
     #[inline]
     fn drop(&mut self) {
-        let Some(buffer) = self.buffer.take() else { return };
+        let (Some(buffer), lost) = (self.buffer.take(), self.lost) else { return };
         match &mut self.state {
             State::Collected(_, transport) => transport.flush(),
-            State::Ended(_) => {}
+            State::Ended(result) => {
+                if let Some(Err(error)) = result {
+                    lost(buffer, error);
+                }
+            }
             State::UnderWay(under_way) => {
                 if let Some(under_way) = under_way.take() {
-                    under_way.awaited.call(Box::new(move |_| drop(buffer)));
+                    under_way.awaited.call(Box::new(move |result| {
+                        if let Err(error) = result {
+                            lost(buffer, &error);
+                        }
+                    }));
                 }
             }
         }

@@ -12,6 +12,10 @@ use super::sizes::Value;
 
 const TAG: Tag = Tag(0);
 
+/// Hops of a rank that are spawned before it waits for them: how many pages the tasks of a run fill
+/// is not the question.
+const AHEAD: u64 = 64;
+
 /// For two ranks on one worker: a receive always finds nothing, suspends its task and hands the
 /// worker over to the task of the other rank.
 pub(super) async fn hand_over(world: Communicator, budget: Duration) -> Result<Vec<Value>, Error> {
@@ -30,7 +34,10 @@ pub(super) async fn bound(world: Communicator, budget: Duration) -> Result<Vec<V
     let mut hops = 0;
     let mut repeat = Repeat::new(&world, budget);
     while let Some(repetitions) = repeat.next().await? {
-        for _ in 0..repetitions {
+        for repetition in 0..repetitions {
+            if repetition % AHEAD == AHEAD - 1 {
+                group.wait().await?;
+            }
             if is_first {
                 send()?;
             }

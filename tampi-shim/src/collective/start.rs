@@ -45,7 +45,7 @@ impl Communicator {
                 unsafe { Memory::<B::Element>::new(None, Some(output), schedule.scratch()) };
             machine::start(self, call, schedule, memory, fold)
         });
-        self.collective(buffer, started)
+        self.collective(buffer, started).filling(B::undefined)
     }
 
     /// Starts a collective from one buffer into another. Its schedule follows from the elements of
@@ -67,7 +67,7 @@ impl Communicator {
                 unsafe { Memory::<S::Element>::new(Some(input), Some(output), schedule.scratch()) };
             machine::start(self, call, schedule, memory, fold)
         });
-        self.collective((from, into), started)
+        self.collective((from, into), started).filling(|(_from, into), error| into.undefined(error))
     }
 
     fn collective<B: Send + 'static>(

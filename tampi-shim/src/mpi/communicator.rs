@@ -195,7 +195,7 @@ impl RawCommunicator {
             return Ok(None);
         }
         // SAFETY: MPI fills the status of what it has found.
-        RawStatus::read(unsafe { status.assume_init_ref() }).map(Some)
+        RawStatus::of(unsafe { status.assume_init_ref() }).map(Some)
     }
 
     /// Looks for a message and takes it out of what receives match.
@@ -215,7 +215,7 @@ impl RawCommunicator {
             return Ok(None);
         }
         // SAFETY: MPI fills the status of what it has found.
-        let status = RawStatus::read(unsafe { status.assume_init_ref() })?;
+        let status = RawStatus::of(unsafe { status.assume_init_ref() })?;
         // SAFETY: written because a message was found.
         Ok(Some((Matched(unsafe { message.assume_init() }), status)))
     }

@@ -88,8 +88,13 @@ impl Contexts {
         Contexts { world: world.map(Slot::of), others: RwLock::default(), parent }
     }
 
-    /// **Errors**: the context does not exist.
+    /// The communicator of a context of the world.
     #[inline]
+    pub(super) fn of_world(&self, context: ContextId) -> Option<RawCommunicator> {
+        self.world.get(context.0 as usize)?.get()?.as_ref().ok().copied()
+    }
+
+    /// **Errors**: the context does not exist.
     pub(super) fn find(&self, context: ContextId) -> Result<Arc<Slot>, Refused> {
         match self.world.get(context.0 as usize) {
             Some(slot) => Ok(Arc::clone(slot)),

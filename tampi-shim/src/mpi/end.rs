@@ -4,6 +4,10 @@
 //! may still receive what it has sent. Behind the barrier no program runs, so what no receive has
 //! taken nobody will: receives are cancelled, and messages that were not received are, so that
 //! their sends end. The second barrier is for those who still wait for that.
+//!
+//! Sends are never cancelled, which MPI 4 deprecates: those of a rank that has failed, or whose tasks
+//! were cancelled, keep their guards until somebody takes the messages. Every rank that has heard
+//! of it does, with every pass.
 
 use std::thread;
 use std::time::Duration;
@@ -22,11 +26,12 @@ impl MpiTransport {
             if done(self) {
                 return;
             }
-            match pace.next(ended) {
+            // Orders come at any time: it does not sleep as long as there may be one soon.
+            match pace.next(ended, true) {
                 Next::Soon => thread::yield_now(),
                 Next::After(period) if self.is_busy() => thread::park_timeout(period.max(LEAST)),
                 // What comes wakes this thread.
-                Next::After(_) => thread::park_timeout(WITHOUT_WORK),
+                Next::After(_) | Next::Started => thread::park_timeout(WITHOUT_WORK),
             }
         }
     }

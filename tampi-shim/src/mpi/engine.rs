@@ -18,7 +18,7 @@ use crate::rank::Rank;
 use crate::statistics::Statistics;
 use crate::status::Status;
 use crate::tag::Tag;
-use crate::ticket::Ticket;
+use crate::ticket::{Next, Ticket};
 use crate::transport::OperationId;
 
 /// An operation under way.
@@ -60,6 +60,8 @@ type Pending = (RawRequest, Operation);
 /// What is under way.
 pub(super) struct Engine {
     inbox: Mutex<Vec<Pending>>,
+    /// The length of the inbox, written under its lock.
+    waiting: AtomicUsize,
     slab: Mutex<Slab<Tester, Operation>>,
     /// Operations that somebody waits for or that hold memory: all but the alarm.
     under_way: AtomicUsize,
@@ -83,6 +85,7 @@ impl Engine {
     pub(super) fn new() -> Self {
         Engine {
             inbox: Mutex::default(),
+            waiting: AtomicUsize::new(0),
             slab: Mutex::new(Slab::new(Tester::default())),
             under_way: AtomicUsize::new(0),
             buffered: AtomicUsize::new(0),
@@ -95,7 +98,9 @@ impl Engine {
         if !matches!(operation.kind, Kind::Alarm { .. }) {
             self.under_way.fetch_add(1, Ordering::SeqCst);
         }
-        self.inbox.lock().push((request, operation));
+        let mut inbox = self.inbox.lock();
+        inbox.push((request, operation));
+        self.waiting.store(inbox.len(), Ordering::Release);
     }
 
     /// Operations that have started and not ended.
@@ -142,24 +147,33 @@ impl Engine {
         self.buffered.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Tests what is under way, unless another thread does, and ends what is complete.
-    pub(super) fn pass(&self) -> Result<Found, Refused> {
+    /// Tests what is under way, unless another thread does, and ends what is complete; again while
+    /// nothing was and `goes_on`.
+    pub(super) fn pass(&self, mut goes_on: impl FnMut() -> bool) -> Result<Found, Refused> {
         let mut found = Found::default();
-        let mut ended = SmallVec::<[(Operation, Outcome); 8]>::new();
+        let mut next = SmallVec::<[Next; 8]>::new();
         {
             let Some(mut slab) = self.slab.try_lock() else {
                 return Ok(found);
             };
-            self.take_in(&mut slab);
-            if slab.is_empty() {
-                return Ok(found);
+            loop {
+                // What comes meanwhile is for the next time.
+                if self.waiting.load(Ordering::Acquire) > 0 {
+                    self.take_in(&mut slab);
+                }
+                if slab.is_empty() {
+                    break;
+                }
+                slab.pass(|operation, outcome| {
+                    found.ended += 1;
+                    next.extend(self.end(operation, outcome, &mut found));
+                })?;
+                if found.ended > 0 || !goes_on() {
+                    break;
+                }
             }
-            slab.pass(|operation, outcome| ended.push((operation, outcome)))?;
         }
-        found.ended = ended.len();
-        for (operation, outcome) in ended {
-            self.end(operation, outcome, &mut found);
-        }
+        next.into_iter().for_each(Next::run);
         Ok(found)
     }
 
@@ -187,37 +201,55 @@ impl Engine {
         slab.is_empty()
     }
 
+    /// Under the lock of the inbox, whatever its length seems to be: an operation that has started
+    /// is there, or else finds what was noted before, a failure for example.
     fn take_in(&self, slab: &mut Slab<Tester, Operation>) {
-        self.inbox.lock().drain(..).for_each(|(request, operation)| slab.push(request, operation));
+        let mut inbox = self.inbox.lock();
+        inbox.drain(..).for_each(|(request, operation)| slab.push(request, operation));
+        self.waiting.store(0, Ordering::Release);
     }
 
-    fn end(&self, operation: Operation, outcome: Outcome, found: &mut Found) {
-        match operation.kind {
-            Kind::Awaited { ticket, expected } => ticket.complete(self.result(outcome, expected)),
-            Kind::Owned { bytes, counted: true } => self.give_room(bytes.len()),
-            Kind::Owned { .. } => {}
+    /// Ends an operation. What is left to do may run anything.
+    fn end(&self, operation: Operation, outcome: Outcome, found: &mut Found) -> Option<Next> {
+        let was_cancelled = operation.cancelled;
+        let next = match operation.kind {
+            Kind::Awaited { ticket, expected } => {
+                ticket.end(self.result(outcome, expected, was_cancelled))
+            }
+            Kind::Owned { bytes, counted } => {
+                if counted {
+                    self.give_room(bytes.len());
+                }
+                None
+            }
             Kind::Alarm { text } => {
-                if let Ok(status) = outcome
+                if let Ok(status) = outcome.and_then(|status| status.read(was_cancelled))
                     && !status.cancelled
                 {
                     let text = &text[..status.bytes.min(text.len())];
                     found.alarm = Some((status.source, String::from_utf8_lossy(text).into_owned()));
                 }
-                return;
+                return None;
             }
-        }
+        };
         self.under_way.fetch_sub(1, Ordering::SeqCst);
+        next
     }
 
     /// What an operation ends with.
     #[inline]
-    pub(super) fn result(&self, outcome: Outcome, expected: Expected) -> Result<Status, Error> {
+    pub(super) fn result(
+        &self,
+        outcome: Outcome,
+        expected: Expected,
+        was_cancelled: bool,
+    ) -> Result<Status, Error> {
         let room = match (expected, &outcome) {
             (Expected::Known(status), Ok(_)) => return Ok(status),
             (Expected::Known(_), Err(_)) => 0,
             (Expected::Message { room }, _) => room,
         };
-        match outcome {
+        match outcome.and_then(|status| status.read(was_cancelled)) {
             Ok(raw) if raw.cancelled && self.failure.get().is_some() => {
                 Err(self.failure.get().cloned().unwrap_or(Error::Abandoned))
             }

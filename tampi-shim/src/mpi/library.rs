@@ -1,7 +1,7 @@
 //! The MPI library of this process, from initialisation to the end.
 #![allow(unsafe_code, reason = "calls MPI")]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -134,6 +134,19 @@ impl Library {
     /// The largest tag a message can have.
     pub fn max_tag(&self) -> u32 {
         self.max_tag
+    }
+
+    /// What MPI says of its version.
+    ///
+    /// **Errors**: what MPI refuses.
+    pub fn version(&self) -> Result<String, Refused> {
+        let mut text = [0 as c_char; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
+        let mut length = 0;
+        // SAFETY: the buffer is longer than the longest text.
+        let code = unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr(), &mut length) };
+        check("MPI_Get_library_version", code)?;
+        // SAFETY: MPI has written a string with its end into the buffer, which outlives the use.
+        Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }
 
     /// Ends MPI, if this has initialised it and not ended it before. Everything that was started

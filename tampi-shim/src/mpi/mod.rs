@@ -27,6 +27,7 @@ mod owned;
 mod period;
 mod poller;
 mod probers;
+mod progress;
 mod request;
 mod run;
 mod slab;

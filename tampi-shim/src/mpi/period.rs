@@ -13,7 +13,7 @@ pub enum PollingPeriod {
     Adaptive,
     /// After `least`; after passes in vain twice as long each time, up to `most`.
     Within {
-        /// The period while requests complete.
+        /// The period while requests start and complete.
         least: Duration,
         /// The longest period.
         most: Duration,
@@ -115,13 +115,15 @@ pub(super) enum Next {
     Soon,
     /// After a time.
     After(Duration),
+    /// When something is started.
+    Started,
 }
 
 /// Decides when to look again.
 #[derive(Debug)]
 pub(super) struct Pace {
-    adaptive: bool,
-    patience: u32,
+    /// Turns in vain before looking less often. `None`: a period is given.
+    patience: Option<u32>,
     in_vain: u32,
     slow: SlowStart,
 }
@@ -129,32 +131,33 @@ pub(super) struct Pace {
 impl Pace {
     /// `crowded`: there are more workers than cores on this machine.
     pub(super) fn new(period: PollingPeriod, crowded: bool) -> Self {
-        /// Passes in vain before looking less often: about half a millisecond, or as many turns
-        /// that were left to others.
-        const PATIENCE: u32 = 2_000;
+        /// About half a millisecond of an idle worker, or as many turns that were left to others.
+        const PATIENCE: u32 = 200;
         const PATIENCE_IN_A_CROWD: u32 = 20;
         const LEAST: Duration = Duration::from_micros(10);
         const MOST: Duration = Duration::from_micros(200);
-        let (adaptive, least, most) = match period {
-            PollingPeriod::Adaptive => (true, LEAST, MOST),
-            PollingPeriod::Within { least, most } => (false, least, most),
-        };
         let patience = if crowded { PATIENCE_IN_A_CROWD } else { PATIENCE };
-        Pace { adaptive, patience, in_vain: 0, slow: SlowStart::new(least, most) }
+        let (patience, least, most) = match period {
+            PollingPeriod::Adaptive => (Some(patience), LEAST, MOST),
+            PollingPeriod::Within { least, most } => (None, least, most),
+        };
+        Pace { patience, in_vain: 0, slow: SlowStart::new(least, most) }
     }
 
-    /// After a pass that ended `completed` operations.
-    pub(super) fn next(&mut self, completed: usize) -> Next {
-        if completed > 0 {
-            self.in_vain = 0;
-        } else {
-            self.in_vain = self.in_vain.saturating_add(1);
-        }
-        if self.adaptive && self.in_vain < self.patience {
+    /// After a turn of one pass or several. `news` counts the operations that were started or have
+    /// ended since the turn before; `is_busy`: some are under way.
+    pub(super) fn next(&mut self, news: usize, is_busy: bool) -> Next {
+        /// Without work, this part of the patience passes before the sleep: what comes next may
+        /// come soon, and to be woken for it costs more than to look.
+        const WITHOUT_WORK: u32 = 10;
+        self.in_vain = if news > 0 { 0 } else { self.in_vain.saturating_add(1) };
+        let patience =
+            self.patience.map_or(0, |most| if is_busy { most } else { most / WITHOUT_WORK });
+        if self.in_vain < patience {
             self.slow.after(1);
             return Next::Soon;
         }
-        Next::After(self.slow.after(completed))
+        if is_busy { Next::After(self.slow.after(news)) } else { Next::Started }
     }
 }
 
@@ -217,17 +220,36 @@ mod tests {
     #[test]
     fn an_adaptive_pace_slows_down_after_many_passes_in_vain() {
         let mut pace = Pace::new(PollingPeriod::Adaptive, true);
-        let soon = (0..100).take_while(|_| pace.next(0) == Next::Soon).count();
+        let soon = (0..100).take_while(|_| pace.next(0, true) == Next::Soon).count();
         assert_eq!(soon, 19);
-        let slow = std::iter::repeat_with(|| pace.next(0)).take(10).last();
+        let slow = std::iter::repeat_with(|| pace.next(0, true)).take(10).last();
         assert_eq!(slow, Some(Next::After(Duration::from_micros(200))));
-        assert_eq!(pace.next(1), Next::Soon);
+        assert_eq!(pace.next(1, true), Next::Soon);
+    }
+
+    #[test]
+    fn what_is_started_is_looked_for_at_once_however_much_was_looked_for_in_vain_before() {
+        let mut pace = Pace::new(PollingPeriod::Adaptive, false);
+        assert!((0..5_000).any(|_| pace.next(0, true) != Next::Soon));
+        assert_eq!(pace.next(1, true), Next::Soon);
+        // Waiting tasks start and end operations before the poller comes.
+        assert!((0..5_000).all(|_| pace.next(0, false) == pace.next(1, true)));
+    }
+
+    #[test]
+    fn a_pace_without_work_sleeps_after_a_while() {
+        for (crowded, looks) in [(false, 19), (true, 1)] {
+            let mut pace = Pace::new(PollingPeriod::Adaptive, crowded);
+            let soon = (0..1_000).take_while(|_| pace.next(0, false) == Next::Soon).count();
+            assert_eq!(soon, looks);
+        }
+        assert_eq!(Pace::new(within(0, 0), false).next(0, false), Next::Started);
     }
 
     #[test]
     fn a_given_period_is_kept_from_the_first_pass_on() {
         let mut pace = Pace::new(within(7, 7), false);
-        assert_eq!(pace.next(0), Next::After(Duration::from_micros(7)));
-        assert_eq!(pace.next(5), Next::After(Duration::from_micros(7)));
+        assert_eq!(pace.next(0, true), Next::After(Duration::from_micros(7)));
+        assert_eq!(pace.next(5, true), Next::After(Duration::from_micros(7)));
     }
 }

@@ -12,7 +12,6 @@ use talpf_runtime::Group;
 
 use super::period::{Next, Pace};
 use super::transport::MpiTransport;
-use crate::transport::Transport;
 
 /// How long the task waits for an idle worker before it looks all the same.
 const LATEST: Duration = Duration::from_micros(20);
@@ -61,13 +60,14 @@ pub(super) async fn poll(
     if !transport.library.may_call_anywhere() {
         return stand_for_home(&transport.sleeper).await;
     }
+    let mut started = 0;
     while !transport.sleeper.stops() {
-        let ended = transport.progress();
-        if !transport.is_busy() {
-            sleep(&transport).await;
-            continue;
-        }
-        match pace.next(ended) {
+        let before = std::mem::replace(&mut started, transport.started());
+        // A turn of this task costs more than a test.
+        let ended = transport.advance_while_spare();
+        let news = ended + (started - before) as usize;
+        match pace.next(news, transport.is_busy()) {
+            Next::Started => sleep(&transport).await,
             Next::Soon => {
                 if crowded {
                     std::thread::yield_now();

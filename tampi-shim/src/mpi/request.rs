@@ -60,12 +60,12 @@ impl RawRequest {
             return None;
         }
         // SAFETY: zero bytes are a status, and MPI writes nothing else.
-        let status = unsafe { status.assume_init_ref() };
+        let status = Completed(unsafe { status.assume_init() });
         if failed {
             self.forsake();
-            return Some(Err(Broken::of("MPI_Test", code, status)));
+            return Some(Err(Broken::of("MPI_Test", code, &status)));
         }
-        Some(RawStatus::read(status).map_err(Broken::Refused))
+        Some(Ok(status))
     }
 
     /// Asks MPI to cancel the operation. It still has to be tested until it completes.
@@ -86,7 +86,13 @@ impl RawRequest {
 }
 
 /// How an operation has ended.
-pub(crate) type Outcome = Result<RawStatus, Broken>;
+pub(crate) type Outcome = Result<Completed, Broken>;
+
+/// What MPI has noted about an operation that is over, to be read by whoever wants to know.
+pub(crate) struct Completed(ffi::MPI_Status);
+
+// SAFETY: a plain value; a pointer in it is MPI's own.
+unsafe impl Send for Completed {}
 
 /// Why an operation has failed. It is over.
 #[derive(Debug)]
@@ -99,13 +105,13 @@ pub(crate) enum Broken {
 
 impl Broken {
     #[cold]
-    fn of(call: &'static str, code: c_int, status: &ffi::MPI_Status) -> Self {
+    fn of(call: &'static str, code: c_int, status: &Completed) -> Self {
         let mut class = 0;
         // SAFETY: writes one number.
         let told = unsafe { ffi::MPI_Error_class(code, &mut class) };
         let truncated =
             check("MPI_Error_class", told).is_ok() && class == ffi::MPI_ERR_TRUNCATE as c_int;
-        match RawStatus::read(status) {
+        match RawStatus::of(&status.0) {
             Ok(status) if truncated => Broken::Truncated(status),
             _ => Broken::Refused(refused(call, code)),
         }
@@ -129,12 +135,13 @@ impl RawStatus {
         }
     }
 
-    pub(super) fn read(status: &ffi::MPI_Status) -> Result<Self, Refused> {
-        let (mut cancelled, mut bytes) = (0, 0);
+    /// What MPI has noted about a message that was found or received.
+    pub(super) fn of(status: &ffi::MPI_Status) -> Result<Self, Refused> {
+        let mut count = 0;
         // SAFETY: a status that MPI has filled.
-        let code = unsafe { ffi::MPI_Test_cancelled(status, &mut cancelled) };
-        check("MPI_Test_cancelled", code)?;
-        if cancelled == 0 {
+        check("MPI_Get_count", unsafe { ffi::MPI_Get_count(status, byte(), &mut count) })?;
+        let mut bytes = ffi::MPI_Count::from(count);
+        if count == ffi::MPI_UNDEFINED {
             // SAFETY: a status that MPI has filled.
             let code = unsafe { ffi::MPI_Get_elements_x(status, byte(), &mut bytes) };
             check("MPI_Get_elements_x", code)?;
@@ -143,8 +150,27 @@ impl RawStatus {
             source: u32::try_from(status.MPI_SOURCE).unwrap_or(0),
             tag: u32::try_from(status.MPI_TAG).unwrap_or(0),
             bytes: usize::try_from(bytes).unwrap_or(0),
-            cancelled: cancelled != 0,
+            cancelled: false,
         })
+    }
+}
+
+impl Completed {
+    /// What is known about the message of a receive, which MPI may have been asked to cancel.
+    #[inline]
+    pub(super) fn read(&self, was_cancelled: bool) -> Result<RawStatus, Broken> {
+        if was_cancelled && self.is_cancelled().map_err(Broken::Refused)? {
+            return Ok(RawStatus { source: 0, tag: 0, bytes: 0, cancelled: true });
+        }
+        RawStatus::of(&self.0).map_err(Broken::Refused)
+    }
+
+    fn is_cancelled(&self) -> Result<bool, Refused> {
+        let mut cancelled = 0;
+        // SAFETY: a status that MPI has filled.
+        let code = unsafe { ffi::MPI_Test_cancelled(&self.0, &mut cancelled) };
+        check("MPI_Test_cancelled", code)?;
+        Ok(cancelled != 0)
     }
 }
 
@@ -167,6 +193,10 @@ impl TestSome for Tester {
         requests: &mut [RawRequest],
         completed: &mut Vec<(usize, Outcome)>,
     ) -> Result<(), Refused> {
+        if let [request] = requests {
+            completed.extend(request.test().map(|outcome| (0, outcome)));
+            return Ok(());
+        }
         let Ok(count) = c_int::try_from(requests.len()) else {
             unreachable!("a request takes memory: there are never that many");
         };
@@ -187,12 +217,13 @@ impl TestSome for Tester {
         let found = usize::try_from(found).unwrap_or(0);
         for (&index, status) in self.indices[..found].iter().zip(&self.statuses) {
             // SAFETY: zero bytes are a status, and MPI writes nothing else.
-            let status = unsafe { status.assume_init_ref() };
-            let outcome = if failed && status.MPI_ERROR != ffi::MPI_SUCCESS as c_int {
+            let status = Completed(unsafe { status.assume_init() });
+            let code = status.0.MPI_ERROR;
+            let outcome = if failed && code != ffi::MPI_SUCCESS as c_int {
                 requests[index as usize].forsake();
-                Err(Broken::of("MPI_Testsome", status.MPI_ERROR, status))
+                Err(Broken::of("MPI_Testsome", code, &status))
             } else {
-                RawStatus::read(status).map_err(Broken::Refused)
+                Ok(status)
             };
             completed.push((index as usize, outcome));
         }

@@ -83,6 +83,11 @@ impl MpiTransport {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Operations that were started so far and were not over at once.
+    pub(super) fn started(&self) -> u64 {
+        self.numbers.load(Ordering::Relaxed)
+    }
+
     /// Something is under way that the poller has to look at.
     pub(super) fn wake_poller(&self) {
         if self.library.may_call_anywhere() {
@@ -107,23 +112,28 @@ impl MpiTransport {
         if let Some(error) = self.engine.failure() {
             return Start::failed(error.clone());
         }
+        if self.library.may_call()
+            && let Some(communicator) = self.contexts.of_world(context)
+        {
+            return self.start_in(communicator, None, asked, bytes);
+        }
         let slot = match self.contexts.find(context) {
             Ok(slot) => slot,
             Err(refused) => return Start::failed(refused.into()),
         };
-        let operation = OperationId(self.number());
         if self.library.may_call()
             && let Some(made) = slot.get()
         {
             return match made {
-                Ok(communicator) => self.start_in(*communicator, operation, asked, bytes),
+                Ok(communicator) => self.start_in(*communicator, None, asked, bytes),
                 Err(refused) => Start::failed(refused.clone().into()),
             };
         }
+        let operation = OperationId(self.number());
         let (ticket, awaited) = ticket();
         let later = move |this: &Self, made: Result<RawCommunicator, Refused>| match made {
             Ok(communicator) => {
-                hand_over(this.start_in(communicator, operation, asked, bytes), ticket);
+                hand_over(this.start_in(communicator, Some(operation), asked, bytes), ticket);
             }
             Err(refused) => ticket.complete(Err(refused.into())),
         };
@@ -138,12 +148,13 @@ impl MpiTransport {
         Start::UnderWay { awaited, operation }
     }
 
-    /// Starts an operation, on a thread that may call MPI.
+    /// Starts an operation, on a thread that may call MPI. It gets a number if it has none and is
+    /// not over at once.
     #[inline]
     fn start_in(
         &self,
         communicator: RawCommunicator,
-        operation: OperationId,
+        operation: Option<OperationId>,
         asked: Asked,
         bytes: Layout,
     ) -> Start {
@@ -169,10 +180,16 @@ impl MpiTransport {
 
     /// An operation has been given to MPI. It may be complete already.
     #[inline]
-    fn begun(&self, operation: OperationId, mut request: RawRequest, expected: Expected) -> Start {
+    fn begun(
+        &self,
+        operation: Option<OperationId>,
+        mut request: RawRequest,
+        expected: Expected,
+    ) -> Start {
         if let Some(outcome) = request.test() {
-            return Start::ended(self.engine.result(outcome, expected));
+            return Start::ended(self.engine.result(outcome, expected, false));
         }
+        let operation = operation.unwrap_or_else(|| OperationId(self.number()));
         let (ticket, awaited) = ticket();
         let kind = Kind::Awaited { ticket, expected };
         self.engine.add(request, Operation::new(operation, kind));
@@ -195,7 +212,7 @@ impl MpiTransport {
         }
         let operation = OperationId(self.number());
         let start = move |this: &Self| match begin() {
-            Ok(request) => this.begun(operation, request, Expected::Known(status)),
+            Ok(request) => this.begun(Some(operation), request, Expected::Known(status)),
             Err(refused) => Start::failed(refused.into()),
         };
         if self.library.may_call() {
@@ -280,24 +297,7 @@ impl Transport for MpiTransport {
     }
 
     fn progress(&self) -> usize {
-        if !self.library.may_call() {
-            return 0;
-        }
-        let found = match self.engine.pass() {
-            Ok(found) => found,
-            // Nobody knows what MPI still does with which memory.
-            Err(_) => self.library.abort(1),
-        };
-        if let Some((rank, reason)) = found.alarm {
-            self.engine.set_failure(Error::PeerFailed { rank: Rank(rank), reason });
-        }
-        if self.engine.failure().is_some() {
-            self.probers.wake(|_| true);
-            self.drain();
-        } else if !self.probers.is_empty() {
-            self.serve_probers();
-        }
-        found.ended
+        self.advance(|| false)
     }
 
     fn may_look(&self) -> bool {

@@ -10,6 +10,7 @@ mod bound_to_tasks;
 mod bursts;
 mod cancellation;
 mod device_faults;
+mod failed_buffers;
 mod floods;
 mod matrix_regions;
 mod order;

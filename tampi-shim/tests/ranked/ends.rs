@@ -1,7 +1,12 @@
 //! How runs end: with messages left, with failures, with settings that cannot be.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use talpf_runtime::Array;
 use tampi_shim::mpi::Threads;
-use tampi_shim::{ANY_SOURCE, Communicator, Error, Rank, Tag};
+use tampi_shim::{ANY_SOURCE, Communicator, Error, Rank, Tag, iwait};
 
 use crate::harness::{ALL, Case, run, try_run};
 
@@ -10,6 +15,9 @@ pub(crate) const CASES: &[Case] = &[
     Case::new("a_rank_that_fails_ends_the_waits_of_all", &[2, 4], failure),
     Case::new("a_rank_that_panics_ends_the_waits_of_all", &[2], panic),
     Case::new("a_failure_with_one_thread", &[2], failure_with_one_thread),
+    Case::new("a_cancelled_rank_lets_go_of_sends_that_nobody_takes", &[1, 2, 4], cancelled),
+    Case::new("a_cancelled_rank_with_one_thread", &[2], cancelled_with_one_thread),
+    Case::new("what_depends_on_a_receive_that_failed_does_not_run", &[1], undefined),
     Case::new("a_message_beyond_two_gigabytes_arrives", &[2], beyond_two_gigabytes).huge(),
     Case::new("mpi_runs_once_in_a_process", &[1, 2], once),
 ];
@@ -90,6 +98,68 @@ fn panic() {
     let told = try_run(program, Threads::Multiple).expect_err("a rank panicked").to_string();
     // What the rank itself says, and what the other learns.
     assert!(told.contains("on purpose") || told.contains("its main panicked"), "{told}");
+}
+
+/// Rank 0 cancels its tasks while long messages of theirs wait for receives that never come.
+async fn first_cancels(world: Communicator) -> Result<(), Error> {
+    if world.rank() != Rank(0) {
+        return world.recv(vec![0u8], Rank(0), Tag(1)).await.map(drop);
+    }
+    const LONG: usize = 1_000_000;
+    let (group, last) = (world.group().clone(), Rank(world.size() - 1));
+    let values = Array::new(&group, vec![1u8; 3 * LONG], LONG)?;
+    let sending = Arc::new(AtomicUsize::new(0));
+    for (tile, tag) in (0..3).zip([Tag(5), Tag(6), Tag(7)]) {
+        let (world, sending) = (world.clone(), Arc::clone(&sending));
+        group.task("send").input(&values.tile(tile)).spawn_async(move |values| async move {
+            let send = world.issend(values, last, tag);
+            sending.fetch_add(1, Ordering::SeqCst);
+            match tile {
+                0 => iwait(send).expect("in a task"),
+                1 => drop(send),
+                _ => drop(send.await),
+            }
+        })?;
+    }
+    while sending.load(Ordering::SeqCst) < 3 {
+        group.wait_for(Duration::from_micros(50)).await;
+    }
+    group.cancel("on purpose");
+    // It does not return before MPI has let go of the regions.
+    Ok(group.wait().await?)
+}
+
+fn cancels(threads: Threads) {
+    let told = try_run(first_cancels, threads).expect_err("a rank was cancelled").to_string();
+    assert!(told.contains("on purpose"), "{told}");
+}
+
+fn cancelled() {
+    cancels(Threads::Multiple);
+}
+
+fn cancelled_with_one_thread() {
+    cancels(Threads::Single);
+}
+
+fn undefined() {
+    let ran = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&ran);
+    let program = async move |world: Communicator| {
+        let group = world.group().clone();
+        let values = Array::new(&group, vec![0u32; 2], 2)?;
+        world.send(vec![1u32; 3], Rank(0), Tag(0)).await?;
+        group.task("receive").output(&values.all()).spawn_async(move |values| async move {
+            let error = world.irecv(values, Rank(0), Tag(0)).await.map(drop).expect_err("too long");
+            assert!(matches!(error, Error::Truncated { .. }), "{error}");
+        })?;
+        let after = group.task("after").input(&values.all());
+        after.spawn(move |_| flag.store(true, Ordering::SeqCst))?;
+        Ok(group.wait().await?)
+    };
+    let told = try_run(program, Threads::Multiple).expect_err("a task failed").to_string();
+    assert!(told.contains("receive") && told.contains("after"), "{told}");
+    assert!(!ran.load(Ordering::SeqCst));
 }
 
 fn once() {

@@ -8,11 +8,13 @@
 //!
 //! What MPI has no request for blocks a thread aside, not a worker.
 //!
-//! Debian's MPICH 4.0 loses puts over UCX unless `UCX_RCACHE_ENABLE=n` is set, and its Open MPI 4.1
-//! crashes when a rank swaps an element of its own unless `OMPI_MCA_osc=^rdma` is set.
+//! MPICH before 4.1 loses puts over UCX unless `UCX_RCACHE_ENABLE=n` is set, and Open MPI 4 crashes
+//! when a rank swaps an element of its own unless `OMPI_MCA_osc=^rdma` is set: without these, what
+//! would go wrong is refused.
 #![allow(unsafe_code, reason = "hands the memory of operations to MPI")]
 
 mod element;
+mod known_faults;
 mod raw;
 
 use std::fmt;
@@ -46,13 +48,15 @@ impl<T: Element> Window<T> {
     /// Allocates `length` elements, all zero, at this rank. Every rank of the communicator calls
     /// it, and may give another length.
     ///
-    /// **Errors**: the communicator's messages are not carried by MPI; what MPI refuses.
+    /// **Errors**: the communicator's messages are not carried by MPI; what MPI refuses; an MPI that
+    /// loses puts, with the variable to be set.
     pub async fn allocate(communicator: &Communicator, length: usize) -> Result<Self, Error> {
-        let transport = communicator.transport().mpi().ok_or_else(|| Refused {
-            call: "MPI_Win_allocate",
-            code: 0,
-            reason: "the communicator is not one of MPI".to_owned(),
-        })?;
+        let not_mpi = || refused("MPI_Win_allocate", "the communicator is not one of MPI");
+        let transport = communicator.transport().mpi().ok_or_else(not_mpi)?;
+        let version = transport.library.version()?;
+        if let Some(reason) = known_faults::of_puts(&version, variable) {
+            return Err(refused("MPI_Win_allocate", reason));
+        }
         let room = vec![0; communicator.size() as usize];
         let (_, lengths) = communicator.allgather(vec![length as u64], room).await?;
         let context = communicator.context(Traffic::PointToPoint);
@@ -113,7 +117,7 @@ impl<T: Element> Window<T> {
             // SAFETY: the request keeps the buffer, unused, until the transfer has ended.
             unsafe { raw.start_get(bytes.first, &Shape::of(bytes)?, place, &there) }
         });
-        self.request(buffer, start)
+        self.request(buffer, start).filling(B::undefined)
     }
 
     /// Starts to update the elements of `target` from `first` on with those of `buffer`, each of
@@ -166,7 +170,8 @@ impl<T: Element> Window<T> {
     /// Replaces element `at` of `target` by `new` if it is `expected`, atomically, and returns what
     /// it was.
     ///
-    /// **Errors**: beyond the end of the window; elements that are floats.
+    /// **Errors**: beyond the end of the window; elements that are floats; an MPI that crashes, with
+    /// the variable to be set.
     /// **Cost**: a thread aside.
     pub async fn compare_and_swap(
         &self,
@@ -176,6 +181,12 @@ impl<T: Element> Window<T> {
         at: usize,
     ) -> Result<T, Error> {
         let (place, raw) = (self.place(target, at, 1)?, self.raw);
+        if target == self.communicator.rank()
+            && let Some(reason) =
+                known_faults::of_own_swaps(&self.transport.library.version()?, variable)
+        {
+            return Err(refused("MPI_Compare_and_swap", reason));
+        }
         let swap = move |_: &MpiTransport| {
             let mut three = [new, expected, expected];
             raw.compare_and_swap(&mut three, T::datatype(), place)?;
@@ -234,6 +245,14 @@ impl<T: Element> Window<T> {
     fn request<B: Send + 'static>(&self, buffer: B, start: Start) -> Request<B> {
         Request::new(buffer, start, self.communicator.transport())
     }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn refused(call: &'static str, reason: &str) -> Error {
+    Refused { call, code: 0, reason: reason.to_owned() }.into()
 }
 
 impl<T> fmt::Debug for Window<T> {

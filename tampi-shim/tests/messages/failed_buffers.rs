@@ -1,0 +1,89 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use talpf_runtime::Array;
+use tampi_shim::{Communicator, Error, Rank, Request, Tag, iwait};
+
+use crate::common::{config, run};
+
+/// What a task does with the request that it has started.
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    /// It awaits it and goes on whatever has come of it.
+    Awaits,
+    LetsGo,
+    Binds,
+}
+
+/// Tells whether a task ran that depends on what a message was to fill and did not.
+async fn fills(world: Communicator, then: Then, ran: Arc<AtomicBool>) -> Result<(), Error> {
+    let (group, here) = (world.group().clone(), world.rank());
+    let values = Array::new(&group, vec![0u32; 2], 2)?;
+    world.send(vec![1u32; 3], here, Tag(0)).await?;
+    let comm = world.clone();
+    group.task("receive").output(&values.all()).spawn_async(move |values| async move {
+        let request: Request<_> = comm.irecv(values, here, Tag(0));
+        match then {
+            Then::Awaits => {
+                let error = request.await.map(drop).expect_err("the message is too long");
+                assert!(matches!(error, Error::Truncated { .. }), "{error}");
+            }
+            Then::LetsGo => drop(request),
+            Then::Binds => iwait(request).expect("in a task"),
+        }
+    })?;
+    let task = group.task("after").input(&values.all());
+    task.spawn(move |_| ran.store(true, Ordering::SeqCst))?;
+    Ok(group.wait().await?)
+}
+
+#[test]
+fn what_depends_on_a_receive_that_failed_does_not_run() {
+    for then in [Then::Awaits, Then::LetsGo, Then::Binds] {
+        let ran = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&ran);
+        let ended = run(config(1, 2), move |world| fills(world, then, Arc::clone(&flag)));
+        let error = ended.expect_err("a task failed").to_string();
+        assert!(error.contains("receive") && error.contains("after"), "{then:?}: {error}");
+        assert!(!ran.load(Ordering::SeqCst), "{then:?}");
+    }
+}
+
+/// Two elements gathered into room for one.
+async fn gathers(world: Communicator, ran: Arc<AtomicBool>) -> Result<(), Error> {
+    let group = world.group().clone();
+    let values = Array::new(&group, vec![0u32; 1], 1)?;
+    let comm = world.clone();
+    group.task("gather").output(&values.all()).spawn_async(move |values| async move {
+        let ended = comm.iallgather(vec![1u32; 2], values).await;
+        assert!(ended.is_err(), "there is no room");
+    })?;
+    let task = group.task("after").input(&values.all());
+    task.spawn(move |_| ran.store(true, Ordering::SeqCst))?;
+    Ok(group.wait().await?)
+}
+
+#[test]
+fn what_depends_on_a_collective_that_failed_does_not_run() {
+    let ran = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&ran);
+    let ended = run(config(1, 2), move |world| gathers(world, Arc::clone(&flag)));
+    assert!(ended.is_err());
+    assert!(!ran.load(Ordering::SeqCst));
+}
+
+/// A send that fails has changed nothing.
+async fn sends(world: Communicator) -> Result<u32, Error> {
+    let group = world.group().clone();
+    let values = Array::new(&group, vec![7u32; 2], 2)?;
+    group.task("send").inout(&values.all()).spawn_async(move |values| async move {
+        let error = world.isend(values, Rank(9), Tag(0)).await.map(drop).expect_err("no such rank");
+        assert!(matches!(error, Error::NoSuchRank { rank: Rank(9), .. }), "{error}");
+    })?;
+    Ok(group.task("after").input(&values.all()).run(|values| values[1])?.await?)
+}
+
+#[test]
+fn a_send_that_failed_leaves_its_region_as_it_was() {
+    assert_eq!(run(config(1, 2), sends).unwrap(), [7]);
+}

@@ -1,0 +1,51 @@
+//! Programs under `mpirun`, never for ever. The tests of the applications use it too.
+//!
+//! `MPIRUN` names the launcher; by default it is the one beside the compiler of `MPICC`.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// Seconds that no program takes on a busy machine. What is still there then is ended.
+const LIMIT: &str = "300";
+
+/// Every program wants the cores for itself.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Runs `program` on `ranks` ranks, with the arguments and variables that `add` gives it.
+pub(crate) fn run(
+    ranks: usize,
+    program: impl AsRef<Path>,
+    add: impl FnOnce(&mut Command) -> &mut Command,
+) -> io::Result<Output> {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=10", LIMIT, &mpirun(), "-n", &ranks.to_string()]);
+    command.arg(program.as_ref());
+    add(&mut command)
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        .env("OMPI_MCA_hwloc_base_binding_policy", "none")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .stdin(Stdio::null())
+        .output()
+}
+
+fn mpirun() -> String {
+    std::env::var("MPIRUN").unwrap_or_else(|_| {
+        option_env!("MPICC").map_or("mpirun".to_owned(), |mpicc| mpicc.replace("mpicc", "mpirun"))
+    })
+}
+
+/// What a program said, for a test that has failed.
+pub(crate) fn said(output: &Output) -> String {
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let ended = match output.status.code() {
+        Some(124) => format!("not ended after {LIMIT} s"),
+        _ => output.status.to_string(),
+    };
+    format!("{ended}\n{text}{errors}")
+}
