@@ -22,16 +22,30 @@ struct Running {
     closed: u32,
     /// Whether guards that dropped while the body unwound were put aside.
     aside: bool,
+    /// Whether it is interrupted by something that belongs to no task.
+    interrupted: bool,
+}
+
+impl Running {
+    const fn new(task: Option<RecordId>) -> Self {
+        Running { task, closed: 0, aside: false, interrupted: false }
+    }
 }
 
 thread_local! {
-    static RUNNING: Cell<Running> = const { Cell::new(Running { task: None, closed: 0, aside: false }) };
+    static RUNNING: Cell<Running> = const { Cell::new(Running::new(None)) };
 }
 
 /// The task this thread runs.
 #[inline]
 pub(crate) fn current() -> Option<RecordId> {
-    RUNNING.get().task
+    let running = RUNNING.get();
+    running.task.filter(|_| !running.interrupted)
+}
+
+/// Whether this thread is inside a task, which may be interrupted.
+pub(super) fn is_inside_task() -> bool {
+    RUNNING.get().task.is_some()
 }
 
 /// The group of the task this thread runs.
@@ -39,16 +53,17 @@ pub(crate) fn current_group() -> Option<&'static GroupInner> {
     current().map(|task| GroupInner::of_live_task(record(task)))
 }
 
-/// Notes that something was put aside.
-pub(super) fn note_aside() {
-    RUNNING.set(Running { aside: true, ..RUNNING.get() });
+/// Notes that something is put aside, and returns whether it is the first of the task.
+pub(super) fn note_aside() -> bool {
+    let running = RUNNING.replace(Running { aside: true, ..RUNNING.get() });
+    !running.aside
 }
 
 /// Runs a ready or woken task until its body ends or awaits.
 #[inline]
 pub(crate) fn run(task: RecordId) {
     let running = record(task);
-    let outer = RUNNING.replace(Running { task: Some(task), closed: 0, aside: false });
+    let outer = RUNNING.replace(Running::new(Some(task)));
     let group = GroupInner::of_live_task(running);
     let begins = || running.state.phase().1 == Phase::Created;
     let replayed = running.role() == Role::Replayed && begins();
@@ -59,13 +74,13 @@ pub(crate) fn run(task: RecordId) {
         cancel(task);
     } else {
         running.state.set(Phase::Running);
-        scheduler::trace_begin(task, outer.task);
+        let interrupted = scheduler::trace_begin(task);
         let outcome = catch_unwind(AssertUnwindSafe(|| match node {
             Some(node) => node.call(),
             // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
             None => unsafe { running.body.run(task) },
         }));
-        scheduler::trace_end(task, outer.task);
+        scheduler::trace_end(task, interrupted);
         match outcome {
             Ok(Poll::Ready(())) => end(task),
             Ok(Poll::Pending) => suspend(task),
@@ -106,9 +121,9 @@ fn cancel(task: RecordId) {
 #[cold]
 fn clear(task: RecordId) {
     // SAFETY: the task was taken from its queue, so it is ours.
-    let cleared = catch_unwind(AssertUnwindSafe(|| unsafe { record(task).body.clear() }));
-    if let Err(payload) = cleared {
-        failure::panicked(task, payload);
+    let cleared = failure::catch_panic(|| unsafe { record(task).body.clear() });
+    if let Err(reason) = cleared {
+        failure::fail(task, reason);
     }
 }
 
@@ -220,11 +235,12 @@ pub(super) fn take_actions(task: RecordId) -> Option<Actions> {
     unsafe { record(task).body.take_actions() }
 }
 
-/// Does something that belongs to no task, on a thread that may be in the body of one.
+/// Does something that belongs to no task, on a thread that may be in the body of one. Guards that
+/// drop there while that body unwinds are put aside with its own.
 pub(super) fn outside_tasks<R>(work: impl FnOnce() -> R) -> R {
-    let outer = RUNNING.replace(Running { task: None, closed: 0, aside: false });
+    let outer = RUNNING.replace(Running { interrupted: true, ..RUNNING.get() });
     let result = work();
-    RUNNING.set(outer);
+    RUNNING.set(Running { interrupted: outer.interrupted, ..RUNNING.get() });
     result
 }
 

@@ -186,8 +186,7 @@ fn submit(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
 pub(super) fn spawn_ended(group: &Arc<GroupInner>, label: Label) -> Result<RecordId, Error> {
     let id = begin(group, Traits { inline: true, ..Traits::new(label, Role::Member) }, 0)?;
     record(id).state.set(Phase::Ended);
-    let outer = run::current();
-    scheduler::trace_begin(id, outer);
+    let outer = scheduler::trace_begin(id);
     scheduler::trace_end(id, outer);
     Ok(id)
 }
