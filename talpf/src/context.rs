@@ -193,7 +193,7 @@ impl Context {
         D: Send + 'static,
     {
         let (spawned, to) = (Spawned::new(self.round_of(lane)), Remote::new(&to));
-        let task = self.group().task("put").inline().input(from);
+        let task = self.group().task("put").communicates().inline().input(from);
         Ok(task.spawn(move |from: In<T, D>| {
             let_go(spawned.issue(|round| round.put(from, to.region())))
         })?)
@@ -223,7 +223,7 @@ impl Context {
         D: Send + 'static,
     {
         let (spawned, from) = (Spawned::new(self.round_of(lane)), Remote::new(&from));
-        let task = self.group().task("get").inline().output(to);
+        let task = self.group().task("get").communicates().inline().output(to);
         Ok(task.spawn(move |to: Out<T, D>| {
             let_go(spawned.issue(|round| round.get(from.region(), to)))
         })?)
@@ -239,7 +239,7 @@ impl Context {
         result: &Region<'_, u64>,
     ) -> Result<(), Error> {
         let (spawned, target) = (Spawned::new(self.round()), Remote::new(&target));
-        let task = self.group().task("fetch_and_add").inline().output(result);
+        let task = self.group().task("fetch_and_add").communicates().inline().output(result);
         Ok(task.spawn(move |result: Out<u64>| {
             let_go(spawned.issue(|round| round.fetch_and_add(target.region(), add, result)));
         })?)
@@ -257,7 +257,7 @@ impl Context {
         result: &Region<'_, u64>,
     ) -> Result<(), Error> {
         let (spawned, target) = (Spawned::new(self.round()), Remote::new(&target));
-        let task = self.group().task("compare_and_swap").inline().output(result);
+        let task = self.group().task("compare_and_swap").communicates().inline().output(result);
         Ok(task.spawn(move |result: Out<u64>| {
             let target = target.region();
             let_go(spawned.issue(|round| round.compare_and_swap(target, compare, swap, result)));

@@ -1,23 +1,21 @@
 //! One run of an application, from its options to its outputs.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
 use talpf_apps::{Error, memory, picture};
-use talpf_runtime::{GraphRecorder, Monitor, TaskGraph};
+use talpf_runtime::Monitor;
 
 use super::on_signal::DumpOnSignal;
 use super::output::Output;
 use super::progress_bar::ProgressBar;
-use super::report::Report;
+use super::recordings::Recordings;
+use super::report::{self, Report};
 use super::run_options::RunOptions;
 use super::trace_output::TraceOutput;
 
-/// Most tasks that `--graph` draws: more cannot be told apart.
-const DRAWN: usize = 2000;
-
-/// Runs `variant`. Outputs are opened first, and written even when the check fails.
+/// Runs `variant`. Outputs are opened first, and written even when the check fails; of a run that
+/// fails, its trace and its graph are.
 pub(super) fn run<A: App>(
     variant: Variant,
     problem: &A::Problem,
@@ -32,9 +30,8 @@ pub(super) fn run<A: App>(
     let drawing = open(&options.graph)?;
     let trace = options.trace.as_deref();
     let trace = trace.map(|dir| TraceOutput::open(dir, A::NAME, machine)).transpose()?;
-    let outputs =
-        [image.as_ref(), json.as_ref(), drawing.as_ref(), trace.as_ref().map(TraceOutput::output)];
-    Output::must_all_differ(outputs.into_iter().flatten())?;
+    let recordings = Recordings::new(trace, drawing);
+    Output::must_all_differ(image.iter().chain(&json).chain(recordings.outputs()))?;
 
     let solve = |variant: Variant, machine: Machine, observer: Observer| {
         let (_bar, progress) =
@@ -43,14 +40,25 @@ pub(super) fn run<A: App>(
     };
     let monitor = Monitor::default();
     let _dumps = DumpOnSignal::start(monitor.clone()).map_err(Error::Signals)?;
-    let graph = drawing.map(|drawing| (drawing, GraphRecorder::new(DRAWN)));
     let observer = Observer {
-        recorder: trace.as_ref().map(TraceOutput::recorder),
+        recorder: recordings.trace.as_ref().map(TraceOutput::recorder),
         monitor: monitor.clone(),
-        graph: graph.as_ref().map(|(_, graph)| graph.clone()),
+        graph: recordings.graph(),
         ..Observer::default()
     };
-    let Some(solution) = solve(variant, machine, observer)? else { return Ok(()) };
+    let solution = match solve(variant, machine, observer) {
+        Ok(Some(solution)) => solution,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            let mut comments = report::comments::<A>(variant, problem, &machine);
+            comments.push(format!("failed: {error}"));
+            // What ended the run says more than what keeps us from showing it.
+            let _ = recordings.write(&machine, comments).and_then(|lines| super::print(&lines));
+            return Err(error);
+        }
+    };
+    let comments = report::comments::<A>(variant, problem, &solution.machine);
+    let recorded = recordings.write(&solution.machine, comments);
     let serial = || solve(Variant::Serial, Machine::ONE, Observer::default());
     let serial = if options.check { serial()? } else { None };
     let difference = serial.map(|serial| solution.result.difference(&serial.result));
@@ -59,12 +67,7 @@ pub(super) fn run<A: App>(
     let metrics = monitor.metrics();
     let report = Report::new::<A>(variant, problem, &solution, verified, metrics);
     super::print(&report.lines(solution.result.hash()))?;
-    if let Some(trace) = trace {
-        super::print(&trace.write(&solution.machine, report.comments())?)?;
-    }
-    if let Some((drawing, graph)) = graph {
-        super::print(&draw(drawing, &graph.graph())?)?;
-    }
+    super::print(&recorded?)?;
     if let Some(json) = json {
         json.write(|out| report.write_json(out))?;
     }
@@ -79,20 +82,6 @@ pub(super) fn run<A: App>(
     }
 }
 
-/// Writes a graph, and returns the line that says so.
-fn draw(drawing: Output, graph: &TaskGraph) -> Result<String, Error> {
-    let (tasks, spawned) = (graph.tasks().len(), graph.spawned());
-    let drawn = if spawned > tasks as u64 {
-        format!("the first {tasks} of {spawned} tasks, no more are drawn")
-    } else {
-        format!("{tasks} tasks")
-    };
-    let path = drawing.path().display();
-    let line = format!("graph     {path} ({drawn}; {} dependencies)\n", graph.dependencies().len());
-    drawing.write(|out| out.write_all(graph.to_svg().as_bytes()))?;
-    Ok(line)
-}
-
 /// Bytes at the largest: a check runs serial beside the result.
 fn bytes<A: App>(variant: Variant, problem: &A::Problem, ranks: usize, check: bool) -> u64 {
     let bytes = A::bytes(variant, problem, ranks);
@@ -103,3 +92,6 @@ fn bytes<A: App>(variant: Variant, problem: &A::Problem, ranks: usize, check: bo
         bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ mod nbody;
 mod on_signal;
 mod output;
 mod progress_bar;
+mod recordings;
 mod report;
 mod run_options;
 mod trace;

@@ -3,8 +3,24 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use talpf_apps::run::{App, Measure, Outcome, Problem, Solution, Variant, Work};
+use talpf_apps::run::{App, Machine, Measure, Outcome, Problem, Solution, Variant, Work};
 use talpf_runtime::Metrics;
+
+/// What was run, for the comments of a trace.
+pub(super) fn comments<A: App>(
+    variant: Variant,
+    problem: &A::Problem,
+    machine: &Machine,
+) -> Vec<String> {
+    let parameters =
+        problem.parameters().into_iter().map(|(name, value)| format!("{name} {value}"));
+    let replayed = if machine.replays() { ", replayed" } else { "" };
+    vec![
+        format!("{} {}{replayed}", A::NAME, variant.name()),
+        format!("{} ranks, {} workers", machine.ranks(), machine.workers()),
+        parameters.collect::<Vec<_>>().join(", "),
+    ]
+}
 
 /// The result of a run, in the order of its lines.
 #[derive(Debug)]
@@ -53,16 +69,6 @@ impl Report {
     /// Millions of what the application does, in a second.
     fn rate(&self) -> f64 {
         self.work.amount / self.seconds / 1e6
-    }
-
-    /// What was run, for the comments of a trace.
-    pub(super) fn comments(&self) -> Vec<String> {
-        let parameters = self.parameters.iter().map(|(name, value)| format!("{name} {value}"));
-        vec![
-            format!("{} {}{}", self.app, self.variant, if self.replay { ", replayed" } else { "" }),
-            format!("{} ranks, {} workers", self.ranks, self.workers),
-            parameters.collect::<Vec<_>>().join(", "),
-        ]
     }
 
     /// One line a value; `hash` is shown beside the checksum.

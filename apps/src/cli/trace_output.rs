@@ -13,8 +13,8 @@ use super::output::Output;
 /// Paraver counts the rows that it shows, one for each worker of each rank, with 16 bits.
 const MOST_ROWS: usize = 65_535;
 
-/// A folder that is made before a run and gets its trace after it. A failed run leaves what the
-/// folder held, and no folder that was not there.
+/// A folder that is made before a run and gets its trace after it. A run that never
+/// began leaves what the folder held, and no folder that was not there.
 pub(super) struct TraceOutput {
     recorder: Recorder,
     started: SystemTime,
@@ -54,6 +54,11 @@ impl TraceOutput {
     /// Where the run records.
     pub(super) fn recorder(&self) -> Recorder {
         self.recorder.clone()
+    }
+
+    /// Whether nothing was recorded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.recorder.record_count() == 0
     }
 
     /// The file of the records.

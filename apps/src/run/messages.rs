@@ -44,7 +44,8 @@ impl Messages {
         tag: usize,
     ) -> Result<(), Error> {
         let (to, tag) = (Rank(to as u32), Tag(tag as u32));
-        let (world, task) = (self.world.clone(), self.group().task("send").input(region));
+        let (world, task) =
+            (self.world.clone(), self.group().task("send").communicates().input(region));
         let start = move |data| world.isend(data, to, tag);
         Ok(match (step, self.waiting) {
             (Step::Spawned(_), Waiting::Bound) => task.spawn(move |data| bind(start(data))),
@@ -69,7 +70,8 @@ impl Messages {
         tag: usize,
     ) -> Result<(), Error> {
         let (from, tag) = (Rank(from as u32), Tag(tag as u32));
-        let (world, task) = (self.world.clone(), self.group().task("receive").output(region));
+        let (world, task) =
+            (self.world.clone(), self.group().task("receive").communicates().output(region));
         let start = move |data| world.irecv(data, from, tag);
         Ok(match (step, self.waiting) {
             (Step::Spawned(_), Waiting::Bound) => task.spawn(move |data| bind(start(data))),

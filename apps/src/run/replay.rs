@@ -93,7 +93,8 @@ impl<'a, D: Send + 'static> Round<'a, D> {
         if self.given.is_empty() && self.taken.is_empty() {
             return Ok(());
         }
-        let task = self.ctx.group().task("exchange").inline().inout(&self.order.region());
+        let task =
+            self.ctx.group().task("exchange").communicates().inline().inout(&self.order.region());
         let task = task.inputs(self.given).inouts(self.taken);
         let ctx = self.ctx.clone();
         let exchange = move |_order: InOut<()>, given: Vec<_>, taken: Vec<_>| {

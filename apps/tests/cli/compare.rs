@@ -42,6 +42,24 @@ fn results_have_every_point_and_serial() {
 }
 
 #[test]
+fn replayed_graphs_are_compared_beside_the_others() {
+    let folder = tempdir().unwrap();
+    let text = run(&format!("{SMALL} --replay --repeat 1"), folder.path());
+    let rows = |name: &str| text.lines().filter(|line| line.starts_with(name)).count();
+    assert_eq!((rows("talpf-msg "), rows("talpf-msg replayed ")), (4, 2), "{text}");
+    let json = fs::read(folder.path().join("results.json")).unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    let points = json["points"].as_array().unwrap().iter();
+    let replayed = points.map(|point| point["replay"].as_bool().unwrap());
+    let variant = [false, false, true, true];
+    assert_eq!(replayed.collect::<Vec<_>>(), [&[false], &variant[..], &variant].concat());
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("talpf-msg replayed</li>"), "{page}");
+    let refused = error_of(&talpf("compare matmul --size 20 --iterations 2 --block 4 --replay"));
+    assert_eq!(refused, "matmul cannot replay what is compared");
+}
+
+#[test]
 fn weak_scaling_gives_every_rank_as_much() {
     let folder = tempdir().unwrap();
     for app in [

@@ -147,8 +147,11 @@ fn turns_of(task: &'static Record) -> SmallVec<[(&'static Turn, u32); 8]> {
     turns
 }
 
+/// The accesses that need turns. What lends one that touches no element may have closed before it.
 fn commutative(task: &'static Record) -> impl Iterator<Item = AccessId> {
-    Accesses::of(task).filter(|access| access.slot().mode() == Mode::Commutative)
+    let takes_turns =
+        |slot: &AccessSlot| slot.mode() == Mode::Commutative && !slot.rect().is_empty();
+    Accesses::of(task).filter(move |access| takes_turns(access.slot()))
 }
 
 fn for_each_turn(slot: &AccessSlot, mut visit: impl FnMut(&'static Turn)) {

@@ -40,6 +40,8 @@ pub struct GraphTask {
     pub parent: Option<usize>,
     /// Of a task that runs an iterated graph: how many steps that has.
     pub steps: Option<usize>,
+    /// Whether it was declared with [`TaskBuilder::communicates`](crate::TaskBuilder::communicates).
+    pub communicates: bool,
     /// What became of it.
     pub outcome: Outcome,
     uses: Vec<Use>,
@@ -116,7 +118,8 @@ impl TaskGraph {
     }
 
     /// A drawing in SVG: groups side by side, each in layers from the top down, so that a task lies
-    /// below all that it waits for; children inside their parents.
+    /// below all that it waits for; children inside their parents. Tasks that communicate have
+    /// pointed ends.
     pub fn to_svg(&self) -> String {
         svg::draw(self)
     }

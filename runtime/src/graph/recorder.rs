@@ -160,7 +160,8 @@ impl Notes {
         self.places.insert(task.number(task.owner()), self.tasks.len());
         let label = task.label().text();
         let (steps, outcome) = (None, Outcome::Fine);
-        self.tasks.push(GraphTask { label, group, parent, steps, outcome, uses });
+        let communicates = task.communicates();
+        self.tasks.push(GraphTask { label, group, parent, steps, communicates, outcome, uses });
     }
 }
 

@@ -12,6 +12,8 @@ const MARGIN: f64 = 20.0;
 const LINE: f64 = 20.0;
 /// The room of a sample in the legend.
 const SAMPLE: f64 = 28.0;
+/// How far the ends of a task that communicates reach in.
+const POINT: f64 = 7.0;
 
 /// By label, in the order in which they occur. After the last comes the first again.
 const COLORS: [&str; 12] = [
@@ -70,19 +72,43 @@ pub(super) fn text_width(text: &str) -> f64 {
 /// What is said above the tasks.
 struct Legend<'a> {
     title: String,
-    /// With the number of tasks.
-    labels: Vec<(&'a str, usize)>,
+    labels: Vec<Label<'a>>,
+    communicates: bool,
     waits: Vec<Waits>,
     outcomes: Vec<Outcome>,
 }
 
+/// The tasks with a label.
+struct Label<'a> {
+    text: &'a str,
+    count: usize,
+    /// Whether all of them do.
+    communicates: bool,
+}
+
+/// What a line of the legend shows beside its text.
+enum Sample {
+    Task { color: &'static str, communicates: bool, outcome: Outcome },
+    Dependency(Waits),
+}
+
+impl Sample {
+    /// A task without a label.
+    const fn of_any(communicates: bool, outcome: Outcome) -> Self {
+        Sample::Task { color: "white", communicates, outcome }
+    }
+}
+
 impl<'a> Legend<'a> {
     fn of(graph: &'a TaskGraph) -> Self {
-        let mut labels: Vec<(&str, usize)> = Vec::new();
-        for task in &graph.tasks {
-            match labels.iter_mut().find(|(label, _)| *label == task.label) {
-                Some((_, count)) => *count += 1,
-                None => labels.push((task.label, 1)),
+        let mut labels: Vec<Label<'_>> = Vec::new();
+        for &GraphTask { label, communicates, .. } in &graph.tasks {
+            match labels.iter_mut().find(|known| known.text == label) {
+                Some(known) => {
+                    known.count += 1;
+                    known.communicates &= communicates;
+                }
+                None => labels.push(Label { text: label, count: 1, communicates }),
             }
         }
         let (tasks, dependencies) = (graph.tasks.len(), graph.dependencies.len());
@@ -98,21 +124,32 @@ impl<'a> Legend<'a> {
         Legend {
             title: format!("{cut}, {dependencies} dependencies"),
             labels,
+            communicates: graph.tasks.iter().any(|task| task.communicates),
             waits: waits.into_iter().filter(known).collect(),
             outcomes: outcomes.into_iter().filter(occurs).collect(),
         }
     }
 
     fn color(&self, label: &str) -> &'static str {
-        let known = self.labels.iter().position(|(known, _)| *known == label).unwrap_or(0);
+        let known = self.labels.iter().position(|known| known.text == label).unwrap_or(0);
         COLORS[known % COLORS.len()]
     }
 
-    fn lines(&self) -> impl Iterator<Item = String> {
-        let labels = self.labels.iter().map(|(label, count)| format!("{label} ({count})"));
-        let waits = self.waits.iter().map(|waits| meaning(*waits).to_owned());
-        let outcomes = self.outcomes.iter().map(|outcome| what_became(*outcome).to_owned());
-        labels.chain(waits).chain(outcomes)
+    fn lines(&self) -> impl Iterator<Item = (Sample, String)> {
+        let labels = self.labels.iter().map(|&Label { text, count, communicates }| {
+            let (color, outcome) = (self.color(text), Outcome::Fine);
+            (Sample::Task { color, communicates, outcome }, format!("{text} ({count})"))
+        });
+        let communicates = self.communicates.then(|| {
+            (Sample::of_any(true, Outcome::Fine), "exchanges data with others".to_owned())
+        });
+        let waits =
+            self.waits.iter().map(|&waits| (Sample::Dependency(waits), meaning(waits).to_owned()));
+        let outcomes = self
+            .outcomes
+            .iter()
+            .map(|&outcome| (Sample::of_any(false, outcome), what_became(outcome).to_owned()));
+        labels.chain(communicates).chain(waits).chain(outcomes)
     }
 
     fn height(&self) -> f64 {
@@ -120,7 +157,7 @@ impl<'a> Legend<'a> {
     }
 
     fn width(&self) -> f64 {
-        let lines = self.lines().map(|line| SAMPLE + text_width(&line));
+        let lines = self.lines().map(|(_, line)| SAMPLE + text_width(&line));
         2.0 * MARGIN + lines.fold(text_width(&self.title), f64::max)
     }
 }
@@ -202,25 +239,19 @@ impl Drawing {
     fn legend(&mut self, legend: &Legend<'_>) {
         let mut y = MARGIN;
         self.text(MARGIN, y, "bold", &legend.title);
-        let lines: Vec<String> = legend.lines().collect();
-        let labels = legend.labels.iter().map(|(label, _)| (Some(*label), None, Outcome::Fine));
-        let waits = legend.waits.iter().map(|waits| (None, Some(*waits), Outcome::Fine));
-        let outcomes = legend.outcomes.iter().map(|outcome| (None, None, *outcome));
-        for ((label, waits, outcome), line) in labels.chain(waits).chain(outcomes).zip(lines) {
+        for (sample, line) in legend.lines() {
             y += LINE;
-            match waits {
-                Some(waits) => self.line(format_args!(
+            match sample {
+                Sample::Dependency(waits) => self.line(format_args!(
                     "<path d=\"M{MARGIN} {:.1}h20\" fill=\"none\" {}/>",
                     y - 4.0,
                     style(waits)
                 )),
-                None => self.line(format_args!(
-                    "<rect x=\"{MARGIN}\" y=\"{:.1}\" width=\"18\" height=\"12\" rx=\"3\" \
-                     fill=\"{}\" {}/>",
-                    y - 10.0,
-                    label.map_or("white", |label| legend.color(label)),
-                    border(outcome)
-                )),
+                Sample::Task { color, communicates, outcome } => {
+                    let place = Place { x: MARGIN, y: y - 11.0, width: 20.0, height: 14.0 };
+                    let (outline, border) = (outline(place, communicates), border(outcome));
+                    self.line(format_args!("{outline} fill=\"{color}\" {border}/>"));
+                }
             }
             self.text(MARGIN + SAMPLE, y, "normal", &line);
         }
@@ -246,7 +277,7 @@ impl Drawing {
         number: usize,
         opacity: f64,
     ) {
-        let (task, Place { x, y, width, height }) = (&graph.tasks[number], layout.places[number]);
+        let (task, place) = (&graph.tasks[number], layout.places[number]);
         let mut tip = format!("{} of {}, task {}", task.label, task.group, number + 1);
         if task.outcome != Outcome::Fine {
             let _ = write!(tip, ", {}", what_became(task.outcome));
@@ -256,13 +287,30 @@ impl Drawing {
             let _ = write!(tip, "\n{weak}{} array {}{}", used.mode, used.array, used.rect);
         }
         let (tip, color, border) = (escaped(&tip), legend.color(task.label), border(task.outcome));
+        let outline = outline(place, task.communicates);
         self.line(format_args!(
-            "<g><title>{tip}</title><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
-             height=\"{height:.1}\" rx=\"4\" fill=\"{color}\" fill-opacity=\"{opacity}\" {border}/>"
+            "<g><title>{tip}</title>{outline} fill=\"{color}\" fill-opacity=\"{opacity}\" {border}/>"
         ));
-        self.text(x + PADDING, y + BOX_HEIGHT - 7.0, "normal", &title_of(task));
+        self.text(place.x + PADDING, place.y + BOX_HEIGHT - 7.0, "normal", &title_of(task));
         self.line(format_args!("</g>"));
     }
+}
+
+/// The beginning of an element in the shape of a task: a box, or one with pointed ends.
+fn outline(place: Place, communicates: bool) -> String {
+    let Place { x, y, width, height } = place;
+    if !communicates {
+        return format!(
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"4\""
+        );
+    }
+    let [left, right] = [x, x + width];
+    let [top, middle, bottom] = [y, y + height / 2.0, y + height];
+    let (from, to) = (left + POINT, right - POINT);
+    format!(
+        "<polygon points=\"{left:.1},{middle:.1} {from:.1},{top:.1} {to:.1},{top:.1} \
+         {right:.1},{middle:.1} {to:.1},{bottom:.1} {from:.1},{bottom:.1}\""
+    )
 }
 
 /// The way down from one task to another: straight through the rows it passes.

@@ -11,14 +11,13 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
 
 use crossbeam_utils::CachePadded;
 
 use super::operator::Operator;
 use crate::scheduler;
 use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::task::catch_panic;
 
 pub(super) type Copy<T> = Box<[T]>;
 type Place<T> = Mutex<Option<Copy<T>>>;
@@ -72,17 +71,16 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     /// A task has ended, with what it brings if it ran.
     ///
     /// **Errors**: what the operator panicked with. The task is counted all the same.
-    pub(super) fn leave(&self, number: u64, copy: Option<Copy<T>>) -> thread::Result<()> {
+    pub(super) fn leave(&self, number: u64, copy: Option<Copy<T>>) -> Result<(), String> {
         if O::IN_ORDER {
-            return catch_unwind(AssertUnwindSafe(|| self.fold_in_order(number, copy)));
+            return catch_panic(|| self.fold_in_order(number, copy));
         }
-        let kept =
-            catch_unwind(AssertUnwindSafe(|| copy.into_iter().for_each(|copy| self.keep(copy))));
+        let kept = catch_panic(|| copy.into_iter().for_each(|copy| self.keep(copy)));
         // Release for the copy this task has left, acquire for those of the others.
         if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
             return kept;
         }
-        kept.and(catch_unwind(AssertUnwindSafe(|| self.fold_all())))
+        kept.and(catch_panic(|| self.fold_all()))
     }
 
     fn fold_in_order(&self, number: u64, copy: Option<Copy<T>>) {

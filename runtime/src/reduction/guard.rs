@@ -53,8 +53,8 @@ impl<T: 'static> Held<T> {
     fn release(mut self, copy: Copy<T>) {
         let task = self.access.task();
         let counts = !copy.is_empty() && !task::has_failed(task);
-        if let Err(payload) = self.member.leave(counts.then_some(copy)) {
-            task::fail(task, task::panic_text(payload));
+        if let Err(reason) = self.member.leave(counts.then_some(copy)) {
+            task::fail(task, reason);
         }
         access::release(self.access);
     }

@@ -3,7 +3,6 @@
 use std::any::{Any, TypeId};
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
 use super::operator::Operator;
 use super::{Copies, Copy, Target};
@@ -27,7 +26,7 @@ pub(super) trait Contribution<T>: Joins + Send + Sync {
     /// A copy for the task, which begins, and its shape.
     fn take(&self) -> Copy<T>;
     /// The task leaves, with what it brings if it has got so far.
-    fn leave(&self, copy: Option<Copy<T>>) -> thread::Result<()>;
+    fn leave(&self, copy: Option<Copy<T>>) -> Result<(), String>;
 }
 
 impl<T, O> Ticket<T, O> {
@@ -68,7 +67,7 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Contribution<T> for Ticket<T, O> 
         self.joined.get().map_or_else(Copy::default, |joined| joined.copies.take())
     }
 
-    fn leave(&self, copy: Option<Copy<T>>) -> thread::Result<()> {
+    fn leave(&self, copy: Option<Copy<T>>) -> Result<(), String> {
         let Some(Joined { reduction, copies, number }) = self.joined.get() else {
             return Ok(());
         };
@@ -92,7 +91,7 @@ impl<T> Member<T> {
         self.0.as_ref().map_or_else(Copy::default, |contribution| contribution.take())
     }
 
-    pub(super) fn leave(&mut self, copy: Option<Copy<T>>) -> thread::Result<()> {
+    pub(super) fn leave(&mut self, copy: Option<Copy<T>>) -> Result<(), String> {
         self.0.take().map_or(Ok(()), |contribution| contribution.leave(copy))
     }
 }
@@ -100,9 +99,9 @@ impl<T> Member<T> {
 /// The task does not run, or its spawn was refused.
 impl<T> Drop for Member<T> {
     fn drop(&mut self) {
-        if let Err(payload) = self.leave(None) {
+        if let Err(reason) = self.leave(None) {
             // Whoever drops the declaration of a task without running it has failed it already.
-            let _ = task::fail_current_task(task::panic_text(payload));
+            let _ = task::fail_current_task(reason);
         }
     }
 }

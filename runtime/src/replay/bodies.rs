@@ -16,6 +16,8 @@ macro_rules! bodies {
             /// Adds the task to an iteration instead of spawning it. The body gets the number of
             /// the step and its guards, once in every step.
             ///
+            /// **Ordering**: of a task with more than 32 accesses, those from the 32nd on count as
+            /// released when the last of them is: whoever waits for one of them waits for all.
             /// **Errors**: a region outside its array; weak accesses, lent regions or actions of
             /// [`TaskBuilder::on_ready`], also as functions for priority and cost.
             pub fn repeat<Fun>(self, iteration: &Iteration<'r>, body: Fun) -> Result<(), Error>

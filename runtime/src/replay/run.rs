@@ -10,7 +10,6 @@
 //! run.
 #![allow(unsafe_code, reason = "owns itself between the first task and the last")]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +20,7 @@ use super::plan::Plan;
 use crate::error::Failure;
 use crate::group::GroupInner;
 use crate::guard::Hold;
-use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, record};
+use crate::task::{EventCounter, PendingEvent, RecordId, current, drop_quietly, free_task, record};
 
 /// The tasks of a graph and what they share.
 pub(super) struct Run {
@@ -139,7 +138,7 @@ impl Run {
             // has nothing else of it.
             let run = unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) };
             // What bodies have captured may panic when it drops, which nobody is left to tell.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(run)));
+            drop_quietly(run);
         }
     }
 }

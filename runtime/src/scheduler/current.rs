@@ -209,27 +209,25 @@ pub(crate) fn trace(event: impl FnOnce(u64) -> Event) {
     with_worker(|worker| worker.trace(event));
 }
 
-/// Notes that this thread enters the body of `task`, from the body of `outer` if there is one.
+/// Notes that this thread enters the body of `task`. Returns the one whose slice that interrupts, in
+/// a trace.
 #[inline]
-pub(crate) fn trace_begin(task: RecordId, outer: Option<RecordId>) {
+pub(crate) fn trace_begin(task: RecordId) -> Option<RecordId> {
     with_worker(|worker| {
         if worker.sampler.has(task) {
             worker.end_sample(task);
         }
-        if worker.is_traced {
-            outer.inspect(|&outer| worker.trace_slice(outer, false));
-            worker.trace_slice(task, true);
-        }
-    });
+        if worker.is_traced { worker.begin_slice(task) } else { None }
+    })
+    .flatten()
 }
 
-/// Notes that this thread leaves the body of `task` for that of `outer`, if there is one.
+/// Notes that this thread leaves the body of `task`, and goes on with the slice of `outer`.
 #[inline]
 pub(crate) fn trace_end(task: RecordId, outer: Option<RecordId>) {
     with_worker(|worker| {
         if worker.is_traced {
-            worker.trace_slice(task, false);
-            outer.inspect(|&outer| worker.trace_slice(outer, true));
+            worker.end_slice(task, outer);
         }
     });
 }

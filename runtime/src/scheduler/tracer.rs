@@ -17,8 +17,24 @@ impl Worker {
         }
     }
 
+    /// Opens the slice of `task`, and closes the open one, which it returns.
     #[cold]
-    pub(super) fn trace_slice(&self, task: RecordId, begins: bool) {
+    pub(super) fn begin_slice(&self, task: RecordId) -> Option<RecordId> {
+        let outer = self.slice.replace(Some(task));
+        outer.inspect(|&outer| self.trace_slice(outer, false));
+        self.trace_slice(task, true);
+        outer
+    }
+
+    /// Closes the slice of `task`, and opens that of `outer` again.
+    #[cold]
+    pub(super) fn end_slice(&self, task: RecordId, outer: Option<RecordId>) {
+        self.trace_slice(task, false);
+        self.slice.set(outer);
+        outer.inspect(|&outer| self.trace_slice(outer, true));
+    }
+
+    fn trace_slice(&self, task: RecordId, begins: bool) {
         let traced = record(task);
         if traced.role() == Role::Service {
             // It runs thousands of times for nothing: shown as a state of the worker.

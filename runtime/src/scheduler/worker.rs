@@ -34,6 +34,8 @@ pub(crate) struct Worker {
     tick: Cell<u32>,
     /// The trace's numbers of the task labels this worker has met.
     pub(super) labels: RefCell<HashMap<Label, LabelId>>,
+    /// The task whose slice is open in the trace.
+    pub(super) slice: Cell<Option<RecordId>>,
     /// The group of the last tasks that this worker has completed, if somebody may wait for them.
     unsettled: Cell<Option<&'static GroupInner>>,
     pub(super) thief: Thief,
@@ -72,6 +74,7 @@ impl Worker {
             grain_ns: Cell::new(u64::MAX),
             tick: Cell::new(0),
             labels: RefCell::default(),
+            slice: Cell::new(None),
             unsettled: Cell::new(None),
             thief,
             sampler: Sampler::new(),

@@ -8,7 +8,7 @@ use super::children::Nest;
 use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
 use super::ready::{Actions, Before, Ready};
-use super::spawn::{Role, Traits, spawn};
+use super::spawn::{COMMUNICATES, FINAL, Role, Traits, spawn};
 use super::{Label, RecordId};
 use crate::access::{Declared, Joins};
 use crate::data::{Mode, Region};
@@ -92,7 +92,15 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     /// as [`TaskBuilder::inline`]. For the depth from which on a recursion is not worth tasks.
     #[inline]
     pub fn final_if(mut self, condition: bool) -> Self {
-        self.traits.is_final |= condition;
+        self.traits.marks |= if condition { FINAL } else { 0 };
+        self
+    }
+
+    /// Says that the task exchanges data with something that the runtime does not see, another
+    /// process for instance. Drawings of a [`TaskGraph`](crate::TaskGraph) show it.
+    #[inline]
+    pub fn communicates(mut self) -> Self {
+        self.traits.marks |= COMMUNICATES;
         self
     }
 

@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -104,28 +105,34 @@ pub fn fail_current_task(reason: impl Into<String>) -> Result<(), Error> {
 }
 
 thread_local! {
-    static PUT_ASIDE: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
+    /// By task that this thread is inside of and that has put something aside, the innermost last.
+    static PUT_ASIDE: RefCell<Vec<Vec<Release>>> = const { RefCell::new(Vec::new()) };
 }
+
+type Release = Box<dyn FnOnce()>;
 
 /// Whether the running task unwinds, so that what it releases has to wait for its failure.
 #[inline]
 pub(crate) fn is_unwinding() -> bool {
-    std::thread::panicking() && run::current().is_some()
+    std::thread::panicking() && run::is_inside_task()
 }
 
 /// Does `release` once the failure of the unwinding task is known.
 #[cold]
 pub(crate) fn put_aside(release: impl FnOnce() + 'static) {
-    PUT_ASIDE.with_borrow_mut(|aside| aside.push(Box::new(release)));
-    run::note_aside();
+    let release: Release = Box::new(release);
+    if run::note_aside() {
+        PUT_ASIDE.with_borrow_mut(|aside| aside.push(vec![release]));
+    } else {
+        PUT_ASIDE.with_borrow_mut(|aside| aside.last_mut().map(|aside| aside.push(release)));
+    }
 }
 
-/// Releases what was put aside, in the order it was dropped.
+/// Releases what the running task has put aside, in the order it was dropped.
 #[cold]
 pub(super) fn release_put_aside() {
-    for release in PUT_ASIDE.take() {
-        release();
-    }
+    let aside = PUT_ASIDE.with_borrow_mut(Vec::pop);
+    aside.into_iter().flatten().for_each(|release| release());
 }
 
 /// The body of `task` panicked: describes the failure. What was put aside is released after that.
@@ -134,15 +141,31 @@ pub(super) fn panicked(task: RecordId, payload: Box<dyn Any + Send>) {
     record(task).fail(panic_text(payload));
 }
 
-/// What somebody panicked with.
-pub(crate) fn panic_text(payload: Box<dyn Any + Send>) -> String {
+/// Does `work`.
+///
+/// **Errors**: what it panicked with.
+pub(crate) fn catch_panic<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(panic_text)
+}
+
+/// What somebody panicked with. The payload drops.
+fn panic_text(payload: Box<dyn Any + Send>) -> String {
     match payload.downcast::<String>() {
         Ok(text) => *text,
         Err(payload) => match payload.downcast::<&'static str>() {
             Ok(text) => (*text).to_owned(),
-            Err(_) => "panicked with a value that is no text".to_owned(),
+            Err(payload) => {
+                drop_quietly(payload);
+                "panicked with a value that is no text".to_owned()
+            }
         },
     }
+}
+
+/// Drops what may panic as it drops when nobody is left to tell. What it panics with may do so again
+/// and is leaked.
+pub(crate) fn drop_quietly<T>(value: T) {
+    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(value))));
 }
 
 /// Fails a task with an open access, which the caller has.

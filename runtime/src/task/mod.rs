@@ -51,7 +51,9 @@ pub use self::waker::{note_outside, note_wait};
 pub(crate) use self::access_list::{Accesses, edge, more_edges};
 pub(crate) use self::clause::{Clause, Clauses, Many};
 pub(crate) use self::counter::EventCounter;
-pub(crate) use self::failure::{fail, has_failed, is_unwinding, panic_text, put_aside};
+pub(crate) use self::failure::{
+    catch_panic, drop_quietly, fail, has_failed, is_unwinding, put_aside,
+};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::ready::Before;

@@ -5,7 +5,6 @@
 //! to the task: it owns the task then. While they run, and as long as a [`HeldBack`] is left, the
 //! units of `pending` are theirs; whoever takes the last one goes on with the task.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::Poll;
 
@@ -143,8 +142,7 @@ fn act(id: RecordId) {
         return;
     };
     let all = || actions.into_iter().for_each(|action| action(&Ready { task: id }));
-    let act = || catch_unwind(AssertUnwindSafe(all));
-    if let Err(payload) = run::outside_tasks(act) {
-        failure::panicked(id, payload);
+    if let Err(reason) = run::outside_tasks(|| failure::catch_panic(all)) {
+        failure::fail(id, reason);
     }
 }

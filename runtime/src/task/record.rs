@@ -16,7 +16,7 @@ use super::body::BodyCell;
 use super::counter::EventCounter;
 use super::label::AtomicLabel;
 use super::nesting::Nesting;
-use super::spawn::Traits;
+use super::spawn::{COMMUNICATES, FINAL, Traits};
 use super::state::TaskState;
 use super::{Label, RecordId, Role, Urgency};
 use crate::access::{AccessSlot, Edge};
@@ -46,7 +46,8 @@ pub(crate) struct Record {
     failure: AtomicPtr<Failure>,
     role: AtomicU8,
     inline: AtomicBool,
-    is_final: AtomicBool,
+    /// [`FINAL`] and [`COMMUNICATES`].
+    marks: AtomicU8,
     /// What the task does between its last edge and a queue.
     steps: AtomicU8,
     pub(super) is_nested: AtomicBool,
@@ -89,7 +90,7 @@ impl Record {
             failure: AtomicPtr::default(),
             role: AtomicU8::new(0),
             inline: AtomicBool::new(false),
-            is_final: AtomicBool::new(false),
+            marks: AtomicU8::new(0),
             steps: AtomicU8::new(0),
             is_nested: AtomicBool::new(false),
             accesses: std::array::from_fn(|_| AccessSlot::new()),
@@ -173,7 +174,7 @@ impl Record {
     pub(super) fn set_traits(&self, traits: &Traits) {
         self.role.store(traits.role as u8, Relaxed);
         self.inline.store(traits.inline, Relaxed);
-        self.is_final.store(traits.is_final, Relaxed);
+        self.marks.store(traits.marks, Relaxed);
         self.urgency.store(traits.urgency.bits(), Relaxed);
     }
 
@@ -188,7 +189,12 @@ impl Record {
     }
 
     pub(super) fn is_final(&self) -> bool {
-        self.is_final.load(Relaxed)
+        self.marks.load(Relaxed) & FINAL != 0
+    }
+
+    /// Whether its declaration says so.
+    pub(crate) fn communicates(&self) -> bool {
+        self.marks.load(Relaxed) & COMMUNICATES != 0
     }
 
     #[inline]

@@ -22,39 +22,58 @@ struct Running {
     closed: Cell<u32>,
     /// Whether guards that dropped while the body unwound were put aside.
     aside: Cell<bool>,
+    /// Whether it is interrupted by something that belongs to no task.
+    interrupted: Cell<bool>,
 }
 
 thread_local! {
     static RUNNING: Running = const {
-        Running { task: Cell::new(None), closed: Cell::new(0), aside: Cell::new(false) }
+        Running {
+            task: Cell::new(None),
+            closed: Cell::new(0),
+            aside: Cell::new(false),
+            interrupted: Cell::new(false),
+        }
     };
 }
 
 /// What a thread ran before it entered another body.
-struct Outer(Option<RecordId>, u32, bool);
-
-/// Lets this thread run `task`, or none.
-#[inline]
-fn enter(task: Option<RecordId>) -> Outer {
-    RUNNING.with(|running| {
-        Outer(running.task.replace(task), running.closed.replace(0), running.aside.replace(false))
-    })
+struct Outer {
+    task: Option<RecordId>,
+    closed: u32,
+    aside: bool,
+    interrupted: bool,
 }
 
-/// Goes back to what the thread ran before.
-#[inline]
-fn leave(Outer(task, closed, aside): Outer) {
-    RUNNING.with(|running| {
-        running.task.set(task);
-        running.closed.set(closed);
-        running.aside.set(aside);
-    });
+impl Running {
+    #[inline]
+    fn enter(&self, task: RecordId) -> Outer {
+        Outer {
+            task: self.task.replace(Some(task)),
+            closed: self.closed.replace(0),
+            aside: self.aside.replace(false),
+            interrupted: self.interrupted.replace(false),
+        }
+    }
+
+    #[inline]
+    fn leave(&self, outer: Outer) {
+        self.task.set(outer.task);
+        self.closed.set(outer.closed);
+        self.aside.set(outer.aside);
+        self.interrupted.set(outer.interrupted);
+    }
 }
 
 /// The task this thread runs.
 #[inline]
 pub(crate) fn current() -> Option<RecordId> {
-    RUNNING.with(|running| running.task.get())
+    RUNNING.with(|running| running.task.get().filter(|_| !running.interrupted.get()))
+}
+
+/// Whether this thread is inside a task, which may be interrupted.
+pub(super) fn is_inside_task() -> bool {
+    RUNNING.with(|running| running.task.get().is_some())
 }
 
 /// The group of the task this thread runs.
@@ -62,16 +81,16 @@ pub(crate) fn current_group() -> Option<&'static GroupInner> {
     current().map(|task| GroupInner::of_live_task(record(task)))
 }
 
-/// Notes that something was put aside.
-pub(super) fn note_aside() {
-    RUNNING.with(|running| running.aside.set(true));
+/// Notes that something is put aside, and returns whether it is the first of the task.
+pub(super) fn note_aside() -> bool {
+    !RUNNING.with(|running| running.aside.replace(true))
 }
 
 /// Runs a ready or woken task until its body ends or awaits.
 #[inline]
 pub(crate) fn run(task: RecordId) {
     let running = record(task);
-    let outer = enter(Some(task));
+    let outer = RUNNING.with(|running| running.enter(task));
     let group = GroupInner::of_live_task(running);
     let begins = || running.state.phase().1 == Phase::Created;
     let replayed = running.role() == Role::Replayed && begins();
@@ -82,13 +101,13 @@ pub(crate) fn run(task: RecordId) {
         cancel(task);
     } else {
         running.state.set(Phase::Running);
-        scheduler::trace_begin(task, outer.0);
+        let interrupted = scheduler::trace_begin(task);
         let outcome = catch_unwind(AssertUnwindSafe(|| match node {
             Some(node) => node.call(),
             // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
             None => unsafe { running.body.run(task) },
         }));
-        scheduler::trace_end(task, outer.0);
+        scheduler::trace_end(task, interrupted);
         match outcome {
             Ok(Poll::Ready(())) => end(task),
             Ok(Poll::Pending) => suspend(task),
@@ -99,7 +118,7 @@ pub(crate) fn run(task: RecordId) {
             }
         }
     }
-    leave(outer);
+    RUNNING.with(|running| running.leave(outer));
 }
 
 /// Completes a task that must not run: nobody has its guards, so its accesses are released here.
@@ -129,9 +148,9 @@ fn cancel(task: RecordId) {
 #[cold]
 fn clear(task: RecordId) {
     // SAFETY: the task was taken from its queue, so it is ours.
-    let cleared = catch_unwind(AssertUnwindSafe(|| unsafe { record(task).body.clear() }));
-    if let Err(payload) = cleared {
-        failure::panicked(task, payload);
+    let cleared = failure::catch_panic(|| unsafe { record(task).body.clear() });
+    if let Err(reason) = cleared {
+        failure::fail(task, reason);
     }
 }
 
@@ -240,11 +259,12 @@ pub(super) fn take_actions(task: RecordId) -> Option<Actions> {
     unsafe { record(task).body.take_actions() }
 }
 
-/// Does something that belongs to no task, on a thread that may be in the body of one.
+/// Does something that belongs to no task, on a thread that may be in the body of one. Guards that
+/// drop there while that body unwinds are put aside with its own.
 pub(super) fn outside_tasks<R>(work: impl FnOnce() -> R) -> R {
-    let outer = enter(None);
+    let outer = RUNNING.with(|running| running.interrupted.replace(true));
     let result = work();
-    leave(outer);
+    RUNNING.with(|running| running.interrupted.set(outer));
     result
 }
 

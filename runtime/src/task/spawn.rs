@@ -43,6 +43,11 @@ impl Role {
     }
 }
 
+/// Its children run inline, and theirs.
+pub(super) const FINAL: u8 = 1;
+/// It exchanges data with what its runtime does not see: drawings show it.
+pub(super) const COMMUNICATES: u8 = 2;
+
 /// What a task is, apart from accesses and body.
 #[derive(Clone, Copy)]
 pub(crate) struct Traits {
@@ -51,14 +56,14 @@ pub(crate) struct Traits {
     pub(super) role: Role,
     /// Run it where it becomes ready instead of queueing it.
     pub(crate) inline: bool,
-    /// Run its children in the same way, and theirs.
-    pub(super) is_final: bool,
+    /// [`FINAL`] and [`COMMUNICATES`].
+    pub(super) marks: u8,
 }
 
 impl Traits {
     #[inline]
     pub(super) fn new(label: Label, role: Role) -> Self {
-        Traits { label, urgency: Urgency::default(), role, inline: false, is_final: false }
+        Traits { label, urgency: Urgency::default(), role, inline: false, marks: 0 }
     }
 }
 
@@ -186,8 +191,7 @@ fn submit(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
 pub(super) fn spawn_ended(group: &Arc<GroupInner>, label: Label) -> Result<RecordId, Error> {
     let id = begin(group, Traits { inline: true, ..Traits::new(label, Role::Member) }, 0)?;
     record(id).state.set(Phase::Ended);
-    let outer = run::current();
-    scheduler::trace_begin(id, outer);
+    let outer = scheduler::trace_begin(id);
     scheduler::trace_end(id, outer);
     Ok(id)
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::channel::oneshot;
-use talpf_runtime::{Array, Commutative, Config, Error, Runtime};
+use talpf_runtime::{Array, Children, Commutative, Config, Error, Runtime};
 
-use crate::common::{self, Flag};
+use crate::common::{self, Flag, Log};
 
 /// Spawns a commutative task that keeps its turn until the returned end drops or sends.
 fn holder(runtime: &Runtime, array: &Array<u64>) -> oneshot::Sender<()> {
@@ -207,4 +207,32 @@ fn a_hang_report_says_who_waits_for_a_turn() {
         other => panic!("a hang was expected, not {other:?}"),
     }
     drop(held);
+}
+
+#[test]
+fn a_child_that_touches_nothing_of_a_spoilt_array_runs() {
+    let _watchdog = common::watchdog();
+    common::quiet_panics();
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let array = Array::new(&runtime, vec![0u64; 8], 4).unwrap();
+        runtime.task("fails").inout(&array.all()).spawn(|_| panic!("on purpose")).unwrap();
+        assert!(runtime.wait_blocking().is_err());
+        for range in [4..4, 2..6] {
+            let ran = Log::new();
+            let runs = ran.clone();
+            let task = runtime.task("parent").inout(&array.region(range));
+            task.spawn(move |part| {
+                let (children, part) = (Children::of_current_task().unwrap(), part.lend());
+                for _ in 0..3 {
+                    let runs = runs.clone();
+                    let child = children.task("child").commutative(&part.region(..0));
+                    child.spawn(move |_| runs.add("child")).unwrap();
+                }
+            })
+            .unwrap();
+            runtime.wait_blocking().unwrap();
+            assert_eq!(ran.take(), ["child"; 3]);
+        }
+    }
 }

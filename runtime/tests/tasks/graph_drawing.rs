@@ -18,6 +18,7 @@ fn everything(limit: usize) -> TaskGraph {
         nested(&group);
         iterated(&group);
         failing(&group);
+        communicating(&group);
         assert!(group.wait_blocking().is_err());
     }
     runtime.shut_down().unwrap();
@@ -67,6 +68,15 @@ fn failing(group: &Group) {
     group.task("depends").inout(&cell.all()).spawn(|_| ()).unwrap();
 }
 
+fn communicating(group: &Group) {
+    let cells = Array::new(group, vec![0u64; 2], 1).unwrap();
+    group.task("put").communicates().input(&cells.all()).spawn(|_| ()).unwrap();
+    let declared = group.iterate::<Error>(3, |iteration| {
+        group.task("get").communicates().inout(&cells.all()).repeat(iteration, |_, _| ())
+    });
+    declared.unwrap();
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Area {
     x: f64,
@@ -83,10 +93,26 @@ fn number(node: Node<'_, '_>, name: &str) -> f64 {
 fn area(task: Node<'_, '_>) -> (usize, Area) {
     let tip = task.children().find_map(|node| node.text().filter(|_| node.has_tag_name("title")));
     let number_of = |tip: &str| tip.split("task ").nth(1)?.split([',', '\n']).next()?.parse().ok();
-    let rect = task.children().find(|node| node.has_tag_name("rect")).unwrap();
-    let of = |name| number(rect, name);
-    let area = Area { x: of("x"), y: of("y"), width: of("width"), height: of("height") };
+    let shape = |name| task.children().find(|node| node.has_tag_name(name));
+    let area = match shape("polygon") {
+        Some(polygon) => around(polygon.attribute("points").unwrap()),
+        None => {
+            let of = |name| number(shape("rect").unwrap(), name);
+            Area { x: of("x"), y: of("y"), width: of("width"), height: of("height") }
+        }
+    };
     (tip.and_then(number_of).unwrap(), area)
+}
+
+/// The area that has all `points`.
+fn around(points: &str) -> Area {
+    let axis = |axis: usize| {
+        let of = |point: &str| point.split(',').nth(axis).unwrap().parse::<f64>().unwrap();
+        let all = points.split(' ').map(of);
+        all.fold((f64::MAX, f64::MIN), |(least, most), at| (least.min(at), most.max(at)))
+    };
+    let ((left, right), (top, bottom)) = (axis(0), axis(1));
+    Area { x: left, y: top, width: right - left, height: bottom - top }
 }
 
 impl Area {
@@ -181,6 +207,33 @@ fn labels_come_out_of_the_drawing_as_they_are() {
     for legend in ["first <&> \"group\"", "failed", "did not run because of a failure"] {
         assert!(texts.contains(&legend), "{legend}");
     }
+}
+
+#[test]
+fn tasks_that_communicate_have_a_shape_of_their_own_and_an_entry_in_the_legend() {
+    let graph = everything(1000);
+    let text = graph.to_svg();
+    let svg = Document::parse(&text).unwrap();
+    let has_points = |node: &Node<'_, '_>| {
+        node.has_tag_name("g") && node.children().any(|node| node.has_tag_name("polygon"))
+    };
+    let communicates = |label| graph.tasks().iter().filter(move |task| task.label == label);
+    for label in ["put", "get"] {
+        assert_eq!(communicates(label).filter(|task| task.communicates).count(), 2, "{label}");
+    }
+    assert_eq!(svg.descendants().filter(has_points).count(), 4);
+    assert!(svg.descendants().any(|node| node.text() == Some("exchanges data with others")));
+    let without = graph_of_one_task().to_svg();
+    assert!(!without.contains("polygon") && !without.contains("exchanges"), "{without}");
+}
+
+fn graph_of_one_task() -> TaskGraph {
+    let recorder = GraphRecorder::new(1);
+    let config = Config { workers: 1, graph: Some(recorder.clone()), ..Config::default() };
+    let runtime = Runtime::new(config).unwrap();
+    runtime.task("alone").spawn(|| ()).unwrap();
+    runtime.shut_down().unwrap();
+    recorder.graph()
 }
 
 #[test]

@@ -42,6 +42,8 @@ mod size_limits;
 mod task_loops;
 mod throttle;
 mod time;
+mod trace_slices;
 mod unordered_sums;
+mod unwinding;
 mod urgency;
 mod weak_accesses;

@@ -1,168 +1,33 @@
 //! Any schedule of a random tree of tasks gives the same bytes as running it depth first, each task
-//! before its children, and failures keep the same tasks from running. over 400 lines: the oracle and
-//! the trees that it judges.
+//! before its children, and failures keep the same tasks from running; a tree that is cancelled leaves
+//! nothing behind. over 400 lines: the oracle and the bodies that it judges.
 //!
 //! Tasks of one or two arrays declare some of what their parent has lent them, strongly or weakly,
 //! mix what is theirs, lend it, and spawn children on it. They may let go of what no child will use
 //! while others are still to be spawned, wait for the children, or have a region back at the end.
-//! `TALPF_TREES` sets the number of trees.
+//! Tasks without children may join others in what they write, with commutative accesses or reductions
+//! ([`joined`]): not where some fail, because whom those take along depends on the order. Between the
+//! roots some steps of a replayed graph go over one of the arrays. `TALPF_TREES` sets the
+//! number of trees.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use talpf_runtime::{
-    Array, Children, In, InOut, Ix2, Lend, Matrix, Region, Runtime, TaskBuilder, Tiling,
+    Array, Children, Error, Group, In, InOut, Ix2, Lend, Matrix, Region, Runtime, TaskBuilder,
 };
 
 use crate::common::{self, Log};
 
+use drafts::{Case, Task, Use, case, everything, settle};
+
+mod drafts;
+mod joined;
+
 const LEN: usize = 24;
 const ROWS: usize = 5;
 const COLS: usize = 6;
-
-/// A task as it is drawn: its uses are parts of its parent's.
-#[derive(Clone, Debug)]
-struct Draft {
-    uses: Vec<DraftUse>,
-    children: Vec<Draft>,
-    habits: Habits,
-}
-
-#[derive(Clone, Debug)]
-struct DraftUse {
-    /// Which of the parent's uses it is a part of, and which part.
-    of: prop::sample::Index,
-    rows: (prop::sample::Index, prop::sample::Index),
-    cols: (prop::sample::Index, prop::sample::Index),
-    writes: bool,
-    weak: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Habits {
-    inline: bool,
-    awaits: usize,
-    drops_early: bool,
-    waits: bool,
-    fails: bool,
-    has_back: Option<prop::sample::Index>,
-}
-
-/// One access, with its place in the array.
-#[derive(Clone, Debug)]
-struct Use {
-    of: usize,
-    matrix: bool,
-    rows: Range<usize>,
-    cols: Range<usize>,
-    writes: bool,
-    weak: bool,
-}
-
-#[derive(Debug)]
-struct Task {
-    number: u64,
-    uses: Vec<Use>,
-    children: Vec<Arc<Task>>,
-    habits: Habits,
-}
-
-#[derive(Clone, Debug)]
-struct Case {
-    tile: usize,
-    tiling: Tiling,
-    workers: usize,
-    roots: Vec<Draft>,
-}
-
-fn draft_use() -> impl Strategy<Value = DraftUse> {
-    let part = || (any::<prop::sample::Index>(), any::<prop::sample::Index>());
-    let often = || prop::bool::weighted(0.6);
-    (any::<prop::sample::Index>(), part(), part(), often(), any::<bool>())
-        .prop_map(|(of, rows, cols, writes, weak)| DraftUse { of, rows, cols, writes, weak })
-}
-
-fn habits() -> impl Strategy<Value = Habits> {
-    let has_back = prop::option::weighted(0.2, any::<prop::sample::Index>());
-    let seldom = || prop::bool::weighted(0.3);
-    (any::<bool>(), 0..3usize, any::<bool>(), seldom(), prop::bool::weighted(0.1), has_back)
-        .prop_map(|(inline, awaits, drops_early, waits, fails, has_back)| Habits {
-            inline,
-            awaits,
-            drops_early,
-            waits,
-            fails,
-            has_back,
-        })
-}
-
-fn draft() -> impl Strategy<Value = Draft> {
-    let uses = || prop::collection::vec(draft_use(), 0..4);
-    let leaf =
-        (uses(), habits()).prop_map(|(uses, habits)| Draft { uses, children: Vec::new(), habits });
-    leaf.prop_recursive(3, 24, 4, move |inner| {
-        (uses(), prop::collection::vec(inner, 0..5), habits())
-            .prop_map(|(uses, children, habits)| Draft { uses, children, habits })
-    })
-}
-
-fn case() -> impl Strategy<Value = Case> {
-    let tiling = (1..=ROWS, 1..=COLS, 0..3usize, 0..3usize).prop_map(
-        |(rows, cols, first_rows, first_cols)| Tiling { rows, cols, first_rows, first_cols },
-    );
-    let workers = prop_oneof![Just(1usize), Just(2), Just(8)];
-    let roots = prop::collection::vec(draft(), 1..8);
-    (1..=LEN, tiling, workers, roots).prop_map(|(tile, tiling, workers, roots)| Case {
-        tile,
-        tiling,
-        workers,
-        roots,
-    })
-}
-
-/// The two arrays, as if a task around all others had lent them.
-fn everything() -> [Use; 2] {
-    let whole = |matrix, rows, cols| {
-        let (rows, cols) = (0..rows, 0..cols);
-        Use { of: usize::from(matrix), matrix, rows, cols, writes: true, weak: false }
-    };
-    [whole(false, 1, LEN), whole(true, ROWS, COLS)]
-}
-
-/// Gives drafts numbers and places; uses that conflict with an earlier one of the task are left
-/// out.
-fn settle(draft: &Draft, lent: &[Use], next: &mut u64) -> Arc<Task> {
-    let number = *next;
-    *next += 1;
-    let mut uses: Vec<Use> = Vec::new();
-    for wanted in draft.uses.iter().filter(|_| !lent.is_empty()) {
-        let of = wanted.of.index(lent.len());
-        let lender = &lent[of];
-        let part = |whole: &Range<usize>, (a, b): (prop::sample::Index, prop::sample::Index)| {
-            let a = whole.start + a.index(whole.len() + 1);
-            let b = whole.start + b.index(whole.len() + 1);
-            a.min(b)..a.max(b)
-        };
-        let rows = if lender.matrix { part(&lender.rows, wanted.rows) } else { 0..1 };
-        let cols = part(&lender.cols, wanted.cols);
-        let writes = wanted.writes && lender.writes;
-        let new = Use { of, matrix: lender.matrix, rows, cols, writes, weak: wanted.weak };
-        let meet = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
-        let conflicts = |old: &Use| {
-            old.matrix == new.matrix
-                && (old.writes || new.writes)
-                && meet(&old.rows, &new.rows)
-                && meet(&old.cols, &new.cols)
-        };
-        if !uses.iter().any(conflicts) {
-            uses.push(new);
-        }
-    }
-    let children = draft.children.iter().map(|child| settle(child, &uses, next)).collect();
-    Arc::new(Task { number, uses, children, habits: draft.habits.clone() })
-}
 
 fn mix(seed: u64, value: u64) -> u64 {
     (seed ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
@@ -172,7 +37,8 @@ impl Task {
     /// The use that the task has back once its children are through.
     fn has_back(&self) -> Option<&Use> {
         let writes: Vec<&Use> = self.uses.iter().filter(|u| u.writes).collect();
-        let back = self.habits.has_back.filter(|_| !writes.is_empty())?;
+        let has_any = self.habits.joins.is_none() && !writes.is_empty();
+        let back = self.habits.has_back.filter(|_| has_any)?;
         Some(writes[back.index(writes.len())])
     }
 
@@ -231,13 +97,16 @@ impl Outcome {
             return;
         }
         let mut seed = task.number;
-        for access in strong() {
+        for access in strong().filter(|u| u.joins.is_none()) {
             self.change(access, |_, value| {
                 seed = mix(seed, value);
                 value
             });
         }
-        for access in strong().filter(|u| u.writes) {
+        for access in strong().filter(|u| u.joins.is_some()) {
+            self.change(access, |cell, value| value ^ mix(seed, cell as u64));
+        }
+        for access in strong().filter(|u| u.writes && u.joins.is_none()) {
             self.change(access, |cell, _| {
                 seed = mix(seed, cell as u64);
                 seed
@@ -251,13 +120,41 @@ impl Outcome {
             }
         }
     }
+
+    /// Runs the steps of the replayed graph, which has all of the line as `inout`.
+    fn replay(&mut self, steps: usize) {
+        if steps > 0 && self.line.contains(&None) {
+            self.line.fill(None);
+        }
+        for step in 0..steps {
+            let cells = self.line.iter_mut().flatten();
+            cells.for_each(|cell| *cell = mix(step as u64, *cell));
+        }
+    }
 }
 
 /// What all bodies of a run know.
 #[derive(Clone)]
 struct Run {
     with_failures: bool,
+    /// The task that cancels the group of all.
+    cancels: Option<(u64, Group)>,
     ran: Log<u64>,
+}
+
+impl Run {
+    /// Whether tasks may find that others have failed.
+    fn is_rough(&self) -> bool {
+        self.with_failures || self.cancels.is_some()
+    }
+
+    /// Notes that the body of a task runs.
+    fn begin(&self, task: &Task) {
+        self.ran.add(task.number);
+        if let Some((_, group)) = self.cancels.as_ref().filter(|(at, _)| *at == task.number) {
+            group.cancel("as drawn");
+        }
+    }
 }
 
 /// What a body holds, in the order of the uses.
@@ -348,6 +245,9 @@ fn spawn<'r>(
         task.uses.iter().filter(is)
     };
     let builder = if task.habits.inline { builder.inline() } else { builder };
+    if let Some(joins) = task.habits.joins {
+        return joined::spawn(builder, (task, joins), line, matrix, run);
+    }
     let task = Arc::clone(task);
     builder
         .inputs(of(false, false, false).map(&line))
@@ -387,7 +287,7 @@ fn spawn<'r>(
 }
 
 async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
-    run.ran.add(task.number);
+    run.begin(&task);
     assert!(!task.fails(&run), "as drawn");
     let mut seed = task.number;
     held.iter().flatten().for_each(|held| held.eat(&mut seed));
@@ -416,7 +316,7 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
     }
     if task.habits.waits {
         let waited = children.wait().await;
-        assert!(waited.is_ok() || run.with_failures);
+        assert!(waited.is_ok() || run.is_rough());
     }
     let Some(access) = task.has_back() else {
         return;
@@ -427,7 +327,7 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
         Some(Held::Lends(lend)) => {
             let back = back.inout(&lend.all()).run(|all| all).unwrap();
             let mut all = match back.await {
-                Err(_) if run.with_failures => return,
+                Err(_) if run.is_rough() => return,
                 all => all.unwrap(),
             };
             all.iter_mut().for_each(|cell| *cell = mix(task.number, *cell));
@@ -435,7 +335,7 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
         Some(Held::MatrixLends(lend)) => {
             let back = back.inout(&lend.all()).run(|all| all).unwrap();
             let mut all = match back.await {
-                Err(_) if run.with_failures => return,
+                Err(_) if run.is_rough() => return,
                 all => all.unwrap(),
             };
             all.view_mut().iter_mut().for_each(|cell| *cell = mix(task.number, *cell));
@@ -444,43 +344,100 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
     }
 }
 
-fn parallel(runtime: &Runtime, case: &Case, roots: &[Arc<Task>], run: &Run) -> Outcome {
-    let line = Array::new(runtime, vec![0u64; LEN], case.tile).unwrap();
-    let matrix = Matrix::new(runtime, vec![0u64; ROWS * COLS], COLS, case.tiling).unwrap();
-    for root in roots {
-        let in_line = |u: &Use| line.region(u.cols.clone());
-        let in_matrix = |u: &Use| matrix.region(u.rows.clone(), u.cols.clone());
-        spawn(runtime.task("root"), root, in_line, in_matrix, run);
-    }
-    let waited = runtime.wait_blocking();
-    assert!(waited.is_ok() || run.with_failures, "{waited:?}");
-    let look = runtime.task("look").input(&line.all()).input(&matrix.all());
-    let seen = look.run(|line, matrix| {
-        (
-            line.iter().copied().map(Some).collect(),
-            matrix.view().iter().copied().map(Some).collect(),
-        )
-    });
-    let (line, matrix) = runtime.block_on(seen.unwrap()).unwrap().unwrap();
-    Outcome { line, matrix, ran: run.ran.take().into_iter().collect() }
+/// What tasks work on.
+struct Arrays {
+    line: Array<u64>,
+    matrix: Matrix<u64>,
 }
 
-/// Compares a run on the workers with one after another.
-fn check(case: &Case, with_failures: bool) -> Result<(), TestCaseError> {
+impl Arrays {
+    fn new(runtime: &Runtime, case: &Case) -> Self {
+        Arrays {
+            line: Array::new(runtime, vec![0; LEN], case.tile).unwrap(),
+            matrix: Matrix::new(runtime, vec![0; ROWS * COLS], COLS, case.tiling).unwrap(),
+        }
+    }
+
+    /// Spawns the roots, and after the first of them replays some steps.
+    fn grow(&self, runtime: &Runtime, roots: &[Arc<Task>], replayed: usize, run: &Run) {
+        let Arrays { line, matrix } = self;
+        for (nth, root) in roots.iter().enumerate() {
+            let in_line = |u: &Use| line.region(u.cols.clone());
+            let in_matrix = |u: &Use| matrix.region(u.rows.clone(), u.cols.clone());
+            spawn(runtime.task("root"), root, in_line, in_matrix, run);
+            if nth == 0 {
+                let declared = runtime.iterate::<Error>(replayed, |iteration| {
+                    (0..line.tiles()).try_for_each(|tile| {
+                        let task = runtime.task("replayed").inout(&line.tile(tile));
+                        task.repeat(iteration, |step, mut cells| {
+                            cells.iter_mut().for_each(|cell| *cell = mix(step as u64, *cell));
+                        })
+                    })
+                });
+                declared.unwrap();
+            }
+        }
+    }
+
+    fn clear(&self, runtime: &Runtime) {
+        let task = runtime.task("clear").output(&self.line.all()).output(&self.matrix.all());
+        task.spawn(|mut line, mut matrix| {
+            line.fill(0);
+            matrix.view_mut().fill(0);
+        })
+        .unwrap();
+    }
+
+    fn look(&self, runtime: &Runtime, run: &Run) -> Outcome {
+        let look = runtime.task("look").input(&self.line.all()).input(&self.matrix.all());
+        let seen = look.run(|line, matrix| {
+            (
+                line.iter().copied().map(Some).collect(),
+                matrix.view().iter().copied().map(Some).collect(),
+            )
+        });
+        let (line, matrix) = runtime.block_on(seen.unwrap()).unwrap().unwrap();
+        Outcome { line, matrix, ran: run.ran.take().into_iter().collect() }
+    }
+}
+
+/// Compares a run on the workers with one after another, after one that was cancelled at a task if
+/// there is one.
+fn check(
+    case: &Case,
+    with_failures: bool,
+    cancels: Option<prop::sample::Index>,
+) -> Result<(), TestCaseError> {
     common::quiet_panics();
     let _watchdog = common::watchdog();
-    let run = Run { with_failures, ran: Log::new() };
+    let run = Run { with_failures, cancels: None, ran: Log::new() };
     let mut next = 1;
-    let roots: Vec<_> =
-        case.roots.iter().map(|root| settle(root, &everything(), &mut next)).collect();
+    let settle = |root| settle(root, &everything(), !with_failures, &mut next);
+    let roots: Vec<_> = case.roots.iter().map(settle).collect();
     let mut expected = Outcome {
         line: vec![Some(0); LEN],
         matrix: vec![Some(0); ROWS * COLS],
         ran: BTreeSet::new(),
     };
-    roots.iter().for_each(|root| expected.run(root, &run));
+    for (nth, root) in roots.iter().enumerate() {
+        expected.run(root, &run);
+        expected.replay(if nth == 0 { case.replayed } else { 0 });
+    }
     let runtime = common::runtime(case.workers);
-    let mut seen = parallel(&runtime, case, &roots, &run);
+    let arrays = Arrays::new(&runtime, case);
+    if let Some(at) = cancels {
+        let at = 1 + at.index(next as usize - 1) as u64;
+        let run = Run { cancels: Some((at, (*runtime).clone())), ..run.clone() };
+        arrays.grow(&runtime, &roots, case.replayed, &run);
+        let waited = runtime.wait_blocking();
+        prop_assert!(matches!(waited, Err(Error::Cancelled { .. })), "{waited:?}");
+        run.ran.take();
+        arrays.clear(&runtime);
+    }
+    arrays.grow(&runtime, &roots, case.replayed, &run);
+    let waited = runtime.wait_blocking();
+    prop_assert!(waited.is_ok() || with_failures, "{waited:?}");
+    let mut seen = arrays.look(&runtime, &run);
     runtime.shut_down().unwrap();
     for (seen, expected) in [(&mut seen.line, &expected.line), (&mut seen.matrix, &expected.matrix)]
     {
@@ -501,11 +458,18 @@ proptest! {
 
     #[test]
     fn a_tree_gives_the_bytes_of_its_depth_first_run(case in case()) {
-        check(&case, false)?;
+        check(&case, false, None)?;
     }
 
     #[test]
     fn a_tree_with_failures_runs_and_spoils_what_its_depth_first_run_does(case in case()) {
-        check(&case, true)?;
+        check(&case, true, None)?;
+    }
+    #[test]
+    fn a_tree_that_is_cancelled_leaves_nothing_behind(
+        case in case(),
+        at in any::<prop::sample::Index>(),
+    ) {
+        check(&case, false, Some(at))?;
     }
 }

@@ -155,6 +155,36 @@ fn a_task_that_will_not_run_does_not_act() {
 }
 
 #[test]
+fn any_number_of_actions_run_in_order_or_drop_without_running() {
+    const COUNT: usize = 20_000;
+    let _watchdog = common::watchdog();
+    common::quiet_panics();
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u64], 1).unwrap();
+    let (log, drops) = (Log::new(), Drops::default());
+    let declare = || {
+        let mut task = runtime.task("acts").inout(&array.all()).on_ready(|_| ());
+        for (number, item) in drops.items(COUNT).into_iter().enumerate() {
+            let log = log.clone();
+            task = task.on_ready(move |_| {
+                log.add(number);
+                drop(item);
+            });
+        }
+        task
+    };
+    declare().spawn(|_| ()).unwrap();
+    runtime.wait_blocking().unwrap();
+    assert!(log.take().into_iter().eq(0..COUNT));
+    assert_eq!(drops.count(), COUNT);
+    runtime.task("fails").inout(&array.all()).spawn(|_| panic!("on purpose")).unwrap();
+    declare().spawn(|_| panic!("ran")).unwrap();
+    common::failure(runtime.wait_blocking());
+    assert_eq!(log.take(), []);
+    assert_eq!(drops.count(), 2 * COUNT);
+}
+
+#[test]
 fn an_action_may_spawn() {
     let _watchdog = common::watchdog();
     let runtime = common::runtime(1);

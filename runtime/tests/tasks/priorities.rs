@@ -1,17 +1,16 @@
 //! Ready tasks of higher priority run first; what is below 0 runs when nothing else can.
 
-use crate::common;
+use std::sync::Arc;
+
 use futures::channel::oneshot;
 use talpf_runtime::{Runtime, Token};
 
-use crate::common::{Log, Meeting};
+use crate::common::{self, Log, Meeting};
 
-/// A runtime whose only worker is in a body until the meeting has a second member.
-fn held_up() -> (Runtime, std::sync::Arc<Meeting>) {
+/// A runtime whose only worker is in a body until somebody joins the meeting.
+fn held_up() -> (Runtime, Arc<Meeting>) {
     let runtime = common::runtime(1);
-    let meeting = Meeting::of(2);
-    let holding = meeting.clone();
-    runtime.task("hold").spawn(move || assert!(holding.join())).unwrap();
+    let meeting = common::hold_worker(&runtime);
     (runtime, meeting)
 }
 

@@ -8,21 +8,13 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use futures::channel::oneshot;
 use talpf_runtime::{Array, Group};
 
-use crate::common::{self, Flag, Log, Meeting};
+use crate::common::{self, Log};
 
 /// Has `spawn` spawn tasks while the one worker is in a body, and returns the numbers that they log
 /// in the order they ran.
 fn order<const N: usize>(spawn: impl Fn(&Group, usize, Log<usize>)) -> Vec<usize> {
     let runtime = common::runtime(1);
-    let meeting = Meeting::of(2);
-    let (holding, begun) = (meeting.clone(), Flag::default());
-    let begins = begun.clone();
-    let hold = move || {
-        begins.set();
-        assert!(holding.join());
-    };
-    runtime.task("hold").spawn(hold).unwrap();
-    assert!(common::eventually(|| begun.is_set()));
+    let meeting = common::hold_worker(&runtime);
     let log = Log::new();
     (0..N).for_each(|number| spawn(&runtime, number, log.clone()));
     meeting.join();

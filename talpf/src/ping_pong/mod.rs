@@ -203,7 +203,7 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
         let open = context.state().open_rounds.enter(world, rank, lane, User::Exchange);
         let spawned = Spawned::new(OpenRound::new(open));
         let (peer, remote, places) = (end.peer, end.remote[place_of(round)], self.places.clone());
-        let task = context.group().task("put").inline().input(from).inout(next);
+        let task = context.group().task("put").communicates().inline().input(from).inout(next);
         task.spawn(move |from: In<T, D>, next: InOut<T>| {
             if !places.hold(after, Box::new(next)) {
                 return;

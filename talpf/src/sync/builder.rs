@@ -141,7 +141,7 @@ impl Sync {
             unopened.failed = false;
             open(&unopened.round, window, guard);
         };
-        let task = round.state().group.task("expose").inline();
+        let task = round.state().group.task("expose").communicates().inline();
         match kind {
             Kind::Write => task.inout(region).spawn(move |guard| open(Box::new(guard)))?,
             Kind::Read => task.input(region).spawn(move |guard| open(Box::new(guard)))?,

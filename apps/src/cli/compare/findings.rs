@@ -13,13 +13,13 @@ const UNLIKELY: f64 = 0.05;
 /// Sentences about the variants with ranks on the largest number of ranks.
 pub(super) fn findings(results: &Results) -> Vec<String> {
     let most = results.points.iter().map(|point| point.ranks).max().unwrap_or(1);
-    let mut there = results.points.iter().filter(|p| p.variant.has_ranks() && p.ranks == most);
+    let mut there = results.points.iter().filter(|p| p.way.variant.has_ranks() && p.ranks == most);
     let mut sentences = Vec::new();
     if let Some(base) = there.next() {
         let others: Vec<&Point> = there.collect();
         let chance = chance(results.repeat, others.len());
         let apart = |other: &&Point| other.most() < base.least() || base.most() < other.least();
-        let (name, speedup) = (base.name(), base.speedup);
+        let (name, speedup) = (base.way.name(), base.speedup);
         sentences.push(format!(
             "On {most} ranks {name} takes {}, {speedup:.2} times the rate of serial.",
             time(base.median())
@@ -44,7 +44,7 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
                 ));
             }
             if !alike.is_empty() {
-                let names: Vec<_> = alike.iter().map(|other| other.name()).collect();
+                let names: Vec<_> = alike.iter().map(|other| other.way.name()).collect();
                 sentences.push(format!(
                     "No difference to {name} is shown for {}: the runs overlap.",
                     names.join(", ")
@@ -63,7 +63,8 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
 fn difference(base: &Point, other: &Point) -> String {
     let ratio = base.median() / other.median();
     let (factor, word) = if ratio >= 1.0 { (ratio, "faster") } else { (1.0 / ratio, "slower") };
-    let start = format!("{} is {factor:.2} times {word} ({})", other.name(), time(other.median()));
+    let start =
+        format!("{} is {factor:.2} times {word} ({})", other.way.name(), time(other.median()));
     let [here, there] = [base, other].map(|point| point.traced(|trace| trace.idle));
     if here.most < there.least || there.most < here.least {
         let (here, there) = (100.0 * here.median, 100.0 * there.median);

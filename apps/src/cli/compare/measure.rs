@@ -6,7 +6,7 @@ use talpf_runtime::cores;
 use talpf_traces::Recorder;
 
 use super::super::progress_bar::ProgressBar;
-use super::results::Point;
+use super::results::{Point, Way};
 use super::trace_metrics::TraceMetrics;
 use super::{Scaling, Settings};
 
@@ -19,7 +19,8 @@ pub(super) struct Planned<A: App> {
 
 /// All points: serial first, because all are compared with it; variants without ranks once.
 ///
-/// **Errors**: a number of ranks that the problem has no use for.
+/// **Errors**: a number of ranks that the problem has no use for; nothing that can be replayed, if
+/// that was asked for.
 pub(super) fn points<A: App>(
     variants: &[Variant],
     problem: &A::Problem,
@@ -35,14 +36,23 @@ pub(super) fn points<A: App>(
     let chosen = |variant: &Variant| {
         *variant == Variant::Serial || variants.is_empty() || variants.contains(variant)
     };
+    let can = |way: &Way| !way.replay || A::REPLAYED.contains(&way.variant);
+    let manners: &[bool] = if settings.replay { &[false, true] } else { &[false] };
+    let both = |&variant| manners.iter().map(move |&replay| Way { variant, replay });
+    let ways = A::VARIANTS.iter().filter(|variant| chosen(variant)).flat_map(both).filter(can);
+    let ways: Vec<Way> = ways.collect();
+    if settings.replay && !ways.iter().any(|way| way.replay) {
+        let variant = "what is compared";
+        return Err(Error::NoReplay { app: A::NAME, variant, replayed: A::REPLAYED });
+    }
     let mut points = Vec::new();
-    for &variant in A::VARIANTS.iter().filter(|variant| chosen(variant)) {
-        for &ranks in if variant.has_ranks() { &ranks[..] } else { &[1] } {
+    for way in ways {
+        for &ranks in if way.variant.has_ranks() { &ranks[..] } else { &[1] } {
             let factor = if settings.scaling == Scaling::Weak { ranks } else { 1 };
             let problem = problem.scaled(factor)?;
             A::check_ranks(&problem, ranks)?;
-            let machine = settings.machine.with_ranks(ranks)?;
-            points.push(Planned { variant, problem, machine });
+            let machine = settings.machine.with_ranks(ranks)?.replaying(way.replay);
+            points.push(Planned { variant: way.variant, problem, machine });
         }
     }
     Ok(points)
@@ -86,7 +96,7 @@ pub(super) fn measure<A: App>(
         let speedup = measured.first().map_or(1.0, |serial| rate / serial.rate);
         let workers = if point.variant == Variant::Serial { 1 } else { point.machine.workers() };
         measured.push(Point {
-            variant: point.variant,
+            way: Way { variant: point.variant, replay: point.machine.replays() },
             ranks: point.machine.ranks(),
             workers,
             seconds,

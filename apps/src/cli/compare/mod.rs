@@ -98,6 +98,10 @@ struct Settings {
     #[command(flatten)]
     machine: MachineOptions,
 
+    /// Replay the graphs of variants that can, beside spawning them anew
+    #[arg(long)]
+    replay: bool,
+
     /// Show no progress bar
     #[arg(long)]
     quiet: bool,

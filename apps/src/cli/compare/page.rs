@@ -3,7 +3,7 @@
 use super::Scaling;
 use super::plot::{mark, plot};
 use super::results::{Point, Results};
-use super::series::{Series, series, variants};
+use super::series::{Series, series};
 use super::table::{heads, row};
 
 const STYLE: &str = include_str!("page.css");
@@ -44,18 +44,15 @@ fn what(results: &Results) -> String {
 }
 
 fn legend(results: &Results) -> String {
-    let item = |(style, variant): (usize, talpf_apps::run::Variant)| {
-        let (level, shape) = if variant.has_ranks() {
-            ("", mark(style))
-        } else {
-            (" level", "<line x1=\"-8\" x2=\"8\" y1=\"0\" y2=\"0\"/>")
-        };
+    let item = |series: Series| {
+        let Series { name, class, style, has_ranks, .. } = series;
+        let line = "<line x1=\"-8\" x2=\"8\" y1=\"0\" y2=\"0\"/>";
+        let shape = if has_ranks { mark(style) } else { line };
         format!(
-            "<li><svg class=\"key\" viewBox=\"-8 -6 16 12\" aria-hidden=\"true\"><g class=\"s{style}{level}\">{shape}</g></svg>{}</li>\n",
-            variant.name()
+            "<li><svg class=\"key\" viewBox=\"-8 -6 16 12\" aria-hidden=\"true\"><g class=\"{class}\">{shape}</g></svg>{name}</li>\n"
         )
     };
-    variants(results).into_iter().enumerate().map(item).collect()
+    series(results, true, |point| point.timed(|seconds| seconds)).into_iter().map(item).collect()
 }
 
 fn plots(results: &Results) -> String {

@@ -79,20 +79,20 @@ fn draw(
     at: impl Fn(&Value) -> (f64, f64),
     y: impl Fn(f64) -> f64,
 ) {
-    let Series { name, style, .. } = series;
+    let Series { name, class, style, .. } = series;
     if let (false, [level]) = (series.has_ranks, &series.values[..]) {
         let height = y(level.spread.median);
         return put(
             svg,
             format_args!(
-                "<g class=\"s{style} level\"><title>{name}: {}</title>\
+                "<g class=\"{class}\"><title>{name}: {}</title>\
              <line x1=\"{LEFT}\" x2=\"{}\" y1=\"{height:.1}\" y2=\"{height:.1}\"/></g>",
                 short(level.spread.median),
                 WIDTH - RIGHT
             ),
         );
     }
-    put(svg, format_args!("<g class=\"s{style}\">"));
+    put(svg, format_args!("<g class=\"{class}\">"));
     let places: Vec<String> = series
         .values
         .iter()

@@ -27,11 +27,27 @@ pub(super) struct Results {
     pub(super) points: Vec<Point>,
 }
 
-/// One variant on one number of ranks.
-#[derive(Debug, Serialize)]
-pub(super) struct Point {
+/// How a problem is solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Way {
     #[serde(serialize_with = "by_name")]
     pub(super) variant: Variant,
+    /// Whether its graph is recorded once and replayed.
+    pub(super) replay: bool,
+}
+
+impl Way {
+    /// The name in tables and plots.
+    pub(super) fn name(self) -> String {
+        format!("{}{}", self.variant.name(), if self.replay { " replayed" } else { "" })
+    }
+}
+
+/// One way on one number of ranks.
+#[derive(Debug, Serialize)]
+pub(super) struct Point {
+    #[serde(flatten)]
+    pub(super) way: Way,
     pub(super) ranks: usize,
     pub(super) workers: usize,
     /// Of every timed run, shortest first.
@@ -90,11 +106,6 @@ impl Point {
 
     pub(super) fn most(&self) -> f64 {
         self.seconds[self.seconds.len() - 1]
-    }
-
-    /// The name in tables and plots.
-    pub(super) fn name(&self) -> &'static str {
-        self.variant.name()
     }
 }
 

@@ -1,13 +1,14 @@
 //! The points as lines of a plot.
 
-use talpf_apps::run::Variant;
+use super::results::{Point, Results, Spread, Way};
 
-use super::results::{Point, Results, Spread};
-
-/// One variant in one plot.
+/// One way in one plot.
 pub(super) struct Series {
-    pub(super) name: &'static str,
-    /// Which of the colours and marks of the page it has, the same in all plots.
+    pub(super) name: String,
+    /// The classes of what is drawn: one for the colour and mark of the variant, the same in all
+    /// plots, and `replayed`.
+    pub(super) class: String,
+    /// The number of the mark.
     pub(super) style: usize,
     /// Whether it has ranks; if not, it is a level that others are seen against.
     pub(super) has_ranks: bool,
@@ -20,25 +21,27 @@ pub(super) struct Value {
     pub(super) spread: Spread,
 }
 
-/// The variants that were measured, in order.
-pub(super) fn variants(results: &Results) -> Vec<Variant> {
-    let mut variants: Vec<Variant> = results.points.iter().map(|point| point.variant).collect();
-    variants.dedup();
-    variants
-}
-
-/// A series for each variant, of what `value` says of its points.
+/// A series for each way, of what `value` says of its points.
 pub(super) fn series(
     results: &Results,
     with_levels: bool,
     value: impl Fn(&Point) -> Spread,
 ) -> Vec<Series> {
-    let of_variant = |(style, variant): (usize, Variant)| {
-        let points = results.points.iter().filter(|point| point.variant == variant);
+    let mut ways: Vec<Way> = results.points.iter().map(|point| point.way).collect();
+    ways.dedup();
+    let mut variants: Vec<_> = ways.iter().map(|way| way.variant).collect();
+    variants.dedup();
+    let of_way = |way: Way| {
+        let style = variants.iter().position(|known| *known == way.variant).unwrap_or(0);
+        let points = results.points.iter().filter(|point| point.way == way);
         let values = points.map(|point| Value { ranks: point.ranks, spread: value(point) });
-        let has_ranks = variant.has_ranks();
-        Series { name: variant.name(), style, has_ranks, values: values.collect() }
+        let has_ranks = way.variant.has_ranks();
+        let class = match (has_ranks, way.replay) {
+            (false, _) => format!("s{style} level"),
+            (true, false) => format!("s{style}"),
+            (true, true) => format!("s{style} replayed"),
+        };
+        Series { name: way.name(), class, style, has_ranks, values: values.collect() }
     };
-    let all = variants(results).into_iter().enumerate();
-    all.filter(|(_, variant)| with_levels || variant.has_ranks()).map(of_variant).collect()
+    ways.into_iter().filter(|way| with_levels || way.variant.has_ranks()).map(of_way).collect()
 }

@@ -24,9 +24,10 @@ pub(super) fn heads(results: &Results) -> [String; 11] {
 /// A row of the table.
 pub(super) fn row(point: &Point) -> [String; 11] {
     let (messages, bytes) = point.traffic();
-    let ranks = if point.variant.has_ranks() { point.ranks.to_string() } else { "-".to_owned() };
+    let ranks =
+        if point.way.variant.has_ranks() { point.ranks.to_string() } else { "-".to_owned() };
     [
-        point.name().to_owned(),
+        point.way.name(),
         ranks,
         time(point.median()),
         time(point.least()),

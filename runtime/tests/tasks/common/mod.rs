@@ -65,6 +65,19 @@ impl Meeting {
     }
 }
 
+/// Keeps the only worker of `runtime` in a body until somebody else joins the meeting.
+pub(crate) fn hold_worker(runtime: &Runtime) -> Arc<Meeting> {
+    let (meeting, begun) = (Meeting::of(2), Flag::default());
+    let (holding, begins) = (meeting.clone(), begun.clone());
+    let hold = move || {
+        begins.set();
+        assert!(holding.join());
+    };
+    runtime.task("hold").spawn(hold).unwrap();
+    assert!(eventually(|| begun.is_set()));
+    meeting
+}
+
 /// A flag that tasks share.
 #[derive(Clone, Default)]
 pub(crate) struct Flag(Arc<AtomicBool>);

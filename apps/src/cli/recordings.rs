@@ -1,0 +1,68 @@
+//! What a run leaves of how it went, even if it fails: its trace and its graph.
+
+use std::io::Write;
+
+use talpf_apps::Error;
+use talpf_apps::run::Machine;
+use talpf_runtime::{GraphRecorder, TaskGraph};
+
+use super::output::Output;
+use super::trace_output::TraceOutput;
+
+/// Most tasks that `--graph` draws: more cannot be told apart.
+const DRAWN: usize = 2000;
+
+/// The files that are open, and what fills them.
+pub(super) struct Recordings {
+    pub(super) trace: Option<TraceOutput>,
+    graph: Option<(Output, GraphRecorder)>,
+}
+
+impl Recordings {
+    pub(super) fn new(trace: Option<TraceOutput>, drawing: Option<Output>) -> Self {
+        let graph = drawing.map(|drawing| (drawing, GraphRecorder::new(DRAWN)));
+        Recordings { trace, graph }
+    }
+
+    /// Their files.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &Output> {
+        let drawing = self.graph.iter().map(|(drawing, _)| drawing);
+        self.trace.iter().map(TraceOutput::output).chain(drawing)
+    }
+
+    /// Where the run notes its tasks.
+    pub(super) fn graph(&self) -> Option<GraphRecorder> {
+        self.graph.as_ref().map(|(_, graph)| graph.clone())
+    }
+
+    /// Writes what was recorded on `machine`, and returns lines that say where it is. Nothing is
+    /// left of a run that failed before there was anything.
+    pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<String, Error> {
+        let Self { trace, graph } = self;
+        let mut lines = String::new();
+        if let Some(trace) = trace.filter(|trace| !trace.is_empty()) {
+            lines += &trace.write(machine, comments)?;
+        }
+        if let Some((drawing, graph)) = graph {
+            let graph = graph.graph();
+            if graph.spawned() > 0 {
+                lines += &draw(drawing, &graph)?;
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// Writes a graph, and returns the line that says so.
+fn draw(drawing: Output, graph: &TaskGraph) -> Result<String, Error> {
+    let (tasks, spawned) = (graph.tasks().len(), graph.spawned());
+    let drawn = if spawned > tasks as u64 {
+        format!("the first {tasks} of {spawned} tasks, no more are drawn")
+    } else {
+        format!("{tasks} tasks")
+    };
+    let path = drawing.path().display();
+    let line = format!("graph     {path} ({drawn}; {} dependencies)\n", graph.dependencies().len());
+    drawing.write(|out| out.write_all(graph.to_svg().as_bytes()))?;
+    Ok(line)
+}

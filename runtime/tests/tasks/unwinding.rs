@@ -1,0 +1,159 @@
+//! What happens while a body unwinds: nothing of it is released before its failure is known.
+
+use std::panic::panic_any;
+
+use talpf_runtime::{Array, Group, InOut, Runtime};
+
+use crate::common::{self, Drops, Flag, failure, labels};
+
+/// Does something when it drops.
+struct OnDrop<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> OnDrop<F> {
+    fn new(does: F) -> Self {
+        OnDrop(Some(does))
+    }
+}
+
+impl<F: FnOnce()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|does| does());
+    }
+}
+
+/// Two arrays of one element, and a group of its own for what spawns while it unwinds.
+struct Setup {
+    runtime: Runtime,
+    group: Group,
+    spoiled: Array<u64>,
+    other: Array<u64>,
+}
+
+impl Setup {
+    fn new() -> Self {
+        common::quiet_panics();
+        let runtime = common::runtime(1);
+        let array = || Array::new(&runtime, vec![0u64], 1).unwrap();
+        let (spoiled, other) = (array(), array());
+        Setup { group: runtime.group("other", 1), runtime, spoiled, other }
+    }
+
+    /// Runs `body`, which panics, with `spoiled`; what reads that afterwards must not run.
+    fn check(&self, body: impl FnOnce(InOut<u64>) + Send + 'static) {
+        self.runtime.task("fails").inout(&self.spoiled.all()).spawn(body).unwrap();
+        let ran = Flag::default();
+        let runs = ran.clone();
+        self.runtime.task("reads").input(&self.spoiled.all()).spawn(move |_| runs.set()).unwrap();
+        let failed = failure(self.runtime.wait_blocking());
+        assert_eq!(labels(&failed), ["reads", "fails"]);
+        assert!(!ran.is_set());
+    }
+
+    /// The value of `other`, when everything of the group is complete.
+    fn value_of_other(&self) -> u64 {
+        self.group.wait_blocking().unwrap();
+        let read = self.runtime.task("look").input(&self.other.all()).run(|all| all[0]).unwrap();
+        self.runtime.block_on(read).unwrap().unwrap()
+    }
+}
+
+#[test]
+fn a_guard_that_an_action_drops_waits_for_the_failure() {
+    let _watchdog = common::watchdog();
+    let setup = Setup::new();
+    let (group, other) = (setup.group.clone(), setup.other.clone());
+    setup.check(move |all| {
+        let _spawns = OnDrop::new(move || {
+            let task = group.task("acts").inout(&other.all()).on_ready(move |_| drop(all));
+            task.spawn(|mut other| other[0] = 1).unwrap();
+        });
+        panic!("on purpose");
+    });
+    assert_eq!(setup.value_of_other(), 1);
+}
+
+#[test]
+fn an_inline_task_that_runs_meanwhile_releases_only_its_own() {
+    let _watchdog = common::watchdog();
+    let setup = Setup::new();
+    let (group, other) = (setup.group.clone(), setup.other.clone());
+    setup.check(move |all| {
+        let _spawns = OnDrop::new(move || {
+            for _ in 0..2 {
+                let task = group.task("inline").inline().inout(&other.all());
+                task.spawn(|mut other| other[0] += 1).unwrap();
+            }
+        });
+        let _dropped_before = all;
+        panic!("on purpose");
+    });
+    assert_eq!(setup.value_of_other(), 2);
+}
+
+#[test]
+fn guards_that_drop_on_both_sides_of_an_inline_task_wait_for_the_failure() {
+    let _watchdog = common::watchdog();
+    let setup = Setup::new();
+    let (group, other) = (setup.group.clone(), setup.other.clone());
+    setup.check(move |all| {
+        let _dropped_after = all;
+        let _spawns = OnDrop::new(move || {
+            let task = group.task("inline").inline().inout(&other.all());
+            task.spawn(|mut other| other[0] = 1).unwrap();
+        });
+        panic!("on purpose");
+    });
+    assert_eq!(setup.value_of_other(), 1);
+}
+
+/// A payload that panics as it drops, with another one.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic_any(Bomb);
+    }
+}
+
+#[test]
+fn a_payload_that_panics_as_it_drops_fails_its_task_and_no_more() {
+    let _watchdog = common::watchdog();
+    let Setup { runtime, spoiled, .. } = Setup::new();
+    let drops = Drops::default();
+    let calls = |builder: fn(&Runtime, &Array<u64>, common::Counted)| {
+        builder(&runtime, &spoiled, drops.item());
+        let failed = failure(runtime.wait_blocking());
+        assert_eq!(failed.reason.as_deref(), Some("panicked with a value that is no text"));
+        assert_eq!(runtime.outstanding(), 0);
+    };
+    calls(|runtime, array, item| {
+        let task = runtime.task("calls").inout(&array.all());
+        let body = move |_| {
+            let _item = item;
+            panic_any(Bomb);
+        };
+        task.spawn(body).unwrap();
+    });
+    calls(|runtime, array, item| {
+        let task = runtime.task("awaits").inout(&array.all());
+        let body = move |all| async move {
+            let (_all, _item) = (all, item);
+            tokio::task::yield_now().await;
+            panic_any(Bomb);
+        };
+        task.spawn_async(body).unwrap();
+    });
+    calls(|runtime, array, item| {
+        let task = runtime.task("acts").inout(&array.all()).on_ready(|_| panic_any(Bomb));
+        task.spawn(move |_| drop(item)).unwrap();
+    });
+    calls(|runtime, array, item| {
+        let task = runtime.task("drops").inout(&array.all());
+        let captured = OnDrop::new(|| panic_any(Bomb));
+        let body = move |_| {
+            let _both = (&captured, &item);
+        };
+        task.spawn(body).unwrap();
+    });
+    assert_eq!(drops.count(), 4);
+}
