@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::rank::Rank;
 use crate::statistics::Statistics;
 use crate::status::Status;
-use crate::ticket::{Ticket, opened, ticket};
+use crate::ticket::{Ticket, opened, packed, ticket};
 use crate::transport::{
     ContextId, Members, MessageId, OperationId, Outgoing, Probed, SendMode, Start, Transport,
     Wanted,
@@ -149,7 +149,7 @@ impl MpiTransport {
     ) -> Start {
         let started = match asked {
             Asked::Send(message) if message.mode == SendMode::Buffered => {
-                return Start::ended(self.send_copy(communicator, &message, bytes));
+                return Start::Ended(packed(self.send_copy(communicator, &message, bytes)));
             }
             Asked::Send(message) if self.is_short_to_itself(&message, bytes) => {
                 if let Ok(status) = self.send_copy(communicator, &message, bytes) {
@@ -171,7 +171,7 @@ impl MpiTransport {
     #[inline]
     fn begun(&self, operation: OperationId, mut request: RawRequest, expected: Expected) -> Start {
         if let Some(outcome) = request.test() {
-            return Start::ended(self.engine.result(outcome, expected));
+            return Start::Ended(packed(self.engine.result(outcome, expected)));
         }
         let (ticket, awaited) = ticket();
         let kind = Kind::Awaited { ticket, expected };
