@@ -89,3 +89,6 @@ pub(super) fn is_to_ring(asleep: &AtomicU64) -> bool {
 pub(super) fn before_the_last_look() {
     fence(Ordering::SeqCst);
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;
