@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use crate::error::Error;
 use crate::status::{Packed, Status};
-use crate::ticket::{Awaited, Ended, opened};
+use crate::ticket::{Awaited, Ended, abandoned, opened};
 use crate::transport::{OperationId, Start, Transport, look_while_spare};
 
 /// A send or receive that was started.
@@ -22,7 +22,12 @@ use crate::transport::{OperationId, Start, Transport, look_while_spare};
 /// what depends on it does not run.
 #[must_use = "await it, give it to `iwait`, or drop it to let it go"]
 pub struct Request<B: Send + 'static> {
-    buffer: Option<B>,
+    /// `None` once the result was taken.
+    held: Option<Held<B>>,
+}
+
+struct Held<B> {
+    buffer: B,
     state: State,
     /// Whether a wait looks for the end before it suspends the task.
     looks: bool,
@@ -33,8 +38,8 @@ pub struct Request<B: Send + 'static> {
 enum State {
     /// A send that has ended, and is collected.
     Collected(Packed, Arc<dyn Transport>),
-    Ended(Option<Ended>),
-    UnderWay(Option<UnderWay>),
+    Ended(Ended),
+    UnderWay(UnderWay),
 }
 
 struct UnderWay {
@@ -48,45 +53,44 @@ impl<B: Send + 'static> Request<B> {
     #[inline]
     pub(crate) fn new(buffer: B, start: Start, transport: &Arc<dyn Transport>) -> Self {
         let state = match start {
-            Start::Ended(result) => State::Ended(Some(result)),
+            Start::Ended(result) => State::Ended(result),
             Start::Collected(status) => State::Collected(status, Arc::clone(transport)),
             Start::UnderWay { awaited, operation } => {
                 let transport = Arc::clone(transport);
-                State::UnderWay(Some(UnderWay { awaited, operation, transport }))
+                State::UnderWay(UnderWay { awaited, operation, transport })
             }
         };
-        Request { buffer: Some(buffer), state, looks: true, lost: |buffer, _| drop(buffer) }
+        let lost = |buffer, _: &_| drop(buffer);
+        Request { held: Some(Held { buffer, state, looks: true, lost }) }
     }
 
     /// The same, for an operation that fills the buffer, or a part of it.
     #[inline]
     pub(crate) fn filling(self, lost: fn(B, &Error)) -> Self {
         let mut request = self;
-        request.lost = lost;
+        request.held.iter_mut().for_each(|held| held.lost = lost);
         request
     }
 
     /// The same, and a wait suspends the task at once: its end needs others, who need the core.
     pub(crate) fn without_looking(self) -> Self {
         let mut request = self;
-        request.looks = false;
+        request.held.iter_mut().for_each(|held| held.looks = false);
         request
     }
 
     /// Whether it has ended, so that awaiting it does not wait.
     pub fn has_ended(&self) -> bool {
-        match &self.state {
-            State::Collected(..) | State::Ended(_) => true,
-            State::UnderWay(under_way) => {
-                under_way.as_ref().is_none_or(|under_way| under_way.awaited.has_ended())
-            }
+        match self.held.as_ref().map(|held| &held.state) {
+            Some(State::UnderWay(under_way)) => under_way.awaited.has_ended(),
+            _ => true,
         }
     }
 
     /// Asks for the operation to be cancelled: a receive that no message was matched to ends with
     /// a status that says so. It is awaited all the same. A send is not cancelled.
     pub fn cancel(&self) {
-        if let State::UnderWay(Some(under_way)) = &self.state {
+        if let Some(Held { state: State::UnderWay(under_way), .. }) = &self.held {
             under_way.transport.cancel(under_way.operation);
         }
     }
@@ -94,21 +98,40 @@ impl<B: Send + 'static> Request<B> {
     /// Gives the buffer and the result to `then`: here if the operation has ended, else where it
     /// ends.
     pub(crate) fn finish(mut self, then: impl FnOnce(B, Result<Status, Error>) + Send + 'static) {
-        let Some(buffer) = self.buffer.take() else { return };
-        match &mut self.state {
+        let Some(Held { buffer, state, .. }) = self.held.take() else { return };
+        match state {
             State::Collected(status, transport) => {
                 transport.flush();
-                then(buffer, Ok((*status).into()));
+                then(buffer, Ok(status.into()));
             }
-            State::Ended(result) => {
-                if let Some(result) = result.take() {
-                    then(buffer, opened(result));
-                }
-            }
+            State::Ended(result) => then(buffer, opened(result)),
             State::UnderWay(under_way) => {
-                if let Some(under_way) = under_way.take() {
-                    under_way.awaited.call(Box::new(move |result| then(buffer, result)));
+                under_way.awaited.call(Box::new(move |result| then(buffer, result)));
+            }
+        }
+    }
+}
+
+impl State {
+    /// The result, once; else the task will be woken.
+    fn poll(&mut self, looks: bool, cx: &mut Context<'_>) -> Option<Ended> {
+        match self {
+            State::Ended(result) => Some(std::mem::replace(result, abandoned())),
+            State::Collected(status, transport) => {
+                transport.flush();
+                Some(Ok(*status))
+            }
+            State::UnderWay(UnderWay { awaited, transport, .. }) => {
+                if looks {
+                    look_while_spare(&**transport, || awaited.has_ended());
+                } else {
+                    transport.flush();
                 }
+                let result = awaited.poll(cx.waker());
+                if result.is_none() {
+                    talpf_runtime::note_wait("a message");
+                }
+                result
             }
         }
     }
@@ -119,43 +142,23 @@ impl<B: Send + 'static> Unpin for Request<B> {}
 impl<B: Send + 'static> Future for Request<B> {
     type Output = Result<(B, Status), Error>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let looks = self.looks;
-        let result = match &mut self.state {
-            State::Collected(status, transport) => {
-                transport.flush();
-                Ok(*status)
-            }
-            State::Ended(result) => match result.take() {
+        let Some(held) = &mut self.held else { return Poll::Ready(Err(Error::Abandoned)) };
+        let result = match &mut held.state {
+            State::Ended(Ok(status)) => Ok(*status),
+            state => match state.poll(held.looks, cx) {
                 Some(result) => result,
-                None => return Poll::Ready(Err(Error::Abandoned)),
+                None => return Poll::Pending,
             },
-            State::UnderWay(slot) => {
-                let Some(under_way) = slot else {
-                    return Poll::Ready(Err(Error::Abandoned));
-                };
-                let UnderWay { awaited, transport, .. } = under_way;
-                if looks {
-                    look_while_spare(&**transport, || awaited.has_ended());
-                } else {
-                    transport.flush();
-                }
-                let Some(result) = awaited.poll(cx.waker()) else {
-                    talpf_runtime::note_wait("a message");
-                    return Poll::Pending;
-                };
-                *slot = None;
-                result
-            }
         };
-        Poll::Ready(match (result, self.buffer.take()) {
-            (Ok(status), Some(buffer)) => Ok((buffer, status.into())),
+        Poll::Ready(match (result, self.held.take()) {
+            (Ok(status), Some(held)) => Ok((held.buffer, status.into())),
             (Ok(_), None) => Err(Error::Abandoned),
-            (Err(error), buffer) => {
-                if let Some(buffer) = buffer {
+            (Err(error), held) => {
+                if let Some(held) = held {
                     // Before anybody can let go of what it holds.
-                    (self.lost)(buffer, &error);
+                    (held.lost)(held.buffer, &error);
                 }
                 Err(*error)
             }
@@ -164,24 +167,31 @@ impl<B: Send + 'static> Future for Request<B> {
 }
 
 impl<B: Send + 'static> Drop for Request<B> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        let (Some(buffer), lost) = (self.buffer.take(), self.lost) else { return };
-        match &mut self.state {
+        if let Some(held) = self.held.take() {
+            held.let_go();
+        }
+    }
+}
+
+impl<B: Send + 'static> Held<B> {
+    #[cold]
+    fn let_go(self) {
+        let Held { buffer, state, lost, .. } = self;
+        match state {
             State::Collected(_, transport) => transport.flush(),
             State::Ended(result) => {
-                if let Some(Err(error)) = result {
-                    lost(buffer, error);
+                if let Err(error) = result {
+                    lost(buffer, &error);
                 }
             }
             State::UnderWay(under_way) => {
-                if let Some(under_way) = under_way.take() {
-                    under_way.awaited.call(Box::new(move |result| {
-                        if let Err(error) = result {
-                            lost(buffer, &error);
-                        }
-                    }));
-                }
+                under_way.awaited.call(Box::new(move |result| {
+                    if let Err(error) = result {
+                        lost(buffer, &error);
+                    }
+                }));
             }
         }
     }

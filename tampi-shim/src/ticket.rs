@@ -124,7 +124,7 @@ pub(crate) fn opened(ended: Ended) -> Outcome {
 }
 
 #[cold]
-fn abandoned() -> Ended {
+pub(crate) fn abandoned() -> Ended {
     Err(Box::new(Error::Abandoned))
 }
 
@@ -132,27 +132,26 @@ impl Ticket {
     /// Ends the operation and does what is left. From now on the transport does not touch its
     /// buffer.
     pub(crate) fn complete(self, outcome: Outcome) {
-        if let Some(next) = self.end(outcome) {
+        if let Some(next) = self.end(packed(outcome)) {
             next.run();
         }
     }
 
     /// As [`Ticket::complete`], under a lock: what is left is to be done after it is released.
     #[inline]
-    pub(crate) fn end(self, outcome: Outcome) -> Option<Next> {
-        let next = self.finish(outcome);
+    pub(crate) fn end(self, ended: Ended) -> Option<Next> {
+        let next = self.finish(ended);
         std::mem::forget(self);
         next
     }
 
     /// Once.
     #[inline]
-    fn finish(&self, outcome: Outcome) -> Option<Next> {
+    fn finish(&self, ended: Ended) -> Option<Next> {
         // SAFETY: nobody frees it before the word is `DONE`.
         let shared = unsafe { self.shared.as_ref() };
-        let outcome = Some(packed(outcome));
         // SAFETY: the word is not `DONE`: there is one ticket, and it completes once.
-        shared.result.with_mut(|result| unsafe { *result = outcome });
+        shared.result.with_mut(|result| unsafe { *result = Some(ended) });
         match shared.state.swap(DONE, Ordering::AcqRel) {
             PENDING => None,
             before => self.finish_told(before),
@@ -184,7 +183,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if let Some(next) = self.finish(Err(Error::Abandoned)) {
+        if let Some(next) = self.finish(abandoned()) {
             next.run();
         }
     }

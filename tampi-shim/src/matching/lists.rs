@@ -239,6 +239,12 @@ impl<T, const N: usize> Lists<T, N> {
         self.entry(id).map(|entry| &entry.value)
     }
 
+    /// The selection of the list that an entry was pushed to.
+    pub(crate) fn selection(&self, id: EntryId) -> Option<Selection> {
+        let [link, ..] = self.entry(id)?.links.as_slice() else { return None };
+        Some(self.lists[link.list as usize].selection)
+    }
+
     /// Takes an entry out of all its lists.
     #[inline]
     pub(crate) fn remove(&mut self, id: EntryId) -> Option<T> {

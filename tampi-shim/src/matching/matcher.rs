@@ -73,7 +73,8 @@ impl<R, M> Matcher<R, M> {
     }
 
     /// Takes a receive back.
-    pub(crate) fn cancel(&mut self, id: EntryId, selection: &Selection) -> Option<R> {
+    pub(crate) fn cancel(&mut self, id: EntryId) -> Option<R> {
+        let selection = self.receives.selection(id)?;
         let receive = self.receives.remove(id)?;
         self.wild_receives -= usize::from(selection.has_wildcard());
         Some(receive)
@@ -92,6 +93,12 @@ impl<R, M> Matcher<R, M> {
     /// Whether a receive with a wildcard waits.
     pub(crate) fn has_wild_receives(&self) -> bool {
         self.wild_receives > 0
+    }
+
+    /// Whether neither receives nor messages wait.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.receives.is_empty() && self.messages.is_empty()
     }
 
     /// Receives and messages that wait.

@@ -18,7 +18,7 @@ use crate::rank::Rank;
 use crate::statistics::Statistics;
 use crate::status::Status;
 use crate::tag::Tag;
-use crate::ticket::{Next, Ticket};
+use crate::ticket::{Next, Ticket, packed};
 use crate::transport::OperationId;
 
 /// An operation under way.
@@ -214,7 +214,7 @@ impl Engine {
         let was_cancelled = operation.cancelled;
         let next = match operation.kind {
             Kind::Awaited { ticket, expected } => {
-                ticket.end(self.result(outcome, expected, was_cancelled))
+                ticket.end(packed(self.result(outcome, expected, was_cancelled)))
             }
             Kind::Owned { bytes, counted } => {
                 if counted {

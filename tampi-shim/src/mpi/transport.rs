@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::rank::Rank;
 use crate::statistics::Statistics;
 use crate::status::Status;
-use crate::ticket::{Ticket, opened, ticket};
+use crate::ticket::{Ticket, opened, packed, ticket};
 use crate::transport::{
     ContextId, Members, MessageId, OperationId, Outgoing, Probed, SendMode, Start, Transport,
     Wanted,
@@ -160,7 +160,7 @@ impl MpiTransport {
     ) -> Start {
         let started = match asked {
             Asked::Send(message) if message.mode == SendMode::Buffered => {
-                return Start::ended(self.send_copy(communicator, &message, bytes));
+                return Start::Ended(packed(self.send_copy(communicator, &message, bytes)));
             }
             Asked::Send(message) if self.is_short_to_itself(&message, bytes) => {
                 if let Ok(status) = self.send_copy(communicator, &message, bytes) {
@@ -187,7 +187,7 @@ impl MpiTransport {
         expected: Expected,
     ) -> Start {
         if let Some(outcome) = request.test() {
-            return Start::ended(self.engine.result(outcome, expected, false));
+            return Start::Ended(packed(self.engine.result(outcome, expected, false)));
         }
         let operation = operation.unwrap_or_else(|| OperationId(self.number()));
         let (ticket, awaited) = ticket();

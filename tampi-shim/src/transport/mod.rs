@@ -22,7 +22,7 @@ use crate::select::Select;
 use crate::statistics::Statistics;
 use crate::status::{Packed, Status};
 use crate::tag::Tag;
-use crate::ticket::{Awaited, Ended, packed};
+use crate::ticket::{Awaited, Ended};
 
 /// A number that keeps messages of communicators apart, and within a communicator point-to-point
 /// messages from those of collectives. The same at all its members.
@@ -102,12 +102,6 @@ pub(crate) enum Start {
 }
 
 impl Start {
-    /// It has ended like this.
-    #[inline]
-    pub(crate) fn ended(result: Result<Status, Error>) -> Self {
-        Start::Ended(packed(result))
-    }
-
     #[cold]
     pub(crate) fn failed(error: Error) -> Self {
         Start::Ended(Err(Box::new(error)))
@@ -157,6 +151,13 @@ pub(crate) trait Transport: Send + Sync + 'static {
     /// Carries on what is under way. Returns how many things happened.
     fn progress(&self) -> usize;
 
+    /// As [`Transport::progress`], for a task that waits: it may wait a moment for something to
+    /// come.
+    fn look(&self) -> usize {
+        std::hint::spin_loop();
+        self.progress()
+    }
+
     /// Sends what was collected: a task turns to something else. What is collected leaves without
     /// this, too, but later.
     fn flush(&self) {}
@@ -192,25 +193,28 @@ pub(crate) trait Transport: Send + Sync + 'static {
     fn communicator_freed(&self, context: ContextId);
 }
 
-/// Passes of [`look_while_spare`]: a microsecond or two.
+/// Passes of [`look_while_spare`]: some microseconds.
 const LOOKS: u32 = 64;
 
-/// Makes progress until `ended`, for about a microsecond and only while this worker has nothing
-/// else to do: for waits that suspending would double.
+/// Makes progress until `ended`, for some microseconds and only while this worker has nothing else
+/// to do: for waits that suspending would double.
+///
+/// If it suspended, the other side would wait for longer, and suspend in its turn: two tasks that
+/// answer each other would go on so, although each answer takes less than a wake-up.
 #[inline]
 pub(crate) fn look_while_spare(transport: &dyn Transport, ended: impl Fn() -> bool) -> bool {
+    if ended() {
+        return true;
+    }
+    transport.progress();
     for _ in 0..LOOKS {
-        if ended() {
-            return true;
-        }
-        transport.progress();
         if ended() {
             return true;
         }
         if !transport.may_look() {
             return false;
         }
-        std::hint::spin_loop();
+        transport.look();
     }
-    false
+    ended()
 }

@@ -85,3 +85,26 @@ fn each_source_and_tag_keeps_its_order() {
         }
     }
 }
+
+/// Receives that start when their messages have come, with others before them in the ring.
+async fn late(world: Communicator) -> Result<(), Error> {
+    let me = Rank(0);
+    for (value, tag) in [(0u64, 0), (1, 1), (2, 0), (3, 0)] {
+        world.send(vec![value], me, Tag(tag)).await?;
+    }
+    for (expected, tag) in [(1u64, 1), (0, 0), (2, 0), (3, 0)] {
+        let receive = world.irecv(vec![0u64; 2], me, Tag(tag));
+        assert!(receive.has_ended(), "message {expected} is there");
+        let (words, status) = receive.await?;
+        assert_eq!((words[0], status.bytes, status.tag), (expected, 8, Tag(tag)));
+    }
+    nothing_is_left(&world).await;
+    Ok(())
+}
+
+#[test]
+fn a_receive_ends_as_it_starts_if_its_message_has_come() {
+    for workers in [1, 2, 8] {
+        run_well(config(1, workers), late);
+    }
+}

@@ -10,8 +10,7 @@ use smallvec::SmallVec;
 use super::transfers::Transfer;
 use crate::error::Error;
 use crate::rank::WorldRank;
-use crate::status::Status;
-use crate::ticket::{Next, Ticket};
+use crate::ticket::{Ended, Next, Ticket};
 
 /// See the module text. Mostly there is nothing, or one operation that somebody waits for.
 #[derive(Default)]
@@ -36,12 +35,13 @@ impl Aftermath {
 
     /// Ends an operation. Whoever waits for it hears of it in [`Aftermath::complete`].
     #[inline]
-    pub(super) fn end(&mut self, ticket: Ticket, outcome: Result<Status, Error>) {
-        if let Some(next) = ticket.end(outcome) {
+    pub(super) fn end(&mut self, ticket: Ticket, ended: Ended) {
+        if let Some(next) = ticket.end(ended) {
             self.add(next);
         }
     }
 
+    #[cold]
     fn add(&mut self, next: Next) {
         match self.first {
             None => self.first = Some(next),

@@ -84,6 +84,17 @@ impl Place {
     }
 }
 
+/// What a first cell says about itself: its last words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    /// Bytes of the message, and its source.
+    pub(super) length: u64,
+    /// Context and tag.
+    pub(super) about: u64,
+    /// Kind and stamp.
+    pub(super) last: u64,
+}
+
 /// A first cell as numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell(pub(super) [u64; WORDS]);
@@ -92,15 +103,9 @@ impl Cell {
     /// A cell that is about a message.
     #[inline]
     pub(super) fn of_message(kind: Kind, key: &Key, length: u32) -> Self {
-        Self::with_word(kind, key, length, 0)
-    }
-
-    /// The same with word 0.
-    #[inline(always)]
-    pub(super) fn with_word(kind: Kind, key: &Key, length: u32, word: u64) -> Self {
         let length = u64::from(length) | u64::from(key.source.0) << 32;
         let about = u64::from(key.context.0) | u64::from(key.tag.0) << 32;
-        Cell([word, 0, 0, 0, 0, length, about, u64::from(kind as u8) << 32])
+        Cell([0, 0, 0, 0, 0, length, about, u64::from(kind as u8) << 32])
     }
 
     /// A cell about the peer's operation of this number.
@@ -164,24 +169,14 @@ impl Cell {
         self.0
     }
 
-    /// `None` for bytes that no sender of this crate writes.
-    #[inline]
-    pub(super) fn kind(&self) -> Option<Kind> {
-        Kind::of((self.0[7] >> 32) as u8)
-    }
-
-    #[inline]
-    pub(super) fn length(&self) -> usize {
-        self.0[5] as u32 as usize
+    fn head(&self) -> Head {
+        let [.., length, about, last] = self.0;
+        Head { length, about, last }
     }
 
     #[inline]
     pub(super) fn key(&self) -> Key {
-        Key {
-            context: ContextId(self.0[6] as u32),
-            source: Rank((self.0[5] >> 32) as u32),
-            tag: Tag((self.0[6] >> 32) as u32),
-        }
+        self.head().key()
     }
 
     /// The offer in a cell of that kind.
@@ -190,7 +185,7 @@ impl Cell {
         let Key { context, source, tag } = self.key();
         let before = (source.0 != NOTHING).then_some(source.0);
         let subject = Subject { context, tag };
-        Offer { subject, place, receive, before, taken: self.length() as u32 }
+        Offer { subject, place, receive, before, taken: self.head().length() as u32 }
     }
 
     /// The place of an announced message, and the number of the send.
@@ -203,6 +198,48 @@ impl Cell {
             stride_bytes: self.0[3],
         };
         (place, self.0[4])
+    }
+}
+
+impl Head {
+    /// `None` for bytes that no sender of this crate writes.
+    #[inline]
+    pub(super) fn kind(&self) -> Option<Kind> {
+        Kind::of((self.last >> 32) as u8)
+    }
+
+    #[inline]
+    pub(super) fn length(&self) -> usize {
+        self.length as u32 as usize
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> Key {
+        Key {
+            context: ContextId(self.about as u32),
+            source: Rank((self.length >> 32) as u32),
+            tag: Tag((self.about >> 32) as u32),
+        }
+    }
+
+    /// Whether it is of a message whose bytes are in its cell.
+    #[inline]
+    pub(super) fn is_short(&self) -> bool {
+        self.kind() == Some(Kind::Eager) && self.length() <= INLINE
+    }
+}
+
+/// Writes the cell of an eager message that fits into it to `place`, which is zero.
+///
+/// Word by word, and where it stays: what is copied as soon as it is written has to wait for it.
+#[inline]
+pub(super) fn write_short(place: &mut [u64; WORDS], number: u64, key: &Key, bytes: &[u8]) {
+    let head = Cell::of_message(Kind::Eager, key, bytes.len() as u32);
+    [place[5], place[6], place[7]] = [head.0[5], head.0[6], head.0[7] | u64::from(stamp(number))];
+    match <[u8; 8]>::try_from(bytes) {
+        // The most frequent length, without a call.
+        Ok(word) => place[0] = u64::from_ne_bytes(word),
+        Err(_) => bytemuck::bytes_of_mut(place)[..bytes.len()].copy_from_slice(bytes),
     }
 }
 

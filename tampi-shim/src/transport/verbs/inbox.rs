@@ -5,7 +5,7 @@ use std::task::Waker;
 use ibverbs_sim::Access;
 
 use super::aftermath::Aftermath;
-use super::cell::{CELL, Cell, INLINE, Kind, Place, WORDS, cells_of};
+use super::cell::{CELL, Cell, Head, INLINE, Kind, Place, cells_of};
 use super::link::Link;
 use super::memory::Memory;
 use super::offers::{Offer, Subject};
@@ -19,7 +19,7 @@ use crate::matching::{EntryId, Key, Matcher, Selection};
 use crate::rank::WorldRank;
 use crate::statistics::Statistics;
 use crate::status::Status;
-use crate::ticket::{Ticket, ticket};
+use crate::ticket::{Ended, Ticket, ticket};
 use crate::transport::{OperationId, Start};
 
 /// Messages taken from one ring before the next ring has its turn.
@@ -53,8 +53,8 @@ impl Inbox {
         let mut count = 0;
         for index in 0..self.rings.len() {
             for _ in 0..TURN {
-                let Some(cell) = self.rings[index].ring.front() else { break };
-                self.take(index, cell, rank, after);
+                let Some(head) = self.rings[index].ring.front() else { break };
+                self.take(index, head, rank, after);
                 count += 1;
             }
             self.report(index, rank, after);
@@ -62,35 +62,70 @@ impl Inbox {
         count
     }
 
+    /// A receive from the peer of `link` starts: takes what has arrived from there up to its
+    /// message. If that is a short one that nothing else waits for, the receive has ended.
     #[inline]
-    fn take(&mut self, index: usize, cell: Cell, rank: &RankState, after: &mut Aftermath) {
-        let ring = &mut self.rings[index].ring;
-        match cell.kind() {
-            Some(Kind::Eager) if cell.length() <= INLINE => {
-                let bytes: &[u8; WORDS * 8] = bytemuck::cast_ref(&cell.0);
-                let (key, bytes) = (cell.key(), &bytes[..cell.length()]);
+    pub(super) fn receive_now(
+        &mut self,
+        link: &Link,
+        selection: &Selection,
+        memory: &mut Memory,
+        rank: &RankState,
+        after: &mut Aftermath,
+    ) -> Option<Ended> {
+        let index = link.incoming;
+        for _ in 0..TURN {
+            let ring = &mut self.rings[index].ring;
+            let head = ring.front()?;
+            let key = head.key();
+            if head.is_short() && self.matcher.is_empty() && key.exact() == *selection {
+                let ended = deliver(&key, &[ring.short(head.length())], memory);
                 ring.take(1);
-                if let Some(mut receive) = self.matcher.take_receive(&key) {
-                    ring.released += 1;
-                    receive.end_offer();
-                    let result = deliver(&key, &[bytes], &mut receive.memory);
-                    after.end(receive.ticket, result);
-                } else {
-                    let mut kept = [0; INLINE];
-                    kept[..bytes.len()].copy_from_slice(bytes);
-                    let content = Content::Short { bytes: kept, length: bytes.len() };
-                    self.keep(key, Message { incoming: index, content }, after);
-                }
+                ring.released += 1;
+                self.report(index, rank, after);
+                return Some(ended);
             }
+            self.take(index, head, rank, after);
+        }
+        None
+    }
+
+    #[inline]
+    fn take(&mut self, index: usize, head: Head, rank: &RankState, after: &mut Aftermath) {
+        let ring = &mut self.rings[index].ring;
+        if !head.is_short() {
+            return self.take_long(index, head, rank, after);
+        }
+        let (key, bytes) = (head.key(), ring.short(head.length()));
+        if let Some(mut receive) = self.matcher.take_receive(&key) {
+            receive.end_offer();
+            let ended = deliver(&key, &[bytes], &mut receive.memory);
+            ring.take(1);
+            ring.released += 1;
+            after.end(receive.ticket, ended);
+        } else {
+            let mut kept = [0; INLINE];
+            kept[..bytes.len()].copy_from_slice(bytes);
+            let content = Content::Short { bytes: kept, length: bytes.len() };
+            ring.take(1);
+            self.keep(key, Message { incoming: index, content }, after);
+        }
+    }
+
+    /// Takes a cell that is not of a message whose bytes are in it.
+    fn take_long(&mut self, index: usize, head: Head, rank: &RankState, after: &mut Aftermath) {
+        let ring = &mut self.rings[index].ring;
+        let (key, cell) = (head.key(), ring.cell());
+        match head.kind() {
             Some(kind @ (Kind::Eager | Kind::EagerSynchronous)) => {
-                let (key, length) = (cell.key(), cell.length().min((CELLS - 1) * CELL));
+                let length = head.length().min((CELLS - 1) * CELL);
                 let is_synchronous = kind == Kind::EagerSynchronous;
                 let cells = cells_of(length, is_synchronous);
                 let parts = ring.body(length);
                 if let Some(mut receive) = self.matcher.take_receive(&key) {
                     receive.end_offer();
-                    let result = deliver(&key, &parts, &mut receive.memory);
-                    after.end(receive.ticket, result);
+                    let ended = deliver(&key, &parts, &mut receive.memory);
+                    after.end(receive.ticket, ended);
                     ring.take(cells);
                     ring.released += cells as u64;
                     if is_synchronous {
@@ -104,7 +139,6 @@ impl Inbox {
                 }
             }
             Some(Kind::Announce) => {
-                let key = cell.key();
                 let (place, send) = cell.announced();
                 ring.take(1);
                 if let Some(mut receive) = self.matcher.take_receive(&key) {
@@ -150,7 +184,7 @@ impl Inbox {
                 if let Some(index) = found {
                     let (_, mut receive, status) = self.filling.swap_remove(index);
                     receive.end_offer();
-                    after.end(receive.ticket, Ok(status));
+                    after.end(receive.ticket, Ok(status.into()));
                 }
             }
             Kind::Withdraw => {
@@ -161,7 +195,7 @@ impl Inbox {
             Kind::Withdrawn => {
                 if let Some(mut receive) = self.take_back(EntryId::from_u64(number)) {
                     receive.end_offer();
-                    after.end(receive.ticket, Ok(Status::CANCELLED));
+                    after.end(receive.ticket, Ok(Status::CANCELLED.into()));
                 }
             }
         }
@@ -175,7 +209,7 @@ impl Inbox {
         if bytes > room {
             receive.end_offer();
             let error = Error::Truncated { source_rank: source, tag, sent: bytes, room };
-            after.end(receive.ticket, Err(error));
+            after.end(receive.ticket, Err(Box::new(error)));
         } else {
             self.filling.push((number, receive, status));
         }
@@ -190,7 +224,7 @@ impl Inbox {
         (link, rank): (&Link, &RankState),
         after: &mut Aftermath,
     ) {
-        let taken = self.rings[link.incoming].ring.head as u32;
+        let taken = self.rings[link.incoming].ring.head() as u32;
         let Some(receive) = self.matcher.receive_mut(id) else { return };
         let mut sender = link.sender.lock();
         if !sender.can_offer(link) {
@@ -202,7 +236,7 @@ impl Inbox {
         };
         let place = registered.place(receive.memory.layout());
         let offer = Offer { subject, place, receive: id.to_u64(), before, taken };
-        receive.offered = Some(Offered { registered, peer: link.peer });
+        receive.offered = Some(Box::new(Offered { registered, peer: link.peer }));
         after.note(sender.notify(link, rank, Cell::offer(&offer)));
     }
 
@@ -235,7 +269,7 @@ impl Inbox {
         after: &mut Aftermath,
     ) -> Start {
         let Message { incoming: index, content } = message;
-        let (result, cells, send) = match content {
+        let (ended, cells, send) = match content {
             Content::Short { bytes, length } => {
                 (deliver(key, &[&bytes[..length]], &mut memory), 1, None)
             }
@@ -254,7 +288,7 @@ impl Inbox {
         if let Some(send) = send {
             self.done(index, send, rank, after);
         }
-        Start::ended(result)
+        Start::Ended(ended)
     }
 
     /// Has an announced message read to where a receive wants it, if it fits.
@@ -274,7 +308,7 @@ impl Inbox {
                 after.transfer(self.rings[index].peer, transfer);
             }
             result => {
-                after.end(ticket, result.map(|()| key.status(0)));
+                after.end(ticket, result.map(|()| key.status(0).into()));
                 self.done(index, send, rank, after);
             }
         }
@@ -307,10 +341,11 @@ impl Inbox {
     fn report(&mut self, index: usize, rank: &RankState, after: &mut Aftermath) {
         let Incoming { peer, ring } = &mut self.rings[index];
         let (taken, released) = ring.reported;
-        if ring.head - taken >= CELLS as u64 / 4 || ring.released - released >= rank.quota_step {
-            ring.reported = (ring.head, ring.released);
+        let head = ring.head();
+        if head - taken >= CELLS as u64 / 4 || ring.released - released >= rank.quota_step {
+            ring.reported = (head, ring.released);
             if let Some(link) = rank.link(*peer) {
-                let told = link.sender.lock().outlet.tell_credits(link, ring.head, ring.released);
+                let told = link.sender.lock().outlet.tell_credits(link, head, ring.released);
                 after.note(told);
             }
         }
@@ -318,8 +353,7 @@ impl Inbox {
 
     /// Takes a receive that waits back.
     fn take_back(&mut self, id: EntryId) -> Option<Receive> {
-        let selection = self.matcher.receive_mut(id)?.selection;
-        self.matcher.cancel(id, &selection)
+        self.matcher.cancel(id)
     }
 
     /// Cancels a receive that no message was matched to. One that was offered is withdrawn first.
@@ -330,7 +364,7 @@ impl Inbox {
             let withdraw = Cell::withdraw(id.to_u64());
             after.note(link.sender.lock().notify(link, rank, withdraw));
         } else if let Some(receive) = self.take_back(id) {
-            after.end(receive.ticket, Ok(Status::CANCELLED));
+            after.end(receive.ticket, Ok(Status::CANCELLED.into()));
         }
     }
 
@@ -340,7 +374,7 @@ impl Inbox {
         let filling = self.filling.drain(..).map(|(_, receive, _)| receive);
         for receive in receives.into_iter().chain(filling) {
             drop(receive.offered);
-            after.end(receive.ticket, Err(error.clone()));
+            after.end(receive.ticket, Err(Box::new(error.clone())));
         }
         self.taken.drain();
         after.wake(&mut self.probers);

@@ -1,14 +1,15 @@
 //! What a rank has for one peer: both directions' state, and what the peer tells.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use ibverbs_sim::{CompletionQueue, QueuePair, RemoteAddress};
+use ibverbs_sim::{CompletionQueue, Connection, QueuePair, RemoteAddress};
 use parking_lot::Mutex;
 
 use super::outlet::Outlet;
-use super::ring::Lines;
+use super::ring::{Front, Lines};
 use super::sender::Sender;
+use super::sleeper::{Collecting, is_to_ring};
 use super::transfers::Transfers;
 use crate::error::Error;
 use crate::rank::WorldRank;
@@ -23,6 +24,8 @@ pub(super) struct Link {
     pub(super) peer: WorldRank,
     /// The number of the ring that is kept here for the peer.
     pub(super) incoming: usize,
+    /// What has come from the peer.
+    pub(super) front: Arc<Front>,
     control_sent: CompletionQueue,
     pub(super) bulk: QueuePair,
     pub(super) bulk_sent: CompletionQueue,
@@ -30,7 +33,7 @@ pub(super) struct Link {
     /// Changed under the lock of `sender`: cells are collected there.
     is_collecting: AtomicBool,
     /// How many links of this rank are.
-    collecting: Arc<AtomicUsize>,
+    collecting: Arc<Collecting>,
     pub(super) sender: Mutex<Sender>,
     pub(super) transfers: Mutex<Transfers>,
 }
@@ -44,11 +47,19 @@ pub(super) struct End {
     pub(super) told: Lines,
 }
 
+impl End {
+    /// Connects this end to the other.
+    pub(super) fn connect(&self, other: &End) -> Result<(), Error> {
+        self.control.connect(other.control.number(), &Connection::default())?;
+        Ok(self.bulk.connect(other.bulk.number(), &Connection::default())?)
+    }
+}
+
 impl Link {
     /// `ring` and `tell` are at the peer; `collecting` is the rank's.
     pub(super) fn new(
-        (peer, incoming): (WorldRank, usize),
-        collecting: &Arc<AtomicUsize>,
+        (peer, incoming, front): (WorldRank, usize, Arc<Front>),
+        collecting: &Arc<Collecting>,
         end: End,
         ring: RemoteAddress,
         tell: RemoteAddress,
@@ -59,6 +70,7 @@ impl Link {
         Link {
             peer,
             incoming,
+            front,
             control_sent,
             bulk,
             bulk_sent,
@@ -74,9 +86,9 @@ impl Link {
     pub(super) fn collects(&self, collects: bool) {
         self.is_collecting.store(collects, Ordering::Relaxed);
         if collects {
-            self.collecting.fetch_add(1, Ordering::SeqCst);
+            self.collecting.begin();
         } else {
-            self.collecting.fetch_sub(1, Ordering::SeqCst);
+            self.collecting.end();
         }
     }
 
@@ -94,11 +106,11 @@ impl Link {
         (word as u32, (word >> 32) as u32)
     }
 
-    /// Whether the peer sleeps, once: who is told rings.
+    /// Whether the peer sleeps, once: who is told rings. To be called after what the peer is to see
+    /// was posted.
     #[inline]
-    pub(super) fn takes_asleep(&self) -> bool {
-        let asleep = self.told.word(0, ASLEEP);
-        asleep.load(Ordering::Relaxed) != 0 && asleep.swap(0, Ordering::SeqCst) != 0
+    pub(super) fn is_to_ring(&self) -> bool {
+        is_to_ring(self.told.word(0, ASLEEP))
     }
 
     /// Takes the completions of cells and the like: nobody waits for them, and only a failed one

@@ -16,6 +16,7 @@ mod polling;
 mod progress;
 mod ring;
 mod sender;
+mod sleeper;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,6 @@ use std::task::Waker;
 use talpf_runtime::Group;
 
 use self::aftermath::Aftermath;
-use self::inbox::Inbox;
 use self::job::{Job, Source};
 use self::link::Link;
 use self::memory::Memory;
@@ -118,11 +118,12 @@ impl Verbs {
         self.world.rank(self.rank)
     }
 
-    fn start_receive(&self, wanted: &Wanted, layout: Layout) -> Start {
+    #[inline]
+    fn start_receive(&self, wanted: &Wanted, layout: Layout, after: &mut Aftermath) -> Start {
         let state = self.state();
         let selection = selection(wanted);
         // SAFETY: the promise of the caller of `receive`.
-        let memory = unsafe { Memory::new(layout) };
+        let mut memory = unsafe { Memory::new(layout) };
         let source = match self.source_to_offer(wanted, &memory) {
             Ok(source) => source,
             Err(error) => return Start::failed(error),
@@ -131,25 +132,24 @@ impl Verbs {
         if let Some(error) = self.world.failure() {
             return Start::failed(error);
         }
-        let message = inbox.matcher.take_message(&selection);
-        if message.is_none() && source.is_none() {
-            return wait(&mut inbox, selection, memory).1;
+        if let Select::Only(peer) = wanted.source
+            && let Some(link) = state.link(peer.world)
+            && let Some(ended) = inbox.receive_now(link, &selection, &mut memory, state, after)
+        {
+            state.next_turn();
+            return Start::Ended(ended);
         }
-        let mut after = Aftermath::default();
-        let start = match message {
-            Some((key, message)) => inbox.start_with(&key, message, memory, state, &mut after),
-            None => {
-                let before = source.and_then(|_| inbox.offered_before(&selection));
-                let (id, start) = wait(&mut inbox, selection, memory);
-                if let (Some((link, subject)), Some(before)) = (source, before) {
-                    inbox.offer((id, before), subject, (link, state), &mut after);
-                }
-                start
-            }
-        };
-        drop(inbox);
-        self.settle(&mut after);
-        start
+        if let Some((key, message)) = inbox.matcher.take_message(&selection) {
+            state.next_turn();
+            return inbox.start_with(&key, message, memory, state, after);
+        }
+        let before = source.and_then(|_| inbox.offered_before(&selection));
+        let (ticket, awaited) = ticket();
+        let id = inbox.matcher.keep_receive(&selection, Receive::new(memory, ticket));
+        if let (Some((link, subject)), Some(before)) = (source, before) {
+            inbox.offer((id, before), subject, (link, state), after);
+        }
+        Start::UnderWay { awaited, operation: OperationId(id.to_u64()) }
     }
 
     /// Where a receive may be offered to: it has one source and one tag, and is long.
@@ -169,15 +169,6 @@ impl Verbs {
             _ => Ok(None),
         }
     }
-}
-
-/// Keeps a receive that no message waits for.
-#[inline]
-fn wait(inbox: &mut Inbox, selection: Selection, memory: Memory) -> (EntryId, Start) {
-    let (ticket, awaited) = ticket();
-    let receive = Receive::new(selection, memory, ticket);
-    let id = inbox.matcher.keep_receive(&selection, receive);
-    (id, Start::UnderWay { awaited, operation: OperationId(id.to_u64()) })
 }
 
 #[inline]
@@ -234,7 +225,10 @@ impl Transport for Verbs {
 
     #[inline]
     unsafe fn receive(&self, wanted: &Wanted, bytes: Layout) -> Start {
-        self.start_receive(wanted, bytes)
+        let mut after = Aftermath::default();
+        let start = self.start_receive(wanted, bytes, &mut after);
+        self.settle(&mut after);
+        start
     }
 
     unsafe fn receive_matched(&self, message: MessageId, bytes: Layout) -> Start {
@@ -302,6 +296,18 @@ impl Transport for Verbs {
         if state.is_collecting() {
             state.write_collected(&mut after);
         }
+        self.try_progress(after)
+    }
+
+    #[inline]
+    fn look(&self) -> usize {
+        let state = self.state();
+        let mut after = Aftermath::default();
+        state.next_turn();
+        if state.is_collecting() {
+            state.write_collected(&mut after);
+        }
+        state.look();
         self.try_progress(after)
     }
 

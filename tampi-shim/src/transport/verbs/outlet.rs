@@ -6,12 +6,10 @@
 //!
 //! Cells may be collected, to be written together: the README says when, and who writes them.
 
-use std::sync::atomic::{Ordering, fence};
-
 use ibverbs_sim::{Operation, Payload, QueuePair, RemoteAddress, SendFlags, SendWorkRequest};
 use smallvec::SmallVec;
 
-use super::cell::{CELL, Cell, Kind, WORDS};
+use super::cell::{CELL, Cell, WORDS, write_short};
 use super::link::{ASLEEP, CREDITS, Link};
 use super::ring::CELLS;
 use crate::error::Error;
@@ -76,35 +74,45 @@ impl Outlet {
     #[inline]
     pub(super) fn write(&mut self, link: &Link, cell: Cell) -> Result<(), Error> {
         if !self.collected.is_empty() {
-            self.add(cell);
+            self.collected.push(cell.stamped(self.tail));
+            self.tail += 1;
             return self.write_collected(link);
         }
-        let words: [u64; WORDS] = cell.stamped(self.tail);
+        self.write_words(link, &cell.stamped(self.tail))
+    }
+
+    /// The same for an eager message that fits into its cell.
+    #[inline]
+    pub(super) fn write_short(
+        &mut self,
+        link: &Link,
+        key: &Key,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        if !self.collected.is_empty() {
+            self.add_short(key, bytes);
+            return self.write_collected(link);
+        }
+        let mut words = [0; WORDS];
+        write_short(&mut words, self.tail, key, bytes);
+        self.eager += 1;
+        self.write_words(link, &words)
+    }
+
+    #[inline]
+    fn write_words(&mut self, link: &Link, words: &[u64; WORDS]) -> Result<(), Error> {
         let operation = self.ring_at(self.tail as usize % CELLS);
-        self.post(link, &mut [inline(operation, bytemuck::bytes_of(&words))])?;
+        self.post(link, &mut [inline(operation, bytemuck::bytes_of(words))])?;
         self.tail += 1;
         self.wake(link)
     }
 
-    /// The cell of an eager message that fits into it, to be written or collected.
+    /// Keeps the cell of an eager message that fits into it, to be written with others. True if it
+    /// is the first of them.
     #[inline]
-    pub(super) fn short(&mut self, key: &Key, bytes: &[u8]) -> Cell {
-        self.eager += 1;
-        let length = bytes.len() as u32;
-        if let Ok(word) = <[u8; 8]>::try_from(bytes) {
-            // The most frequent length, without a call.
-            return Cell::with_word(Kind::Eager, key, length, u64::from_ne_bytes(word));
-        }
-        let mut cell = Cell::of_message(Kind::Eager, key, length);
-        bytemuck::bytes_of_mut(&mut cell.0)[..bytes.len()].copy_from_slice(bytes);
-        cell
-    }
-
-    /// Keeps a cell, to be written with others. True if it is the first of them.
-    #[inline]
-    pub(super) fn collect(&mut self, link: &Link, cell: Cell) -> bool {
+    pub(super) fn collect(&mut self, link: &Link, key: &Key, bytes: &[u8]) -> bool {
         let is_first = self.collected.is_empty();
-        self.add(cell);
+        self.add_short(key, bytes);
         self.seen = false;
         if is_first {
             link.collects(true);
@@ -113,9 +121,13 @@ impl Outlet {
     }
 
     #[inline]
-    fn add(&mut self, cell: Cell) {
-        self.collected.push(cell.stamped(self.tail));
+    fn add_short(&mut self, key: &Key, bytes: &[u8]) {
+        self.collected.push([0; WORDS]);
+        if let Some(place) = self.collected.last_mut() {
+            write_short(place, self.tail, key, bytes);
+        }
         self.tail += 1;
+        self.eager += 1;
     }
 
     /// Whether nothing more is to be collected.
@@ -217,13 +229,9 @@ impl Outlet {
     }
 
     /// Rings if the peer sleeps. To be called after what it is to see was posted.
-    ///
-    /// **Ordering**: the peer says that it sleeps before it looks for the last time; either this
-    /// sees the one or the peer sees what was posted.
     #[inline]
     fn wake(&mut self, link: &Link) -> Result<(), Error> {
-        fence(Ordering::SeqCst);
-        if link.takes_asleep() { self.ring(link) } else { Ok(()) }
+        if link.is_to_ring() { self.ring(link) } else { Ok(()) }
     }
 
     #[cold]

@@ -8,14 +8,13 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::task::{Poll, Waker};
+use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
-
-use parking_lot::Mutex;
 
 use super::Verbs;
 use super::aftermath::Aftermath;
+use super::sleeper::before_the_last_look;
 use crate::error::Error;
 
 /// Passes in vain before the task sleeps, with something under way and without.
@@ -25,36 +24,6 @@ const PATIENCE_WITHOUT_WORK: u32 = 200;
 const RETRY_PERIOD: Duration = Duration::from_micros(100);
 /// How long the task waits for an idle worker before it looks all the same.
 const LATEST: Duration = Duration::from_micros(20);
-
-/// Wakes a polling task that sleeps.
-#[derive(Default)]
-pub(super) struct Sleeper {
-    asleep: AtomicBool,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl Sleeper {
-    /// Whether the task sleeps, or is about to and will look at what was collected before.
-    #[inline]
-    pub(super) fn is_asleep(&self) -> bool {
-        self.asleep.load(Ordering::SeqCst)
-    }
-
-    /// The task says so before it looks for the last time.
-    pub(super) fn say_asleep(&self, asleep: bool) {
-        self.asleep.store(asleep, Ordering::SeqCst);
-    }
-
-    /// **Cost**: a load when the task does not sleep.
-    pub(super) fn wake(&self) {
-        if self.asleep.swap(false, Ordering::SeqCst) {
-            let waker = self.waker.lock().take();
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
-    }
-}
 
 /// The body of the polling task. It ends when the program has, and what was under way with it.
 pub(super) async fn poll(verbs: Arc<Verbs>) {
@@ -89,14 +58,13 @@ pub(super) async fn poll(verbs: Arc<Verbs>) {
 /// Sleeps until something happens.
 pub(super) async fn sleep(verbs: &Verbs) -> Result<(), Error> {
     let (world, state) = (&verbs.world, verbs.state());
-    state.poller.say_asleep(true);
+    state.poller.falls_asleep();
     let found = look_before_sleep(verbs)? > 0;
     let over = state.stop.load(Ordering::SeqCst) && (state.is_quiet() || world.has_failed());
     if !found && !over {
         let mut notified = pin!(state.channel.notified());
         poll_fn(|cx| {
-            *state.poller.waker.lock() = Some(cx.waker().clone());
-            let is_woken = !state.poller.is_asleep();
+            let is_woken = !state.poller.waits(cx.waker());
             if is_woken || notified.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -105,8 +73,7 @@ pub(super) async fn sleep(verbs: &Verbs) -> Result<(), Error> {
         })
         .await;
     }
-    state.poller.say_asleep(false);
-    state.poller.waker.lock().take();
+    state.poller.is_up();
     Ok(())
 }
 
@@ -123,7 +90,7 @@ fn look_before_sleep(verbs: &Verbs) -> Result<usize, Error> {
     let mut inbox = state.inbox.lock();
     state.tell_asleep(&mut inbox, true)?;
     state.arm()?;
-    fence(Ordering::SeqCst);
+    before_the_last_look();
     state.check_links()?;
     Ok(verbs.progress_from(inbox, true, after))
 }

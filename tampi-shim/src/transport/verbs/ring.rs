@@ -2,12 +2,13 @@
 #![allow(unsafe_code, reason = "registers the ring and copies out of it")]
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 use ibverbs_sim::{Access, MemoryRegion, ProtectionDomain, RemoteAddress};
 
-use super::cell::{CELL, Cell, WORDS, stamp};
+use super::cell::{CELL, Cell, Head, INLINE, WORDS, stamp};
 use crate::error::Error;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Cells of a ring, a power of two.
 pub(super) const CELLS: usize = 256;
@@ -18,7 +19,7 @@ pub(super) struct Line(pub(super) [AtomicU64; WORDS]);
 
 impl Line {
     pub(super) fn new() -> Self {
-        Line([const { AtomicU64::new(0) }; WORDS])
+        Line(std::array::from_fn(|_| AtomicU64::new(0)))
     }
 }
 
@@ -51,11 +52,31 @@ impl Lines {
     }
 }
 
+/// The cells of a ring, and which is the next.
+pub(super) struct Front {
+    lines: Lines,
+    /// Cells ever taken: the number of the next one. Changed by the owner of the [`Ring`].
+    head: AtomicU64,
+}
+
+impl Front {
+    /// Whether there is a cell to take, or was a moment ago: anybody may ask.
+    #[inline]
+    pub(super) fn has_arrived(&self) -> bool {
+        let head = self.head.load(Ordering::Relaxed);
+        self.line(head).0[WORDS - 1].load(Ordering::Acquire) as u32 == stamp(head)
+    }
+
+    /// The line of a cell.
+    #[inline]
+    fn line(&self, number: u64) -> &Line {
+        &self.lines.lines[number as usize % CELLS]
+    }
+}
+
 /// The owner's side of a ring.
 pub(super) struct Ring {
-    lines: Lines,
-    /// Cells ever taken: the number of the next one.
-    pub(super) head: u64,
+    front: Arc<Front>,
     /// Cells of eager messages that are matched, and with them their memory here is free.
     pub(super) released: u64,
     /// What the peer was told of both.
@@ -66,36 +87,63 @@ pub(super) struct Ring {
 
 impl Ring {
     pub(super) fn new(domain: &ProtectionDomain) -> Result<Self, Error> {
-        let lines = Lines::new(domain, CELLS)?;
+        let front = Front { lines: Lines::new(domain, CELLS)?, head: AtomicU64::new(0) };
         // As the word is at the peer from the beginning.
-        Ok(Ring { lines, head: 0, released: 0, reported: (0, 0), asleep: true })
+        Ok(Ring { front: Arc::new(front), released: 0, reported: (0, 0), asleep: true })
     }
 
     pub(super) fn remote(&self) -> RemoteAddress {
-        self.lines.remote()
+        self.front.lines.remote()
     }
 
-    /// The next cell, if it is there.
+    pub(super) fn share_front(&self) -> Arc<Front> {
+        Arc::clone(&self.front)
+    }
+
+    /// Cells ever taken.
     #[inline]
-    pub(super) fn front(&self) -> Option<Cell> {
-        let line = &self.lines.lines[self.head as usize % CELLS].0;
-        let last = line[WORDS - 1].load(Ordering::Acquire);
-        if last as u32 != stamp(self.head) {
-            return None;
-        }
-        let mut words = [last; WORDS];
-        for (word, there) in words.iter_mut().zip(&line[..WORDS - 1]) {
-            *word = there.load(Ordering::Relaxed);
-        }
-        Some(Cell(words))
+    pub(super) fn head(&self) -> u64 {
+        self.front.head.load(Ordering::Relaxed)
+    }
+
+    /// What the next cell says about itself, if it is there.
+    #[inline]
+    pub(super) fn front(&self) -> Option<Head> {
+        let [.., length, about, last] = &self.line().0;
+        let last = last.load(Ordering::Acquire);
+        (last as u32 == stamp(self.head())).then(|| Head {
+            length: length.load(Ordering::Relaxed),
+            about: about.load(Ordering::Relaxed),
+            last,
+        })
+    }
+
+    /// The next cell, which is there.
+    pub(super) fn cell(&self) -> Cell {
+        Cell(std::array::from_fn(|word| self.line().0[word].load(Ordering::Relaxed)))
+    }
+
+    #[inline]
+    fn line(&self) -> &Line {
+        self.front.line(self.head())
+    }
+
+    /// The bytes in the next cell, which is there.
+    #[inline]
+    pub(super) fn short(&self, length: usize) -> &[u8] {
+        let start = std::ptr::from_ref(self.line()).cast();
+        // SAFETY: the bytes lie in the line. Its stamp was seen, so the device has written them, and
+        // it writes them again only when the peer is told that they were taken, which needs this
+        // ring mutably.
+        unsafe { std::slice::from_raw_parts(start, length.min(INLINE)) }
     }
 
     /// The bytes in the cells after the next one, in two parts where they go round the end.
     pub(super) fn body(&self, length: usize) -> [&[u8]; 2] {
-        let start = (self.head as usize + 1) % CELLS * CELL;
+        let start = (self.head() as usize + 1) % CELLS * CELL;
         let length = length.min((CELLS - 1) * CELL);
         let before_end = length.min(CELLS * CELL - start);
-        let base = self.lines.lines.as_ptr().cast::<u8>();
+        let base = self.front.lines.lines.as_ptr().cast::<u8>();
         // SAFETY: `start` lies in the ring and `before_end` does not lead beyond its end. The stamp
         // of the first cell was seen, so the device has written these bytes, and it writes them
         // again only when the peer is told that they were taken, which needs this ring mutably.
@@ -108,9 +156,10 @@ impl Ring {
     /// Takes the next message, of `cells` cells. Bytes of a message must not look like a stamp.
     #[inline]
     pub(super) fn take(&mut self, cells: usize) {
-        for number in self.head + 1..self.head + cells as u64 {
-            self.lines.word(number as usize % CELLS, WORDS - 1).store(0, Ordering::Relaxed);
+        let (head, front) = (self.head(), &self.front);
+        for number in head + 1..head + cells as u64 {
+            front.line(number).0[WORDS - 1].store(0, Ordering::Relaxed);
         }
-        self.head += cells as u64;
+        front.head.store(head + cells as u64, Ordering::Relaxed);
     }
 }

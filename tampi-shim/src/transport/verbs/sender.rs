@@ -99,14 +99,13 @@ impl Sender {
         }
         self.offers.take(Subject::of(key), self.outlet.tail());
         self.statistics.eager += 1;
-        let cell = self.outlet.short(key, bytes);
         let turn = rank.turn();
         if self.turn != turn {
             self.turn = turn;
-            self.outlet.write(link, cell)?;
+            self.outlet.write_short(link, key, bytes)?;
             return Ok(Short::Sent);
         }
-        let is_first = self.outlet.collect(link, cell);
+        let is_first = self.outlet.collect(link, key, bytes);
         if self.outlet.is_full() || is_first && rank.poller.is_asleep() {
             self.outlet.write_collected(link)?;
             return Ok(Short::Sent);
@@ -169,7 +168,9 @@ impl Sender {
                     let status = job.status();
                     match self.attempt(link, rank, job, after) {
                         Ok(Attempt::Ended(ticket)) => {
-                            ticket.into_iter().for_each(|ticket| after.end(ticket, Ok(status)));
+                            ticket
+                                .into_iter()
+                                .for_each(|ticket| after.end(ticket, Ok(status.into())));
                             None
                         }
                         Ok(Attempt::UnderWay(_)) => None,
@@ -220,7 +221,7 @@ impl Sender {
             unsafe { registered.end_unused() };
         }
         if let Some(ticket) = pending.ticket {
-            after.end(ticket, Ok(pending.status));
+            after.end(ticket, Ok(pending.status.into()));
         }
     }
 
@@ -236,7 +237,7 @@ impl Sender {
         for staged in self.staged.drain(..) {
             rank.staged.fetch_sub(1, Ordering::Relaxed);
             if let Staged::Message(Job { ticket: Some(ticket), .. }) = staged {
-                after.end(ticket, Err(error.clone()));
+                after.end(ticket, Err(Box::new(error.clone())));
             }
         }
         self.offers.clear();
@@ -245,7 +246,7 @@ impl Sender {
             rank.kept.fetch_sub(pending.kept.len() as u64, Ordering::Relaxed);
             drop(pending.registered);
             if let Some(ticket) = pending.ticket {
-                after.end(ticket, Err(error.clone()));
+                after.end(ticket, Err(Box::new(error.clone())));
             }
         }
     }
@@ -325,8 +326,7 @@ impl Sender {
             },
         };
         if cells == 1 && kind == Kind::Eager {
-            let cell = self.outlet.short(&job.key, bytes);
-            self.outlet.write(link, cell)?;
+            self.outlet.write_short(link, &job.key, bytes)?;
             self.statistics.eager += 1;
         } else {
             let mut first = Cell::of_message(kind, &job.key, bytes.len() as u32);

@@ -80,14 +80,14 @@ fn take_all(world: &World) -> Vec<u64> {
     let (_, back) = both_ends(world);
     let ring = &mut world.rank(WorldRank(1)).inbox.lock().rings[0].ring;
     let mut numbers = Vec::new();
-    while let Some(cell) = ring.front() {
-        numbers.push(cell.0[0]);
-        let is_message = cell.kind() == Some(Kind::Eager);
-        let cells = if is_message { cells_of(cell.length(), false) } else { 1 };
+    while let Some(head) = ring.front() {
+        numbers.push(ring.cell().0[0]);
+        let is_message = head.kind() == Some(Kind::Eager);
+        let cells = if is_message { cells_of(head.length(), false) } else { 1 };
         ring.take(cells);
         ring.released += if is_message { cells as u64 } else { 0 };
     }
-    let told = back.sender.lock().outlet.tell_credits(back, ring.head, ring.released);
+    let told = back.sender.lock().outlet.tell_credits(back, ring.head(), ring.released);
     told.expect("a write");
     numbers
 }
@@ -134,7 +134,7 @@ fn the_polling_task_writes_what_nobody_adds_to() {
 fn nothing_is_collected_while_the_polling_task_sleeps() {
     let (_runtime, world) = two_ranks();
     let rank = world.rank(WorldRank(0));
-    rank.poller.say_asleep(true);
+    rank.poller.falls_asleep();
     for number in 0..3 {
         assert!(matches!(send(&world, number), Short::Sent));
         assert_eq!(take_all(&world), [number]);
@@ -223,7 +223,7 @@ fn a_rank_that_sleeps_wakes_for_a_message_whoever_looks_for_it() {
     both_ends(&world);
     let sleeper = Verbs { world: Arc::clone(&world), rank: WorldRank(1) };
     let (begin, middle) = (Barrier::new(3), Barrier::new(2));
-    let taken = || sleeper.state().inbox.lock().rings[0].ring.head;
+    let taken = || sleeper.state().inbox.lock().rings[0].ring.head();
     let pause = |turns| (0..turns).for_each(|_| std::hint::spin_loop());
     thread::scope(|scope| {
         // A task of the same rank looks until the first message is there, whoever takes it.
@@ -284,7 +284,7 @@ fn what_a_thread_writes_is_there_when_it_goes_on() {
                 std::thread::yield_now();
             }
             ring.take(1);
-            let told = back.sender.lock().outlet.tell_credits(back, ring.head, 0);
+            let told = back.sender.lock().outlet.tell_credits(back, ring.head(), 0);
             told.expect("a write");
         }
         over.store(true, Ordering::Relaxed);

@@ -103,7 +103,7 @@ impl Transfers {
         for transfer in self.queue.drain(..) {
             rank.transfers.fetch_sub(1, Ordering::Relaxed);
             drop(transfer.registered);
-            after.end(transfer.ticket, Err(error.clone()));
+            after.end(transfer.ticket, Err(Box::new(error.clone())));
         }
         self.is_under_way = false;
     }
@@ -161,7 +161,7 @@ impl Transfer {
             Direction::Write(receive) => Cell::filled(receive),
         };
         after.note(link.sender.lock().notify(link, rank, notice));
-        after.end(self.ticket, Ok(self.status));
+        after.end(self.ticket, Ok(self.status.into()));
     }
 }
 

@@ -4,17 +4,15 @@
 use super::cell::{INLINE, Place};
 use super::memory::{Memory, Registered};
 use crate::error::Error;
-use crate::matching::{Key, Selection};
+use crate::matching::Key;
 use crate::rank::WorldRank;
-use crate::status::Status;
-use crate::ticket::Ticket;
+use crate::ticket::{Ended, Ticket};
 
 /// A receive that waits.
 pub(super) struct Receive {
-    pub(super) selection: Selection,
     pub(super) memory: Memory,
     pub(super) ticket: Ticket,
-    pub(super) offered: Option<Offered>,
+    pub(super) offered: Option<Box<Offered>>,
 }
 
 /// What a receive was offered with, and to whom.
@@ -24,8 +22,8 @@ pub(super) struct Offered {
 }
 
 impl Receive {
-    pub(super) fn new(selection: Selection, memory: Memory, ticket: Ticket) -> Self {
-        Receive { selection, memory, ticket, offered: None }
+    pub(super) fn new(memory: Memory, ticket: Ticket) -> Self {
+        Receive { memory, ticket, offered: None }
     }
 
     /// Ends the offer of a receive that the source has taken back, used up or passed over.
@@ -68,20 +66,23 @@ impl Message {
     }
 }
 
-/// Copies a message to where a receive wants it, if it fits.
+/// Copies a message to where a receive wants it, if it fits, which ends the receive.
 #[inline]
-pub(super) fn deliver(key: &Key, parts: &[&[u8]], memory: &mut Memory) -> Result<Status, Error> {
+pub(super) fn deliver(key: &Key, parts: &[&[u8]], memory: &mut Memory) -> Ended {
     let sent = parts.iter().map(|part| part.len() as u64).sum();
     fits(key, sent, memory)?;
     memory.fill(parts);
-    Ok(key.status(sent))
+    Ok(key.status(sent).into())
 }
 
+/// Whether a message of so many bytes fits.
 #[inline]
-pub(super) fn fits(key: &Key, sent: u64, memory: &Memory) -> Result<(), Error> {
+pub(super) fn fits(key: &Key, sent: u64, memory: &Memory) -> Result<(), Box<Error>> {
     let room = memory.bytes();
-    if sent > room {
-        return Err(Error::Truncated { source_rank: key.source, tag: key.tag, sent, room });
-    }
-    Ok(())
+    if sent > room { Err(truncated(key, sent, room)) } else { Ok(()) }
+}
+
+#[cold]
+fn truncated(key: &Key, sent: u64, room: u64) -> Box<Error> {
+    Box::new(Error::Truncated { source_rank: key.source, tag: key.tag, sent, room })
 }

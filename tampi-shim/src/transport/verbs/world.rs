@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, OnceLock};
 
 use ibverbs_sim::{
-    CompletionChannel, CompletionQueue, Connection, Context, Device, ProtectionDomain,
-    QueuePairInit, ReceiveWorkRequest, SharedReceiveQueue, SharedReceiveQueueInit, WorkCompletion,
+    CompletionChannel, CompletionQueue, Context, Device, ProtectionDomain, QueuePairInit,
+    ReceiveWorkRequest, SharedReceiveQueue, SharedReceiveQueueInit, WorkCompletion,
 };
 use parking_lot::Mutex;
 use talpf_runtime::Group;
@@ -15,8 +15,8 @@ use super::cell::CELL;
 use super::inbox::{Inbox, Incoming};
 use super::link::{End, Link};
 use super::outlet::{CHUNK, SENDS};
-use super::polling::Sleeper;
 use super::ring::{CELLS, Lines, Ring};
+use super::sleeper::{Collecting, Sleeper};
 use crate::config::Config;
 use crate::error::Error;
 use crate::protocols::Protocols;
@@ -28,6 +28,11 @@ const LONGEST_EAGER: usize = CELLS / 2 * CELL;
 
 /// Requests that a queue pair for long messages holds.
 const BULK_SENDS: u32 = 64;
+
+/// Looks for a cell before a task that waits asks again whether it may look on, which takes as long
+/// as several. In a crowd others need the core.
+const LOOKS: u32 = 16;
+const LOOKS_IN_A_CROWD: u32 = 2;
 
 /// All ranks of a run.
 pub(super) struct World {
@@ -62,10 +67,13 @@ pub(super) struct RankState {
     pub(super) kept: AtomicU64,
     pub(super) buffer_limit: u64,
     /// Links that collect short messages.
-    collecting: Arc<AtomicUsize>,
-    /// Changes when a task of the rank looks or waits. Messages with a look in between do not
-    /// follow each other: whoever looks waits for an answer, and what is collected would delay it.
+    collecting: Arc<Collecting>,
+    /// Changes when a task of the rank looks or waits, or finds a message that it receives. Messages
+    /// with that in between do not follow each other: whoever looks waits for an answer, or gives
+    /// one, and what is collected would be late.
     turn: AtomicU32,
+    /// How often [`RankState::look`] does.
+    looks: u32,
     /// Messages and notices that wait for room in a ring.
     pub(super) staged: AtomicUsize,
     /// Sends that end when a peer says so.
@@ -85,6 +93,8 @@ impl World {
         let device = Device::new(config.device.clone())?;
         let count = groups.len();
         let quota = (config.unexpected_limit / (CELL * count)).max(1);
+        let is_crowded = count > config.runtime.workers;
+        let looks = if is_crowded { LOOKS_IN_A_CROWD } else { LOOKS };
         let of_rank = |group| {
             let context = device.open();
             let attributes = context.query_device();
@@ -114,6 +124,7 @@ impl World {
                 buffer_limit: config.buffer_limit as u64,
                 collecting: Arc::default(),
                 turn: AtomicU32::new(0),
+                looks,
                 staged: AtomicUsize::new(0),
                 pending: AtomicUsize::new(0),
                 transfers: AtomicUsize::new(0),
@@ -251,8 +262,8 @@ impl RankState {
     ) {
         let (far_ring, far_told) = far.unwrap_or((ring.remote(), end.told.remote()));
         let mut inbox = self.inbox.lock();
-        let numbers = (peer, inbox.rings.len());
-        let link = Link::new(numbers, &self.collecting, end, far_ring, far_told);
+        let incoming = (peer, inbox.rings.len(), ring.share_front());
+        let link = Link::new(incoming, &self.collecting, end, far_ring, far_told);
         if self.links[peer.index()].set(link).is_ok() {
             inbox.rings.push(Incoming { peer, ring });
         }
@@ -300,7 +311,7 @@ impl RankState {
         self.turn.load(Ordering::Relaxed)
     }
 
-    /// A task looks or waits.
+    /// A task looks or waits, or has got a message.
     #[inline]
     pub(super) fn next_turn(&self) {
         // Of two changes at once one is enough.
@@ -310,7 +321,7 @@ impl RankState {
     /// Whether short messages are collected.
     #[inline]
     pub(super) fn is_collecting(&self) -> bool {
-        self.collecting.load(Ordering::SeqCst) > 0
+        self.collecting.any()
     }
 
     /// Writes what was collected.
@@ -329,6 +340,22 @@ impl RankState {
             if let Some(mut sender) = link.sender.try_lock() {
                 after.note(sender.outlet.write_unchanged(link));
             }
+        }
+    }
+
+    /// Looks for a cell to arrive, as long as a task may look before it asks again; not at all if
+    /// something else is waited for.
+    #[inline]
+    pub(super) fn look(&self) {
+        let staged = self.staged.load(Ordering::Relaxed);
+        if staged + self.transfers.load(Ordering::Relaxed) > 0 {
+            return;
+        }
+        for _ in 0..self.looks {
+            if self.links().any(|link| link.front.has_arrived()) {
+                return;
+            }
+            std::hint::spin_loop();
         }
     }
 
@@ -358,13 +385,6 @@ impl RankState {
             + filling) as u64;
         statistics.kept_bytes = self.kept.load(Ordering::Relaxed);
         statistics
-    }
-}
-
-impl End {
-    fn connect(&self, other: &End) -> Result<(), Error> {
-        self.control.connect(other.control.number(), &Connection::default())?;
-        Ok(self.bulk.connect(other.bulk.number(), &Connection::default())?)
     }
 }
 
