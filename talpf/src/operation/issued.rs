@@ -89,12 +89,17 @@ impl Issued {
         }
         if !self.windowed {
             let post = self.post_requests();
+            world.tell(target);
             origin.progress_if_kicked(world);
             return (post != Post::All).then_some(self);
         }
         let (ask, claim) = (Ask { target, lane: round.lane, round: round.number }, self.claim);
         let again = match world.land(ask, claim, false, self) {
-            Outcome::Posted(_) | Outcome::Parked => None,
+            Outcome::Posted(_) => {
+                world.tell(target);
+                None
+            }
+            Outcome::Parked => None,
             Outcome::Later(issued) => Some(issued),
             Outcome::Refused(issued) => {
                 issued.refused();

@@ -140,11 +140,17 @@ impl OpenRound {
         }
         self.turn_to(at.target.0);
         if !windowed {
-            return Ok((put.post_now() != Post::All).then(|| put.to_issued(false)));
+            let post = put.post_now();
+            world.tell(at.target);
+            return Ok((post != Post::All).then(|| put.to_issued(false)));
         }
         let ask = Ask { target: at.target, lane: round.lane, round: round.number };
         match world.land(ask, claim, true, put) {
-            Outcome::Posted(_) | Outcome::Parked => Ok(None),
+            Outcome::Posted(_) => {
+                world.tell(at.target);
+                Ok(None)
+            }
+            Outcome::Parked => Ok(None),
             Outcome::Later(put) => Ok(Some(put.to_issued(true))),
             Outcome::Refused(_) => Err(refusal(&claim, round, at.target)),
         }

@@ -163,7 +163,7 @@ impl Sync {
         Ok(window)
     }
 
-    /// Spawns the sync: a task with nothing to run, which is complete when the round has ended.
+    /// Spawns the sync. The group waits for it as for a task.
     ///
     /// **Completion**: returns at once; the handle ends with the round.
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
@@ -203,6 +203,8 @@ fn open(round: &RoundState, window: (usize, Area), guard: Box<dyn Held>) {
     let freed = state.windows.open(*lane, *number, window, guard, &has_landed);
     world.follow(freed);
     state.progress_if_kicked(world);
+    // What was parked has landed.
+    world.tell(*rank);
 }
 
 /// A round that was closed, and has to be ended.
@@ -268,6 +270,9 @@ impl Future for SyncHandle {
         if let Some(result) = outcome.result().or_else(look) {
             return Poll::Ready(result);
         }
+        // From here on peers tell; what came before is there to be seen.
+        state.set_waits(true);
+        state.look(world);
         match outcome.poll(cx.waker()) {
             Some(result) => Poll::Ready(result),
             None => {

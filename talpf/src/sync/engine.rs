@@ -217,7 +217,7 @@ impl State {
             // Whoever is inside goes round again, for the others.
             rank.kick();
         }
-        self.send_controls(rank);
+        self.send_controls(rank, aftermath);
         if rank.tracer.is_traced() && taken > 0 {
             rank.trace_pass(taken);
         }
@@ -356,7 +356,7 @@ impl State {
     }
 
     /// Sends control messages in order, as far as the send queues have room.
-    pub(super) fn send_controls(&mut self, rank: &RankState) {
+    pub(super) fn send_controls(&mut self, rank: &RankState, out: &mut Aftermath) {
         while let Some(control) = self.outbox.front() {
             let request = Operation::SendWithImmediate { immediate: control.immediate.to_bits() };
             let bytes = control.payload.map(u64::to_ne_bytes);
@@ -364,6 +364,7 @@ impl State {
             if rank.endpoint.post_inline(control.target, request, payload).is_err() {
                 return;
             }
+            out.told.push(control.target);
             self.outbox.pop_front();
         }
     }

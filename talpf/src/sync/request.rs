@@ -61,6 +61,9 @@ impl Request {
             Ok(()) => drop(event),
             Err(error) => event.fail(error.to_string()),
         }
+        if rank.waits() {
+            rank.set_waits(false);
+        }
         round.outcome.set(result);
         rank.open_rounds.recycle(round);
     }
