@@ -189,7 +189,9 @@ impl World {
     fn tell_sources(&self, freed: &Freed) {
         // Those elsewhere keep account of their credit themselves.
         for source in freed.sources().iter().filter(|rank| self.elsewhere(**rank).is_none()) {
-            self.rank(*source).try_again();
+            if self.rank(*source).has_later() {
+                self.rank(*source).try_again();
+            }
             self.rank(*source).progress_if_kicked(self);
         }
     }

@@ -7,6 +7,8 @@ use ibverbs_sim::{
     SendWorkRequest,
 };
 
+use smallvec::SmallVec;
+
 use super::Done;
 use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
@@ -28,7 +30,7 @@ pub(crate) enum Verb {
 /// The local side of an operation.
 pub(crate) enum Memory {
     /// Bytes to be copied when it is posted.
-    Inline(Box<[u8]>),
+    Inline(SmallVec<[u8; 16]>),
     /// Registered memory, held by `done`.
     Entries(Vec<ScatterGather>),
 }

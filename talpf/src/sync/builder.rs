@@ -179,7 +179,9 @@ impl Sync {
         }
         let freed = state.windows.complete(lane, number, &self.areas);
         world.follow(freed);
-        let event = PendingEvent::of_group(&state.group, "sync")?;
+        // A window that is written to holds the group as well.
+        let is_held = self.areas.iter().any(|area| area.kind == Kind::Write);
+        let event = (!is_held).then(|| PendingEvent::of_group(&state.group, "sync")).transpose()?;
         if state.tracer.is_traced() {
             let (rank, lane, round, mode) = (rank.0, u32::from(lane.0), number.0, mode.traced());
             state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });

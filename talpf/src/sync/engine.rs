@@ -121,6 +121,9 @@ impl Engine {
         let mut state = self.state.lock();
         let lane = state.lane(request.round.lane);
         let number = request.round.number;
+        if lane.requests.back().is_none_or(|last| last.round.number < number) {
+            return lane.requests.push_back(request);
+        }
         let at = lane.requests.partition_point(|earlier| earlier.round.number < number);
         lane.requests.insert(at, request);
     }
@@ -226,6 +229,9 @@ impl State {
 
     /// Counts what has arrived and gives the receives back.
     fn take_arrivals(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
+        if rank.endpoint.arrived.is_empty() {
+            return 0;
+        }
         let config = &world.config;
         let mut batch = std::mem::take(&mut self.batch);
         let mut taken = 0;
