@@ -15,9 +15,16 @@ use smallvec::SmallVec;
 use crate::numbers::Rank;
 use crate::world::World;
 
+/// What a thread that takes in for others has still to do.
+struct Next {
+    /// The world of the ranks; never followed.
+    world: *const World,
+    /// They have been posted to meanwhile.
+    ranks: SmallVec<[Rank; 4]>,
+}
+
 thread_local! {
-    /// Of the world that this thread takes in for: ranks that have been posted to meanwhile.
-    static NEXT: RefCell<Option<(*const World, SmallVec<[Rank; 4]>)>> = const { RefCell::new(None) };
+    static NEXT: RefCell<Option<Next>> = const { RefCell::new(None) };
 }
 
 impl World {
@@ -37,14 +44,14 @@ impl World {
             return;
         }
         let is_first = NEXT.with_borrow_mut(|next| match next {
-            Some((world, ranks)) => {
+            Some(Next { world, ranks }) => {
                 if std::ptr::eq(*world, self) && !ranks.contains(&target) {
                     ranks.push(target);
                 }
                 false
             }
             None => {
-                *next = Some((self, SmallVec::new()));
+                *next = Some(Next { world: self, ranks: SmallVec::new() });
                 true
             }
         });
@@ -54,7 +61,7 @@ impl World {
         let mut target = Some(target);
         while let Some(rank) = target {
             self.rank(rank).progress(self);
-            target = NEXT.with_borrow_mut(|next| next.as_mut().and_then(|(_, ranks)| ranks.pop()));
+            target = NEXT.with_borrow_mut(|next| next.as_mut()?.ranks.pop());
         }
         NEXT.set(None);
     }
