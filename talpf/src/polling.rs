@@ -2,8 +2,10 @@
 //! syncs on, and suspends itself in between.
 //!
 //! Adaptive, it looks whenever a worker has nothing else to do, and a few times in a while when
-//! none has. After it has looked in vain often enough it arms the completion channel and sleeps:
-//! a completion, a new sync or a failure wakes it.
+//! none has. While a task of the rank is suspended until a sync ends, which those who put carry on
+//! (`sync/tell.rs`), it looks seldom: every look takes cache lines away from them. After it has
+//! looked in vain often enough it arms the completion channel and sleeps: a completion, a new sync
+//! or a failure wakes it.
 //!
 //! **Source**: thesis, chapter 6.3.
 
@@ -24,6 +26,8 @@ const PATIENCE: u32 = 2_000;
 const PATIENCE_WITHOUT_WORK: u32 = 100;
 /// As the first, if every look is one at a wire: who is waited for may need the core.
 const PATIENCE_WITH_WIRE: u32 = 100;
+/// Passes in vain that one counts for while peers take in what they bring.
+const TOLD: u32 = PATIENCE / 50;
 /// Passes between looks at puts that are collected: every look takes their cache line away.
 const PASSES: u32 = 8;
 /// How often the task looks at the timers of a link with faults, and at what nobody announces.
@@ -89,6 +93,10 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
             PollingFrequency::Every(period) if works => {
                 state.collectors.post_all();
                 state.group.wait_for(period).await;
+            }
+            PollingFrequency::Adaptive if state.waits() && !has_wire && in_vain < patience => {
+                in_vain += TOLD;
+                state.group.wait_for(LATEST).await;
             }
             PollingFrequency::Adaptive if works && in_vain < patience => {
                 state.group.idle(LATEST).await;

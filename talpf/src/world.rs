@@ -56,6 +56,9 @@ pub(crate) struct RankState {
     failed: AtomicBool,
     pub(crate) stop: AtomicBool,
     pub(crate) poller: Sleeper,
+    /// Whether a task is suspended until a sync ends. A hint, on a line of its own: the peers read
+    /// it with every post.
+    waits: CachePadded<AtomicBool>,
     pub(crate) tracer: Tracer,
 }
 
@@ -91,6 +94,7 @@ impl World {
             failed: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             poller: Sleeper::default(),
+            waits: CachePadded::new(AtomicBool::new(false)),
             tracer: Tracer::new(config.runtime.recorder.is_some(), size),
         });
         let ranks = states.collect();
@@ -185,7 +189,9 @@ impl World {
     fn tell_sources(&self, freed: &Freed) {
         // Those elsewhere keep account of their credit themselves.
         for source in freed.sources().iter().filter(|rank| self.elsewhere(**rank).is_none()) {
-            self.rank(*source).try_again();
+            if self.rank(*source).has_later() {
+                self.rank(*source).try_again();
+            }
             self.rank(*source).progress_if_kicked(self);
         }
     }
@@ -284,6 +290,15 @@ impl RankState {
     #[inline]
     pub(crate) fn failing(&self) -> Option<&Error> {
         self.failing.get().filter(|_| !self.has_failed())
+    }
+
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.waits.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set_waits(&self, waits: bool) {
+        self.waits.store(waits, Ordering::SeqCst);
     }
 
     /// Something changed that a sync may wait for.

@@ -62,13 +62,16 @@ impl StateCell {
     }
 }
 
+/// By number.
+const STATES: [QueuePairState; 5] = [
+    QueuePairState::Reset,
+    QueuePairState::Init,
+    QueuePairState::ReadyToReceive,
+    QueuePairState::ReadyToSend,
+    QueuePairState::Error,
+];
+
 #[inline]
 fn decode(bits: u8) -> QueuePairState {
-    match bits & !CUT_OFF {
-        0 => QueuePairState::Reset,
-        1 => QueuePairState::Init,
-        2 => QueuePairState::ReadyToReceive,
-        3 => QueuePairState::ReadyToSend,
-        _ => QueuePairState::Error,
-    }
+    STATES[usize::from(bits & !CUT_OFF).min(STATES.len() - 1)]
 }

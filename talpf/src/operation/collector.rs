@@ -254,8 +254,9 @@ impl Collected {
         let chain = Chain { round, collected: self };
         let world = &round.world;
         if let Err(error) = round.count(self.target, self.puts.len() as u32) {
+            let (round, target) = (Arc::clone(round), self.target);
             let (later, refused) = (Vec::new(), None);
-            return Some(Left { round: Arc::clone(round), later, refused, over: Some(error) });
+            return Some(Left { round, target, later, refused, over: Some(error) });
         }
         let rest = if self.windowed {
             let has_landed = |source| world.has_landed(source, self.target);
@@ -266,25 +267,23 @@ impl Collected {
         } else {
             Rest { later: (0..chain.len()).collect(), refused: None }
         };
-        if rest.later.is_empty() && rest.refused.is_none() {
-            return None;
-        }
         let issued = |index| chain.put(index).to_issued(self.windowed);
         let later = rest.later.into_iter().map(issued).collect();
-        let refused = rest.refused.map(|index| (chain.claim(index), self.target));
-        Some(Left { round: Arc::clone(round), later, refused, over: None })
+        let refused = rest.refused.map(|index| chain.claim(index));
+        Some(Left { round: Arc::clone(round), target: self.target, later, refused, over: None })
     }
 }
 
 /// The caller holds no lock.
 fn settle(left: Option<Left>) {
-    let Some(Left { round, later, refused, over }) = left else {
+    let Some(Left { round, target, later, refused, over }) = left else {
         return;
     };
+    round.world.tell(target);
     if let Some(error) = over {
         round.world.fail(&[round.rank], &error);
     }
-    if let Some((claim, target)) = refused {
+    if let Some(claim) = refused {
         // The puts have returned: the syncs of both ranks tell.
         refusal(&claim, &round, target);
     }
@@ -295,8 +294,9 @@ fn settle(left: Option<Left>) {
 /// What is left to do of a chain once the lock of its collector is released.
 struct Left {
     round: Arc<RoundState>,
+    target: Rank,
     later: Vec<Issued>,
-    refused: Option<(Claim, Rank)>,
+    refused: Option<Claim>,
     /// They are more than the round may have.
     over: Option<Error>,
 }

@@ -7,6 +7,8 @@ use ibverbs_sim::{
     SendWorkRequest,
 };
 
+use smallvec::SmallVec;
+
 use super::Done;
 use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
@@ -28,7 +30,7 @@ pub(crate) enum Verb {
 /// The local side of an operation.
 pub(crate) enum Memory {
     /// Bytes to be copied when it is posted.
-    Inline(Box<[u8]>),
+    Inline(SmallVec<[u8; 16]>),
     /// Registered memory, held by `done`.
     Entries(Vec<ScatterGather>),
 }
@@ -89,12 +91,17 @@ impl Issued {
         }
         if !self.windowed {
             let post = self.post_requests();
+            world.tell(target);
             origin.progress_if_kicked(world);
             return (post != Post::All).then_some(self);
         }
         let (ask, claim) = (Ask { target, lane: round.lane, round: round.number }, self.claim);
         let again = match world.land(ask, claim, false, self) {
-            Outcome::Posted(_) | Outcome::Parked => None,
+            Outcome::Posted(_) => {
+                world.tell(target);
+                None
+            }
+            Outcome::Parked => None,
             Outcome::Later(issued) => Some(issued),
             Outcome::Refused(issued) => {
                 issued.refused();

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ibverbs_sim::{Error as DeviceError, Operation as Request, PostError};
+use smallvec::SmallVec;
 
 use super::collector::Collectable;
 use super::issued::{Issued, Memory, Place, refusal};
 use super::open_round::{OpenRound, when_done};
 use super::{Operation, Verb};
+use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::processes::Ask;
@@ -45,7 +47,7 @@ impl ShortPut<'_> {
 
     /// The same with a copy of the bytes.
     pub(super) fn to_issued(&self, windowed: bool) -> Issued {
-        let memory = Memory::Inline(self.bytes.into());
+        let memory = Memory::Inline(SmallVec::from_slice(self.bytes));
         Issued::new(self.round, self.at, self.claim, windowed, Verb::Put, memory, None)
     }
 }
@@ -85,7 +87,7 @@ impl OpenRound {
     pub(super) fn collect<T>(&self, bytes: &[u8], len: u64, to: &RemoteRegion<'_, T>) -> bool {
         let RemoteRegion { slot, rank: target, index, .. } = *to;
         let origin = self.state.world.rank(self.state.rank);
-        let fits = bytes.len() <= self.longest_copied();
+        let fits = bytes.len() <= INLINE_BYTES.min(origin.endpoint.max_transfer);
         let follows = self.turn.load(Ordering::Relaxed) == origin.collectors.turn();
         // What is kept for later slows its issuer down, which a put that has returned would not.
         let is_here = self.state.world.elsewhere(target).is_none();
@@ -140,11 +142,17 @@ impl OpenRound {
         }
         self.turn_to(at.target.0);
         if !windowed {
-            return Ok((put.post_now() != Post::All).then(|| put.to_issued(false)));
+            let post = put.post_now();
+            world.tell(at.target);
+            return Ok((post != Post::All).then(|| put.to_issued(false)));
         }
         let ask = Ask { target: at.target, lane: round.lane, round: round.number };
         match world.land(ask, claim, true, put) {
-            Outcome::Posted(_) | Outcome::Parked => Ok(None),
+            Outcome::Posted(_) => {
+                world.tell(at.target);
+                Ok(None)
+            }
+            Outcome::Parked => Ok(None),
             Outcome::Later(put) => Ok(Some(put.to_issued(true))),
             Outcome::Refused(_) => Err(refusal(&claim, round, at.target)),
         }

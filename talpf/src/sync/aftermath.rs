@@ -1,5 +1,7 @@
 //! What a pass of the engine leaves to do.
 
+use smallvec::SmallVec;
+
 use super::request::Request;
 use crate::error::Error;
 use crate::numbers::Rank;
@@ -18,12 +20,16 @@ pub(super) struct Aftermath {
     /// By operations that landed late.
     pub(super) settled: Freed,
     pub(super) failures: Vec<(Vec<Rank>, Error)>,
+    /// Ranks that were sent control messages.
+    pub(super) told: SmallVec<[Rank; 4]>,
     /// Something is waited for that nobody announces.
     pub(super) again: bool,
 }
 
 impl Aftermath {
+    #[inline]
     pub(super) fn settle(self, rank: &RankState, world: &World) {
+        let has_settled = !self.settled.is_nothing();
         for (done, result) in self.done {
             done(result);
         }
@@ -36,6 +42,11 @@ impl Aftermath {
         }
         world.follow(self.settled);
         world.follow(self.closed);
+        self.told.into_iter().for_each(|target| world.tell(target));
+        if has_settled {
+            // What has landed has arrived: whoever is inside goes round again.
+            rank.kick();
+        }
         if rank.has_later() {
             rank.try_again();
         }

@@ -163,7 +163,7 @@ impl Sync {
         Ok(window)
     }
 
-    /// Spawns the sync: a task with nothing to run, which is complete when the round has ended.
+    /// Spawns the sync. The group waits for it as for a task.
     ///
     /// **Completion**: returns at once; the handle ends with the round.
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
@@ -179,7 +179,9 @@ impl Sync {
         }
         let freed = state.windows.complete(lane, number, &self.areas);
         world.follow(freed);
-        let event = PendingEvent::of_group(&state.group, "sync")?;
+        // A window that is written to holds the group as well.
+        let is_held = self.areas.iter().any(|area| area.kind == Kind::Write);
+        let event = (!is_held).then(|| PendingEvent::of_group(&state.group, "sync")).transpose()?;
         if state.tracer.is_traced() {
             let (rank, lane, round, mode) = (rank.0, u32::from(lane.0), number.0, mode.traced());
             state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
@@ -203,6 +205,8 @@ fn open(round: &RoundState, window: (usize, Area), guard: Box<dyn Held>) {
     let freed = state.windows.open(*lane, *number, window, guard, &has_landed);
     world.follow(freed);
     state.progress_if_kicked(world);
+    // What was parked has landed.
+    world.tell(*rank);
 }
 
 /// A round that was closed, and has to be ended.
@@ -268,6 +272,9 @@ impl Future for SyncHandle {
         if let Some(result) = outcome.result().or_else(look) {
             return Poll::Ready(result);
         }
+        // From here on peers tell; what came before is there to be seen.
+        state.set_waits(true);
+        state.look(world);
         match outcome.poll(cx.waker()) {
             Some(result) => Poll::Ready(result),
             None => {

@@ -121,6 +121,9 @@ impl Engine {
         let mut state = self.state.lock();
         let lane = state.lane(request.round.lane);
         let number = request.round.number;
+        if lane.requests.back().is_none_or(|last| last.round.number < number) {
+            return lane.requests.push_back(request);
+        }
         let at = lane.requests.partition_point(|earlier| earlier.round.number < number);
         lane.requests.insert(at, request);
     }
@@ -217,7 +220,7 @@ impl State {
             // Whoever is inside goes round again, for the others.
             rank.kick();
         }
-        self.send_controls(rank);
+        self.send_controls(rank, aftermath);
         if rank.tracer.is_traced() && taken > 0 {
             rank.trace_pass(taken);
         }
@@ -226,6 +229,9 @@ impl State {
 
     /// Counts what has arrived and gives the receives back.
     fn take_arrivals(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
+        if rank.endpoint.arrived.is_empty() {
+            return 0;
+        }
         let config = &world.config;
         let mut batch = std::mem::take(&mut self.batch);
         let mut taken = 0;
@@ -356,7 +362,7 @@ impl State {
     }
 
     /// Sends control messages in order, as far as the send queues have room.
-    pub(super) fn send_controls(&mut self, rank: &RankState) {
+    pub(super) fn send_controls(&mut self, rank: &RankState, out: &mut Aftermath) {
         while let Some(control) = self.outbox.front() {
             let request = Operation::SendWithImmediate { immediate: control.immediate.to_bits() };
             let bytes = control.payload.map(u64::to_ne_bytes);
@@ -364,6 +370,7 @@ impl State {
             if rank.endpoint.post_inline(control.target, request, payload).is_err() {
                 return;
             }
+            out.told.push(control.target);
             self.outbox.pop_front();
         }
     }

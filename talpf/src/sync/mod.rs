@@ -1,9 +1,11 @@
 //! Syncs: how the rounds of a lane end.
 //!
-//! [`Context::sync`](crate::Context::sync) closes a round and spawns a task without a body for what
-//! is left of it. From then on the engine of the rank carries the sync through its stages, whenever
-//! something has changed: posted, counts exchanged, arrived, barrier passed or acknowledged, windows
-//! closed. The engine never waits: the polling task and whoever changes something call it.
+//! [`Context::sync`](crate::Context::sync) closes a round. The group waits for what is left of it: by
+//! a window that the round holds, or else by a task without a body. The engine of the rank carries
+//! the sync through its stages, whenever something has changed: posted, counts exchanged, arrived,
+//! barrier passed or acknowledged, windows closed. The engine never waits: the polling task and
+//! whoever changes something call it, and peers that have posted something if the rank's task is
+//! suspended.
 
 mod aftermath;
 mod arrivals;
@@ -13,6 +15,7 @@ mod looks;
 mod mode;
 mod request;
 mod stages;
+mod tell;
 
 pub use self::builder::{Sync, SyncHandle};
 pub use self::mode::{Arrivals, Modifier, SyncMode};

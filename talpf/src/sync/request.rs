@@ -39,8 +39,8 @@ pub(crate) struct Request {
     pub(crate) stage: Stage,
     /// Operations that are expected, once that is known.
     pub(crate) expected: u32,
-    /// Holds the group.
-    pub(crate) event: PendingEvent,
+    /// Holds the group, if no window does.
+    pub(crate) event: Option<PendingEvent>,
     /// What it releases, if it is of an exchange.
     pub(crate) places: Option<Arc<Places>>,
 }
@@ -57,9 +57,11 @@ impl Request {
             }
             _ => {}
         }
-        match &result {
-            Ok(()) => drop(event),
-            Err(error) => event.fail(error.to_string()),
+        if let (Err(error), Some(event)) = (&result, event) {
+            event.fail(error.to_string());
+        }
+        if rank.waits() {
+            rank.set_waits(false);
         }
         round.outcome.set(result);
         rank.open_rounds.recycle(round);

@@ -81,9 +81,9 @@ pub(crate) struct Freed(Option<Box<Lists>>);
 #[derive(Default)]
 pub(super) struct Lists {
     /// Sources that have credit again.
-    pub(super) sources: Vec<Rank>,
+    pub(super) sources: SmallVec<[Rank; 2]>,
     /// Operations that were posted from here, to be dropped.
-    pub(super) posted: Vec<Box<dyn Parked>>,
+    pub(super) posted: SmallVec<[Box<dyn Parked>; 2]>,
     /// Guards of windows that closed because the run has failed.
     pub(super) guards: Vec<GivenUp>,
 }
@@ -100,7 +100,7 @@ impl Freed {
 
     /// Sources that have credit again.
     pub(crate) fn sources(&self) -> &[Rank] {
-        self.0.as_ref().map_or(&[], |lists| &lists.sources)
+        self.0.as_ref().map_or(&[], |lists| lists.sources.as_slice())
     }
 }
 

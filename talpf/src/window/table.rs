@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
 use super::landing::{HasLanded, Landing, Outcome, Parked, Post, Rest, Together, outcome_of};
@@ -19,14 +20,16 @@ use crate::sync_cell::Mutex;
 pub(crate) struct WindowTable {
     credits: usize,
     /// Set while an operation is parked for a window that is open: it waits for another one to
-    /// land, or for room to be posted.
-    delayed: AtomicBool,
+    /// land, or for room to be posted. Apart from the lock, which peers take: tasks that look read
+    /// it again and again.
+    delayed: CachePadded<AtomicBool>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    lanes: Vec<Rounds<RoundWindows>>,
+    /// Of the first one beside the lock: peers come here with every put.
+    lanes: SmallVec<[Rounds<RoundWindows>; 1]>,
     /// Parked operations by source.
     parked: Vec<usize>,
     /// Nothing lands any more, and why.
@@ -40,8 +43,8 @@ struct RoundWindows {
     /// Whether the sync has ended and only waits for what was admitted to land.
     ending: bool,
     windows: SmallVec<[Window; 2]>,
-    /// Parked before a window that covers them was declared.
-    early: Vec<Waiting>,
+    /// Parked until the window that covers them opens, or until all windows are declared.
+    parked: Vec<Waiting>,
 }
 
 struct Window {
@@ -50,7 +53,6 @@ struct Window {
     area: Area,
     phase: Phase,
     landing: Vec<InFlight>,
-    parked: Vec<Waiting>,
 }
 
 #[derive(Default)]
@@ -61,11 +63,11 @@ enum Phase {
 }
 
 /// What is decided about an operation.
-enum Admission<'a> {
-    /// It may land in the window with this number.
+enum Admission {
+    /// It may land in the window at this place.
     Lands(usize),
-    /// It is parked here, if its source has credit.
-    Waits(&'a mut Vec<Waiting>),
+    /// It is parked, if its source has credit.
+    Waits,
     /// Nowhere.
     Refused,
 }
@@ -86,7 +88,8 @@ impl WindowTable {
     /// A table for `ranks` sources with `credits` parked operations each.
     pub(crate) fn new(ranks: u32, credits: usize) -> Self {
         let state = State { parked: vec![0; ranks as usize], ..State::default() };
-        WindowTable { credits, delayed: AtomicBool::new(false), state: Mutex::new(state) }
+        let delayed = CachePadded::new(AtomicBool::new(false));
+        WindowTable { credits, delayed, state: Mutex::new(state) }
     }
 
     /// An operation of a peer arrives: it is posted, parked, or handed back.
@@ -109,9 +112,9 @@ impl WindowTable {
         };
         let at = match windows.admit(&claim, has_landed, &self.delayed) {
             Admission::Lands(at) => at,
-            Admission::Waits(list) => {
+            Admission::Waits => {
                 let outcome = if self.has_credit(parked, claim.source) {
-                    list.push(Waiting { claim, operation: operation.park() });
+                    windows.parked.push(Waiting { claim, operation: operation.park() });
                     Outcome::Parked
                 } else {
                     Outcome::Later(operation)
@@ -135,10 +138,12 @@ impl WindowTable {
         let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
         let windows = round_of(lanes, lane, round);
-        if let Some(window) = windows.and_then(|windows| windows.windows.get_mut(at)) {
+        if let Some(windows) = windows
+            && let Some(window) = windows.windows.get_mut(at)
+        {
             window.landing.retain(|landing| landing.posting != posting);
             window.note_posted(claim, post, has_landed);
-            window.land_parked(parked, has_landed, &mut freed);
+            windows.land_parked(at, parked, has_landed, &mut freed);
         }
         (outcome_of(post, operation), freed)
     }
@@ -177,10 +182,10 @@ impl WindowTable {
                         _ => rest.later.extend(first..next),
                     }
                 }
-                Admission::Waits(list) if self.has_credit(parked, claim.source) => {
-                    list.push(Waiting { claim, operation: operations.park(first) });
+                Admission::Waits if self.has_credit(parked, claim.source) => {
+                    windows.parked.push(Waiting { claim, operation: operations.park(first) });
                 }
-                Admission::Waits(_) => rest.later.push(first),
+                Admission::Waits => rest.later.push(first),
                 Admission::Refused => {
                     rest.refused.get_or_insert(first);
                 }
@@ -209,12 +214,12 @@ impl WindowTable {
             windows.window(number, *area);
         }
         windows.complete = true;
-        let early = std::mem::take(&mut windows.early);
-        for waiting in &early {
+        let refused = windows.take_uncovered();
+        for waiting in &refused {
             unpark(parked, &waiting.claim, &mut freed);
         }
         drop(state);
-        refuse(early);
+        refuse(refused);
         freed
     }
 
@@ -233,10 +238,10 @@ impl WindowTable {
         let mut freed = Freed::default();
         match round_of(lanes, lane, round).filter(|_| failed.is_none()) {
             Some(windows) => {
-                let window = windows.window(number, area);
-                window.phase = Phase::Open(guard);
-                window.land_parked(parked, has_landed, &mut freed);
-                if !window.parked.is_empty() {
+                let at = windows.window(number, area);
+                windows.windows[at].phase = Phase::Open(guard);
+                windows.land_parked(at, parked, has_landed, &mut freed);
+                if windows.has_delayed() {
                     self.delayed.store(true, Ordering::Relaxed);
                 }
             }
@@ -261,16 +266,19 @@ impl WindowTable {
         let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
         let mut delayed = false;
-        for window in windows_of(lanes) {
-            if let Some(reason) = failed {
+        for round in lanes.iter_mut().flat_map(Rounds::places) {
+            for at in 0..round.windows.len() {
+                let Some(reason) = failed else {
+                    round.land_parked(at, parked, has_landed, &mut freed);
+                    continue;
+                };
+                let window = &mut round.windows[at];
                 if let Some(guard) = window.close_if_landed(has_landed) {
                     freed.lists().guards.push(GivenUp::new(guard, reason));
                 }
-            } else {
-                window.land_parked(parked, has_landed, &mut freed);
+                delayed |= window.is_open();
             }
-            let waits = failed.is_some() || !window.parked.is_empty();
-            delayed |= matches!(window.phase, Phase::Open(_)) && waits;
+            delayed |= round.has_delayed();
         }
         self.delayed.store(delayed, Ordering::Relaxed);
         freed
@@ -285,10 +293,7 @@ impl WindowTable {
         parked.fill(0);
         let mut refused = Vec::new();
         for round in lanes.iter_mut().flat_map(Rounds::places) {
-            refused.append(&mut round.early);
-        }
-        for window in windows_of(lanes) {
-            refused.append(&mut window.parked);
+            refused.append(&mut round.parked);
         }
         self.delayed.store(true, Ordering::Relaxed);
         drop(state);
@@ -314,11 +319,10 @@ impl WindowTable {
             return None;
         }
         let mut guards: SmallVec<[Phase; 2]> = SmallVec::new();
-        let mut refused = std::mem::take(&mut ended.early);
         for window in &mut ended.windows {
             guards.push(std::mem::take(&mut window.phase));
-            refused.append(&mut window.parked);
         }
+        let refused: Vec<Waiting> = ended.parked.drain(..).collect();
         ended.windows.clear();
         (ended.complete, ended.ending) = (false, false);
         let rounds = &mut lanes[lane.index()];
@@ -359,7 +363,7 @@ impl WindowTable {
 /// The windows of a round that has not ended.
 #[inline]
 fn round_of(
-    lanes: &mut Vec<Rounds<RoundWindows>>,
+    lanes: &mut SmallVec<[Rounds<RoundWindows>; 1]>,
     lane: Lane,
     round: Round,
 ) -> Option<&mut RoundWindows> {
@@ -369,31 +373,21 @@ fn round_of(
     lanes[lane.index()].place(round, RoundWindows::default)
 }
 
-fn windows_of(lanes: &mut [Rounds<RoundWindows>]) -> impl Iterator<Item = &mut Window> {
-    lanes.iter_mut().flat_map(Rounds::places).flat_map(|round| &mut round.windows)
-}
-
 impl RoundWindows {
-    /// The window with this number. One that is new takes over what is parked for it.
-    fn window(&mut self, number: usize, area: Area) -> &mut Window {
+    /// The place of the window with this number, which may be new.
+    fn window(&mut self, number: usize, area: Area) -> usize {
         let known = self.windows.iter().position(|window| window.number == number);
-        let at = known.unwrap_or_else(|| {
-            let mut window = Window {
-                number,
-                area,
-                phase: Phase::Declared,
-                landing: Vec::new(),
-                parked: Vec::new(),
-            };
-            if !self.early.is_empty() {
-                let early = std::mem::take(&mut self.early).into_iter();
-                let covered = |waiting: &Waiting| area.covers(&waiting.claim);
-                (window.parked, self.early) = early.partition(covered);
-            }
-            self.windows.push(window);
+        known.unwrap_or_else(|| {
+            let (phase, landing) = (Phase::Declared, Vec::new());
+            self.windows.push(Window { number, area, phase, landing });
             self.windows.len() - 1
-        });
-        &mut self.windows[at]
+        })
+    }
+
+    /// The window that an operation is for.
+    #[inline]
+    fn covering(&self, claim: &Claim) -> Option<usize> {
+        self.windows.iter().position(|window| window.area.covers(claim))
     }
 
     /// Decides about an operation. `delayed` is set if it waits although its window is open.
@@ -403,19 +397,60 @@ impl RoundWindows {
         claim: &Claim,
         has_landed: HasLanded<'_>,
         delayed: &AtomicBool,
-    ) -> Admission<'_> {
-        let covering = self.windows.iter().position(|window| window.area.covers(claim));
-        match covering.filter(|_| !self.ending) {
+    ) -> Admission {
+        match self.covering(claim).filter(|_| !self.ending) {
             Some(at) if self.windows[at].may_land(claim, has_landed) => Admission::Lands(at),
             Some(at) => {
-                let window = &mut self.windows[at];
-                if matches!(window.phase, Phase::Open(_)) {
+                if self.windows[at].is_open() {
                     delayed.store(true, Ordering::Relaxed);
                 }
-                Admission::Waits(&mut window.parked)
+                Admission::Waits
             }
             None if self.complete => Admission::Refused,
-            None => Admission::Waits(&mut self.early),
+            None => Admission::Waits,
+        }
+    }
+
+    /// Takes out what waits and is for no window.
+    fn take_uncovered(&mut self) -> Vec<Waiting> {
+        if self.parked.is_empty() {
+            return Vec::new();
+        }
+        let windows = &self.windows;
+        let is_for = |claim: &Claim| windows.iter().any(|window| window.area.covers(claim));
+        self.parked.extract_if(.., |waiting| !is_for(&waiting.claim)).collect()
+    }
+
+    /// Whether anything waits although its window is open.
+    fn has_delayed(&self) -> bool {
+        let window = |waiting: &Waiting| self.covering(&waiting.claim);
+        self.parked.iter().filter_map(window).any(|at| self.windows[at].is_open())
+    }
+
+    /// Lands what waits for the window at this place, as far as it may.
+    fn land_parked(
+        &mut self,
+        at: usize,
+        parked: &mut [usize],
+        has_landed: HasLanded<'_>,
+        freed: &mut Freed,
+    ) {
+        let mut next = 0;
+        while next < self.parked.len() {
+            let claim = self.parked[next].claim;
+            let is_for_it = self.covering(&claim) == Some(at);
+            if !is_for_it || !self.windows[at].may_land(&claim, has_landed) {
+                next += 1;
+                continue;
+            }
+            let post = self.parked[next].operation.post();
+            self.windows[at].note_posted(claim, post, has_landed);
+            if post == Post::All {
+                freed.lists().posted.push(self.parked.remove(next).operation);
+                unpark(parked, &claim, freed);
+            } else {
+                next += 1;
+            }
         }
     }
 }
@@ -432,8 +467,13 @@ impl Window {
         self.landing.extend(claims.map(|claim| InFlight { claim, posting: None }));
     }
 
+    #[inline]
+    fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open(_))
+    }
+
     fn may_land(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
-        if !matches!(self.phase, Phase::Open(_)) {
+        if !self.is_open() {
             return false;
         }
         if !self.landing.is_empty() {
@@ -462,25 +502,6 @@ impl Window {
     fn note_posted(&mut self, claim: Claim, post: Post, has_landed: HasLanded<'_>) {
         if post != Post::Nothing && !has_landed(claim.source) {
             self.landing.push(InFlight { claim, posting: None });
-        }
-    }
-
-    fn land_parked(&mut self, parked: &mut [usize], has_landed: HasLanded<'_>, freed: &mut Freed) {
-        let mut at = 0;
-        while at < self.parked.len() {
-            let claim = self.parked[at].claim;
-            if !self.may_land(&claim, has_landed) {
-                at += 1;
-                continue;
-            }
-            let post = self.parked[at].operation.post();
-            self.note_posted(claim, post, has_landed);
-            if post == Post::All {
-                freed.lists().posted.push(self.parked.remove(at).operation);
-                unpark(parked, &claim, freed);
-            } else {
-                at += 1;
-            }
         }
     }
 }

@@ -26,5 +26,6 @@ mod sync_modes;
 mod to_itself;
 mod undisturbed_readers;
 mod unexpected_arrivals;
+mod waiting_ranks;
 mod windows_opened_apart;
 mod windows_with_guards;
