@@ -79,7 +79,7 @@ static double time_of(void (*loop)(long, int), int size) {
         loop(repetitions, size);
         double spent = MPI_Wtime() - begin;
         MPI_Bcast(&spent, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-        if (spent >= budget) return spent / (double)repetitions;
+        if (spent >= budget && repetitions > 1) return spent / (double)repetitions;
         double missing = spent > 0 ? 1.2 * budget / spent : 10;
         repetitions *= missing > 10 ? 10 : missing < 2 ? 2 : (long)missing;
     }

@@ -27,7 +27,8 @@ impl<'a> Repeat<'a> {
     pub(super) async fn next(&mut self) -> Result<Option<u64>, Error> {
         if let Some(start) = self.start {
             self.spent = self.decide(start.elapsed()).await?;
-            if self.spent >= self.budget {
+            // The first repetition makes links and wakes workers, which no other does.
+            if self.spent >= self.budget && self.repetitions > 1 {
                 return Ok(None);
             }
             let missing = 1.2 * self.budget.as_secs_f64() / self.spent.as_secs_f64().max(1e-9);
