@@ -94,7 +94,9 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
                 state.collectors.post_all();
                 state.group.wait_for(period).await;
             }
-            PollingFrequency::Adaptive if state.waits() && !has_wire && in_vain < patience => {
+            PollingFrequency::Adaptive
+                if state.waits() && !state.has_unannounced() && !has_wire && in_vain < patience =>
+            {
                 in_vain += TOLD;
                 state.group.wait_for(LATEST).await;
             }

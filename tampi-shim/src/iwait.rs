@@ -15,12 +15,16 @@ use crate::request::Request;
 pub fn iwait<B: Send + 'static>(request: Request<B>) -> Result<(), Error> {
     let event = PendingEvent::of_current_task()?;
     // The event before the buffer: successors must not run on what was not received.
-    request.finish(move |buffer, result| {
-        match result {
-            Ok(_) => drop(event),
-            Err(error) => event.fail(error.to_string()),
+    request.finish(move |buffer, lost, result| match result {
+        Ok(_) => {
+            drop(event);
+            drop(buffer);
         }
-        drop(buffer);
+        Err(error) => {
+            event.fail(error.to_string());
+            // It may be the guard of another task.
+            lost(buffer, &error);
+        }
     });
     Ok(())
 }

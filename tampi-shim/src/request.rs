@@ -95,18 +95,21 @@ impl<B: Send + 'static> Request<B> {
         }
     }
 
-    /// Gives the buffer and the result to `then`: here if the operation has ended, else where it
-    /// ends.
-    pub(crate) fn finish(mut self, then: impl FnOnce(B, Result<Status, Error>) + Send + 'static) {
-        let Some(Held { buffer, state, .. }) = self.held.take() else { return };
+    /// Gives the buffer, what becomes of it if the operation has failed, and the result to `then`:
+    /// here if the operation has ended, else where it ends.
+    pub(crate) fn finish(
+        mut self,
+        then: impl FnOnce(B, fn(B, &Error), Result<Status, Error>) + Send + 'static,
+    ) {
+        let Some(Held { buffer, state, lost, .. }) = self.held.take() else { return };
         match state {
             State::Collected(status, transport) => {
                 transport.flush();
-                then(buffer, Ok(status.into()));
+                then(buffer, lost, Ok(status.into()));
             }
-            State::Ended(result) => then(buffer, opened(result)),
+            State::Ended(result) => then(buffer, lost, opened(result)),
             State::UnderWay(under_way) => {
-                under_way.awaited.call(Box::new(move |result| then(buffer, result)));
+                under_way.awaited.call(Box::new(move |result| then(buffer, lost, result)));
             }
         }
     }

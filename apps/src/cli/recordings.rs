@@ -36,7 +36,7 @@ impl Recordings {
     }
 
     /// Writes what was recorded on `machine`, and returns lines that say where it is. Nothing is
-    /// left of a run that failed before there was anything.
+    /// left of a run in which there was nothing to record.
     pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<String, Error> {
         let Self { trace, graph } = self;
         let mut lines = String::new();

@@ -57,16 +57,13 @@ impl Closed {
         self.paused.store(0, Ordering::Relaxed);
     }
 
-    /// Closes the access of `bit`, which the body drops on the thread that runs it. `None`: it has
-    /// awaited before, so that goes as everywhere else.
+    /// Closes the access of `bit`, which the body drops before it pauses, on the thread that runs it.
     #[inline]
-    pub(super) fn close_here(&self, bit: u32) -> Option<Change> {
-        if self.paused.load(Ordering::Relaxed) != 0 {
-            return None;
-        }
+    pub(super) fn close_here(&self, bit: u32) -> Change {
+        debug_assert_eq!(self.paused.load(Ordering::Relaxed), 0, "the body has not paused");
         let after = self.here.load(Ordering::Relaxed) | bit;
         self.here.store(after, Ordering::Relaxed);
-        Some(Change { after, done: 0 })
+        Change { after, done: 0 }
     }
 
     /// Closes the access of `bit`, on any thread.
@@ -109,8 +106,8 @@ mod loom_tests {
         fn close(&self, access: usize, here: bool) {
             self.work[access].store(1, Ordering::Relaxed);
             let bit = 1 << access;
-            let change = if here { self.closed.close_here(bit) } else { None };
-            self.follow(bit, change.unwrap_or_else(|| self.closed.close(bit)));
+            let closed = &self.closed;
+            self.follow(bit, if here { closed.close_here(bit) } else { closed.close(bit) });
         }
 
         /// `closed`: by the change.

@@ -202,14 +202,16 @@ fn spawn(
 }
 
 /// The worker where each task is at home: those of a step that are declared one after another, which
-/// often share data, have the same one. Inline tasks are at home wherever they become ready.
+/// often share data, have the same one. Inline tasks, and those of a step with fewer tasks than
+/// workers, are at home wherever they become ready.
 fn homes(tasks: &[Task], workers: usize) -> impl Iterator<Item = Option<u32>> {
     let steps = tasks.chunk_by(|one, next| one.turn == next.turn);
     steps.flat_map(move |step| {
-        let share = move |place: usize| (place * workers / step.len()) as u32;
-        step.iter()
-            .enumerate()
-            .map(move |(place, task)| (!task.traits.inline).then(|| share(place)))
+        let is_dealt_out = step.len() >= workers;
+        step.iter().enumerate().map(move |(place, task)| {
+            let home = (place * workers / step.len()) as u32;
+            (is_dealt_out && !task.traits.inline).then_some(home)
+        })
     })
 }
 

@@ -155,11 +155,10 @@ impl Node {
     #[inline]
     fn close_here(&self, access: usize) -> bool {
         let own = access < BITS - 1;
-        let Some(change) = (if own { self.closed.close_here(1 << access) } else { None }) else {
-            return false;
-        };
-        self.closed(access, Some(change));
-        true
+        if own {
+            self.closed(access, Some(self.closed.close_here(1 << access)));
+        }
+        own
     }
 
     /// Closes an access, on any thread.

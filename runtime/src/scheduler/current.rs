@@ -124,11 +124,13 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         };
         match behind {
             // Where a worker that rests from stealing finds it.
-            Some(task) if reason != Reason::Released && goes_on_anywhere(task) => {
-                shared.inject(task);
+            Some(behind)
+                if (reason != Reason::Released || behind != task) && goes_on_anywhere(behind) =>
+            {
+                shared.inject(behind);
             }
-            Some(task) => {
-                worker.deque.push(task);
+            Some(behind) => {
+                worker.deque.push(behind);
                 shared.wake_another(worker.index);
             }
             None => {}
@@ -154,7 +156,6 @@ pub(crate) fn schedule_at(home: Option<usize>, group: &GroupInner, task: RecordI
             && Arc::ptr_eq(&worker.shared, &group.shared)
             && record(task).urgency() == Urgency::default();
         if is_away {
-            // Not through the group, which may end once the task is queued.
             worker.shared.send_home(home, task);
         }
         is_away

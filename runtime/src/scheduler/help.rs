@@ -1,5 +1,6 @@
 //! Spawners that are ahead of those who run what they spawn.
 
+use super::queues::Seat;
 use super::thief::SHORT_NS;
 use super::worker::Worker;
 use crate::group::GroupInner;
@@ -47,7 +48,8 @@ impl Worker {
         let note = task::take_note();
         let next = &self.shared.seats[self.index].pulse.next;
         for _ in 0..HELP_ROUNDS {
-            let own = || next.take().or_else(|| self.deque.pop()).or_else(|| self.take_returned());
+            let sent = || self.take_mail().or_else(|| self.take_returned());
+            let own = || next.take().or_else(|| self.deque.pop()).or_else(sent);
             let others = || if steals { self.steal() } else { None };
             match self.shared.priorities.pop_above().or_else(own).or_else(others) {
                 // A program must not run on top of another, which could not go on before it.
@@ -79,9 +81,10 @@ impl Worker {
     /// do not wait for each other.
     #[cold]
     fn let_others_catch_up(&self, until_ns: u64, is_far_ahead: impl Fn() -> bool) {
-        let pulse = &self.shared.seats[self.index].pulse;
+        let Seat { pulse, mail, .. } = &*self.shared.seats[self.index];
         pulse.catches_up.store(true, Ordering::Relaxed);
         while pulse.next.peek().is_none()
+            && mail.is_empty()
             && self.shared.injector.is_empty()
             && self.shared.is_busy_beside(self.index)
             && is_far_ahead()

@@ -31,6 +31,11 @@ impl IdleSet {
         fence(Ordering::SeqCst);
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
     /// Removes a worker that goes on. `false`: somebody has taken it off to wake it.
     pub(crate) fn leave(&self, worker: usize) -> bool {
         let mut workers = self.workers.lock();

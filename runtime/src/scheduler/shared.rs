@@ -156,6 +156,11 @@ impl Shared {
         self.idle.enter(worker);
     }
 
+    /// Whether a worker is neither parked nor about to park.
+    pub(super) fn is_any_awake(&self) -> bool {
+        self.idle.len() < self.workers()
+    }
+
     pub(super) fn leave_idle(&self, worker: usize) {
         self.idle.leave(worker);
     }

@@ -146,6 +146,7 @@ impl Worker {
         let in_ns = now_ns.saturating_sub(since_ns);
         let are_short = in_ns / tasks < SHORT_NS;
         if !(self.shared.spins() && are_short && self.others_get_on(in_ns / SHORT_NS)) {
+            self.note_done();
             self.thief.stolen.set(Some((now_ns, steps)));
             return;
         }

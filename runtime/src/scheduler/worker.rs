@@ -51,7 +51,7 @@ const WATCH_ROUNDS: u32 = 4096;
 /// Pauses between the looks of a worker without work, about 50 ns each: every look takes the lines
 /// of the queues from the workers that have some.
 const PAUSES: u32 = 8;
-/// How long a worker parks at most while another is in a body, whose next slot may need help.
+/// How long a worker parks at most while another is awake, whose next slot may need help.
 const PARK_BESIDE_BUSY: Duration = Duration::from_micros(500);
 
 impl Worker {
@@ -224,7 +224,7 @@ impl Worker {
 
     /// A task at home here that others have made ready.
     #[inline]
-    fn take_mail(&self) -> Option<RecordId> {
+    pub(super) fn take_mail(&self) -> Option<RecordId> {
         self.take_some(&self.shared.seats[self.index].mail)
     }
 
@@ -311,7 +311,7 @@ impl Worker {
             let timer = self.shared.timers.next_ns().map(|due_ns| {
                 Duration::from_nanos(due_ns.saturating_sub(self.shared.clock.now_ns()))
             });
-            let beside_busy = self.shared.progress().1.then_some(PARK_BESIDE_BUSY);
+            let beside_busy = self.shared.is_any_awake().then_some(PARK_BESIDE_BUSY);
             let watch = self.shared.hang.period(&self.shared.config);
             let watches = timer.is_some() || beside_busy.is_some();
             if watches {

@@ -169,13 +169,15 @@ impl Unparker {
 /// A value of its own for every thread of a run.
 pub(crate) struct Local<T: 'static>(pub(crate) thread::LocalKey<T>);
 
+impl<T: 'static> Local<T> {
+    pub(crate) fn with<R>(&'static self, visit: impl FnOnce(&T) -> R) -> R {
+        self.0.with(visit)
+    }
+}
+
 impl<T> Local<Cell<T>> {
     pub(crate) fn set(&'static self, value: T) {
         self.0.with(|cell| cell.set(value));
-    }
-
-    pub(crate) fn replace(&'static self, value: T) -> T {
-        self.0.with(|cell| cell.replace(value))
     }
 }
 

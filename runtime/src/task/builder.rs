@@ -72,8 +72,8 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     }
 
     /// Runs the body where the task becomes ready: at once inside the spawn when nothing holds it
-    /// back, else next on the worker that makes it ready. For bodies shorter than the way through a
-    /// queue.
+    /// back, else as the next one on the worker that makes it ready (of several, the last comes
+    /// next). For bodies shorter than the way through a queue.
     #[inline]
     pub fn inline(mut self) -> Self {
         self.traits.inline = true;

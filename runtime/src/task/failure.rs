@@ -104,12 +104,10 @@ pub fn fail_current_task(reason: impl Into<String>) -> Result<(), Error> {
     Ok(())
 }
 
+// By the task that unwinds, and by inline tasks that run meanwhile.
 thread_local! {
-    /// By task that this thread is inside of and that has put something aside, the innermost last.
-    static PUT_ASIDE: RefCell<Vec<Vec<Release>>> = const { RefCell::new(Vec::new()) };
+    static PUT_ASIDE: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
 }
-
-type Release = Box<dyn FnOnce()>;
 
 /// Whether the running task unwinds, so that what it releases has to wait for its failure.
 #[inline]
@@ -120,46 +118,42 @@ pub(crate) fn is_unwinding() -> bool {
 /// Does `release` once the failure of the unwinding task is known.
 #[cold]
 pub(crate) fn put_aside(release: impl FnOnce() + 'static) {
-    let release: Release = Box::new(release);
-    if run::note_aside() {
-        PUT_ASIDE.with_borrow_mut(|aside| aside.push(vec![release]));
-    } else {
-        PUT_ASIDE.with_borrow_mut(|aside| aside.last_mut().map(|aside| aside.push(release)));
+    PUT_ASIDE.with_borrow_mut(|aside| aside.push(Box::new(release)));
+    run::note_aside();
+}
+
+/// Releases what was put aside, in the order it was dropped. To be called when nothing unwinds.
+#[cold]
+pub(super) fn release_put_aside() {
+    for release in PUT_ASIDE.take() {
+        release();
     }
 }
 
-/// Releases what the running task has put aside, in the order it was dropped.
-#[cold]
-pub(super) fn release_put_aside() {
-    let aside = PUT_ASIDE.with_borrow_mut(Vec::pop);
-    aside.into_iter().flatten().for_each(|release| release());
-}
-
-/// The body of `task` panicked: describes the failure. What was put aside is released after that.
+/// The body of `task` panicked: describes the failure. What was put aside is released after that,
+/// and so is what the payload has.
 #[cold]
 pub(super) fn panicked(task: RecordId, payload: Box<dyn Any + Send>) {
-    record(task).fail(panic_text(payload));
+    record(task).fail(panic_text(&*payload));
+    drop_quietly(payload);
 }
 
 /// Does `work`.
 ///
 /// **Errors**: what it panicked with.
 pub(crate) fn catch_panic<R>(work: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(panic_text)
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let text = panic_text(&*payload);
+        drop_quietly(payload);
+        text
+    })
 }
 
-/// What somebody panicked with. The payload drops.
-fn panic_text(payload: Box<dyn Any + Send>) -> String {
-    match payload.downcast::<String>() {
-        Ok(text) => *text,
-        Err(payload) => match payload.downcast::<&'static str>() {
-            Ok(text) => (*text).to_owned(),
-            Err(payload) => {
-                drop_quietly(payload);
-                "panicked with a value that is no text".to_owned()
-            }
-        },
-    }
+/// What somebody panicked with.
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&'static str>().copied());
+    text.unwrap_or("panicked with a value that is no text").to_owned()
 }
 
 /// Drops what may panic as it drops when nobody is left to tell. What it panics with may do so again

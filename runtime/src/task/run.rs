@@ -20,10 +20,10 @@ struct Running {
     task: Cell<Option<RecordId>>,
     /// Accesses that it has closed.
     closed: Cell<u32>,
-    /// Whether guards that dropped while the body unwound were put aside.
-    aside: Cell<bool>,
     /// Whether it is interrupted by something that belongs to no task.
     interrupted: Cell<bool>,
+    /// Whether guards that dropped while a body unwound are put aside, of whatever task.
+    aside: Cell<bool>,
 }
 
 thread_local! {
@@ -31,8 +31,8 @@ thread_local! {
         Running {
             task: Cell::new(None),
             closed: Cell::new(0),
-            aside: Cell::new(false),
             interrupted: Cell::new(false),
+            aside: Cell::new(false),
         }
     };
 }
@@ -41,7 +41,6 @@ thread_local! {
 struct Outer {
     task: Option<RecordId>,
     closed: u32,
-    aside: bool,
     interrupted: bool,
 }
 
@@ -51,7 +50,6 @@ impl Running {
         Outer {
             task: self.task.replace(Some(task)),
             closed: self.closed.replace(0),
-            aside: self.aside.replace(false),
             interrupted: self.interrupted.replace(false),
         }
     }
@@ -60,7 +58,6 @@ impl Running {
     fn leave(&self, outer: Outer) {
         self.task.set(outer.task);
         self.closed.set(outer.closed);
-        self.aside.set(outer.aside);
         self.interrupted.set(outer.interrupted);
     }
 }
@@ -81,9 +78,9 @@ pub(crate) fn current_group() -> Option<&'static GroupInner> {
     current().map(|task| GroupInner::of_live_task(record(task)))
 }
 
-/// Notes that something is put aside, and returns whether it is the first of the task.
-pub(super) fn note_aside() -> bool {
-    !RUNNING.with(|running| running.aside.replace(true))
+/// Notes that something is put aside.
+pub(super) fn note_aside() {
+    RUNNING.with(|running| running.aside.set(true));
 }
 
 /// Runs a ready or woken task until its body ends or awaits.
@@ -166,8 +163,9 @@ fn end(task: RecordId) {
 /// The accesses that the running task has closed and not yet been credited for.
 #[inline]
 fn take_closed() -> u32 {
-    if RUNNING.with(|running| running.aside.replace(false)) {
+    if RUNNING.with(|running| running.aside.get()) && !std::thread::panicking() {
         // The body caught its own panic, or the failure is described by now.
+        RUNNING.with(|running| running.aside.set(false));
         failure::release_put_aside();
     }
     RUNNING.with(|running| running.closed.replace(0))

@@ -106,6 +106,52 @@ fn guards_that_drop_on_both_sides_of_an_inline_task_wait_for_the_failure() {
     assert_eq!(setup.value_of_other(), 1);
 }
 
+#[test]
+fn a_guard_that_an_inline_task_drops_meanwhile_waits_for_the_failure() {
+    let _watchdog = common::watchdog();
+    let setup = Setup::new();
+    let (group, other) = (setup.group.clone(), setup.other.clone());
+    setup.check(move |all| {
+        let _spawns = OnDrop::new(move || {
+            let task = group.task("inline").inline().inout(&other.all());
+            let drops = move |mut other: InOut<u64>| {
+                other[0] = 1;
+                drop(all);
+            };
+            task.spawn(drops).unwrap();
+        });
+        panic!("on purpose");
+    });
+    assert_eq!(setup.value_of_other(), 1);
+}
+
+#[test]
+fn a_guard_that_an_action_drops_behind_an_inline_task_waits_for_the_failure() {
+    let _watchdog = common::watchdog();
+    let setup = Setup::new();
+    let (group, other) = (setup.group.clone(), setup.other.clone());
+    setup.check(move |all| {
+        let _spawns = OnDrop::new(move || {
+            let task = group.task("inline").inline().inout(&other.all());
+            let (group, array) = (group.clone(), other.clone());
+            let spawns = move |mut other: InOut<u64>| {
+                other[0] = 1;
+                let acts = group.task("acts").inout(&array.all()).on_ready(move |_| drop(all));
+                acts.spawn(|mut other| other[0] += 1).unwrap();
+            };
+            task.spawn(spawns).unwrap();
+        });
+        panic!("on purpose");
+    });
+    assert_eq!(setup.value_of_other(), 2);
+}
+
+#[test]
+fn a_guard_that_a_body_panics_with_waits_for_the_failure() {
+    let _watchdog = common::watchdog();
+    Setup::new().check(|all| panic_any(all));
+}
+
 /// A payload that panics as it drops, with another one.
 struct Bomb;
 

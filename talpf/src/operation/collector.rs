@@ -279,6 +279,8 @@ fn settle(left: Option<Left>) {
     let Some(Left { round, target, later, refused, over }) = left else {
         return;
     };
+    let origin = round.world.rank(round.rank);
+    later.into_iter().for_each(|issued| origin.keep_for_later(issued));
     round.world.tell(target);
     if let Some(error) = over {
         round.world.fail(&[round.rank], &error);
@@ -287,8 +289,6 @@ fn settle(left: Option<Left>) {
         // The puts have returned: the syncs of both ranks tell.
         refusal(&claim, &round, target);
     }
-    let origin = round.world.rank(round.rank);
-    later.into_iter().for_each(|issued| origin.keep_for_later(issued));
 }
 
 /// What is left to do of a chain once the lock of its collector is released.

@@ -31,6 +31,8 @@ pub struct Sync {
     error: Option<Error>,
     /// Its windows, by number.
     areas: SmallVec<[Area; 2]>,
+    /// Whether the task of a window that is written to holds the group.
+    is_held: bool,
     /// Of the exchange that it is of.
     places: Option<Arc<Places>>,
 }
@@ -56,7 +58,7 @@ impl Sync {
         let round = world.rank(rank).open_rounds.close(world, rank, lane, user);
         let error = round.check_lane().err();
         let closed = Closed { round, spawned: false };
-        Sync { mode, closed, error, areas: SmallVec::new(), places }
+        Sync { mode, closed, error, areas: SmallVec::new(), is_held: false, places }
     }
 
     /// The round it ends.
@@ -143,7 +145,10 @@ impl Sync {
         };
         let task = round.state().group.task("expose").communicates().inline();
         match kind {
-            Kind::Write => task.inout(region).spawn(move |guard| open(Box::new(guard)))?,
+            Kind::Write => {
+                task.inout(region).spawn(move |guard| open(Box::new(guard)))?;
+                self.is_held = true;
+            }
             Kind::Read => task.input(region).spawn(move |guard| open(Box::new(guard)))?,
         }
         Ok(())
@@ -179,9 +184,8 @@ impl Sync {
         }
         let freed = state.windows.complete(lane, number, &self.areas);
         world.follow(freed);
-        // A window that is written to holds the group as well.
-        let is_held = self.areas.iter().any(|area| area.kind == Kind::Write);
-        let event = (!is_held).then(|| PendingEvent::of_group(&state.group, "sync")).transpose()?;
+        let event =
+            (!self.is_held).then(|| PendingEvent::of_group(&state.group, "sync")).transpose()?;
         if state.tracer.is_traced() {
             let (rank, lane, round, mode) = (rank.0, u32::from(lane.0), number.0, mode.traced());
             state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
@@ -276,7 +280,10 @@ impl Future for SyncHandle {
         state.set_waits(true);
         state.look(world);
         match outcome.poll(cx.waker()) {
-            Some(result) => Poll::Ready(result),
+            Some(result) => {
+                state.set_waits(false);
+                Poll::Ready(result)
+            }
             None => {
                 talpf_runtime::note_wait("a sync");
                 Poll::Pending

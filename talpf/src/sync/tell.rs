@@ -36,8 +36,8 @@ impl World {
         }
     }
 
-    /// What follows from that (tasks that become ready and run at once, control messages) may tell
-    /// others: they come next, not inside.
+    /// What follows from that (control messages, operations that were kept, actions of tasks that
+    /// become ready) may tell others: they come next, not inside.
     fn take_in_for(&self, target: Rank) {
         if std::thread::panicking() {
             // What a body that unwinds drops must not mix with guards of other tasks.
@@ -58,11 +58,25 @@ impl World {
         if !is_first {
             return;
         }
+        let _over = Over;
         let mut target = Some(target);
-        while let Some(rank) = target {
+        // Each once: the polling tasks find what comes after that.
+        for _ in 0..self.size() {
+            let Some(rank) = target else {
+                return;
+            };
             self.rank(rank).progress(self);
-            target = NEXT.with_borrow_mut(|next| next.as_mut()?.ranks.pop());
+            let first = |next: &mut Next| (!next.ranks.is_empty()).then(|| next.ranks.remove(0));
+            target = NEXT.with_borrow_mut(|next| next.as_mut().and_then(first));
         }
+    }
+}
+
+/// The thread takes in for others no more.
+struct Over;
+
+impl Drop for Over {
+    fn drop(&mut self) {
         NEXT.set(None);
     }
 }

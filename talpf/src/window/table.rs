@@ -438,7 +438,8 @@ impl RoundWindows {
         let mut next = 0;
         while next < self.parked.len() {
             let claim = self.parked[next].claim;
-            let is_for_it = self.covering(&claim) == Some(at);
+            let is_for_it =
+                self.windows[at].area.covers(&claim) && self.covering(&claim) == Some(at);
             if !is_for_it || !self.windows[at].may_land(&claim, has_landed) {
                 next += 1;
                 continue;

@@ -250,7 +250,7 @@ impl<T: Pod + Send> Machine<T> {
             let request = self.communicator.start_receive(traffic, buffer, source, tag.into());
             self.under_way.fetch_add(1, Ordering::Relaxed);
             let machine = Arc::clone(self);
-            request.finish(move |there, outcome| {
+            request.finish(move |there, _, outcome| {
                 match outcome {
                     Err(error) => machine.fail(error),
                     Ok(_) if there == told => {}

@@ -49,6 +49,30 @@ fn what_depends_on_a_receive_that_failed_does_not_run() {
     }
 }
 
+/// As `fills`, with the guard of one task in a request that another one binds.
+async fn fills_for_another(world: Communicator, ran: Arc<AtomicBool>) -> Result<(), Error> {
+    let (group, here) = (world.group().clone(), world.rank());
+    let values = Array::new(&group, vec![0u32; 2], 2)?;
+    world.send(vec![1u32; 3], here, Tag(0)).await?;
+    let guard = group.task("declares").output(&values.all()).run(|values| values)?.await?;
+    let comm = world.clone();
+    group.task("receives").spawn(move || {
+        iwait(comm.irecv(guard, here, Tag(0))).expect("in a task");
+    })?;
+    let task = group.task("after").input(&values.all());
+    task.spawn(move |_| ran.store(true, Ordering::SeqCst))?;
+    Ok(group.wait().await?)
+}
+
+#[test]
+fn a_bound_receive_that_failed_fails_the_task_whose_guard_it_has() {
+    let ran = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&ran);
+    let ended = run(config(1, 2), move |world| fills_for_another(world, Arc::clone(&flag)));
+    assert!(ended.is_err());
+    assert!(!ran.load(Ordering::SeqCst));
+}
+
 /// Two elements gathered into room for one.
 async fn gathers(world: Communicator, ran: Arc<AtomicBool>) -> Result<(), Error> {
     let group = world.group().clone();

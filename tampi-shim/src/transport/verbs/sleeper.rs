@@ -63,7 +63,7 @@ pub(super) struct Collecting(AtomicUsize);
 impl Collecting {
     /// One more link does. Whoever says so looks at the [`Sleeper`] next.
     pub(super) fn begin(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.fetch_add(1, Ordering::Release);
         fence(Ordering::SeqCst);
     }
 
