@@ -145,9 +145,9 @@ fn cancel(task: RecordId) {
 #[cold]
 fn clear(task: RecordId) {
     // SAFETY: the task was taken from its queue, so it is ours.
-    let cleared = failure::catch_panic(|| unsafe { record(task).body.clear() });
-    if let Err(reason) = cleared {
-        failure::fail(task, reason);
+    let cleared = catch_unwind(AssertUnwindSafe(|| unsafe { record(task).body.clear() }));
+    if let Err(payload) = cleared {
+        failure::panicked(task, payload);
     }
 }
 

@@ -49,6 +49,15 @@ impl Setup {
         assert!(!ran.is_set());
     }
 
+    /// As `check`, with a body that does `act` while it unwinds.
+    fn check_meanwhile(&self, act: impl FnOnce(&Group, &Array<u64>, InOut<u64>) + Send + 'static) {
+        let (group, other) = (self.group.clone(), self.other.clone());
+        self.check(move |all| {
+            let _acts = OnDrop::new(move || act(&group, &other, all));
+            panic!("on purpose");
+        });
+    }
+
     /// The value of `other`, when everything of the group is complete.
     fn value_of_other(&self) -> u64 {
         self.group.wait_blocking().unwrap();
@@ -61,13 +70,9 @@ impl Setup {
 fn a_guard_that_an_action_drops_waits_for_the_failure() {
     let _watchdog = common::watchdog();
     let setup = Setup::new();
-    let (group, other) = (setup.group.clone(), setup.other.clone());
-    setup.check(move |all| {
-        let _spawns = OnDrop::new(move || {
-            let task = group.task("acts").inout(&other.all()).on_ready(move |_| drop(all));
-            task.spawn(|mut other| other[0] = 1).unwrap();
-        });
-        panic!("on purpose");
+    setup.check_meanwhile(|group, other, all| {
+        let task = group.task("acts").inout(&other.all()).on_ready(move |_| drop(all));
+        task.spawn(|mut other| other[0] = 1).unwrap();
     });
     assert_eq!(setup.value_of_other(), 1);
 }
@@ -110,17 +115,12 @@ fn guards_that_drop_on_both_sides_of_an_inline_task_wait_for_the_failure() {
 fn a_guard_that_an_inline_task_drops_meanwhile_waits_for_the_failure() {
     let _watchdog = common::watchdog();
     let setup = Setup::new();
-    let (group, other) = (setup.group.clone(), setup.other.clone());
-    setup.check(move |all| {
-        let _spawns = OnDrop::new(move || {
-            let task = group.task("inline").inline().inout(&other.all());
-            let drops = move |mut other: InOut<u64>| {
-                other[0] = 1;
-                drop(all);
-            };
-            task.spawn(drops).unwrap();
-        });
-        panic!("on purpose");
+    setup.check_meanwhile(|group, other, all| {
+        let drops = move |mut other: InOut<u64>| {
+            other[0] = 1;
+            drop(all);
+        };
+        group.task("inline").inline().inout(&other.all()).spawn(drops).unwrap();
     });
     assert_eq!(setup.value_of_other(), 1);
 }
@@ -129,19 +129,14 @@ fn a_guard_that_an_inline_task_drops_meanwhile_waits_for_the_failure() {
 fn a_guard_that_an_action_drops_behind_an_inline_task_waits_for_the_failure() {
     let _watchdog = common::watchdog();
     let setup = Setup::new();
-    let (group, other) = (setup.group.clone(), setup.other.clone());
-    setup.check(move |all| {
-        let _spawns = OnDrop::new(move || {
-            let task = group.task("inline").inline().inout(&other.all());
-            let (group, array) = (group.clone(), other.clone());
-            let spawns = move |mut other: InOut<u64>| {
-                other[0] = 1;
-                let acts = group.task("acts").inout(&array.all()).on_ready(move |_| drop(all));
-                acts.spawn(|mut other| other[0] += 1).unwrap();
-            };
-            task.spawn(spawns).unwrap();
-        });
-        panic!("on purpose");
+    setup.check_meanwhile(|group, other, all| {
+        let (later, array) = (group.clone(), other.clone());
+        let spawns = move |mut other: InOut<u64>| {
+            other[0] = 1;
+            let acts = later.task("acts").inout(&array.all()).on_ready(move |_| drop(all));
+            acts.spawn(|mut other| other[0] += 1).unwrap();
+        };
+        group.task("inline").inline().inout(&other.all()).spawn(spawns).unwrap();
     });
     assert_eq!(setup.value_of_other(), 2);
 }
