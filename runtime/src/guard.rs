@@ -79,9 +79,10 @@ impl<T> Part<T> {
     fn of_access(access: AccessId) -> Self {
         let slot = access.slot();
         let (core, rect) = (slot.array(), slot.rect());
-        // The spawn has checked that the region lies in the array.
         let (first, stride) = (core.first_of(&rect), core.stride());
-        Part { first, rows: rect.rows(), cols: rect.cols(), stride, held: Held(access) }
+        // The spawn has checked that the region lies in the array.
+        let (rows, cols) = ((rect.row_end - rect.row) as usize, (rect.col_end - rect.col) as usize);
+        Part { first, rows, cols, stride, held: Held(access) }
     }
 
     /// Row `row`, which must be below `rows`.

@@ -87,7 +87,13 @@ impl BottomMap {
         }
     }
 
-    /// As `register`, for an access to the whole tile.
+    /// Whether nothing but reads and writes touches an element.
+    #[inline]
+    pub(super) fn has_order(&self) -> bool {
+        self.unordered.as_ref().is_none_or(|unordered| !unordered.meets())
+    }
+
+    /// As `register`, for a read or write of the whole tile where nothing else touches an element.
     #[inline]
     pub(crate) fn register_whole(
         &mut self,
@@ -95,11 +101,11 @@ impl BottomMap {
         mode: Mode,
         mut link: impl FnMut(&Entry) -> bool,
     ) {
-        if mode.is_unordered() || self.unordered.as_deref().is_some_and(Unordered::meets) {
-            return self.register(new, mode, link);
-        }
         if mode.writes() {
-            for earlier in self.writes.list.iter().chain(&self.reads.list) {
+            for earlier in &self.writes.list {
+                link(earlier);
+            }
+            for earlier in &self.reads.list {
                 link(earlier);
             }
             self.writes.list.clear();

@@ -58,6 +58,13 @@ impl Domain {
         &mut self.maps[index]
     }
 
+    /// The bottom map of a tile, if it has only reads and writes and no failure spoilt anything.
+    #[inline]
+    pub(super) fn plain_map(&mut self, index: usize, tile: usize) -> Option<&mut BottomMap> {
+        let map = &mut self.maps[index][tile];
+        (map.has_order() && self.poisoned.is_empty()).then_some(map)
+    }
+
     /// The failure that left some of `rect` of an array undefined.
     #[inline]
     pub(super) fn spoilt(&self, map: usize, rect: &Rect) -> Option<&Arc<Failure>> {

@@ -27,7 +27,7 @@ pub(crate) struct Registered {
     /// Links from earlier accesses to the task.
     pub(crate) edges: u32,
     /// The accesses of the task that conflict with each other.
-    pub(crate) overlap: Option<Error>,
+    pub(crate) overlap: Option<Box<Error>>,
 }
 
 /// Registers the accesses of an unshared task, which has room for them, and links it to every open
@@ -43,13 +43,12 @@ pub(crate) fn register<'r>(
         waiter: Waiter::new(id, false),
         task,
         free: Accesses::of(task),
-        nth: 0,
         edges: 0,
         weak_edges: 0,
         meets_itself: false,
         behind: Vec::new(),
+        overlap: None,
     };
-    let mut overlap = None;
     let mut first = None;
     let mut only = true;
     clauses.for_each(|declared| {
@@ -61,12 +60,13 @@ pub(crate) fn register<'r>(
     {
         let mut domain = first.lock();
         clauses.for_each(|declared| {
-            registration.access(clauses, &mut domain, declared, &mut overlap);
+            registration.access(clauses, &mut domain, declared);
         });
     } else {
-        registration.over_several_domains(clauses, &mut overlap);
+        registration.over_several_domains(clauses);
     }
-    Registered { edges: registration.edges - registration.weak_edges, overlap }
+    let edges = registration.edges - registration.weak_edges;
+    Registered { edges, overlap: registration.overlap }
 }
 
 #[inline]
@@ -81,14 +81,13 @@ struct Registration {
     task: &'static Record,
     /// The places of the accesses that are not registered yet.
     free: Accesses,
-    /// How many are.
-    nth: usize,
     edges: u32,
     /// Those of them that the task does not wait for before it runs.
     weak_edges: u32,
     meets_itself: bool,
     /// Accesses in its way that were passed on, to look behind.
     behind: Vec<&'static AccessHead>,
+    overlap: Option<Box<Error>>,
 }
 
 impl Registration {
@@ -97,7 +96,6 @@ impl Registration {
         clauses: &impl Clauses<'r>,
         domain: &mut Domain,
         declared: &Declared<'_>,
-        overlap: &mut Option<Error>,
     ) {
         let Some(access) = self.free.next() else {
             return;
@@ -105,17 +103,38 @@ impl Registration {
         let slot = access.slot();
         let generation = access.generation();
         slot.fill(generation, declared);
-        let map = declared.core().map_index();
-        let rect = declared.rect();
-        let mode = declared.mode();
+        let new = Entry { head: &slot.head, generation, task: self.id, rect: declared.rect() };
+        if !declared.mode().is_unordered()
+            && let Some(tile) = declared.whole_tile()
+            && let Some(map) = domain.plain_map(declared.core().map_index(), tile)
+        {
+            map.register_whole(new, declared.mode(), |earlier| self.link(earlier));
+        } else {
+            self.any_access(clauses, domain, declared, new);
+        }
+        if !self.behind.is_empty() {
+            self.look_behind(domain, declared);
+        }
+        if self.meets_itself {
+            self.note_overlap(slot);
+        }
+    }
+
+    /// Registers any other access than the usual one, which reads or writes a whole tile.
+    #[inline(never)]
+    fn any_access<'r>(
+        &mut self,
+        clauses: &impl Clauses<'r>,
+        domain: &mut Domain,
+        declared: &Declared<'_>,
+        new: Entry,
+    ) {
+        let (map, rect, mode) = (declared.core().map_index(), new.rect, declared.mode());
         if mode == Mode::Commutative {
             self.task.set_takes_turns();
         }
-        self.nth += 1;
-        let new = Entry { head: &slot.head, generation, task: self.id, rect };
         if declared.is_weak() || declared.lender().is_some() {
-            self.nested_access(clauses, domain, declared, new);
-            return self.note_overlap(slot, overlap);
+            return self.nested_access(clauses, domain, declared, new);
         }
         let maps = domain.maps(map);
         if self.task.role() == Role::Cleanup {
@@ -125,14 +144,12 @@ impl Registration {
             });
         }
         if mode == Mode::Reduction && !rect.is_empty() {
-            let joins = clauses.joins(self.nth - 1);
+            let joins = clauses.joins(self.nth());
             let mut joined = None;
             declared.core().for_each_tile(&rect, |tile, rect| {
                 let new = Entry { rect, ..new };
                 self.reduction(&mut maps[tile], joins, &mut joined, declared, new);
             });
-        } else if let Some(tile) = declared.whole_tile() {
-            maps[tile].register_whole(new, mode, |earlier| self.link(earlier));
         } else if rect.is_empty() {
             maps[0].register_empty(new);
         } else if let Some(tile) = declared.core().single_tile(&rect) {
@@ -142,20 +159,14 @@ impl Registration {
                 maps[tile].register(Entry { rect, ..new }, mode, |earlier| self.link(earlier));
             });
         }
-        if !self.behind.is_empty() {
-            self.look_behind(domain, declared);
-        }
         if let Some(failure) = domain.spoilt(map, &rect) {
             self.task.poison(failure);
         }
-        self.note_overlap(slot, overlap);
     }
 
-    #[inline]
-    fn note_overlap(&self, slot: &AccessSlot, overlap: &mut Option<Error>) {
-        if self.meets_itself {
-            overlap.get_or_insert_with(|| self.describe_overlap(slot));
-        }
+    /// The number of the access that is being registered.
+    fn nth(&self) -> usize {
+        self.task.access_count() - self.free.len() - 1
     }
 
     /// Joins a reduction in the map of a tile, the same one as in the tiles before.
@@ -208,6 +219,12 @@ impl Registration {
     }
 
     #[cold]
+    fn note_overlap(&mut self, second: &AccessSlot) {
+        if self.overlap.is_none() {
+            self.overlap = Some(Box::new(self.describe_overlap(second)));
+        }
+    }
+
     fn describe_overlap(&self, second: &AccessSlot) -> Error {
         let first =
             Accesses::of(self.task).map(AccessId::slot).find(|first| first.conflicts(second));
@@ -222,11 +239,7 @@ impl Registration {
     }
 
     #[cold]
-    fn over_several_domains<'r>(
-        &mut self,
-        clauses: &impl Clauses<'r>,
-        overlap: &mut Option<Error>,
-    ) {
+    fn over_several_domains<'r>(&mut self, clauses: &impl Clauses<'r>) {
         let mut domains: SmallVec<[&Mutex<Domain>; 8]> = SmallVec::new();
         clauses.for_each(|declared| domains.push(domain_of(declared)));
         domains.sort_by_key(|domain| std::ptr::from_ref(*domain));
@@ -236,7 +249,7 @@ impl Registration {
         clauses.for_each(|declared| {
             let wanted = std::ptr::from_ref(domain_of(declared));
             let at = domains.partition_point(|domain| std::ptr::from_ref(*domain) < wanted);
-            self.access(clauses, &mut locked[at], declared, overlap);
+            self.access(clauses, &mut locked[at], declared);
         });
     }
 }

@@ -35,7 +35,7 @@ impl<'a> Declared<'a> {
 
     /// As `new`, for what the task only lends.
     pub(crate) fn weak<T, D>(region: &Region<'a, T, D>, mode: Mode) -> Self {
-        Declared { weak: true, ..Declared::new(region, mode) }
+        Declared { weak: true, whole_tile: None, ..Declared::new(region, mode) }
     }
 
     /// The declaration of a tile of the same array.
@@ -59,7 +59,8 @@ impl<'a> Declared<'a> {
         self.mode
     }
 
-    /// The number of the tile that the region is all of, if it was declared as one.
+    /// The number of the tile that the region is all of, if it was declared as one: in an array of
+    /// the task's own, and not just to be lent.
     #[inline]
     pub(crate) fn whole_tile(&self) -> Option<usize> {
         self.whole_tile.map(|tile| tile as usize)
@@ -384,14 +385,33 @@ impl AccessId {
 /// own task may complete. Called exactly once for each access, when its guard drops.
 #[inline]
 pub(crate) fn release(access: AccessId) {
-    if replay::close_here(access.carrier, access.index) {
-        return;
+    if !replay::close_here(access.carrier, access.index) {
+        release_apart(access);
     }
-    let slot = access.slot();
+}
+
+/// Closes an access that is not of the node whose body runs here. Apart, as the other way is, so that
+/// a guard that drops saves no registers for either.
+#[inline(never)]
+fn release_apart(access: AccessId) {
     let owning = task::record(access.task());
+    if !owning.has_failed()
+        && owning.role() != Role::Replayed
+        && access.slot().mode() != Mode::Commutative
+    {
+        close(access, None);
+    } else {
+        release_with_care(access, owning);
+    }
+}
+
+/// Closes an access that is more than its place in the bottom maps.
+#[cold]
+fn release_with_care(access: AccessId, owning: &'static Record) {
     if owning.role() == Role::Replayed {
         return replay::close(owning, access.number(owning));
     }
+    let slot = access.slot();
     let failure = slot.spoilt_by(owning);
     if let Some(failure) = &failure {
         super::domain::poison(access, failure);
@@ -407,12 +427,20 @@ pub(crate) fn release(access: AccessId) {
 #[inline]
 pub(super) fn close(access: AccessId, failure: Option<&Arc<Failure>>) {
     let owner = access.task();
-    let mut next = access.slot().head.close(access.generation());
+    if let Some(first) = access.slot().head.close(access.generation()) {
+        follow(first, failure);
+    }
+    task::resolve_access(owner);
+}
+
+/// Follows the edges of a closed access. Apart: most have none.
+#[inline(never)]
+fn follow(first: u32, failure: Option<&Arc<Failure>>) {
+    let mut next = Some(first);
     while let Some(bits) = next {
         let edge = EdgeId::from_bits(bits).edge();
         // Read first: once satisfied, the successor may run and its record be reused.
         next = edge.next();
         edge.waiter().follow(failure);
     }
-    task::resolve_access(owner);
 }

@@ -24,6 +24,8 @@ pub(crate) struct ArrayCore {
     extent: Rect,
     row_tiles: Axis,
     col_tiles: Axis,
+    /// Where the tiles lie, by number. None if the array has no element.
+    tiles: Box<[Rect]>,
     map_index: usize,
     group: Arc<GroupInner>,
     /// By tile, once a commutative access is declared.
@@ -55,12 +57,14 @@ impl ArrayCore {
         let data = values.as_mut_ptr().cast();
         let tiles = row_tiles.count as usize * col_tiles.count as usize;
         let map_index = group.domain.lock().add_array(tiles);
+        let tiles = (!extent.is_empty()).then(|| tile_rects(&extent, &row_tiles, &col_tiles));
         let core = Box::new(ArrayCore {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             data,
             extent,
             row_tiles,
             col_tiles,
+            tiles: tiles.unwrap_or_default(),
             map_index,
             group: Arc::clone(group),
             turns: OnceLock::new(),
@@ -145,10 +149,8 @@ impl ArrayCore {
     /// The first element of `rect`, which lies in the array, as the type that was made of.
     #[inline]
     pub(crate) fn first_of<T>(&self, rect: &Rect) -> *mut T {
-        let start = rect.row as usize * self.stride() + rect.col as usize;
-        let offset = if rect.is_empty() { 0 } else { start };
-        // SAFETY: callers have checked that the rectangle lies in the array, so the offset does.
-        unsafe { self.data::<T>().add(offset) }
+        // Where nothing lies it may be behind the array.
+        self.data::<T>().wrapping_add(rect.row as usize * self.stride() + rect.col as usize)
     }
 
     /// Elements from one row to the next.
@@ -189,14 +191,23 @@ impl ArrayCore {
     /// range lies outside, for the spawn to refuse.
     #[inline]
     pub(super) fn tile(&self, row: usize, col: usize) -> (Rect, Option<u32>) {
+        if row < self.row_tiles.count as usize && col < self.col_tiles.count as usize {
+            let number = row * self.col_tiles.count as usize + col;
+            if let Some(rect) = self.tiles.get(number) {
+                return (*rect, Some(number as u32));
+            }
+        }
+        (self.no_tile(row, col), None)
+    }
+
+    #[cold]
+    fn no_tile(&self, row: usize, col: usize) -> Rect {
         let rows = self.row_tiles.range(row, self.extent.row_end);
         let cols = self.col_tiles.range(col, self.extent.col_end);
         let outside = |end: u32| (end, end.saturating_add(1));
         let (row_start, row_end) = rows.unwrap_or(outside(self.extent.row_end));
         let (col_start, col_end) = cols.unwrap_or(outside(self.extent.col_end));
-        let rect = Rect::new(row_start, row_end, col_start, col_end);
-        let exists = rows.is_some() && cols.is_some() && !rect.is_empty();
-        (rect, exists.then_some(row as u32 * self.col_tiles.count + col as u32))
+        Rect::new(row_start, row_end, col_start, col_end)
     }
 
     /// The rectangle of a tile that there is.
@@ -215,6 +226,16 @@ impl Drop for ArrayCore {
         live::remove(self);
         self.group.domain.lock().remove_array(self.map_index);
     }
+}
+
+/// The tiles of an array, row by row.
+fn tile_rects(extent: &Rect, row_tiles: &Axis, col_tiles: &Axis) -> Box<[Rect]> {
+    let rows = (0..row_tiles.count as usize).filter_map(|row| row_tiles.range(row, extent.row_end));
+    let cols = (0..col_tiles.count as usize).filter_map(|col| col_tiles.range(col, extent.col_end));
+    rows.flat_map(|(row, row_end)| {
+        cols.clone().map(move |(col, col_end)| Rect::new(row, row_end, col, col_end))
+    })
+    .collect()
 }
 
 fn dimension(what: &'static str, value: usize) -> Result<u32, Error> {

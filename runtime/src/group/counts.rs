@@ -40,27 +40,29 @@ impl Counts {
 }
 
 impl GroupInner {
-    /// The count of this thread, and whether no other thread writes it.
-    #[inline]
-    fn mine(&self, role: Role) -> (&Count, bool) {
-        let worker = scheduler::worker_index(&self.shared);
-        let counts = &self.counts[worker.unwrap_or(self.counts.len() - 1)];
-        (counts.of(role), worker.is_some())
-    }
-
     /// Counts a task before it is looked whether the runtime still accepts tasks.
     ///
     /// **Ordering**: off the workers, either the shutdown sees this or this thread the shutdown. A
     /// worker spawns inside a task, and is seen together with the completion of that.
     #[inline]
     pub(crate) fn count_spawn(&self, role: Role) {
-        let (count, alone) = self.mine(role);
-        if alone {
-            let spawned = count.spawned.load(Ordering::Relaxed);
-            count.spawned.store(spawned + 1, Ordering::Release);
-        } else {
-            count.spawned.fetch_add(1, Ordering::SeqCst);
+        match scheduler::worker_index(&self.shared) {
+            Some(worker) => {
+                let spawned = &self.counts[worker].of(role).spawned;
+                spawned.store(spawned.load(Ordering::Relaxed) + 1, Ordering::Release);
+            }
+            None => self.count_spawn_outside(role),
         }
+    }
+
+    #[cold]
+    fn count_spawn_outside(&self, role: Role) {
+        self.outside(role).spawned.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The count of all threads but the workers.
+    fn outside(&self, role: Role) -> &Count {
+        self.counts[self.counts.len() - 1].of(role)
     }
 
     /// Counts a completion on a worker of this runtime, which has to call
@@ -75,9 +77,9 @@ impl GroupInner {
     }
 
     /// Counts a completion anywhere else.
+    #[cold]
     pub(crate) fn count_completion_outside(&self, role: Role) {
-        let outside = self.counts.len() - 1;
-        self.counts[outside].of(role).completed.fetch_add(1, Ordering::SeqCst);
+        self.outside(role).completed.fetch_add(1, Ordering::SeqCst);
         self.settle();
     }
 

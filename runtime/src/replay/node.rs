@@ -116,7 +116,7 @@ impl Node {
     }
 
     /// Queues the task: nothing holds it back any more.
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&self, run: &Run) {
         run.waits[self.index as usize].set(SPAWNING + self.waits_for);
         let group = GroupInner::of_live_task(self.record);
@@ -124,7 +124,7 @@ impl Node {
     }
 
     /// Follows the edges of a bit whose accesses have all closed.
-    #[inline]
+    #[inline(always)]
     fn follow(&self, run: &Run, bit: usize, change: Change) {
         let edges = run.plan.edges_of(self.first_access as usize + bit);
         if self.record.has_failed() {
@@ -150,11 +150,11 @@ impl Node {
         }
     }
 
-    /// Closes an access that the body drops on the thread that runs it. `false`: that goes as on any
-    /// other thread.
-    #[inline]
-    fn close_here(&self, access: usize) -> bool {
-        let own = access < BITS - 1;
+    /// Closes an access that a body drops on the thread that runs this one's. `false`: that goes as
+    /// on any other thread. Apart, to keep the way of all other guards short.
+    #[inline(never)]
+    fn close_own(&self, record: &Record, access: usize) -> bool {
+        let own = ptr::eq(self.record, record) && access < BITS - 1;
         if own {
             self.closed(access, Some(self.closed.close_here(1 << access)));
         }
@@ -170,7 +170,7 @@ impl Node {
     }
 
     /// An access has closed, which has changed its bit or not.
-    #[inline]
+    #[inline(always)]
     fn closed(&self, access: usize, change: Option<Change>) {
         let run = self.run();
         if let Some(change) = change {
@@ -225,7 +225,7 @@ impl Drop for Outer {
 pub(crate) fn close_here(record: &Record, access: usize) -> bool {
     // SAFETY: `call` has put it there and is still on the stack, and a body runs inside its node.
     let node = unsafe { HERE.get().as_ref() };
-    node.is_some_and(|node| ptr::eq(node.record, record) && node.close_here(access))
+    node.is_some_and(|node| node.close_own(record, access))
 }
 
 /// The body of a task has ended or awaits: how many accesses it has closed that nobody has counted.

@@ -89,10 +89,14 @@ pub(crate) fn count_completion(group: &GroupInner, role: Role) {
         ours
     });
     if counted != Some(true) {
-        // Nothing else keeps the group once its last task is counted.
-        let group = group.keep();
-        group.count_completion_outside(role);
+        count_completion_outside(group, role);
     }
+}
+
+#[cold]
+fn count_completion_outside(group: &GroupInner, role: Role) {
+    // Nothing else keeps the group once its last task is counted.
+    group.keep().count_completion_outside(role);
 }
 
 /// Whether the worker of this thread has no other task to run, and would look about for one rather
@@ -102,8 +106,22 @@ pub fn worker_has_nothing_else() -> bool {
     with_worker(Worker::has_nothing_else).unwrap_or(false)
 }
 
-/// Queues a ready task of `group`.
+/// Queues a task of `group` that is ready because an access has closed: as the next one of this
+/// worker if that has none, nothing else comes first and its delay is not measured.
 #[inline]
+pub(crate) fn schedule_released(group: &GroupInner, task: RecordId) {
+    let is_next = with_worker(|worker| {
+        Arc::ptr_eq(&worker.shared, &group.shared)
+            && record(task).urgency() == Urgency::default()
+            && !worker.sampler.is_armed()
+            && worker.seat().pulse.next.offer(task).is_none()
+    });
+    if is_next != Some(true) {
+        schedule(group, task, Reason::Released);
+    }
+}
+
+/// Queues a ready task of `group`.
 pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
     let shared = &group.shared;
     let urgency = record(task).urgency();
@@ -111,7 +129,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         if urgency != Urgency::default() || !Arc::ptr_eq(&worker.shared, shared) {
             return false;
         }
-        let next = &shared.seats[worker.index].pulse.next;
+        let next = &worker.seat().pulse.next;
         let behind = match reason {
             Reason::Spawned => Some(task),
             Reason::Released if record(task).is_inline() => next.replace(task),
@@ -146,7 +164,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
 }
 
 /// Queues a task of `group` that is ready where worker `home`, if it has one, looks for it.
-#[inline]
+#[inline(always)]
 pub(crate) fn schedule_at(home: Option<usize>, group: &GroupInner, task: RecordId) {
     let sent = with_worker(|worker| {
         let Some(home) = home else {
@@ -161,7 +179,7 @@ pub(crate) fn schedule_at(home: Option<usize>, group: &GroupInner, task: RecordI
         is_away
     });
     if sent != Some(true) {
-        schedule(group, task, Reason::Released);
+        schedule_released(group, task);
     }
 }
 
@@ -192,7 +210,7 @@ fn schedule_shared(shared: &Arc<Shared>, task: RecordId, urgency: Urgency) {
 #[inline]
 pub(crate) fn help(group: &GroupInner) {
     with_worker(|worker| {
-        let counter = &worker.shared.seats[worker.index].pulse.spawns;
+        let counter = &worker.seat().pulse.spawns;
         let spawns = counter.load(Ordering::Relaxed).wrapping_add(1);
         counter.store(spawns, Ordering::Relaxed);
         if spawns.is_multiple_of(HELP_ROUNDS) && Arc::ptr_eq(&worker.shared, &group.shared) {

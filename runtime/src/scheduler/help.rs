@@ -46,7 +46,7 @@ impl Worker {
             self.rests(start_ns);
         }
         let note = task::take_note();
-        let next = &self.shared.seats[self.index].pulse.next;
+        let next = &self.seat().pulse.next;
         for _ in 0..HELP_ROUNDS {
             let sent = || self.take_mail().or_else(|| self.take_returned());
             let own = || next.take().or_else(|| self.deque.pop()).or_else(sent);
@@ -81,7 +81,7 @@ impl Worker {
     /// do not wait for each other.
     #[cold]
     fn let_others_catch_up(&self, until_ns: u64, is_far_ahead: impl Fn() -> bool) {
-        let Seat { pulse, mail, .. } = &*self.shared.seats[self.index];
+        let Seat { pulse, mail, .. } = self.seat();
         pulse.catches_up.store(true, Ordering::Relaxed);
         while pulse.next.peek().is_none()
             && mail.is_empty()

@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     oversubscribed: bool,
     pub(crate) clock: Clock,
     pub(crate) hang: Hang,
-    pub(super) seats: Box<[CachePadded<Seat>]>,
+    pub(super) seats: Box<[Arc<CachePadded<Seat>>]>,
     pub(super) injector: Injector<RecordId>,
     /// Tasks that thieves have given back.
     pub(super) returned: Injector<RecordId>,
@@ -73,7 +73,7 @@ impl Seated {
 /// Makes the shared state and the workers of a runtime.
 pub(crate) fn prepare(config: Config, tokio: tokio::runtime::Handle) -> (Arc<Shared>, Vec<Seated>) {
     let own: Vec<_> = (0..config.workers).map(|_| (Deque::new_fifo(), Parker::new())).collect();
-    let seats = own.iter().map(|(deque, _)| Seat::new(deque.stealer())).collect();
+    let seats = own.iter().map(|(deque, _)| Arc::new(Seat::new(deque.stealer()))).collect();
     let unparkers = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
     let shared = Arc::new(Shared::new(config, tokio, seats, unparkers));
     let seated = own.into_iter().enumerate().map(|(index, (deque, parker))| {
@@ -88,7 +88,7 @@ impl Shared {
     fn new(
         config: Config,
         tokio: tokio::runtime::Handle,
-        seats: Box<[CachePadded<Seat>]>,
+        seats: Box<[Arc<CachePadded<Seat>>]>,
         unparkers: Box<[Unparker]>,
     ) -> Self {
         Shared {
@@ -242,8 +242,8 @@ impl Shared {
 
     /// Workers that are in a task that counts as progress.
     pub(crate) fn busy_workers(&self) -> usize {
-        let busy = |seat: &&CachePadded<Seat>| seat.pulse.steps.load(Ordering::Relaxed) % 2 == 1;
-        self.seats.iter().filter(busy).count()
+        let busy = |steps: u64| steps % 2 == 1;
+        self.seats.iter().filter(|seat| busy(seat.pulse.steps.load(Ordering::Relaxed))).count()
     }
 
     /// Whether a worker other than this is in a task that counts as progress.

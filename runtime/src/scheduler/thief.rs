@@ -74,7 +74,7 @@ impl Worker {
     }
 
     fn steal_from_queues(&self, victim: usize) -> Option<RecordId> {
-        let Seat { stealer, mail, .. } = &*self.shared.seats[victim];
+        let Seat { stealer, mail, .. } = &**self.shared.seats[victim];
         if stealer.is_empty() {
             return self.take_some(mail);
         }
@@ -151,7 +151,7 @@ impl Worker {
             return;
         }
         self.thief.stolen.set(None);
-        let next = &self.shared.seats[self.index].pulse.next;
+        let next = &self.seat().pulse.next;
         while let Some(task) = next.take().or_else(|| self.deque.pop()) {
             self.shared.give_back(task);
         }
@@ -184,7 +184,7 @@ impl Worker {
                 && has_ready(seat)
                 && self.done_by(index).wrapping_sub(before) < tasks
         };
-        let all = !self.shared.seats.iter().map(|seat| &**seat).enumerate().any(slow);
+        let all = !self.shared.seats.iter().map(|seat| &***seat).enumerate().any(slow);
         self.note_done();
         all
     }

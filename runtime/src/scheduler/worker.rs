@@ -22,6 +22,8 @@ use crate::task::{self, Label, RecordId, Role, record};
 pub(crate) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) index: usize,
+    /// What the others see of it.
+    seat: Arc<CachePadded<Seat>>,
     pub(super) deque: Deque<RecordId>,
     parker: Parker,
     pub(super) is_traced: bool,
@@ -63,9 +65,11 @@ impl Worker {
     ) -> Self {
         let stream = shared.config.recorder.as_ref().map(|r| r.stream(index as u32));
         let thief = Thief::new(shared.workers());
+        let seat = Arc::clone(&shared.seats[index]);
         Worker {
             shared,
             index,
+            seat,
             deque,
             parker,
             is_traced: stream.is_some(),
@@ -101,8 +105,13 @@ impl Worker {
         current::leave();
     }
 
+    #[inline]
+    pub(super) fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
     pub(super) fn meter(&self) -> &Meter {
-        &self.shared.seats[self.index].meter
+        &self.seat().meter
     }
 
     #[inline]
@@ -113,7 +122,7 @@ impl Worker {
     /// Whether the task that runs is all there is to do for this worker.
     #[inline]
     pub(super) fn has_nothing_else(&self) -> bool {
-        let next = &self.shared.seats[self.index].pulse.next;
+        let next = &self.seat().pulse.next;
         self.shared.spins() && next.peek().is_none() && !self.shared.has_ready()
     }
 
@@ -149,7 +158,7 @@ impl Worker {
         if role == Role::Service {
             self.serve(task);
         } else {
-            let steps = &self.shared.seats[self.index].pulse.steps;
+            let steps = &self.seat().pulse.steps;
             let before = steps.load(Ordering::Relaxed);
             // Odd already when it runs inside a task that spawns.
             let nested = before % 2;
@@ -178,7 +187,7 @@ impl Worker {
             self.wake_due();
             self.measure_stolen();
         }
-        let next = &self.shared.seats[self.index].pulse.next;
+        let next = &self.seat().pulse.next;
         if tick.is_multiple_of(FAIR_ROUNDS) {
             self.sampler.arm();
             let returned = || self.take_returned().or_else(|| self.take_mail());
@@ -225,14 +234,14 @@ impl Worker {
     /// A task at home here that others have made ready.
     #[inline]
     pub(super) fn take_mail(&self) -> Option<RecordId> {
-        self.take_some(&self.shared.seats[self.index].mail)
+        self.take_some(&self.seat().mail)
     }
 
     /// Wakes what waits for a time that has come.
     fn wake_due(&self) {
         let timer = self.shared.timers.next_ns();
-        let waits = |seat: &CachePadded<Seat>| !seat.idle_waiters.is_empty();
-        if timer.is_none() && !self.shared.seats.iter().any(waits) {
+        let mut seats = self.shared.seats.iter();
+        if timer.is_none() && seats.all(|seat| seat.idle_waiters.is_empty()) {
             return;
         }
         let now_ns = self.shared.clock.now_ns();
@@ -280,7 +289,7 @@ impl Worker {
             if self.tick.get().is_multiple_of(WATCH_ROUNDS) {
                 self.shared.hang.watch(&self.shared);
             }
-            if self.shared.seats[self.index].idle_waiters.wake_one() {
+            if self.seat().idle_waiters.wake_one() {
                 if !std::mem::replace(&mut serves, true) {
                     self.trace(|_| Event::WorkerState { state: State::Polling });
                 }

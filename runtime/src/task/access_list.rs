@@ -29,6 +29,8 @@ impl Accesses {
     }
 }
 
+impl ExactSizeIterator for Accesses {}
+
 impl Iterator for Accesses {
     type Item = AccessId;
 
@@ -41,6 +43,10 @@ impl Iterator for Accesses {
         let access = AccessId::new(self.carrier, self.index);
         self.index += 1;
         Some(access)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
     }
 }
 
@@ -77,7 +83,7 @@ fn carrier(task: RecordId, mut index: usize, per_record: usize) -> (RecordId, us
 }
 
 fn add_record(task: RecordId, last: RecordId) -> RecordId {
-    let more = pool::allocate();
+    let more = pool::allocate_more();
     let owner = record(task);
     record(more).create(task, owner.group(), owner.label());
     record(last).set_more(more);
@@ -86,7 +92,7 @@ fn add_record(task: RecordId, last: RecordId) -> RecordId {
 
 /// Adds room for edges to a task that a unit of the caller's keeps from going on.
 pub(crate) fn more_edges(task: RecordId) -> (RecordId, Range<usize>) {
-    let more = pool::allocate();
+    let more = pool::allocate_more();
     let owner = record(task);
     record(more).create(task, owner.group(), owner.label());
     let mut last = task;
@@ -99,11 +105,25 @@ pub(crate) fn more_edges(task: RecordId) -> (RecordId, Range<usize>) {
 /// Frees the records of a complete task.
 #[inline]
 pub(super) fn free_all(task: RecordId) {
-    let mut next = Some(task);
-    while let Some(id) = next {
-        let freed = record(id);
-        next = freed.more();
-        freed.state.set(super::Phase::Free);
-        pool::free(id);
+    if let Some(more) = free_one(task) {
+        free_carriers(more);
     }
+}
+
+#[cold]
+fn free_carriers(first: RecordId) {
+    let mut next = Some(first);
+    while let Some(carrier) = next {
+        next = free_one(carrier);
+    }
+}
+
+/// Frees a record, and hands back the one that carries on.
+#[inline]
+fn free_one(id: RecordId) -> Option<RecordId> {
+    let freed = record(id);
+    let more = freed.more();
+    freed.state.set(super::Phase::Free);
+    pool::free(id);
+    more
 }

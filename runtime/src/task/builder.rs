@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::body::{Body, Call, Later};
+use super::body::{Call, Later};
 use super::children::Nest;
 use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
@@ -303,7 +303,8 @@ macro_rules! bodies {
                     let _ = &mut cursor;
                     body($($clause),*);
                 };
-                self.submit(Call(Some(call)))
+                let body = self.actions.before(Call(Some(call)));
+                spawn(self.group, self.nest, self.traits, &self.clauses, body)
             }
 
             /// Spawns the task with an async closure that gets its guards.
@@ -323,7 +324,8 @@ macro_rules! bodies {
                     let _ = &mut cursor;
                     body($($clause),*)
                 };
-                self.submit(Later::Start(Some(start)))
+                let body = self.actions.before(Later::Start(Some(start)));
+                spawn(self.group, self.nest, self.traits, &self.clauses, body)
             }
 
             /// As [`TaskBuilder::spawn`], and hands back what the body returns: a result, or the
@@ -356,12 +358,6 @@ macro_rules! bodies {
             pub(crate) fn shapes(&self) -> ($($clause::Shape,)*) {
                 let ($($clause,)*) = &self.clauses;
                 ($($clause.shape(),)*)
-            }
-
-            #[inline]
-            fn submit(self, body: impl Body) -> Result<(), Error> {
-                let TaskBuilder { group, nest, traits, clauses, actions } = self;
-                spawn(group, nest, traits, &clauses, actions.before(body))
             }
         }
     };

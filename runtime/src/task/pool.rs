@@ -1,27 +1,32 @@
 //! The pool of task records, one for the process.
 //!
-//! Records live in chunks that are never freed or moved, so an index names a record for ever and
-//! a stale index reads a record of a later generation, never freed memory. That is what lets
-//! bottom maps, edges and wakers refer to tasks without counting references. Every thread keeps a
-//! few free records to itself and trades them with the pool a batch at a time.
-#![allow(unsafe_code, reason = "turns indices into references to leaked chunks")]
+//! Records lie side by side in address space that is reserved once and made usable a chunk at a
+//! time. They are never freed or moved, so an index names a record for ever and a stale index reads
+//! a record of a later generation, never freed memory. That is what lets bottom maps, edges and
+//! wakers refer to tasks without counting references. Every thread keeps a few free records to
+//! itself and trades them with the pool a batch at a time.
+#![allow(unsafe_code, reason = "turns indices into references to reserved memory")]
 
-use std::cell::RefCell;
+use std::alloc::{Layout, handle_alloc_error};
+use std::cell::Cell;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 
 use super::Record;
 use crate::error::Error;
 
-const CHUNK: usize = 1 << CHUNK_BITS;
-const CHUNK_BITS: u32 = 10;
-const CHUNKS: usize = 1 << 14;
-/// Most records that can be alive at once.
-const LIMIT: usize = CHUNK * CHUNKS;
+/// Records that are made usable at once.
+const CHUNK: usize = 1 << 10;
+/// Most records that can be alive at once, where address space is not scarce.
+const MOST: usize = 1 << 24;
 /// Records kept back so that a spawn that has begun can always end.
 const RESERVE: usize = CHUNK;
 const BATCH: usize = 64;
+/// Free records that a thread keeps at most.
+const KEPT: usize = 2 * BATCH;
 
 /// The index of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,89 +44,151 @@ impl RecordId {
     }
 }
 
-static CHUNK_TABLE: [AtomicPtr<[Record; CHUNK]>; CHUNKS] =
-    [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
+/// Where the records begin, once there are any.
+static FIRST: AtomicPtr<Record> = AtomicPtr::new(std::ptr::null_mut());
 
 struct Shared {
     batches: Vec<Vec<u32>>,
-    chunks: usize,
+    /// Records that are usable, and those there is room for.
+    made: usize,
+    room: usize,
 }
 
-static SHARED: Mutex<Shared> = Mutex::new(Shared { batches: Vec::new(), chunks: 0 });
+static SHARED: Mutex<Shared> = Mutex::new(Shared { batches: Vec::new(), made: 0, room: 0 });
 
 /// Records handed to threads and not returned, rounded up to batches.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
+/// How many may be.
+static LIMIT: AtomicU32 = AtomicU32::new((MOST - RESERVE) as u32);
 
 /// The record of an index.
 #[inline]
 pub(crate) fn record(id: RecordId) -> &'static Record {
-    let chunk = CHUNK_TABLE[(id.0 >> CHUNK_BITS) as usize].load(Ordering::Acquire);
-    debug_assert!(!chunk.is_null());
-    // SAFETY: an index is only made by `allocate`, after its chunk was leaked and stored in the
-    // table; chunks are neither freed nor replaced.
-    let chunk = unsafe { &*chunk };
-    &chunk[id.0 as usize & (CHUNK - 1)]
+    let first = FIRST.load(Ordering::Acquire);
+    debug_assert!(!first.is_null());
+    // SAFETY: an index is only made by `grow`, after its record was, in one piece of memory.
+    let record = unsafe { first.add(id.0 as usize) };
+    // SAFETY: as above; records are not freed or moved.
+    unsafe { &*record }
 }
 
 thread_local! {
-    static FREE: RefCell<Free> = const { RefCell::new(Free(Vec::new())) };
+    static FREE: Free = const { Free::new() };
+    static END: AtEnd = const { AtEnd };
 }
 
-struct Free(Vec<u32>);
+/// The free records of a thread.
+struct Free {
+    /// [`UNUSED`]: nobody would give them back.
+    count: Cell<usize>,
+    kept: [Cell<u32>; KEPT],
+}
 
-impl Drop for Free {
-    fn drop(&mut self) {
-        if !self.0.is_empty() {
-            give_back(std::mem::take(&mut self.0));
+/// More than any number of records, and so no place for one.
+const UNUSED: usize = usize::MAX;
+
+impl Free {
+    const fn new() -> Self {
+        Free { count: Cell::new(UNUSED), kept: [const { Cell::new(0) }; KEPT] }
+    }
+
+    #[inline]
+    fn push(&self, index: u32) {
+        let count = self.count.get();
+        match self.kept.get(count) {
+            Some(place) => {
+                place.set(index);
+                self.count.set(count + 1);
+            }
+            None => self.push_to_full(index),
         }
     }
+
+    #[cold]
+    fn push_to_full(&self, index: u32) {
+        if self.is_used() {
+            give_back(self.take(BATCH));
+            self.push(index);
+        } else {
+            give_back(vec![index]);
+        }
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<u32> {
+        let last = self.count.get().wrapping_sub(1);
+        let index = self.kept.get(last)?.get();
+        self.count.set(last);
+        Some(index)
+    }
+
+    #[cold]
+    fn refill(&self) -> u32 {
+        let mut batch = take_batch();
+        let first = batch.pop().unwrap_or_else(|| unreachable!("batches are not empty"));
+        if self.is_used() {
+            batch.iter().for_each(|&index| self.push(index));
+        } else {
+            give_back(batch);
+        }
+        first
+    }
+
+    /// Whether the thread keeps records, which it begins to do here.
+    fn is_used(&self) -> bool {
+        if self.count.get() == UNUSED && END.try_with(|_| ()).is_ok() {
+            self.count.set(0);
+        }
+        self.count.get() != UNUSED
+    }
+
+    fn take(&self, most: usize) -> Vec<u32> {
+        (0..most).map_while(|_| self.pop()).collect()
+    }
 }
 
+/// Gives back what the thread keeps when it ends. Apart, so that the list itself is always there.
+struct AtEnd;
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        FREE.with(|free| {
+            give_back(free.take(KEPT));
+            free.count.set(UNUSED);
+        });
+    }
+}
+
+/// A record that belongs to the caller, of a new task.
+///
 /// **Errors**: the pool is so full that no further task should be spawned.
 #[inline]
-pub(super) fn check_room() -> Result<(), Error> {
-    let limit = LIMIT - RESERVE;
-    if TAKEN.load(Ordering::Relaxed) as usize > limit {
-        return Err(Error::Size { what: "number of live tasks", value: limit + 1, limit });
+pub(super) fn allocate() -> Result<RecordId, Error> {
+    match FREE.with(Free::pop) {
+        Some(index) => Ok(RecordId(index)),
+        None => allocate_in_pool(),
     }
-    Ok(())
 }
 
-/// A record that belongs to the caller.
-#[inline]
-pub(super) fn allocate() -> RecordId {
-    let taken = FREE.try_with(|free| free.borrow_mut().0.pop());
-    match taken {
-        Ok(Some(index)) => RecordId(index),
-        _ => refill(),
+#[cold]
+fn allocate_in_pool() -> Result<RecordId, Error> {
+    let limit = LIMIT.load(Ordering::Relaxed);
+    if TAKEN.load(Ordering::Relaxed) > limit {
+        let limit = limit as usize;
+        return Err(Error::Size { what: "number of live tasks", value: limit + 1, limit });
     }
+    Ok(allocate_more())
+}
+
+/// A record that belongs to the caller, and carries on a task that there is.
+pub(super) fn allocate_more() -> RecordId {
+    RecordId(FREE.with(|free| free.pop().unwrap_or_else(|| free.refill())))
 }
 
 /// Returns a record of a completed task.
 #[inline]
 pub(super) fn free(id: RecordId) {
-    let kept = FREE.try_with(|free| {
-        let free = &mut free.borrow_mut().0;
-        free.push(id.0);
-        if free.len() >= 2 * BATCH {
-            give_back(free.split_off(BATCH));
-        }
-    });
-    if kept.is_err() {
-        // The thread is ending and its own list is gone.
-        give_back(vec![id.0]);
-    }
-}
-
-#[cold]
-fn refill() -> RecordId {
-    let mut batch = take_batch();
-    let first = batch.pop().unwrap_or_else(|| unreachable!("batches are not empty"));
-    let rest = FREE.try_with(|free| free.borrow_mut().0.append(&mut batch));
-    if rest.is_err() && !batch.is_empty() {
-        give_back(batch);
-    }
-    RecordId(first)
+    FREE.with(|free| free.push(id.0));
 }
 
 fn take_batch() -> Vec<u32> {
@@ -134,30 +201,86 @@ fn take_batch() -> Vec<u32> {
     batch
 }
 
+#[cold]
 fn give_back(batch: Vec<u32>) {
     TAKEN.fetch_sub(batch.len() as u32, Ordering::Relaxed);
-    SHARED.lock().batches.push(batch);
+    if !batch.is_empty() {
+        SHARED.lock().batches.push(batch);
+    }
 }
 
+#[cold]
 fn grow(shared: &mut Shared) {
-    assert!(shared.chunks < CHUNKS, "spawns are refused long before: see `check_room`");
-    let records: Box<[Record]> = std::iter::repeat_with(Record::new).take(CHUNK).collect();
-    let Ok(chunk) = Box::<[Record; CHUNK]>::try_from(records) else {
-        unreachable!("a chunk has CHUNK records");
-    };
-    CHUNK_TABLE[shared.chunks].store(Box::into_raw(chunk), Ordering::Release);
-    let first = (shared.chunks << CHUNK_BITS) as u32;
-    shared.chunks += 1;
+    if shared.room == 0 {
+        reserve(shared);
+    }
+    assert!(shared.made < shared.room, "spawns are refused long before: see `check_room`");
+    // SAFETY: there is room for a chunk behind the records that are made.
+    let chunk = unsafe { FIRST.load(Ordering::Relaxed).add(shared.made) };
+    let usable = MprotectFlags::READ | MprotectFlags::WRITE;
+    // SAFETY: the chunk lies in what `reserve` has mapped, and nobody has used it.
+    if unsafe { mprotect(chunk.cast(), CHUNK * size_of::<Record>(), usable) }.is_err() {
+        handle_alloc_error(Layout::new::<[Record; CHUNK]>());
+    }
+    for index in 0..CHUNK {
+        // SAFETY: as above.
+        let place = unsafe { chunk.add(index) };
+        // SAFETY: the place is usable and nobody's.
+        unsafe { place.write(Record::new()) };
+    }
+    let first = shared.made as u32;
+    shared.made += CHUNK;
     for start in (0..CHUNK).step_by(BATCH).rev() {
         let batch = (start..start + BATCH).rev().map(|index| first + index as u32).collect();
         shared.batches.push(batch);
     }
 }
 
+/// Reserves address space for as many records as the process may have.
+fn reserve(shared: &mut Shared) {
+    let halves = std::iter::successors(Some(MOST), |most| Some(most / 2));
+    for room in halves.take_while(|&room| room >= 2 * RESERVE) {
+        let length = room * size_of::<Record>();
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: the kernel chooses where, so nothing is mapped there.
+        let mapped =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::empty(), flags) };
+        if let Some(first) = mapped.ok().and_then(NonNull::new) {
+            shared.room = room;
+            LIMIT.store((room - RESERVE) as u32, Ordering::Relaxed);
+            FIRST.store(first.as_ptr().cast(), Ordering::Release);
+            return;
+        }
+    }
+    handle_alloc_error(Layout::new::<[Record; CHUNK]>());
+}
+
 /// Visits every record there is, used or not.
 pub(crate) fn for_each_record(mut visit: impl FnMut(RecordId, &'static Record)) {
-    let chunks = SHARED.lock().chunks;
-    for index in 0..(chunks << CHUNK_BITS) as u32 {
+    let made = SHARED.lock().made;
+    for index in 0..made as u32 {
         visit(RecordId(index), record(RecordId(index)));
+    }
+}
+
+#[cfg(all(test, not(any(talpf_loom, talpf_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_end_give_their_records_back() {
+        let made = || SHARED.lock().made;
+        let before = made();
+        for _ in 0..1000 {
+            std::thread::spawn(|| free(allocate_more())).join().unwrap();
+        }
+        assert!(made() <= before + 4 * CHUNK, "{before} records before, {} after", made());
+    }
+
+    #[test]
+    fn a_thread_keeps_few_records() {
+        let ids: Vec<_> = (0..10 * KEPT).map(|_| allocate_more()).collect();
+        ids.into_iter().for_each(free);
+        assert!(FREE.with(|free| free.count.get()) <= KEPT);
     }
 }

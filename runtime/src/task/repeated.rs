@@ -72,8 +72,7 @@ pub(crate) fn new_repeated(
     traits: &Traits,
     accesses: &[Declared<'_>],
 ) -> Result<RecordId, Error> {
-    pool::check_room()?;
-    let id = pool::allocate();
+    let id = pool::allocate()?;
     let new = record(id);
     new.create(id, Arc::as_ptr(group), traits.label);
     new.set_access_count(accesses.len());

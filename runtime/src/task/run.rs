@@ -96,26 +96,30 @@ pub(crate) fn run(task: RecordId) {
         skip(task);
     } else if group.cancels(running) {
         cancel(task);
+    } else if let Some(node) = node {
+        run_body(task, || node.call());
     } else {
-        running.state.set(Phase::Running);
-        let interrupted = scheduler::trace_begin(task);
-        let outcome = catch_unwind(AssertUnwindSafe(|| match node {
-            Some(node) => node.call(),
-            // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
-            None => unsafe { running.body.run(task) },
-        }));
-        scheduler::trace_end(task, interrupted);
-        match outcome {
-            Ok(Poll::Ready(())) => end(task),
-            Ok(Poll::Pending) => suspend(task),
-            Err(payload) => {
-                failure::panicked(task, payload);
-                clear(task);
-                end(task);
-            }
-        }
+        // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
+        run_body(task, || unsafe { running.body.run(task) });
     }
     RUNNING.with(|running| running.leave(outer));
+}
+
+#[inline]
+fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) {
+    record(task).state.set(Phase::Running);
+    let interrupted = scheduler::trace_begin(task);
+    let outcome = catch_unwind(AssertUnwindSafe(body));
+    scheduler::trace_end(task, interrupted);
+    match outcome {
+        Ok(Poll::Ready(())) => end(task),
+        Ok(Poll::Pending) => suspend(task),
+        Err(payload) => {
+            failure::panicked(task, payload);
+            clear(task);
+            end(task);
+        }
+    }
 }
 
 /// Completes a task that must not run: nobody has its guards, so its accesses are released here.
@@ -230,11 +234,11 @@ pub(crate) fn release_ready(task: RecordId) {
     let ready = record(task);
     // For the hang report, which may come between a queue and the body.
     ready.pending.set(SPAWNING);
-    scheduler::schedule(GroupInner::of_live_task(ready), task, Reason::Released);
+    scheduler::schedule_released(GroupInner::of_live_task(ready), task);
 }
 
 /// A task was spawned with nothing to wait for, or all it waited for went during the spawn.
-#[inline]
+#[inline(never)]
 pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
     if record(task).has_steps() {
         if !take_steps(task) {
@@ -280,14 +284,14 @@ fn complete(task: RecordId) {
     if completed.is_nested() {
         return complete_nested(task);
     }
-    if completed.role() == Role::Replayed {
+    let role = completed.role();
+    if role == Role::Replayed {
         return replay::complete(completed);
     }
     let group = GroupInner::of_live_task(completed);
     if let Some(failure) = completed.take_failure() {
         group.note_failure(completed, failure);
     }
-    let role = completed.role();
     super::access_list::free_all(task);
     scheduler::count_completion(group, role);
 }

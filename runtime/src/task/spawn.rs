@@ -91,11 +91,11 @@ pub(super) fn spawn<'r, B: Body>(
         nest.count_spawn();
         new.enter(nest);
     }
-    let refused = |body: B, edges, overlap| {
+    let refused = |body: B, edges, overlap: Box<Error>| {
         // It may have joined reductions, which it leaves before its accesses close.
         drop(body);
         refuse(group, id, edges);
-        Err(overlap)
+        Err(*overlap)
     };
     let mut edges = 0;
     make_room(id, count);
@@ -149,11 +149,10 @@ fn check<'r>(
 fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<RecordId, Error> {
     // Counted before the look, so that a shutdown sees this task or this spawn the shutdown.
     group.count_spawn(traits.role);
-    if let Err(error) = admit(group) {
-        scheduler::count_completion(group, traits.role);
-        return Err(error);
-    }
-    let id = pool::allocate();
+    let id = match group.shared.accept().and_then(|()| pool::allocate()) {
+        Ok(id) => id,
+        Err(error) => return Err(not_begun(group, traits.role, error)),
+    };
     let new = record(id);
     new.create(id, Arc::as_ptr(group), traits.label);
     new.set_access_count(count);
@@ -163,10 +162,10 @@ fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<Record
     Ok(id)
 }
 
-#[inline]
-fn admit(group: &GroupInner) -> Result<(), Error> {
-    group.shared.accept()?;
-    pool::check_room()
+#[cold]
+fn not_begun(group: &GroupInner, role: Role, error: Error) -> Error {
+    scheduler::count_completion(group, role);
+    error
 }
 
 /// Goes on with a task whose accesses exclude each other: it closes them in their turn.

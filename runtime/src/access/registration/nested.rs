@@ -22,7 +22,7 @@ impl Registration {
         let (lender, map) = (declared.lender(), core.map_index());
         self.waiter = Waiter::new(self.id, declared.is_weak());
         let mut lending = declared.is_weak().then(|| Lending::of(new.rect));
-        let (joins, mut joined) = (clauses.joins(self.nth - 1), None);
+        let (joins, mut joined) = (clauses.joins(self.nth()), None);
         if !new.rect.is_empty() {
             core.for_each_tile(&new.rect, |tile, rect| {
                 let map = match lender {
