@@ -60,8 +60,8 @@ pub(super) struct Tile {
 pub(crate) struct Plan {
     sketch: Sketch,
     edges: Vec<Edge>,
-    /// Where the edges of each access begin, by its number among all, and where the last ones end.
-    starts: Vec<u32>,
+    /// The edges that wait for each access, by its number among all, as ranges of `edges`.
+    waiting: Vec<Range<u32>>,
     /// Edges to each task from its own iteration.
     pub(super) within: Vec<u32>,
     /// Edges to each task from the iteration before.
@@ -140,7 +140,7 @@ impl Plan {
         }
         let mut plan = Plan {
             edges: Vec::new(),
-            starts: Vec::new(),
+            waiting: Vec::new(),
             within: vec![0; sketch.counts.len()],
             across: vec![0; sketch.counts.len()],
             tiles: Vec::new(),
@@ -163,7 +163,8 @@ impl Plan {
     /// The edges that wait for an access, by its number among all.
     #[inline]
     pub(super) fn edges_of(&self, access: usize) -> &[Edge] {
-        &self.edges[self.starts[access] as usize..self.starts[access + 1] as usize]
+        let Range { start, end } = self.waiting[access];
+        &self.edges[start as usize..end as usize]
     }
 
     /// All edges, from task to task.
@@ -210,12 +211,12 @@ impl Plan {
                 own.push(edge);
             }
             for access in 0..*accesses {
-                self.starts.push(self.edges.len() as u32);
+                let begin = self.edges.len() as u32;
                 let waits = |edge: &&Edge| access < BITS && edge.accesses & 1 << access != 0;
                 self.edges.extend(own.iter().filter(waits));
+                self.waiting.push(begin..self.edges.len() as u32);
             }
         }
-        self.starts.push(self.edges.len() as u32);
     }
 
     fn add_tiles(&mut self, declared: &[Declared<'_>]) {
