@@ -58,6 +58,9 @@ pub(super) enum Short {
     Sent,
     /// It is the first that was collected: its sender sees to it that all are written.
     Collected,
+    /// It is written, alone because the polling task sleeps: its sender wakes that, so that those
+    /// after it can be collected.
+    Alone,
 }
 
 /// Where a send is after an attempt.
@@ -106,9 +109,12 @@ impl Sender {
             return Ok(Short::Sent);
         }
         let is_first = self.outlet.collect(link, key, bytes);
-        if self.outlet.is_full() || is_first && rank.poller.is_asleep() {
+        if is_first && rank.poller.is_asleep() {
             self.outlet.write_collected(link)?;
-            return Ok(Short::Sent);
+            return Ok(Short::Alone);
+        }
+        if self.outlet.is_full() {
+            self.outlet.write_collected(link)?;
         }
         Ok(if is_first { Short::Collected } else { Short::Sent })
     }
