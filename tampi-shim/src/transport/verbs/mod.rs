@@ -31,11 +31,10 @@ use std::task::Waker;
 use talpf_runtime::Group;
 
 use self::aftermath::Aftermath;
-use self::job::{Job, Source};
+use self::job::{Job, Short, Source};
 use self::link::Link;
 use self::memory::Memory;
 use self::offers::Subject;
-use self::sender::Short;
 use self::waiting::Receive;
 use self::world::{RankState, World};
 use super::{

@@ -8,7 +8,7 @@ use ibverbs_sim::Access;
 
 use super::aftermath::Aftermath;
 use super::cell::{Cell, INLINE, Kind, cells_of};
-use super::job::{Job, Source, keep, pack};
+use super::job::{Job, Short, Source, keep, pack};
 use super::link::Link;
 use super::memory::{Memory, Registered};
 use super::offers::{Offers, Subject};
@@ -48,19 +48,6 @@ struct Pending {
     status: Status,
     registered: Option<Registered>,
     kept: Vec<u8>,
-}
-
-/// What became of a message that may be short.
-pub(super) enum Short {
-    /// It is to be sent as any other.
-    TooLong,
-    /// It is written, or will be with others that are collected.
-    Sent,
-    /// It is the first that was collected: its sender sees to it that all are written.
-    Collected,
-    /// It is written, alone because the polling task sleeps: its sender wakes that, so that those
-    /// after it can be collected.
-    Alone,
 }
 
 /// Where a send is after an attempt.

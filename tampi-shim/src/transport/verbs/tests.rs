@@ -11,9 +11,9 @@ use talpf_runtime::{Config as RuntimeConfig, Runtime};
 
 use super::aftermath::Aftermath;
 use super::cell::{Cell, INLINE, Kind, cells_of};
+use super::job::Short;
 use super::link::Link;
 use super::polling::sleep;
-use super::sender::Short;
 use super::world::World;
 use super::{Transport, Verbs};
 use crate::config::Config;
