@@ -2,7 +2,7 @@
 //!
 //! A key is a slot's index and, above it, the generation of the slot's use, so that the key of a
 //! deregistered region does not open the one that follows it. Look-up takes no lock; opening and
-//! closing lock the list of free slots.
+//! closing lock one list of free slots of the domain.
 
 use std::{
     ptr::NonNull,
@@ -68,7 +68,7 @@ impl KeyTable {
     ) -> Result<u32> {
         let limit = u64::from(self.limit);
         let full = Error::LimitExceeded { what: "max_mr", requested: limit + 1, limit };
-        let (index, entry) = self.slots.allocate().ok_or(full)?;
+        let (index, entry) = self.slots.allocate(domain).ok_or(full)?;
         let generation = entry.generation.fetch_add(1, Ordering::Relaxed);
         let key = tag(index, generation) << INDEX_BITS | index;
         // SAFETY: the caller's contract; the slot was free, so it is closed.
@@ -83,9 +83,10 @@ impl KeyTable {
         }
     }
 
-    /// Lets a closed key's slot be used again, once no hold that saw it open is under way.
-    pub(crate) fn release(&self, key: u32) {
-        self.slots.release(index(key));
+    /// Lets a closed key's slot be used again, once no hold that saw it open is under way. `domain`
+    /// had it.
+    pub(crate) fn release(&self, key: u32, domain: u32) {
+        self.slots.release(index(key), domain);
     }
 
     /// Checks a claim made on behalf of `domain` that needs the rights in `needed`.

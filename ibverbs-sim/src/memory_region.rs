@@ -111,7 +111,7 @@ impl Drop for MemoryRegion {
         if !self.unused {
             device.wait_for_holders();
         }
-        device.keys.release(self.key);
+        device.keys.release(self.key, self.domain.number);
     }
 }
 

@@ -1,10 +1,19 @@
 //! Numbered slots that never move: look-up by index takes two loads and no lock.
 //!
 //! Chunk `k` holds `FIRST << k` slots and is made when its first slot is. Slots are never given
-//! back to the allocator; a released index is used again, oldest first.
+//! back to the allocator; a released index is used again, oldest first. Released indices are kept
+//! in shelves, by who uses the slots, so that those on different cores do not move lines between
+//! them; the limit holds for all together.
 
-use std::{collections::VecDeque, sync::OnceLock};
+use std::{
+    collections::VecDeque,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 const FIRST_SHIFT: u32 = 6;
@@ -12,28 +21,28 @@ const FIRST_SHIFT: u32 = 6;
 pub(crate) const INDEX_BITS: u32 = 20;
 const CHUNKS: usize = (INDEX_BITS - FIRST_SHIFT) as usize;
 
+/// A power of two.
+const SHELVES: usize = 16;
+
 /// The largest number of slots.
 pub(crate) const MAX_SLOTS: u32 = (1 << INDEX_BITS) - (1 << FIRST_SHIFT);
 
 /// See the module text.
 pub(crate) struct Slab<T> {
-    chunks: [OnceLock<Box<[T]>>; CHUNKS],
-    free: Mutex<Free>,
-}
-
-struct Free {
-    released: VecDeque<u32>,
-    used: u32,
+    chunks: [OnceLock<Box<[CachePadded<T>]>>; CHUNKS],
+    shelves: [CachePadded<Mutex<VecDeque<u32>>>; SHELVES],
+    used: AtomicU32,
     limit: u32,
 }
 
 impl<T: Default> Slab<T> {
     /// A slab that gives out at most `limit` slots at a time.
     pub(crate) fn new(limit: u32) -> Self {
-        let limit = limit.min(MAX_SLOTS);
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
-            free: Mutex::new(Free { released: VecDeque::new(), used: 0, limit }),
+            shelves: std::array::from_fn(|_| CachePadded::default()),
+            used: AtomicU32::new(0),
+            limit: limit.min(MAX_SLOTS),
         }
     }
 
@@ -41,31 +50,41 @@ impl<T: Default> Slab<T> {
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (chunk, offset) = place(index);
-        self.chunks.get(chunk)?.get()?.get(offset)
+        self.chunks.get(chunk)?.get()?.get(offset).map(|slot| &**slot)
     }
 
-    /// Gives out an index, or `None` at the limit.
-    pub(crate) fn allocate(&self) -> Option<(u32, &T)> {
-        let mut free = self.free.lock();
-        let fresh = free.used < free.limit;
-        let index = match free.released.pop_front() {
-            Some(index) => index,
-            None if fresh => {
-                free.used += 1;
-                free.used - 1
-            }
-            None => return None,
-        };
+    /// Gives out an index to `user`, or `None` at the limit.
+    pub(crate) fn allocate(&self, user: u32) -> Option<(u32, &T)> {
+        let index = self.take(user).or_else(|| self.fresh()).or_else(|| {
+            // What others have released.
+            (1..SHELVES as u32).find_map(|other| self.take(user.wrapping_add(other)))
+        })?;
         let (chunk, offset) = place(index);
         let slots = self.chunks.get(chunk)?.get_or_init(|| {
-            (0..1usize << (FIRST_SHIFT as usize + chunk)).map(|_| T::default()).collect()
+            let count = 1usize << (FIRST_SHIFT as usize + chunk);
+            (0..count).map(|_| CachePadded::default()).collect()
         });
         Some((index, slots.get(offset)?))
     }
 
-    /// Takes an index back. The caller has made sure that nobody uses it.
-    pub(crate) fn release(&self, index: u32) {
-        self.free.lock().released.push_back(index);
+    /// Takes an index back from `user`. The caller has made sure that nobody uses it.
+    pub(crate) fn release(&self, index: u32, user: u32) {
+        self.shelf(user).lock().push_back(index);
+    }
+
+    fn take(&self, user: u32) -> Option<u32> {
+        self.shelf(user).lock().pop_front()
+    }
+
+    /// An index that was never given out.
+    #[cold]
+    fn fresh(&self) -> Option<u32> {
+        let next = |used| (used < self.limit).then_some(used + 1);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
+    }
+
+    fn shelf(&self, user: u32) -> &Mutex<VecDeque<u32>> {
+        &self.shelves[user as usize % SHELVES]
     }
 }
 
@@ -98,12 +117,22 @@ mod tests {
     #[test]
     fn released_indices_come_back_oldest_first_and_the_limit_holds() {
         let slab = Slab::<u8>::new(2);
-        assert_eq!(slab.allocate().unwrap().0, 0);
-        assert_eq!(slab.allocate().unwrap().0, 1);
-        assert!(slab.allocate().is_none());
-        slab.release(1);
-        slab.release(0);
-        assert_eq!(slab.allocate().unwrap().0, 1);
-        assert_eq!(slab.allocate().unwrap().0, 0);
+        assert_eq!(slab.allocate(0).unwrap().0, 0);
+        assert_eq!(slab.allocate(0).unwrap().0, 1);
+        assert!(slab.allocate(0).is_none());
+        slab.release(1, 0);
+        slab.release(0, 0);
+        assert_eq!(slab.allocate(0).unwrap().0, 1);
+        assert_eq!(slab.allocate(0).unwrap().0, 0);
+    }
+
+    #[test]
+    fn at_the_limit_what_others_have_released_is_given_out() {
+        let slab = Slab::<u8>::new(2);
+        assert_eq!(slab.allocate(3).unwrap().0, 0);
+        slab.release(0, 3);
+        assert_eq!(slab.allocate(4).unwrap().0, 1);
+        assert_eq!(slab.allocate(4).unwrap().0, 0);
+        assert!(slab.allocate(3).is_none() && slab.allocate(4).is_none());
     }
 }

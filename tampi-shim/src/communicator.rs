@@ -188,8 +188,9 @@ impl Communicator {
         Ok(Wanted { context: self.context(traffic), source, tag })
     }
 
-    /// Starts a send of `buffer`.
-    #[inline]
+    /// Starts a send of `buffer`. As [`Communicator::start_receive`], always inlined: what is built
+    /// word by word and copied at once in larger pieces has to wait for the words.
+    #[inline(always)]
     pub(crate) fn start_send<B: Buffer>(
         &self,
         traffic: Traffic,
@@ -198,22 +199,25 @@ impl Communicator {
         destination: Rank,
         tag: Tag,
     ) -> Request<B> {
-        let started = self.peer(destination).and_then(|destination| {
-            check_tag(tag)?;
-            let context = self.context(traffic);
-            let message = Outgoing { context, source: self.rank(), destination, tag, mode };
-            let layout = buffer.layout();
-            if let (Traffic::PointToPoint, Some(tracer)) = (traffic, &self.inner.tracer) {
-                tracer.sends(&message, layout.bytes());
+        let checked = check_tag(tag).and_then(|()| self.peer(destination));
+        let start = match checked {
+            Ok(destination) => {
+                let context = self.context(traffic);
+                let message = Outgoing { context, source: self.rank(), destination, tag, mode };
+                let layout = buffer.layout();
+                if let (Traffic::PointToPoint, Some(tracer)) = (traffic, &self.inner.tracer) {
+                    tracer.sends(&message, layout.bytes());
+                }
+                // SAFETY: the request keeps the buffer, unused, until the send has ended.
+                unsafe { self.inner.transport.send(&message, layout) }
             }
-            // SAFETY: the request keeps the buffer, unused, until the send has ended.
-            Ok(unsafe { self.inner.transport.send(&message, layout) })
-        });
-        self.request(buffer, started)
+            Err(error) => Start::failed(error),
+        };
+        Request::new(buffer, start, &self.inner.transport)
     }
 
     /// Starts a receive into `buffer`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start_receive<B: BufferMut>(
         &self,
         traffic: Traffic,
@@ -221,11 +225,16 @@ impl Communicator {
         source: Select<Rank>,
         tag: Select<Tag>,
     ) -> Request<B> {
-        let started = self.wanted(traffic, source, tag).map(|wanted| {
+        let start = match self.wanted(traffic, source, tag) {
             // SAFETY: the request keeps the buffer, unused, until the receive has ended.
-            unsafe { self.inner.transport.receive(&wanted, buffer.layout()) }
-        });
-        self.request(buffer, started.map(|start| self.traced(traffic, start))).filling(B::undefined)
+            Ok(wanted) => unsafe { self.inner.transport.receive(&wanted, buffer.layout()) },
+            Err(error) => Start::failed(error),
+        };
+        let start = match &self.inner.tracer {
+            Some(tracer) if traffic == Traffic::PointToPoint => tracer.follow(start),
+            _ => start,
+        };
+        Request::new(buffer, start, &self.inner.transport).filling(B::undefined)
     }
 
     /// Starts the receive of a message that a matched probe has taken.

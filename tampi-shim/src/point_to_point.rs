@@ -18,6 +18,7 @@ impl Communicator {
     /// another message; if none does, the polling task sends them.
     ///
     /// **Completion**: local: the buffer may be reused.
+    #[inline(always)]
     pub fn isend<B: Buffer>(&self, buffer: B, destination: Rank, tag: Tag) -> Request<B> {
         self.start_send(Traffic::PointToPoint, SendMode::Standard, buffer, destination, tag)
     }
@@ -43,6 +44,7 @@ impl Communicator {
     /// receives that want them in the order in which these were started.
     /// **Completion**: the message is in the buffer, in its first bytes if it is shorter.
     /// **Errors**: a message longer than the buffer is an error with both lengths.
+    #[inline(always)]
     pub fn irecv<B: BufferMut>(
         &self,
         buffer: B,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use crate::error::Error;
 use crate::status::{Packed, Status};
-use crate::ticket::{Awaited, Ended, abandoned, opened};
+use crate::ticket::{Awaited, Ended, opened};
 use crate::transport::{OperationId, Start, Transport, look_while_spare};
 
 /// A send or receive that was started.
@@ -23,11 +23,7 @@ use crate::transport::{OperationId, Start, Transport, look_while_spare};
 #[must_use = "await it, give it to `iwait`, or drop it to let it go"]
 pub struct Request<B: Send + 'static> {
     /// `None` once the result was taken.
-    held: Option<Held<B>>,
-}
-
-struct Held<B> {
-    buffer: B,
+    buffer: Option<B>,
     state: State,
     /// Whether a wait looks for the end before it suspends the task.
     looks: bool,
@@ -50,7 +46,7 @@ struct UnderWay {
 
 impl<B: Send + 'static> Request<B> {
     /// `start` was given the layout of `buffer`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(buffer: B, start: Start, transport: &Arc<dyn Transport>) -> Self {
         let state = match start {
             Start::Ended(result) => State::Ended(result),
@@ -61,28 +57,26 @@ impl<B: Send + 'static> Request<B> {
             }
         };
         let lost = |buffer, _: &_| drop(buffer);
-        Request { held: Some(Held { buffer, state, looks: true, lost }) }
+        Request { buffer: Some(buffer), state, looks: true, lost }
     }
 
     /// The same, for an operation that fills the buffer, or a part of it.
     #[inline]
-    pub(crate) fn filling(self, lost: fn(B, &Error)) -> Self {
-        let mut request = self;
-        request.held.iter_mut().for_each(|held| held.lost = lost);
-        request
+    pub(crate) fn filling(mut self, lost: fn(B, &Error)) -> Self {
+        self.lost = lost;
+        self
     }
 
     /// The same, and a wait suspends the task at once: its end needs others, who need the core.
-    pub(crate) fn without_looking(self) -> Self {
-        let mut request = self;
-        request.held.iter_mut().for_each(|held| held.looks = false);
-        request
+    pub(crate) fn without_looking(mut self) -> Self {
+        self.looks = false;
+        self
     }
 
     /// Whether it has ended, so that awaiting it does not wait.
     pub fn has_ended(&self) -> bool {
-        match self.held.as_ref().map(|held| &held.state) {
-            Some(State::UnderWay(under_way)) => under_way.awaited.has_ended(),
+        match &self.state {
+            State::UnderWay(under_way) => under_way.awaited.has_ended(),
             _ => true,
         }
     }
@@ -90,7 +84,7 @@ impl<B: Send + 'static> Request<B> {
     /// Asks for the operation to be cancelled: a receive that no message was matched to ends with
     /// a status that says so. It is awaited all the same. A send is not cancelled.
     pub fn cancel(&self) {
-        if let Some(Held { state: State::UnderWay(under_way), .. }) = &self.held {
+        if let State::UnderWay(under_way) = &self.state {
             under_way.transport.cancel(under_way.operation);
         }
     }
@@ -101,8 +95,9 @@ impl<B: Send + 'static> Request<B> {
         mut self,
         then: impl FnOnce(B, fn(B, &Error), Result<Status, Error>) + Send + 'static,
     ) {
-        let Some(Held { buffer, state, lost, .. }) = self.held.take() else { return };
-        match state {
+        let Some(buffer) = self.buffer.take() else { return };
+        let lost = self.lost;
+        match self.state.take() {
             State::Collected(status, transport) => {
                 transport.flush();
                 then(buffer, lost, Ok(status.into()));
@@ -113,13 +108,41 @@ impl<B: Send + 'static> Request<B> {
             }
         }
     }
+
+    #[cold]
+    fn let_go(&mut self, buffer: B) {
+        let lost = self.lost;
+        match self.state.take() {
+            State::Collected(_, transport) => transport.flush(),
+            State::Ended(result) => {
+                if let Err(error) = result {
+                    lost(buffer, &error);
+                }
+            }
+            State::UnderWay(under_way) => {
+                under_way.awaited.call(Box::new(move |result| {
+                    if let Err(error) = result {
+                        lost(buffer, &error);
+                    }
+                }));
+            }
+        }
+    }
 }
 
 impl State {
+    /// Leaves one that is not looked at any more.
+    fn take(&mut self) -> State {
+        std::mem::replace(self, State::Ended(Ok(Status::CANCELLED.into())))
+    }
+
     /// The result, once; else the task will be woken.
     fn poll(&mut self, looks: bool, cx: &mut Context<'_>) -> Option<Ended> {
         match self {
-            State::Ended(result) => Some(std::mem::replace(result, abandoned())),
+            State::Ended(_) => match self.take() {
+                State::Ended(result) => Some(result),
+                _ => None,
+            },
             State::Collected(status, transport) => {
                 transport.flush();
                 Some(Ok(*status))
@@ -147,21 +170,21 @@ impl<B: Send + 'static> Future for Request<B> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(held) = &mut self.held else { return Poll::Ready(Err(Error::Abandoned)) };
-        let result = match &mut held.state {
+        let looks = self.looks;
+        let result = match &mut self.state {
             State::Ended(Ok(status)) => Ok(*status),
-            state => match state.poll(held.looks, cx) {
+            state => match state.poll(looks, cx) {
                 Some(result) => result,
                 None => return Poll::Pending,
             },
         };
-        Poll::Ready(match (result, self.held.take()) {
-            (Ok(status), Some(held)) => Ok((held.buffer, status.into())),
+        Poll::Ready(match (result, self.buffer.take()) {
+            (Ok(status), Some(buffer)) => Ok((buffer, status.into())),
             (Ok(_), None) => Err(Error::Abandoned),
-            (Err(error), held) => {
-                if let Some(held) = held {
+            (Err(error), buffer) => {
+                if let Some(buffer) = buffer {
                     // Before anybody can let go of what it holds.
-                    (held.lost)(held.buffer, &error);
+                    (self.lost)(buffer, &error);
                 }
                 Err(*error)
             }
@@ -172,30 +195,8 @@ impl<B: Send + 'static> Future for Request<B> {
 impl<B: Send + 'static> Drop for Request<B> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(held) = self.held.take() {
-            held.let_go();
-        }
-    }
-}
-
-impl<B: Send + 'static> Held<B> {
-    #[cold]
-    fn let_go(self) {
-        let Held { buffer, state, lost, .. } = self;
-        match state {
-            State::Collected(_, transport) => transport.flush(),
-            State::Ended(result) => {
-                if let Err(error) = result {
-                    lost(buffer, &error);
-                }
-            }
-            State::UnderWay(under_way) => {
-                under_way.awaited.call(Box::new(move |result| {
-                    if let Err(error) = result {
-                        lost(buffer, &error);
-                    }
-                }));
-            }
+        if let Some(buffer) = self.buffer.take() {
+            self.let_go(buffer);
         }
     }
 }

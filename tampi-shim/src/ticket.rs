@@ -267,7 +267,6 @@ impl Awaited {
     /// The result, once; else `waker` will be woken.
     #[inline]
     pub(crate) fn poll(&mut self, waker: &Waker) -> Option<Ended> {
-        self.shared()?;
         if !self.has_ended() && self.leave(Some(Then::Wake(waker.clone())), WAITED).is_ok() {
             return None;
         }

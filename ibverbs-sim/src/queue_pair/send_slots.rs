@@ -26,7 +26,7 @@ impl SendSlots {
     pub(crate) fn allocate(&self) -> Result<QueuePairNumber> {
         let limit = u64::from(self.limit);
         let full = Error::LimitExceeded { what: "max_qp", requested: limit + 1, limit };
-        let (index, word) = self.words.allocate().ok_or(full)?;
+        let (index, word) = self.words.allocate(0).ok_or(full)?;
         let generation = (word.load(Ordering::Relaxed) >> (32 + INDEX_BITS)) as u32;
         let number = generation.wrapping_add(1) << INDEX_BITS | index;
         word.store(u64::from(number) << 32, Ordering::SeqCst);
@@ -35,7 +35,7 @@ impl SendSlots {
 
     /// Takes back a number that no queue pair has any more.
     pub(crate) fn release(&self, number: QueuePairNumber) {
-        self.words.release(index(number));
+        self.words.release(index(number), 0);
     }
 
     /// How many requests of `number` were ever freed.

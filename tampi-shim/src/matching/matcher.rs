@@ -115,6 +115,9 @@ impl<R, M> Matcher<R, M> {
 
     #[inline]
     fn first_message(&mut self, selection: &Selection) -> Option<EntryId> {
+        if self.messages.is_empty() {
+            return None;
+        }
         if selection.has_wildcard() && !self.indexes_wildcards {
             self.index_wildcards();
         }

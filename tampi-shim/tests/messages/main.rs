@@ -17,5 +17,6 @@ mod order;
 mod peer_failure;
 mod probes;
 mod protocols;
+mod shared_cells;
 mod sizes;
 mod truncation;

@@ -3,6 +3,7 @@
 //! What waits for an operation that has ended may be the code of tasks, which may start the next
 //! operation on the spot.
 
+use std::mem::ManuallyDrop;
 use std::task::Waker;
 
 use smallvec::SmallVec;
@@ -13,10 +14,13 @@ use crate::rank::WorldRank;
 use crate::ticket::{Ended, Next, Ticket};
 
 /// See the module text. Mostly there is nothing, or one operation that somebody waits for.
+///
+/// It is emptied, by [`Aftermath::take`] after [`Aftermath::complete`], and not dropped: dropping
+/// would look once more for what is hardly ever there.
 #[derive(Default)]
 pub(super) struct Aftermath {
-    first: Option<Next>,
-    others: Option<Box<Others>>,
+    first: ManuallyDrop<Option<Next>>,
+    others: ManuallyDrop<Option<Box<Others>>>,
 }
 
 #[derive(Default)]
@@ -43,8 +47,8 @@ impl Aftermath {
 
     #[cold]
     fn add(&mut self, next: Next) {
-        match self.first {
-            None => self.first = Some(next),
+        match *self.first {
+            None => *self.first = Some(next),
             Some(_) => self.others().next.push(next),
         }
     }
@@ -83,7 +87,7 @@ impl Aftermath {
     #[cold]
     fn tell(&mut self) {
         self.first.take().into_iter().for_each(Next::run);
-        if let Some(others) = &mut self.others {
+        if let Some(others) = &mut *self.others {
             others.next.drain(..).for_each(Next::run);
             others.wakers.drain(..).for_each(Waker::wake);
         }
@@ -91,10 +95,7 @@ impl Aftermath {
 
     /// What else is to be done: the transfers and the error.
     pub(super) fn take(&mut self) -> (SmallVec<[(WorldRank, Transfer); 1]>, Option<Error>) {
-        let others = self.others.as_deref_mut();
-        others
-            .map(|others| (std::mem::take(&mut others.transfers), others.error.take()))
-            .unwrap_or_default()
+        self.others.take().map(|others| (others.transfers, others.error)).unwrap_or_default()
     }
 
     fn others(&mut self) -> &mut Others {

@@ -1,14 +1,15 @@
 //! Cells: what one rank writes into the ring that another keeps for it.
 //!
 //! ```text
-//! word  0..5   up to 40 bytes of an eager message, or the numbers of another kind
+//! word  0..5   up to 40 bytes of eager messages, or the numbers of another kind
 //! word  5      length of an eager message (low half), source (high half)
 //! word  6      context, tag
-//! word  7      stamp (low half), kind (high half)
+//! word  7      stamp (low half), kind, how many eager messages follow the first
 //! ```
 //!
-//! The device writes word 7 last. A cell is there once it has the stamp of its number. The bytes of
-//! an eager message that does not fit into its first cell are in the cells after it.
+//! The device writes word 7 last. A cell is there once it has the stamp of its number. Eager
+//! messages that follow each other and have all of words 5 and 6 in common share a cell while they
+//! fit. The bytes of one that does not fit into its first cell are in the cells after it.
 
 use super::offers::{Offer, Subject};
 use crate::matching::Key;
@@ -25,6 +26,8 @@ pub(super) const CELL: usize = 64;
 pub(super) const WORDS: usize = 8;
 /// Bytes of an eager message that fit into its first cell.
 pub(super) const INLINE: usize = 40;
+/// One more message of a cell, in word 7.
+const ONE_MORE: u64 = 1 << 40;
 
 /// What a cell is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,7 +225,13 @@ impl Head {
         }
     }
 
-    /// Whether it is of a message whose bytes are in its cell.
+    /// How many messages there are in a cell of short ones.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        usize::from((self.last >> 40) as u8) + 1
+    }
+
+    /// Whether it is of messages whose bytes are in their cell.
     #[inline]
     pub(super) fn is_short(&self) -> bool {
         self.kind() == Some(Kind::Eager) && self.length() <= INLINE
@@ -241,6 +250,27 @@ pub(super) fn write_short(place: &mut [u64; WORDS], number: u64, key: &Key, byte
         Ok(word) => place[0] = u64::from_ne_bytes(word),
         Err(_) => bytemuck::bytes_of_mut(place)[..bytes.len()].copy_from_slice(bytes),
     }
+}
+
+/// Adds an eager message to a cell of short ones, if they have everything but their bytes in
+/// common and it fits.
+#[inline]
+pub(super) fn join_short(place: &mut [u64; WORDS], key: &Key, bytes: &[u8]) -> bool {
+    let [.., length, about, _] = Cell::of_message(Kind::Eager, key, bytes.len() as u32).0;
+    let count = Head { length, about, last: place[7] }.count();
+    // An empty message counts as one byte, so that the count has room.
+    if (place[5], place[6]) != (length, about) || (count + 1) * bytes.len().max(1) > INLINE {
+        return false;
+    }
+    match <[u8; 8]>::try_from(bytes) {
+        Ok(word) => place[count] = u64::from_ne_bytes(word),
+        Err(_) => {
+            let start = count * bytes.len();
+            bytemuck::bytes_of_mut(place)[start..start + bytes.len()].copy_from_slice(bytes);
+        }
+    }
+    place[7] += ONE_MORE;
+    true
 }
 
 /// What word 7 of cell number `number` begins with.

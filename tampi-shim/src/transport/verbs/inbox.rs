@@ -80,7 +80,7 @@ impl Inbox {
             let key = head.key();
             if head.is_short() && self.matcher.is_empty() && key.exact() == *selection {
                 let ended = deliver(&key, &[ring.short(head.length())], memory);
-                ring.take(1);
+                ring.take_short(&head);
                 ring.released += 1;
                 self.report(index, rank, after);
                 return Some(ended);
@@ -100,14 +100,14 @@ impl Inbox {
         if let Some(mut receive) = self.matcher.take_receive(&key) {
             receive.end_offer();
             let ended = deliver(&key, &[bytes], &mut receive.memory);
-            ring.take(1);
+            ring.take_short(&head);
             ring.released += 1;
             after.end(receive.ticket, ended);
         } else {
             let mut kept = [0; INLINE];
             kept[..bytes.len()].copy_from_slice(bytes);
             let content = Content::Short { bytes: kept, length: bytes.len() };
-            ring.take(1);
+            ring.take_short(&head);
             self.keep(key, Message { incoming: index, content }, after);
         }
     }
@@ -339,15 +339,21 @@ impl Inbox {
     /// Tells the peer what was taken from its ring, if that is much.
     #[inline]
     fn report(&mut self, index: usize, rank: &RankState, after: &mut Aftermath) {
-        let Incoming { peer, ring } = &mut self.rings[index];
+        let ring = &self.rings[index].ring;
         let (taken, released) = ring.reported;
-        let head = ring.head();
-        if head - taken >= CELLS as u64 / 4 || ring.released - released >= rank.quota_step {
-            ring.reported = (head, ring.released);
-            if let Some(link) = rank.link(*peer) {
-                let told = link.sender.lock().outlet.tell_credits(link, head, ring.released);
-                after.note(told);
-            }
+        let is_much = ring.head() - taken >= CELLS as u64 / 4;
+        if is_much || ring.released - released >= rank.quota_step {
+            self.tell_taken(index, rank, after);
+        }
+    }
+
+    #[cold]
+    fn tell_taken(&mut self, index: usize, rank: &RankState, after: &mut Aftermath) {
+        let Incoming { peer, ring } = &mut self.rings[index];
+        ring.reported = (ring.head(), ring.released);
+        if let Some(link) = rank.link(*peer) {
+            let (taken, released) = ring.reported;
+            after.note(link.sender.lock().outlet.tell_credits(link, taken, released));
         }
     }
 

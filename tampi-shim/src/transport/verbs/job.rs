@@ -27,6 +27,19 @@ pub(super) enum Source {
     Kept(Vec<u8>),
 }
 
+/// What became of a message that may be short.
+pub(super) enum Short {
+    /// It is to be sent as any other.
+    TooLong,
+    /// It is written, or will be with others that are collected.
+    Sent,
+    /// It is the first that was collected: its sender sees to it that all are written.
+    Collected,
+    /// It is written, alone because the polling task sleeps: its sender wakes that, so that those
+    /// after it can be collected.
+    Alone,
+}
+
 impl Job {
     pub(super) fn status(&self) -> Status {
         self.key.status(self.bytes.length())

@@ -31,11 +31,10 @@ use std::task::Waker;
 use talpf_runtime::Group;
 
 use self::aftermath::Aftermath;
-use self::job::{Job, Source};
+use self::job::{Job, Short, Source};
 use self::link::Link;
 use self::memory::Memory;
 use self::offers::Subject;
-use self::sender::Short;
 use self::waiting::Receive;
 use self::world::{RankState, World};
 use super::{
@@ -118,51 +117,15 @@ impl Verbs {
         self.world.rank(self.rank)
     }
 
-    #[inline]
-    fn start_receive(&self, wanted: &Wanted, layout: Layout, after: &mut Aftermath) -> Start {
-        let state = self.state();
-        let selection = selection(wanted);
-        // SAFETY: the promise of the caller of `receive`.
-        let mut memory = unsafe { Memory::new(layout) };
-        let source = match self.source_to_offer(wanted, &memory) {
-            Ok(source) => source,
-            Err(error) => return Start::failed(error),
-        };
-        let mut inbox = state.inbox.lock();
-        if let Some(error) = self.world.failure() {
-            return Start::failed(error);
-        }
-        if let Select::Only(peer) = wanted.source
-            && let Some(link) = state.link(peer.world)
-            && let Some(ended) = inbox.receive_now(link, &selection, &mut memory, state, after)
-        {
-            state.next_turn();
-            return Start::Ended(ended);
-        }
-        if let Some((key, message)) = inbox.matcher.take_message(&selection) {
-            state.next_turn();
-            return inbox.start_with(&key, message, memory, state, after);
-        }
-        let before = source.and_then(|_| inbox.offered_before(&selection));
-        let (ticket, awaited) = ticket();
-        let id = inbox.matcher.keep_receive(&selection, Receive::new(memory, ticket));
-        if let (Some((link, subject)), Some(before)) = (source, before) {
-            inbox.offer((id, before), subject, (link, state), after);
-        }
-        Start::UnderWay { awaited, operation: OperationId(id.to_u64()) }
-    }
-
-    /// Where a receive may be offered to: it has one source and one tag, and is long.
-    #[inline]
+    /// Where a long receive may be offered to: it has one source and one tag.
     fn source_to_offer(
         &self,
         wanted: &Wanted,
         memory: &Memory,
     ) -> Result<Option<(&Link, Subject)>, Error> {
         let Wanted { context, source, tag } = *wanted;
-        let is_long = memory.bytes() > self.state().protocols.offer as u64;
         match (source, tag) {
-            (Select::Only(peer), Select::Only(tag)) if is_long && !memory.has_short_rows() => {
+            (Select::Only(peer), Select::Only(tag)) if !memory.has_short_rows() => {
                 let link = self.world.link(self.rank, peer.world)?;
                 Ok(Some((link, Subject { context, tag })))
             }
@@ -203,6 +166,11 @@ impl Transport for Verbs {
                 Ok(Short::TooLong) => {}
                 Ok(Short::Sent) => return Start::Ended(Ok(status.into())),
                 Ok(Short::Collected) => return Start::Collected(status.into()),
+                Ok(Short::Alone) => {
+                    drop(sender);
+                    self.state().poller.wake();
+                    return Start::Ended(Ok(status.into()));
+                }
                 Err(error) => {
                     // Messages that were collected before it are lost.
                     drop(sender);
@@ -225,10 +193,45 @@ impl Transport for Verbs {
 
     #[inline]
     unsafe fn receive(&self, wanted: &Wanted, bytes: Layout) -> Start {
+        let state = self.state();
+        let selection = selection(wanted);
+        // SAFETY: the promise of the caller.
+        let mut memory = unsafe { Memory::new(bytes) };
+        let is_long = memory.bytes() > state.protocols.offer as u64;
+        let source = match is_long.then(|| self.source_to_offer(wanted, &memory)).transpose() {
+            Ok(source) => source.flatten(),
+            Err(error) => return Start::failed(error),
+        };
         let mut after = Aftermath::default();
-        let start = self.start_receive(wanted, bytes, &mut after);
+        let mut inbox = state.inbox.lock();
+        if let Some(error) = self.world.failure() {
+            return Start::failed(error);
+        }
+        if let Select::Only(peer) = wanted.source
+            && let Some(link) = state.link(peer.world)
+            && let Some(ended) = inbox.receive_now(link, &selection, &mut memory, state, &mut after)
+        {
+            drop(inbox);
+            state.next_turn();
+            self.settle(&mut after);
+            return Start::Ended(ended);
+        }
+        if let Some((key, message)) = inbox.matcher.take_message(&selection) {
+            let start = inbox.start_with(&key, message, memory, state, &mut after);
+            drop(inbox);
+            state.next_turn();
+            self.settle(&mut after);
+            return start;
+        }
+        let before = source.and_then(|_| inbox.offered_before(&selection));
+        let (ticket, awaited) = ticket();
+        let id = inbox.matcher.keep_receive(&selection, Receive::new(memory, ticket));
+        if let (Some((link, subject)), Some(before)) = (source, before) {
+            inbox.offer((id, before), subject, (link, state), &mut after);
+        }
+        drop(inbox);
         self.settle(&mut after);
-        start
+        Start::UnderWay { awaited, operation: OperationId(id.to_u64()) }
     }
 
     unsafe fn receive_matched(&self, message: MessageId, bytes: Layout) -> Start {
@@ -290,35 +293,18 @@ impl Transport for Verbs {
 
     #[inline]
     fn progress(&self) -> usize {
-        let state = self.state();
-        let mut after = Aftermath::default();
-        state.next_turn();
-        if state.is_collecting() {
-            state.write_collected(&mut after);
-        }
-        self.try_progress(after)
+        self.try_progress(self.begin_turn())
     }
 
     #[inline]
     fn look(&self) -> usize {
-        let state = self.state();
-        let mut after = Aftermath::default();
-        state.next_turn();
-        if state.is_collecting() {
-            state.write_collected(&mut after);
-        }
-        state.look();
+        let after = self.begin_turn();
+        self.state().look();
         self.try_progress(after)
     }
 
     fn flush(&self) {
-        let state = self.state();
-        state.next_turn();
-        if state.is_collecting() {
-            let mut after = Aftermath::default();
-            state.write_collected(&mut after);
-            self.settle(&mut after);
-        }
+        self.settle(&mut self.begin_turn());
     }
 
     fn fail(&self, reason: &str) {

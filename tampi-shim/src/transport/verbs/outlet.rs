@@ -9,7 +9,7 @@
 use ibverbs_sim::{Operation, Payload, QueuePair, RemoteAddress, SendFlags, SendWorkRequest};
 use smallvec::SmallVec;
 
-use super::cell::{CELL, Cell, WORDS, write_short};
+use super::cell::{CELL, Cell, WORDS, join_short, write_short};
 use super::link::{ASLEEP, CREDITS, Link};
 use super::ring::CELLS;
 use crate::error::Error;
@@ -23,7 +23,7 @@ const SIGNAL_EVERY: u32 = 64;
 pub(super) const CHUNK: usize = 512;
 /// Requests posted at once.
 const BATCH: usize = 18;
-/// Cells that are collected at most. More save little, and the peer would have to wait for them.
+/// Messages that are collected at most. More save little, and the peer would have to wait for them.
 const COLLECTED: usize = 16;
 
 /// See the module text.
@@ -37,10 +37,12 @@ pub(super) struct Outlet {
     posted: u32,
     /// Cells ever written: the number of the next one.
     tail: u64,
-    /// Those of eager messages among them.
+    /// Eager messages: a short one counts one, and another its cells.
     eager: u64,
-    /// The last ones of them, if they are still to be written.
+    /// The last cells, if they are still to be written.
     collected: Vec<[u64; WORDS]>,
+    /// Messages in them.
+    messages: usize,
     /// The polling task has seen them.
     seen: bool,
 }
@@ -48,7 +50,17 @@ pub(super) struct Outlet {
 impl Outlet {
     pub(super) fn new(control: QueuePair, ring: RemoteAddress, tell: RemoteAddress) -> Self {
         let collected = Vec::with_capacity(COLLECTED + 1);
-        Outlet { control, ring, tell, posted: 0, tail: 0, eager: 0, collected, seen: false }
+        Outlet {
+            control,
+            ring,
+            tell,
+            posted: 0,
+            tail: 0,
+            eager: 0,
+            collected,
+            messages: 0,
+            seen: false,
+        }
     }
 
     #[inline]
@@ -122,18 +134,22 @@ impl Outlet {
 
     #[inline]
     fn add_short(&mut self, key: &Key, bytes: &[u8]) {
+        self.messages += 1;
+        self.eager += 1;
+        if self.collected.last_mut().is_some_and(|last| join_short(last, key, bytes)) {
+            return;
+        }
         self.collected.push([0; WORDS]);
         if let Some(place) = self.collected.last_mut() {
             write_short(place, self.tail, key, bytes);
         }
         self.tail += 1;
-        self.eager += 1;
     }
 
     /// Whether nothing more is to be collected.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.collected.len() >= COLLECTED
+        self.messages >= COLLECTED
     }
 
     /// Writes what was collected: all but the first cell, and then that one, for which the peer
@@ -151,6 +167,7 @@ impl Outlet {
         };
         self.collected = cells;
         self.collected.clear();
+        self.messages = 0;
         written
     }
 
@@ -163,6 +180,7 @@ impl Outlet {
     pub(super) fn forget_collected(&mut self, link: &Link) {
         if !self.collected.is_empty() {
             self.collected.clear();
+            self.messages = 0;
             link.collects(false);
         }
     }

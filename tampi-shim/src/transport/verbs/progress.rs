@@ -12,6 +12,18 @@ use super::transfers::Transfer;
 use crate::rank::WorldRank;
 
 impl Verbs {
+    /// A task waits, or turns to something else: what was collected leaves.
+    #[inline]
+    pub(super) fn begin_turn(&self) -> Aftermath {
+        let state = self.state();
+        let mut after = Aftermath::default();
+        state.next_turn();
+        if state.is_collecting() {
+            state.write_collected(&mut after);
+        }
+        after
+    }
+
     /// Does what was put off until no lock is held.
     #[inline]
     pub(super) fn settle(&self, after: &mut Aftermath) {

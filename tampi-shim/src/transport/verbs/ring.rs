@@ -77,7 +77,10 @@ impl Front {
 /// The owner's side of a ring.
 pub(super) struct Ring {
     front: Arc<Front>,
-    /// Cells of eager messages that are matched, and with them their memory here is free.
+    /// Messages of the next cell that were taken, of those that share it.
+    taken: usize,
+    /// Eager messages that are matched, and with them their memory here is free: a short one counts
+    /// one, and another its cells.
     pub(super) released: u64,
     /// What the peer was told of both.
     pub(super) reported: (u64, u64),
@@ -89,7 +92,7 @@ impl Ring {
     pub(super) fn new(domain: &ProtectionDomain) -> Result<Self, Error> {
         let front = Front { lines: Lines::new(domain, CELLS)?, head: AtomicU64::new(0) };
         // As the word is at the peer from the beginning.
-        Ok(Ring { front: Arc::new(front), released: 0, reported: (0, 0), asleep: true })
+        Ok(Ring { front: Arc::new(front), taken: 0, released: 0, reported: (0, 0), asleep: true })
     }
 
     pub(super) fn remote(&self) -> RemoteAddress {
@@ -128,14 +131,26 @@ impl Ring {
         self.front.line(self.head())
     }
 
-    /// The bytes in the next cell, which is there.
+    /// The bytes of the next message, in the next cell, which is there.
     #[inline]
     pub(super) fn short(&self, length: usize) -> &[u8] {
-        let start = std::ptr::from_ref(self.line()).cast();
+        let length = length.min(INLINE);
+        let start = (self.taken * length).min(INLINE - length);
+        let first = std::ptr::from_ref(self.line()).cast::<u8>().wrapping_add(start);
         // SAFETY: the bytes lie in the line. Its stamp was seen, so the device has written them, and
         // it writes them again only when the peer is told that they were taken, which needs this
         // ring mutably.
-        unsafe { std::slice::from_raw_parts(start, length.min(INLINE)) }
+        unsafe { std::slice::from_raw_parts(first, length) }
+    }
+
+    /// Takes the next message, whose bytes are in its cell.
+    #[inline]
+    pub(super) fn take_short(&mut self, head: &Head) {
+        self.taken += 1;
+        if self.taken >= head.count() {
+            self.taken = 0;
+            self.take(1);
+        }
     }
 
     /// The bytes in the cells after the next one, in two parts where they go round the end.

@@ -8,7 +8,7 @@ use ibverbs_sim::Access;
 
 use super::aftermath::Aftermath;
 use super::cell::{Cell, INLINE, Kind, cells_of};
-use super::job::{Job, Source, keep, pack};
+use super::job::{Job, Short, Source, keep, pack};
 use super::link::Link;
 use super::memory::{Memory, Registered};
 use super::offers::{Offers, Subject};
@@ -48,16 +48,6 @@ struct Pending {
     status: Status,
     registered: Option<Registered>,
     kept: Vec<u8>,
-}
-
-/// What became of a message that may be short.
-pub(super) enum Short {
-    /// It is to be sent as any other.
-    TooLong,
-    /// It is written, or will be with others that are collected.
-    Sent,
-    /// It is the first that was collected: its sender sees to it that all are written.
-    Collected,
 }
 
 /// Where a send is after an attempt.
@@ -106,9 +96,12 @@ impl Sender {
             return Ok(Short::Sent);
         }
         let is_first = self.outlet.collect(link, key, bytes);
-        if self.outlet.is_full() || is_first && rank.poller.is_asleep() {
+        if is_first && rank.poller.is_asleep() {
             self.outlet.write_collected(link)?;
-            return Ok(Short::Sent);
+            return Ok(Short::Alone);
+        }
+        if self.outlet.is_full() {
+            self.outlet.write_collected(link)?;
         }
         Ok(if is_first { Short::Collected } else { Short::Sent })
     }

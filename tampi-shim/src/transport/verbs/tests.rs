@@ -11,9 +11,9 @@ use talpf_runtime::{Config as RuntimeConfig, Runtime};
 
 use super::aftermath::Aftermath;
 use super::cell::{Cell, INLINE, Kind, cells_of};
+use super::job::Short;
 use super::link::Link;
 use super::polling::sleep;
-use super::sender::Short;
 use super::world::World;
 use super::{Transport, Verbs};
 use crate::config::Config;
@@ -81,6 +81,13 @@ fn take_all(world: &World) -> Vec<u64> {
     let ring = &mut world.rank(WorldRank(1)).inbox.lock().rings[0].ring;
     let mut numbers = Vec::new();
     while let Some(head) = ring.front() {
+        if head.is_short() {
+            let bytes = ring.short(head.length()).try_into().expect("a number");
+            numbers.push(u64::from_ne_bytes(bytes));
+            ring.take_short(&head);
+            ring.released += 1;
+            continue;
+        }
         numbers.push(ring.cell().0[0]);
         let is_message = head.kind() == Some(Kind::Eager);
         let cells = if is_message { cells_of(head.length(), false) } else { 1 };
@@ -135,8 +142,10 @@ fn nothing_is_collected_while_the_polling_task_sleeps() {
     let (_runtime, world) = two_ranks();
     let rank = world.rank(WorldRank(0));
     rank.poller.falls_asleep();
-    for number in 0..3 {
-        assert!(matches!(send(&world, number), Short::Sent));
+    assert!(matches!(send(&world, 0), Short::Sent));
+    assert_eq!(take_all(&world), [0]);
+    for number in 1..3 {
+        assert!(matches!(send(&world, number), Short::Alone));
         assert_eq!(take_all(&world), [number]);
     }
     assert!(!rank.is_collecting());
@@ -152,6 +161,19 @@ fn what_is_collected_is_forgotten_when_the_run_fails() {
     assert!(!world.rank(WorldRank(0)).is_collecting());
     write_collected(&world);
     assert_eq!(take_all(&world), [0]);
+}
+
+#[test]
+fn messages_that_follow_each_other_share_cells() {
+    let (_runtime, world) = two_ranks();
+    // Alone, then five to a cell.
+    for number in 0..12 {
+        send(&world, number);
+    }
+    let (link, _) = both_ends(&world);
+    assert_eq!(link.sender.lock().outlet.tail(), 1 + 3);
+    write_collected(&world);
+    assert_eq!(take_all(&world), (0..12).collect::<Vec<_>>());
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -218,6 +218,7 @@ impl World {
             }
         }
         after.complete();
+        drop(after.take());
         self.ranks.iter().for_each(|rank| rank.poller.wake());
     }
 }
