@@ -55,6 +55,7 @@ impl State {
                 Err(error)
             }
         };
+        rank.engine.count_syncs(-1);
         out.ended = Some((request, result));
         true
     }
@@ -234,11 +235,11 @@ impl State {
     ) -> Step {
         let (lane, number) = (request.round.lane, request.round.number);
         let has_landed = |source| world.has_landed(source, rank.rank);
-        let Some(freed) = rank.windows.end(lane, number, &has_landed) else {
+        out.over = rank.windows.end(lane, number, &has_landed);
+        if out.over.is_none() {
             out.again = true;
             return Step::Wait;
-        };
-        out.closed = freed;
+        }
         let state = self.lane(lane);
         if request.mode.modifier == Modifier::Ack {
             // The acknowledgements of this round come after it has ended.
