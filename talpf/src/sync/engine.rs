@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
 use super::request::Request;
-use super::stages::expected_from;
+use super::stages::{LaneState, expected_from};
 use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
@@ -40,22 +40,6 @@ pub(super) struct State {
     handled: Vec<u64>,
     /// Control messages that found the send queue full.
     outbox: VecDeque<Control>,
-}
-
-/// One lane.
-pub(super) struct LaneState {
-    pub(super) arrivals: LaneArrivals,
-    /// Syncs in the order of their rounds.
-    pub(super) requests: VecDeque<Request>,
-    pub(super) pattern: Option<Pattern>,
-    /// Targets of the round that ended last, if it ended with acknowledgements.
-    pub(super) unacknowledged: u32,
-}
-
-/// What a cached sync remembers.
-pub(super) struct Pattern {
-    pub(super) sent: Vec<u32>,
-    pub(super) expected: Vec<u32>,
 }
 
 struct Control {

@@ -1,10 +1,12 @@
 //! The stages of a sync.
 
+use std::collections::VecDeque;
+
 use talpf_traces::Event;
 
 use super::aftermath::Aftermath;
-use super::arrivals::RoundArrivals;
-use super::engine::{LaneState, Pattern, State};
+use super::arrivals::{LaneArrivals, RoundArrivals};
+use super::engine::State;
 use super::request::{Request, Stage};
 use super::{Arrivals, Modifier, SyncMode};
 use crate::error::Error;
@@ -15,6 +17,22 @@ use crate::world::{RankState, World};
 
 /// Below this bit of a count message is the count, above it the vote.
 const VOTE: u32 = 32;
+
+/// One lane.
+pub(super) struct LaneState {
+    pub(super) arrivals: LaneArrivals,
+    /// Syncs in the order of their rounds.
+    pub(super) requests: VecDeque<Request>,
+    pub(super) pattern: Option<Pattern>,
+    /// Targets of the round that ended last, if it ended with acknowledgements.
+    pub(super) unacknowledged: u32,
+}
+
+/// What a cached sync remembers.
+pub(super) struct Pattern {
+    pub(super) sent: Vec<u32>,
+    pub(super) expected: Vec<u32>,
+}
 
 /// Whether a sync can go on.
 enum Step {
