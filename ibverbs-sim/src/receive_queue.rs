@@ -156,11 +156,16 @@ impl ReceiveQueue {
     }
 
     fn entry(&self, request: &ReceiveWorkRequest<'_>, slot: usize) -> ReceiveEntry {
-        let first = request.scatter.first().copied().unwrap_or_default();
-        let further = request.scatter.get(1..).unwrap_or_default();
-        for (kept, piece) in self.further(slot, request.scatter.len()).iter().zip(further) {
-            kept.store(piece);
-        }
+        let first = match request.scatter {
+            [only] => *only,
+            [] => ScatterGather::default(),
+            [first, further @ ..] => {
+                for (kept, piece) in self.further(slot, request.scatter.len()).iter().zip(further) {
+                    kept.store(piece);
+                }
+                *first
+            }
+        };
         ReceiveEntry {
             wr_id: request.wr_id,
             address: first.address,

@@ -2,6 +2,7 @@
 //! queue, a completion queue for what it sends and one for what arrives.
 #![allow(unsafe_code, reason = "registers the buffers that small messages land in")]
 
+use std::array;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -208,15 +209,13 @@ impl Endpoint {
     /// Posts receives, by the numbers of their cells: those of completions that were handled.
     pub(crate) fn post_receives(&self, cells: &[u64]) -> Result<(), Error> {
         for batch in cells.chunks(POST_BATCH) {
-            let mut scatter = [ScatterGather::default(); POST_BATCH];
-            for (entry, cell) in scatter.iter_mut().zip(batch) {
-                *entry = self.inbox.region.slice(*cell as usize * 8, 8);
-            }
-            let mut requests = [ReceiveWorkRequest { wr_id: 0, scatter: &[] }; POST_BATCH];
-            for ((request, cell), entry) in requests.iter_mut().zip(batch).zip(&scatter) {
-                let scatter = std::slice::from_ref(entry);
-                *request = ReceiveWorkRequest { wr_id: *cell, scatter };
-            }
+            let cell = |nth: usize| batch.get(nth).copied().unwrap_or_default();
+            let scatter: [ScatterGather; POST_BATCH] =
+                array::from_fn(|nth| self.inbox.region.slice(cell(nth) as usize * 8, 8));
+            let requests: [ReceiveWorkRequest<'_>; POST_BATCH] = array::from_fn(|nth| {
+                let scatter = std::slice::from_ref(&scatter[nth]);
+                ReceiveWorkRequest { wr_id: cell(nth), scatter }
+            });
             let posted = self.receives.post_receive(&requests[..batch.len()]);
             posted.map_err(|error| error.reason)?;
         }

@@ -95,7 +95,10 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
                 state.group.wait_for(period).await;
             }
             PollingFrequency::Adaptive
-                if state.waits() && !state.has_unannounced() && !has_wire && in_vain < patience =>
+                if state.waits.is_set()
+                    && !state.has_unannounced()
+                    && !has_wire
+                    && in_vain < patience =>
             {
                 in_vain += TOLD;
                 state.group.wait_for(LATEST).await;

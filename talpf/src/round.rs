@@ -23,7 +23,6 @@ pub(crate) struct RoundState {
     pub(crate) number: Round,
     /// Handles of it, and one more until a sync closes it.
     open: AtomicU32,
-    issued: AtomicU32,
     /// Operations by target.
     sent: Box<[AtomicU32]>,
     lost: AtomicBool,
@@ -41,7 +40,6 @@ impl RoundState {
             lane,
             number,
             open: AtomicU32::new(1),
-            issued: AtomicU32::new(0),
             sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
             lost: AtomicBool::new(false),
             refuses: false,
@@ -68,7 +66,6 @@ impl RoundState {
     fn renew(&mut self, number: Round) {
         self.number = number;
         *self.open.get_mut() = 1;
-        *self.issued.get_mut() = 0;
         self.sent.iter_mut().for_each(|count| *count.get_mut() = 0);
         *self.lost.get_mut() = false;
         self.outcome = Outcome::default();
@@ -100,13 +97,24 @@ impl RoundState {
     #[inline]
     pub(crate) fn count(&self, target: Rank, operations: u32) -> Result<(), Error> {
         self.check_lane()?;
-        let limit = self.state().open_rounds.limit();
-        let before = self.issued.fetch_add(operations, Ordering::Relaxed);
-        if limit.saturating_sub(before) < operations {
-            let (value, limit) = (u64::from(limit) + 1, u64::from(limit));
-            return Err(Error::Limit { what: "number of operations in a round", value, limit });
+        let sent = &self.sent[target.index()];
+        let to_target = sent.fetch_add(operations, Ordering::Relaxed).saturating_add(operations);
+        // As long as no target has more than its share they are not too many in all.
+        let limit = u64::from(self.state().open_rounds.limit());
+        if u64::from(to_target) * self.sent.len() as u64 > limit {
+            self.check_limit(limit).inspect_err(|_| {
+                sent.fetch_sub(operations, Ordering::Relaxed);
+            })?;
         }
-        self.sent[target.index()].fetch_add(operations, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn check_limit(&self, limit: u64) -> Result<(), Error> {
+        if self.sent().map(u64::from).sum::<u64>() > limit {
+            let what = "number of operations in a round";
+            return Err(Error::Limit { what, value: limit + 1, limit });
+        }
         Ok(())
     }
 

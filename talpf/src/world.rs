@@ -18,7 +18,7 @@ use crate::polling::Sleeper;
 use crate::processes::{Ask, Processes};
 use crate::round::OpenRounds;
 use crate::slot::SlotTable;
-use crate::sync::Engine;
+use crate::sync::{Engine, Waits};
 use crate::tracer::Tracer;
 use crate::window::{Claim, Freed, Landing, Outcome, WindowTable};
 
@@ -56,9 +56,8 @@ pub(crate) struct RankState {
     failed: AtomicBool,
     pub(crate) stop: AtomicBool,
     pub(crate) poller: Sleeper,
-    /// Whether a task is suspended until a sync ends. A hint, on a line of its own: the peers read
-    /// it with every post.
-    waits: CachePadded<AtomicBool>,
+    /// On a line of its own: the peers read it with every post.
+    pub(crate) waits: CachePadded<Waits>,
     pub(crate) tracer: Tracer,
 }
 
@@ -94,7 +93,7 @@ impl World {
             failed: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             poller: Sleeper::default(),
-            waits: CachePadded::new(AtomicBool::new(false)),
+            waits: CachePadded::new(Waits::new()),
             tracer: Tracer::new(config.runtime.recorder.is_some(), size),
         });
         let ranks = states.collect();
@@ -290,15 +289,6 @@ impl RankState {
     #[inline]
     pub(crate) fn failing(&self) -> Option<&Error> {
         self.failing.get().filter(|_| !self.has_failed())
-    }
-
-    #[inline]
-    pub(crate) fn waits(&self) -> bool {
-        self.waits.load(Ordering::SeqCst)
-    }
-
-    pub(crate) fn set_waits(&self, waits: bool) {
-        self.waits.store(waits, Ordering::SeqCst);
     }
 
     /// Something changed that a sync may wait for.

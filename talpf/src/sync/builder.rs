@@ -272,18 +272,14 @@ impl Future for SyncHandle {
         let RoundState { world, outcome, .. } = &*self.round;
         let state = self.round.state();
         state.collectors.post_all();
-        let look = || state.look_while_spare(world, || outcome.result());
-        if let Some(result) = outcome.result().or_else(look) {
-            return Poll::Ready(result);
+        if outcome.result().is_none() {
+            state.look_while_spare(world, || outcome.result());
         }
-        // From here on peers tell; what came before is there to be seen.
-        state.set_waits(true);
-        state.look(world);
-        match outcome.poll(cx.waker()) {
-            Some(result) => {
-                state.set_waits(false);
-                Poll::Ready(result)
-            }
+        let last_look = || {
+            state.look(world);
+        };
+        match state.waits.wait(outcome, cx.waker(), last_look) {
+            Some(result) => Poll::Ready(result),
             None => {
                 talpf_runtime::note_wait("a sync");
                 Poll::Pending

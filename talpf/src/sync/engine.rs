@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
 use super::request::Request;
-use super::stages::expected_from;
+use super::stages::{LaneState, expected_from};
 use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
@@ -40,22 +40,6 @@ pub(super) struct State {
     handled: Vec<u64>,
     /// Control messages that found the send queue full.
     outbox: VecDeque<Control>,
-}
-
-/// One lane.
-pub(super) struct LaneState {
-    pub(super) arrivals: LaneArrivals,
-    /// Syncs in the order of their rounds.
-    pub(super) requests: VecDeque<Request>,
-    pub(super) pattern: Option<Pattern>,
-    /// Targets of the round that ended last, if it ended with acknowledgements.
-    pub(super) unacknowledged: u32,
-}
-
-/// What a cached sync remembers.
-pub(super) struct Pattern {
-    pub(super) sent: Vec<u32>,
-    pub(super) expected: Vec<u32>,
 }
 
 struct Control {
@@ -85,8 +69,11 @@ impl Engine {
         self.kicked.store(true, Ordering::SeqCst);
     }
 
-    pub(super) fn sync_has_ended(&self) {
-        self.syncs.fetch_sub(1, Ordering::Relaxed);
+    /// One more sync, or one less. The caller has the state locked, so that nobody else does it.
+    #[inline]
+    pub(super) fn count_syncs(&self, change: isize) {
+        let syncs = self.syncs.load(Ordering::Relaxed).wrapping_add_signed(change);
+        self.syncs.store(syncs, Ordering::Relaxed);
     }
 
     /// Syncs that have not ended.
@@ -117,8 +104,8 @@ impl Engine {
 
     /// Adds a sync.
     pub(crate) fn request(&self, request: Request) {
-        self.syncs.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
+        self.count_syncs(1);
         let lane = state.lane(request.round.lane);
         let number = request.round.number;
         if lane.requests.back().is_none_or(|last| last.round.number < number) {
@@ -134,7 +121,7 @@ impl RankState {
     #[inline]
     pub(crate) fn progress_if_kicked(&self, world: &World) {
         if self.engine.kicked.load(Ordering::SeqCst) {
-            self.progress(world);
+            self.go_round(world);
         }
     }
 
@@ -159,17 +146,23 @@ impl RankState {
     /// `None` if another thread is at it.
     pub(crate) fn progress(&self, world: &World) -> Option<usize> {
         self.engine.kick();
-        let (mut completions, mut again) = (None, false);
+        self.go_round(world)
+    }
+
+    /// Passes as long as something is kicked.
+    fn go_round(&self, world: &World) -> Option<usize> {
+        let mut completions = None;
+        let mut again = false;
+        let mut aftermath = Aftermath::default();
         while self.engine.kicked.load(Ordering::SeqCst) {
             let Some(mut state) = self.engine.state.try_lock() else {
                 return completions;
             };
             self.engine.kicked.store(false, Ordering::SeqCst);
-            let mut aftermath = Aftermath::default();
             let taken = state.pass(self, world, &mut aftermath);
             drop(state);
             *completions.get_or_insert(0) += taken;
-            again |= aftermath.again;
+            again |= std::mem::take(&mut aftermath.again);
             aftermath.settle(self, world);
         }
         if again {
@@ -370,7 +363,7 @@ impl State {
             if rank.endpoint.post_inline(control.target, request, payload).is_err() {
                 return;
             }
-            out.told.push(control.target);
+            out.told.add(control.target);
             self.outbox.pop_front();
         }
     }

@@ -16,9 +16,11 @@ mod mode;
 mod request;
 mod stages;
 mod tell;
+mod waits;
 
 pub use self::builder::{Sync, SyncHandle};
 pub use self::mode::{Arrivals, Modifier, SyncMode};
 
 pub(crate) use self::engine::Engine;
 pub(crate) use self::request::Outcome;
+pub(crate) use self::waits::Waits;

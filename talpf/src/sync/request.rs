@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::Waker;
 
-use parking_lot::Mutex;
 use talpf_runtime::PendingEvent;
 
 use super::SyncMode;
@@ -13,6 +11,7 @@ use super::arrivals::RoundArrivals;
 use crate::error::Error;
 use crate::ping_pong::Places;
 use crate::round::RoundState;
+use crate::sync_cell::{AtomicU8, Mutex, Ordering};
 use crate::world::RankState;
 
 /// Where a sync is.
@@ -60,9 +59,7 @@ impl Request {
         if let (Err(error), Some(event)) = (&result, event) {
             event.fail(error.to_string());
         }
-        if rank.waits() {
-            rank.set_waits(false);
-        }
+        rank.waits.clear();
         round.outcome.set(result);
         rank.open_rounds.recycle(round);
     }

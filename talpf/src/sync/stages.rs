@@ -1,10 +1,12 @@
 //! The stages of a sync.
 
+use std::collections::VecDeque;
+
 use talpf_traces::Event;
 
 use super::aftermath::Aftermath;
-use super::arrivals::RoundArrivals;
-use super::engine::{LaneState, Pattern, State};
+use super::arrivals::{LaneArrivals, RoundArrivals};
+use super::engine::State;
 use super::request::{Request, Stage};
 use super::{Arrivals, Modifier, SyncMode};
 use crate::error::Error;
@@ -15,6 +17,22 @@ use crate::world::{RankState, World};
 
 /// Below this bit of a count message is the count, above it the vote.
 const VOTE: u32 = 32;
+
+/// One lane.
+pub(super) struct LaneState {
+    pub(super) arrivals: LaneArrivals,
+    /// Syncs in the order of their rounds.
+    pub(super) requests: VecDeque<Request>,
+    pub(super) pattern: Option<Pattern>,
+    /// Targets of the round that ended last, if it ended with acknowledgements.
+    pub(super) unacknowledged: u32,
+}
+
+/// What a cached sync remembers.
+pub(super) struct Pattern {
+    pub(super) sent: Vec<u32>,
+    pub(super) expected: Vec<u32>,
+}
 
 /// Whether a sync can go on.
 enum Step {
@@ -55,6 +73,7 @@ impl State {
                 Err(error)
             }
         };
+        rank.engine.count_syncs(-1);
         out.ended = Some((request, result));
         true
     }
@@ -234,11 +253,11 @@ impl State {
     ) -> Step {
         let (lane, number) = (request.round.lane, request.round.number);
         let has_landed = |source| world.has_landed(source, rank.rank);
-        let Some(freed) = rank.windows.end(lane, number, &has_landed) else {
+        out.over = rank.windows.end(lane, number, &has_landed);
+        if out.over.is_none() {
             out.again = true;
             return Step::Wait;
-        };
-        out.closed = freed;
+        }
         let state = self.lane(lane);
         if request.mode.modifier == Modifier::Ack {
             // The acknowledgements of this round come after it has ended.

@@ -31,7 +31,7 @@ impl World {
     /// Something was posted to `target`. The caller holds no lock.
     #[inline]
     pub(crate) fn tell(&self, target: Rank) {
-        if self.elsewhere(target).is_none() && self.rank(target).waits() {
+        if self.elsewhere(target).is_none() && self.rank(target).waits.is_set() {
             self.take_in_for(target);
         }
     }

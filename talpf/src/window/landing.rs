@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::Claim;
-use crate::held::GivenUp;
+use crate::held::{GivenUp, Held};
 use crate::numbers::Rank;
 
 /// How much of an operation could be posted; the send queue may be full.
@@ -86,6 +86,24 @@ pub(super) struct Lists {
     pub(super) posted: SmallVec<[Box<dyn Parked>; 2]>,
     /// Guards of windows that closed because the run has failed.
     pub(super) guards: Vec<GivenUp>,
+}
+
+/// What a round that has ended leaves, to be dropped and followed under no lock.
+#[derive(Default)]
+#[must_use = "sources with credit again have to be told"]
+pub(crate) struct Over {
+    /// Of its windows. To drop one may run what waits for its region.
+    pub(super) guards: SmallVec<[Box<dyn Held>; 2]>,
+    pub(super) freed: Freed,
+}
+
+impl Over {
+    /// Releases the regions of the windows.
+    #[inline]
+    pub(crate) fn release(self) -> Freed {
+        drop(self.guards);
+        self.freed
+    }
 }
 
 impl Freed {

@@ -24,5 +24,5 @@ mod table;
 mod tests;
 
 pub(crate) use self::area::{Area, Claim, Kind};
-pub(crate) use self::landing::{Freed, Landing, Outcome, Parked, Post, Rest, Together};
+pub(crate) use self::landing::{Freed, Landing, Outcome, Over, Parked, Post, Rest, Together};
 pub(crate) use self::table::WindowTable;

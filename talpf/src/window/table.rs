@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
-use super::landing::{HasLanded, Landing, Outcome, Parked, Post, Rest, Together, outcome_of};
+use super::landing::{HasLanded, Landing, Outcome, Over, Parked, Post, Rest, Together, outcome_of};
 use super::{Area, Claim, Freed};
 use crate::held::{GivenUp, Held};
 use crate::numbers::{Lane, Rank, Round};
@@ -302,39 +302,42 @@ impl WindowTable {
 
     /// Ends the first round of a lane: its windows close and what is still parked is refused.
     /// `None`: something that was admitted has not landed; try again.
-    pub(crate) fn end(&self, lane: Lane, round: Round, has_landed: HasLanded<'_>) -> Option<Freed> {
+    pub(crate) fn end(&self, lane: Lane, round: Round, has_landed: HasLanded<'_>) -> Option<Over> {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
-        let mut freed = Freed::default();
+        let mut over = Over::default();
         let Some(ended) = round_of(lanes, lane, round) else {
-            return Some(freed);
+            return Some(over);
         };
         ended.ending = true;
         let mut landing = false;
         for window in &mut ended.windows {
-            window.forget_landed(has_landed);
-            landing |= !window.landing.is_empty();
+            if !window.landing.is_empty() {
+                window.forget_landed(has_landed);
+                landing |= !window.landing.is_empty();
+            }
         }
         if landing {
             return None;
         }
-        let mut guards: SmallVec<[Phase; 2]> = SmallVec::new();
-        for window in &mut ended.windows {
-            guards.push(std::mem::take(&mut window.phase));
+        for window in ended.windows.drain(..) {
+            if let Phase::Open(guard) = window.phase {
+                over.guards.push(guard);
+            }
         }
-        let refused: Vec<Waiting> = ended.parked.drain(..).collect();
-        ended.windows.clear();
+        // It may have room for many, which the place keeps.
+        let refused: Vec<Waiting> =
+            if ended.parked.is_empty() { Vec::new() } else { ended.parked.drain(..).collect() };
         (ended.complete, ended.ending) = (false, false);
         let rounds = &mut lanes[lane.index()];
         debug_assert_eq!(rounds.first(), round, "rounds of a lane end in order");
         rounds.pass();
         for waiting in &refused {
-            unpark(parked, &waiting.claim, &mut freed);
+            unpark(parked, &waiting.claim, &mut over.freed);
         }
         drop(state);
         refuse(refused);
-        drop(guards);
-        Some(freed)
+        Some(over)
     }
 
     /// Gives up every window and every parked operation: the run is over.

@@ -1,5 +1,6 @@
 //! Ranks that put, get, update and sync, as programs use them: one behaviour a file.
 
+mod actions;
 mod atomics;
 mod changed_pattern;
 mod common;

@@ -68,7 +68,7 @@ fn a_round_that_has_ended_refuses_and_the_next_parks() {
     drop(table.complete(LANE, FIRST, &[area(0, 10)]));
     let (waiting, fate) = put(&guard);
     assert!(matches!(land(&table, 0, claim(0, 0, 1), waiting), Outcome::Parked));
-    let freed = table.end(LANE, FIRST, LANDED).unwrap();
+    let freed = table.end(LANE, FIRST, LANDED).unwrap().release();
     assert_eq!((freed.sources(), fate.counts()), (&[Rank(0)][..], (0, 1)));
     assert!(matches!(land(&table, 0, claim(0, 0, 1), put(&guard).0), Outcome::Refused(_)));
     assert!(matches!(land(&table, 1, claim(0, 0, 1), put(&guard).0), Outcome::Parked));
