@@ -50,8 +50,8 @@ pub(super) struct ProblemOptions {
     file: Option<PathBuf>,
 
     /// What the generated particles follow from
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u64,
+    #[arg(long, value_name = "S", value_parser = number_within(0..=usize::MAX), default_value_t = 1)]
+    seed: usize,
 
     /// Sizes that were not given: 65536 particles in blocks of 512, 100 steps
     #[arg(long, value_enum)]
@@ -75,10 +75,11 @@ impl ProblemOptions {
             Some(Preset::Thesis) => (65_536, 512, 100),
         };
         let (block, steps) = (self.block.unwrap_or(block), self.steps.unwrap_or(steps));
+        let seed = self.seed as u64;
         let particles = match &self.file {
             Some(path) => Particles::new(&nbody::load(path)?, block),
-            None => Particles::generate(self.particles.unwrap_or(particles), block, self.seed),
+            None => Particles::generate(self.particles.unwrap_or(particles), block, seed),
         };
-        Problem::new(particles, steps, self.priorities == Switch::On, self.seed)
+        Problem::new(particles, steps, self.priorities == Switch::On, seed)
     }
 }

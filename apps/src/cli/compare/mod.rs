@@ -140,17 +140,15 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-/// Measures, and writes everything down. Outputs are opened first.
+/// Measures, and writes everything down. Outputs are tried first.
 fn compare<A: App>(
     variants: &[Variant],
     problem: A::Problem,
     settings: Settings,
 ) -> Result<(), Error> {
     let points = measure::points::<A>(variants, &problem, &settings)?;
-    std::fs::create_dir_all(&settings.out)
-        .map_err(|source| Error::Write { path: settings.out.clone(), source })?;
-    let json = Output::open(&settings.out.join("results.json"))?;
-    let html = Output::open(&settings.out.join("report.html"))?;
+    let json = Output::open_in(&settings.out, "results.json")?;
+    let html = Output::open_in(&settings.out, "report.html")?;
     let results = Results {
         app: A::NAME,
         scaling: settings.scaling,
