@@ -1,7 +1,9 @@
 //! One run of an application, from its options to its outputs.
 
+use std::marker::PhantomData;
 use std::path::PathBuf;
 
+use clap::Args;
 use talpf_apps::run::{self, App, Interrupt, Machine, Observer, Outcome, Problem, Variant};
 use talpf_apps::{Error, memory, picture};
 use talpf_runtime::Monitor;
@@ -11,16 +13,40 @@ use super::output::Output;
 use super::progress_bar::ProgressBar;
 use super::recordings::Recordings;
 use super::report::{self, Report};
-use super::run_options::RunOptions;
+use super::run_options::{RunOptions, variant_of};
 use super::trace_output::TraceOutput;
+
+/// The command of an application `A` whose problem is described by `P`.
+#[derive(Args, Debug)]
+#[command(allow_negative_numbers = true)]
+pub(super) struct Options<A: App, P: Args> {
+    /// How to run it
+    #[arg(long, value_parser = variant_of::<A>(), default_value = A::USUAL.name())]
+    variant: Variant,
+
+    #[command(flatten)]
+    problem: P,
+
+    #[command(flatten)]
+    run: RunOptions,
+
+    #[arg(skip)]
+    app: PhantomData<A>,
+}
+
+impl<A: App, P: Args> Options<A, P> {
+    /// Runs the `problem` that is described.
+    pub(super) fn run(
+        self,
+        problem: impl FnOnce(&P) -> Result<A::Problem, Error>,
+    ) -> Result<(), Error> {
+        run::<A>(self.variant, &problem(&self.problem)?, &self.run)
+    }
+}
 
 /// Runs `variant`. Outputs are tried first, and written even when the check fails; of a run that
 /// fails, its trace and its graph are.
-pub(super) fn run<A: App>(
-    variant: Variant,
-    problem: &A::Problem,
-    options: &RunOptions,
-) -> Result<(), Error> {
+fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> Result<(), Error> {
     let machine = options.machine::<A>(variant, problem)?;
     let first = machine.transport().has_first_rank();
     memory::require(bytes::<A>(variant, problem, machine.ranks(), options.check))?;

@@ -1,29 +1,13 @@
-//! `talpf nbody`.
+//! The options of particles.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use talpf_apps::Error;
-use talpf_apps::nbody::{self, Nbody, Particles, Problem};
-use talpf_apps::run::Variant;
+use talpf_apps::nbody::{self, Particles, Problem};
 
-use super::app;
-use super::run_options::{Preset, RunOptions, variant_of};
+use super::run_options::Preset;
 use super::usage::number_within;
-
-#[derive(Args, Debug)]
-#[command(allow_negative_numbers = true)]
-pub(super) struct Options {
-    /// How to run it
-    #[arg(long, value_parser = variant_of::<Nbody>(), default_value = "talpf-cached")]
-    variant: Variant,
-
-    #[command(flatten)]
-    problem: ProblemOptions,
-
-    #[command(flatten)]
-    run: RunOptions,
-}
 
 /// The particles, and for how long.
 #[derive(Args, Debug)]
@@ -62,10 +46,6 @@ pub(super) struct ProblemOptions {
 enum Switch {
     On,
     Off,
-}
-
-pub(super) fn run(options: Options) -> Result<(), Error> {
-    app::run::<Nbody>(options.variant, &options.problem.problem()?, &options.run)
 }
 
 impl ProblemOptions {

@@ -35,6 +35,7 @@ impl App for GaussSeidel {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
+    const USUAL: Variant = Variant::TalpfLanes;
     const REPLAYED: &'static [Variant] =
         &[Variant::TalpfDefault, Variant::TalpfLanes, Variant::Tampi, Variant::TampiBlocking];
     const KERNELS: &'static [&'static str] = &["gauss-seidel", "sweep"];

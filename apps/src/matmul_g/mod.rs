@@ -31,6 +31,7 @@ impl App for MatmulG {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
+    const USUAL: Variant = Variant::TalpfGet;
     const RANKS: usize = 4;
     const KERNELS: &'static [&'static str] = &["multiply"];
     type Problem = Problem;

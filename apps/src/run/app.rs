@@ -10,6 +10,8 @@ pub trait App: Sized + 'static {
     const NAME: &'static str;
     /// The ways to run it; [`Variant::Serial`] is the first.
     const VARIANTS: &'static [Variant];
+    /// The one where nobody names one.
+    const USUAL: Variant = Variant::TalpfCached;
     /// Those of them that can replay their graphs.
     const REPLAYED: &'static [Variant] = &[];
     /// The labels in traces of the work that a kernel does.

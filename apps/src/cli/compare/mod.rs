@@ -34,8 +34,8 @@ use super::run_options::{MachineOptions, variant_of};
 use super::usage::number_within;
 use super::{matmul, nbody};
 
-/// Steps of a heat problem where nobody says how many: a run takes tenths of a second.
-const STEPS: usize = 200;
+/// Steps of Jacobi where nobody says how many: a run takes tenths of a second.
+const STEPS: usize = super::STEPS / 5;
 
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = false)]
