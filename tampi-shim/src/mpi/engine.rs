@@ -42,8 +42,6 @@ pub(super) enum Kind {
     /// Nobody: bytes of this library's own, that MPI reads or writes. `counted` are those that
     /// buffered sends may have.
     Owned { bytes: Box<[u8]>, counted: bool },
-    /// This library: the receive of what a rank says that cannot go on.
-    Alarm { text: Box<[u8]> },
 }
 
 /// What an operation ends with.
@@ -63,19 +61,10 @@ pub(super) struct Engine {
     /// The length of the inbox, written under its lock.
     waiting: AtomicUsize,
     slab: Mutex<Slab<Tester, Operation>>,
-    /// Operations that somebody waits for or that hold memory: all but the alarm.
     under_way: AtomicUsize,
     buffered: AtomicUsize,
     /// Why no rank can go on. Receives are cancelled then, and end with it.
     failure: OnceLock<Error>,
-}
-
-/// What a pass has found, besides the tickets it has completed.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) ended: usize,
-    /// What a rank said that cannot go on.
-    pub(super) alarm: Option<(u32, String)>,
 }
 
 impl Engine {
@@ -95,9 +84,7 @@ impl Engine {
 
     /// Looks after an operation that has started.
     pub(super) fn add(&self, request: RawRequest, operation: Operation) {
-        if !matches!(operation.kind, Kind::Alarm { .. }) {
-            self.under_way.fetch_add(1, Ordering::SeqCst);
-        }
+        self.under_way.fetch_add(1, Ordering::SeqCst);
         let mut inbox = self.inbox.lock();
         inbox.push((request, operation));
         self.waiting.store(inbox.len(), Ordering::Release);
@@ -148,13 +135,14 @@ impl Engine {
     }
 
     /// Tests what is under way, unless another thread does, and ends what is complete; again while
-    /// nothing was and `goes_on`.
-    pub(super) fn pass(&self, mut goes_on: impl FnMut() -> bool) -> Result<Found, Refused> {
-        let mut found = Found::default();
+    /// nothing was and `goes_on`. Returns how many have ended.
+    #[inline]
+    pub(super) fn pass(&self, mut goes_on: impl FnMut() -> bool) -> Result<usize, Refused> {
+        let mut ended = 0;
         let mut next = SmallVec::<[Next; 8]>::new();
         {
             let Some(mut slab) = self.slab.try_lock() else {
-                return Ok(found);
+                return Ok(0);
             };
             loop {
                 // What comes meanwhile is for the next time.
@@ -165,16 +153,16 @@ impl Engine {
                     break;
                 }
                 slab.pass(|operation, outcome| {
-                    found.ended += 1;
-                    next.extend(self.end(operation, outcome, &mut found));
+                    ended += 1;
+                    next.extend(self.end(operation, outcome));
                 })?;
-                if found.ended > 0 || !goes_on() {
+                if ended > 0 || !goes_on() {
                     break;
                 }
             }
         }
         next.into_iter().for_each(Next::run);
-        Ok(found)
+        Ok(ended)
     }
 
     /// Asks MPI to cancel a receive. Whatever comes of it, the operation ends as the others do.
@@ -194,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// Whether nothing is left, the alarm neither.
+    /// Whether nothing is left.
     pub(super) fn is_empty(&self) -> bool {
         let mut slab = self.slab.lock();
         self.take_in(&mut slab);
@@ -210,7 +198,7 @@ impl Engine {
     }
 
     /// Ends an operation. What is left to do may run anything.
-    fn end(&self, operation: Operation, outcome: Outcome, found: &mut Found) -> Option<Next> {
+    fn end(&self, operation: Operation, outcome: Outcome) -> Option<Next> {
         let was_cancelled = operation.cancelled;
         let next = match operation.kind {
             Kind::Awaited { ticket, expected } => {
@@ -221,15 +209,6 @@ impl Engine {
                     self.give_room(bytes.len());
                 }
                 None
-            }
-            Kind::Alarm { text } => {
-                if let Ok(status) = outcome.and_then(|status| status.read(was_cancelled))
-                    && !status.cancelled
-                {
-                    let text = &text[..status.bytes.min(text.len())];
-                    found.alarm = Some((status.source, String::from_utf8_lossy(text).into_owned()));
-                }
-                return None;
             }
         };
         self.under_way.fetch_sub(1, Ordering::SeqCst);
@@ -270,7 +249,6 @@ impl Kind {
         match self {
             Kind::Awaited { expected, .. } => matches!(expected, Expected::Message { .. }),
             Kind::Owned { .. } => false,
-            Kind::Alarm { .. } => true,
         }
     }
 }

@@ -65,6 +65,9 @@ pub(super) async fn poll(
         let before = std::mem::replace(&mut started, transport.started());
         // A turn of this task costs more than a test.
         let ended = transport.advance_while_spare();
+        if ended == 0 {
+            transport.heed_alarm();
+        }
         let news = ended + (started - before) as usize;
         match pace.next(news, transport.is_busy()) {
             Next::Started => sleep(&transport).await,

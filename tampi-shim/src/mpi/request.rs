@@ -50,22 +50,23 @@ impl RawRequest {
     }
 
     /// How the operation has ended, if it has. The request is null afterwards.
+    ///
+    /// **Errors**: MPI has refused to look: nobody knows whether it still uses the memory.
     #[inline]
-    pub(crate) fn test(&mut self) -> Option<Outcome> {
+    pub(crate) fn test(&mut self) -> Result<Option<Outcome>, Refused> {
         let (mut complete, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::zeroed());
         // SAFETY: a request that was started, or null.
         let code = unsafe { ffi::MPI_Test(&mut self.0, &mut complete, status.as_mut_ptr()) };
-        let failed = code != ffi::MPI_SUCCESS as c_int;
-        if complete == 0 && !failed {
-            return None;
+        if complete == 0 && !self.is_null() {
+            return check("MPI_Test", code).map(|()| None);
         }
         // SAFETY: zero bytes are a status, and MPI writes nothing else.
         let status = Completed(unsafe { status.assume_init() });
-        if failed {
+        if code != ffi::MPI_SUCCESS as c_int {
             self.forsake();
-            return Some(Err(Broken::of("MPI_Test", code, &status)));
+            return Ok(Some(Err(Broken::of("MPI_Test", code, &status))));
         }
-        Some(Ok(status))
+        Ok(Some(Ok(status)))
     }
 
     /// Asks MPI to cancel the operation. It still has to be tested until it completes.
@@ -194,7 +195,7 @@ impl TestSome for Tester {
         completed: &mut Vec<(usize, Outcome)>,
     ) -> Result<(), Refused> {
         if let [request] = requests {
-            completed.extend(request.test().map(|outcome| (0, outcome)));
+            completed.extend(request.test()?.map(|outcome| (0, outcome)));
             return Ok(());
         }
         let Ok(count) = c_int::try_from(requests.len()) else {

@@ -8,6 +8,7 @@ use std::task::Waker;
 
 use parking_lot::Mutex;
 
+use super::alarm::Alarm;
 use super::aside::Asides;
 use super::contexts::Contexts;
 use super::engine::{Engine, Expected, Kind, Operation};
@@ -32,6 +33,7 @@ pub(crate) struct MpiTransport {
     pub(super) me: Weak<MpiTransport>,
     pub(super) library: Library,
     pub(super) engine: Engine,
+    pub(super) alarm: Alarm,
     pub(super) home: Home,
     pub(super) sleeper: Sleeper,
     pub(super) contexts: Contexts,
@@ -59,6 +61,7 @@ impl MpiTransport {
             me: Weak::clone(me),
             library,
             engine: Engine::new(),
+            alarm: Alarm::default(),
             home: Home::here(),
             sleeper: Sleeper::default(),
             contexts,
@@ -186,7 +189,7 @@ impl MpiTransport {
         mut request: RawRequest,
         expected: Expected,
     ) -> Start {
-        if let Some(outcome) = request.test() {
+        if let Some(outcome) = self.or_abort(request.test()) {
             return Start::Ended(packed(self.engine.result(outcome, expected, false)));
         }
         let operation = operation.unwrap_or_else(|| OperationId(self.number()));
@@ -300,6 +303,11 @@ impl Transport for MpiTransport {
         self.advance(|| false)
     }
 
+    fn look(&self) -> usize {
+        // It takes as long as a pause.
+        self.progress()
+    }
+
     fn may_look(&self) -> bool {
         self.library.may_call() && talpf_runtime::worker_has_nothing_else()
     }
@@ -309,7 +317,7 @@ impl Transport for MpiTransport {
         let reason = reason.to_owned();
         self.where_allowed(move |this| {
             let failure = Error::PeerFailed { rank, reason: reason.clone() };
-            if this.engine.set_failure(failure) {
+            if this.set_failure(failure) {
                 this.raise_alarm(&reason);
                 this.wake_poller();
             }
