@@ -27,12 +27,10 @@ impl MpiTransport {
         looked.unwrap_or_else(|_| self.library.abort(1))
     }
 
-    /// As [`Transport::progress`], and looks on for a few microseconds while nothing is complete
-    /// and this worker has nothing else to do.
-    pub(super) fn advance_while_spare(&self) -> usize {
-        /// Tests in vain.
-        const LOOKS: usize = 64;
-        let mut left = LOOKS;
+    /// As [`Transport::progress`], and looks on, up to `most` times, while nothing is complete and
+    /// this worker has nothing else to do.
+    pub(super) fn advance_while_spare(&self, most: usize) -> usize {
+        let mut left = most;
         self.advance(|| {
             left -= 1;
             left > 0 && self.probers.is_empty() && self.may_look()

@@ -8,6 +8,7 @@ use super::call::{check, refused};
 use super::datatype::byte;
 use super::slab::TestSome;
 use super::{Refused, ffi};
+use crate::error::Error;
 use crate::rank::Rank;
 use crate::status::Status;
 use crate::tag::Tag;
@@ -117,6 +118,20 @@ impl Broken {
             _ => Broken::Refused(refused(call, code)),
         }
     }
+
+    /// What a receive into `room` bytes has failed with.
+    #[cold]
+    pub(super) fn error(self, room: u64) -> Error {
+        match self {
+            Broken::Truncated(raw) => Error::Truncated {
+                source_rank: Rank(raw.source),
+                tag: Tag(raw.tag),
+                sent: (raw.bytes as u64).max(room + 1),
+                room,
+            },
+            Broken::Refused(refused) => Error::Mpi(refused),
+        }
+    }
 }
 
 impl PartialEq for RawRequest {
@@ -189,15 +204,16 @@ impl TestSome for Tester {
     type Request = RawRequest;
     type Outcome = Outcome;
 
+    #[inline]
+    fn test(&mut self, request: &mut RawRequest) -> Result<Option<Outcome>, Refused> {
+        request.test()
+    }
+
     fn test_some(
         &mut self,
         requests: &mut [RawRequest],
         completed: &mut Vec<(usize, Outcome)>,
     ) -> Result<(), Refused> {
-        if let [request] = requests {
-            completed.extend(request.test()?.map(|outcome| (0, outcome)));
-            return Ok(());
-        }
         let Ok(count) = c_int::try_from(requests.len()) else {
             unreachable!("a request takes memory: there are never that many");
         };
