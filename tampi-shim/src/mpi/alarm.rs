@@ -1,7 +1,7 @@
 //! What a rank says to all others when it cannot go on.
 //!
 //! The receive that waits for it lasts as long as the run. It is not among the operations under way,
-//! which are tested often: the polling task looks at it once a turn.
+//! which are tested often: the polling task looks at it when nothing else has ended.
 #![allow(unsafe_code, reason = "hands MPI the room for what another rank may say")]
 
 use parking_lot::Mutex;
@@ -38,7 +38,7 @@ impl Alarm {
         Ok(())
     }
 
-    /// Listens no longer: the receive ends.
+    /// Ends the receive.
     pub(super) fn cancel(&self) {
         if let Some(listening) = &mut *self.0.lock()
             && !std::mem::replace(&mut listening.cancelled, true)
@@ -74,7 +74,7 @@ fn said(text: &[u8], outcome: Outcome, was_cancelled: bool) -> Option<(Rank, Str
 }
 
 impl MpiTransport {
-    /// Waits from now on for what a rank may say that cannot go on.
+    /// Waits, for the rest of the run, for what a rank may say that cannot go on.
     pub(super) fn listen(&self) -> Result<(), Refused> {
         self.alarm.listen(self.library.world())
     }

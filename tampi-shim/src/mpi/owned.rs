@@ -10,6 +10,15 @@ use crate::status::Status;
 use crate::transport::{OperationId, Outgoing, SendMode};
 
 impl MpiTransport {
+    /// Whether a message is one that a rank sends to itself and that other ranks would get at once.
+    /// MPICH lets such a send wait for its receive, which may depend on it.
+    pub(super) fn is_short_to_itself(&self, message: &Outgoing, bytes: Layout) -> bool {
+        const SHORT: u64 = 16 << 10;
+        message.destination.world.0 == self.library.rank()
+            && message.mode == SendMode::Standard
+            && bytes.bytes() <= SHORT
+    }
+
     /// Sends a copy, which is looked after until MPI has taken it.
     pub(super) fn send_copy(
         &self,

@@ -225,15 +225,6 @@ impl MpiTransport {
         self.where_allowed(move |this| hand_over(start(this), ticket));
         Start::UnderWay { awaited, operation }
     }
-
-    /// Whether a message is one that a rank sends to itself and that other ranks would get at once.
-    /// MPICH lets such a send wait for its receive, which may depend on it.
-    fn is_short_to_itself(&self, message: &Outgoing, bytes: Layout) -> bool {
-        const SHORT: u64 = 16 << 10;
-        message.destination.world.0 == self.library.rank()
-            && message.mode == SendMode::Standard
-            && bytes.bytes() <= SHORT
-    }
 }
 
 impl Transport for MpiTransport {
