@@ -99,7 +99,7 @@ proptest! {
 
 #[test]
 fn any_number_of_collectives_may_end_at_once() {
-    // Of a sum of one rank the others wait for, so nothing ends before it starts.
+    // Rank 0 starts last, so that all sums of the others wait for it.
     const MANY: u64 = 20_000;
     run(4, async |world| {
         let late = world.rank() == Rank(0);
