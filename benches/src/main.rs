@@ -116,7 +116,9 @@ fn run(Arguments { bench, json }: Arguments) -> Result<(), String> {
         // Before the long run, so that its figures are not lost after it.
         let is_new = !path.exists();
         let opened = OpenOptions::new().append(true).create(true).open(path);
-        let tried = opened.and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) });
+        // Not a link to it.
+        let remove = || fs::remove_file(fs::canonicalize(path)?);
+        let tried = opened.and_then(|_| if is_new { remove() } else { Ok(()) });
         tried.map_err(|error| unwritable(path, &error))?;
     }
     let report = measure(bench).map_err(|error| error.to_string())?;

@@ -25,6 +25,8 @@ pub(crate) struct RoundState {
     open: AtomicU32,
     /// Operations by target.
     sent: Box<[AtomicU32]>,
+    /// Whether a target has had more than its share of what the round may have.
+    uneven: AtomicBool,
     lost: AtomicBool,
     /// Stands in for a round of a lane that an exchange has taken, and refuses operations.
     refuses: bool,
@@ -41,6 +43,7 @@ impl RoundState {
             number,
             open: AtomicU32::new(1),
             sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
+            uneven: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             refuses: false,
             outcome: Outcome::default(),
@@ -67,6 +70,7 @@ impl RoundState {
         self.number = number;
         *self.open.get_mut() = 1;
         self.sent.iter_mut().for_each(|count| *count.get_mut() = 0);
+        *self.uneven.get_mut() = false;
         *self.lost.get_mut() = false;
         self.outcome = Outcome::default();
     }
@@ -101,7 +105,8 @@ impl RoundState {
         let to_target = sent.fetch_add(operations, Ordering::Relaxed).saturating_add(operations);
         // As long as no target has more than its share they are not too many in all.
         let limit = u64::from(self.state().open_rounds.limit());
-        if u64::from(to_target) * self.sent.len() as u64 > limit {
+        let is_uneven = u64::from(to_target) * self.sent.len() as u64 > limit;
+        if is_uneven || self.uneven.load(Ordering::Relaxed) {
             self.check_limit(limit).inspect_err(|_| {
                 sent.fetch_sub(operations, Ordering::Relaxed);
             })?;
@@ -111,6 +116,7 @@ impl RoundState {
 
     #[inline(never)]
     fn check_limit(&self, limit: u64) -> Result<(), Error> {
+        self.uneven.store(true, Ordering::Relaxed);
         if self.sent().map(u64::from).sum::<u64>() > limit {
             let what = "number of operations in a round";
             return Err(Error::Limit { what, value: limit + 1, limit });

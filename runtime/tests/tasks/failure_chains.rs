@@ -77,11 +77,15 @@ fn a_long_row_of_tasks_behind_a_failure_ends() {
     let token = Token::new(&runtime).unwrap();
     runtime.task("first").inout(&token.region()).spawn(|_| panic!("first")).unwrap();
     assert!(common::eventually(|| runtime.outstanding() == 0));
-    for _ in 0..TASKS {
-        // Complete when the spawn returns, so that the next one does not wait for it.
-        let task = runtime.task("next").inout(&token.region()).inline();
-        task.spawn(|_| panic!("ran")).unwrap();
-    }
+    let group = (*runtime).clone();
+    let row = runtime.task("row").spawn(move || {
+        for _ in 0..TASKS {
+            // Complete when the spawn returns, so that the next one does not wait for it.
+            let task = group.task("next").inout(&token.region()).inline();
+            task.spawn(|_| panic!("ran")).unwrap();
+        }
+    });
+    row.unwrap();
     let failed = common::failure(runtime.wait_blocking());
     assert!(failed.to_string().ends_with("failed: first"));
 }

@@ -94,13 +94,16 @@ pub(super) struct Lists {
 pub(crate) struct Over {
     /// Of its windows. To drop one may run what waits for its region.
     pub(super) guards: SmallVec<[Box<dyn Held>; 2]>,
+    /// Operations that no window has taken. They have guards, too.
+    pub(super) refused: Vec<Box<dyn Parked>>,
     pub(super) freed: Freed,
 }
 
 impl Over {
-    /// Releases the regions of the windows.
+    /// Refuses what was left and releases the regions of the windows.
     #[inline]
     pub(crate) fn release(self) -> Freed {
+        self.refused.into_iter().for_each(Parked::refuse);
         drop(self.guards);
         self.freed
     }

@@ -326,17 +326,14 @@ impl WindowTable {
             }
         }
         // It may have room for many, which the place keeps.
-        let refused: Vec<Waiting> =
-            if ended.parked.is_empty() { Vec::new() } else { ended.parked.drain(..).collect() };
+        for waiting in ended.parked.drain(..) {
+            unpark(parked, &waiting.claim, &mut over.freed);
+            over.refused.push(waiting.operation);
+        }
         (ended.complete, ended.ending) = (false, false);
         let rounds = &mut lanes[lane.index()];
         debug_assert_eq!(rounds.first(), round, "rounds of a lane end in order");
         rounds.pass();
-        for waiting in &refused {
-            unpark(parked, &waiting.claim, &mut over.freed);
-        }
-        drop(state);
-        refuse(refused);
         Some(over)
     }
 

@@ -161,6 +161,30 @@ fn the_message_queue_takes_as_many_operations_as_asked_for() {
 }
 
 #[test]
+fn the_message_queue_counts_operations_to_all_targets_together() {
+    for to_oneself in [0, 1] {
+        let result = common::run(common::unwatched(2, 1), move |ctx| async move {
+            ctx.resize_message_queue(4)?;
+            let inbox = common::array(&ctx, vec![0u8])?;
+            let source = common::array(&ctx, vec![1u8])?;
+            let slot = ctx.register_global(&inbox).await?;
+            let me = ctx.rank();
+            for target in [vec![Rank(1 - me.0); 4], vec![me; to_oneself]].concat() {
+                ctx.put(&source.all(), slot.at(target, 0))?;
+            }
+            ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await
+        });
+        match result {
+            Ok(_) => assert_eq!(to_oneself, 0),
+            Err(error) => {
+                assert_eq!(to_oneself, 1);
+                common::says(&error, &["number of operations in a round is 5, the limit is 4"]);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_slot_that_was_deregistered_is_an_error() {
     let error = error_of(common::unwatched(1, 1), |ctx| async move {
         let inbox = common::array(&ctx, vec![0u8])?;

@@ -33,7 +33,7 @@ const ONE_MORE: u64 = 1 << 40;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A message with its bytes.
+    /// A message with its bytes, or several short ones that are alike.
     Eager = 1,
     /// The same, and the sender wants to know when it is matched. Its bytes are in the cells after
     /// this one, and word 0 is the number of the send.
@@ -94,7 +94,7 @@ pub(super) struct Head {
     pub(super) length: u64,
     /// Context and tag.
     pub(super) about: u64,
-    /// Kind and stamp.
+    /// Kind, stamp, and how many messages follow the first.
     pub(super) last: u64,
 }
 

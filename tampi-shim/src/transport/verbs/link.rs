@@ -98,8 +98,8 @@ impl Link {
         self.is_collecting.load(Ordering::Relaxed)
     }
 
-    /// Cells that the peer has taken, and cells of eager messages that it has matched, both
-    /// wrapping.
+    /// Cells that the peer has taken, and eager messages that it has matched, each as many as its
+    /// cells; both wrapping.
     #[inline]
     pub(super) fn credits(&self) -> (u32, u32) {
         let word = self.told.word(0, CREDITS).load(Ordering::Acquire);

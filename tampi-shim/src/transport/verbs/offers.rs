@@ -81,10 +81,10 @@ impl Offers {
         }
     }
 
-    /// A message is sent as cell number `cell`: takes the offer that is for it.
+    /// A message is sent, and `tail` is the cell behind it: takes the offer that is for it.
     #[inline]
-    pub(super) fn take(&mut self, subject: Subject, cell: u64) -> Option<Offer> {
-        self.last[subject.place()] = (cell as u32).wrapping_add(1);
+    pub(super) fn pass(&mut self, subject: Subject, tail: u64) -> Option<Offer> {
+        self.last[subject.place()] = tail as u32;
         if self.held.is_empty() {
             return None;
         }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn taken(offers: &mut Offers, tag: u32, cell: u64) -> Option<u64> {
-        offers.take(subject(tag), cell).map(|offer| offer.receive)
+        offers.pass(subject(tag), cell + 1).map(|offer| offer.receive)
     }
 
     #[test]

@@ -88,9 +88,15 @@ fn look_before_sleep(verbs: &Verbs) -> Result<usize, Error> {
         state.write_collected(&mut after);
     }
     let mut inbox = state.inbox.lock();
-    state.tell_asleep(&mut inbox, true)?;
-    state.arm()?;
-    before_the_last_look();
-    state.check_links()?;
+    let ready = state.tell_asleep(&mut inbox, true).and_then(|()| {
+        state.arm()?;
+        before_the_last_look();
+        state.check_links()
+    });
+    if let Err(error) = ready {
+        drop(inbox);
+        verbs.settle(&mut after);
+        return Err(error);
+    }
     Ok(verbs.progress_from(inbox, true, after))
 }

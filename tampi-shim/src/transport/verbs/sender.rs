@@ -87,15 +87,16 @@ impl Sender {
         if !goes {
             return Ok(Short::TooLong);
         }
-        self.offers.take(Subject::of(key), self.outlet.tail());
         self.statistics.eager += 1;
         let turn = rank.turn();
         if self.turn != turn {
             self.turn = turn;
             self.outlet.write_short(link, key, bytes)?;
+            self.offers.pass(Subject::of(key), self.outlet.tail());
             return Ok(Short::Sent);
         }
         let is_first = self.outlet.collect(link, key, bytes);
+        self.offers.pass(Subject::of(key), self.outlet.tail());
         if is_first && rank.poller.is_asleep() {
             self.outlet.write_collected(link)?;
             return Ok(Short::Alone);
@@ -262,7 +263,8 @@ impl Sender {
         if !self.outlet.room(link, eager.unwrap_or(1)) {
             return Ok(Attempt::NoRoom(job));
         }
-        let offer = self.offers.take(Subject::of(&job.key), self.outlet.tail());
+        // One cell at least.
+        let offer = self.offers.pass(Subject::of(&job.key), self.outlet.tail() + 1);
         if let Some(cells) = eager {
             return self.send_eager(link, rank, job, cells);
         }

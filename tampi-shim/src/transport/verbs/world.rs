@@ -59,8 +59,8 @@ pub(super) struct RankState {
     links: Box<[OnceLock<Link>]>,
     pub(super) protocols: Protocols,
     pub(super) max_transfer: u64,
-    /// Cells of unmatched eager messages that each peer may have here, and how many are matched
-    /// before the peer is told.
+    /// Unmatched eager messages that each peer may have here, each as many as its cells, and how
+    /// many are matched before the peer is told.
     pub(super) quota: usize,
     pub(super) quota_step: u64,
     /// Bytes of copies that sends are made from, and how many there may be.
