@@ -9,10 +9,7 @@ use std::process::ExitCode;
 use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
-use talpf_benches::{Error, Report, counting::Counting, memory, micro, soak, two_sided};
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use talpf_benches::{Error, Report, memory, micro, soak, two_sided};
 
 /// Measures what tasks, puts and syncs cost.
 #[derive(Parser)]

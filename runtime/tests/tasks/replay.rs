@@ -398,28 +398,3 @@ fn arrays_live_as_long_as_their_steps() {
     runtime.wait_blocking().unwrap();
     assert_eq!(sum.load(Ordering::Relaxed), 50 * 20 * 64);
 }
-
-#[test]
-fn an_array_without_elements_lives_as_long_as_its_steps() {
-    let runtime = common::runtime(1);
-    let nothing = Array::new(&runtime, Vec::<u64>::new(), 1).unwrap();
-    let (send, receive) = mpsc::unbounded::<InOut<u64>>();
-    runtime
-        .iterate(3, |iteration| {
-            let send = send.clone();
-            runtime.task("give").inout(&nothing.all()).repeat(iteration, move |_, guard| {
-                send.unbounded_send(guard).unwrap();
-            })
-        })
-        .unwrap();
-    drop(send);
-    let mut guards = futures::executor::block_on_stream(receive);
-    let first = guards.next().unwrap();
-    drop(nothing);
-    let after = runtime.task("after").run(|| ()).unwrap();
-    runtime.block_on(after).unwrap().unwrap();
-    assert_eq!(runtime.outstanding(), 2, "the steps, and what frees the array after them");
-    drop(first);
-    guards.for_each(drop);
-    runtime.wait_blocking().unwrap();
-}
