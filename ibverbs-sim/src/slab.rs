@@ -53,7 +53,8 @@ impl<T: Default> Slab<T> {
         self.chunks.get(chunk)?.get()?.get(offset).map(|slot| &**slot)
     }
 
-    /// Gives out an index to `user`, or `None` at the limit.
+    /// Gives out an index to `user`, or `None` at the limit: also of one that another user releases
+    /// and a third takes meanwhile.
     pub(crate) fn allocate(&self, user: u32) -> Option<(u32, &T)> {
         let index = self.take(user).or_else(|| self.fresh()).or_else(|| {
             // What others have released.
