@@ -100,6 +100,10 @@ pub enum Error {
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
 
+    /// Somebody has ended the run.
+    #[error("interrupted")]
+    Interrupted,
+
     /// An input file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {

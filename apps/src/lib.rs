@@ -6,12 +6,13 @@
 //! is the same for all applications.
 //!
 //! ```
-//! use talpf_apps::run::{Machine, Observer, Variant};
-//! use talpf_apps::{heat, jacobi};
+//! use talpf_apps::heat;
+//! use talpf_apps::jacobi::Jacobi;
+//! use talpf_apps::run::{Machine, Observer, Variant, run};
 //!
 //! let problem = heat::Problem::new(40, 30, 16, 100, heat::default_sources())?;
 //! let observer = Observer::default();
-//! let solve = |variant, machine| jacobi::run(variant, &problem, machine, &observer);
+//! let solve = |variant, machine| run::<Jacobi>(variant, &problem, machine, &observer);
 //! let serial = solve(Variant::Serial, Machine::ONE)?.expect("a result");
 //! let parallel = solve(Variant::TalpfCached, Machine::new(3, 2)?)?.expect("all ranks are here");
 //! assert_eq!(serial.result.first_difference(&parallel.result), None);

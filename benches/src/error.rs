@@ -27,11 +27,19 @@ pub enum Error {
         /// The wrong one.
         found: u64,
     },
+    /// There is no such figure.
+    #[error("no figure has a name that begins with `{name}`")]
+    NoSuchFigure {
+        /// What was asked for.
+        name: String,
+    },
     /// A soak has no such kind of episode.
-    #[error("a soak has no episodes `{name}`")]
+    #[error("no kind of program has a name that begins with `{name}`, there are {kinds}")]
     NoSuchEpisode {
         /// What was asked for.
         name: String,
+        /// What there is.
+        kinds: String,
     },
     /// An episode of a soak went wrong. A soak with this seed begins with it.
     #[error("{name}, seed {seed}: {wrong}")]

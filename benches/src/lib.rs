@@ -14,6 +14,7 @@ pub mod memory;
 pub mod metg;
 pub mod micro;
 mod peer;
+mod say;
 pub mod soak;
 pub mod two_sided;
 

@@ -1,9 +1,12 @@
 //! The `talpf-bench` command.
 
+use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
 use talpf_benches::{Error, Report, counting::Counting, memory, micro, soak, two_sided};
@@ -37,7 +40,7 @@ enum Bench {
         patterns: Vec<Pattern>,
         /// Points of a step; may be given more than once. The number of cores and 32 unless given.
         #[arg(long = "width", value_name = "W",
-              value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=4096))]
+              value_parser = within(1..=4096))]
         widths: Vec<usize>,
         /// What a task computes; may be given more than once. All unless given.
         #[arg(long = "kernel", value_name = "K")]
@@ -65,13 +68,18 @@ enum Bench {
               value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
         tasks: u64,
         /// Workers of the runtime.
-        #[arg(long, value_name = "W", default_value_t = micro::WORKERS)]
+        #[arg(long, value_name = "W", default_value_t = micro::WORKERS,
+              value_parser = within(1..=1024))]
         workers: usize,
+        /// Tasks that their creator may be ahead [default: what TALPF_CONFIG says, or 256].
+        #[arg(long, value_name = "N", value_parser = within(1..=1 << 24))]
+        throttle: Option<usize>,
     },
     /// Random programs of tasks, puts and messages, checked against a serial oracle.
     Soak {
         /// For how long programs are begun.
-        #[arg(long, value_name = "N", default_value_t = 600)]
+        #[arg(long, value_name = "N", default_value_t = 600,
+              value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
         seconds: u64,
         /// The seed of the first program; a random one unless given.
         #[arg(long, value_name = "S")]
@@ -89,6 +97,10 @@ enum Bench {
     },
 }
 
+fn within(limits: RangeInclusive<u64>) -> impl TypedValueParser<Value = usize> {
+    RangedU64ValueParser::<usize>::new().range(limits)
+}
+
 fn main() -> ExitCode {
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -102,8 +114,10 @@ fn main() -> ExitCode {
 fn run(Arguments { bench, json }: Arguments) -> Result<(), String> {
     if let Some(path) = &json {
         // Before the long run, so that its figures are not lost after it.
-        let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        opened.map_err(|error| unwritable(path, &error))?;
+        let is_new = !path.exists();
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        let tried = opened.and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) });
+        tried.map_err(|error| unwritable(path, &error))?;
     }
     let report = measure(bench).map_err(|error| error.to_string())?;
     match json {
@@ -114,7 +128,7 @@ fn run(Arguments { bench, json }: Arguments) -> Result<(), String> {
 
 fn measure(bench: Bench) -> Result<Report, Error> {
     match bench {
-        Bench::Micro { only } => Ok(micro::run(&only)?),
+        Bench::Micro { only } => micro::run(&only),
         Bench::Metg { patterns, widths, mut kernels, peers, quick } => {
             if quick && kernels.is_empty() {
                 kernels.push(Kernel::Compute);
@@ -124,7 +138,7 @@ fn measure(bench: Bench) -> Result<Report, Error> {
         Bench::TwoSided { without_peers, quick } => {
             two_sided::run(&two_sided::Options { peers: !without_peers, quick })
         }
-        Bench::Memory { tasks, workers } => memory::run(tasks, workers),
+        Bench::Memory { tasks, workers, throttle } => memory::run(tasks, workers, throttle),
         Bench::Soak { seconds, seed, only } => {
             let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(()));
             soak::run(&soak::Options { seconds, seed, only })

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::say::say;
+
 /// One figure, measured several times.
 #[derive(Clone, Debug, Serialize)]
 pub struct Metric {
@@ -41,6 +43,9 @@ impl Metric {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Metric { median, min, max, unit } = self;
+        if min == max {
+            return write!(f, "{median:10.2} {unit}");
+        }
         write!(f, "{median:10.2} {unit:<5} [{min:.2} .. {max:.2}]")
     }
 }
@@ -69,7 +74,7 @@ impl Report {
     /// Adds a figure with its samples and prints it.
     pub fn add(&mut self, name: &str, unit: &'static str, samples: Vec<f64>) {
         let metric = Metric::of(samples, unit);
-        println!("{name:<40} {metric}");
+        say(format_args!("{name:<40} {metric}"));
         self.metrics.insert(name.to_owned(), metric);
     }
 

@@ -13,23 +13,32 @@ use std::time::Instant;
 use talpf_runtime::{Array, Config, Group, Runtime};
 use tokio::sync::oneshot;
 
+use crate::conditions;
 use crate::counting;
 use crate::error::Error;
 use crate::measure::Report;
+use crate::say::say;
 
 /// Cells of the stencil.
 const WIDTH: usize = 256;
 /// Live tasks, fewer and more.
 const LIVE: [usize; 2] = [1 << 16, 1 << 17];
 
-/// Measures both on `workers` workers; the long run has `tasks` tasks.
+/// Measures both on `workers` workers; the long run has `tasks` tasks. The creator may be `throttle`
+/// tasks ahead, or as many as the environment says.
 ///
-/// **Errors**: those of the runtime.
-pub fn run(tasks: u64, workers: usize) -> Result<Report, Error> {
-    let config = Config { workers, ..Config::default() };
-    println!("# {}, {workers} workers", crate::conditions::machine());
-    println!("# stencil of {WIDTH} cells: 3 inputs and 1 output a task");
-    println!("# {tasks} tasks, throttle {}", config.throttle);
+/// **Errors**: those of the runtime; settings of the environment that are none.
+pub fn run(tasks: u64, workers: usize, throttle: Option<usize>) -> Result<Report, Error> {
+    let mut config = conditions::runtime(workers)?;
+    config.throttle = throttle.unwrap_or(config.throttle);
+    let (machine, idle) = (conditions::machine(), config.idle);
+    say(format_args!("# {machine}, {workers} workers, idle policy {idle}"));
+    say(format_args!("# stencil of {WIDTH} cells: 3 inputs and 1 output a task"));
+    let ahead = match config.throttle {
+        usize::MAX => "off".to_owned(),
+        tasks => format!("{tasks} tasks ahead"),
+    };
+    say(format_args!("# {tasks} tasks, throttle {ahead}"));
     let mut report = Report::new("");
     let (first, last, per_task_ns) = long_run(&config, tasks)?;
     report.add("memory.resident_first_mib", "MiB", vec![first]);

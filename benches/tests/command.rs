@@ -1,7 +1,7 @@
 //! The `talpf-bench` command from outside.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -96,11 +96,35 @@ fn arguments_that_make_no_sense_are_named() {
     assert_refused(&["metg", "--kernel", "sleep"], "sleep");
     assert_refused(&["two-sided", "--with-peers"], "--with-peers");
     assert_refused(&["other"], "other");
+    assert_refused(&["micro", "sleep"], "sleep");
+    assert_refused(&["memory", "--workers", "0"], "1..=1024");
+    assert_refused(&["memory", "--throttle", "0"], "1..=16777216");
+    assert_refused(&["soak", "--seconds", "0"], "1..=31536000");
+    assert_refused(&["soak", "--only", "sleep"], "tasks, puts, messages");
 }
 
 #[test]
 fn an_unwritable_file_is_named_before_the_run() {
     assert_refused(&["metg", "--json", "/no/such/folder/metg.json"], "/no/such/folder/metg.json");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_the_run() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_talpf-bench"));
+    command.args(["memory", "--tasks", "1000"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut run = command.spawn().expect("the program starts");
+    drop(run.stdout.take());
+    let output = run.wait_with_output().expect("an end");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{}: {said}", output.status);
+}
+
+#[test]
+fn a_run_that_fails_leaves_no_file_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("micro.json");
+    assert_refused(&["micro", "sleep", "--json", json.to_str().expect("a name")], "sleep");
+    assert!(!json.exists());
 }
 
 #[test]

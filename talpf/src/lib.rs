@@ -6,6 +6,28 @@
 //! task that opens *windows* for what peers put, and the regions of the windows are in use until
 //! the round has ended. So everything that computes simply declares the regions it reads and writes.
 //!
+//! ```
+//! use talpf::{Config, Error, Rank, SyncMode, exec};
+//! use talpf_runtime::Array;
+//!
+//! // Every value goes once round a ring of ranks; nothing waits but the last line.
+//! let ends = exec(Config { ranks: 4, ..Config::default() }, async |ctx| {
+//!     let mine = Array::new(ctx.group(), vec![ctx.rank().0], 1)?;
+//!     let inbox = Array::new(ctx.group(), vec![0u32], 1)?;
+//!     let slot = ctx.register_global(&inbox).await?;
+//!     let next = Rank((ctx.rank().0 + 1) % ctx.ranks());
+//!     for _ in 0..ctx.ranks() {
+//!         ctx.put(&mine.all(), slot.at(next, 0))?;
+//!         ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
+//!         let copy = ctx.group().task("copy").input(&inbox.all()).output(&mine.all());
+//!         copy.spawn(|inbox, mut mine| mine[0] = inbox[0])?;
+//!     }
+//!     Ok::<_, Error>(ctx.group().task("read").input(&mine.all()).run(|mine| mine[0])?.await?)
+//! })?;
+//! assert_eq!(ends, [0, 1, 2, 3]);
+//! # Ok::<(), Error>(())
+//! ```
+//!
 //! Completion levels, named the same everywhere: *posted* (the device has the request), *local*
 //! (the source may be reused), *delivered* (visible at the target), *round ended*.
 

@@ -5,6 +5,31 @@
 //! only; [`iwait`] binds operations to the running task instead, which is then complete, and its
 //! regions released, when they are. Buffers move into the operation and come back when it has
 //! ended, so nothing else can use them meanwhile.
+//!
+//! ```
+//! use talpf_runtime::Array;
+//! use tampi_shim::{Config, Error, Rank, Tag, exec, iwait};
+//!
+//! // Every value goes once round a ring of ranks; nothing waits but the last line.
+//! let ends = exec(Config { ranks: 4, ..Config::default() }, async |world| {
+//!     let (rank, ranks) = (world.rank().0, world.size());
+//!     let (next, previous) = (Rank((rank + 1) % ranks), Rank((rank + ranks - 1) % ranks));
+//!     let mine = Array::new(world.group(), vec![rank], 1)?;
+//!     let inbox = Array::new(world.group(), vec![0u32], 1)?;
+//!     for _ in 0..ranks {
+//!         let (to, from) = (world.clone(), world.clone());
+//!         let send = world.group().task("send").input(&mine.all());
+//!         send.spawn(move |mine| iwait(to.isend(mine, next, Tag(0))).unwrap())?;
+//!         let receive = world.group().task("receive").output(&inbox.all());
+//!         receive.spawn(move |inbox| iwait(from.irecv(inbox, previous, Tag(0))).unwrap())?;
+//!         let copy = world.group().task("copy").input(&inbox.all()).output(&mine.all());
+//!         copy.spawn(|inbox, mut mine| mine[0] = inbox[0])?;
+//!     }
+//!     Ok::<_, Error>(world.group().task("read").input(&mine.all()).run(|mine| mine[0])?.await?)
+//! })?;
+//! assert_eq!(ends, [0, 1, 2, 3]);
+//! # Ok::<(), Error>(())
+//! ```
 
 mod buffer;
 mod collective;

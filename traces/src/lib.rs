@@ -1,18 +1,31 @@
 //! Execution traces of a task runtime that communicates.
 //!
-//! A [`Recorder`] gives each worker a [`Stream`]; the worker stores an
-//! [`Event`] with its time for a few nanoseconds. After the run,
-//! [`Recorder::write_paraver`] writes what was recorded as a Paraver trace,
-//! and [`paraver::check`] refuses a trace, ours or another's, that Paraver
-//! would misread. Tracing is off where there is no recorder: a runtime holds
-//! an `Option<Stream>`.
+//! A [`Recorder`] gives each worker a [`Stream`]; the worker stores an [`Event`] with its time for a
+//! few nanoseconds. After the run, [`Recorder::write_paraver`] writes what was recorded as a Paraver
+//! trace, and [`paraver::check`] refuses a trace, ours or another's, that Paraver would misread.
+//! Tracing is off where there is no recorder: a runtime holds an `Option<Stream>`.
 //!
-//! The crate knows ranks, tasks, lanes and messages as numbers only, reads no
-//! clock and prints nothing.
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+//! ```
+//! use talpf_traces::{Event, Recorder, TraceInfo, paraver};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let recorder = Recorder::default();
+//! let label = recorder.label("stencil");
+//! let mut stream = recorder.stream(0); // One for each worker, on its thread.
+//! stream.record(120, Event::TaskBegin { rank: 0, task: 1, label });
+//! stream.record(950, Event::TaskEnd { rank: 0, task: 1 });
+//! drop(stream);
+//!
+//! let info = TraceInfo { ranks: 1, workers: 1, end_ns: 1_000, ..TraceInfo::default() };
+//! let files = recorder.write_paraver(folder, "run", &info)?;
+//! let report = paraver::check(&files.prv)?;
+//! assert!(report.is_clean(), "{report}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate knows ranks, tasks, lanes and messages as numbers only, reads no clock and prints
+//! nothing. What a trace shows is in its `README.md`.
 
 mod error;
 mod event;

@@ -1,26 +1,52 @@
 //! One run of an application, from its options to its outputs.
 
+use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
+use clap::Args;
+use talpf_apps::run::{self, App, Interrupt, Machine, Observer, Outcome, Problem, Variant};
 use talpf_apps::{Error, memory, picture};
 use talpf_runtime::Monitor;
 
-use super::on_signal::DumpOnSignal;
+use super::on_signal::OnSignal;
 use super::output::Output;
 use super::progress_bar::ProgressBar;
 use super::recordings::Recordings;
 use super::report::{self, Report};
-use super::run_options::RunOptions;
+use super::run_options::{RunOptions, variant_of};
 use super::trace_output::TraceOutput;
 
-/// Runs `variant`. Outputs are opened first, and written even when the check fails; of a run that
-/// fails, its trace and its graph are.
-pub(super) fn run<A: App>(
+/// The command of an application `A` whose problem is described by `P`.
+#[derive(Args, Debug)]
+#[command(allow_negative_numbers = true)]
+pub(super) struct Options<A: App, P: Args> {
+    /// How to run it
+    #[arg(long, value_parser = variant_of::<A>(), default_value = A::USUAL.name())]
     variant: Variant,
-    problem: &A::Problem,
-    options: &RunOptions,
-) -> Result<(), Error> {
+
+    #[command(flatten)]
+    problem: P,
+
+    #[command(flatten)]
+    run: RunOptions,
+
+    #[arg(skip)]
+    app: PhantomData<A>,
+}
+
+impl<A: App, P: Args> Options<A, P> {
+    /// Runs the `problem` that is described.
+    pub(super) fn run(
+        self,
+        problem: impl FnOnce(&P) -> Result<A::Problem, Error>,
+    ) -> Result<(), Error> {
+        run::<A>(self.variant, &problem(&self.problem)?, &self.run)
+    }
+}
+
+/// Runs `variant`. Outputs are tried first, and written even when the check fails; of a run that
+/// fails, its trace and its graph are.
+fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> Result<(), Error> {
     let machine = options.machine::<A>(variant, problem)?;
     let first = machine.transport().has_first_rank();
     memory::require(bytes::<A>(variant, problem, machine.ranks(), options.check))?;
@@ -38,22 +64,25 @@ pub(super) fn run<A: App>(
             ProgressBar::start(variant.name(), problem.steps(), options.quiet || !first);
         run::run::<A>(variant, problem, machine, &Observer { progress, ..observer })
     };
-    let monitor = Monitor::default();
-    let _dumps = DumpOnSignal::start(monitor.clone()).map_err(Error::Signals)?;
+    let (monitor, interrupt) = (Monitor::default(), Interrupt::default());
+    let _signals = OnSignal::start(monitor.clone(), interrupt.clone()).map_err(Error::Signals)?;
     let observer = Observer {
         recorder: recordings.trace.as_ref().map(TraceOutput::recorder),
         monitor: monitor.clone(),
         graph: recordings.graph(),
+        interrupt: interrupt.clone(),
         ..Observer::default()
     };
     let solution = match solve(variant, machine, observer) {
         Ok(Some(solution)) => solution,
         Ok(None) => return Ok(()),
         Err(error) => {
+            let error = if interrupt.is_cancelled() { Error::Interrupted } else { error };
             let mut comments = report::comments::<A>(variant, problem, &machine);
             comments.push(format!("failed: {error}"));
             // What ended the run says more than what keeps us from showing it.
-            let _ = recordings.write(&machine, comments).and_then(|lines| super::print(&lines));
+            let recorded = recordings.write(&machine, comments);
+            let _ = recorded.and_then(|lines| super::print(&report::text(&lines)));
             return Err(error);
         }
     };
@@ -66,8 +95,10 @@ pub(super) fn run<A: App>(
     let verified = difference.as_ref().map(Option::is_none);
     let metrics = monitor.metrics();
     let report = Report::new::<A>(variant, problem, &solution, verified, metrics);
-    super::print(&report.lines(solution.result.hash()))?;
-    super::print(&recorded?)?;
+    let mut lines = report.lines(solution.result.hash());
+    let recorded = recorded.map(|recorded| lines.extend(recorded));
+    super::print(&report::text(&lines))?;
+    recorded?;
     if let Some(json) = json {
         json.write(|out| report.write_json(out))?;
     }

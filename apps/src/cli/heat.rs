@@ -28,7 +28,7 @@ pub(super) struct HeatOptions {
     #[arg(long, value_name = "B", value_parser = number_within(Problem::EXTENTS))]
     block: Option<usize>,
 
-    /// Steps to compute
+    /// Steps to compute [default: 1000, 500 for gauss-seidel, a fifth of that for compare]
     #[arg(long, value_name = "T", value_parser = number_within(Problem::STEPS))]
     steps: Option<usize>,
 

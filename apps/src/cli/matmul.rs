@@ -1,42 +1,11 @@
-//! `talpf matmul` and `talpf matmul-g`.
+//! The options of a multiplication.
 
 use clap::Args;
 use talpf_apps::Error;
-use talpf_apps::matmul::{Matmul, Problem};
-use talpf_apps::matmul_g::MatmulG;
-use talpf_apps::run::Variant;
+use talpf_apps::matmul::Problem;
 
-use super::app;
-use super::run_options::{Preset, RunOptions, variant_of};
+use super::run_options::Preset;
 use super::usage::number_within;
-
-#[derive(Args, Debug)]
-#[command(allow_negative_numbers = true)]
-pub(super) struct Options {
-    /// How to run it
-    #[arg(long, value_parser = variant_of::<Matmul>(), default_value = "talpf-cached")]
-    variant: Variant,
-
-    #[command(flatten)]
-    problem: ProblemOptions,
-
-    #[command(flatten)]
-    run: RunOptions,
-}
-
-#[derive(Args, Debug)]
-#[command(allow_negative_numbers = true)]
-pub(super) struct SquareOptions {
-    /// How to run it
-    #[arg(long, value_parser = variant_of::<MatmulG>(), default_value = "talpf-get")]
-    variant: Variant,
-
-    #[command(flatten)]
-    problem: ProblemOptions,
-
-    #[command(flatten)]
-    run: RunOptions,
-}
 
 /// The matrices, and how often they are multiplied.
 #[derive(Args, Debug)]
@@ -56,14 +25,6 @@ pub(super) struct ProblemOptions {
     /// Sizes that were not given: 16384 x 16384 in blocks of 512, 100 iterations
     #[arg(long, value_enum)]
     preset: Option<Preset>,
-}
-
-pub(super) fn run(options: Options) -> Result<(), Error> {
-    app::run::<Matmul>(options.variant, &options.problem.problem()?, &options.run)
-}
-
-pub(super) fn run_square(options: SquareOptions) -> Result<(), Error> {
-    app::run::<MatmulG>(options.variant, &options.problem.problem()?, &options.run)
 }
 
 impl ProblemOptions {

@@ -2,10 +2,8 @@
 
 mod app;
 mod compare;
-mod gauss_seidel;
 mod heat;
 mod info;
-mod jacobi;
 mod matmul;
 mod measure;
 mod metrics;
@@ -26,6 +24,16 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use talpf_apps::Error;
+use talpf_apps::gauss_seidel::GaussSeidel;
+use talpf_apps::jacobi::Jacobi;
+use talpf_apps::matmul::Matmul;
+use talpf_apps::matmul_g::MatmulG;
+use talpf_apps::nbody::Nbody;
+
+use self::heat::HeatOptions;
+
+/// Steps of Jacobi where nobody says how many; Gauss-Seidel needs half of them.
+const STEPS: usize = 1000;
 
 /// Dataflow tasks with one-sided communication: applications and measurements.
 #[derive(Debug, Parser)]
@@ -38,15 +46,15 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Heat diffusion on a rectangle with the Jacobi method
-    Jacobi(jacobi::Options),
+    Jacobi(app::Options<Jacobi, HeatOptions>),
     /// Heat diffusion on a rectangle with the Gauss-Seidel method
-    GaussSeidel(gauss_seidel::Options),
+    GaussSeidel(app::Options<GaussSeidel, HeatOptions>),
     /// Gravity between particles, all pairs of them
-    Nbody(nbody::Options),
+    Nbody(app::Options<Nbody, nbody::ProblemOptions>),
     /// Repeated multiplication of matrices on a ring of row slices
-    Matmul(matmul::Options),
+    Matmul(app::Options<Matmul, matmul::ProblemOptions>),
     /// The same on a square of ranks that get the tiles they need (MatMulG)
-    MatmulG(matmul::SquareOptions),
+    MatmulG(app::Options<MatmulG, matmul::ProblemOptions>),
     /// Run variants of an application against each other, with a table and a page of plots
     Compare(compare::Options),
     /// Traces that runs have left behind
@@ -62,17 +70,19 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return usage::explain(&error),
     };
     let result = match cli.command {
-        Command::Jacobi(options) => jacobi::run(options),
-        Command::GaussSeidel(options) => gauss_seidel::run(options),
-        Command::Nbody(options) => nbody::run(options),
-        Command::Matmul(options) => matmul::run(options),
-        Command::MatmulG(options) => matmul::run_square(options),
+        Command::Jacobi(options) => options.run(|heat| heat.problem(STEPS)),
+        Command::GaussSeidel(options) => options.run(|heat| heat.problem(STEPS / 2)),
+        Command::Nbody(options) => options.run(nbody::ProblemOptions::problem),
+        Command::Matmul(options) => options.run(matmul::ProblemOptions::problem),
+        Command::MatmulG(options) => options.run(matmul::ProblemOptions::problem),
         Command::Compare(options) => compare::run(options),
         Command::Trace(options) => trace::run(options),
         Command::Info(options) => info::run(options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        // What a shell says of a program that has died of SIGINT.
+        Err(error @ Error::Interrupted) => fail(&error.to_string(), ExitCode::from(130)),
         Err(error) => fail(&error.to_string(), ExitCode::FAILURE),
     }
 }

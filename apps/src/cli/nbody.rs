@@ -1,29 +1,13 @@
-//! `talpf nbody`.
+//! The options of particles.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use talpf_apps::Error;
-use talpf_apps::nbody::{self, Nbody, Particles, Problem};
-use talpf_apps::run::Variant;
+use talpf_apps::nbody::{self, Particles, Problem};
 
-use super::app;
-use super::run_options::{Preset, RunOptions, variant_of};
+use super::run_options::Preset;
 use super::usage::number_within;
-
-#[derive(Args, Debug)]
-#[command(allow_negative_numbers = true)]
-pub(super) struct Options {
-    /// How to run it
-    #[arg(long, value_parser = variant_of::<Nbody>(), default_value = "talpf-cached")]
-    variant: Variant,
-
-    #[command(flatten)]
-    problem: ProblemOptions,
-
-    #[command(flatten)]
-    run: RunOptions,
-}
 
 /// The particles, and for how long.
 #[derive(Args, Debug)]
@@ -50,8 +34,8 @@ pub(super) struct ProblemOptions {
     file: Option<PathBuf>,
 
     /// What the generated particles follow from
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u64,
+    #[arg(long, value_name = "S", value_parser = number_within(0..=usize::MAX), default_value_t = 1)]
+    seed: usize,
 
     /// Sizes that were not given: 65536 particles in blocks of 512, 100 steps
     #[arg(long, value_enum)]
@@ -64,10 +48,6 @@ enum Switch {
     Off,
 }
 
-pub(super) fn run(options: Options) -> Result<(), Error> {
-    app::run::<Nbody>(options.variant, &options.problem.problem()?, &options.run)
-}
-
 impl ProblemOptions {
     pub(super) fn problem(&self) -> Result<Problem, Error> {
         let (particles, block, steps) = match self.preset {
@@ -75,10 +55,11 @@ impl ProblemOptions {
             Some(Preset::Thesis) => (65_536, 512, 100),
         };
         let (block, steps) = (self.block.unwrap_or(block), self.steps.unwrap_or(steps));
+        let seed = self.seed as u64;
         let particles = match &self.file {
             Some(path) => Particles::new(&nbody::load(path)?, block),
-            None => Particles::generate(self.particles.unwrap_or(particles), block, self.seed),
+            None => Particles::generate(self.particles.unwrap_or(particles), block, seed),
         };
-        Problem::new(particles, steps, self.priorities == Switch::On, self.seed)
+        Problem::new(particles, steps, self.priorities == Switch::On, seed)
     }
 }

@@ -7,6 +7,7 @@ use talpf_apps::run::Machine;
 use talpf_runtime::{GraphRecorder, TaskGraph};
 
 use super::output::Output;
+use super::report::Line;
 use super::trace_output::TraceOutput;
 
 /// Most tasks that `--graph` draws: more cannot be told apart.
@@ -37,16 +38,20 @@ impl Recordings {
 
     /// Writes what was recorded on `machine`, and returns lines that say where it is. Nothing is
     /// left of a run in which there was nothing to record.
-    pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<String, Error> {
+    pub(super) fn write(
+        self,
+        machine: &Machine,
+        comments: Vec<String>,
+    ) -> Result<Vec<Line>, Error> {
         let Self { trace, graph } = self;
-        let mut lines = String::new();
+        let mut lines = Vec::new();
         if let Some(trace) = trace.filter(|trace| !trace.is_empty()) {
-            lines += &trace.write(machine, comments)?;
+            lines.push(trace.write(machine, comments)?);
         }
         if let Some((drawing, graph)) = graph {
             let graph = graph.graph();
             if graph.spawned() > 0 {
-                lines += &draw(drawing, &graph)?;
+                lines.push(draw(drawing, &graph)?);
             }
         }
         Ok(lines)
@@ -54,7 +59,7 @@ impl Recordings {
 }
 
 /// Writes a graph, and returns the line that says so.
-fn draw(drawing: Output, graph: &TaskGraph) -> Result<String, Error> {
+fn draw(drawing: Output, graph: &TaskGraph) -> Result<Line, Error> {
     let (tasks, spawned) = (graph.tasks().len(), graph.spawned());
     let drawn = if spawned > tasks as u64 {
         format!("the first {tasks} of {spawned} tasks, no more are drawn")
@@ -62,7 +67,7 @@ fn draw(drawing: Output, graph: &TaskGraph) -> Result<String, Error> {
         format!("{tasks} tasks")
     };
     let path = drawing.path().display();
-    let line = format!("graph     {path} ({drawn}; {} dependencies)\n", graph.dependencies().len());
+    let value = format!("{path} ({drawn}; {} dependencies)", graph.dependencies().len());
     drawing.write(|out| out.write_all(graph.to_svg().as_bytes()))?;
-    Ok(line)
+    Ok(("graph", value))
 }

@@ -22,6 +22,15 @@ pub(super) fn comments<A: App>(
     ]
 }
 
+/// A name and a value.
+pub(super) type Line = (&'static str, String);
+
+/// The lines as text, values below each other.
+pub(super) fn text(lines: &[Line]) -> String {
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    lines.iter().map(|(name, value)| format!("{name:<width$} {value}\n")).collect()
+}
+
 /// The result of a run, in the order of its lines.
 #[derive(Debug)]
 pub(super) struct Report {
@@ -72,7 +81,7 @@ impl Report {
     }
 
     /// One line a value; `hash` is shown beside the checksum.
-    pub(super) fn lines(&self, hash: u64) -> String {
+    pub(super) fn lines(&self, hash: u64) -> Vec<Line> {
         let verified = match self.verified {
             None => "not asked for (--check)",
             Some(true) => "yes, every bit equals serial",
@@ -93,8 +102,7 @@ impl Report {
         let measure = |m: &Measure| (m.name, format!("{:.6e} {}", m.value, m.meaning));
         lines.extend(self.measures.iter().map(measure));
         lines.push(("verified", verified.to_owned()));
-        let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        lines.iter().map(|(name, value)| format!("{name:<width$} {value}\n")).collect()
+        lines
     }
 
     /// All values as one JSON object, in order.

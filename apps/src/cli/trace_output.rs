@@ -1,6 +1,5 @@
 //! The trace that a run leaves behind.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,45 +7,37 @@ use talpf_apps::Error;
 use talpf_apps::run::Machine;
 use talpf_traces::{Recorder, TraceInfo};
 
-use super::output::Output;
+use super::output::{Output, make_folder};
+use super::report::Line;
 
 /// Paraver counts the rows that it shows, one for each worker of each rank, with 16 bits.
 const MOST_ROWS: usize = 65_535;
 
-/// A folder that is made before a run and gets its trace after it. A run that never
-/// began leaves what the folder held, and no folder that was not there.
+/// A folder that gets the trace of a run after it. That it can is tried before; until then it is not
+/// made, and what it holds stays.
 pub(super) struct TraceOutput {
     recorder: Recorder,
     started: SystemTime,
     records: Output,
-    folder: Folder,
+    folder: PathBuf,
     /// The name of its files.
     stem: &'static str,
 }
 
-struct Folder {
-    path: PathBuf,
-    remove_on_drop: bool,
-}
-
 impl TraceOutput {
-    /// Makes the folder if need be, and checks that it can be written to and that Paraver can
-    /// show a run on `machine`. The files are named after `stem`.
+    /// Checks that the folder can be made and written to and that Paraver can show a run on
+    /// `machine`. The files are named after `stem`.
     pub(super) fn open(path: &Path, stem: &'static str, machine: Machine) -> Result<Self, Error> {
         let rows = machine.ranks() * machine.workers();
         if rows > MOST_ROWS {
             let name = "ranks times workers of a trace";
             return Err(Error::OutOfRange { name, value: rows, least: 1, most: MOST_ROWS });
         }
-        let is_new = !path.exists();
-        fs::create_dir_all(path)
-            .map_err(|source| Error::Write { path: path.to_owned(), source })?;
-        let folder = Folder { path: path.to_owned(), remove_on_drop: is_new };
         Ok(Self {
             recorder: Recorder::default(),
             started: SystemTime::now(),
-            records: Output::open(&path.join(stem).with_extension("prv"))?,
-            folder,
+            records: Output::open_in(path, Path::new(stem).with_extension("prv"))?,
+            folder: path.to_owned(),
             stem,
         })
     }
@@ -67,7 +58,7 @@ impl TraceOutput {
     }
 
     /// Writes what was recorded on `machine`, and says where it is.
-    pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<String, Error> {
+    pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<Line, Error> {
         let version = format!("talpf {}", env!("CARGO_PKG_VERSION"));
         let info = TraceInfo {
             ranks: machine.ranks() as u32,
@@ -76,22 +67,12 @@ impl TraceOutput {
             started: utc(self.started),
             comments: [vec![version], comments].concat(),
         };
-        let Self { recorder, records, mut folder, stem, .. } = self;
-        let files = recorder.write_paraver(&folder.path, stem, &info).map_err(Error::WriteTrace)?;
-        records.keep();
-        folder.remove_on_drop = false;
+        let Self { recorder, folder, stem, .. } = self;
+        make_folder(&folder)?;
+        let files = recorder.write_paraver(&folder, stem, &info).map_err(Error::WriteTrace)?;
         let (kept, dropped) = (recorder.record_count(), recorder.dropped_count());
         let path = files.prv.display();
-        Ok(format!("trace     {path} ({kept} records, {dropped} dropped)\n"))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if self.remove_on_drop {
-            // Refused when it is not empty, which is just right.
-            let _ = fs::remove_dir(&self.path);
-        }
+        Ok(("trace", format!("{path} ({kept} records, {dropped} dropped)")))
     }
 }
 

@@ -13,7 +13,7 @@ pub mod kernel;
 pub mod serial;
 mod tasks;
 
-use crate::run::{self, App, Machine, Observer, Variant};
+use crate::run::{self, App, ForkJoin, Serial, Tasks, Variant};
 use crate::{Error, Matrix};
 
 pub use crate::heat::Problem;
@@ -35,11 +35,15 @@ impl App for GaussSeidel {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
+    const USUAL: Variant = Variant::TalpfLanes;
     const REPLAYED: &'static [Variant] =
         &[Variant::TalpfDefault, Variant::TalpfLanes, Variant::Tampi, Variant::TampiBlocking];
     const KERNELS: &'static [&'static str] = &["gauss-seidel", "sweep"];
     type Problem = Problem;
     type Outcome = Matrix;
+    const SERIAL: Serial<Self> = serial::solve;
+    const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
+    const TASKS: Tasks<Self> = tasks::solve;
 
     /// One matrix in parts with halos of their own, and the parts put together.
     fn bytes(variant: Variant, problem: &Problem, ranks: usize) -> u64 {
@@ -52,29 +56,4 @@ impl App for GaussSeidel {
     fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
         problem.check_ranks(ranks)
     }
-
-    fn solve(
-        variant: Variant,
-        problem: &Problem,
-        machine: Machine,
-        observer: &Observer,
-    ) -> Result<Option<Solution>, Error> {
-        match variant.communication() {
-            Some(communication) => tasks::solve(problem, machine, communication, observer),
-            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
-            None => fork_join::solve(problem, machine, observer).map(Some),
-        }
-    }
-}
-
-/// Solves `problem` and returns the matrix after the last step.
-///
-/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
-pub fn run(
-    variant: Variant,
-    problem: &Problem,
-    machine: Machine,
-    observer: &Observer,
-) -> Result<Option<Solution>, Error> {
-    run::run::<GaussSeidel>(variant, problem, machine, observer)
 }

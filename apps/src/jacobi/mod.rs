@@ -1,7 +1,7 @@
 //! Heat diffusion on a rectangle with the Jacobi method: each step replaces every inner cell by
 //! the mean of its four neighbours in the matrix of the step before.
 //!
-//! [`run`](fn@run) executes one [`Variant`] of a [`Problem`]. Every variant computes with the one
+//! [`run`](run::run) executes one [`Variant`] of a [`Problem`]. Every variant computes with the one
 //! [`kernel`] and gives bitwise the result of [`serial`], so that two of them can be compared in
 //! time alone.
 
@@ -10,8 +10,7 @@ pub mod kernel;
 pub mod serial;
 mod tasks;
 
-use self::tasks::Way;
-use crate::run::{self, App, Machine, Observer, Variant};
+use crate::run::{self, App, ForkJoin, Serial, Tasks, Variant};
 use crate::{Error, Matrix};
 
 pub use crate::heat::Problem;
@@ -52,6 +51,9 @@ impl App for Jacobi {
     const KERNELS: &'static [&'static str] = &["jacobi", "sweep"];
     type Problem = Problem;
     type Outcome = Matrix;
+    const SERIAL: Serial<Self> = serial::solve;
+    const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
+    const TASKS: Tasks<Self> = tasks::solve;
 
     /// Two matrices; ranks have halos of their own.
     fn bytes(variant: Variant, problem: &Problem, ranks: usize) -> u64 {
@@ -61,33 +63,4 @@ impl App for Jacobi {
     fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
         problem.check_ranks(ranks)
     }
-
-    fn solve(
-        variant: Variant,
-        problem: &Problem,
-        machine: Machine,
-        observer: &Observer,
-    ) -> Result<Option<Solution>, Error> {
-        match variant.communication() {
-            Some(communication) => {
-                let is_raw = variant == Variant::TalpfRawCached;
-                let way = if is_raw { Way::Links } else { Way::Windows };
-                tasks::solve(problem, machine, communication, way, observer)
-            }
-            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
-            None => fork_join::solve(problem, machine, observer).map(Some),
-        }
-    }
-}
-
-/// Solves `problem` and returns the last matrix.
-///
-/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
-pub fn run(
-    variant: Variant,
-    problem: &Problem,
-    machine: Machine,
-    observer: &Observer,
-) -> Result<Option<Solution>, Error> {
-    run::run::<Jacobi>(variant, problem, machine, observer)
 }

@@ -11,7 +11,7 @@ mod problem;
 pub mod serial;
 mod tasks;
 
-use crate::run::{self, App, Machine, Observer, Variant};
+use crate::run::{self, App, ForkJoin, Serial, Tasks, Variant};
 use crate::{Error, Matrix};
 
 pub use problem::Problem;
@@ -39,6 +39,9 @@ impl App for Matmul {
     const KERNELS: &'static [&'static str] = &["multiply"];
     type Problem = Problem;
     type Outcome = Matrix;
+    const SERIAL: Serial<Self> = serial::solve;
+    const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
+    const TASKS: Tasks<Self> = tasks::solve;
 
     /// `A`, `B` and the product; with ranks also what passes by, and the result twice while it is
     /// put together.
@@ -54,29 +57,4 @@ impl App for Matmul {
     fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
         Error::check_ranks(ranks, problem.blocks(), "row blocks")
     }
-
-    fn solve(
-        variant: Variant,
-        problem: &Problem,
-        machine: Machine,
-        observer: &Observer,
-    ) -> Result<Option<Solution>, Error> {
-        match variant.communication() {
-            Some(communication) => tasks::solve(problem, machine, communication, observer),
-            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
-            None => fork_join::solve(problem, machine, observer).map(Some),
-        }
-    }
-}
-
-/// Multiplies the matrices of `problem`.
-///
-/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
-pub fn run(
-    variant: Variant,
-    problem: &Problem,
-    machine: Machine,
-    observer: &Observer,
-) -> Result<Option<Solution>, Error> {
-    run::run::<Matmul>(variant, problem, machine, observer)
 }

@@ -14,7 +14,7 @@ use talpf_runtime::{Matrix, Tiling, Token};
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution};
 use crate::run::{
-    Communication, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, on_ranks,
+    Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant, on_ranks,
 };
 use crate::share::{pieces, share};
 use crate::{Error, matrix};
@@ -25,12 +25,12 @@ use crate::{Error, matrix};
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
-    communication: Communication,
+    variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
     let job = Arc::new(Job { problem: *problem, machine, observer: observer.clone() });
     let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((parts, seconds)) = on_ranks(machine, communication, observer, program)? else {
+    let Some((parts, seconds)) = on_ranks(machine, variant, observer, program)? else {
         return Ok(None);
     };
     let result = matrix::Matrix::from_cells(parts.concat(), problem.size());

@@ -15,7 +15,7 @@ mod peak;
 mod tasks;
 
 use crate::matmul::{Problem, Solution, fork_join, serial};
-use crate::run::{self, App, Machine, Measure, Observer, Variant};
+use crate::run::{App, ForkJoin, Measure, Serial, Tasks, Variant};
 use crate::{Error, Matrix};
 
 /// The multiplication on a square of ranks, as an application.
@@ -31,10 +31,14 @@ impl App for MatmulG {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
+    const USUAL: Variant = Variant::TalpfGet;
     const RANKS: usize = 4;
     const KERNELS: &'static [&'static str] = &["multiply"];
     type Problem = Problem;
     type Outcome = Matrix;
+    const SERIAL: Serial<Self> = serial::solve;
+    const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
+    const TASKS: Tasks<Self> = tasks::solve;
 
     /// `A`, `B` and the product; with ranks also two tiles of `A` and of `B` that were fetched, and
     /// the result twice while it is put together.
@@ -55,33 +59,8 @@ impl App for MatmulG {
         Error::check_ranks(side, problem.size(), "rows, for each row of ranks")
     }
 
-    fn solve(
-        variant: Variant,
-        problem: &Problem,
-        machine: Machine,
-        observer: &Observer,
-    ) -> Result<Option<Solution>, Error> {
-        match variant.communication() {
-            Some(communication) => tasks::solve(problem, machine, communication, observer),
-            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
-            None => fork_join::solve(problem, machine, observer).map(Some),
-        }
-    }
-
     /// Both efficiencies.
     fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
         efficiency::measures(problem, solution)
     }
-}
-
-/// Multiplies the matrices of `problem`.
-///
-/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
-pub fn run(
-    variant: Variant,
-    problem: &Problem,
-    machine: Machine,
-    observer: &Observer,
-) -> Result<Option<Solution>, Error> {
-    run::run::<MatmulG>(variant, problem, machine, observer)
 }

@@ -15,7 +15,7 @@ use talpf_runtime::{Array, Token};
 use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution};
 use crate::run::{
-    Communication, Machine, Messages, Observer, Pace, Part, RankContext, Step, Steps, on_ranks,
+    Machine, Messages, Observer, Pace, Part, RankContext, Step, Steps, Variant, on_ranks,
 };
 use crate::share::{pieces, share};
 use crate::{Error, Matrix};
@@ -26,12 +26,12 @@ use crate::{Error, Matrix};
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
-    communication: Communication,
+    variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
     let job = Arc::new(Job { problem: *problem, machine, observer: observer.clone() });
     let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((parts, seconds)) = on_ranks(machine, communication, observer, program)? else {
+    let Some((parts, seconds)) = on_ranks(machine, variant, observer, program)? else {
         return Ok(None);
     };
     let (size, side) = (problem.size(), machine.ranks().isqrt());

@@ -19,7 +19,7 @@ pub mod serial;
 mod tasks;
 
 use crate::Error;
-use crate::run::{self, App, Machine, Measure, Observer, Variant};
+use crate::run::{self, App, ForkJoin, Measure, Serial, Tasks, Variant};
 
 pub use particle_file::{load, parse};
 pub use particles::{Particle, Particles};
@@ -57,6 +57,9 @@ impl App for Nbody {
     const KERNELS: &'static [&'static str] = &["pull", "move"];
     type Problem = Problem;
     type Outcome = Particles;
+    const SERIAL: Serial<Self> = serial::solve;
+    const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
+    const TASKS: Tasks<Self> = tasks::solve;
 
     /// The particles at the start, at work, passing by twice, and as a result.
     fn bytes(_: Variant, problem: &Problem, _: usize) -> u64 {
@@ -67,33 +70,8 @@ impl App for Nbody {
         Error::check_ranks(ranks, problem.particles().blocks(), "blocks of particles")
     }
 
-    fn solve(
-        variant: Variant,
-        problem: &Problem,
-        machine: Machine,
-        observer: &Observer,
-    ) -> Result<Option<Solution>, Error> {
-        match variant.communication() {
-            Some(communication) => tasks::solve(problem, machine, communication, observer),
-            None if variant == Variant::Serial => Ok(Some(serial::solve(problem, observer))),
-            None => fork_join::solve(problem, machine, observer).map(Some),
-        }
-    }
-
     /// Energy and momentum, which do not change in nature.
     fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
         measures::measures(problem.particles(), &solution.result)
     }
-}
-
-/// Moves the particles of `problem`.
-///
-/// **Completion**, **Errors**, and when there is none: those of [`run::run`].
-pub fn run(
-    variant: Variant,
-    problem: &Problem,
-    machine: Machine,
-    observer: &Observer,
-) -> Result<Option<Solution>, Error> {
-    run::run::<Nbody>(variant, problem, machine, observer)
 }

@@ -13,8 +13,8 @@ use talpf_runtime::{In, InOut, Matrix, Region, Tiling};
 use super::{Problem, Solution, kernel};
 use crate::Error;
 use crate::run::{
-    Communication, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps,
-    declare_count, on_ranks,
+    Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant, declare_count,
+    on_ranks,
 };
 use crate::share::share;
 
@@ -24,13 +24,13 @@ use crate::share::share;
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
-    communication: Communication,
+    variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
     let (problem, observer) = (problem.clone(), observer.clone());
     let job = Arc::new(Job { problem, machine, observer });
     let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((parts, seconds)) = on_ranks(machine, communication, &job.observer, program)? else {
+    let Some((parts, seconds)) = on_ranks(machine, variant, &job.observer, program)? else {
         return Ok(None);
     };
     let halves = parts.iter().map(|part| part.split_at(part.len() / 7 * 4));

@@ -5,11 +5,13 @@ use crate::matrix::Matrix;
 use crate::{Error, memory};
 
 /// An application: one kernel, several ways to run it.
-pub trait App: 'static {
+pub trait App: Sized + 'static {
     /// The name on the command line, in results and of traces.
     const NAME: &'static str;
     /// The ways to run it; [`Variant::Serial`] is the first.
     const VARIANTS: &'static [Variant];
+    /// The one where nobody names one.
+    const USUAL: Variant = Variant::TalpfCached;
     /// Those of them that can replay their graphs.
     const REPLAYED: &'static [Variant] = &[];
     /// The labels in traces of the work that a kernel does.
@@ -20,6 +22,12 @@ pub trait App: 'static {
     type Problem: Problem;
     /// What a run gives.
     type Outcome: Outcome;
+    /// How [`Variant::Serial`] solves a problem.
+    const SERIAL: Serial<Self>;
+    /// How [`Variant::ForkJoin`] does.
+    const FORK_JOIN: ForkJoin<Self>;
+    /// How the variants with tasks do.
+    const TASKS: Tasks<Self>;
 
     /// Bytes that a run needs at its largest.
     fn bytes(variant: Variant, problem: &Self::Problem, ranks: usize) -> u64;
@@ -29,20 +37,24 @@ pub trait App: 'static {
     /// **Errors**: why `ranks` are none of them.
     fn check_ranks(problem: &Self::Problem, ranks: usize) -> Result<(), Error>;
 
-    /// Solves `problem` with a variant of [`App::VARIANTS`] on a machine that was checked. Callers
-    /// use [`run`].
-    fn solve(
-        variant: Variant,
-        problem: &Self::Problem,
-        machine: Machine,
-        observer: &Observer,
-    ) -> Result<Option<Solution<Self::Outcome>>, Error>;
-
     /// What else there is to say about a result.
     fn measures(_: &Self::Problem, _: &Solution<Self::Outcome>) -> Vec<Measure> {
         Vec::new()
     }
 }
+
+/// One thread solves it.
+pub type Serial<A> = fn(&<A as App>::Problem, &Observer) -> Solution<<A as App>::Outcome>;
+/// Threads with barriers solve it.
+pub type ForkJoin<A> =
+    fn(&<A as App>::Problem, Machine, &Observer) -> Result<Solution<<A as App>::Outcome>, Error>;
+/// Tasks solve it; there is a result where rank 0 is.
+pub type Tasks<A> = fn(
+    &<A as App>::Problem,
+    Machine,
+    Variant,
+    &Observer,
+) -> Result<Option<Solution<<A as App>::Outcome>>, Error>;
 
 /// A problem of an application.
 pub trait Problem: Clone + Send + Sync + 'static {
@@ -147,5 +159,9 @@ pub fn run<A: App>(
     machine.check_slow_rank()?;
     A::check_ranks(problem, machine.ranks())?;
     memory::require(A::bytes(variant, problem, machine.ranks()))?;
-    A::solve(variant, problem, machine, observer)
+    match variant {
+        Variant::Serial => Ok(Some(A::SERIAL(problem, observer))),
+        Variant::ForkJoin => A::FORK_JOIN(problem, machine, observer).map(Some),
+        _ => A::TASKS(problem, machine, variant, observer),
+    }
 }

@@ -13,6 +13,26 @@ pub(crate) struct Messages {
     waiting: Waiting,
 }
 
+/// Declares a task that begins with the request that `$start` makes of its guard. A function would
+/// have to name the type of a task with an access.
+macro_rules! declare {
+    ($step:expr, $waiting:expr, $task:expr, $start:expr) => {{
+        let (task, start) = ($task.communicates(), $start);
+        Ok(match ($step, $waiting) {
+            (Step::Spawned(_), Waiting::Bound) => task.spawn(move |data| bind(start(data))),
+            (Step::Spawned(_), Waiting::Suspended) => {
+                task.spawn_async(move |data| await_end(start(data)))
+            }
+            (Step::Replayed(iteration), Waiting::Bound) => {
+                task.repeat(iteration, move |_step, data| bind(start(data)))
+            }
+            (Step::Replayed(iteration), Waiting::Suspended) => {
+                task.repeat_async(iteration, move |_step, data| await_end(start(data)))
+            }
+        }?)
+    }};
+}
+
 impl Messages {
     pub(super) fn new(world: Communicator, waiting: Waiting) -> Self {
         Self { world, waiting }
@@ -44,21 +64,8 @@ impl Messages {
         tag: usize,
     ) -> Result<(), Error> {
         let (to, tag) = (Rank(to as u32), Tag(tag as u32));
-        let (world, task) =
-            (self.world.clone(), self.group().task("send").communicates().input(region));
-        let start = move |data| world.isend(data, to, tag);
-        Ok(match (step, self.waiting) {
-            (Step::Spawned(_), Waiting::Bound) => task.spawn(move |data| bind(start(data))),
-            (Step::Spawned(_), Waiting::Suspended) => {
-                task.spawn_async(move |data| await_end(start(data)))
-            }
-            (Step::Replayed(iteration), Waiting::Bound) => {
-                task.repeat(iteration, move |_step, data| bind(start(data)))
-            }
-            (Step::Replayed(iteration), Waiting::Suspended) => {
-                task.repeat_async(iteration, move |_step, data| await_end(start(data)))
-            }
-        }?)
+        let (world, task) = (self.world.clone(), self.group().task("send").input(region));
+        declare!(step, self.waiting, task, move |data| world.isend(data, to, tag))
     }
 
     /// Declares the task that receives into `region`.
@@ -70,21 +77,8 @@ impl Messages {
         tag: usize,
     ) -> Result<(), Error> {
         let (from, tag) = (Rank(from as u32), Tag(tag as u32));
-        let (world, task) =
-            (self.world.clone(), self.group().task("receive").communicates().output(region));
-        let start = move |data| world.irecv(data, from, tag);
-        Ok(match (step, self.waiting) {
-            (Step::Spawned(_), Waiting::Bound) => task.spawn(move |data| bind(start(data))),
-            (Step::Spawned(_), Waiting::Suspended) => {
-                task.spawn_async(move |data| await_end(start(data)))
-            }
-            (Step::Replayed(iteration), Waiting::Bound) => {
-                task.repeat(iteration, move |_step, data| bind(start(data)))
-            }
-            (Step::Replayed(iteration), Waiting::Suspended) => {
-                task.repeat_async(iteration, move |_step, data| await_end(start(data)))
-            }
-        }?)
+        let (world, task) = (self.world.clone(), self.group().task("receive").output(region));
+        declare!(step, self.waiting, task, move |data| world.irecv(data, from, tag))
     }
 }
 

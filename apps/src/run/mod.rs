@@ -10,6 +10,7 @@ mod communication;
 mod context;
 #[cfg(feature = "mpi")]
 mod gather;
+mod interrupt;
 mod machine;
 mod messages;
 mod observer;
@@ -26,7 +27,8 @@ pub(crate) mod team;
 mod transport;
 mod variant;
 
-pub use app::{App, Measure, Outcome, Problem, Work, run};
+pub use app::{App, ForkJoin, Measure, Outcome, Problem, Serial, Tasks, Work, run};
+pub use interrupt::Interrupt;
 pub use machine::{Machine, Slowdown};
 pub use observer::Observer;
 pub use progress::Progress;

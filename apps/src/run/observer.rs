@@ -5,7 +5,7 @@ use std::time::Instant;
 use talpf_runtime::{GraphRecorder, Monitor};
 use talpf_traces::{Event, LabelId, Recorder, State, Stream};
 
-use super::Progress;
+use super::{Interrupt, Progress};
 
 /// What a run tells about itself while it lasts.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,8 @@ pub struct Observer {
     pub monitor: Monitor,
     /// Keeps the graph of its tasks, if anything does.
     pub graph: Option<GraphRecorder>,
+    /// Ends it, where the ranks of a variant with tasks are in this process.
+    pub interrupt: Interrupt,
 }
 
 impl Observer {

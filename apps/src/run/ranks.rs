@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Communication, Machine, Messages, Observer, RankContext, Transport};
+use super::{Communication, Machine, Messages, Observer, RankContext, Transport, Variant};
 use crate::Error;
 
 /// What a rank hands back: its part of the result, and when its steps began and ended.
@@ -17,16 +17,18 @@ pub(crate) type Parts = (Vec<Vec<f64>>, f64);
 
 /// Runs `program` on the ranks and workers of `machine`. Returns the parts where rank 0 is.
 ///
-/// **Errors**: those of `program`, and of whatever connects the ranks.
+/// **Errors**: [`Error::NoRanks`]; those of `program`, and of whatever connects the ranks.
 pub(crate) fn on_ranks<F>(
     machine: Machine,
-    communication: Communication,
+    variant: Variant,
     observer: &Observer,
     program: impl Fn(RankContext) -> F,
 ) -> Result<Option<Parts>, Error>
 where
     F: Future<Output = Result<Part, Error>> + Send + 'static,
 {
+    let no_ranks = Error::NoRanks { variant: variant.name() };
+    let communication = variant.communication().ok_or(no_ranks)?;
     match machine.transport() {
         Transport::Verbs => on_ranks_here(machine, communication, observer, program).map(Some),
         #[cfg(feature = "mpi")]
@@ -46,6 +48,10 @@ where
     F: Future<Output = Result<Part, Error>> + Send + 'static,
 {
     let runtime = runtime(machine, observer)?;
+    let program = |ctx: RankContext| {
+        observer.interrupt.covers(ctx.group());
+        program(ctx)
+    };
     let parts = match communication {
         Communication::OneSided(protocol) => {
             let config = talpf_config(machine, runtime)?;
@@ -58,7 +64,9 @@ where
                 program(RankContext::TwoSided(Messages::new(world, waiting)))
             })
         }
-    }?;
+    };
+    observer.interrupt.covers_nothing();
+    let parts = parts?;
     let started = parts.iter().map(|part| part.started).min();
     let ended = parts.iter().map(|part| part.ended).max();
     let seconds =

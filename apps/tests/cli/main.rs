@@ -4,12 +4,12 @@ mod applications;
 mod bad_arguments;
 mod bad_files;
 mod compare;
-mod dump;
 mod graph;
 mod info;
 mod jacobi;
 mod polling;
 mod settings;
+mod signals;
 mod trace;
 
 use std::process::{Command, Output, Stdio};

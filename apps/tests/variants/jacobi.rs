@@ -2,8 +2,8 @@
 
 use talpf_apps::Matrix;
 use talpf_apps::heat::{self, Source};
-use talpf_apps::jacobi::{self, Jacobi, Problem, serial};
-use talpf_apps::run::{Machine, Observer, Variant};
+use talpf_apps::jacobi::{Jacobi, Problem, serial};
+use talpf_apps::run::{Machine, Observer, Variant, run};
 use talpf_traces::paraver;
 use talpf_traces::{Recorder, TraceInfo};
 
@@ -103,7 +103,7 @@ fn trace_has_a_task_for_every_strip_and_a_message_for_every_halo() {
     for variant in WITH_RANKS {
         let recorder = Recorder::default();
         let observer = Observer { recorder: Some(recorder.clone()), ..Observer::default() };
-        jacobi::run(variant, &problem, Machine::new(3, 2).unwrap(), &observer).unwrap();
+        run::<Jacobi>(variant, &problem, Machine::new(3, 2).unwrap(), &observer).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let info = TraceInfo { ranks: 3, workers: 2, ..TraceInfo::default() };
         let files = recorder.write_paraver(folder.path(), "t", &info).unwrap();

@@ -3,7 +3,7 @@
 use talpf_apps::matmul::kernel::{self, Factor, MODULUS};
 use talpf_apps::matmul::{Matmul, Problem, serial};
 use talpf_apps::matmul_g::MatmulG;
-use talpf_apps::run::{App, Machine, Observer, Variant};
+use talpf_apps::run::{App, Machine, Observer, Variant, run};
 
 use crate::{check, progress_is_counted};
 
@@ -83,7 +83,7 @@ fn efficiencies_are_shares() {
     let problem = problem([96, 16, 5]);
     let machine = Machine::new(4, 2).unwrap();
     let observer = Observer::default();
-    let run = talpf_apps::matmul_g::run(Variant::TalpfGet, &problem, machine, &observer);
+    let run = run::<MatmulG>(Variant::TalpfGet, &problem, machine, &observer);
     let measures = MatmulG::measures(&problem, &run.unwrap().unwrap());
     assert_eq!(measures.len(), 2);
     assert!(measures.iter().all(|measure| measure.value > 0.0 && measure.value < 1.5));

@@ -1,8 +1,8 @@
 //! Serial gives the forces of the textbook, every other variant the bits of serial.
 
 use talpf_apps::nbody::kernel::{SOFTENING, TIME_STEP};
-use talpf_apps::nbody::{self, Nbody, Particle, Particles, Problem, serial};
-use talpf_apps::run::{App, Machine, Observer, Variant};
+use talpf_apps::nbody::{Nbody, Particle, Particles, Problem, serial};
+use talpf_apps::run::{App, Machine, Observer, Variant, run};
 
 use crate::{check, progress_is_counted};
 
@@ -87,7 +87,7 @@ fn blocks_change_the_last_bits_at_most() {
 #[test]
 fn energy_and_momentum_stay() {
     let problem = problem([200, 32, 50], true);
-    let solution = nbody::run(
+    let solution = run::<Nbody>(
         Variant::TalpfCached,
         &problem,
         Machine::new(3, 2).unwrap(),

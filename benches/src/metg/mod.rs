@@ -30,13 +30,13 @@ pub use self::kernel::Kernel;
 pub use self::ours::Ours;
 pub use self::pattern::Pattern;
 pub use self::peers::{OpenMp, Rayon, Tokio};
-pub use self::replay::Replay;
 use self::sweep::{Entrant, Plan, sweep};
 use self::work::Contender;
 use crate::conditions;
 use crate::contest::Contest;
 use crate::error::Error;
 use crate::measure::Report;
+use crate::say::say;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -70,14 +70,14 @@ const MOST_QUICKLY: u64 = 4;
 pub fn run(options: &Options) -> Result<Report, Error> {
     let repetitions = if options.quick { 3 } else { 5 };
     let cores = cores();
-    println!(
+    say(format_args!(
         "# METG(50 %): {}, {cores} workers, idle policy {}, radix {RADIX}, no randomness but a \
          fixed one, median [min .. max] of {repetitions}",
         conditions::machine(),
         conditions::runtime(cores)?.idle,
-    );
+    ));
     let mut contenders: Vec<Box<dyn Contender>> =
-        vec![Box::new(Ours::start()?), Box::new(Replay::start()?)];
+        vec![Box::new(Ours::discovering()?), Box::new(Ours::replaying()?)];
     if options.peers {
         contenders.extend(peers()?);
     }
@@ -115,14 +115,18 @@ fn iterations_in(time: Duration, entrant: &Entrant, cores: usize) -> u64 {
 }
 
 fn peers() -> Result<Vec<Box<dyn Contender>>, Error> {
-    println!("# rayon and tokio know the graph in advance; openmp, as talpf, discovers it");
+    say(format_args!(
+        "# rayon and tokio know the graph in advance; openmp, as talpf, discovers it"
+    ));
     let mut peers: Vec<Box<dyn Contender>> = Vec::new();
     match OpenMp::compile() {
         Ok(openmp) => {
-            println!("# openmp: {}", crate::peer::version("gcc")?);
+            say(format_args!("# openmp: {}", crate::peer::version("gcc")?));
             peers.push(Box::new(openmp));
         }
-        Err(missing @ Error::NotInstalled { .. }) => println!("# openmp: missing, {missing}"),
+        Err(missing @ Error::NotInstalled { .. }) => {
+            say(format_args!("# openmp: missing, {missing}"))
+        }
         Err(error) => return Err(error),
     }
     peers.push(Box::new(Rayon::start()?));
@@ -135,7 +139,7 @@ fn enter(contenders: Vec<Box<dyn Contender>>, kernel: Kernel) -> Result<Vec<Entr
     for mut contender in contenders {
         let peak = contender.peak(kernel)?;
         let (name, rate) = (contender.name(), peak / 1e6);
-        println!("# {} kernel, {name}: peak {rate:.0} M iterations/s", kernel.name());
+        say(format_args!("# {} kernel, {name}: peak {rate:.0} M iterations/s", kernel.name()));
         entrants.push(Entrant { contender, peak });
     }
     Ok(entrants)
@@ -158,7 +162,7 @@ fn measure(
     for (entrant, repetitions) in entrants.iter().zip(found) {
         let name = entrant.contender.name();
         if repetitions.iter().all(Option::is_none) {
-            println!("# {figure}: {name} stays below half of the peak");
+            say(format_args!("# {figure}: {name} stays below half of the peak"));
         }
         for (round, metg) in repetitions.into_iter().enumerate() {
             metg.into_iter().for_each(|metg| contest.record(round, name, &figure, metg));

@@ -1,12 +1,12 @@
-//! The graph in tasks of our runtime, every access declared and discovered.
+//! Our runtime, and the graph in its tasks, every access declared and discovered.
 
 use std::time::Instant;
 
 use talpf_runtime::{Array, Group, In, InOut, Runtime, cores};
 
-use super::Kernel;
 use super::graph::checksum;
 use super::work::{Cell, Contender, Run, Task, Work};
+use super::{Kernel, replay};
 use crate::conditions;
 use crate::contest::OURS;
 use crate::error::Error;
@@ -15,27 +15,43 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct Ours {
     runtime: Runtime,
+    name: &'static str,
+    spawn_all: SpawnAll,
 }
+
+/// Spawns or declares the tasks of all steps over the rows of even and of odd steps.
+type SpawnAll = fn(&Group, &Work, &[Row; 2]) -> Result<(), Error>;
 
 pub(super) type Row = Array<Cell<u64>>;
 
 impl Ours {
-    /// Starts the runtime.
+    /// Discovers every dependence.
     ///
     /// **Errors**: threads refused by the system; settings of the environment that are none.
-    pub fn start() -> Result<Self, Error> {
-        let config = conditions::runtime(cores())?;
-        Ok(Ours { runtime: Runtime::new(config)? })
+    pub fn discovering() -> Result<Self, Error> {
+        Self::start(OURS, spawn_all)
+    }
+
+    /// Replays the steps that repeat.
+    ///
+    /// **Errors**: those of [`Ours::discovering`].
+    pub fn replaying() -> Result<Self, Error> {
+        Self::start("replay", replay::declare_all)
+    }
+
+    fn start(name: &'static str, spawn_all: SpawnAll) -> Result<Self, Error> {
+        let runtime = Runtime::new(conditions::runtime(cores())?)?;
+        Ok(Ours { runtime, name, spawn_all })
     }
 }
 
 impl Contender for Ours {
     fn name(&self) -> &'static str {
-        OURS
+        self.name
     }
 
     fn run(&mut self, work: &Work) -> Result<Run, Error> {
-        let program = program((*self.runtime).clone(), work.clone());
+        let program = program((*self.runtime).clone(), work.clone(), self.spawn_all);
         let main = self.runtime.spawn_main("creator", program)?;
         self.runtime.block_on(main)??
     }
@@ -45,22 +61,27 @@ impl Contender for Ours {
     }
 }
 
-async fn program(group: Group, work: Work) -> Result<Run, Error> {
+async fn program(group: Group, work: Work, spawn_all: SpawnAll) -> Result<Run, Error> {
     let width = work.graph.width();
     let row = || Array::new(&group, (0..width).map(|_| Cell::default()).collect(), 1);
     let rows = [row()?, row()?];
     let start = Instant::now();
-    for step in 0..work.graph.steps() {
-        let [to, from] = [&rows[step % 2], &rows[(step + 1) % 2]];
-        for point in work.graph.points(step) {
-            spawn(&group, &work, (step, point), from, to)?;
-        }
-    }
+    spawn_all(&group, &work, &rows)?;
     group.wait().await?;
     let elapsed = start.elapsed();
     let read = group.task("read").input(&rows[0].all()).input(&rows[1].all());
     let rows = read.run(|even, odd| [even, odd].map(|row| row.iter().map(|cell| cell.0).collect()));
     Ok(Run { elapsed, checksum: checksum(&rows?.await?) })
+}
+
+fn spawn_all(group: &Group, work: &Work, rows: &[Row; 2]) -> Result<(), Error> {
+    for step in 0..work.graph.steps() {
+        let [to, from] = [&rows[step % 2], &rows[(step + 1) % 2]];
+        for point in work.graph.points(step) {
+            spawn(group, work, (step, point), from, to)?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn spawn(

@@ -121,7 +121,12 @@ fn check(mut contender: Box<dyn Contender>) {
 
 #[test]
 fn ours_computes_every_pattern() {
-    check(Box::new(Ours::start().expect("threads")));
+    check(Box::new(Ours::discovering().expect("threads")));
+}
+
+#[test]
+fn ours_computes_every_pattern_when_it_replays() {
+    check(Box::new(Ours::replaying().expect("threads")));
 }
 
 #[test]
@@ -147,7 +152,7 @@ fn openmp_computes_every_pattern() {
 fn memory_kernels_run_in_tasks() {
     let graph = Arc::new(Graph::new(Pattern::Stencil1d, 4, 5, 5));
     let work = Work { graph, kernel: Kernel::Memory, iterations: 3 };
-    let run = Ours::start().and_then(|mut ours| ours.run(&work)).expect("a run");
+    let run = Ours::discovering().and_then(|mut ours| ours.run(&work)).expect("a run");
     assert_eq!(run.checksum, work.graph.checksum());
 }
 

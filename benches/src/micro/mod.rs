@@ -10,8 +10,10 @@ use talpf::Settings;
 use talpf_runtime::cores;
 
 use crate::conditions;
+use crate::error::Error;
 use crate::line;
 use crate::measure::{REPETITIONS, Report};
+use crate::say::say;
 
 /// Workers of every runtime that is measured.
 pub const WORKERS: usize = 2;
@@ -20,9 +22,9 @@ type Result<T, E = talpf::Error> = std::result::Result<T, E>;
 
 /// Measures everything whose name begins with `only`.
 ///
-/// **Errors**: whatever the measured crates refuse.
-pub fn run(only: &str) -> Result<Report> {
-    println!("# {}", conditions()?);
+/// **Errors**: whatever the measured crates refuse; no figure's name begins so.
+pub fn run(only: &str) -> Result<Report, Error> {
+    say(format_args!("# {}", conditions()?));
     let mut report = Report::new(only);
     report.measure(line::NAME, "ns", line::sample);
     runtime::measure(&mut report)?;
@@ -30,6 +32,9 @@ pub fn run(only: &str) -> Result<Report> {
     put::measure(&mut report)?;
     sync::measure(&mut report)?;
     trace::measure(&mut report)?;
+    if report.metrics().is_empty() {
+        return Err(Error::NoSuchFigure { name: only.to_owned() });
+    }
     Ok(report)
 }
 

@@ -25,6 +25,7 @@ use self::dice::Dice;
 use self::wrong::{PLANNED, Wrong};
 use crate::error::Error;
 use crate::measure::Report;
+use crate::say::say;
 
 /// How long to go on, and with what.
 #[derive(Clone, Debug)]
@@ -58,17 +59,18 @@ const PATIENCE: Duration = Duration::from_secs(300);
 ///
 /// **Errors**: no such kind; the first episode that went wrong, with its seed. One that hangs ends the process.
 pub fn run(options: &Options) -> Result<Report, Error> {
-    println!(
+    let named = |&(_, (name, _)): &(u32, (&str, Episode))| name.starts_with(&*options.only);
+    let kinds: Vec<_> = EPISODES.into_iter().filter(named).collect();
+    if kinds.is_empty() {
+        let kinds = EPISODES.map(|(_, (name, _))| name).join(", ");
+        return Err(Error::NoSuchEpisode { name: options.only.clone(), kinds });
+    }
+    say(format_args!(
         "# soak of {} s, seed {}, {}",
         options.seconds,
         options.seed,
         crate::conditions::machine()
-    );
-    let named = |&(_, (name, _)): &(u32, (&str, Episode))| name.starts_with(&*options.only);
-    let kinds: Vec<_> = EPISODES.into_iter().filter(named).collect();
-    if kinds.is_empty() {
-        return Err(Error::NoSuchEpisode { name: options.only.clone() });
-    }
+    ));
     keep_planned_panics_quiet();
     let start = Instant::now();
     let end = Duration::from_secs(options.seconds);
@@ -83,7 +85,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         let checked = episode(dice).map_err(|wrong| Error::Soak { name, seed, wrong: wrong.0 })?;
         drop(ends);
         if began.elapsed() > SLOW {
-            println!("# {name}, seed {seed}: took {} s", began.elapsed().as_secs());
+            say(format_args!("# {name}, seed {seed}: took {} s", began.elapsed().as_secs()));
         }
         for (_, episodes, sum) in totals.iter_mut().filter(|(other, ..)| *other == name) {
             *episodes += 1;
@@ -92,10 +94,10 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         seed = seeds.roll();
         if said.elapsed() >= PROGRESS {
             said = Instant::now();
-            println!("# {} s: {}", start.elapsed().as_secs(), text(&totals));
+            say(format_args!("# {} s: {}", start.elapsed().as_secs(), text(&totals)));
         }
     }
-    println!("# {}, all as the serial oracle says", text(&totals));
+    say(format_args!("# {}, all as the serial oracle says", text(&totals)));
     let mut report = Report::new("");
     for (name, episodes, checked) in totals {
         report.add(&format!("soak.{name}.episodes"), "", vec![episodes as f64]);

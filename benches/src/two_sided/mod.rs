@@ -29,6 +29,7 @@ use crate::contest::{Contest, OURS};
 use crate::error::Error;
 use crate::line;
 use crate::measure::Report;
+use crate::say::say;
 
 /// What to measure.
 #[derive(Clone, Copy, Debug)]
@@ -57,19 +58,19 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         false => (9, Duration::from_millis(10)),
     };
     let cores = cores();
-    println!(
+    say(format_args!(
         "# two-sided: {}, {cores} workers, idle policy {}, link inproc, no randomness, median \
          [min .. max] of {rounds} rounds; MPI ranks pinned up to {cores}, then not, in \
          {CROWDED_ROUNDS} rounds",
         conditions::machine(),
         conditions::runtime(cores)?.idle,
-    );
+    ));
     let mut peers = if options.peers { compile() } else { Vec::new() };
     if options.peers && !cfg!(feature = "mpi") {
-        println!(
+        say(format_args!(
             "# ours over an MPI: not measured, build with --features mpi and MPICC=mpicc.mpich or \
              MPICC=mpicc.openmpi"
-        );
+        ));
     }
     let mut contest = Contest::default();
     let mut lines = Vec::new();
@@ -127,7 +128,7 @@ impl Peer {
         sample(&self.mpi).unwrap_or_else(|error| {
             let error = error.to_string();
             let reason = error.lines().next().unwrap_or_default();
-            println!("# {}, {what}: {reason}", self.mpi.name());
+            say(format_args!("# {}, {what}: {reason}", self.mpi.name()));
             self.failed.push(what.to_owned());
             Vec::new()
         })
@@ -146,10 +147,10 @@ fn compile() -> Vec<Peer> {
         let mpi = Mpi::compile(flavour).and_then(|mpi| Ok((mpi.version()?, mpi)));
         match mpi {
             Ok((version, mpi)) => {
-                println!("# {}: {version}", flavour.name);
+                say(format_args!("# {}: {version}", flavour.name));
                 peers.push(Peer { mpi, failed: Vec::new() });
             }
-            Err(error) => println!("# {}: missing, {error}", flavour.name),
+            Err(error) => say(format_args!("# {}: missing, {error}", flavour.name)),
         }
     }
     peers

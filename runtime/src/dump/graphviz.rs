@@ -43,6 +43,7 @@ fn described(task: &Task) -> String {
         Standing::Ended => "ended, held".to_owned(),
         Standing::Waiting if task.pending == 0 => "waits for its turn".to_owned(),
         Standing::Waiting if task.acted => "held back by its actions".to_owned(),
+        Standing::Waiting if task.pending == 1 => "waits for 1 access".to_owned(),
         Standing::Waiting => format!("waits for {} accesses", task.pending),
     }
 }

@@ -49,7 +49,8 @@ fn write_task(f: &mut fmt::Formatter<'_>, task: &Task, holders: &[&Task]) -> fmt
         Standing::Waiting if task.pending == 0 => f.write_str("waits for its turn")?,
         Standing::Waiting if task.acted => f.write_str("is held back by its actions")?,
         Standing::Waiting => {
-            write!(f, "waits for {} earlier accesses", task.pending)?;
+            let accesses = if task.pending == 1 { "access" } else { "accesses" };
+            write!(f, "waits for {} earlier {accesses}", task.pending)?;
             for (nth, holder) in holders.iter().take(HOLDERS).enumerate() {
                 write!(f, "{} `{}`", if nth == 0 { ", of" } else { "," }, holder.label)?;
             }

@@ -61,7 +61,7 @@ fn every_standing_of_a_task_is_shown() {
              1 waiting\n",
             "task `holder` of part runs\n",
             &format!("{region}, awaited by `reader`\n"),
-            "task `reader` of part waits for 1 earlier accesses, of `holder`\n",
+            "task `reader` of part waits for 1 earlier access, of `holder`\n",
             "task `sleeper` of other is suspended and waits for its group's tasks\n",
             "task `held` of part has ended and is held by what it left open\n",
         ],

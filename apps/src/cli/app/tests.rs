@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Parser;
 use talpf_apps::Matrix;
-use talpf_apps::run::{Solution, Work};
+use talpf_apps::run::{ForkJoin, Serial, Solution, Tasks, Work};
 use talpf_runtime::{Array, Config, Runtime};
 use tempfile::tempdir;
 
@@ -47,6 +47,9 @@ impl App for Unlucky {
     const KERNELS: &'static [&'static str] = &[];
     type Problem = Fails;
     type Outcome = Matrix;
+    const SERIAL: Serial<Self> = |_, _| unreachable!("nobody checks it");
+    const FORK_JOIN: ForkJoin<Self> = |_, _, _| unreachable!("none of its variants");
+    const TASKS: Tasks<Self> = fail;
 
     fn bytes(_: Variant, _: &Fails, _: usize) -> u64 {
         0
@@ -55,25 +58,25 @@ impl App for Unlucky {
     fn check_ranks(_: &Fails, _: usize) -> Result<(), Error> {
         Ok(())
     }
+}
 
-    fn solve(
-        _: Variant,
-        problem: &Fails,
-        machine: Machine,
-        observer: &Observer,
-    ) -> Result<Option<Solution<Matrix>>, Error> {
-        if !problem.in_a_task {
-            return Err(Error::WithoutMpi);
-        }
-        let Observer { recorder, graph, .. } = observer.clone();
-        let config = Config { workers: machine.workers(), recorder, graph, ..Config::default() };
-        let runtime = Runtime::new(config)?;
-        let cells = Array::new(&runtime, vec![0u64; 4], 4)?;
-        runtime.task("breaks").inout(&cells.all()).spawn(|_| panic!("on purpose"))?;
-        runtime.task("never").input(&cells.all()).spawn(|_| ())?;
-        runtime.wait_blocking()?;
-        Ok(None)
+fn fail(
+    problem: &Fails,
+    machine: Machine,
+    _: Variant,
+    observer: &Observer,
+) -> Result<Option<Solution<Matrix>>, Error> {
+    if !problem.in_a_task {
+        return Err(Error::WithoutMpi);
     }
+    let Observer { recorder, graph, .. } = observer.clone();
+    let config = Config { workers: machine.workers(), recorder, graph, ..Config::default() };
+    let runtime = Runtime::new(config)?;
+    let cells = Array::new(&runtime, vec![0u64; 4], 4)?;
+    runtime.task("breaks").inout(&cells.all()).spawn(|_| panic!("on purpose"))?;
+    runtime.task("never").input(&cells.all()).spawn(|_| ())?;
+    runtime.wait_blocking()?;
+    Ok(None)
 }
 
 #[derive(Parser)]

@@ -34,8 +34,8 @@ use super::run_options::{MachineOptions, variant_of};
 use super::usage::number_within;
 use super::{matmul, nbody};
 
-/// Steps of a heat problem where nobody says how many: a run takes tenths of a second.
-const STEPS: usize = 200;
+/// Steps of Jacobi where nobody says how many: a run takes tenths of a second.
+const STEPS: usize = super::STEPS / 5;
 
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = false)]
@@ -140,17 +140,15 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-/// Measures, and writes everything down. Outputs are opened first.
+/// Measures, and writes everything down. Outputs are tried first.
 fn compare<A: App>(
     variants: &[Variant],
     problem: A::Problem,
     settings: Settings,
 ) -> Result<(), Error> {
     let points = measure::points::<A>(variants, &problem, &settings)?;
-    std::fs::create_dir_all(&settings.out)
-        .map_err(|source| Error::Write { path: settings.out.clone(), source })?;
-    let json = Output::open(&settings.out.join("results.json"))?;
-    let html = Output::open(&settings.out.join("report.html"))?;
+    let json = Output::open_in(&settings.out, "results.json")?;
+    let html = Output::open_in(&settings.out, "report.html")?;
     let results = Results {
         app: A::NAME,
         scaling: settings.scaling,

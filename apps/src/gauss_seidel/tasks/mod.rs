@@ -35,7 +35,7 @@ use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::{Border, Neighbours, collect_field};
 use crate::run::{
-    Communication, Machine, Observer, Pace, Part, RankContext, Step, Steps, declare_count, on_ranks,
+    Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count, on_ranks,
 };
 use crate::share::pieces;
 
@@ -45,13 +45,13 @@ use crate::share::pieces;
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
-    communication: Communication,
+    variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
     let (problem, border, observer) = (problem.clone(), problem.border(), observer.clone());
     let job = Arc::new(Job { problem, border, machine, observer });
     let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((bands, seconds)) = on_ranks(machine, communication, &job.observer, program)? else {
+    let Some((bands, seconds)) = on_ranks(machine, variant, &job.observer, program)? else {
         return Ok(None);
     };
     Ok(Some(Solution { result: job.problem.assemble(&job.border, bands), seconds, machine }))

@@ -14,7 +14,7 @@ use crate::run::{Messages, Place, Protocol, RankContext, Round, Step, Transfer};
 
 /// How puts reach the halos of a neighbour.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::jacobi) enum Way {
+pub(super) enum Way {
     /// Through windows.
     Windows,
     /// Into the halos of the two matrices in turn, unchecked; counts exchanged once.

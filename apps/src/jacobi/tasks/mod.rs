@@ -29,10 +29,10 @@ use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::Border;
 use crate::run::{
-    Communication, Machine, Observer, Pace, Part, RankContext, Step, Steps, declare_count, on_ranks,
+    Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count, on_ranks,
 };
 
-pub(super) use self::exchange::Way;
+use self::exchange::Way;
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
@@ -40,14 +40,15 @@ pub(super) use self::exchange::Way;
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
-    communication: Communication,
-    way: Way,
+    variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
     let (problem, border, observer) = (problem.clone(), problem.border(), observer.clone());
+    let is_raw = variant == Variant::TalpfRawCached;
+    let way = if is_raw { Way::Links } else { Way::Windows };
     let job = Arc::new(Job { problem, border, machine, way, observer });
     let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((bands, seconds)) = on_ranks(machine, communication, &job.observer, program)? else {
+    let Some((bands, seconds)) = on_ranks(machine, variant, &job.observer, program)? else {
         return Ok(None);
     };
     Ok(Some(Solution { result: job.problem.assemble(&job.border, bands), seconds, machine }))

@@ -2,13 +2,11 @@
 
 use std::time::Instant;
 
-use talpf::SyncMode;
-
-use super::super::{Communication, Machine, Part, Ring, Shape, Waiting, on_ranks};
+use super::super::{Machine, Part, Ring, Shape, Variant, on_ranks};
 use super::*;
 
 /// The error of three ranks that pass a number round, of which one fails in step 3 of 1000.
-fn error_of(communication: Communication, workers: usize) -> String {
+fn error_of(variant: Variant, workers: usize) -> String {
     let machine = Machine::new(3, workers).unwrap();
     let program = |ctx: RankContext| async move {
         let started = Instant::now();
@@ -28,26 +26,26 @@ fn error_of(communication: Communication, workers: usize) -> String {
         ctx.group().wait().await?;
         Ok(Part { result: Vec::new(), started, ended: Instant::now() })
     };
-    let ended = on_ranks(machine, communication, &Observer::default(), program);
+    let ended = on_ranks(machine, variant, &Observer::default(), program);
     ended.map(|_| ()).expect_err("a task has failed").to_string()
 }
 
 #[test]
 fn a_task_that_fails_is_named_whatever_carries_the_data() {
-    for communication in [
-        Communication::put(SyncMode::DEFAULT),
-        Communication::put(SyncMode::CACHED),
-        Communication::put(SyncMode::CACHED.with_barrier()),
-        Communication::put(SyncMode::CACHED.with_ack()),
-        Communication::put(SyncMode::msg(0)),
-        Communication::get(SyncMode::DEFAULT),
-        Communication::TwoSided(Waiting::Bound),
-        Communication::TwoSided(Waiting::Suspended),
+    for variant in [
+        Variant::TalpfDefault,
+        Variant::TalpfCached,
+        Variant::TalpfCachedBarrier,
+        Variant::TalpfCachedAck,
+        Variant::TalpfMsg,
+        Variant::TalpfGet,
+        Variant::Tampi,
+        Variant::TampiBlocking,
     ] {
         for workers in [1, 3] {
-            let error = error_of(communication, workers);
+            let error = error_of(variant, workers);
             let named = error.contains("unlucky") && error.contains("that was the fourth");
-            assert!(named, "{communication:?}: {error}");
+            assert!(named, "{variant:?}: {error}");
         }
     }
 }

@@ -1,9 +1,13 @@
-//! A run that is asked by a signal says what its tasks do, and goes on.
+//! A run that gets a signal says what its tasks do and goes on, or ends and leaves its recordings.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use tempfile::tempdir;
 
 use crate::command;
 
@@ -23,9 +27,10 @@ impl Drop for Endless {
 }
 
 impl Endless {
-    fn start() -> Self {
+    fn start(outputs: &[&str]) -> Self {
         let run = "jacobi --size 32 --block 8 --steps 1000000000 --ranks 2 --quiet";
         let mut command = command(&run.split(' ').collect::<Vec<_>>());
+        command.args(outputs);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
@@ -49,7 +54,7 @@ impl Endless {
         u64::from_str_radix(mask.trim(), 16).unwrap() >> (number - 1) & 1 == 1
     }
 
-    /// Asks until there are tasks, and reads up to a line that `ends` the answer.
+    /// Asks until an answer has a line that `ends` it, and returns what was read up to there.
     fn answer(&mut self, name: &str, number: u32, ends: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
         self.signal(name, number);
@@ -66,13 +71,17 @@ impl Endless {
             if ends(&line) {
                 return answer;
             }
+            if line.contains(" workers in a task; ") {
+                // This dump may end without such a line.
+                self.signal(name, number);
+            }
         }
     }
 }
 
 #[test]
 fn a_signal_shows_the_tasks_of_every_rank_as_text() {
-    let mut run = Endless::start();
+    let mut run = Endless::start(&[]);
     for _ in 0..3 {
         let answer = run.answer("USR1", 10, |line| line.contains("tasks: "));
         assert!(answer.contains(" workers in a task; "), "{answer}");
@@ -83,7 +92,50 @@ fn a_signal_shows_the_tasks_of_every_rank_as_text() {
 
 #[test]
 fn another_signal_shows_them_as_a_graph() {
-    let mut run = Endless::start();
+    let mut run = Endless::start(&[]);
     let answer = run.answer("USR2", 12, |line| line == "}\n");
     assert!(answer.starts_with("digraph tasks {\n"), "{answer}");
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_no_empty_outputs() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (json, image, graph, trace) = (at("run.json"), at("run.png"), at("run.svg"), at("a/b"));
+    let outputs = ["--json", &json, "--image", &image, "--graph", &graph, "--trace", &trace];
+    let mut run = Endless::start(&outputs);
+    // It catches signals once it has tried its outputs.
+    run.answer("USR1", 10, |line| line.contains("tasks: "));
+    drop(run);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_run_that_is_interrupted_leaves_its_recordings() {
+    for variant in ["talpf-cached", "tampi"] {
+        let folder = tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (json, graph, trace) = (at("run.json"), at("run.svg"), at("trace"));
+        let options = ["--variant", variant, "--json", &json, "--graph", &graph, "--trace", &trace];
+        let mut run = Endless::start(&options);
+        // A program that has begun can be ended.
+        run.answer("USR1", 10, |line| line.starts_with("  task `main`"));
+        run.signal("INT", 2);
+        let mut said = String::new();
+        run.errors.read_to_string(&mut said).unwrap();
+        assert!(said.ends_with("error: interrupted\n"), "{said}");
+        assert_eq!(run.child.wait().unwrap().code(), Some(130));
+        assert!(!Path::new(&json).exists(), "there is no result");
+        assert!(fs::read_to_string(graph).unwrap().contains("jacobi ("));
+        let trace = folder.path().join("trace/jacobi.prv");
+        assert!(talpf_traces::paraver::check(&trace).unwrap().is_clean());
+        assert!(fs::read_to_string(trace).unwrap().contains("failed: interrupted"));
+    }
+}
+
+#[test]
+fn a_run_without_tasks_dies_of_an_interrupt() {
+    let mut run = Endless::start(&["--variant", "serial"]);
+    run.signal("INT", 2);
+    assert_eq!(run.child.wait().unwrap().signal(), Some(2));
 }

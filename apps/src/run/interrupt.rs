@@ -1,0 +1,49 @@
+//! Ending a run from outside.
+
+use std::mem;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use talpf_runtime::Group;
+
+/// With which somebody who is no part of a run ends it while its tasks run. Clones do the same.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The tasks of the ranks that are here.
+    groups: Vec<Group>,
+    interrupted: bool,
+}
+
+impl Interrupt {
+    /// Cancels the tasks of all ranks, so that the run fails soon. Returns whether there were any:
+    /// not before and after a run, in a variant without tasks, or for the second time.
+    pub fn cancel(&self, reason: &str) -> bool {
+        let groups = {
+            let mut state = self.state.lock();
+            let groups = mem::take(&mut state.groups);
+            state.interrupted |= !groups.is_empty();
+            groups
+        };
+        // They may do what they want when they are cancelled: not under the lock.
+        groups.iter().for_each(|group| group.cancel(reason));
+        !groups.is_empty()
+    }
+
+    /// Whether a run was ended.
+    pub fn is_cancelled(&self) -> bool {
+        self.state.lock().interrupted
+    }
+
+    pub(super) fn covers(&self, group: &Group) {
+        self.state.lock().groups.push(group.clone());
+    }
+
+    pub(super) fn covers_nothing(&self) {
+        self.state.lock().groups.clear();
+    }
+}
