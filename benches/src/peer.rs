@@ -1,9 +1,10 @@
 //! Peers in C: built on this machine when a benchmark starts, run for as long as they may.
 
 use std::ffi::OsStr;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -108,16 +109,31 @@ pub(crate) fn run(command: &mut Command) -> Result<Output, Error> {
 }
 
 fn text_of(command: &mut Command, name: &str, doing: &'static str) -> Result<String, Error> {
-    let output = command.stdin(Stdio::null()).output().map_err(|reason| match reason.kind() {
+    let (status, text, errors) = output_of(command).map_err(|reason| match reason.kind() {
         ErrorKind::NotFound => Error::NotInstalled { command: name.to_owned() },
         _ => Error::System { doing, reason },
     })?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        let (command, status) = (name.to_owned(), output.status);
-        return Err(Error::Failed { command, status, output: said });
+    if !status.success() {
+        let (command, output) = (name.to_owned(), errors.trim().to_owned());
+        return Err(Error::Failed { command, status, output });
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    Ok(text)
+}
+
+/// Waits for a command, and reads what it has said. Not through pipes: what a launcher leaves behind
+/// that was killed would keep them open.
+fn output_of(command: &mut Command) -> io::Result<(ExitStatus, String, String)> {
+    let (mut text, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    command.stdin(Stdio::null()).stdout(text.try_clone()?).stderr(errors.try_clone()?);
+    let status = command.status()?;
+    Ok((status, all_of(&mut text)?, all_of(&mut errors)?))
+}
+
+fn all_of(file: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -158,6 +174,14 @@ mod tests {
     fn a_program_that_takes_too_long_is_ended() {
         let error = run(&mut shell("sleep 600", Duration::from_secs(1))).unwrap_err();
         assert!(matches!(error, Error::Failed { status, .. } if status.code() == Some(124)));
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let waits = r#"setsid sh -c 'while [ -e "$0" ]; do sleep 0.1; done' "$0" &"#;
+        run(shell(waits, LONG).arg(folder.path())).unwrap();
+        assert!(folder.path().exists(), "what is left behind ends with the folder");
     }
 
     #[test]

@@ -87,9 +87,10 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Says what went wrong. A closed error stream is no reason to panic.
+/// Says what went wrong, in one piece: ranks say it to one stream. A closed stream is no reason to
+/// panic.
 fn fail(message: &str, code: ExitCode) -> ExitCode {
-    let _ = writeln!(io::stderr(), "error: {message}");
+    let _ = io::stderr().write_all(format!("error: {message}\n").as_bytes());
     code
 }
 

@@ -1,7 +1,8 @@
 //! Carries out the schedule of one collective at one rank, driven by the ends of its messages.
 //!
 //! Nobody waits in here. Whoever starts the collective runs its steps up to the first wait;
-//! whoever ends the last message under way, mostly a polling task, runs them up to the next one.
+//! whoever ends the last message under way, mostly a polling task, runs them up to the next one
+//! ([`turns`](super::turns)).
 //! `under_way` counts the messages, and one for whoever runs steps: so exactly one thread finds
 //! that it was the last, and the state is never contended.
 //!
@@ -18,6 +19,7 @@ use parking_lot::Mutex;
 use super::call::{Call, Readable};
 use super::memory::Memory;
 use super::schedule::{Schedule, Span, Step};
+use super::turns::take_turn;
 use crate::communicator::{Communicator, Traffic};
 use crate::error::Error;
 use crate::operator::Fold;
@@ -70,7 +72,7 @@ pub(super) fn start<T: Pod + Send>(
     if cfg!(debug_assertions) {
         machine.compare_calls();
     }
-    machine.go_on();
+    take_turn(move || machine.go_on());
     Start::UnderWay { awaited, operation: OperationId::NONE }
 }
 
@@ -120,7 +122,9 @@ impl<T: Pod + Send> Machine<T> {
     fn fold(&self, state: &mut State<T>, fold: impl FnOnce(&mut Memory<T>, &dyn Fold<T>)) {
         let Some(operator) = &state.fold else { return };
         let folded = catch_unwind(AssertUnwindSafe(|| fold(&mut state.memory, &**operator)));
-        if folded.is_err() {
+        if let Err(payload) = folded {
+            // It may panic as it drops, and so may what it panics with then.
+            std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
             self.fail(Error::OperatorPanicked { collective: self.call.kind.name() });
         }
     }
@@ -199,8 +203,13 @@ impl<T: Pod + Send> Machine<T> {
     }
 
     fn message_ended(self: &Arc<Self>) {
-        if self.was_last() && !self.is_over() {
-            self.go_on();
+        if self.was_last() {
+            let machine = Arc::clone(self);
+            take_turn(move || {
+                if !machine.is_over() {
+                    machine.go_on();
+                }
+            });
         }
     }
 

@@ -17,6 +17,7 @@ mod reduction;
 mod schedule;
 mod start;
 mod tree;
+mod turns;
 
 pub use self::barrier::Arrival;
 

@@ -23,6 +23,7 @@ impl MpiTransport {
     pub(super) fn serve(&self, pace: &mut Pace, mut done: impl FnMut(&Self) -> bool) {
         loop {
             let ended = self.home.carry_out() + self.progress();
+            self.heed_alarm();
             if done(self) {
                 return;
             }
@@ -49,9 +50,9 @@ impl MpiTransport {
         }
         self.asides.join();
         // With a failure, every pass receives what nobody has asked for.
-        self.engine.set_failure(Error::Abandoned);
+        self.set_failure(Error::Abandoned);
         self.discard_all();
-        self.serve(&mut pace, |this| this.engine.is_empty());
+        self.serve(&mut pace, |this| this.engine.is_empty() && this.alarm.is_over());
         self.pass_barrier(&mut pace)?;
         // What the last passes have taken out.
         self.serve(&mut pace, |this| this.engine.is_empty());
@@ -62,7 +63,7 @@ impl MpiTransport {
 
     fn pass_barrier(&self, pace: &mut Pace) -> Result<(), Refused> {
         let mut request = self.library.world().start_barrier()?;
-        self.serve(pace, |_| request.test().is_some());
+        self.serve(pace, |this| this.or_abort(request.test()).is_some());
         Ok(())
     }
 }

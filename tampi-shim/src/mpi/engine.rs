@@ -10,15 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::request::{Broken, Outcome, Tester};
+use super::request::{Outcome, Tester};
 use super::slab::Slab;
 use super::{RawRequest, Refused};
 use crate::error::Error;
-use crate::rank::Rank;
 use crate::statistics::Statistics;
-use crate::status::Status;
-use crate::tag::Tag;
-use crate::ticket::{Next, Ticket, packed};
+use crate::status::Packed;
+use crate::ticket::{Ended, Next, Ticket};
 use crate::transport::OperationId;
 
 /// An operation under way.
@@ -42,15 +40,13 @@ pub(super) enum Kind {
     /// Nobody: bytes of this library's own, that MPI reads or writes. `counted` are those that
     /// buffered sends may have.
     Owned { bytes: Box<[u8]>, counted: bool },
-    /// This library: the receive of what a rank says that cannot go on.
-    Alarm { text: Box<[u8]> },
 }
 
 /// What an operation ends with.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expected {
     /// A status that is known: of a send, or of a transfer of a window.
-    Known(Status),
+    Known(Packed),
     /// The status of a message that fits into `room` bytes.
     Message { room: u64 },
 }
@@ -63,19 +59,12 @@ pub(super) struct Engine {
     /// The length of the inbox, written under its lock.
     waiting: AtomicUsize,
     slab: Mutex<Slab<Tester, Operation>>,
-    /// Operations that somebody waits for or that hold memory: all but the alarm.
-    under_way: AtomicUsize,
+    /// The length of the slab, written under its lock: before the inbox counts as empty, and after
+    /// what has ended is out.
+    tested: AtomicUsize,
     buffered: AtomicUsize,
     /// Why no rank can go on. Receives are cancelled then, and end with it.
     failure: OnceLock<Error>,
-}
-
-/// What a pass has found, besides the tickets it has completed.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) ended: usize,
-    /// What a rank said that cannot go on.
-    pub(super) alarm: Option<(u32, String)>,
 }
 
 impl Engine {
@@ -87,7 +76,7 @@ impl Engine {
             inbox: Mutex::default(),
             waiting: AtomicUsize::new(0),
             slab: Mutex::new(Slab::new(Tester::default())),
-            under_way: AtomicUsize::new(0),
+            tested: AtomicUsize::new(0),
             buffered: AtomicUsize::new(0),
             failure: OnceLock::new(),
         }
@@ -95,17 +84,15 @@ impl Engine {
 
     /// Looks after an operation that has started.
     pub(super) fn add(&self, request: RawRequest, operation: Operation) {
-        if !matches!(operation.kind, Kind::Alarm { .. }) {
-            self.under_way.fetch_add(1, Ordering::SeqCst);
-        }
         let mut inbox = self.inbox.lock();
         inbox.push((request, operation));
-        self.waiting.store(inbox.len(), Ordering::Release);
+        // Before its starter looks whether the poller sleeps.
+        self.waiting.store(inbox.len(), Ordering::SeqCst);
     }
 
     /// Operations that have started and not ended.
     pub(super) fn under_way(&self) -> usize {
-        self.under_way.load(Ordering::SeqCst)
+        self.waiting.load(Ordering::SeqCst) + self.tested.load(Ordering::SeqCst)
     }
 
     /// Why no rank can go on, if so.
@@ -148,13 +135,15 @@ impl Engine {
     }
 
     /// Tests what is under way, unless another thread does, and ends what is complete; again while
-    /// nothing was and `goes_on`.
-    pub(super) fn pass(&self, mut goes_on: impl FnMut() -> bool) -> Result<Found, Refused> {
-        let mut found = Found::default();
+    /// nothing was and `goes_on`. Returns how many have ended.
+    #[inline]
+    pub(super) fn pass(&self, mut goes_on: impl FnMut() -> bool) -> Result<usize, Refused> {
+        let mut ended = 0;
         let mut next = SmallVec::<[Next; 8]>::new();
         {
             let Some(mut slab) = self.slab.try_lock() else {
-                return Ok(found);
+                std::hint::spin_loop();
+                return Ok(0);
             };
             loop {
                 // What comes meanwhile is for the next time.
@@ -165,16 +154,17 @@ impl Engine {
                     break;
                 }
                 slab.pass(|operation, outcome| {
-                    found.ended += 1;
-                    next.extend(self.end(operation, outcome, &mut found));
+                    ended += 1;
+                    next.extend(self.end(operation, outcome));
                 })?;
-                if found.ended > 0 || !goes_on() {
+                if ended > 0 || !goes_on() {
                     break;
                 }
             }
+            self.tested.store(slab.len(), Ordering::Release);
         }
         next.into_iter().for_each(Next::run);
-        Ok(found)
+        Ok(ended)
     }
 
     /// Asks MPI to cancel a receive. Whatever comes of it, the operation ends as the others do.
@@ -194,7 +184,7 @@ impl Engine {
         }
     }
 
-    /// Whether nothing is left, the alarm neither.
+    /// Whether nothing is left.
     pub(super) fn is_empty(&self) -> bool {
         let mut slab = self.slab.lock();
         self.take_in(&mut slab);
@@ -206,15 +196,16 @@ impl Engine {
     fn take_in(&self, slab: &mut Slab<Tester, Operation>) {
         let mut inbox = self.inbox.lock();
         inbox.drain(..).for_each(|(request, operation)| slab.push(request, operation));
+        self.tested.store(slab.len(), Ordering::Release);
         self.waiting.store(0, Ordering::Release);
     }
 
     /// Ends an operation. What is left to do may run anything.
-    fn end(&self, operation: Operation, outcome: Outcome, found: &mut Found) -> Option<Next> {
+    fn end(&self, operation: Operation, outcome: Outcome) -> Option<Next> {
         let was_cancelled = operation.cancelled;
-        let next = match operation.kind {
+        match operation.kind {
             Kind::Awaited { ticket, expected } => {
-                ticket.end(packed(self.result(outcome, expected, was_cancelled)))
+                ticket.end(self.result(outcome, expected, was_cancelled))
             }
             Kind::Owned { bytes, counted } => {
                 if counted {
@@ -222,18 +213,7 @@ impl Engine {
                 }
                 None
             }
-            Kind::Alarm { text } => {
-                if let Ok(status) = outcome.and_then(|status| status.read(was_cancelled))
-                    && !status.cancelled
-                {
-                    let text = &text[..status.bytes.min(text.len())];
-                    found.alarm = Some((status.source, String::from_utf8_lossy(text).into_owned()));
-                }
-                return None;
-            }
-        };
-        self.under_way.fetch_sub(1, Ordering::SeqCst);
-        next
+        }
     }
 
     /// What an operation ends with.
@@ -243,24 +223,18 @@ impl Engine {
         outcome: Outcome,
         expected: Expected,
         was_cancelled: bool,
-    ) -> Result<Status, Error> {
+    ) -> Ended {
         let room = match (expected, &outcome) {
             (Expected::Known(status), Ok(_)) => return Ok(status),
             (Expected::Known(_), Err(_)) => 0,
             (Expected::Message { room }, _) => room,
         };
         match outcome.and_then(|status| status.read(was_cancelled)) {
-            Ok(raw) if raw.cancelled && self.failure.get().is_some() => {
-                Err(self.failure.get().cloned().unwrap_or(Error::Abandoned))
-            }
-            Ok(raw) => Ok(raw.known()),
-            Err(Broken::Truncated(raw)) => Err(Error::Truncated {
-                source_rank: Rank(raw.source),
-                tag: Tag(raw.tag),
-                sent: (raw.bytes as u64).max(room + 1),
-                room,
-            }),
-            Err(Broken::Refused(refused)) => Err(Error::Mpi(refused)),
+            Ok(raw) => match self.failure.get().filter(|_| raw.cancelled) {
+                None => Ok(raw.known().into()),
+                Some(failure) => Err(Box::new(failure.clone())),
+            },
+            Err(broken) => Err(Box::new(broken.error(room))),
         }
     }
 }
@@ -270,7 +244,6 @@ impl Kind {
         match self {
             Kind::Awaited { expected, .. } => matches!(expected, Expected::Message { .. }),
             Kind::Owned { .. } => false,
-            Kind::Alarm { .. } => true,
         }
     }
 }

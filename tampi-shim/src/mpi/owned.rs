@@ -1,5 +1,4 @@
-//! Bytes of this library's own: copies of messages, messages that nobody wants, and what a rank
-//! says that cannot go on.
+//! Bytes of this library's own: copies of messages, and messages that nobody wants.
 #![allow(unsafe_code, reason = "hands bytes that the engine keeps to MPI")]
 
 use super::engine::{Kind, Operation};
@@ -10,10 +9,16 @@ use crate::error::Error;
 use crate::status::Status;
 use crate::transport::{OperationId, Outgoing, SendMode};
 
-/// Most bytes of a reason that other ranks are told.
-const ALARM_BYTES: usize = 1024;
-
 impl MpiTransport {
+    /// Whether a message is one that a rank sends to itself and that other ranks would get at once.
+    /// MPICH lets such a send wait for its receive, which may depend on it.
+    pub(super) fn is_short_to_itself(&self, message: &Outgoing, bytes: Layout) -> bool {
+        const SHORT: u64 = 16 << 10;
+        message.destination.world.0 == self.library.rank()
+            && message.mode == SendMode::Standard
+            && bytes.bytes() <= SHORT
+    }
+
     /// Sends a copy, which is looked after until MPI has taken it.
     pub(super) fn send_copy(
         &self,
@@ -34,7 +39,7 @@ impl MpiTransport {
     }
 
     /// Sends bytes that nobody else has.
-    fn send_owned(
+    pub(super) fn send_owned(
         &self,
         communicator: RawCommunicator,
         to: u32,
@@ -60,7 +65,7 @@ impl MpiTransport {
         Ok(())
     }
 
-    pub(super) fn keep(&self, request: RawRequest, kind: Kind) {
+    fn keep(&self, request: RawRequest, kind: Kind) {
         self.engine.add(request, Operation::new(OperationId(self.number()), kind));
         self.wake_poller();
     }
@@ -84,27 +89,6 @@ impl MpiTransport {
                     break;
                 }
             }
-        }
-    }
-
-    /// Waits for what a rank may say that cannot go on.
-    pub(super) fn listen(&self) -> Result<(), Refused> {
-        let mut text = vec![0; ALARM_BYTES].into_boxed_slice();
-        let shape = Shape::contiguous(text.len())?;
-        let world = self.library.world();
-        // SAFETY: the engine keeps the bytes until the request has completed.
-        let started = unsafe { world.start_receive(text.as_mut_ptr(), &shape, None, None) };
-        let kind = Kind::Alarm { text };
-        self.engine.add(started?, Operation::new(OperationId(self.number()), kind));
-        Ok(())
-    }
-
-    /// Tells all other ranks why this one cannot go on.
-    pub(super) fn raise_alarm(&self, reason: &str) {
-        let text = &reason.as_bytes()[..reason.len().min(ALARM_BYTES)];
-        for rank in (0..self.library.size()).filter(|rank| *rank != self.library.rank()) {
-            // A rank that cannot be told cannot be helped.
-            let _ = self.send_owned(self.library.world(), rank, 0, text.into(), false);
         }
     }
 }

@@ -16,6 +16,9 @@ use super::transport::MpiTransport;
 /// How long the task waits for an idle worker before it looks all the same.
 const LATEST: Duration = Duration::from_micros(20);
 
+/// Tests in vain of a turn: a few microseconds.
+const LOOKS: usize = 64;
+
 /// Wakes a polling task that sleeps, and tells it to end.
 #[derive(Default)]
 pub(super) struct Sleeper {
@@ -64,7 +67,10 @@ pub(super) async fn poll(
     while !transport.sleeper.stops() {
         let before = std::mem::replace(&mut started, transport.started());
         // A turn of this task costs more than a test.
-        let ended = transport.advance_while_spare();
+        let ended = transport.advance_while_spare(LOOKS);
+        if ended == 0 {
+            transport.heed_alarm();
+        }
         let news = ended + (started - before) as usize;
         match pace.next(news, transport.is_busy()) {
             Next::Started => sleep(&transport).await,

@@ -1,8 +1,7 @@
-//! Progress: ending what is complete, and acting upon what other ranks have said.
+//! Progress: ending what is complete.
 
+use super::Refused;
 use super::transport::MpiTransport;
-use crate::error::Error;
-use crate::rank::Rank;
 use crate::transport::Transport;
 
 impl MpiTransport {
@@ -11,29 +10,27 @@ impl MpiTransport {
         if !self.library.may_call() {
             return 0;
         }
-        let found = match self.engine.pass(goes_on) {
-            Ok(found) => found,
-            // Nobody knows what MPI still does with which memory.
-            Err(_) => self.library.abort(1),
-        };
-        if let Some((rank, reason)) = found.alarm {
-            self.engine.set_failure(Error::PeerFailed { rank: Rank(rank), reason });
-        }
+        let ended = self.or_abort(self.engine.pass(goes_on));
         if self.engine.failure().is_some() {
             self.probers.wake(|_| true);
             self.drain();
         } else if !self.probers.is_empty() {
             self.serve_probers();
         }
-        found.ended
+        ended
     }
 
-    /// As [`Transport::progress`], and looks on for a few microseconds while nothing is complete
-    /// and this worker has nothing else to do.
-    pub(super) fn advance_while_spare(&self) -> usize {
-        /// Tests in vain.
-        const LOOKS: usize = 64;
-        let mut left = LOOKS;
+    /// Ends all ranks if MPI has refused to look at requests: nobody knows what it still does with
+    /// which memory.
+    #[inline]
+    pub(super) fn or_abort<R>(&self, looked: Result<R, Refused>) -> R {
+        looked.unwrap_or_else(|_| self.library.abort(1))
+    }
+
+    /// As [`Transport::progress`], and looks on, up to `most` times, while nothing is complete and
+    /// this worker has nothing else to do.
+    pub(super) fn advance_while_spare(&self, most: usize) -> usize {
+        let mut left = most;
         self.advance(|| {
             left -= 1;
             left > 0 && self.probers.is_empty() && self.may_look()

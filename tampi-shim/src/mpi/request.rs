@@ -8,6 +8,7 @@ use super::call::{check, refused};
 use super::datatype::byte;
 use super::slab::TestSome;
 use super::{Refused, ffi};
+use crate::error::Error;
 use crate::rank::Rank;
 use crate::status::Status;
 use crate::tag::Tag;
@@ -50,22 +51,23 @@ impl RawRequest {
     }
 
     /// How the operation has ended, if it has. The request is null afterwards.
+    ///
+    /// **Errors**: MPI has refused to look: nobody knows whether it still uses the memory.
     #[inline]
-    pub(crate) fn test(&mut self) -> Option<Outcome> {
+    pub(crate) fn test(&mut self) -> Result<Option<Outcome>, Refused> {
         let (mut complete, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::zeroed());
         // SAFETY: a request that was started, or null.
         let code = unsafe { ffi::MPI_Test(&mut self.0, &mut complete, status.as_mut_ptr()) };
-        let failed = code != ffi::MPI_SUCCESS as c_int;
-        if complete == 0 && !failed {
-            return None;
+        if complete == 0 && !self.is_null() {
+            return check("MPI_Test", code).map(|()| None);
         }
         // SAFETY: zero bytes are a status, and MPI writes nothing else.
         let status = Completed(unsafe { status.assume_init() });
-        if failed {
+        if code != ffi::MPI_SUCCESS as c_int {
             self.forsake();
-            return Some(Err(Broken::of("MPI_Test", code, &status)));
+            return Ok(Some(Err(Broken::of("MPI_Test", code, &status))));
         }
-        Some(Ok(status))
+        Ok(Some(Ok(status)))
     }
 
     /// Asks MPI to cancel the operation. It still has to be tested until it completes.
@@ -114,6 +116,20 @@ impl Broken {
         match RawStatus::of(&status.0) {
             Ok(status) if truncated => Broken::Truncated(status),
             _ => Broken::Refused(refused(call, code)),
+        }
+    }
+
+    /// What a receive into `room` bytes has failed with.
+    #[cold]
+    pub(super) fn error(self, room: u64) -> Error {
+        match self {
+            Broken::Truncated(raw) => Error::Truncated {
+                source_rank: Rank(raw.source),
+                tag: Tag(raw.tag),
+                sent: (raw.bytes as u64).max(room + 1),
+                room,
+            },
+            Broken::Refused(refused) => Error::Mpi(refused),
         }
     }
 }
@@ -188,15 +204,16 @@ impl TestSome for Tester {
     type Request = RawRequest;
     type Outcome = Outcome;
 
+    #[inline]
+    fn test(&mut self, request: &mut RawRequest) -> Result<Option<Outcome>, Refused> {
+        request.test()
+    }
+
     fn test_some(
         &mut self,
         requests: &mut [RawRequest],
         completed: &mut Vec<(usize, Outcome)>,
     ) -> Result<(), Refused> {
-        if let [request] = requests {
-            completed.extend(request.test().map(|outcome| (0, outcome)));
-            return Ok(());
-        }
         let Ok(count) = c_int::try_from(requests.len()) else {
             unreachable!("a request takes memory: there are never that many");
         };

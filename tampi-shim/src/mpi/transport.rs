@@ -8,6 +8,7 @@ use std::task::Waker;
 
 use parking_lot::Mutex;
 
+use super::alarm::Alarm;
 use super::aside::Asides;
 use super::contexts::Contexts;
 use super::engine::{Engine, Expected, Kind, Operation};
@@ -32,6 +33,7 @@ pub(crate) struct MpiTransport {
     pub(super) me: Weak<MpiTransport>,
     pub(super) library: Library,
     pub(super) engine: Engine,
+    pub(super) alarm: Alarm,
     pub(super) home: Home,
     pub(super) sleeper: Sleeper,
     pub(super) contexts: Contexts,
@@ -59,6 +61,7 @@ impl MpiTransport {
             me: Weak::clone(me),
             library,
             engine: Engine::new(),
+            alarm: Alarm::default(),
             home: Home::here(),
             sleeper: Sleeper::default(),
             contexts,
@@ -186,8 +189,8 @@ impl MpiTransport {
         mut request: RawRequest,
         expected: Expected,
     ) -> Start {
-        if let Some(outcome) = request.test() {
-            return Start::Ended(packed(self.engine.result(outcome, expected, false)));
+        if let Some(outcome) = self.or_abort(request.test()) {
+            return Start::Ended(self.engine.result(outcome, expected, false));
         }
         let operation = operation.unwrap_or_else(|| OperationId(self.number()));
         let (ticket, awaited) = ticket();
@@ -212,7 +215,7 @@ impl MpiTransport {
         }
         let operation = OperationId(self.number());
         let start = move |this: &Self| match begin() {
-            Ok(request) => this.begun(Some(operation), request, Expected::Known(status)),
+            Ok(request) => this.begun(Some(operation), request, Expected::Known(status.into())),
             Err(refused) => Start::failed(refused.into()),
         };
         if self.library.may_call() {
@@ -221,15 +224,6 @@ impl MpiTransport {
         let (ticket, awaited) = ticket();
         self.where_allowed(move |this| hand_over(start(this), ticket));
         Start::UnderWay { awaited, operation }
-    }
-
-    /// Whether a message is one that a rank sends to itself and that other ranks would get at once.
-    /// MPICH lets such a send wait for its receive, which may depend on it.
-    fn is_short_to_itself(&self, message: &Outgoing, bytes: Layout) -> bool {
-        const SHORT: u64 = 16 << 10;
-        message.destination.world.0 == self.library.rank()
-            && message.mode == SendMode::Standard
-            && bytes.bytes() <= SHORT
     }
 }
 
@@ -300,6 +294,12 @@ impl Transport for MpiTransport {
         self.advance(|| false)
     }
 
+    fn look(&self) -> usize {
+        /// Tests in vain, under one lock.
+        const LOOKS: usize = 8;
+        self.advance_while_spare(LOOKS)
+    }
+
     fn may_look(&self) -> bool {
         self.library.may_call() && talpf_runtime::worker_has_nothing_else()
     }
@@ -309,7 +309,7 @@ impl Transport for MpiTransport {
         let reason = reason.to_owned();
         self.where_allowed(move |this| {
             let failure = Error::PeerFailed { rank, reason: reason.clone() };
-            if this.engine.set_failure(failure) {
+            if this.set_failure(failure) {
                 this.raise_alarm(&reason);
                 this.wake_poller();
             }
@@ -357,7 +357,7 @@ fn begin_send(
     let (to, tag) = (message.destination.rank.0, message.tag.0);
     // SAFETY: the caller of `send` vouches for the memory.
     let request = unsafe { communicator.start_send(message.mode, bytes.first, &shape, to, tag) }?;
-    Ok((request, Expected::Known(sent_status(message, bytes))))
+    Ok((request, Expected::Known(sent_status(message, bytes).into())))
 }
 
 fn begin_receive(

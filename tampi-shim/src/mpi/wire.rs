@@ -81,10 +81,15 @@ impl MpiWire {
     fn take_sent(&self) -> Result<(), ()> {
         let mut result = Ok(());
         self.sends.lock().retain_mut(|sending| match sending.request.test() {
-            None => true,
-            Some(outcome) => {
+            Ok(None) => true,
+            Ok(Some(outcome)) => {
                 result = result.and(outcome.map(drop).map_err(drop));
                 false
+            }
+            // MPI may still read the packet.
+            Err(_) => {
+                result = Err(());
+                true
             }
         });
         result
@@ -100,7 +105,7 @@ impl MpiWire {
             let Some(receiving) = &mut *receive else {
                 return Ok(());
             };
-            let Some(outcome) = receiving.request.test() else {
+            let Some(outcome) = receiving.request.test().map_err(drop)? else {
                 return Ok(());
             };
             let received = receive.take().filter(|_| outcome.is_ok()).ok_or(())?;

@@ -65,6 +65,27 @@ fn an_operator_that_panics_ends_the_collective_everywhere() {
     }
 }
 
+/// Panics as it drops.
+struct Again;
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        panic!("as it drops");
+    }
+}
+
+#[test]
+fn an_operator_may_panic_with_what_panics_as_it_drops() {
+    for ranks in 2..=4 {
+        let error = failure(ranks, async |world| {
+            let never = |_: u32, _: u32| -> u32 { std::panic::panic_any(Again) };
+            world.allreduce(vec![1u32], never).await?;
+            Ok(())
+        });
+        assert!(error.contains("the operator of allreduce panicked"), "{error}");
+    }
+}
+
 #[test]
 fn a_rank_that_fails_ends_the_collectives_of_the_others() {
     for ranks in 2..=9 {

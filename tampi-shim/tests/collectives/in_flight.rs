@@ -98,6 +98,27 @@ proptest! {
 }
 
 #[test]
+fn any_number_of_collectives_may_end_at_once() {
+    // Rank 0 starts last, so that all sums of the others wait for it.
+    const MANY: u64 = 20_000;
+    run(4, async |world| {
+        let late = world.rank() == Rank(0);
+        if late {
+            world.recv(vec![0u8], Rank(3), Tag(1)).await?;
+        }
+        let started: Vec<_> = (0..MANY).map(|n| world.iallreduce(vec![n], Sum)).collect();
+        if world.rank() == Rank(3) {
+            world.send(vec![0u8], Rank(0), Tag(1)).await?;
+        }
+        for (request, n) in started.into_iter().zip(0..) {
+            assert_eq!(request.await?.0, [4 * n]);
+        }
+        Ok(())
+    })
+    .expect("the program");
+}
+
+#[test]
 fn a_collective_that_is_let_go_goes_on() {
     run(4, async |world| {
         for round in 0..10u64 {

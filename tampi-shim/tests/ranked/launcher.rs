@@ -2,7 +2,8 @@
 //!
 //! `MPIRUN` names the launcher; by default it is the one beside the compiler of `MPICC`.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -20,17 +21,29 @@ pub(crate) fn run(
     add: impl FnOnce(&mut Command) -> &mut Command,
 ) -> io::Result<Output> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // Not pipes: what a launcher leaves behind that was killed would keep them open.
+    let (mut text, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut command = Command::new("timeout");
     command.args(["--kill-after=10", LIMIT, &mpirun(), "-n", &ranks.to_string()]);
     command.arg(program.as_ref());
-    add(&mut command)
+    let status = add(&mut command)
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
         .env("OMPI_MCA_hwloc_base_binding_policy", "none")
         .env("OMPI_MCA_mpi_yield_when_idle", "1")
         .stdin(Stdio::null())
-        .output()
+        .stdout(text.try_clone()?)
+        .stderr(errors.try_clone()?)
+        .status()?;
+    Ok(Output { status, stdout: all_of(&mut text)?, stderr: all_of(&mut errors)? })
+}
+
+fn all_of(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn mpirun() -> String {
