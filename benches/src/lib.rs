@@ -6,7 +6,6 @@
 
 mod conditions;
 mod contest;
-pub mod counting;
 mod error;
 mod line;
 pub mod measure;

@@ -9,10 +9,7 @@ use std::process::ExitCode;
 use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
-use talpf_benches::{Error, Report, counting::Counting, memory, micro, soak, two_sided};
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use talpf_benches::{Error, Report, memory, micro, soak, two_sided};
 
 /// Measures what tasks, puts and syncs cost.
 #[derive(Parser)]
@@ -116,7 +113,9 @@ fn run(Arguments { bench, json }: Arguments) -> Result<(), String> {
         // Before the long run, so that its figures are not lost after it.
         let is_new = !path.exists();
         let opened = OpenOptions::new().append(true).create(true).open(path);
-        let tried = opened.and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) });
+        // Not a link to it.
+        let remove = || fs::remove_file(fs::canonicalize(path)?);
+        let tried = opened.and_then(|_| if is_new { remove() } else { Ok(()) });
         tried.map_err(|error| unwritable(path, &error))?;
     }
     let report = measure(bench).map_err(|error| error.to_string())?;

@@ -1,9 +1,9 @@
 //! How many bytes does a live task take, and does a long run with few live tasks grow?
 //!
-//! The first is what is allocated for more tasks that are alive at once, divided by their number:
-//! what a runtime has once, such as its threads and bottom maps, is the same for fewer. The second
-//! is the resident memory early in a run and at its end. It comes first: records are kept, and
-//! those of many live tasks would hide what it takes.
+//! The first is the resident memory that more tasks take which are alive at once, divided by their
+//! number: what a runtime has once, such as its threads and bottom maps, is the same for fewer. The
+//! second is the resident memory early in a run and at its end. It comes first: records are kept,
+//! and those of many live tasks would hide what it takes.
 //!
 //! The throttle bounds what a spawner leaves to be run, not what waits for a task of another worker:
 //! where that has lost its core, a run on several workers may grow.
@@ -14,7 +14,6 @@ use talpf_runtime::{Array, Config, Group, Runtime};
 use tokio::sync::oneshot;
 
 use crate::conditions;
-use crate::counting;
 use crate::error::Error;
 use crate::measure::Report;
 use crate::say::say;
@@ -22,7 +21,9 @@ use crate::say::say;
 /// Cells of the stencil.
 const WIDTH: usize = 256;
 /// Live tasks, fewer and more.
-const LIVE: [usize; 2] = [1 << 16, 1 << 17];
+const LIVE: [usize; 2] = [1 << 16, 1 << 18];
+/// Bytes.
+const MIB: f64 = 1_048_576.0;
 
 /// Measures both on `workers` workers; the long run has `tasks` tasks. The creator may be `throttle`
 /// tasks ahead, or as many as the environment says.
@@ -45,13 +46,13 @@ pub fn run(tasks: u64, workers: usize, throttle: Option<usize>) -> Result<Report
     report.add("memory.resident_last_mib", "MiB", vec![last]);
     report.add("memory.task_ns", "ns", vec![per_task_ns]);
     let [fewer, more] = live(&config, LIVE)?;
-    let per_task = more.saturating_sub(fewer) as f64 / (LIVE[1] - LIVE[0]) as f64;
+    let per_task = (more - fewer) * MIB / (LIVE[1] - LIVE[0]) as f64;
     report.add("memory.task_bytes", "B", vec![per_task]);
     Ok(report)
 }
 
-/// Bytes allocated while this many tasks are alive, which all wait for one.
-fn live(config: &Config, tasks: [usize; 2]) -> Result<[usize; 2], Error> {
+/// Resident memory while this many tasks are alive, which all wait for one, in MiB.
+fn live(config: &Config, tasks: [usize; 2]) -> Result<[f64; 2], Error> {
     let runtime = Runtime::new(config.clone())?;
     let rows = rows(&runtime)?;
     let (open, opened) = oneshot::channel::<()>();
@@ -61,13 +62,13 @@ fn live(config: &Config, tasks: [usize; 2]) -> Result<[usize; 2], Error> {
         drop((first, second));
     })?;
     let mut spawned = 0;
-    let mut taken = [0; 2];
+    let mut taken = [0.0; 2];
     for (tasks, taken) in tasks.into_iter().zip(&mut taken) {
         for task in spawned..tasks {
             spawn(&runtime, &rows, task as u64)?;
         }
         spawned = tasks;
-        *taken = counting::live();
+        *taken = resident_mib()?;
     }
     // The gate waits for it.
     let _ = open.send(());

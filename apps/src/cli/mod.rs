@@ -81,7 +81,7 @@ pub(crate) fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // What a shell says of a program that has died of SIGINT.
+        // What a shell says of a program that has died of SIGINT; SIGTERM does the same here.
         Err(error @ Error::Interrupted) => fail(&error.to_string(), ExitCode::from(130)),
         Err(error) => fail(&error.to_string(), ExitCode::FAILURE),
     }

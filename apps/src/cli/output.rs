@@ -87,7 +87,7 @@ impl Output {
         fill().map_err(|source| {
             if is_new {
                 // If it cannot be removed, the error says enough.
-                let _ = fs::remove_file(&self.path);
+                let _ = fs::remove_file(self.place.as_deref().unwrap_or(&self.path));
             }
             Error::Write { path: self.path.clone(), source }
         })

@@ -16,7 +16,8 @@ pub struct Interrupt {
 struct State {
     /// The tasks of the ranks that are here.
     groups: Vec<Group>,
-    interrupted: bool,
+    /// Why the run was ended, if it was.
+    reason: Option<String>,
 }
 
 impl Interrupt {
@@ -26,7 +27,9 @@ impl Interrupt {
         let groups = {
             let mut state = self.state.lock();
             let groups = mem::take(&mut state.groups);
-            state.interrupted |= !groups.is_empty();
+            if !groups.is_empty() {
+                state.reason = Some(reason.to_owned());
+            }
             groups
         };
         // They may do what they want when they are cancelled: not under the lock.
@@ -36,11 +39,15 @@ impl Interrupt {
 
     /// Whether a run was ended.
     pub fn is_cancelled(&self) -> bool {
-        self.state.lock().interrupted
+        self.state.lock().reason.is_some()
     }
 
+    /// The tasks of one more rank, which may come when the run is ended already.
     pub(super) fn covers(&self, group: &Group) {
-        self.state.lock().groups.push(group.clone());
+        let mut state = self.state.lock();
+        let Some(reason) = state.reason.clone() else { return state.groups.push(group.clone()) };
+        drop(state);
+        group.cancel(&reason);
     }
 
     pub(super) fn covers_nothing(&self) {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use tempfile::tempdir;
@@ -13,14 +14,16 @@ use crate::command;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A run that lasts until it is killed.
+/// A run that lasts until it is killed, by a guard if not by the test.
 struct Endless {
     child: Child,
     errors: BufReader<ChildStderr>,
+    over: Sender<()>,
 }
 
 impl Drop for Endless {
     fn drop(&mut self) {
+        let _ = self.over.send(());
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -34,7 +37,13 @@ impl Endless {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
-        Self { child, errors }
+        let (id, (over, ends)) = (child.id(), channel());
+        std::thread::spawn(move || {
+            if ends.recv_timeout(2 * PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+            }
+        });
+        Self { child, errors, over }
     }
 
     /// Sends a signal once the process would not die of it.
@@ -118,8 +127,8 @@ fn a_run_that_is_interrupted_leaves_its_recordings() {
         let (json, graph, trace) = (at("run.json"), at("run.svg"), at("trace"));
         let options = ["--variant", variant, "--json", &json, "--graph", &graph, "--trace", &trace];
         let mut run = Endless::start(&options);
-        // A program that has begun can be ended.
-        run.answer("USR1", 10, |line| line.starts_with("  task `main`"));
+        // The tasks of a program that has begun.
+        run.answer("USR1", 10, |line| line.starts_with("  task `jacobi`"));
         run.signal("INT", 2);
         let mut said = String::new();
         run.errors.read_to_string(&mut said).unwrap();

@@ -41,7 +41,8 @@ impl<'a> Declared<'a> {
     /// The declaration of a tile of the same array.
     pub(crate) fn tile(&self, number: usize, mode: Mode) -> Self {
         let rect = self.core.rect_of_tile(number);
-        Declared { rect, whole_tile: Some(number as u32), mode, ..*self }
+        let whole_tile = (!rect.is_empty()).then_some(number as u32);
+        Declared { rect, whole_tile, mode, ..*self }
     }
 
     #[inline]

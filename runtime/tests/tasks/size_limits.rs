@@ -1,7 +1,8 @@
 //! Sizes that cannot be are refused, the next possible ones work.
 
 use crate::common;
-use talpf_runtime::{Array, Config, Error, Matrix, Runtime, Tiling, cores};
+use futures::channel::mpsc;
+use talpf_runtime::{Array, Config, Error, InOut, Matrix, Runtime, Tiling, cores};
 
 fn refused<T>(result: Result<T, Error>) -> (&'static str, usize, usize) {
     match result {
@@ -107,4 +108,31 @@ fn arrays_without_elements_and_empty_regions_give_empty_guards() {
     });
     assert_eq!(runtime.block_on(shapes.unwrap()).unwrap().unwrap(), ((0, 0), (2, 0)));
     runtime.shut_down().unwrap();
+}
+
+#[test]
+fn an_array_without_elements_lives_as_long_as_its_steps() {
+    let runtime = common::runtime(1);
+    let nothing = Array::new(&runtime, Vec::<u64>::new(), 1).unwrap();
+    let (send, receive) = mpsc::unbounded::<InOut<u64>>();
+    runtime
+        .iterate(3, |iteration| {
+            let send = send.clone();
+            runtime.task("give").inout(&nothing.all()).repeat(iteration, move |_, guard| {
+                send.unbounded_send(guard).unwrap();
+            })
+        })
+        .unwrap();
+    drop(send);
+    let mut guards = futures::executor::block_on_stream(receive);
+    let first = guards.next().unwrap();
+    drop(nothing);
+    // One worker has tried all that was ready before.
+    let after = runtime.task("after").run(|| ()).unwrap();
+    runtime.block_on(after).unwrap().unwrap();
+    let dump = runtime.dump().to_string();
+    assert!(dump.contains("task `free`"), "{dump}");
+    drop(first);
+    guards.for_each(drop);
+    runtime.wait_blocking().unwrap();
 }

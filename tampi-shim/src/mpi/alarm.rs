@@ -1,7 +1,8 @@
 //! What a rank says to all others when it cannot go on.
 //!
 //! The receive that waits for it lasts as long as the run. It is not among the operations under way,
-//! which are tested often: the polling task looks at it when nothing else has ended.
+//! which are tested often: the polling task looks at it once a turn, and who looks in vain once a
+//! look.
 #![allow(unsafe_code, reason = "hands MPI the room for what another rank may say")]
 
 use parking_lot::Mutex;
@@ -79,11 +80,10 @@ impl MpiTransport {
         self.alarm.listen(self.library.world())
     }
 
-    /// Acts upon what a rank has said that cannot go on.
-    pub(super) fn heed_alarm(&self) {
-        if let Some((rank, reason)) = self.or_abort(self.alarm.hear()) {
-            self.set_failure(Error::PeerFailed { rank, reason });
-        }
+    /// Acts upon what a rank has said that cannot go on. Whether that is news.
+    pub(super) fn heed_alarm(&self) -> bool {
+        let heard = self.or_abort(self.alarm.hear());
+        heard.is_some_and(|(rank, reason)| self.set_failure(Error::PeerFailed { rank, reason }))
     }
 
     /// Tells all other ranks why this one cannot go on.

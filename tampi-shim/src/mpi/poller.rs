@@ -67,9 +67,10 @@ pub(super) async fn poll(
     while !transport.sleeper.stops() {
         let before = std::mem::replace(&mut started, transport.started());
         // A turn of this task costs more than a test.
-        let ended = transport.advance_while_spare(LOOKS);
-        if ended == 0 {
-            transport.heed_alarm();
+        let mut ended = transport.advance_while_spare(LOOKS);
+        if transport.heed_alarm() {
+            // What has failed ends, before there is nothing to do.
+            ended += transport.advance(|| false);
         }
         let news = ended + (started - before) as usize;
         match pace.next(news, transport.is_busy()) {

@@ -291,7 +291,11 @@ impl Transport for MpiTransport {
     }
 
     fn progress(&self) -> usize {
-        self.advance(|| false)
+        let ended = self.advance(|| false);
+        if ended == 0 && self.library.may_call() {
+            self.heed_alarm();
+        }
+        ended
     }
 
     fn look(&self) -> usize {

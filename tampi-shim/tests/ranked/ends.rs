@@ -15,6 +15,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::new("a_rank_that_fails_ends_the_waits_of_all", &[2, 4], failure),
     Case::new("a_rank_that_panics_ends_the_waits_of_all", &[2], panic),
     Case::new("a_failure_with_one_thread", &[2], failure_with_one_thread),
+    Case::new("a_rank_that_fails_is_heard_of_where_nothing_is_under_way", &[2], idle_failure),
     Case::new("a_cancelled_rank_lets_go_of_sends_that_nobody_takes", &[1, 2, 4], cancelled),
     Case::new("a_cancelled_rank_with_one_thread", &[2], cancelled_with_one_thread),
     Case::new("what_depends_on_a_receive_that_failed_does_not_run", &[1], undefined),
@@ -71,8 +72,20 @@ async fn last_fails(world: Communicator) -> Result<(), Error> {
     }
 }
 
-fn fails(threads: Threads) {
-    match try_run(last_fails, threads) {
+/// The last rank fails while the others look for what it never sends, with nothing under way.
+async fn last_fails_unasked(world: Communicator) -> Result<(), Error> {
+    let last = Rank(world.size() - 1);
+    if world.rank() == last {
+        return Err(Error::Setting { name: "X", value: "y".to_owned(), expected: "z" });
+    }
+    while world.iprobe(last, Tag(0))?.is_none() {
+        world.group().wait_for(Duration::from_micros(50)).await;
+    }
+    panic!("a message that was not sent")
+}
+
+fn assert_failed(result: Result<(), Error>) {
+    match result {
         Err(Error::Setting { .. }) => {}
         Err(Error::PeerFailed { rank, reason }) => {
             assert_ne!(rank, Rank(0));
@@ -83,11 +96,15 @@ fn fails(threads: Threads) {
 }
 
 fn failure() {
-    fails(Threads::Multiple);
+    assert_failed(try_run(last_fails, Threads::Multiple));
 }
 
 fn failure_with_one_thread() {
-    fails(Threads::Single);
+    assert_failed(try_run(last_fails, Threads::Single));
+}
+
+fn idle_failure() {
+    assert_failed(try_run(last_fails_unasked, Threads::Multiple));
 }
 
 fn panic() {
