@@ -16,13 +16,12 @@ use super::period::{Next, Pace};
 use super::transport::MpiTransport;
 use super::{PollingPeriod, Refused};
 use crate::error::Error;
-use crate::transport::Transport;
 
 impl MpiTransport {
     /// Does what home is for until `done`.
     pub(super) fn serve(&self, pace: &mut Pace, mut done: impl FnMut(&Self) -> bool) {
         loop {
-            let ended = self.home.carry_out() + self.progress();
+            let ended = self.home.carry_out() + self.advance(|| false);
             self.heed_alarm();
             if done(self) {
                 return;
