@@ -105,6 +105,27 @@ fn write_collected(world: &World) {
     assert!(after.is_empty());
 }
 
+/// Otherwise a bell of that peer could be taken as one of the others, and the polling task sleep with
+/// messages in a ring that was made after that.
+#[test]
+fn a_peer_cannot_send_before_its_ring_is_where_bells_are_taken() {
+    let (_runtime, world) = two_ranks();
+    let (here, there) = (world.rank(WorldRank(0)), world.rank(WorldRank(1)));
+    // A task takes bells.
+    let inbox = here.inbox.lock();
+    thread::scope(|scope| {
+        let maker = scope.spawn(|| world.link(WorldRank(0), WorldRank(1)).is_ok());
+        let patience = Instant::now() + Duration::from_millis(200);
+        while there.link(WorldRank(0)).is_none() && Instant::now() < patience {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(there.link(WorldRank(0)).is_none() || inbox.rings.len() == 1);
+        drop(inbox);
+        assert!(maker.join().expect("no panic"));
+    });
+    assert!(there.link(WorldRank(0)).is_some() && here.inbox.lock().rings.len() == 1);
+}
+
 #[test]
 fn the_first_message_of_a_turn_leaves_at_once_and_the_others_together() {
     let (_runtime, world) = two_ranks();

@@ -164,10 +164,13 @@ impl World {
         let _connecting = self.connecting.lock();
         let (near, far) = (self.rank(from), self.rank(to));
         if near.link(to).is_none() {
+            // A bell of the peer is for the rings that are here when it is taken: none is taken
+            // between the time when the peer can ring and that when its ring is here.
+            let mut inbox = near.inbox.lock();
             let (near_end, near_ring) = near.open()?;
             if from == to {
                 near_end.connect(&near_end)?;
-                near.attach(to, near_end, near_ring, None);
+                near.attach(&mut inbox, to, near_end, near_ring, None);
             } else {
                 let (far_end, far_ring) = far.open()?;
                 near_end.connect(&far_end)?;
@@ -175,8 +178,8 @@ impl World {
                 let far_side = (far_ring.remote(), far_end.told.remote());
                 let near_side = (near_ring.remote(), near_end.told.remote());
                 // Whoever finds the near link may send, and then the far side must be there.
-                far.attach(from, far_end, far_ring, Some(near_side));
-                near.attach(to, near_end, near_ring, Some(far_side));
+                far.attach(&mut far.inbox.lock(), from, far_end, far_ring, Some(near_side));
+                near.attach(&mut inbox, to, near_end, near_ring, Some(far_side));
             }
         }
         near.link(to).ok_or(Error::Abandoned)
@@ -256,13 +259,13 @@ impl RankState {
     /// Starts to use a link. `far` is where the peer's ring and line are; `None`: here.
     fn attach(
         &self,
+        inbox: &mut Inbox,
         peer: WorldRank,
         end: End,
         ring: Ring,
         far: Option<(ibverbs_sim::RemoteAddress, ibverbs_sim::RemoteAddress)>,
     ) {
         let (far_ring, far_told) = far.unwrap_or((ring.remote(), end.told.remote()));
-        let mut inbox = self.inbox.lock();
         let incoming = (peer, inbox.rings.len(), ring.share_front());
         let link = Link::new(incoming, &self.collecting, end, far_ring, far_told);
         if self.links[peer.index()].set(link).is_ok() {
