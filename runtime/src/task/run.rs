@@ -107,7 +107,7 @@ pub(crate) fn run(task: RecordId) {
 
 #[inline]
 fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) {
-    record(task).state.set(Phase::Running);
+    record(task).state.begin_poll();
     let interrupted = scheduler::trace_begin(task);
     let outcome = catch_unwind(AssertUnwindSafe(body));
     scheduler::trace_end(task, interrupted);

@@ -4,6 +4,9 @@
 //! `Running` and on to `Suspended` or `Ended`; any thread that holds a waker moves `Suspended` to
 //! `Scheduled`, and `Running` to `Notified` so that the worker polls once more. A waker of an
 //! earlier generation changes nothing.
+//!
+//! A waker that finds a poll still to come leaves the phase as it is, but writes it all the same,
+//! and that poll begins with an exchange: so it sees what the waker's thread did before.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -70,6 +73,18 @@ impl TaskState {
         self.0.store(word(self.generation(), phase), Ordering::Release);
     }
 
+    /// Begins a poll, the first or one that a waker asked for.
+    #[inline]
+    pub(crate) fn begin_poll(&self) {
+        let running = word(self.generation(), Phase::Running);
+        if self.phase().1 == Phase::Created {
+            // Nobody has a waker.
+            self.0.store(running, Ordering::Release);
+        } else {
+            self.0.swap(running, Ordering::AcqRel);
+        }
+    }
+
     /// Ends a poll that was not the last. `false`: woken meanwhile, schedule it again (the phase
     /// is `Scheduled` then).
     pub(crate) fn suspend(&self) -> bool {
@@ -79,7 +94,7 @@ impl TaskState {
         let swapped =
             self.0.compare_exchange(running, suspended, Ordering::AcqRel, Ordering::Acquire);
         if swapped.is_err() {
-            self.set(Phase::Scheduled);
+            self.0.swap(word(generation, Phase::Scheduled), Ordering::AcqRel);
         }
         swapped.is_ok()
     }
@@ -94,7 +109,8 @@ impl TaskState {
             let (next, schedule) = match phase(current) {
                 Phase::Suspended => (Phase::Scheduled, true),
                 Phase::Running => (Phase::Notified, false),
-                _ => return false,
+                before @ (Phase::Scheduled | Phase::Notified) => (before, false),
+                Phase::Free | Phase::Created | Phase::Ended => return false,
             };
             match self.0.compare_exchange_weak(
                 current,
@@ -150,6 +166,42 @@ mod loom_tests {
                 assert_eq!(scheduled.load(Ordering::Relaxed), 1, "polled again exactly once");
             }
         });
+    }
+
+    /// A task that was woken once is woken again, for something else: what it does not see of that
+    /// it is polled for again.
+    fn woken_again(phase: Phase) {
+        loom::model(move || {
+            let state = Arc::new(TaskState::new());
+            let generation = state.create();
+            let ready = Arc::new(AtomicU32::new(0));
+            state.set(phase);
+            let waker = {
+                let (state, ready) = (state.clone(), ready.clone());
+                thread::spawn(move || {
+                    ready.store(1, Ordering::Relaxed);
+                    state.wake(generation)
+                })
+            };
+            if phase == Phase::Notified {
+                assert!(!state.suspend());
+            }
+            state.begin_poll();
+            let seen = ready.load(Ordering::Relaxed) == 1;
+            let notified = !state.suspend();
+            let scheduled = waker.join().unwrap();
+            assert!(seen || notified || scheduled, "it is suspended and nobody polls it");
+        });
+    }
+
+    #[test]
+    fn a_wake_up_of_a_scheduled_task_is_not_lost() {
+        woken_again(Phase::Scheduled);
+    }
+
+    #[test]
+    fn a_wake_up_of_a_task_to_be_polled_once_more_is_not_lost() {
+        woken_again(Phase::Notified);
     }
 
     #[test]
