@@ -137,10 +137,13 @@ impl Checked<'_> {
     #[inline]
     pub(crate) fn fill(self, bytes: &[u8]) {
         let (body, last) = self.for_copy_of(bytes.len());
-        // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::check`), both
-        // for the length of `body`. A caller's slice cannot overlap memory that the device may
-        // write, by the contract of registration; `copy` would allow it all the same.
-        unsafe { ptr::copy(bytes.as_ptr(), body.start, body.length) };
+        // A word goes without a call.
+        if body.length > 0 {
+            // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::check`), both
+            // for the length of `body`. A caller's slice cannot overlap memory that the device may
+            // write, by the contract of registration; `copy` would allow it all the same.
+            unsafe { ptr::copy(bytes.as_ptr(), body.start, body.length) };
+        }
         if let (Some(last), Some(word)) = (last, bytes[body.length..].first_chunk()) {
             last.word().store(u64::from_ne_bytes(*word), Ordering::Release);
         }

@@ -23,7 +23,7 @@ pub(crate) const POST_BATCH: usize = 8;
 /// Requests that one queue pair holds.
 pub(crate) const SENDS: u32 = 1024;
 /// Every so many requests without completion one asks for it, so that send slots come back.
-pub(crate) const SIGNAL_EVERY: u32 = 64;
+pub(crate) const SIGNAL_EVERY: u32 = 256;
 /// Completions of sends: every queue pair may have all its requests signalled.
 const SEND_COMPLETIONS_PER_PEER: u32 = 2 * SENDS;
 /// Payloads of up to this many bytes are copied when they are posted.

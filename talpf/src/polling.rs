@@ -29,7 +29,7 @@ const PATIENCE_WITH_WIRE: u32 = 100;
 /// Passes in vain that one counts for while peers take in what they bring.
 const TOLD: u32 = PATIENCE / 50;
 /// Passes between looks at puts that are collected: every look takes their cache line away.
-const PASSES: u32 = 8;
+const PASSES: u32 = 32;
 /// How often the task looks at the timers of a link with faults, and at what nobody announces.
 const RETRY_PERIOD: Duration = Duration::from_micros(100);
 /// How long the task waits for an idle worker before it looks all the same.
@@ -70,7 +70,7 @@ impl Sleeper {
 /// The body of the polling task. It ends when the program has, and what was under way with it.
 pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
     let state = world.rank(rank);
-    let mut in_vain = 0u32;
+    let (mut passes, mut in_vain) = (0u32, 0u32);
     // Only a link with faults has timers: what it lost is asked for again after a time.
     let has_timers = world.config.device.fault.is_some();
     // Nothing says that something has come over a wire.
@@ -85,7 +85,8 @@ pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
         } else {
             in_vain += 1;
         }
-        if in_vain.is_multiple_of(PASSES) {
+        passes = passes.wrapping_add(1);
+        if passes.is_multiple_of(PASSES) {
             state.collectors.post_unchanged();
         }
         let works = state.engine.syncs() > 0 || state.outstanding() > 0;

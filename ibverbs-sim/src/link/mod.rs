@@ -24,7 +24,8 @@ pub(crate) struct Message<'a> {
     pub(crate) psn: u32,
     pub(crate) operation: &'a Operation,
     pub(crate) solicited: bool,
-    pub(crate) local: Local<'a>,
+    /// By reference: to copy it would mean to wait for it to be written.
+    pub(crate) local: &'a Local<'a>,
 }
 
 /// What comes back of a message that was carried out: what an atomic found, else 0.

@@ -225,7 +225,7 @@ impl QueuePairCore {
             psn: requester.next_psn,
             operation,
             solicited: request.flags.contains(SendFlags::SOLICITED),
-            local,
+            local: &local,
         };
         let trip = Trip {
             attempt: requester.retry.attempt,

@@ -172,7 +172,7 @@ impl Port {
             psn: request.psn,
             operation: &request.operation,
             solicited: request.solicited,
-            local,
+            local: &local,
         };
         let verdict = match queue_pair.respond(&message, held, aftermath) {
             Ok(original) => Verdict::Done { original },

@@ -37,7 +37,7 @@ use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
 /// Collectors of a rank. Who finds none free posts every put by itself.
 const COLLECTORS: usize = 16;
 /// Requests that are posted together at most: puts, and a message that counts them.
-const CHAIN: usize = 64;
+const CHAIN: usize = 128;
 const PUTS: usize = CHAIN - 1;
 /// Bytes that are collected at most.
 const BYTES: usize = 2048;
