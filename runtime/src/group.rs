@@ -131,8 +131,8 @@ impl Group {
         scheduler::wait_for(Arc::clone(&self.inner.shared), period)
     }
 
-    /// Suspends the calling task until its worker has nothing else to do, or for `latest`. It goes
-    /// on earlier if anything else wakes it.
+    /// Suspends the calling task until its worker has nothing else to do, or another while that one
+    /// is in a task, or for `latest`. It goes on earlier if anything else wakes it.
     pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send + use<> {
         scheduler::idle(Arc::clone(&self.inner.shared), latest)
     }

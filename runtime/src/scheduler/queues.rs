@@ -33,6 +33,14 @@ pub(super) struct Pulse {
     pub(super) catches_up: AtomicBool,
 }
 
+impl Pulse {
+    /// Whether the worker is in a task that counts as progress.
+    #[inline]
+    pub(super) fn is_in_task(&self) -> bool {
+        self.steps.load(Ordering::Relaxed) % 2 == 1
+    }
+}
+
 impl Seat {
     pub(crate) fn new(stealer: Stealer<RecordId>) -> CachePadded<Self> {
         let pulse = Pulse {

@@ -248,10 +248,8 @@ impl Shared {
 
     /// Whether a worker other than this is in a task that counts as progress.
     pub(super) fn is_busy_beside(&self, index: usize) -> bool {
-        let busy = |seat: &Seat| {
-            seat.pulse.steps.load(Ordering::Relaxed) % 2 == 1
-                && !seat.pulse.catches_up.load(Ordering::Relaxed)
-        };
+        let busy =
+            |seat: &Seat| seat.pulse.is_in_task() && !seat.pulse.catches_up.load(Ordering::Relaxed);
         self.seats.iter().enumerate().any(|(other, seat)| other != index && busy(seat))
     }
 

@@ -255,6 +255,14 @@ impl Worker {
         }
     }
 
+    /// Wakes what waits for a worker to be idle that is in a task. It stays here from then on.
+    fn adopt_waiter(&self) -> bool {
+        let others = self.shared.seats.iter().enumerate();
+        others.filter(|(other, _)| *other != self.index).any(|(_, seat)| {
+            !seat.idle_waiters.is_empty() && seat.pulse.is_in_task() && seat.idle_waiters.wake_one()
+        })
+    }
+
     /// Looks for work until there is some, as the idle policy says. `None`: the runtime ends.
     #[cold]
     fn idle(&self, oversubscribed: bool) -> Option<RecordId> {
@@ -289,7 +297,7 @@ impl Worker {
             if self.tick.get().is_multiple_of(WATCH_ROUNDS) {
                 self.shared.hang.watch(&self.shared);
             }
-            if self.seat().idle_waiters.wake_one() {
+            if self.seat().idle_waiters.wake_one() || self.adopt_waiter() {
                 if !std::mem::replace(&mut serves, true) {
                     self.trace(|_| Event::WorkerState { state: State::Polling });
                 }

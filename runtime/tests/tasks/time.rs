@@ -1,7 +1,10 @@
 //! Waiting for a time and for idleness: in order, never early, and no later than it must be.
 
 use crate::common;
+use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -99,6 +102,27 @@ fn idleness_comes_after_all_ready_tasks() {
     runtime.wait_blocking().unwrap();
     let entries = log.take();
     assert_eq!((entries.len(), entries.last()), (11, Some(&"idle")));
+}
+
+#[test]
+fn an_idle_worker_ends_a_wait_for_idleness_that_began_on_one_in_a_task() {
+    let runtime = common::unwatched(2, IdlePolicy::Park);
+    let (idle, woken) = (runtime.idle(Duration::from_secs(3600)), Flag::default());
+    let waker = Waker::from(Arc::new(Sets(woken.clone())));
+    let task = runtime.task("in a task").run(move || {
+        let mut idle = pin!(idle);
+        assert!(idle.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(common::eventually(|| woken.is_set()), "its worker was not idle, the other was");
+    });
+    runtime.block_on(task.unwrap()).unwrap().unwrap();
+}
+
+struct Sets(Flag);
+
+impl Wake for Sets {
+    fn wake(self: Arc<Self>) {
+        self.0.set();
+    }
 }
 
 /// Keeps the only worker busy with short tasks until `over`, or for as long as patience lasts.
