@@ -29,9 +29,9 @@ impl PollingFrequency {
     ///
     /// **Errors**: anything else.
     pub fn from_environment() -> Result<Self, Error> {
-        match std::env::var(Self::VARIABLE) {
-            Ok(text) => Self::parse(&text),
-            Err(_) => Ok(PollingFrequency::Adaptive),
+        match std::env::var_os(Self::VARIABLE) {
+            Some(text) => Self::parse(&text.to_string_lossy()),
+            None => Ok(PollingFrequency::Adaptive),
         }
     }
 

@@ -70,14 +70,13 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
         recorder: recordings.trace.as_ref().map(TraceOutput::recorder),
         monitor: monitor.clone(),
         graph: recordings.graph(),
-        interrupt: interrupt.clone(),
+        interrupt,
         ..Observer::default()
     };
     let solution = match solve(variant, machine, observer) {
         Ok(Some(solution)) => solution,
         Ok(None) => return Ok(()),
         Err(error) => {
-            let error = if interrupt.is_cancelled() { Error::Interrupted } else { error };
             let mut comments = report::comments::<A>(variant, problem, &machine);
             comments.push(format!("failed: {error}"));
             // What ended the run says more than what keeps us from showing it.

@@ -14,7 +14,8 @@ pub(super) struct ProblemOptions {
     #[arg(long, value_name = "S", value_parser = number_within(Problem::SIZES))]
     size: Option<usize>,
 
-    /// Rows and columns of a block, the unit of work of tasks [default: 128]
+    /// Rows and columns of a block, the unit of work of tasks; those of matmul-g take as many rows
+    /// across the whole tile [default: 128]
     #[arg(long, value_name = "B", value_parser = number_within(Problem::SIZES))]
     block: Option<usize>,
 

@@ -28,7 +28,7 @@ impl Recordings {
     /// Their files.
     pub(super) fn outputs(&self) -> impl Iterator<Item = &Output> {
         let drawing = self.graph.iter().map(|(drawing, _)| drawing);
-        self.trace.iter().map(TraceOutput::output).chain(drawing)
+        self.trace.iter().flat_map(TraceOutput::outputs).chain(drawing)
     }
 
     /// Where the run notes its tasks.

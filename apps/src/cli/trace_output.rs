@@ -13,12 +13,13 @@ use super::report::Line;
 /// Paraver counts the rows that it shows, one for each worker of each rank, with 16 bits.
 const MOST_ROWS: usize = 65_535;
 
-/// A folder that gets the trace of a run after it. That it can is tried before; until then it is not
-/// made, and what it holds stays.
+/// A folder that gets the trace of a run after it. That it can get each of its files is tried before;
+/// until then it is not made, and what it holds stays.
 pub(super) struct TraceOutput {
     recorder: Recorder,
     started: SystemTime,
-    records: Output,
+    /// Its files: records, labels and rows.
+    files: [Output; 3],
     folder: PathBuf,
     /// The name of its files.
     stem: &'static str,
@@ -33,10 +34,11 @@ impl TraceOutput {
             let name = "ranks times workers of a trace";
             return Err(Error::OutOfRange { name, value: rows, least: 1, most: MOST_ROWS });
         }
+        let open = |extension| Output::open_in(path, Path::new(stem).with_extension(extension));
         Ok(Self {
             recorder: Recorder::default(),
             started: SystemTime::now(),
-            records: Output::open_in(path, Path::new(stem).with_extension("prv"))?,
+            files: [open("prv")?, open("pcf")?, open("row")?],
             folder: path.to_owned(),
             stem,
         })
@@ -52,9 +54,9 @@ impl TraceOutput {
         self.recorder.record_count() == 0
     }
 
-    /// The file of the records.
-    pub(super) fn output(&self) -> &Output {
-        &self.records
+    /// Its files.
+    pub(super) fn outputs(&self) -> &[Output] {
+        &self.files
     }
 
     /// Writes what was recorded on `machine`, and says where it is.

@@ -138,8 +138,9 @@ impl Outcome for Matrix {
 /// **Completion**: every thread that was started has ended.
 ///
 /// **Errors**: [`Error::NoSuchVariant`], [`Error::NoReplay`], [`Error::MoreRanks`], [`Error::Memory`],
-/// [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist, and
-/// [`Error::Talpf`] for what a variant with tasks can run into.
+/// [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist,
+/// [`Error::Interrupted`] if the observer's interrupt has ended it, and [`Error::Talpf`] for what a
+/// variant with tasks can run into.
 pub fn run<A: App>(
     variant: Variant,
     problem: &A::Problem,

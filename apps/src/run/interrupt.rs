@@ -6,6 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use talpf_runtime::Group;
 
+use crate::Error;
+
 /// With which somebody who is no part of a run ends it while its tasks run. Clones do the same.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
@@ -21,8 +23,9 @@ struct State {
 }
 
 impl Interrupt {
-    /// Cancels the tasks of all ranks, so that the run fails soon. Returns whether there were any:
-    /// not before and after a run, in a variant without tasks, or for the second time.
+    /// Cancels the tasks of all ranks, so that the run fails soon: with [`Error::Interrupted`], even
+    /// if they were complete already. Returns whether there were any ranks: not before and after a
+    /// run, in a variant without tasks, or for the second time.
     pub fn cancel(&self, reason: &str) -> bool {
         let groups = {
             let mut state = self.state.lock();
@@ -37,11 +40,6 @@ impl Interrupt {
         !groups.is_empty()
     }
 
-    /// Whether a run was ended.
-    pub fn is_cancelled(&self) -> bool {
-        self.state.lock().reason.is_some()
-    }
-
     /// The tasks of one more rank, which may come when the run is ended already.
     pub(super) fn covers(&self, group: &Group) {
         let mut state = self.state.lock();
@@ -50,7 +48,12 @@ impl Interrupt {
         group.cancel(&reason);
     }
 
-    pub(super) fn covers_nothing(&self) {
-        self.state.lock().groups.clear();
+    /// The run is over: from now on there is nothing to cancel.
+    ///
+    /// **Errors**: [`Error::Interrupted`] if it was cancelled.
+    pub(super) fn covers_nothing(&self) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.groups.clear();
+        if state.reason.is_some() { Err(Error::Interrupted) } else { Ok(()) }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) type Parts = (Vec<Vec<f64>>, f64);
 
 /// Runs `program` on the ranks and workers of `machine`. Returns the parts where rank 0 is.
 ///
-/// **Errors**: [`Error::NoRanks`]; those of `program`, and of whatever connects the ranks.
+/// **Errors**: [`Error::NoRanks`]; [`Error::Interrupted`]; those of `program`, and of whatever connects the ranks.
 pub(crate) fn on_ranks<F>(
     machine: Machine,
     variant: Variant,
@@ -65,7 +65,8 @@ where
             })
         }
     };
-    observer.interrupt.covers_nothing();
+    // Of a run that somebody has ended this says more than what its ranks made of that.
+    observer.interrupt.covers_nothing()?;
     let parts = parts?;
     let started = parts.iter().map(|part| part.started).min();
     let ended = parts.iter().map(|part| part.ended).max();
@@ -96,4 +97,43 @@ pub(super) fn talpf_config(
     let polling = machine.settings().polling()?;
     let ranks = machine.ranks() as u32;
     Ok(talpf::Config { ranks, polling, runtime, ..talpf::Config::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use talpf_runtime::{Group, Standing};
+
+    /// Whether the program of any rank has not ended.
+    fn has_programs(group: &Group) -> bool {
+        use Standing::{Ended, Ready, Running, Suspended, Waiting};
+        let dump = group.dump();
+        let mut standings = [Running, Ready, Suspended, Ended, Waiting].into_iter();
+        standings.any(|standing| dump.labels(standing).any(|label| label == "main"))
+    }
+
+    #[test]
+    fn run_that_is_cancelled_after_its_programs_is_interrupted() {
+        for variant in [Variant::TalpfCached, Variant::Tampi] {
+            let observer = Observer::default();
+            let run = on_ranks(Machine::ONE, variant, &observer, |ctx| {
+                let (group, interrupt) = (ctx.group().clone(), observer.interrupt.clone());
+                let late = async move {
+                    while has_programs(&group) {
+                        group.wait_for(Duration::from_micros(100)).await;
+                    }
+                    assert!(interrupt.cancel("late"));
+                };
+                async move {
+                    // The run is over when its services are.
+                    drop(ctx.group().spawn_service("late", late)?);
+                    let now = Instant::now();
+                    Ok(Part { result: Vec::new(), started: now, ended: now })
+                }
+            });
+            assert!(matches!(run, Err(Error::Interrupted)), "{variant:?}");
+            assert!(!observer.interrupt.cancel("too late"));
+        }
+    }
 }

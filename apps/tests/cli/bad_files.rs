@@ -9,6 +9,8 @@ use crate::{error_of, talpf_with};
 
 /// So long a run that a test which does not fail before it is noticed.
 const LONG: [&str; 5] = ["jacobi", "--size", "512", "--steps", "1000000000"];
+/// The files of its trace.
+const TRACE: [&str; 3] = ["jacobi.prv", "jacobi.pcf", "jacobi.row"];
 
 fn error_with(option: &str, path: &Path) -> String {
     let mut arguments = LONG.to_vec();
@@ -45,9 +47,13 @@ fn trace_folder_that_cannot_be_made_or_written_to() {
         assert!(error.starts_with(&expected), "{error}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
-    let taken = folder.path().join("taken");
-    fs::create_dir_all(taken.join("jacobi.prv")).unwrap();
-    assert!(error_with("--trace", &taken).starts_with("cannot write "));
+    for name in TRACE {
+        let taken = folder.path().join("taken by").join(name);
+        let place = taken.join(name);
+        fs::create_dir_all(&place).unwrap();
+        let error = error_with("--trace", &taken);
+        assert!(error.starts_with(&format!("cannot write {}: ", place.display())), "{error}");
+    }
 }
 
 #[test]
@@ -63,12 +69,14 @@ fn failed_run_leaves_no_trace_folder() {
 #[test]
 fn one_file_for_trace_and_result() {
     let folder = tempdir().unwrap();
-    let (trace, json) = (folder.path(), folder.path().join("jacobi.prv"));
-    let (trace, json) = (trace.to_str().unwrap(), json.to_str().unwrap());
-    let mut arguments = LONG.to_vec();
-    arguments.extend(["--trace", trace, "--json", json]);
-    let error = error_of(&talpf_with(&arguments));
-    assert_eq!(error, format!("{json} is named for two outputs"));
+    for name in TRACE {
+        let (trace, json) = (folder.path(), folder.path().join(name));
+        let (trace, json) = (trace.to_str().unwrap(), json.to_str().unwrap());
+        let mut arguments = LONG.to_vec();
+        arguments.extend(["--trace", trace, "--json", json]);
+        let error = error_of(&talpf_with(&arguments));
+        assert_eq!(error, format!("{json} is named for two outputs"));
+    }
 }
 
 #[test]

@@ -36,6 +36,15 @@ fn garbage_is_an_error_that_names_it() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_no_text_is_an_error_that_names_it() {
+    use std::os::unix::ffi::OsStrExt;
+    let error = error_of(&polling(OsStr::from_bytes(b"5\xffus"), &["info"]));
+    let expected = "TALPF_POLLING_FREQUENCY=5\u{fffd}us: give a whole number";
+    assert!(error.starts_with(expected), "{error}");
+}
+
 #[test]
 fn variants_without_tasks_do_not_look_at_it() {
     for variant in ["serial", "fork-join"] {

@@ -193,6 +193,21 @@ fn missing_files_empty_traces_and_endless_lines_are_found() {
 }
 
 #[test]
+fn control_characters_of_a_trace_are_shown_escaped() {
+    for (file, old, new, shown) in [
+        (Prv, "#Paraver (", "\u{1b}[31mParaver (", "the first word is `\\u{1b}[31mParaver`"),
+        (Prv, "_ns:", "_\u{1b}[2J:", "the unit `_\\u{1b}[2J` is not"),
+        (Prv, STATE, "\u{7}\n", "`\\u{7}` starts like no record"),
+        (Pcf, "DEFAULT_OPTIONS", "\u{9b}2J", "`\\u{9b}2J` is the name of no section"),
+        (Row, "LEVEL NODE", "LEVEL \0 NODE", "`LEVEL \\0 NODE SIZE 2` is no level"),
+    ] {
+        let report = changed(file, old, new).check().to_string();
+        assert!(report.contains(shown), "{report:?}");
+        assert!(!report.contains(|c: char| c.is_control() && c != '\n'), "{report:?}");
+    }
+}
+
+#[test]
 fn thread_without_records_is_only_noted() {
     let mut trace = changed(Prv, "2(1:1,1:2)", "2(2:1,1:2)");
     trace.row = None;

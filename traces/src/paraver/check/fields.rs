@@ -1,7 +1,5 @@
 //! The numbers between the colons of a record.
 
-use std::borrow::Cow;
-
 use super::report::Log;
 use super::rule::Rule;
 
@@ -49,10 +47,11 @@ pub(super) fn integer(field: &[u8]) -> Option<i128> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// Text of a trace as part of a finding.
-pub(super) fn shown(text: &[u8]) -> Cow<'_, str> {
+/// Text of a trace as part of a finding, which may go to a terminal.
+pub(super) fn shown(text: &[u8]) -> String {
     const LIMIT: usize = 60;
-    String::from_utf8_lossy(&text[..text.len().min(LIMIT)])
+    let text = String::from_utf8_lossy(&text[..text.len().min(LIMIT)]);
+    text.escape_debug().to_string()
 }
 
 /// Why `field` is no integer.
