@@ -26,6 +26,7 @@ mod slots;
 mod sync_modes;
 mod to_itself;
 mod undisturbed_readers;
+mod unended_rounds;
 mod unexpected_arrivals;
 mod waiting_ranks;
 mod windows_opened_apart;
