@@ -25,6 +25,7 @@ mod short_puts_together;
 mod slots;
 mod sync_modes;
 mod to_itself;
+mod traces;
 mod undisturbed_readers;
 mod unended_rounds;
 mod unexpected_arrivals;
