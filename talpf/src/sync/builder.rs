@@ -188,7 +188,8 @@ impl Sync {
             (!self.is_held).then(|| PendingEvent::of_group(&state.group, "sync")).transpose()?;
         if state.tracer.is_traced() {
             let (rank, lane, round, mode) = (rank.0, u32::from(lane.0), number.0, mode.traced());
-            state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
+            let expected = state.engine.expected(self.mode, self.closed.round.lane);
+            state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected });
         }
         let (stage, expected, places) = (Stage::Posting, 0, self.places);
         let request = Request { round: Arc::clone(&round), mode, stage, expected, event, places };

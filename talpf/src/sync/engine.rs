@@ -12,6 +12,7 @@ use crossbeam_utils::CachePadded;
 use ibverbs_sim::{CompletionOpcode, CompletionStatus, Operation, WorkCompletion};
 use parking_lot::Mutex;
 
+use super::SyncMode;
 use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
 use super::request::Request;
@@ -88,6 +89,11 @@ impl Engine {
         let oldest = lane.requests.front().map(|request| request.round.number);
         let oldest = oldest.unwrap_or(lane.arrivals.first());
         lane.arrivals.round(oldest).map_or(0, |round| round.total)
+    }
+
+    /// How many operations a sync expects, if that is known when it begins. For traces.
+    pub(super) fn expected(&self, mode: SyncMode, lane: Lane) -> Option<u32> {
+        self.state.lock().lane(lane).known(mode)
     }
 
     /// Whether no control message waits for room in a send queue.

@@ -291,6 +291,15 @@ impl LaneState {
         if unchanged && !rank.has_failed() { None } else { self.requests.pop_front() }
     }
 
+    /// How much arrives in a round, if that is known before its sync.
+    pub(super) fn known(&self, mode: SyncMode) -> Option<u32> {
+        match mode.arrivals {
+            Arrivals::Msg(arrivals) => Some(arrivals),
+            Arrivals::Cached => self.pattern.as_ref().map(|pattern| pattern.expected.iter().sum()),
+            Arrivals::Default => None,
+        }
+    }
+
     /// How much arrives in a round under `Cached`, if it is like the one that is remembered.
     fn recall(&self, request: &Request) -> Result<u32, Error> {
         let Some(pattern) = &self.pattern else {

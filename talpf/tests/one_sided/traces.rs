@@ -7,6 +7,7 @@ use talpf::{Error, Rank, SyncMode};
 use talpf_traces::Recorder;
 use talpf_traces::paraver::{self, TraceInfo};
 
+const EXPECTED: u64 = 95_000_004;
 const OUTSTANDING: u64 = 95_000_011;
 
 /// The values of every kind of event of a run, in order of time. Both ranks put an array to each
@@ -51,4 +52,11 @@ fn requests_outstanding_rise_and_fall_back_to_none() {
     let levels = &values(5_000, [SyncMode::msg(1); 2])[&OUTSTANDING];
     assert!(levels.iter().any(|level| *level > 0), "{levels:?}");
     assert_eq!(levels.last(), Some(&0));
+}
+
+#[test]
+fn arrivals_expected_are_those_of_the_sync() {
+    assert!(values(1, [SyncMode::msg(1); 2])[&EXPECTED].contains(&1));
+    // The first sync learns it, the second has it when it begins.
+    assert!(values(1, [SyncMode::CACHED; 2])[&EXPECTED].contains(&1));
 }
