@@ -19,7 +19,7 @@ mod tell;
 mod waits;
 
 pub use self::builder::{Sync, SyncHandle};
-pub use self::mode::{Arrivals, Modifier, SyncMode};
+pub use self::mode::{Arrivals, SyncMode};
 
 pub(crate) use self::engine::Engine;
 pub(crate) use self::request::Outcome;

@@ -8,7 +8,7 @@ use super::aftermath::Aftermath;
 use super::arrivals::{LaneArrivals, RoundArrivals};
 use super::engine::State;
 use super::request::{Request, Stage};
-use super::{Arrivals, Modifier, SyncMode};
+use super::{Arrivals, SyncMode};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::{Lane, Rank, Round};
@@ -198,26 +198,24 @@ impl State {
             }
             .into());
         }
-        Ok(Step::Next(match request.mode.modifier {
-            Modifier::None => Stage::Closing,
-            Modifier::Barrier => {
-                self.send_barrier(lane, number, 0);
-                Stage::Barrier(0)
+        if request.mode.ack {
+            let sources: Vec<Rank> = round.sources().collect();
+            for source in sources {
+                self.control(source, Immediate::new(Kind::Ack, lane, number), None);
             }
-            Modifier::Ack => {
-                let sources: Vec<Rank> = round.sources().collect();
-                for source in sources {
-                    self.control(source, Immediate::new(Kind::Ack, lane, number), None);
-                }
-                Stage::Acknowledging
-            }
+        }
+        Ok(Step::Next(if request.mode.barrier {
+            self.send_barrier(lane, number, 0);
+            Stage::Barrier(0)
+        } else {
+            after_barrier(request.mode)
         }))
     }
 
     /// Dissemination: after step `k` every rank knows of 2^(k+1) ranks before it.
     fn barrier(&mut self, request: &Request, step: u32) -> Step {
         if 1u64 << step >= u64::from(self.ranks) {
-            return Step::Next(Stage::Closing);
+            return Step::Next(after_barrier(request.mode));
         }
         let (lane, number) = (request.round.lane, request.round.number);
         let come = self.lane(lane).arrivals.round(number).map_or(0, |round| round.barrier);
@@ -259,7 +257,7 @@ impl State {
             return Step::Wait;
         }
         let state = self.lane(lane);
-        if request.mode.modifier == Modifier::Ack {
+        if request.mode.ack {
             // The acknowledgements of this round come after it has ended.
             state.unacknowledged = request.round.sent().filter(|&count| count > 0).count() as u32;
             state.arrivals.forget_before(number);
@@ -317,6 +315,11 @@ impl LaneState {
             None => Ok(pattern.expected.iter().sum()),
         }
     }
+}
+
+/// The stage after the barrier, or after the arrivals if there is none.
+fn after_barrier(mode: SyncMode) -> Stage {
+    if mode.ack { Stage::Acknowledging } else { Stage::Closing }
 }
 
 /// How many operations are expected from a rank, once that is known. `Msg` knows the sum only.

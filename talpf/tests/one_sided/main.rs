@@ -12,6 +12,7 @@ mod gets;
 mod long_transfers;
 mod matrix_windows;
 mod missing_operation;
+mod mode_modifiers;
 mod operations_in_bodies;
 mod outside_window;
 mod overlapping_puts;
