@@ -178,6 +178,16 @@ pub enum Error {
         /// The round.
         round: Round,
     },
+    /// Windows of one sync overlap: each would wait for the other.
+    #[error("{lane} {round}: a window on array {array} overlaps another one of the same sync")]
+    WindowsOverlap {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+        /// The array of both.
+        array: u64,
+    },
     /// A lane cannot be used in this way.
     #[error("{lane} {why}")]
     LaneRefused {

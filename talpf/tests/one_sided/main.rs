@@ -16,6 +16,7 @@ mod mode_modifiers;
 mod operations_in_bodies;
 mod outside_window;
 mod overlapping_puts;
+mod overlapping_windows;
 mod ping_pong;
 mod polling;
 mod queued_syncs;
