@@ -7,6 +7,7 @@
 //! whoever changes something call it, and peers that have posted something if the rank's task is
 //! suspended.
 
+mod abandoned;
 mod aftermath;
 mod arrivals;
 mod builder;

@@ -7,7 +7,7 @@ use talpf_traces::{SyncArrivals, SyncModifier};
 /// Where a sync learns how many operations of its round will arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// The ranks tell each other, in every round, together with a vote on whether one has failed.
+    /// The ranks tell each other, in every round.
     Default,
     /// The ranks tell each other in the first round and repeat that pattern from then on. A sync
     /// with `Default` on the same lane forgets the pattern.

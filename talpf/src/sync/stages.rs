@@ -15,9 +15,6 @@ use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
 use crate::world::{RankState, World};
 
-/// Below this bit of a count message is the count, above it the vote.
-const VOTE: u32 = 32;
-
 /// One lane.
 pub(super) struct LaneState {
     pub(super) arrivals: LaneArrivals,
@@ -89,7 +86,7 @@ impl State {
         loop {
             let step = match request.stage {
                 Stage::Posting => self.posting(request)?,
-                Stage::Counting => self.counting(request)?,
+                Stage::Counting => self.counting(request),
                 Stage::Arriving => self.arriving(request)?,
                 Stage::Barrier(step) => self.barrier(request, step),
                 Stage::Acknowledging => self.acknowledging(request),
@@ -137,7 +134,7 @@ impl State {
             if target == self.rank {
                 let own = self.lane(lane).arrivals.round(number);
                 if let Some(own) = own {
-                    own.counts[target.index()] = Some(u64::from(count));
+                    own.counts[target.index()] = Some(count);
                     own.counts_in += 1;
                 }
             } else {
@@ -146,27 +143,23 @@ impl State {
         }
     }
 
-    fn counting(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
+    fn counting(&mut self, request: &mut Request) -> Step {
         let ranks = self.ranks;
         let state = self.lane(request.round.lane);
         let Some(round) = state.arrivals.round(request.round.number) else {
-            return Ok(Step::Wait);
+            return Step::Wait;
         };
         if round.counts_in < ranks {
-            return Ok(Step::Wait);
+            return Step::Wait;
         }
         let counts = || round.counts.iter().map(|count| count.unwrap_or(0));
-        if let Some(rank) = counts().position(|count| count >> VOTE != 0) {
-            let reason = "it voted to end the run".to_owned();
-            return Err(Error::PeerFailed { rank: Rank(rank as u32), reason }.into());
-        }
-        request.expected = counts().map(|count| count as u32).sum();
+        request.expected = counts().sum();
         let cached = request.mode.arrivals == Arrivals::Cached;
         state.pattern = cached.then(|| Pattern {
             sent: request.round.sent().collect(),
-            expected: counts().map(|count| count as u32).collect(),
+            expected: counts().collect(),
         });
-        Ok(Step::Next(Stage::Arriving))
+        Step::Next(Stage::Arriving)
     }
 
     fn arriving(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
@@ -332,6 +325,6 @@ pub(super) fn expected_from(
     match (mode.arrivals, pattern) {
         (Arrivals::Msg(_), _) => None,
         (Arrivals::Cached, Some(pattern)) => Some(pattern.expected[rank]),
-        _ => arrivals.counts[rank].map(|count| count as u32),
+        _ => arrivals.counts[rank],
     }
 }
