@@ -160,6 +160,16 @@ pub enum Error {
         /// The round.
         round: Round,
     },
+    /// Operations of a round that no sync has closed when the main returned.
+    #[error("{lane} {round}: {operations} operations, and no sync has closed the round")]
+    NotClosed {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+        /// How many.
+        operations: u64,
+    },
     /// A window of this rank was never opened, because a task before it failed.
     #[error("{lane} {round}: a window was not opened because a task before it failed")]
     NotOpened {
@@ -167,6 +177,16 @@ pub enum Error {
         lane: Lane,
         /// The round.
         round: Round,
+    },
+    /// Windows of one sync overlap: each would wait for the other.
+    #[error("{lane} {round}: a window on array {array} overlaps another one of the same sync")]
+    WindowsOverlap {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+        /// The array of both.
+        array: u64,
     },
     /// A lane cannot be used in this way.
     #[error("{lane} {why}")]

@@ -21,7 +21,8 @@ use crate::world::{RankState, World};
 /// After a rank's `main` its tasks are waited for. If a rank fails, the others' syncs end with
 /// [`Error::PeerFailed`] and `exec` returns the failure that came first.
 ///
-/// **Errors**: settings out of range; whatever `main` returns; a task that panicked; a hang.
+/// **Errors**: settings out of range; whatever `main` returns; a task that panicked; a hang; a sync
+/// that was dropped, or a round with operations that none has closed.
 /// **Source**: `lpf_exec` of the thesis, chapter 2.3.1.
 ///
 /// ```
@@ -180,7 +181,8 @@ where
     match (broken, first.lock().take()) {
         (Some(error), _) => Err(E::from(Error::from(error))),
         (None, Some(error)) => Err(error),
-        (None, None) => Ok(results),
+        // Every main has returned well, and may not have looked at all that it started.
+        (None, None) => world.check_end().map(|()| results).map_err(E::from),
     }
 }
 

@@ -65,4 +65,4 @@ pub use self::operation::{Destination, OpenRound, Operation, Source};
 pub use self::ping_pong::{Link, PingPong};
 pub use self::settings::Settings;
 pub use self::slot::{MemorySlot, Registrable, RemoteRegion};
-pub use self::sync::{Arrivals, Modifier, Sync, SyncHandle, SyncMode};
+pub use self::sync::{Arrivals, Sync, SyncHandle, SyncMode};

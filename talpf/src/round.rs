@@ -273,6 +273,19 @@ impl OpenRounds {
         }
     }
 
+    /// Whether a sync has closed every round that has operations.
+    ///
+    /// **Errors**: one has not.
+    pub(crate) fn check_closed(&self) -> Result<(), Error> {
+        for open in self.lanes.lock().iter().filter_map(|lane| lane.open.as_ref()) {
+            let operations = open.sent().map(u64::from).sum();
+            if operations > 0 {
+                return Err(Error::NotClosed { lane: open.lane, round: open.number, operations });
+            }
+        }
+        Ok(())
+    }
+
     /// The run has failed: releases what exchanges hold.
     #[cold]
     pub(crate) fn fail(&self, reason: &Arc<str>) {

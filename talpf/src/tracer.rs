@@ -112,13 +112,20 @@ impl RankState {
 
     /// One pass over the completion queues has found something.
     pub(crate) fn trace_pass(&self, completions: usize) {
-        let rank = self.rank.0;
-        let values = [
-            (ValueKind::PollCompletions, completions),
-            (ValueKind::OutstandingRequests, self.outstanding()),
-        ];
-        for (kind, value) in values {
-            self.group.trace(|_| Event::Value { rank, kind, value: value as i64 });
+        self.trace_value(ValueKind::PollCompletions, completions);
+        self.trace_outstanding();
+    }
+
+    /// The number of requests under way changes. Recorded before a request is posted and after its
+    /// completion is taken, so the last value is that of the end.
+    pub(crate) fn trace_outstanding(&self) {
+        if self.tracer.traced {
+            self.trace_value(ValueKind::OutstandingRequests, self.outstanding());
         }
+    }
+
+    fn trace_value(&self, kind: ValueKind, value: usize) {
+        let rank = self.rank.0;
+        self.group.trace(|_| Event::Value { rank, kind, value: value as i64 });
     }
 }

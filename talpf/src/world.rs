@@ -237,6 +237,19 @@ impl World {
         }
     }
 
+    /// Whether the run has ended well, once every main has and all tasks are done.
+    ///
+    /// **Errors**: what a rank of this process was the first to see; operations of a round that no
+    /// sync has closed.
+    pub(crate) fn check_end(&self) -> Result<(), Error> {
+        let failures = || self.ranks.iter().filter_map(RankState::failure);
+        let is_own = |error: &Error| !matches!(error, Error::PeerFailed { .. });
+        match failures().find(is_own).or_else(|| failures().next()) {
+            Some(error) => Err(error),
+            None => self.ranks.iter().try_for_each(|state| state.open_rounds.check_closed()),
+        }
+    }
+
     /// Breaks the cycles between ranks, rounds and operations; nothing runs any more.
     pub(crate) fn clear(&self) {
         self.processes.iter().for_each(|processes| processes.clear());

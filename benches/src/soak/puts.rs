@@ -1,6 +1,6 @@
 //! Ranks that put and get in supersteps, against running them one rank after another.
 
-use talpf::{Arrivals, Context, Modifier, PollingFrequency, Rank, SyncMode, exec};
+use talpf::{Arrivals, Context, PollingFrequency, Rank, SyncMode, exec};
 use talpf_runtime::Array;
 
 use super::dice::{Dice, mix};
@@ -80,8 +80,8 @@ impl Program {
         let ranks = 1 + dice.below(5);
         // How many arrive is different in every round, and filled in there.
         let arrivals = dice.pick(&[Arrivals::Default, Arrivals::Cached, Arrivals::Msg(0)]);
-        let modifier = dice.pick(&[Modifier::None, Modifier::Barrier, Modifier::Ack]);
-        let mode = SyncMode { arrivals, modifier };
+        let (barrier, ack) = (dice.one_in(2), dice.one_in(2));
+        let mode = SyncMode { arrivals, barrier, ack };
         let first = Self::round(dice, ranks);
         let mut rounds = vec![first.clone()];
         for _ in 0..dice.below(12) {

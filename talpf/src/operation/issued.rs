@@ -180,6 +180,7 @@ impl Issued {
                     (None, None) => NOBODY,
                 };
                 self.wr_id = Some(wr_id);
+                origin.trace_outstanding();
                 let requests = self.requests(wr_id, endpoint.max_sge, endpoint.max_transfer);
                 let rest = &requests[self.posted.min(requests.len())..];
                 endpoint.post(target, rest).map_err(|error| (error.index, error.reason))

@@ -156,6 +156,11 @@ impl Processes {
         self.peer(rank).gone.load(Ordering::Acquire)
     }
 
+    /// Those that have said so.
+    pub(crate) fn gone(&self) -> impl Iterator<Item = Rank> {
+        self.others().map(|(rank, _)| rank).filter(|rank| self.is_gone(*rank))
+    }
+
     pub(crate) fn clear(&self) {
         self.peers.iter().for_each(|peer| peer.asked.clear());
     }

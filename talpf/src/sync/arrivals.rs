@@ -9,8 +9,8 @@ pub(crate) struct RoundArrivals {
     /// Operations by source.
     pub(crate) data: Box<[u32]>,
     pub(crate) total: u32,
-    /// How many operations each source says it has for us; what it voted in the upper half.
-    pub(crate) counts: Box<[Option<u64>]>,
+    /// How many operations each source says it has for us.
+    pub(crate) counts: Box<[Option<u32>]>,
     pub(crate) counts_in: u32,
     /// Barrier steps that have come, a bit each.
     pub(crate) barrier: u32,

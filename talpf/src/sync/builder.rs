@@ -156,13 +156,17 @@ impl Sync {
 
     /// Notes a window and gives it its number.
     fn number(&mut self, array: u64, rect: Rect, kind: Kind) -> Result<(usize, Area), Error> {
-        let slots = &self.closed.round.state().slots;
+        let round = &self.closed.round;
+        let slots = &round.state().slots;
         let area = slots.windowed(array, |slot| Area {
             slot: slot.number,
             rect,
             cols: slot.cols,
             kind,
         })?;
+        if self.areas.iter().any(|earlier| area.conflicts(earlier)) {
+            return Err(Error::WindowsOverlap { lane: round.lane, round: round.number, array });
+        }
         let window = (self.areas.len(), area);
         self.areas.push(area);
         Ok(window)
@@ -171,8 +175,9 @@ impl Sync {
     /// Spawns the sync. The group waits for it as for a task.
     ///
     /// **Completion**: returns at once; the handle ends with the round.
-    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
-    /// lane that a [`PingPong`](crate::PingPong) has taken.
+    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; one
+    /// that overlaps another window or exposed region of this sync, for which it would wait; a lane
+    /// that a [`PingPong`](crate::PingPong) has taken.
     pub fn spawn(mut self) -> Result<SyncHandle, Error> {
         let round = Arc::clone(&self.closed.round);
         let RoundState { world, rank, lane, number, .. } = &*round;
@@ -188,7 +193,8 @@ impl Sync {
             (!self.is_held).then(|| PendingEvent::of_group(&state.group, "sync")).transpose()?;
         if state.tracer.is_traced() {
             let (rank, lane, round, mode) = (rank.0, u32::from(lane.0), number.0, mode.traced());
-            state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected: None });
+            let expected = state.engine.expected(self.mode, self.closed.round.lane);
+            state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected });
         }
         let (stage, expected, places) = (Stage::Posting, 0, self.places);
         let request = Request { round: Arc::clone(&round), mode, stage, expected, event, places };

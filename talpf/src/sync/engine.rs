@@ -12,6 +12,7 @@ use crossbeam_utils::CachePadded;
 use ibverbs_sim::{CompletionOpcode, CompletionStatus, Operation, WorkCompletion};
 use parking_lot::Mutex;
 
+use super::SyncMode;
 use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
 use super::request::Request;
@@ -33,7 +34,7 @@ pub(crate) struct Engine {
 pub(super) struct State {
     pub(super) rank: Rank,
     pub(super) ranks: u32,
-    lanes: Vec<LaneState>,
+    pub(super) lanes: Vec<LaneState>,
     /// Room for what is polled at a time.
     batch: Vec<WorkCompletion>,
     /// Receives to be given back, several at once.
@@ -88,6 +89,11 @@ impl Engine {
         let oldest = lane.requests.front().map(|request| request.round.number);
         let oldest = oldest.unwrap_or(lane.arrivals.first());
         lane.arrivals.round(oldest).map_or(0, |round| round.total)
+    }
+
+    /// How many operations a sync expects, if that is known when it begins. For traces.
+    pub(super) fn expected(&self, mode: SyncMode, lane: Lane) -> Option<u32> {
+        self.state.lock().lane(lane).known(mode)
     }
 
     /// Whether no control message waits for room in a send queue.
@@ -198,6 +204,7 @@ impl State {
     }
 
     fn pass(&mut self, rank: &RankState, world: &World, aftermath: &mut Aftermath) -> usize {
+        let gone = world.gone();
         let taken = self.take_arrivals(rank, world, aftermath)
             + self.take_completions(rank, world, aftermath);
         if let Some(error) = rank.failing() {
@@ -213,6 +220,7 @@ impl State {
             // Whoever is inside goes round again, for the others.
             rank.kick();
         }
+        self.fail_abandoned(&gone, rank, world, aftermath);
         self.send_controls(rank, aftermath);
         if rank.tracer.is_traced() && taken > 0 {
             rank.trace_pass(taken);
@@ -300,7 +308,7 @@ impl State {
                 }
             }
             Kind::Count => {
-                let count = rank.endpoint.received(arrived);
+                let count = rank.endpoint.received(arrived) as u32;
                 round.counts_in += u32::from(round.counts[source.index()].is_none());
                 round.counts[source.index()] = Some(count);
             }

@@ -7,6 +7,7 @@
 //! whoever changes something call it, and peers that have posted something if the rank's task is
 //! suspended.
 
+mod abandoned;
 mod aftermath;
 mod arrivals;
 mod builder;
@@ -19,7 +20,7 @@ mod tell;
 mod waits;
 
 pub use self::builder::{Sync, SyncHandle};
-pub use self::mode::{Arrivals, Modifier, SyncMode};
+pub use self::mode::{Arrivals, SyncMode};
 
 pub(crate) use self::engine::Engine;
 pub(crate) use self::request::Outcome;

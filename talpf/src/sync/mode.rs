@@ -7,25 +7,13 @@ use talpf_traces::{SyncArrivals, SyncModifier};
 /// Where a sync learns how many operations of its round will arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// The ranks tell each other, in every round, together with a vote on whether one has failed.
+    /// The ranks tell each other, in every round.
     Default,
     /// The ranks tell each other in the first round and repeat that pattern from then on. A sync
     /// with `Default` on the same lane forgets the pattern.
     Cached,
     /// The program says so.
     Msg(u32),
-}
-
-/// What a sync waits for besides its arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Modifier {
-    /// Nothing.
-    None,
-    /// All ranks have the arrivals of this round.
-    Barrier,
-    /// The targets of this rank's previous round have ended that round. For raw slots, where
-    /// nothing else keeps a fast rank from overwriting what a slow one still reads.
-    Ack,
 }
 
 /// How a round ends.
@@ -35,41 +23,46 @@ pub enum Modifier {
 pub struct SyncMode {
     /// Where the number of arrivals comes from.
     pub arrivals: Arrivals,
-    /// What else it waits for.
-    pub modifier: Modifier,
+    /// Whether it also waits until all ranks have the arrivals of this round.
+    pub barrier: bool,
+    /// Whether it also waits until the targets of this rank's previous round have ended that round.
+    /// For raw slots, where nothing else keeps a fast rank from overwriting what a slow one still
+    /// reads.
+    pub ack: bool,
 }
 
 impl SyncMode {
     /// Counts exchanged in every round, and a barrier.
-    pub const DEFAULT: Self = SyncMode { arrivals: Arrivals::Default, modifier: Modifier::Barrier };
+    pub const DEFAULT: Self = SyncMode { arrivals: Arrivals::Default, barrier: true, ack: false };
     /// Counts exchanged once; no other traffic.
-    pub const CACHED: Self = SyncMode { arrivals: Arrivals::Cached, modifier: Modifier::None };
+    pub const CACHED: Self = SyncMode { arrivals: Arrivals::Cached, barrier: false, ack: false };
 
     /// `arrivals` operations arrive; no other traffic.
     pub const fn msg(arrivals: u32) -> Self {
-        SyncMode { arrivals: Arrivals::Msg(arrivals), modifier: Modifier::None }
+        SyncMode { arrivals: Arrivals::Msg(arrivals), barrier: false, ack: false }
     }
 
     /// The same, and all ranks have passed.
     pub const fn with_barrier(self) -> Self {
-        SyncMode { modifier: Modifier::Barrier, ..self }
+        SyncMode { barrier: true, ..self }
     }
 
     /// The same, and the targets have ended the round before.
     pub const fn with_ack(self) -> Self {
-        SyncMode { modifier: Modifier::Ack, ..self }
+        SyncMode { ack: true, ..self }
     }
 
+    /// A trace has one name for what a sync waits for besides: of two the acknowledgements.
     pub(crate) fn traced(self) -> talpf_traces::SyncMode {
         let arrivals = match self.arrivals {
             Arrivals::Default => SyncArrivals::Default,
             Arrivals::Cached => SyncArrivals::Cached,
             Arrivals::Msg(_) => SyncArrivals::Msg,
         };
-        let modifier = match self.modifier {
-            Modifier::None => SyncModifier::None,
-            Modifier::Barrier => SyncModifier::Barrier,
-            Modifier::Ack => SyncModifier::Ack,
+        let modifier = match self {
+            SyncMode { ack: true, .. } => SyncModifier::Ack,
+            SyncMode { barrier: true, .. } => SyncModifier::Barrier,
+            _ => SyncModifier::None,
         };
         talpf_traces::SyncMode { arrivals, modifier }
     }
@@ -82,10 +75,9 @@ impl fmt::Display for SyncMode {
             Arrivals::Cached => f.write_str("cached")?,
             Arrivals::Msg(arrivals) => write!(f, "msg({arrivals})")?,
         }
-        match (self.arrivals, self.modifier) {
-            (_, Modifier::None) | (Arrivals::Default, Modifier::Barrier) => Ok(()),
-            (_, Modifier::Barrier) => f.write_str("+barrier"),
-            (_, Modifier::Ack) => f.write_str("+ack"),
+        if self.barrier && self.arrivals != Arrivals::Default {
+            f.write_str("+barrier")?;
         }
+        f.write_str(if self.ack { "+ack" } else { "" })
     }
 }

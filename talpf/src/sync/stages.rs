@@ -8,15 +8,12 @@ use super::aftermath::Aftermath;
 use super::arrivals::{LaneArrivals, RoundArrivals};
 use super::engine::State;
 use super::request::{Request, Stage};
-use super::{Arrivals, Modifier, SyncMode};
+use super::{Arrivals, SyncMode};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
 use crate::world::{RankState, World};
-
-/// Below this bit of a count message is the count, above it the vote.
-const VOTE: u32 = 32;
 
 /// One lane.
 pub(super) struct LaneState {
@@ -89,7 +86,7 @@ impl State {
         loop {
             let step = match request.stage {
                 Stage::Posting => self.posting(request)?,
-                Stage::Counting => self.counting(request)?,
+                Stage::Counting => self.counting(request),
                 Stage::Arriving => self.arriving(request)?,
                 Stage::Barrier(step) => self.barrier(request, step),
                 Stage::Acknowledging => self.acknowledging(request),
@@ -137,7 +134,7 @@ impl State {
             if target == self.rank {
                 let own = self.lane(lane).arrivals.round(number);
                 if let Some(own) = own {
-                    own.counts[target.index()] = Some(u64::from(count));
+                    own.counts[target.index()] = Some(count);
                     own.counts_in += 1;
                 }
             } else {
@@ -146,27 +143,23 @@ impl State {
         }
     }
 
-    fn counting(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
+    fn counting(&mut self, request: &mut Request) -> Step {
         let ranks = self.ranks;
         let state = self.lane(request.round.lane);
         let Some(round) = state.arrivals.round(request.round.number) else {
-            return Ok(Step::Wait);
+            return Step::Wait;
         };
         if round.counts_in < ranks {
-            return Ok(Step::Wait);
+            return Step::Wait;
         }
         let counts = || round.counts.iter().map(|count| count.unwrap_or(0));
-        if let Some(rank) = counts().position(|count| count >> VOTE != 0) {
-            let reason = "it voted to end the run".to_owned();
-            return Err(Error::PeerFailed { rank: Rank(rank as u32), reason }.into());
-        }
-        request.expected = counts().map(|count| count as u32).sum();
+        request.expected = counts().sum();
         let cached = request.mode.arrivals == Arrivals::Cached;
         state.pattern = cached.then(|| Pattern {
             sent: request.round.sent().collect(),
-            expected: counts().map(|count| count as u32).collect(),
+            expected: counts().collect(),
         });
-        Ok(Step::Next(Stage::Arriving))
+        Step::Next(Stage::Arriving)
     }
 
     fn arriving(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
@@ -198,26 +191,24 @@ impl State {
             }
             .into());
         }
-        Ok(Step::Next(match request.mode.modifier {
-            Modifier::None => Stage::Closing,
-            Modifier::Barrier => {
-                self.send_barrier(lane, number, 0);
-                Stage::Barrier(0)
+        if request.mode.ack {
+            let sources: Vec<Rank> = round.sources().collect();
+            for source in sources {
+                self.control(source, Immediate::new(Kind::Ack, lane, number), None);
             }
-            Modifier::Ack => {
-                let sources: Vec<Rank> = round.sources().collect();
-                for source in sources {
-                    self.control(source, Immediate::new(Kind::Ack, lane, number), None);
-                }
-                Stage::Acknowledging
-            }
+        }
+        Ok(Step::Next(if request.mode.barrier {
+            self.send_barrier(lane, number, 0);
+            Stage::Barrier(0)
+        } else {
+            after_barrier(request.mode)
         }))
     }
 
     /// Dissemination: after step `k` every rank knows of 2^(k+1) ranks before it.
     fn barrier(&mut self, request: &Request, step: u32) -> Step {
         if 1u64 << step >= u64::from(self.ranks) {
-            return Step::Next(Stage::Closing);
+            return Step::Next(after_barrier(request.mode));
         }
         let (lane, number) = (request.round.lane, request.round.number);
         let come = self.lane(lane).arrivals.round(number).map_or(0, |round| round.barrier);
@@ -259,7 +250,7 @@ impl State {
             return Step::Wait;
         }
         let state = self.lane(lane);
-        if request.mode.modifier == Modifier::Ack {
+        if request.mode.ack {
             // The acknowledgements of this round come after it has ended.
             state.unacknowledged = request.round.sent().filter(|&count| count > 0).count() as u32;
             state.arrivals.forget_before(number);
@@ -291,6 +282,15 @@ impl LaneState {
         if unchanged && !rank.has_failed() { None } else { self.requests.pop_front() }
     }
 
+    /// How much arrives in a round, if that is known before its sync.
+    pub(super) fn known(&self, mode: SyncMode) -> Option<u32> {
+        match mode.arrivals {
+            Arrivals::Msg(arrivals) => Some(arrivals),
+            Arrivals::Cached => self.pattern.as_ref().map(|pattern| pattern.expected.iter().sum()),
+            Arrivals::Default => None,
+        }
+    }
+
     /// How much arrives in a round under `Cached`, if it is like the one that is remembered.
     fn recall(&self, request: &Request) -> Result<u32, Error> {
         let Some(pattern) = &self.pattern else {
@@ -310,6 +310,11 @@ impl LaneState {
     }
 }
 
+/// The stage after the barrier, or after the arrivals if there is none.
+fn after_barrier(mode: SyncMode) -> Stage {
+    if mode.ack { Stage::Acknowledging } else { Stage::Closing }
+}
+
 /// How many operations are expected from a rank, once that is known. `Msg` knows the sum only.
 pub(super) fn expected_from(
     rank: usize,
@@ -320,6 +325,6 @@ pub(super) fn expected_from(
     match (mode.arrivals, pattern) {
         (Arrivals::Msg(_), _) => None,
         (Arrivals::Cached, Some(pattern)) => Some(pattern.expected[rank]),
-        _ => arrivals.counts[rank].map(|count| count as u32),
+        _ => arrivals.counts[rank],
     }
 }

@@ -33,6 +33,14 @@ pub(crate) struct Claim {
 }
 
 impl Area {
+    /// Whether both have an element in common, and one of them is written to.
+    pub(crate) fn conflicts(&self, other: &Area) -> bool {
+        self.slot == other.slot
+            && (self.kind == Kind::Write || other.kind == Kind::Write)
+            && !(self.rect.is_empty() || other.rect.is_empty())
+            && self.rect.overlaps(&other.rect)
+    }
+
     /// Whether everything the claim names lies inside.
     #[inline]
     pub(crate) fn covers(&self, claim: &Claim) -> bool {

@@ -74,7 +74,7 @@ pub(crate) fn watched(ranks: u32, workers: usize) -> Config {
 }
 
 /// Every mode, with `arrivals` operations a round.
-pub(crate) fn modes(arrivals: u32) -> [SyncMode; 8] {
+pub(crate) fn modes(arrivals: u32) -> [SyncMode; 10] {
     let msg = SyncMode::msg(arrivals);
     [
         SyncMode::DEFAULT,
@@ -82,9 +82,11 @@ pub(crate) fn modes(arrivals: u32) -> [SyncMode; 8] {
         SyncMode::CACHED,
         SyncMode::CACHED.with_barrier(),
         SyncMode::CACHED.with_ack(),
+        SyncMode::CACHED.with_barrier().with_ack(),
         msg,
         msg.with_barrier(),
         msg.with_ack(),
+        msg.with_ack().with_barrier(),
     ]
 }
 

@@ -310,7 +310,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 100 } else { 300 }))]
     #[test]
     fn as_the_serial_oracle(
-        seed in any::<u64>(), ranks in 1usize..6, workers in 1usize..5, mode in 0usize..8,
+        seed in any::<u64>(), ranks in 1usize..6, workers in 1usize..5, mode in 0usize..10,
         lanes in prop_oneof![Just(vec![0u8]), Just(vec![0, 1]), Just(vec![5, 0, 255])],
         rounds in 1usize..8, credits in prop_oneof![Just(1usize), Just(2), Just(64)],
     ) {

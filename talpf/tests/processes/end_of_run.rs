@@ -79,3 +79,36 @@ fn bytes_that_are_no_letter_fail_the_run() {
     drop(forger);
     assert!(ends[0].is_err());
 }
+
+/// Rank 1 ends when rank 0 still needs it, for one more round.
+#[test]
+fn a_sync_without_a_rank_that_has_ended_fails_and_names_it() {
+    let msg = SyncMode::msg(0);
+    for (mode, last) in [
+        (SyncMode::DEFAULT, SyncMode::DEFAULT),
+        (SyncMode::CACHED, SyncMode::CACHED),
+        (msg.with_barrier(), msg.with_barrier()),
+        (msg, SyncMode::msg(1)),
+    ] {
+        let ends = common::run_all(common::unwatched(2, 1), move |ctx| async move {
+            let inbox = common::array(&ctx, vec![0u64])?;
+            let slot = ctx.register_global(&inbox).await?;
+            let value = common::array(&ctx, vec![7u64])?;
+            let puts = ctx.rank() == Rank(1) && mode == SyncMode::CACHED;
+            for _ in 0..2 {
+                if puts {
+                    ctx.put(&value.all(), slot.at(Rank(0), 0))?;
+                }
+                ctx.sync(mode).window(&inbox.all()).await?;
+            }
+            match ctx.rank() {
+                Rank(0) => ctx.sync(last).window(&inbox.all()).await,
+                _ => Ok(()),
+            }
+        });
+        let error = ends[0].as_ref().unwrap_err();
+        assert!(matches!(error, Error::PeerFailed { rank: Rank(1), .. }), "{last}: {error}");
+        let texts = ["it has ended", "a sync of lane 0 round 2 waits for it"];
+        crate::in_one_process::says(error, &texts);
+    }
+}

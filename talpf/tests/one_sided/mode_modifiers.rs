@@ -1,0 +1,80 @@
+//! What a sync waits for besides its arrivals, in every combination of mode, barrier and
+//! acknowledgement, with a rank that comes late.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::common::{self, Gate};
+use talpf::{Arrivals, Error, Lane, Rank, SyncMode};
+
+/// Rank 0 puts to rank 1 in two rounds, and rank 1 takes nothing in until late. Says whether each
+/// sync of rank 0 waits for that.
+fn check(mode: SyncMode, waits: [bool; 2]) {
+    let (spawned, open, late) =
+        (Gate::default(), Gate::default(), Arc::new(AtomicBool::new(false)));
+    let what = format!("{mode:?}");
+    let ends = common::run_case(&what, common::config(2, 2), move |ctx| {
+        let (spawned, open, late) = (spawned.clone(), open.clone(), Arc::clone(&late));
+        async move {
+            let inbox = common::array(&ctx, vec![0u64])?;
+            let slot = ctx.register_global(&inbox).await?;
+            if ctx.rank() == Rank(1) {
+                let hold = ctx.group().task("hold").inout(&inbox.all());
+                hold.spawn_async(move |inbox| async move {
+                    open.passed().await;
+                    late.store(true, Ordering::SeqCst);
+                    drop(inbox);
+                })?;
+                for _ in 0..2 {
+                    ctx.sync(mode).window(&inbox.all()).spawn()?;
+                }
+                spawned.open();
+                ctx.group().wait().await?;
+                return Ok(());
+            }
+            let mode = match mode.arrivals {
+                Arrivals::Msg(_) => SyncMode { arrivals: Arrivals::Msg(0), ..mode },
+                _ => mode,
+            };
+            let value = common::array(&ctx, vec![7u64])?;
+            spawned.passed().await;
+            for waits in waits {
+                ctx.put(&value.all(), slot.at(Rank(1), 0))?;
+                let sync = ctx.sync(mode).spawn()?;
+                // Whatever has come so far is looked at.
+                for _ in 0..10 {
+                    ctx.arrivals(Lane::default());
+                }
+                if waits {
+                    open.open();
+                }
+                sync.await?;
+                assert_eq!(late.load(Ordering::SeqCst), waits, "{mode:?}");
+            }
+            open.open();
+            Ok::<_, Error>(())
+        }
+    });
+    if let Err(error) = ends {
+        panic!("{what}: {error}");
+    }
+}
+
+#[test]
+fn a_default_sync_waits_for_all_ranks_whatever_it_waits_for_besides() {
+    check(SyncMode::DEFAULT, [true, true]);
+    check(SyncMode::DEFAULT.with_ack(), [true, true]);
+    // The counts of the second round come after the first has ended.
+    check(SyncMode { barrier: false, ..SyncMode::DEFAULT }, [false, true]);
+}
+
+#[test]
+fn a_barrier_and_acknowledgements_hold_together() {
+    for mode in [SyncMode::CACHED, SyncMode::msg(1)] {
+        check(mode, [false, false]);
+        check(mode.with_ack(), [false, true]);
+        check(mode.with_barrier(), [true, true]);
+        check(mode.with_barrier().with_ack(), [true, true]);
+        check(mode.with_ack().with_barrier(), [true, true]);
+    }
+}
