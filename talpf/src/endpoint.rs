@@ -246,6 +246,17 @@ fn sends(ranks: u32) -> u32 {
     (SENDS / ranks.max(1)).clamp(FEWEST_SENDS, MOST_SENDS)
 }
 
+/// Bytes of what the endpoints of so many `ranks` of one process hold, about.
+pub(crate) fn bytes(ranks: u32) -> u64 {
+    /// Of a slot in a queue.
+    const SLOT: u64 = 32;
+    /// Of a queue pair, and of what else there is for every peer.
+    const PEER: u64 = 2048;
+    let sent = u64::from(sends(ranks) * ranks).next_power_of_two();
+    let arrived = u64::from(4 * RECEIVES);
+    u64::from(ranks) * ((sent + arrived) * SLOT + u64::from(ranks) * PEER)
+}
+
 impl Inbox {
     fn new(domain: &ProtectionDomain, cells: usize) -> Result<Self, Error> {
         let cells: Box<[AtomicU64]> = (0..cells).map(|_| AtomicU64::new(0)).collect();
