@@ -77,10 +77,17 @@ pub enum Error {
     },
 
     /// The data would not fit into memory.
-    #[error("the run needs {} MiB, available are {} MiB", needed >> 20, available >> 20)]
+    #[error(
+        "the run needs {} MiB{}, available are {} MiB",
+        needed >> 20, share(*connections, *ranks), available >> 20
+    )]
     Memory {
         /// Bytes the run needs.
         needed: u64,
+        /// Those of them that connect its ranks.
+        connections: u64,
+        /// How many ranks these are.
+        ranks: usize,
         /// Bytes the system can give.
         available: u64,
     },
@@ -231,6 +238,14 @@ impl Error {
     /// Whether every one of `ranks` gets one of the `most` parts.
     pub(crate) fn check_ranks(ranks: usize, most: usize, parts: &'static str) -> Result<(), Self> {
         if ranks <= most { Ok(()) } else { Err(Self::MoreRanks { ranks, most, parts }) }
+    }
+}
+
+/// How much of the memory is for ranks, if that is much.
+fn share(connections: u64, ranks: usize) -> String {
+    match connections >> 20 {
+        0 => String::new(),
+        mib => format!(", {mib} MiB of them to connect {ranks} ranks (--ranks)"),
     }
 }
 

@@ -10,13 +10,17 @@ pub fn available() -> Option<u64> {
     [system(), control_group()].into_iter().flatten().min()
 }
 
-/// Checks that `needed` bytes are available, so that a run too large ends with an error before it
-/// starts rather than with the process killed.
+/// Checks that the bytes of the `data` are available, so that a run too large ends with an error
+/// before it starts rather than with the process killed. Further `connections` are the bytes of what
+/// connects so many `ranks`.
 ///
 /// **Errors**: [`Error::Memory`].
-pub fn require(needed: u64) -> Result<(), Error> {
+pub fn require(data: u64, connections: u64, ranks: usize) -> Result<(), Error> {
+    let needed = data.saturating_add(connections);
     match available() {
-        Some(available) if available < needed => Err(Error::Memory { needed, available }),
+        Some(available) if available < needed => {
+            Err(Error::Memory { needed, connections, ranks, available })
+        }
         _ => Ok(()),
     }
 }

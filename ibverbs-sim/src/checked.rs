@@ -5,7 +5,8 @@
 //! checked against a [`RegionSlot`]: key, protection domain, rights, range. Only the result, a
 //! [`Checked`], can be copied from or to. A `Checked` borrows the evidence that a gate is held
 //! ([`Held`]), so it cannot outlive the hold, and closing a slot is followed by a wait for every
-//! hold under way: memory stays valid for as long as a `Checked` on it exists.
+//! hold under way that such a claim may come from: memory stays valid for as long as a `Checked` on
+//! it exists.
 //!
 //! Copies are ordinary memory copies, except that the last eight bytes, where they end aligned,
 //! are written in one atomic access after all others: their owner may watch them. Two accesses to

@@ -7,20 +7,18 @@
 use std::{
     fmt,
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use parking_lot::Mutex;
-
 use crate::{
     AsyncEvent, CompletionChannel, CompletionStatus, Error, Result, WorkCompletion,
     aftermath::Aftermath,
+    attached::Attached,
     attributes::within_nonzero,
     completion::CompletionEntry,
     context::ContextCore,
-    queue_pair::QueuePairCore,
     ring::{ARMED_ANY, ARMED_SOLICITED, Ring},
 };
 
@@ -34,7 +32,8 @@ pub(crate) struct CompletionQueueCore {
     ring: Ring<CompletionEntry>,
     overrun: AtomicBool,
     channel: Option<CompletionChannel>,
-    attached: Mutex<Vec<Weak<QueuePairCore>>>,
+    /// They fail if this queue does.
+    pub(crate) attached: Attached,
     pub(crate) context: Arc<ContextCore>,
 }
 
@@ -49,7 +48,7 @@ impl CompletionQueue {
             ring: Ring::new(entries),
             overrun: AtomicBool::new(false),
             channel: channel.cloned(),
-            attached: Mutex::new(Vec::new()),
+            attached: Attached::default(),
             context: Arc::clone(context),
         };
         Ok(Self { core: Arc::new(core) })
@@ -144,20 +143,13 @@ impl CompletionQueueCore {
         }
     }
 
-    /// Remembers a queue pair that fails if this queue does.
-    pub(crate) fn attach(&self, queue_pair: &Weak<QueuePairCore>) {
-        let mut attached = self.attached.lock();
-        attached.retain(|other| other.strong_count() > 0 && !other.ptr_eq(queue_pair));
-        attached.push(Weak::clone(queue_pair));
-    }
-
     #[cold]
     fn overflow(&self, aftermath: &mut Aftermath) {
         if self.overrun.swap(true, Ordering::SeqCst) {
             return;
         }
         self.context.raise(AsyncEvent::CompletionQueueOverrun { capacity: self.ring.capacity() });
-        for queue_pair in self.attached.lock().iter().filter_map(Weak::upgrade) {
+        for queue_pair in self.attached.all() {
             queue_pair.enter_error(aftermath);
         }
         aftermath.fire(self.channel.as_ref());

@@ -178,15 +178,6 @@ impl DeviceCore {
     pub(crate) fn all(&self) -> Vec<Arc<QueuePairCore>> {
         self.queue_pairs.lock().values().filter_map(Weak::upgrade).collect()
     }
-
-    /// Returns once every request that is being carried out now has ended. What the caller made
-    /// unusable before is then used by nobody.
-    pub(crate) fn wait_for_holders(&self) {
-        for queue_pair in self.all() {
-            queue_pair.wait_for_holder();
-        }
-        self.wait_for_delivery();
-    }
 }
 
 impl fmt::Debug for Device {

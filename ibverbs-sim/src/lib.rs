@@ -57,6 +57,7 @@
 mod access;
 mod aftermath;
 mod async_event;
+mod attached;
 mod attributes;
 mod checked;
 mod completion;

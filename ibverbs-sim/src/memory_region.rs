@@ -1,8 +1,9 @@
 //! Memory that the device may use.
 //!
-//! Dropping a region first refuses its key, then waits for every request that is being carried
-//! out on the device: one of them may have checked the key before. See `gate` for why that is
-//! enough. A request that waits in a queue pair holds nothing and finds the key refused later.
+//! Dropping a region first refuses its key, then waits for the requests that are being carried out
+//! by the queue pairs of its domain, by those that receive from a shared queue of it, and by the
+//! peers of both: one of them may have checked the key before. See `gate` for why that is enough. A
+//! request that waits in a queue pair holds nothing and finds the key refused later.
 
 use std::{fmt, ptr::NonNull, sync::Arc};
 
@@ -109,7 +110,7 @@ impl Drop for MemoryRegion {
         let device = &self.domain.context.device;
         device.keys.close(self.key);
         if !self.unused {
-            device.wait_for_holders();
+            self.domain.wait_for_holders();
         }
         device.keys.release(self.key, self.domain.number);
     }

@@ -4,7 +4,7 @@ use std::{fmt, ptr::NonNull, sync::Arc};
 
 use crate::{
     Access, MemoryRegion, QueuePair, QueuePairInit, Result, SharedReceiveQueue,
-    SharedReceiveQueueInit, context::ContextCore,
+    SharedReceiveQueueInit, attached::Attached, context::ContextCore,
 };
 
 /// Regions, queue pairs and shared receive queues of one domain work together; a queue pair never
@@ -17,11 +17,14 @@ pub struct ProtectionDomain {
 pub(crate) struct DomainCore {
     pub(crate) context: Arc<ContextCore>,
     pub(crate) number: u32,
+    /// Those that reach its memory, and whose peers do.
+    pub(crate) queue_pairs: Attached,
 }
 
 impl ProtectionDomain {
     pub(crate) fn new(context: Arc<ContextCore>, number: u32) -> Self {
-        Self { core: Arc::new(DomainCore { context, number }) }
+        let queue_pairs = Attached::default();
+        Self { core: Arc::new(DomainCore { context, number, queue_pairs }) }
     }
 
     /// Lets the device use `length` bytes at `start`, for its owner and for peers as `access`
@@ -68,6 +71,20 @@ impl ProtectionDomain {
     /// context or domain.
     pub fn create_queue_pair(&self, init: &QueuePairInit) -> Result<QueuePair> {
         QueuePair::create(&self.core, init)
+    }
+}
+
+impl DomainCore {
+    /// Returns once every request has ended that is being carried out now and may use memory of
+    /// this domain. What the caller made unusable before is then used by nobody.
+    pub(crate) fn wait_for_holders(&self) {
+        for queue_pair in self.queue_pairs.all() {
+            // In this order: who connects it stores the peer and then holds it, so either the peer
+            // is found here or it starts after this.
+            queue_pair.wait_for_holder();
+            queue_pair.wait_for_peer();
+        }
+        self.context.device.wait_for_delivery();
     }
 }
 

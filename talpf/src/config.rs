@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::endpoint;
 use crate::error::Error;
 
 /// How often the polling task looks at the completion queues.
@@ -78,7 +79,7 @@ impl fmt::Display for PollingFrequency {
 /// The settings of [`exec`](crate::exec).
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Number of ranks, 1 to 1024.
+    /// Number of ranks, 1 to 1024; in one process their square is at most `max_qp` of the device.
     pub ranks: u32,
     /// The runtime that all ranks share.
     pub runtime: talpf_runtime::Config,
@@ -113,6 +114,18 @@ impl Default for Config {
 const MAX_RANKS: u32 = 1024;
 
 impl Config {
+    /// Bytes that ranks in one process need for their connections, about: it grows with every pair
+    /// of them.
+    pub fn connections_bytes(&self) -> u64 {
+        endpoint::bytes(self.ranks)
+    }
+
+    /// A queue pair for each pair of ranks in one process.
+    pub(crate) fn check_queue_pairs(&self) -> Result<(), Error> {
+        let most = self.device.attributes.max_qp.isqrt();
+        limit("number of ranks", u64::from(self.ranks), 1, u64::from(most))
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         limit("number of ranks", u64::from(self.ranks), 1, u64::from(MAX_RANKS))?;
         limit("poll batch", self.poll_batch as u64, 1, 1024)?;

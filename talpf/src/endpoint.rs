@@ -20,12 +20,15 @@ use crate::numbers::Rank;
 const RECEIVES: u32 = 1024;
 /// Receives posted at once.
 pub(crate) const POST_BATCH: usize = 8;
-/// Requests that one queue pair holds.
-pub(crate) const SENDS: u32 = 1024;
+/// Requests that the queue pairs of a rank hold together, if none has to hold fewer than it must.
+const SENDS: u32 = 16 * 1024;
+/// Requests that one holds at most, and that an operation is cut into.
+pub(crate) const MOST_SENDS: u32 = 1024;
 /// Every so many requests without completion one asks for it, so that send slots come back.
-pub(crate) const SIGNAL_EVERY: u32 = 256;
-/// Completions of sends: every queue pair may have all its requests signalled.
-const SEND_COMPLETIONS_PER_PEER: u32 = 2 * SENDS;
+pub(crate) const SIGNAL_EVERY: u32 = 64;
+/// Requests that a queue pair holds at least: a chain that asks for a completion finds room behind
+/// chains and parts of long operations that do not.
+pub(crate) const FEWEST_SENDS: u32 = 4 * SIGNAL_EVERY;
 /// Payloads of up to this many bytes are copied when they are posted.
 pub(crate) const INLINE_BYTES: usize = 256;
 /// The `wr_id` of requests that nobody waits for.
@@ -68,8 +71,9 @@ impl Endpoint {
         let attributes = context.query_device();
         let domain = context.allocate_protection_domain();
         let channel = CompletionChannel::new();
-        let sent =
-            context.create_completion_queue(SEND_COMPLETIONS_PER_PEER * ranks, Some(&channel))?;
+        let sends = sends(ranks);
+        // In an error every request leaves a completion.
+        let sent = context.create_completion_queue(sends * ranks, Some(&channel))?;
         let arrived = context.create_completion_queue(2 * RECEIVES, Some(&channel))?;
         let init = SharedReceiveQueueInit {
             // Twice the room: a slot is free a moment after its receive was taken.
@@ -82,7 +86,7 @@ impl Endpoint {
             .map(|_| {
                 let init = QueuePairInit {
                     srq: Some(receives.clone()),
-                    max_send_wr: SENDS,
+                    max_send_wr: sends,
                     max_send_sge: max_sge as u32,
                     max_inline_data: INLINE_BYTES as u32,
                     ..QueuePairInit::new(&sent, &arrived)
@@ -234,6 +238,23 @@ impl Endpoint {
         let index = number.to_u32().checked_sub(self.first_number)?;
         self.ranks.get(index as usize).copied().flatten()
     }
+}
+
+/// Requests that a queue pair holds in a run of so many `ranks`: memory for them grows with every
+/// pair of ranks.
+fn sends(ranks: u32) -> u32 {
+    (SENDS / ranks.max(1)).clamp(FEWEST_SENDS, MOST_SENDS)
+}
+
+/// Bytes of what the endpoints of so many `ranks` of one process hold, about.
+pub(crate) fn bytes(ranks: u32) -> u64 {
+    /// Of a slot in a queue.
+    const SLOT: u64 = 32;
+    /// Of a queue pair, and of what else there is for every peer.
+    const PEER: u64 = 2048;
+    let sent = u64::from(sends(ranks) * ranks).next_power_of_two();
+    let arrived = u64::from(4 * RECEIVES);
+    u64::from(ranks) * ((sent + arrived) * SLOT + u64::from(ranks) * PEER)
 }
 
 impl Inbox {

@@ -94,6 +94,7 @@ fn end_with_group(world: &Arc<World>, state: &RankState) {
 
 fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     config.check()?;
+    config.check_queue_pairs()?;
     let runtime = Runtime::new(config.runtime.clone())?;
     let device = Device::new(config.device.clone())?;
     let size = config.ranks;

@@ -12,7 +12,7 @@
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use talpf_runtime::{IdlePolicy, NoIdlePolicy};
@@ -42,9 +42,16 @@ impl Settings {
     ///
     /// **Errors**: the file cannot be read, or has a name or a value that is not allowed.
     pub fn load(file: Option<&Path>) -> Result<Self, Error> {
-        let named = || env::var_os(Self::FILE).map(PathBuf::from);
-        match file.map(Path::to_owned).or_else(named) {
-            Some(path) => Self::read(&path),
+        if let Some(file) = file {
+            return Self::read(file);
+        }
+        match env::var_os(Self::FILE) {
+            Some(named) if named.is_empty() => Err(Error::Setting {
+                name: Self::FILE,
+                value: String::new(),
+                expected: "give the name of a file, or unset it",
+            }),
+            Some(named) => Self::read(Path::new(&named)),
             None => Ok(Self::NONE),
         }
     }

@@ -23,7 +23,8 @@ pub(crate) struct Tracer {
 
 impl Tracer {
     pub(crate) fn new(traced: bool, ranks: u32) -> Self {
-        let counters = || (0..ranks).map(|_| AtomicU64::new(0)).collect();
+        let peers = if traced { ranks } else { 0 };
+        let counters = || (0..peers).map(|_| AtomicU64::new(0)).collect();
         Tracer { traced, sent: counters(), arrived: counters(), gets: counters() }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::protocols::Protocols;
+use crate::transport::verbs;
 
 /// The settings of [`exec`](crate::exec).
 #[derive(Clone, Debug)]
@@ -39,6 +40,12 @@ impl Default for Config {
 const MAX_RANKS: u32 = 1024;
 
 impl Config {
+    /// Bytes that ranks in one process need for their connections, about, if each has exchanged
+    /// messages with `peers` others.
+    pub fn connections_bytes(&self, peers: u32) -> u64 {
+        verbs::connections_bytes(u64::from(self.ranks), u64::from(peers.min(self.ranks)))
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         limit("number of ranks", u64::from(self.ranks), 1, u64::from(MAX_RANKS))
     }

@@ -49,7 +49,8 @@ impl<A: App, P: Args> Options<A, P> {
 fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> Result<(), Error> {
     let machine = options.machine::<A>(variant, problem)?;
     let first = machine.transport().has_first_rank();
-    memory::require(bytes::<A>(variant, problem, machine.ranks(), options.check))?;
+    let data = bytes::<A>(variant, problem, machine.ranks(), options.check);
+    memory::require(data, variant.connections_bytes(machine), machine.ranks())?;
     let open =
         |path: &Option<PathBuf>| path.as_deref().filter(|_| first).map(Output::open).transpose();
     let (image, json) = (open(&options.image)?, open(&options.json)?);

@@ -37,7 +37,23 @@ pub(crate) enum Waiting {
     Suspended,
 }
 
+/// Peers that a rank exchanges messages with: its neighbours, and those of the collectives.
+const PEERS: u32 = 16;
+
 impl Communication {
+    /// Bytes of what connects so many ranks of one process, about.
+    pub(crate) fn connections_bytes(self, ranks: u32) -> u64 {
+        match self {
+            Self::OneSided(_) => {
+                talpf::Config { ranks, ..talpf::Config::default() }.connections_bytes()
+            }
+            Self::TwoSided(_) => {
+                let config = tampi_shim::Config { ranks, ..tampi_shim::Config::default() };
+                config.connections_bytes(PEERS)
+            }
+        }
+    }
+
     pub(crate) const fn put(mode: SyncMode) -> Self {
         Self::OneSided(Protocol { transfer: Transfer::Put, mode })
     }

@@ -2,7 +2,7 @@
 
 use talpf::SyncMode;
 
-use super::{Communication, Waiting};
+use super::{Communication, Machine, Transport, Waiting};
 
 /// How the work of a step is spread and how the steps are kept in order. No application has all
 /// of them: [`App::VARIANTS`](super::App::VARIANTS) says which.
@@ -84,6 +84,16 @@ impl Variant {
     /// Whether it runs on several ranks.
     pub fn has_ranks(self) -> bool {
         self.communication().is_some()
+    }
+
+    /// Bytes of what connects its ranks on one machine, about.
+    pub fn connections_bytes(self, machine: Machine) -> u64 {
+        match (self.communication(), machine.transport()) {
+            (Some(communication), Transport::Verbs) => {
+                communication.connections_bytes(machine.ranks() as u32)
+            }
+            _ => 0,
+        }
     }
 
     /// How its ranks communicate; `None` for a variant without ranks.

@@ -46,6 +46,14 @@ fn environment_goes_before_the_file() {
 }
 
 #[test]
+fn a_variable_that_names_no_file_is_refused_by_its_name() {
+    let folder = folder("");
+    let output = talpf_in(folder.path(), &[("TALPF_CONFIG", "")], "info");
+    let error = error_of(&output);
+    assert!(error.contains("TALPF_CONFIG"), "{error}");
+}
+
+#[test]
 fn options_go_before_the_file() {
     let folder = folder("workers = 3\n");
     let file = [("TALPF_CONFIG", "talpf.toml")];

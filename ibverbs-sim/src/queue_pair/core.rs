@@ -106,8 +106,13 @@ impl QueuePairCore {
             this: Weak::clone(this),
         });
         context.device.insert(&core);
-        core.send_cq.attach(&core.this);
-        core.recv_cq.attach(&core.this);
+        domain.queue_pairs.add(&core.this);
+        if let Some(srq) = init.srq.as_ref().filter(|srq| srq.domain.number != domain.number) {
+            // What it receives goes to memory of that domain.
+            srq.domain.queue_pairs.add(&core.this);
+        }
+        core.send_cq.attached.add(&core.this);
+        core.recv_cq.attached.add(&core.this);
         if context.is_killed() {
             core.cut_off();
         }
@@ -224,6 +229,15 @@ impl QueuePairCore {
 
     pub(crate) fn wait_for_holder(&self) {
         self.gate.wait_for_holder();
+    }
+
+    /// Returns once the request of its peer that is being carried out now has ended. Only the peer
+    /// is answered, and another one takes its place after a reset, which calls this.
+    pub(crate) fn wait_for_peer(&self) {
+        let peer = QueuePairNumber(self.responder.remote.load(Ordering::SeqCst));
+        if let Some(peer) = self.context.device.find(peer) {
+            peer.wait_for_holder();
+        }
     }
 
     pub(crate) fn cut_off(&self) {

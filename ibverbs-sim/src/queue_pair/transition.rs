@@ -177,7 +177,8 @@ impl QueuePairCore {
         self.context.device.send_slots.free(self.number, posted);
         drop(requester);
         drop(discarded);
-        self.context.device.wait_for_holders();
+        self.wait_for_peer();
+        self.context.device.wait_for_delivery();
         if !self.shared_receives {
             while self.receives.take_id().is_some() {}
         }

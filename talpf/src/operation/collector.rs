@@ -26,7 +26,7 @@ use super::Verb;
 use super::issued::{Issued, Place, refusal};
 use super::occupancy::Occupancy;
 use super::short_put::{ShortPut, posted};
-use crate::endpoint::NOBODY;
+use crate::endpoint::{FEWEST_SENDS, NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::numbers::Rank;
@@ -39,6 +39,7 @@ const COLLECTORS: usize = 16;
 /// Requests that are posted together at most: puts, and a message that counts them.
 const CHAIN: usize = 128;
 const PUTS: usize = CHAIN - 1;
+const _: () = assert!(CHAIN as u32 + 2 * SIGNAL_EVERY <= FEWEST_SENDS, "there is room for a chain");
 /// Bytes that are collected at most.
 const BYTES: usize = 2048;
 

@@ -12,7 +12,7 @@ use super::guards::{Destination, Source, Stretch};
 use super::issued::{Issued, Memory, Place};
 use super::short_put::{NONE, NOWHERE};
 use super::{Done, Operation, Verb};
-use crate::endpoint::INLINE_BYTES;
+use crate::endpoint::{INLINE_BYTES, MOST_SENDS};
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
@@ -281,7 +281,7 @@ impl OpenRound {
         let slot = rank.slots.of_array(stretch.array)?;
         let entries = stretch.entries(slot.local_key(), rank.endpoint.max_transfer);
         let requests = entries.len().div_ceil(rank.endpoint.max_sge) as u64 + 1;
-        let limit = u64::from(crate::endpoint::SENDS);
+        let limit = u64::from(MOST_SENDS);
         if requests > limit {
             let what = "number of requests that an operation is cut into";
             return Err(Error::Limit { what, value: requests, limit });

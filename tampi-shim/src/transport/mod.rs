@@ -8,7 +8,7 @@
 //! they were sent to receives in the order in which they were started (non-overtaking), wildcards
 //! included.
 
-mod verbs;
+pub(crate) mod verbs;
 
 pub(crate) use self::verbs::VerbsWorld;
 

@@ -24,6 +24,8 @@ mod transfers;
 mod waiting;
 mod world;
 
+pub(crate) use self::world::connections_bytes;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;

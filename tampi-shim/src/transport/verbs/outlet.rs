@@ -19,6 +19,9 @@ use crate::matching::Key;
 pub(super) const SENDS: u32 = 4096;
 /// Every so many requests without completion one asks for it, so that send slots come back.
 const SIGNAL_EVERY: u32 = 64;
+/// Completions of them that are kept: those asked for, and one more. Of those that come in an error
+/// only the first matters.
+pub(super) const SEND_COMPLETIONS: u32 = SENDS / SIGNAL_EVERY + 1;
 /// Most bytes of a request that carries them itself.
 pub(super) const CHUNK: usize = 512;
 /// Requests posted at once.

@@ -14,7 +14,7 @@ use super::aftermath::Aftermath;
 use super::cell::CELL;
 use super::inbox::{Inbox, Incoming};
 use super::link::{End, Link};
-use super::outlet::{CHUNK, SENDS};
+use super::outlet::{CHUNK, SEND_COMPLETIONS, SENDS};
 use super::ring::{CELLS, Lines, Ring};
 use super::sleeper::{Collecting, Sleeper};
 use crate::config::Config;
@@ -56,7 +56,8 @@ pub(super) struct RankState {
     pub(super) arrived: CompletionQueue,
     bells: SharedReceiveQueue,
     pub(super) inbox: Mutex<Inbox>,
-    links: Box<[OnceLock<Link>]>,
+    /// Most pairs of ranks have none.
+    links: Box<[OnceLock<Box<Link>>]>,
     pub(super) protocols: Protocols,
     pub(super) max_transfer: u64,
     /// Unmatched eager messages that each peer may have here, each as many as its cells, and how
@@ -84,6 +85,21 @@ pub(super) struct RankState {
     pub(super) poller: Sleeper,
 }
 
+/// Bytes of what ranks have that exchange messages with so many peers each.
+pub(crate) fn connections_bytes(ranks: u64, peers: u64) -> u64 {
+    /// Of a slot in a queue.
+    const SLOT: u64 = 32;
+    /// Of a ring, its queue pairs and their queues.
+    const LINK: u64 = 32 << 10;
+    let bells = (2 * u64::from(receives(ranks as usize))).next_power_of_two();
+    ranks * (2 * bells * SLOT + peers * LINK)
+}
+
+/// Bells that a rank can take in before it answers them.
+fn receives(ranks: usize) -> u32 {
+    4 * ranks as u32 + 16
+}
+
 impl World {
     pub(super) fn new(
         config: &Config,
@@ -100,7 +116,7 @@ impl World {
             let attributes = context.query_device();
             let domain = context.allocate_protection_domain();
             let channel = CompletionChannel::new();
-            let receives = 4 * count as u32 + 16;
+            let receives = receives(count);
             let arrived = context.create_completion_queue(2 * receives, Some(&channel))?;
             let init = SharedReceiveQueueInit { max_wr: 2 * receives, max_sge: 1 };
             let bells = domain.create_shared_receive_queue(&init)?;
@@ -215,7 +231,7 @@ impl World {
         let mut after = Aftermath::default();
         for rank in &self.ranks {
             rank.inbox.lock().fail(error, &mut after);
-            for link in rank.links.iter().filter_map(OnceLock::get) {
+            for link in rank.links() {
                 link.transfers.lock().fail(rank, error, &mut after);
                 link.sender.lock().fail(link, rank, error, &mut after);
             }
@@ -229,18 +245,17 @@ impl World {
 impl RankState {
     #[inline]
     pub(super) fn link(&self, to: WorldRank) -> Option<&Link> {
-        self.links[to.index()].get()
+        self.links[to.index()].get().map(|link| &**link)
     }
 
     pub(super) fn links(&self) -> impl Iterator<Item = &Link> {
-        self.links.iter().filter_map(OnceLock::get)
+        self.links.iter().filter_map(OnceLock::get).map(|link| &**link)
     }
 
     /// What this rank needs for one more peer.
     fn open(&self) -> Result<(End, Ring), Error> {
-        let control_sent = self.context.create_completion_queue(2 * SENDS, Some(&self.channel))?;
-        let bulk_sent =
-            self.context.create_completion_queue(2 * BULK_SENDS, Some(&self.channel))?;
+        let queue = |entries| self.context.create_completion_queue(entries, Some(&self.channel));
+        let (control_sent, bulk_sent) = (queue(SEND_COMPLETIONS)?, queue(2 * BULK_SENDS)?);
         let init = QueuePairInit {
             srq: Some(self.bells.clone()),
             max_send_wr: SENDS,
@@ -268,7 +283,7 @@ impl RankState {
         let (far_ring, far_told) = far.unwrap_or((ring.remote(), end.told.remote()));
         let incoming = (peer, inbox.rings.len(), ring.share_front());
         let link = Link::new(incoming, &self.collecting, end, far_ring, far_told);
-        if self.links[peer.index()].set(link).is_ok() {
+        if self.links[peer.index()].set(Box::new(link)).is_ok() {
             inbox.rings.push(Incoming { peer, ring });
         }
     }
