@@ -25,8 +25,8 @@ use crate::world::World;
 ///   one rank follow each other, each after the answer to the one before;
 /// - when a rank fails, the others return an error all the same, which is [`Error::PeerFailed`]
 ///   unless they have one of their own; which of several failures they name is not determined;
-/// - a sync that waits for a rank whose program has ended without it fails with
-///   [`Error::PeerFailed`], which names that rank;
+/// - a sync that waits for a rank whose program has ended fails with [`Error::PeerFailed`], which
+///   names that rank;
 /// - nobody sees another hang, since no process knows what others do: the hang watch is off;
 /// - a trace has the rank of this process only.
 ///

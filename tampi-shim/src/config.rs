@@ -43,7 +43,7 @@ impl Config {
     /// Bytes that ranks in one process need for their connections, about, if each has exchanged
     /// messages with `peers` others.
     pub fn connections_bytes(&self, peers: u32) -> u64 {
-        verbs::connections_bytes(u64::from(self.ranks), u64::from(peers.min(self.ranks)))
+        verbs::connections_bytes(self.ranks, peers.min(self.ranks))
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {

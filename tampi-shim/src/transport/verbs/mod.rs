@@ -6,6 +6,7 @@
 
 mod aftermath;
 mod cell;
+mod footprint;
 mod inbox;
 mod job;
 mod link;
@@ -24,7 +25,7 @@ mod transfers;
 mod waiting;
 mod world;
 
-pub(crate) use self::world::connections_bytes;
+pub(crate) use self::footprint::connections_bytes;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -12,6 +12,7 @@ use talpf_runtime::Group;
 
 use super::aftermath::Aftermath;
 use super::cell::CELL;
+use super::footprint::receives;
 use super::inbox::{Inbox, Incoming};
 use super::link::{End, Link};
 use super::outlet::{CHUNK, SEND_COMPLETIONS, SENDS};
@@ -85,21 +86,6 @@ pub(super) struct RankState {
     pub(super) poller: Sleeper,
 }
 
-/// Bytes of what ranks have that exchange messages with so many peers each.
-pub(crate) fn connections_bytes(ranks: u64, peers: u64) -> u64 {
-    /// Of a slot in a queue.
-    const SLOT: u64 = 32;
-    /// Of a ring, its queue pairs and their queues.
-    const LINK: u64 = 32 << 10;
-    let bells = (2 * u64::from(receives(ranks as usize))).next_power_of_two();
-    ranks * (2 * bells * SLOT + peers * LINK)
-}
-
-/// Bells that a rank can take in before it answers them.
-fn receives(ranks: usize) -> u32 {
-    4 * ranks as u32 + 16
-}
-
 impl World {
     pub(super) fn new(
         config: &Config,
@@ -116,7 +102,7 @@ impl World {
             let attributes = context.query_device();
             let domain = context.allocate_protection_domain();
             let channel = CompletionChannel::new();
-            let receives = receives(count);
+            let receives = receives(count as u32);
             let arrived = context.create_completion_queue(2 * receives, Some(&channel))?;
             let init = SharedReceiveQueueInit { max_wr: 2 * receives, max_sge: 1 };
             let bells = domain.create_shared_receive_queue(&init)?;
