@@ -95,3 +95,24 @@ impl fmt::Debug for ProtectionDomain {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Device, DeviceConfig};
+
+    /// Those that its regions wait for when they go.
+    #[test]
+    fn a_domain_knows_who_receives_into_its_memory() {
+        let context = Device::new(DeviceConfig::default()).unwrap().open();
+        let [own, other] = [(); 2].map(|()| context.allocate_protection_domain());
+        let queue = context.create_completion_queue(8, None).unwrap();
+        let srq = SharedReceiveQueueInit { max_wr: 8, max_sge: 1 };
+        for (receives, known) in [(&own, [1, 0]), (&other, [1, 1])] {
+            let srq = receives.create_shared_receive_queue(&srq).unwrap();
+            let init = QueuePairInit { srq: Some(srq), ..QueuePairInit::new(&queue, &queue) };
+            let _queue_pair = own.create_queue_pair(&init).unwrap();
+            assert_eq!([&own, &other].map(|domain| domain.core.queue_pairs.all().len()), known);
+        }
+    }
+}
