@@ -20,9 +20,9 @@ use crate::numbers::Rank;
 const RECEIVES: u32 = 1024;
 /// Receives posted at once.
 pub(crate) const POST_BATCH: usize = 8;
-/// Requests that the queue pairs of a rank hold together, if none has to hold fewer than it must.
+/// Requests that the queue pairs of a rank hold together, as far as the bounds of each allow.
 const SENDS: u32 = 16 * 1024;
-/// Requests that one holds at most, and that an operation is cut into.
+/// Requests that a queue pair holds at most, and that an operation is cut into at most.
 pub(crate) const MOST_SENDS: u32 = 1024;
 /// Every so many requests without completion one asks for it, so that send slots come back.
 pub(crate) const SIGNAL_EVERY: u32 = 64;

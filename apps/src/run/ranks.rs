@@ -17,7 +17,8 @@ pub(crate) type Parts = (Vec<Vec<f64>>, f64);
 
 /// Runs `program` on the ranks and workers of `machine`. Returns the parts where rank 0 is.
 ///
-/// **Errors**: [`Error::NoRanks`]; [`Error::Interrupted`]; those of `program`, and of whatever connects the ranks.
+/// **Errors**: [`Error::NoRanks`]; [`Error::Interrupted`]; those of `program`, and of whatever
+/// connects the ranks.
 pub(crate) fn on_ranks<F>(
     machine: Machine,
     variant: Variant,

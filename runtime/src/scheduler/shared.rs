@@ -242,8 +242,7 @@ impl Shared {
 
     /// Workers that are in a task that counts as progress.
     pub(crate) fn busy_workers(&self) -> usize {
-        let busy = |steps: u64| steps % 2 == 1;
-        self.seats.iter().filter(|seat| busy(seat.pulse.steps.load(Ordering::Relaxed))).count()
+        self.seats.iter().filter(|seat| seat.pulse.is_in_task()).count()
     }
 
     /// Whether a worker other than this is in a task that counts as progress.

@@ -88,9 +88,9 @@ impl Ord for Timer {
 
 /// What waits for one worker to have nothing else to do, each with the time it waits at most.
 ///
-/// The worker wakes them when it is idle. The others wake what has waited too long, and all of it
-/// while the worker is in a task: else two workers that took turns with one poller would pass its
-/// memory to and fro for nothing.
+/// The worker wakes them when it is idle. The others leave that to it, as two workers that took turns
+/// with one poller would pass its memory to and fro for nothing, unless it is in a task or something
+/// has waited too long.
 pub(crate) struct IdleWaiters {
     queue: Mutex<VecDeque<(u64, Waker)>>,
     /// When the first one of them will have waited too long.

@@ -3,7 +3,7 @@
 //! Such a rank has ended all its syncs, and before it says so it has the answers to all that it has
 //! sent: once this rank has taken in what has arrived, whatever is missing then never comes, but
 //! for operations that the windows here have not let land. Under `Msg`, and for acknowledgements,
-//! nobody knows who is missing: only when all others have ended.
+//! nobody knows who is missing: such a sync fails only when all others have ended.
 
 use smallvec::SmallVec;
 
