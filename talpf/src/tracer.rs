@@ -47,19 +47,23 @@ impl RankState {
     /// The time, for events that have to know it before they are recorded; 0 if not traced.
     #[inline]
     pub(crate) fn trace_clock(&self) -> u64 {
-        if self.tracer.traced { self.group.clock().now_ns() } else { 0 }
+        if self.tracer.traced { self.group.clock().now_ns().max(1) } else { 0 }
     }
 
-    /// An operation is about to be posted.
+    /// An operation is about to be posted, for the first time or once more.
     #[inline]
-    pub(crate) fn trace_send(&self, at: &Place, verb: Verb) {
+    pub(crate) fn trace_send(&self, at: &mut Place, verb: Verb) {
         if self.tracer.traced {
             self.record_send(at, verb);
         }
     }
 
     #[cold]
-    fn record_send(&self, at: &Place, verb: Verb) {
+    fn record_send(&self, at: &mut Place, verb: Verb) {
+        let called_ns = std::mem::take(&mut at.called_ns);
+        if called_ns == 0 {
+            return;
+        }
         let number = self.tracer.sent[at.target.index()].fetch_add(1, Ordering::Relaxed);
         let bytes = if verb == Verb::Put { at.bytes } else { 0 };
         self.group.trace(|now_ns| Event::Send {
@@ -67,7 +71,7 @@ impl RankState {
             peer: at.target.0,
             message: announced(number),
             bytes,
-            waited: WaitNs::between(at.called_ns, now_ns),
+            waited: WaitNs::between(called_ns, now_ns),
         });
     }
 

@@ -14,6 +14,7 @@
 //! Under the lock of a collector others are taken: the windows of the target, the send queue. What
 //! runs tasks (failures, credit that others wait for) is done after it.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ use crate::numbers::Rank;
 use crate::round::RoundState;
 use crate::sync_cell::{AtomicU32, Ordering};
 use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
+use crate::world::RankState;
 
 /// Collectors of a rank. Who finds none free posts every put by itself.
 const COLLECTORS: usize = 16;
@@ -66,15 +68,14 @@ struct Collected {
 }
 
 /// A put to the rank of its collector, without its bytes.
-#[derive(Clone, Copy)]
 pub(super) struct Collectable {
     /// Elements `index..end` of this slot.
     pub(super) slot: u32,
     pub(super) index: u64,
     pub(super) end: u64,
     pub(super) remote: RemoteAddress,
-    /// When it was asked for, if the run is traced.
-    pub(super) called_ns: u64,
+    /// As in its [`Place`].
+    pub(super) called_ns: Cell<u64>,
     /// Where its bytes are among those of its collector.
     pub(super) bytes: (u32, u32),
 }
@@ -316,14 +317,24 @@ impl Chain<'_> {
     }
 
     fn place(&self, put: &Collectable) -> Place {
-        let Collectable { remote, called_ns, .. } = *put;
+        let Collectable { remote, ref called_ns, .. } = *put;
         let bytes = self.collected.bytes_of(put).len() as u64;
-        Place { target: self.collected.target, remote, bytes, called_ns }
+        Place { target: self.collected.target, remote, bytes, called_ns: called_ns.get() }
     }
 
-    fn post_several(&self, range: Range<usize>) -> Post {
-        let RoundState { world, rank, lane, number, .. } = &**self.round;
-        let origin = world.rank(*rank);
+    fn trace(&self, origin: &RankState, puts: &[Collectable]) {
+        if !origin.tracer.is_traced() {
+            return;
+        }
+        for put in puts {
+            let mut place = self.place(put);
+            origin.trace_send(&mut place, Verb::Put);
+            put.called_ns.set(place.called_ns);
+        }
+    }
+
+    fn post_several(&self, range: Range<usize>, origin: &RankState) -> Post {
+        let RoundState { lane, number, .. } = &**self.round;
         let count = (range.len() as u64).to_ne_bytes();
         let silent = |operation, bytes| SendWorkRequest {
             wr_id: NOBODY,
@@ -333,9 +344,6 @@ impl Chain<'_> {
         };
         let mut requests = SmallVec::<[SendWorkRequest<'_>; CHAIN]>::new();
         for put in &self.collected.puts[range] {
-            if origin.tracer.is_traced() {
-                origin.trace_send(&self.place(put), Verb::Put);
-            }
             let write = Request::Write { remote: put.remote };
             requests.push(silent(write, self.collected.bytes_of(put)));
         }
@@ -357,7 +365,12 @@ impl Together for Chain<'_> {
     }
 
     fn post(&self, range: Range<usize>) -> Post {
-        if range.len() == 1 { self.put(range.start).post_now() } else { self.post_several(range) }
+        let origin = self.round.state();
+        self.trace(origin, &self.collected.puts[range.clone()]);
+        match range.len() {
+            1 => self.put(range.start).post_now(),
+            _ => self.post_several(range, origin),
+        }
     }
 
     fn park(&self, index: usize) -> Box<dyn Parked> {

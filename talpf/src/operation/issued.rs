@@ -58,7 +58,7 @@ pub(crate) struct Place {
     pub(crate) target: Rank,
     pub(crate) remote: RemoteAddress,
     pub(crate) bytes: u64,
-    /// When it was asked for, if the run is traced.
+    /// When it was asked for; 0 once that is recorded, or if the run is not traced.
     pub(crate) called_ns: u64,
 }
 
@@ -164,9 +164,7 @@ impl Issued {
         let round = Arc::clone(&self.round);
         let origin = round.world.rank(round.rank);
         let (endpoint, target) = (&origin.endpoint, self.at.target);
-        if self.posted == 0 {
-            origin.trace_send(&self.at, self.verb);
-        }
+        origin.trace_send(&mut self.at, self.verb);
         let result = match &self.memory {
             Memory::Inline(bytes) => {
                 let (remote, immediate) = (self.at.remote, self.immediate());

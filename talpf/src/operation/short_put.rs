@@ -1,6 +1,7 @@
 //! Short puts: copied straight from where they are, with nothing allocated unless they are parked;
 //! posted by themselves, or collected if they follow each other.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -31,11 +32,11 @@ pub(super) struct ShortPut<'a> {
 impl ShortPut<'_> {
     /// Posts it straight to the device.
     #[inline]
-    pub(super) fn post_now(&self) -> Post {
+    pub(super) fn post_now(&mut self) -> Post {
         let Place { target, remote, .. } = self.at;
         let RoundState { lane, number, .. } = &**self.round;
-        let origin = self.origin();
-        origin.trace_send(&self.at, Verb::Put);
+        let origin = self.round.world.rank(self.round.rank);
+        origin.trace_send(&mut self.at, Verb::Put);
         let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
         let request = Request::WriteWithImmediate { remote, immediate };
         posted(origin, origin.endpoint.post_inline(target, request, self.bytes))
@@ -100,7 +101,7 @@ impl OpenRound {
         let Ok((remote, windowed)) = slot.remote(target, index, len) else {
             return false;
         };
-        let called_ns = origin.trace_clock();
+        let called_ns = Cell::new(origin.trace_clock());
         let (slot, end) = (slot.number, index + len);
         let put = |bytes| Collectable { slot, index, end, remote, called_ns, bytes };
         origin.collectors.add(collector, target, windowed, bytes, put);
@@ -136,7 +137,7 @@ impl OpenRound {
     ) -> Result<Option<Issued>, Error> {
         let round = &self.state;
         let world = &round.world;
-        let put = ShortPut { round, at, claim, bytes };
+        let mut put = ShortPut { round, at, claim, bytes };
         if let Some(error) = put.origin().failure() {
             return Err(error);
         }

@@ -2,21 +2,37 @@
 
 use std::collections::BTreeMap;
 
+use std::future::Future;
+
 use crate::common;
-use talpf::{Error, Rank, SyncMode};
+use talpf::{Context, Error, Rank, SyncMode};
 use talpf_traces::Recorder;
 use talpf_traces::paraver::{self, TraceInfo};
 
 const EXPECTED: u64 = 95_000_004;
 const OUTSTANDING: u64 = 95_000_011;
 
+/// The trace of a run of `ranks` ranks, which the linter has nothing against.
+fn traced<F>(ranks: u32, workers: usize, program: impl Fn(Context) -> F) -> String
+where
+    F: Future<Output = Result<(), Error>> + Send + 'static,
+{
+    let recorder = Recorder::default();
+    let mut config = common::unwatched(ranks, workers);
+    config.runtime.recorder = Some(recorder.clone());
+    common::run(config, program).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let info = TraceInfo { ranks, workers: workers as u32, ..TraceInfo::default() };
+    let files = recorder.write_paraver(folder.path(), "t", &info).unwrap();
+    let report = paraver::check(&files.prv).unwrap();
+    assert!(report.is_clean(), "{report}");
+    std::fs::read_to_string(&files.prv).unwrap()
+}
+
 /// The values of every kind of event of a run, in order of time. Both ranks put an array to each
 /// other in every round.
 fn values(len: usize, modes: [SyncMode; 2]) -> BTreeMap<u64, Vec<i64>> {
-    let recorder = Recorder::default();
-    let mut config = common::unwatched(2, 2);
-    config.runtime.recorder = Some(recorder.clone());
-    let ends = common::run(config, move |ctx| async move {
+    let trace = traced(2, 2, move |ctx| async move {
         let mine = common::array(&ctx, vec![1u64; len])?;
         ctx.register_local(&mine)?;
         let inbox = common::array(&ctx, vec![0u64; len])?;
@@ -25,17 +41,11 @@ fn values(len: usize, modes: [SyncMode; 2]) -> BTreeMap<u64, Vec<i64>> {
             ctx.put(&mine.all(), slot.at(Rank(1 - ctx.rank().0), 0))?;
             ctx.sync(mode).window(&inbox.all()).await?;
         }
-        Ok::<_, Error>(())
+        Ok(())
     });
-    ends.unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let info = TraceInfo { ranks: 2, workers: 2, ..TraceInfo::default() };
-    let files = recorder.write_paraver(folder.path(), "t", &info).unwrap();
-    let report = paraver::check(&files.prv).unwrap();
-    assert!(report.is_clean(), "{report}");
     let mut values = BTreeMap::<u64, Vec<i64>>::new();
     // Of rank 0: 2:cpu:application:rank:thread:time, and then pairs of kind and value.
-    for line in std::fs::read_to_string(&files.prv).unwrap().lines() {
+    for line in trace.lines() {
         let fields: Vec<&str> = line.split(':').collect();
         if fields[0] == "2" && fields[3] == "1" {
             for pair in fields[6..].chunks(2) {
@@ -59,4 +69,43 @@ fn arrivals_expected_are_those_of_the_sync() {
     assert!(values(1, [SyncMode::msg(1); 2])[&EXPECTED].contains(&1));
     // The first sync learns it, the second has it when it begins.
     assert!(values(1, [SyncMode::CACHED; 2])[&EXPECTED].contains(&1));
+}
+
+/// More puts than a send queue has room for.
+const MANY: usize = 3_000;
+
+/// The trace of a body that puts `len` elements to each of `targets` in turn, while nobody takes
+/// completions.
+fn more_than_fit(targets: u32, len: usize) -> String {
+    traced(targets + 1, 1, move |ctx| async move {
+        let mine = common::array(&ctx, vec![1u64; len])?;
+        ctx.register_local(&mine)?;
+        let inbox = common::array(&ctx, vec![0u64; len])?;
+        let slot = ctx.register_global(&inbox).await?;
+        if ctx.rank() == Rank(0) {
+            let round = ctx.round();
+            let task = ctx.group().task("puts").inputs(vec![mine.all(); MANY]);
+            let put = task.run(move |guards| {
+                for (nth, guard) in guards.into_iter().enumerate() {
+                    let target = Rank(1 + nth as u32 % targets);
+                    drop(round.put(guard, slot.at(target, 0)));
+                }
+            });
+            put?.await?;
+        }
+        ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await
+    })
+}
+
+#[test]
+fn a_put_is_one_line_even_if_the_send_queue_was_full() {
+    // Short ones by themselves, short ones together, and long ones.
+    for (targets, len) in [(2, 1), (1, 1), (1, 100)] {
+        let trace = more_than_fit(targets, len);
+        let size = format!(":{}:", 8 * len);
+        let lines = trace.lines().filter(|line| line.starts_with("3:") && line.contains(&size));
+        assert!(lines.count() >= MANY, "{targets} targets, {len} elements");
+        let unmatched = trace.lines().find(|line| line.ends_with("sends had no receive"));
+        assert_eq!(unmatched, None, "{targets} targets, {len} elements");
+    }
 }
