@@ -43,4 +43,4 @@ pub use paraver::{TraceFiles, TraceInfo};
 pub use recorder::Recorder;
 pub use state::State;
 pub use stream::Stream;
-pub use sync_mode::{SyncArrivals, SyncMode, SyncModifier};
+pub use sync_mode::{SyncArrivals, SyncMode};

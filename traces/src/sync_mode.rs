@@ -6,8 +6,11 @@
 pub struct SyncMode {
     /// Where the number of expected arrivals comes from.
     pub arrivals: SyncArrivals,
-    /// What the end waits for besides the arrivals.
-    pub modifier: SyncModifier,
+    /// Whether its end also waits until every rank has passed.
+    pub barrier: bool,
+    /// Whether its end also waits until the targets of this round have ended
+    /// the one before.
+    pub ack: bool,
 }
 
 /// Where a synchronisation gets the number of arrivals it waits for.
@@ -22,47 +25,41 @@ pub enum SyncArrivals {
     Msg,
 }
 
-/// What the end of a synchronisation waits for besides the arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum SyncModifier {
-    /// Nothing.
-    None,
-    /// Every rank has passed.
-    Barrier,
-    /// The targets of this round have ended the one before.
-    Ack,
-}
+/// The labels of all modes, by number.
+const NAMES: [&str; 12] = [
+    "default",
+    "default + barrier",
+    "default + ack",
+    "default + barrier + ack",
+    "cached",
+    "cached + barrier",
+    "cached + ack",
+    "cached + barrier + ack",
+    "msg",
+    "msg + barrier",
+    "msg + ack",
+    "msg + barrier + ack",
+];
 
 impl SyncMode {
     /// Every mode, by increasing [`number`](Self::number).
     pub fn all() -> impl Iterator<Item = Self> {
         [SyncArrivals::Default, SyncArrivals::Cached, SyncArrivals::Msg].into_iter().flat_map(
             |arrivals| {
-                [SyncModifier::None, SyncModifier::Barrier, SyncModifier::Ack]
-                    .map(|modifier| Self { arrivals, modifier })
+                [(false, false), (true, false), (false, true), (true, true)]
+                    .map(|(barrier, ack)| Self { arrivals, barrier, ack })
             },
         )
     }
 
     /// The value in the trace, from 1: 0 means outside any synchronisation.
     pub const fn number(self) -> i64 {
-        1 + self.arrivals as i64 * 3 + self.modifier as i64
+        1 + self.arrivals as i64 * 4 + self.ack as i64 * 2 + self.barrier as i64
     }
 
     /// The label in the trace.
     pub const fn name(self) -> &'static str {
-        match (self.arrivals, self.modifier) {
-            (SyncArrivals::Default, SyncModifier::None) => "default",
-            (SyncArrivals::Default, SyncModifier::Barrier) => "default + barrier",
-            (SyncArrivals::Default, SyncModifier::Ack) => "default + ack",
-            (SyncArrivals::Cached, SyncModifier::None) => "cached",
-            (SyncArrivals::Cached, SyncModifier::Barrier) => "cached + barrier",
-            (SyncArrivals::Cached, SyncModifier::Ack) => "cached + ack",
-            (SyncArrivals::Msg, SyncModifier::None) => "msg",
-            (SyncArrivals::Msg, SyncModifier::Barrier) => "msg + barrier",
-            (SyncArrivals::Msg, SyncModifier::Ack) => "msg + ack",
-        }
+        NAMES[self.number() as usize - 1]
     }
 }
 
@@ -73,6 +70,17 @@ mod tests {
     #[test]
     fn modes_are_numbered_without_holes_from_one() {
         let numbers: Vec<i64> = SyncMode::all().map(SyncMode::number).collect();
-        assert_eq!(numbers, (1..=9).collect::<Vec<_>>());
+        assert_eq!(numbers, (1..=12).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_name_says_all_of_its_mode() {
+        for mode in SyncMode::all() {
+            let SyncMode { arrivals, barrier, ack } = mode;
+            let mut name = format!("{arrivals:?}").to_lowercase();
+            name += if barrier { " + barrier" } else { "" };
+            name += if ack { " + ack" } else { "" };
+            assert_eq!(mode.name(), name);
+        }
     }
 }

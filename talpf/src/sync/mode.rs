@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use talpf_traces::{SyncArrivals, SyncModifier};
+use talpf_traces::SyncArrivals;
 
 /// Where a sync learns how many operations of its round will arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,19 +52,14 @@ impl SyncMode {
         SyncMode { ack: true, ..self }
     }
 
-    /// A trace has one name for what a sync waits for besides: of two the acknowledgements.
     pub(crate) fn traced(self) -> talpf_traces::SyncMode {
-        let arrivals = match self.arrivals {
+        let SyncMode { arrivals, barrier, ack } = self;
+        let arrivals = match arrivals {
             Arrivals::Default => SyncArrivals::Default,
             Arrivals::Cached => SyncArrivals::Cached,
             Arrivals::Msg(_) => SyncArrivals::Msg,
         };
-        let modifier = match self {
-            SyncMode { ack: true, .. } => SyncModifier::Ack,
-            SyncMode { barrier: true, .. } => SyncModifier::Barrier,
-            _ => SyncModifier::None,
-        };
-        talpf_traces::SyncMode { arrivals, modifier }
+        talpf_traces::SyncMode { arrivals, barrier, ack }
     }
 }
 

@@ -2,10 +2,10 @@
 //! sees its end; of several at once, the last begun.
 
 use crate::support::{Trace, info, recorded};
-use talpf_traces::{Event, SyncArrivals, SyncMode, SyncModifier, ValueKind};
+use talpf_traces::{Event, SyncArrivals, SyncMode, ValueKind};
 
 fn begin(lane: u32, round: u64, arrivals: SyncArrivals) -> Event {
-    let mode = SyncMode { arrivals, modifier: SyncModifier::Barrier };
+    let mode = SyncMode { arrivals, barrier: true, ack: false };
     Event::SyncBegin { rank: 0, lane, round, mode, expected: None }
 }
 
@@ -35,8 +35,8 @@ fn ends_on_any_worker_and_in_any_order() {
         trace.records("2:"),
         [
             shown(10, 2, 1, 1),
-            shown(20, 5, 2, 1),
-            shown(30, 8, 2, 2),
+            shown(20, 6, 2, 1),
+            shown(30, 10, 2, 2),
             // At 40 a hidden one ends: nothing to show.
             shown(50, 2, 1, 1),
             shown(60, 0, 0, 0),

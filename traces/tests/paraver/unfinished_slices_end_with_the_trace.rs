@@ -2,10 +2,10 @@
 //! not fit are counted, and nothing else changes.
 
 use crate::support::{Trace, begin, end, info, recorded};
-use talpf_traces::{Event, SyncArrivals, SyncMode, SyncModifier};
+use talpf_traces::{Event, SyncArrivals, SyncMode};
 
 fn sync(round: u64) -> Event {
-    let mode = SyncMode { arrivals: SyncArrivals::Msg, modifier: SyncModifier::None };
+    let mode = SyncMode { arrivals: SyncArrivals::Msg, barrier: false, ack: false };
     Event::SyncBegin { rank: 0, lane: 0, round, mode, expected: None }
 }
 

@@ -3,16 +3,14 @@
 
 use crate::support;
 use crate::support::{Trace, end, info, outside};
-use talpf_traces::{
-    Event, Recorder, State, SyncArrivals, SyncMode, SyncModifier, ValueKind, WaitNs,
-};
+use talpf_traces::{Event, Recorder, State, SyncArrivals, SyncMode, ValueKind, WaitNs};
 
 #[test]
 fn two_ranks_on_two_workers() {
     let recorder = Recorder::default();
     let (stencil, sync) = (recorder.label("stencil"), recorder.label("sync"));
     assert_eq!(recorder.label("stencil"), stencil);
-    let mode = SyncMode { arrivals: SyncArrivals::Cached, modifier: SyncModifier::Ack };
+    let mode = SyncMode { arrivals: SyncArrivals::Cached, barrier: false, ack: true };
 
     let mut first = recorder.stream(0);
     first.record(0, outside(State::Scheduling));
@@ -47,7 +45,7 @@ fn two_ranks_on_two_workers() {
 1:1:1:1:1:10:50:1
 2:1:1:1:1:10:10:7:11:2
 1:2:1:2:2:20:80:1
-2:2:1:2:2:20:10:8:11:3:95000001:6:95000002:1:95000003:4:95000004:1
+2:2:1:2:2:20:10:8:11:3:95000001:7:95000002:1:95000003:4:95000004:1
 3:1:1:1:1:30:40:2:1:2:2:70:60:4096:5
 2:1:1:1:1:40:95000011:1
 1:1:1:1:1:50:100:7
