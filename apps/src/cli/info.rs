@@ -42,14 +42,8 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         ("memcpy 1 MiB", copy(MIB, 200)),
         ("memcpy 128 MiB", copy(128 * MIB, 1)),
         ("put", put),
-        (
-            "l",
-            format!(
-                "{:.2} us a superstep (cached sync, 2 ranks, 8 bytes each way)",
-                costs.superstep_ns / 1e3
-            ),
-        ),
-        ("g", format!("{:.3} ns a further byte each way", costs.byte_ns)),
+        ("l", format!("{:.2} us a superstep (2 ranks, 8 bytes each way)", costs.bsp.l_ns / 1e3)),
+        ("g", format!("{:.3} ns a further byte each way", costs.bsp.g_ns)),
     ];
     let text: String = lines.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect();
     super::print(&text)

@@ -4,7 +4,7 @@
 use std::hint;
 use std::time::{Duration, Instant};
 
-use talpf::{Config, Context, Lane, Settings, SyncMode, exec};
+use talpf::{Config, Context, Lane, Machine, Settings, SyncMode, exec};
 use talpf_apps::Error;
 use talpf_runtime::{Array, cores};
 
@@ -12,17 +12,14 @@ pub(super) const REPETITIONS: usize = 9;
 const HOPS: u32 = 2_000;
 const READINGS: u32 = 10_000;
 const PERIODS: u32 = 200;
-const LARGE: usize = 1 << 20;
 
 /// The costs of a BSP machine and of its parts.
 pub(super) struct Costs {
     /// **Units**: nanoseconds from a put of 8 bytes to its sight at the other rank. `None` with
     /// one core: nobody looks while the other puts.
     pub(super) put_ns: Option<f64>,
-    /// *l*: **units**: nanoseconds of a superstep with one put of 8 bytes each way, cached.
-    pub(super) superstep_ns: f64,
-    /// *g*: **units**: nanoseconds for each further byte each way.
-    pub(super) byte_ns: f64,
+    /// Of supersteps.
+    pub(super) bsp: Machine,
     /// **Units**: nanoseconds of a reading of the runtime's clock.
     pub(super) clock_ns: f64,
     /// **Units**: nanoseconds that a task which waits for 1 us is suspended.
@@ -31,13 +28,10 @@ pub(super) struct Costs {
 
 /// Measures for some tenths of a second.
 pub(super) fn costs(settings: Settings) -> Result<Costs, Error> {
-    let superstep_ns = of_first(settings, supersteps::<8, 2_000>)?;
-    let large_ns = of_first(settings, supersteps::<LARGE, 20>)?;
     let put_ns = (cores() > 1).then(|| of_first(settings, hops)).transpose()?;
     Ok(Costs {
         put_ns,
-        superstep_ns,
-        byte_ns: (large_ns - superstep_ns) / (LARGE - 8) as f64,
+        bsp: of_first(settings, async |ctx| Ok(ctx.probe().await?))?,
         clock_ns: of_first(settings, clock_readings)?,
         timer_ns: of_first(settings, periods)?,
     })
@@ -59,41 +53,21 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The median of what rank 0 of two measures.
-fn of_first<M, F>(settings: Settings, measure: M) -> Result<f64, Error>
+/// What rank 0 of two measures.
+fn of_first<R, M, F>(settings: Settings, measure: M) -> Result<R, Error>
 where
     M: Fn(Context) -> F,
-    F: Future<Output = Result<Vec<f64>, Error>> + Send + 'static,
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
 {
     let runtime = talpf_runtime::Config { workers: cores().min(2), ..settings.runtime()? };
     let polling = settings.polling()?;
     let config = Config { ranks: 2, polling, runtime, ..Config::default() };
-    let samples = exec(config, measure)?;
-    Ok(samples.into_iter().next().map_or(f64::NAN, middle))
-}
-
-/// Nanoseconds of a superstep in which both ranks put `BYTES` to each other.
-async fn supersteps<const BYTES: usize, const STEPS: u32>(ctx: Context) -> Result<Vec<f64>, Error> {
-    let from = Array::new(ctx.group(), vec![1_u8; BYTES], BYTES)?;
-    let to = Array::new(ctx.group(), vec![2_u8; BYTES], BYTES)?;
-    ctx.register_local(&from)?;
-    let slot = ctx.register_global(&to).await?;
-    let other = ctx.peer(1 - ctx.rank().0)?;
-    let mut samples = Vec::with_capacity(REPETITIONS);
-    for _ in 0..REPETITIONS {
-        ctx.sync(SyncMode::DEFAULT).await?;
-        let start = Instant::now();
-        for _ in 0..STEPS {
-            ctx.put(&from.all(), slot.at(other, 0))?;
-            ctx.sync(SyncMode::CACHED).window(&to.all()).await?;
-        }
-        samples.push(mean_ns(start, STEPS));
-    }
-    Ok(samples)
+    Ok(exec(config, measure)?.swap_remove(0))
 }
 
 /// Nanoseconds of half a round trip of 8 bytes between ranks that do nothing but look for them.
-async fn hops(ctx: Context) -> Result<Vec<f64>, Error> {
+async fn hops(ctx: Context) -> Result<f64, Error> {
     let number = Array::new(ctx.group(), vec![1_u64; 1], 1)?;
     let inbox = Array::new(ctx.group(), vec![0_u64; 1], 1)?;
     let slot = ctx.register_global(&inbox).await?;
@@ -121,10 +95,10 @@ async fn hops(ctx: Context) -> Result<Vec<f64>, Error> {
         drop(round);
         sync.await?;
     }
-    Ok(samples)
+    Ok(middle(samples))
 }
 
-async fn clock_readings(ctx: Context) -> Result<Vec<f64>, Error> {
+async fn clock_readings(ctx: Context) -> Result<f64, Error> {
     let clock = ctx.group().clock();
     let sample = || {
         let start = Instant::now();
@@ -133,10 +107,10 @@ async fn clock_readings(ctx: Context) -> Result<Vec<f64>, Error> {
         }
         mean_ns(start, READINGS)
     };
-    Ok((0..REPETITIONS).map(|_| sample()).collect())
+    Ok(middle((0..REPETITIONS).map(|_| sample()).collect()))
 }
 
-async fn periods(ctx: Context) -> Result<Vec<f64>, Error> {
+async fn periods(ctx: Context) -> Result<f64, Error> {
     let mut samples = Vec::with_capacity(REPETITIONS);
     for _ in 0..REPETITIONS {
         let start = Instant::now();
@@ -145,7 +119,7 @@ async fn periods(ctx: Context) -> Result<Vec<f64>, Error> {
         }
         samples.push(mean_ns(start, PERIODS));
     }
-    Ok(samples)
+    Ok(middle(samples))
 }
 
 fn mean_ns(start: Instant, count: u32) -> f64 {

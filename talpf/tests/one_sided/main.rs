@@ -19,6 +19,7 @@ mod overlapping_puts;
 mod overlapping_windows;
 mod ping_pong;
 mod polling;
+mod probe;
 mod queued_syncs;
 mod random_programs;
 mod raw_slots;

@@ -1,0 +1,85 @@
+//! What supersteps cost here: *g* and *l* of the BSP model, measured.
+
+use bytemuck::bytes_of;
+use talpf_runtime::{Array, Region};
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::numbers::Rank;
+use crate::slot::MemorySlot;
+use crate::sync::SyncMode;
+
+/// What a superstep costs in which no rank sends or receives more than `h` bytes: `h * g + l`.
+///
+/// **Source**: `lpf_machine_t` of LPF.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// *g*: **units**: nanoseconds a byte.
+    pub g_ns: f64,
+    /// *l*: **units**: nanoseconds.
+    pub l_ns: f64,
+}
+
+/// Elements that a rank puts in a long superstep, and in a short one.
+const LONG: usize = 32 * 1024;
+const SHORT: usize = 1;
+const SAMPLES: usize = 9;
+
+impl Context {
+    /// Measures what a superstep costs with as many ranks as there are, in which each puts to the
+    /// next one and which ends by [`SyncMode::msg`]. Takes some hundredths of a second, and more
+    /// with many ranks.
+    ///
+    /// Collective, between two supersteps of lane 0. It passes some rounds of that lane; what
+    /// [`SyncMode::CACHED`] has learned stays. What else runs meanwhile is measured with it.
+    ///
+    /// **Completion**: all ranks have measured, and have the same figures: those of the slowest.
+    /// **Errors**: no room for one more slot (`resize_memory_register`); a rank that failed.
+    /// **Source**: `lpf_probe` of the thesis, chapter 2.3.
+    pub async fn probe(&self) -> Result<Machine, Error> {
+        // What is put, and where it lands.
+        let array = Array::new(self.group(), vec![0u64; 2 * LONG], LONG)?;
+        let slot = self.register_global(&array).await?;
+        let next = Rank((self.rank().0 + 1) % self.ranks());
+        let mut times = [0.0; 2];
+        for ((len, steps), ns) in [(SHORT, 200), (LONG, 10)].into_iter().zip(&mut times) {
+            let (from, to) = (array.region(..len), array.region(LONG..LONG + len));
+            // The first one is for caches.
+            let mut samples = [0; SAMPLES + 1];
+            for sample in &mut samples {
+                *sample = self.supersteps(steps, &from, &to, &slot, next).await?;
+            }
+            let samples = &mut samples[1..];
+            samples.sort_unstable();
+            *ns = samples[SAMPLES / 2] as f64 / f64::from(steps);
+        }
+        self.deregister(slot)?;
+        let all = self.world().all_gather(self.rank(), bytes_of(&times).to_vec()).await?;
+        let [mut short_ns, mut long_ns] = times;
+        for (bytes, rank) in all.iter().zip(0..) {
+            let [short, long]: [f64; 2] = bytemuck::try_pod_read_unaligned(bytes)
+                .map_err(|_| Error::WrongLetter { rank: Rank(rank) })?;
+            (short_ns, long_ns) = (short_ns.max(short), long_ns.max(long));
+        }
+        let further = (size_of::<u64>() * (LONG - SHORT)) as f64;
+        Ok(Machine { g_ns: ((long_ns - short_ns) / further).max(0.0), l_ns: short_ns })
+    }
+
+    /// Nanoseconds of so many supersteps.
+    async fn supersteps(
+        &self,
+        steps: u32,
+        from: &Region<'_, u64>,
+        to: &Region<'_, u64>,
+        slot: &MemorySlot<u64>,
+        next: Rank,
+    ) -> Result<u64, Error> {
+        self.sync(SyncMode::msg(0).with_barrier()).await?;
+        let begin_ns = self.group().clock().now_ns();
+        for _ in 0..steps {
+            self.put(from, slot.at(next, LONG))?;
+            self.sync(SyncMode::msg(1)).window(to).await?;
+        }
+        Ok(self.group().clock().now_ns() - begin_ns)
+    }
+}
