@@ -3,7 +3,8 @@
 //! An idle worker looks now and then. The runtime hangs when for the configured time no worker
 //! began, ended or was in a task that counts as progress, somebody waits, and nobody waits for a
 //! time or for something the runtime knows nothing of. A task that waits for one of several things
-//! counts as waiting for the last one of ours that it has polled. What waits then gets the report as an error,
+//! counts as waiting for the last one of ours that it has polled. Who knows of an outside that may
+//! change this judges (`Runtime::judge_hangs`). What waits then gets the report as an error,
 //! from then on for ever: the tasks that are stuck keep their memory.
 
 use std::sync::{Arc, OnceLock};
@@ -16,6 +17,7 @@ use crate::sync::Mutex;
 use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake_suspended};
 
 type Describe = Arc<dyn Fn(&mut String) + Send + Sync>;
+type Judge = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// The watch over a runtime.
 #[derive(Default)]
@@ -24,6 +26,7 @@ pub(crate) struct Hang {
     /// What the progress was, and since when it has been that.
     last: Mutex<Option<(u64, u64)>>,
     reporters: Arc<Mutex<Vec<Describe>>>,
+    judge: OnceLock<Judge>,
 }
 
 /// A text in hang reports and dumps, for as long as this lives.
@@ -48,6 +51,11 @@ impl Hang {
     pub(crate) fn add_reporter(&self, describe: Describe) -> Reporter {
         self.reporters.lock().push(Arc::clone(&describe));
         Reporter { describe, reporters: Arc::clone(&self.reporters) }
+    }
+
+    /// Has `judge` asked first. The first one stays.
+    pub(crate) fn set_judge(&self, judge: Judge) {
+        let _ = self.judge.set(judge);
     }
 
     /// How often to look, if at all.
@@ -83,6 +91,11 @@ impl Hang {
         // Looking takes time: a task that began meanwhile has left no trace but its progress.
         if !is_stuck(shared) || shared.progress() != (progress, false) {
             *last = Some((progress, now_ns));
+            return;
+        }
+        if !self.judge.get().is_none_or(|judge| judge()) {
+            // Not at once again: what goes on outside may need this core.
+            *last = Some((progress, now_ns - patience_ns / 4 * 3));
             return;
         }
         let _ = self.report.set(Dump::take(shared).to_string().into());

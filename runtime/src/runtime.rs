@@ -76,6 +76,12 @@ impl Runtime {
         scheduler::block_on(&self.shared, "block_on", future)
     }
 
+    /// Has `judge` asked, again and again, before the runtime says that it hangs: whether nothing
+    /// that comes from outside will change that. Of several judges the first one stays.
+    pub fn judge_hangs(&self, judge: impl Fn() -> bool + Send + Sync + 'static) {
+        self.shared.hang.set_judge(Box::new(judge));
+    }
+
     /// Number of workers.
     pub fn workers(&self) -> usize {
         self.shared.workers()

@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::exec;
 use crate::numbers::Rank;
-use crate::processes::Processes;
+use crate::processes::{Counted, Processes};
 use crate::world::World;
 
 /// Runs `main` as one rank of a run, whose other ranks are in the other processes of the wire: each
@@ -27,7 +27,8 @@ use crate::world::World;
 ///   unless they have one of their own; which of several failures they name is not determined;
 /// - a sync that waits for a rank whose program has ended fails with [`Error::PeerFailed`], which
 ///   names that rank;
-/// - nobody sees another hang, since no process knows what others do: the hang watch is off;
+/// - a hang is one of all processes together, and takes half as long again to be noticed; each says
+///   what its own rank waits for;
 /// - a trace has the rank of this process only.
 ///
 /// **Errors**: as [`exec`](crate::exec); processes with other settings; a process that has ended,
@@ -69,20 +70,25 @@ where
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
     config.ranks = wire.processes();
-    config.runtime.hang_after = std::time::Duration::ZERO;
     config.check()?;
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
     let world = meet(&runtime, wire, config)?;
+    let judge = Arc::downgrade(&world);
+    runtime.judge_hangs(move || {
+        let world = judge.upgrade();
+        world.is_some_and(|world| world.processes().is_some_and(|others| others.is_standstill()))
+    });
     let mut results = exec::run(runtime, world, main)?;
     // One rank, one result.
     results.pop().ok_or_else(|| E::from(Error::Runtime(talpf_runtime::Error::ShutDown)))
 }
 
 fn meet(runtime: &Runtime, wire: Arc<dyn Wire>, config: Config) -> Result<Arc<World>, Error> {
-    let (here, size) = (Rank(wire.process()), wire.processes());
-    let device = Device::with_wire(config.device.clone(), wire).map_err(Error::from)?;
-    let endpoint = Endpoint::new(&device, size)?;
-    let processes = Processes::new(device, here, size, config.credits);
+    let (here, wire) = (Rank(wire.process()), Arc::new(Counted::new(wire)));
+    let over: Arc<dyn Wire> = Arc::clone(&wire) as _;
+    let device = Device::with_wire(config.device.clone(), over).map_err(Error::from)?;
+    let endpoint = Endpoint::new(&device, wire.processes())?;
+    let processes = Processes::new(device, wire, config.credits);
     let group = runtime.group(here.to_string(), here.0);
     Ok(World::new(config, vec![(group, endpoint)], Some(Arc::new(processes))))
 }

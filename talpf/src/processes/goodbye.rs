@@ -37,6 +37,7 @@ impl Processes {
             if is_late || (all_gone && !self.device.has_unsent()) {
                 return failure.map_or(Ok(()), Err);
             }
+            self.join_standstill();
             state.group.wait_for(LOOK).await;
         }
     }

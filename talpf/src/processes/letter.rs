@@ -21,6 +21,8 @@ pub(super) enum Letter<'a> {
     Failed { first: Rank, reason: &'a str },
     /// The sender needs nothing more.
     Bye,
+    /// Nothing goes on at the sender; what it has counted by then.
+    Waiting(&'a [u8]),
 }
 
 const ASK: u8 = 0;
@@ -29,6 +31,7 @@ const REFUSED: u8 = 2;
 const GIVEN: u8 = 3;
 const FAILED: u8 = 4;
 const BYE: u8 = 5;
+const WAITING: u8 = 6;
 
 impl<'a> Letter<'a> {
     pub(super) fn to_bytes(self) -> Vec<u8> {
@@ -49,6 +52,7 @@ impl<'a> Letter<'a> {
             Letter::Go { number } => numbered(GO, number),
             Letter::Refused { number } => numbered(REFUSED, number),
             Letter::Given(given) => [&[GIVEN], given].concat(),
+            Letter::Waiting(traffic) => [&[WAITING], traffic].concat(),
             Letter::Failed { first, reason } => {
                 let mut bytes = numbered(FAILED, first.0);
                 bytes.extend(reason.as_bytes());
@@ -76,6 +80,7 @@ impl<'a> Letter<'a> {
             GO => Letter::Go { number: reader.word()? },
             REFUSED => Letter::Refused { number: reader.word()? },
             GIVEN => return Some(Letter::Given(rest)),
+            WAITING => return Some(Letter::Waiting(rest)),
             FAILED => {
                 let first = Rank(reader.word()?);
                 return Some(Letter::Failed { first, reason: std::str::from_utf8(reader.0).ok()? });
@@ -117,7 +122,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_letter_comes_back(
-            kind in 0..6u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32,
+            kind in 0..7u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32,
             longs: (u64, u64, u64), read: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
@@ -129,6 +134,7 @@ mod tests {
                 GO => Letter::Go { number },
                 REFUSED => Letter::Refused { number },
                 GIVEN => Letter::Given(&given),
+                WAITING => Letter::Waiting(&given),
                 FAILED => Letter::Failed { first: Rank(number), reason: &reason },
                 _ => Letter::Bye,
             };

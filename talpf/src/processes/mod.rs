@@ -10,6 +10,7 @@
 //!                                          origin ── requests of the device ──► target
 //! what the ranks of a collective call give each ── given ──► all
 //! a failure                                where it was seen ── failed ──► all
+//! nothing goes on                          each ── waiting ──► all
 //! the end                                  each ── bye ──► all
 //! ```
 //!
@@ -27,21 +28,25 @@
 //! of a rank.
 
 mod asked;
+mod counted;
 mod goodbye;
 mod granted;
 mod hello;
 mod letter;
+mod standstill;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use ibverbs_sim::Device;
+use ibverbs_sim::{Device, Wire};
 use parking_lot::Mutex;
 
 pub(crate) use self::asked::Ask;
 use self::asked::Asked;
+pub(crate) use self::counted::Counted;
 use self::granted::Grant;
 use self::letter::Letter;
+use self::standstill::Standstill;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::window::{Claim, Landing, Outcome};
@@ -50,6 +55,7 @@ use crate::world::World;
 /// The other processes of a run, as this one knows them.
 pub(crate) struct Processes {
     device: Device,
+    wire: Arc<Counted>,
     here: Rank,
     world: OnceLock<Weak<World>>,
     /// By rank; the place of this one is not used.
@@ -62,6 +68,7 @@ pub(crate) struct Processes {
     told: AtomicBool,
     /// Nothing of other processes lands here any more.
     cut_off: AtomicBool,
+    standstill: Standstill,
 }
 
 #[derive(Default)]
@@ -74,10 +81,12 @@ struct Peer {
 }
 
 impl Processes {
-    /// Those of `ranks` ranks that are not `here`.
-    pub(crate) fn new(device: Device, here: Rank, ranks: u32, credits: usize) -> Self {
+    /// Those at the other ends of `wire`, over which `device` works.
+    pub(crate) fn new(device: Device, wire: Arc<Counted>, credits: usize) -> Self {
+        let (here, ranks) = (Rank(wire.process()), wire.processes());
         Processes {
             device,
+            wire,
             here,
             world: OnceLock::new(),
             peers: (0..ranks).map(|_| Peer::default()).collect(),
@@ -85,6 +94,7 @@ impl Processes {
             reading: Mutex::default(),
             told: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
+            standstill: Standstill::new(ranks),
         }
     }
 
@@ -188,6 +198,7 @@ impl Processes {
                 world.fail_with_reason(rank, "its process has ended");
             }
         }
+        self.standstill.note_pass();
         news
     }
 
@@ -209,7 +220,8 @@ impl Processes {
                 world.fail_with_reason(first, reason);
             }
             Some(Letter::Bye) => peer.gone.store(true, Ordering::Release),
-            Some(Letter::Ask { .. }) | None => {
+            Some(Letter::Waiting(traffic)) if self.standstill.hear(from, traffic) => {}
+            Some(Letter::Ask { .. } | Letter::Waiting(_)) | None => {
                 world.fail(&[self.here], &Error::WrongLetter { rank: from });
             }
         }

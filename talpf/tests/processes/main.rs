@@ -31,6 +31,7 @@ mod ping_pong;
 mod queued_syncs;
 #[path = "../one_sided/random_programs.rs"]
 mod random_programs;
+mod standstill;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;
 #[path = "../one_sided/to_itself.rs"]
