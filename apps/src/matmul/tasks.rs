@@ -14,7 +14,8 @@ use talpf_runtime::{Matrix, Tiling, Token};
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution};
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant, on_ranks,
+    Job, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant,
+    solve_on_ranks,
 };
 use crate::share::{pieces, share};
 use crate::{Error, matrix};
@@ -28,24 +29,13 @@ pub(super) fn solve(
     variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
-    let job = Arc::new(Job { problem: *problem, machine, observer: observer.clone() });
-    let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((parts, seconds)) = on_ranks(machine, variant, observer, program)? else {
-        return Ok(None);
-    };
-    let result = matrix::Matrix::from_cells(parts.concat(), problem.size());
-    Ok(Some(Solution { result, seconds, machine }))
-}
-
-/// What is the same for all ranks.
-struct Job {
-    problem: Problem,
-    machine: Machine,
-    observer: Observer,
+    solve_on_ranks(problem, machine, variant, observer, rank, |parts| {
+        matrix::Matrix::from_cells(parts.concat(), problem.size())
+    })
 }
 
 /// The program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
+async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
     let mut slices = Slices::new(&ctx, &job).await?;
     let mut steps = Steps::new(&ctx, &job.observer)?;
 
@@ -80,7 +70,7 @@ struct Slices {
 }
 
 impl Slices {
-    async fn new(ctx: &RankContext, job: &Job) -> Result<Self, Error> {
+    async fn new(ctx: &RankContext, job: &Job<Problem>) -> Result<Self, Error> {
         let problem = job.problem;
         let (size, block, ranks) = (problem.size(), problem.block(), job.machine.ranks());
         let rows = problem.extent(share(problem.blocks(), ctx.rank(), ranks));

@@ -15,7 +15,7 @@ use talpf_runtime::{Array, Token};
 use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution};
 use crate::run::{
-    Machine, Messages, Observer, Pace, Part, RankContext, Step, Steps, Variant, on_ranks,
+    Job, Machine, Messages, Observer, Pace, Part, RankContext, Step, Steps, Variant, solve_on_ranks,
 };
 use crate::share::{pieces, share};
 use crate::{Error, Matrix};
@@ -29,30 +29,20 @@ pub(super) fn solve(
     variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
-    let job = Arc::new(Job { problem: *problem, machine, observer: observer.clone() });
-    let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((parts, seconds)) = on_ranks(machine, variant, observer, program)? else {
-        return Ok(None);
-    };
-    let (size, side) = (problem.size(), machine.ranks().isqrt());
-    let mut result = Matrix::zeros(size, size);
-    for (rank, tile) in parts.into_iter().enumerate() {
-        let (rows, cols) = (share(size, rank / side, side), share(size, rank % side, side));
-        let tile = Matrix::from_cells(tile, cols.len());
-        result.block_mut(rows, cols).assign(&tile.view());
-    }
-    Ok(Some(Solution { result, seconds, machine }))
-}
-
-/// What is the same for all ranks.
-struct Job {
-    problem: Problem,
-    machine: Machine,
-    observer: Observer,
+    solve_on_ranks(problem, machine, variant, observer, rank, |parts| {
+        let (size, side) = (problem.size(), machine.ranks().isqrt());
+        let mut result = Matrix::zeros(size, size);
+        for (rank, tile) in parts.into_iter().enumerate() {
+            let (rows, cols) = (share(size, rank / side, side), share(size, rank % side, side));
+            let tile = Matrix::from_cells(tile, cols.len());
+            result.block_mut(rows, cols).assign(&tile.view());
+        }
+        result
+    })
 }
 
 /// The program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
+async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
     let mut tiles = Tiles::new(&ctx, &job).await?;
     let mut steps = Steps::new(&ctx, &job.observer)?;
 
@@ -101,7 +91,7 @@ enum Means {
 }
 
 impl Tiles {
-    async fn new(ctx: &RankContext, job: &Job) -> Result<Self, Error> {
+    async fn new(ctx: &RankContext, job: &Job<Problem>) -> Result<Self, Error> {
         let (size, side) = (job.problem.size(), job.machine.ranks().isqrt());
         let (row, col) = (ctx.rank() / side, ctx.rank() % side);
         let (rows, cols) = (share(size, row, side), share(size, col, side));

@@ -13,8 +13,8 @@ use talpf_runtime::{In, InOut, Matrix, Region, Tiling};
 use super::{Problem, Solution, kernel};
 use crate::Error;
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant, declare_count,
-    on_ranks,
+    Job, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant,
+    declare_count, solve_on_ranks,
 };
 use crate::share::share;
 
@@ -27,27 +27,15 @@ pub(super) fn solve(
     variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
-    let (problem, observer) = (problem.clone(), observer.clone());
-    let job = Arc::new(Job { problem, machine, observer });
-    let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((parts, seconds)) = on_ranks(machine, variant, &job.observer, program)? else {
-        return Ok(None);
-    };
-    let halves = parts.iter().map(|part| part.split_at(part.len() / 7 * 4));
-    let (bodies, velocities): (Vec<_>, Vec<_>) = halves.unzip();
-    let result = job.problem.particles().moved(bodies.concat(), velocities.concat());
-    Ok(Some(Solution { result, seconds, machine }))
-}
-
-/// What is the same for all ranks.
-struct Job {
-    problem: Problem,
-    machine: Machine,
-    observer: Observer,
+    solve_on_ranks(problem, machine, variant, observer, rank, |parts| {
+        let halves = parts.iter().map(|part| part.split_at(part.len() / 7 * 4));
+        let (bodies, velocities): (Vec<_>, Vec<_>) = halves.unzip();
+        problem.particles().moved(bodies.concat(), velocities.concat())
+    })
 }
 
 /// The program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
+async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
     let blocks = Blocks::new(&ctx, &job).await?;
     let steps = job.problem.steps();
 
@@ -88,7 +76,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    async fn new(ctx: &RankContext, job: &Job) -> Result<Self, Error> {
+    async fn new(ctx: &RankContext, job: &Job<Problem>) -> Result<Self, Error> {
         let particles = job.problem.particles();
         let (blocks, ranks) = (particles.blocks(), job.machine.ranks());
         let mine = share(blocks, ctx.rank(), ranks);

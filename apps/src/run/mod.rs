@@ -40,7 +40,7 @@ pub(crate) use communication::{Communication, Protocol, Transfer, Waiting};
 pub(crate) use context::RankContext;
 pub(crate) use messages::Messages;
 pub(crate) use pace::Pace;
-pub(crate) use ranks::{Part, on_ranks};
+pub(crate) use ranks::{Job, Part, solve_on_ranks};
 pub(crate) use replay::{Place, Round, Step, declare_count};
 pub(crate) use ring::{Ring, Shape};
 pub(crate) use steps::Steps;

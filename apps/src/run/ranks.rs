@@ -1,9 +1,19 @@
 //! The ranks of a program with tasks.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Communication, Machine, Messages, Observer, RankContext, Transport, Variant};
+use super::{
+    Communication, Machine, Messages, Observer, RankContext, Solution, Transport, Variant,
+};
 use crate::Error;
+
+/// What all ranks of a run know.
+pub(crate) struct Job<P> {
+    pub(crate) problem: P,
+    pub(crate) machine: Machine,
+    pub(crate) observer: Observer,
+}
 
 /// What a rank hands back: its part of the result, and when its steps began and ended.
 pub(crate) struct Part {
@@ -15,11 +25,31 @@ pub(crate) struct Part {
 /// The parts of a result by rank, and the seconds from the first start to the last end.
 pub(crate) type Parts = (Vec<Vec<f64>>, f64);
 
+/// Solves `problem` with `program` on the ranks and workers of `machine`; `assemble` makes the result
+/// of their parts, where rank 0 is.
+///
+/// **Errors**: as [`on_ranks`].
+pub(crate) fn solve_on_ranks<P: Clone, R, F>(
+    problem: &P,
+    machine: Machine,
+    variant: Variant,
+    observer: &Observer,
+    program: impl Fn(RankContext, Arc<Job<P>>) -> F,
+    assemble: impl FnOnce(Vec<Vec<f64>>) -> R,
+) -> Result<Option<Solution<R>>, Error>
+where
+    F: Future<Output = Result<Part, Error>> + Send + 'static,
+{
+    let job = Arc::new(Job { problem: problem.clone(), machine, observer: observer.clone() });
+    let parts = on_ranks(machine, variant, observer, |ctx| program(ctx, Arc::clone(&job)))?;
+    Ok(parts.map(|(parts, seconds)| Solution { result: assemble(parts), seconds, machine }))
+}
+
 /// Runs `program` on the ranks and workers of `machine`. Returns the parts where rank 0 is.
 ///
 /// **Errors**: [`Error::NoRanks`]; [`Error::Interrupted`]; those of `program`, and of whatever
 /// connects the ranks.
-pub(crate) fn on_ranks<F>(
+pub(super) fn on_ranks<F>(
     machine: Machine,
     variant: Variant,
     observer: &Observer,

@@ -35,7 +35,8 @@ use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::{Border, Neighbours, collect_field};
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count, on_ranks,
+    Job, Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count,
+    solve_on_ranks,
 };
 use crate::share::pieces;
 
@@ -48,26 +49,19 @@ pub(super) fn solve(
     variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
-    let (problem, border, observer) = (problem.clone(), problem.border(), observer.clone());
-    let job = Arc::new(Job { problem, border, machine, observer });
-    let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((bands, seconds)) = on_ranks(machine, variant, &job.observer, program)? else {
-        return Ok(None);
-    };
-    Ok(Some(Solution { result: job.problem.assemble(&job.border, bands), seconds, machine }))
-}
-
-/// What is the same for all ranks.
-struct Job {
-    problem: Problem,
-    border: Border,
-    machine: Machine,
-    observer: Observer,
+    let border = Arc::new(problem.border());
+    let program = |ctx, job| rank(ctx, job, Arc::clone(&border));
+    let assemble = |bands| problem.assemble(&border, bands);
+    solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
 /// The program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
-    let band = Band::new(&ctx, &job).await?;
+async fn rank(
+    ctx: RankContext,
+    job: Arc<Job<Problem>>,
+    border: Arc<Border>,
+) -> Result<Part, Error> {
+    let band = Band::new(&ctx, &job, &border).await?;
 
     ctx.barrier().await?;
     let started = Instant::now();
@@ -110,10 +104,10 @@ struct Band {
 }
 
 impl Band {
-    async fn new(ctx: &RankContext, job: &Job) -> Result<Self, Error> {
+    async fn new(ctx: &RankContext, job: &Job<Problem>, border: &Border) -> Result<Self, Error> {
         let block = job.problem.block();
         let columns: Vec<_> = pieces(1..job.problem.cols() + 1, block).collect();
-        let field = job.problem.field(ctx, &job.border, (block, block))?;
+        let field = job.problem.field(ctx, border, (block, block))?;
         let neighbours = Neighbours::new(ctx, &job.problem);
         Ok(Self {
             exchange: Exchange::new(ctx, neighbours, &field, columns.len()).await?,

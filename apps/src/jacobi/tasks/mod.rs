@@ -29,7 +29,8 @@ use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::Border;
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count, on_ranks,
+    Job, Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count,
+    solve_on_ranks,
 };
 
 use self::exchange::Way;
@@ -43,30 +44,23 @@ pub(super) fn solve(
     variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
-    let (problem, border, observer) = (problem.clone(), problem.border(), observer.clone());
     let is_raw = variant == Variant::TalpfRawCached;
     let way = if is_raw { Way::Links } else { Way::Windows };
-    let job = Arc::new(Job { problem, border, machine, way, observer });
-    let program = |ctx| rank(ctx, Arc::clone(&job));
-    let Some((bands, seconds)) = on_ranks(machine, variant, &job.observer, program)? else {
-        return Ok(None);
-    };
-    Ok(Some(Solution { result: job.problem.assemble(&job.border, bands), seconds, machine }))
-}
-
-/// What is the same for all ranks.
-struct Job {
-    problem: Problem,
-    border: Border,
-    machine: Machine,
-    way: Way,
-    observer: Observer,
+    let border = Arc::new(problem.border());
+    let program = |ctx, job| rank(ctx, job, Arc::clone(&border), way);
+    let assemble = |bands| problem.assemble(&border, bands);
+    solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
 /// The program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job>) -> Result<Part, Error> {
-    let band = Band::new(&ctx, &job.problem, &job.border)?;
-    let exchange = Exchange::new(&ctx, &job.problem, job.way, &band).await?;
+async fn rank(
+    ctx: RankContext,
+    job: Arc<Job<Problem>>,
+    border: Arc<Border>,
+    way: Way,
+) -> Result<Part, Error> {
+    let band = Band::new(&ctx, &job.problem, &border)?;
+    let exchange = Exchange::new(&ctx, &job.problem, way, &band).await?;
     let pace = Pace::of(&ctx, job.machine);
     let steps = job.problem.steps();
 

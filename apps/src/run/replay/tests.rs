@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use super::super::{Machine, Part, Ring, Shape, Variant, on_ranks};
+use super::super::ranks::on_ranks;
+use super::super::{Machine, Part, Ring, Shape, Variant};
 use super::*;
 
 /// The error of three ranks that pass a number round, of which one fails in step 3 of 1000.
