@@ -216,6 +216,9 @@ impl World {
         for state in &self.ranks {
             // The first failure of a rank is the one it reports.
             let _ = state.failure.set(own(state.rank).unwrap_or_else(peer_failed));
+        }
+        // Only now: whoever sees that it has failed tells the others.
+        for state in &self.ranks {
             state.failed.store(true, Ordering::Release);
             state.kick();
         }
