@@ -66,8 +66,8 @@ where
     F: Future<Output = Result<Vec<f64>, Error>> + Send + 'static,
 {
     let runtime = talpf_runtime::Config { workers: cores().min(2), ..settings.runtime()? };
-    let polling = settings.polling()?;
-    let config = Config { ranks: 2, polling, runtime, ..Config::default() };
+    let (polling, check_conflicts) = (settings.polling()?, settings.check_conflicts()?);
+    let config = Config { ranks: 2, polling, check_conflicts, runtime, ..Config::default() };
     let samples = exec(config, measure)?;
     Ok(samples.into_iter().next().map_or(f64::NAN, middle))
 }
