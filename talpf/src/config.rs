@@ -92,6 +92,14 @@ pub struct Config {
     /// Operations of one rank that may be parked at another, waiting for a window. An operation
     /// beyond that waits at its own rank.
     pub credits: usize,
+    /// Whether a round fails that reads and writes one location (R6), which the rank whose memory
+    /// it is finds when its sync has got what it expects: [`Error::Conflict`] at that rank and at
+    /// those that issued the two operations. By default in builds with debug assertions.
+    ///
+    /// A get conflicts with puts and atomics, and an atomic with puts; puts have some order. Windows
+    /// keep gets apart from the others anyway, so this is for atomics in windows and for raw slots.
+    /// **Cost**: a note for each operation, kept at the target until the round ends.
+    pub check_conflicts: bool,
     /// The device. Its largest transfer is where long ones are split.
     pub device: ibverbs_sim::DeviceConfig,
 }
@@ -105,6 +113,7 @@ impl Default for Config {
             poll_batch: 8,
             max_polling: 128,
             credits: 64,
+            check_conflicts: cfg!(debug_assertions),
             device: ibverbs_sim::DeviceConfig::default(),
         }
     }

@@ -76,7 +76,10 @@ impl Context {
     /// # Safety
     /// The program keeps apart in time, by its syncs and by double buffers or acknowledgements,
     /// what peers do to a part of the array and what tasks that hold a guard of it do; and what
-    /// two peers do to one part, if one of them writes.
+    /// two peers do to one part, if one of them writes: [`Config::check_conflicts`] finds a round
+    /// that reads and writes it.
+    ///
+    /// [`Config::check_conflicts`]: crate::Config::check_conflicts
     #[allow(unsafe_code, reason = "the program answers for raw slots")]
     pub async unsafe fn register_raw<A: Registrable>(
         &self,

@@ -116,6 +116,34 @@ pub enum Error {
         /// One past the last element.
         end: u64,
     },
+    /// R6: one location is read and written in one round. Found when the round ends, if
+    /// [`Config::check_conflicts`](crate::Config::check_conflicts) is set.
+    #[error(
+        "{lane} {round}: {reader} {reads} and {writer} {writes} elements {index}..{end} of slot \
+         {slot} at {target}"
+    )]
+    Conflict {
+        /// The lane.
+        lane: Lane,
+        /// The round.
+        round: Round,
+        /// The rank that issued the operation that reads.
+        reader: Rank,
+        /// What that does: it `gets` or `updates`.
+        reads: &'static str,
+        /// The rank that issued the operation that writes.
+        writer: Rank,
+        /// What that does: it `updates` or `puts`.
+        writes: &'static str,
+        /// The rank whose memory they reach.
+        target: Rank,
+        /// The slot's number.
+        slot: u32,
+        /// The first element that both touch.
+        index: u64,
+        /// One past the last of those that follow it.
+        end: u64,
+    },
     /// More operations arrived in a round than its sync expects.
     #[error("{lane} {round}: {arrived} operations arrived from {source_rank}, {expected} expected")]
     UnexpectedArrivals {
@@ -290,5 +318,23 @@ impl Error {
     pub(crate) fn outside_window(claim: &Claim, target: Rank, lane: Lane, round: Round) -> Self {
         let Claim { source: source_rank, slot, index, end, .. } = *claim;
         Error::OutsideWindow { source_rank, target, lane, round, slot, index, end }
+    }
+
+    /// Who is told this that `rank` has found, itself first.
+    pub(crate) fn ranks(&self, rank: Rank) -> Vec<Rank> {
+        match *self {
+            Error::Conflict { reader, writer, .. } => vec![rank, reader, writer],
+            _ => vec![rank],
+        }
+    }
+
+    /// `claims` are in conflict, in the order of their kinds.
+    pub(crate) fn conflict(claims: [Claim; 2], target: Rank, lane: Lane, round: Round) -> Self {
+        let [(reader, reads), (writer, writes)] =
+            claims.each_ref().map(|claim| (claim.source, claim.kind.verb()));
+        let [one, other] = claims;
+        let (index, end) = (one.index.max(other.index), one.end.min(other.end));
+        let slot = one.slot;
+        Error::Conflict { lane, round, reader, reads, writer, writes, target, slot, index, end }
     }
 }

@@ -6,6 +6,7 @@
 //! idle = "adaptive:50"     # spin, adaptive, adaptive:N (microseconds), park
 //! throttle = 256           # 1 to 16777216 tasks ahead, or "off"
 //! polling = "100us"        # adaptive, or a period in ns, us or ms
+//! check_conflicts = true   # or false
 //! ```
 //!
 //! A variable of the environment goes before a line of the file, and that before the default.
@@ -18,25 +19,34 @@ use serde::Deserialize;
 use talpf_runtime::{IdlePolicy, NoIdlePolicy};
 use toml::{Spanned, Value};
 
-use crate::config::PollingFrequency;
+use crate::config::{Config, PollingFrequency};
 use crate::error::Error;
 
-/// Settings of the runtime and of the polling tasks, as a file has them.
+/// Settings of the runtime, of the polling tasks and of what is checked, as a file has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     workers: Option<usize>,
     idle: Option<IdlePolicy>,
     throttle: Option<usize>,
     polling: Option<PollingFrequency>,
+    check_conflicts: Option<bool>,
 }
 
 impl Settings {
     /// Nothing is set.
-    pub const NONE: Self = Settings { workers: None, idle: None, throttle: None, polling: None };
+    pub const NONE: Self = Settings {
+        workers: None,
+        idle: None,
+        throttle: None,
+        polling: None,
+        check_conflicts: None,
+    };
     /// The environment variable that names the file.
     pub const FILE: &'static str = "TALPF_CONFIG";
     /// The environment variable that sets the idle policy.
     pub const IDLE: &'static str = "TALPF_IDLE";
+    /// The environment variable that sets [`Config::check_conflicts`].
+    pub const CHECK_CONFLICTS: &'static str = "TALPF_CHECK_CONFLICTS";
 
     /// Reads `file`, or else the one that [`Settings::FILE`] names. Without either nothing is set.
     ///
@@ -99,6 +109,22 @@ impl Settings {
         }
     }
 
+    /// Whether the run looks for conflicts: what [`Settings::CHECK_CONFLICTS`] says, or the file, or
+    /// the default.
+    ///
+    /// **Errors**: the variable is neither `true` nor `false`.
+    pub fn check_conflicts(&self) -> Result<bool, Error> {
+        let Some(text) = env::var_os(Self::CHECK_CONFLICTS) else {
+            return Ok(self.check_conflicts.unwrap_or(Config::default().check_conflicts));
+        };
+        let text = text.to_string_lossy().into_owned();
+        text.parse().map_err(|_| Error::Setting {
+            name: Self::CHECK_CONFLICTS,
+            value: text,
+            expected: YES_OR_NO,
+        })
+    }
+
     /// The configuration of a runtime: the defaults but for what is set.
     ///
     /// **Errors**: as [`Settings::idle`].
@@ -121,6 +147,7 @@ struct Lines {
     idle: Option<Spanned<Value>>,
     throttle: Option<Spanned<Value>>,
     polling: Option<Spanned<Value>>,
+    check_conflicts: Option<Spanned<Value>>,
 }
 
 /// Why a text is no settings, and at which byte that begins.
@@ -128,6 +155,9 @@ struct Refused {
     at: usize,
     reason: String,
 }
+
+/// What says whether something is done.
+const YES_OR_NO: &str = "give `true` or `false`";
 
 /// Most tasks ahead that a file may ask for: more cannot be alive.
 const MOST_AHEAD: usize = 1 << 24;
@@ -162,6 +192,7 @@ fn parse(text: &str) -> Result<Settings, Refused> {
             let digits = value.as_integer().map(|number| number.to_string());
             PollingFrequency::parse(digits.as_deref().or(value.as_str())?).ok()
         })?,
+        check_conflicts: line("check_conflicts", lines.check_conflicts, YES_OR_NO, Value::as_bool)?,
     })
 }
 
@@ -202,13 +233,15 @@ mod tests {
 
     #[test]
     fn every_line_is_read() {
-        let all = "workers = 3\nidle = 'adaptive:7' # why\nthrottle = 9\npolling = '20us'\n";
+        let all = "workers = 3\nidle = 'adaptive:7' # why\nthrottle = 9\npolling = '20us'\n\
+                   check_conflicts = true\n";
         let all = settings(all);
         let spin = Duration::from_micros(7);
         assert_eq!(all.workers(), Some(3));
         assert_eq!(all.idle, Some(IdlePolicy::Adaptive { spin }));
         assert_eq!(all.throttle, Some(9));
         assert_eq!(all.polling, Some(PollingFrequency::Every(Duration::from_micros(20))));
+        assert_eq!(all.check_conflicts, Some(true));
         assert_eq!(settings("polling = 4").polling, settings("polling = '4us'").polling);
         assert_eq!(settings("throttle = 'off'").throttle, Some(usize::MAX));
     }
@@ -236,6 +269,8 @@ mod tests {
             ("idle = 1", "idle = 1: give `spin`, `adaptive`, `adaptive:N`"),
             ("polling = '10s'", "polling = \"10s\": give a whole number of microseconds"),
             ("polling = -1", "polling = -1: give a whole number of microseconds"),
+            ("check_conflicts = 1", "check_conflicts = 1: give `true` or `false`"),
+            ("check_conflicts = 'on'", "check_conflicts = \"on\": give `true` or `false`"),
         ] {
             let error = refusal(&format!("# settings\n\n{bad}\n"));
             assert!(error.starts_with(&format!("talpf.toml:3: {said}")), "{bad}: {error}");

@@ -16,7 +16,7 @@ use crate::numbers::Rank;
 use crate::operation::{Collectors, Issued, Pending};
 use crate::polling::Sleeper;
 use crate::processes::{Ask, Processes};
-use crate::round::OpenRounds;
+use crate::round::{OpenRounds, RoundState};
 use crate::slot::SlotTable;
 use crate::sync::{Engine, Waits};
 use crate::tracer::Tracer;
@@ -82,7 +82,9 @@ impl World {
             group,
             endpoint,
             slots: SlotTable::new(SLOTS),
-            windows: CachePadded::new(WindowTable::new(size, credits)),
+            windows: CachePadded::new(
+                WindowTable::new(size, credits).noting(config.check_conflicts),
+            ),
             open_rounds: CachePadded::new(OpenRounds::new()),
             collectors: Collectors::new(),
             pending: Pending::default(),
@@ -164,6 +166,15 @@ impl World {
         outcome
     }
 
+    /// An operation that needs no window is about to be posted. Those of exchanges go to ranks
+    /// elsewhere too, without a note.
+    #[inline]
+    pub(crate) fn note(&self, round: &RoundState, target: Rank, claim: Claim) {
+        if self.config.check_conflicts && self.elsewhere(target).is_none() {
+            self.rank(target).windows.note(round.lane, round.number, claim);
+        }
+    }
+
     /// Gives `bytes` and waits for those of all ranks, by rank. Every rank calls in the same order.
     ///
     /// **Errors**: a rank failed and will not come.
@@ -216,6 +227,9 @@ impl World {
         for state in &self.ranks {
             // The first failure of a rank is the one it reports.
             let _ = state.failure.set(own(state.rank).unwrap_or_else(peer_failed));
+        }
+        // Only now: whoever sees that it has failed tells the others.
+        for state in &self.ranks {
             state.failed.store(true, Ordering::Release);
             state.kick();
         }

@@ -21,6 +21,7 @@ pub(super) struct Options {
 pub(super) fn run(options: Options) -> Result<(), Error> {
     let settings = options.runtime.settings()?;
     let (runtime, polling) = (settings.runtime()?, settings.polling()?);
+    let conflicts = if settings.check_conflicts()? { "checked" } else { "not checked" };
     let costs = costs(settings)?;
     let memory = memory::available()
         .map_or_else(|| "unknown".to_owned(), |bytes| format!("{} MiB available", bytes >> 20));
@@ -39,6 +40,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         ("idle", runtime.idle.to_string()),
         ("throttle", throttle(runtime.throttle)),
         ("polling", polling.to_string()),
+        ("conflicts", conflicts.to_owned()),
         ("memcpy 1 MiB", copy(MIB, 200)),
         ("memcpy 128 MiB", copy(128 * MIB, 1)),
         ("put", put),

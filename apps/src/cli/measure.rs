@@ -61,8 +61,8 @@ where
     R: Send + 'static,
 {
     let runtime = talpf_runtime::Config { workers: cores().min(2), ..settings.runtime()? };
-    let polling = settings.polling()?;
-    let config = Config { ranks: 2, polling, runtime, ..Config::default() };
+    let (polling, check_conflicts) = (settings.polling()?, settings.check_conflicts()?);
+    let config = Config { ranks: 2, polling, check_conflicts, runtime, ..Config::default() };
     Ok(exec(config, measure)?.swap_remove(0))
 }
 

@@ -33,6 +33,10 @@ pub(super) struct RunOptions {
     #[arg(long)]
     pub(super) check: bool,
 
+    /// Fail if a round of talpf-* reads and writes one location
+    #[arg(long)]
+    check_conflicts: bool,
+
     /// Write a picture of the result
     #[arg(long, value_name = "FILE.png")]
     pub(super) image: Option<PathBuf>,
@@ -72,7 +76,7 @@ pub(super) struct MachineOptions {
 /// How the runtime is set up.
 #[derive(Args, Debug)]
 pub(super) struct RuntimeOptions {
-    /// Settings of the runtime: workers, idle, throttle, polling [default: what TALPF_CONFIG names]
+    /// Settings: workers, idle, throttle, polling, check_conflicts [default: what TALPF_CONFIG names]
     #[arg(long, value_name = "FILE.toml")]
     runtime_config: Option<PathBuf>,
 }
@@ -127,7 +131,7 @@ impl RunOptions {
             }
             Transport::Mpi => self.processes(),
         }?;
-        Ok(machine.replaying(self.replay))
+        Ok(machine.replaying(self.replay).checking_conflicts(self.check_conflicts))
     }
 
     #[cfg(feature = "mpi")]

@@ -16,6 +16,7 @@ pub struct Machine {
     transport: Transport,
     settings: Settings,
     replay: bool,
+    check_conflicts: bool,
 }
 
 /// Ranks whose cores are slower than the machine's. Variants without ranks have none.
@@ -46,6 +47,7 @@ impl Machine {
         transport: Transport::Verbs,
         settings: Settings::NONE,
         replay: false,
+        check_conflicts: false,
     };
 
     /// A machine of `ranks` ranks on `workers` worker threads.
@@ -59,6 +61,7 @@ impl Machine {
             transport: Transport::Verbs,
             settings: Settings::NONE,
             replay: false,
+            check_conflicts: false,
         })
     }
 
@@ -76,6 +79,12 @@ impl Machine {
     /// The same machine with graphs that are recorded in one step and replayed in the others.
     pub fn replaying(self, replay: bool) -> Self {
         Self { replay, ..self }
+    }
+
+    /// The same machine with rounds that fail if they read and write one location, or as its
+    /// settings say.
+    pub fn checking_conflicts(self, check_conflicts: bool) -> Self {
+        Self { check_conflicts, ..self }
     }
 
     /// The same machine with slow ranks.
@@ -112,6 +121,13 @@ impl Machine {
     /// Whether graphs are replayed.
     pub fn replays(self) -> bool {
         self.replay
+    }
+
+    /// Whether rounds fail that read and write one location.
+    ///
+    /// **Errors**: the environment does not say whether.
+    pub fn checks_conflicts(self) -> Result<bool, Error> {
+        Ok(self.check_conflicts || self.settings.check_conflicts()?)
     }
 
     /// How the runtime and the polling tasks are set.

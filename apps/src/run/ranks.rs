@@ -120,14 +120,15 @@ pub(super) fn runtime(
     })
 }
 
-/// **Errors**: the environment asks for a polling frequency that is none.
+/// **Errors**: the environment asks for a polling frequency that is none, or has another setting
+/// that cannot be read.
 pub(super) fn talpf_config(
     machine: Machine,
     runtime: talpf_runtime::Config,
 ) -> Result<talpf::Config, Error> {
     let polling = machine.settings().polling()?;
-    let ranks = machine.ranks() as u32;
-    Ok(talpf::Config { ranks, polling, runtime, ..talpf::Config::default() })
+    let (ranks, check_conflicts) = (machine.ranks() as u32, machine.checks_conflicts()?);
+    Ok(talpf::Config { ranks, polling, check_conflicts, runtime, ..talpf::Config::default() })
 }
 
 #[cfg(test)]

@@ -72,6 +72,23 @@ fn every_variant_is_verified_traced_drawn_and_written() {
 }
 
 #[test]
+fn no_variant_reads_and_writes_one_location_in_a_round() {
+    for small in SMALL {
+        let (app, more) = (small.split(' ').next().unwrap(), ["talpf-msg", "talpf-raw-cached"]);
+        let more = more.iter().filter(|_| app == "jacobi");
+        for variant in variants(app).iter().chain(more) {
+            let has_tasks = variant.starts_with("ta") && *variant != "talpf-raw-cached";
+            let can_replay = has_tasks && !app.starts_with("matmul");
+            for replay in [""].into_iter().chain(can_replay.then_some("--replay")) {
+                let run = format!("{small} --ranks 4 --variant {variant} {replay}");
+                let text = stdout_of(&talpf(&format!("{run} --check --check-conflicts")));
+                assert!(value(&text, "verified").starts_with("yes"), "{run}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn slow_ranks_change_the_time_alone() {
     for small in SMALL {
         for slow in ["all:1", "0:3.5", "3:2"] {

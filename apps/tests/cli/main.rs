@@ -26,7 +26,9 @@ fn talpf_with(arguments: &[&str]) -> Output {
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_talpf"));
     command.args(arguments).stdin(Stdio::null());
-    for variable in ["TALPF_POLLING_FREQUENCY", "TALPF_IDLE", "TALPF_CONFIG"] {
+    for variable in
+        ["TALPF_POLLING_FREQUENCY", "TALPF_IDLE", "TALPF_CHECK_CONFLICTS", "TALPF_CONFIG"]
+    {
         command.env_remove(variable);
     }
     command

@@ -24,25 +24,31 @@ fn talpf_in(folder: &Path, environment: &[(&str, &str)], arguments: &str) -> Out
 
 #[test]
 fn info_shows_what_is_set() {
-    let folder = folder("workers = 3\nidle = 'park'\nthrottle = 'off'\npolling = '20us'\n");
+    let folder = folder(
+        "workers = 3\nidle = 'park'\nthrottle = 'off'\npolling = '20us'\n\
+                        check_conflicts = false\n",
+    );
     let text = stdout_of(&talpf_in(folder.path(), &[], "info --runtime-config talpf.toml"));
     assert_eq!(value(&text, "workers"), "3");
     assert_eq!(value(&text, "idle"), "park");
     assert_eq!(value(&text, "throttle"), "off");
     assert_eq!(value(&text, "polling"), "every 20µs");
+    assert_eq!(value(&text, "conflicts"), "not checked");
 }
 
 #[test]
 fn environment_goes_before_the_file() {
-    let folder = folder("idle = 'park'\npolling = '20us'\n");
+    let folder = folder("idle = 'park'\npolling = '20us'\ncheck_conflicts = false\n");
     let environment = [
         ("TALPF_CONFIG", "talpf.toml"),
         ("TALPF_IDLE", "adaptive:7"),
         ("TALPF_POLLING_FREQUENCY", "3us"),
+        ("TALPF_CHECK_CONFLICTS", "true"),
     ];
     let text = stdout_of(&talpf_in(folder.path(), &environment, "info"));
     assert_eq!(value(&text, "idle"), "adaptive (spin 7 us)");
     assert_eq!(value(&text, "polling"), "every 3µs");
+    assert_eq!(value(&text, "conflicts"), "checked");
 }
 
 #[test]
@@ -83,12 +89,16 @@ fn a_bad_line_is_an_error_that_names_it() {
 
 #[test]
 fn a_bad_variable_is_an_error_that_names_it() {
-    let run = |variant: &str| {
-        let arguments = format!("{RUN} --variant {variant}");
-        talpf_in(Path::new("."), &[("TALPF_IDLE", "fast")], &arguments)
+    let run = |variant: &str, set: (&str, &str)| {
+        talpf_in(Path::new("."), &[set], &format!("{RUN} --variant {variant}"))
     };
+    let (idle, conflicts) = (("TALPF_IDLE", "fast"), ("TALPF_CHECK_CONFLICTS", "on"));
     for variant in ["talpf-cached", "tampi"] {
-        assert!(error_of(&run(variant)).starts_with("TALPF_IDLE=fast: give `spin`"));
+        assert!(error_of(&run(variant, idle)).starts_with("TALPF_IDLE=fast: give `spin`"));
     }
-    stdout_of(&run("fork-join"));
+    let error = error_of(&run("talpf-cached", conflicts));
+    assert_eq!(error, "TALPF_CHECK_CONFLICTS=on: give `true` or `false`");
+    for set in [idle, conflicts] {
+        stdout_of(&run("fork-join", set));
+    }
 }

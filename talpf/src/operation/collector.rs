@@ -264,10 +264,8 @@ impl Collected {
             let has_landed = |source| world.has_landed(source, self.target);
             let windows = &world.rank(self.target).windows;
             windows.land_together(round.lane, round.number, &chain, &has_landed)
-        } else if chain.post(0..chain.len()) == Post::All {
-            Rest::default()
         } else {
-            Rest { later: (0..chain.len()).collect(), refused: None }
+            chain.post_raw()
         };
         let issued = |index| chain.put(index).to_issued(self.windowed);
         let later = rest.later.into_iter().map(issued).collect();
@@ -322,6 +320,15 @@ impl Chain<'_> {
         Place { target: self.collected.target, remote, bytes, called_ns: called_ns.get() }
     }
 
+    /// Posts all, which need no window.
+    fn post_raw(&self) -> Rest {
+        let (world, target) = (&self.round.world, self.collected.target);
+        (0..self.len()).for_each(|index| world.note(self.round, target, self.claim(index)));
+        let posted = self.post(0..self.len()) == Post::All;
+        let later = if posted { SmallVec::new() } else { (0..self.len()).collect() };
+        Rest { later, refused: None }
+    }
+
     fn trace(&self, origin: &RankState, puts: &[Collectable]) {
         if !origin.tracer.is_traced() {
             return;
@@ -361,7 +368,7 @@ impl Together for Chain<'_> {
     #[inline]
     fn claim(&self, index: usize) -> Claim {
         let Collectable { slot, index, end, .. } = self.collected.puts[index];
-        Claim { source: self.round.rank, slot, index, end, kind: Kind::Write }
+        Claim { source: self.round.rank, slot, index, end, kind: Kind::Write, raw: false }
     }
 
     fn post(&self, range: Range<usize>) -> Post {

@@ -61,12 +61,14 @@ impl OpenRound {
     /// **Completion**: the returned operation ends when the region may be reused (*local*). The
     /// data is *delivered* when the target's sync of this round has ended.
     /// **Ordering**: lands inside a window of the same round only, and is parked if it comes
-    /// early (R5); overlapping puts of one round land in some order (R6). Short puts to one rank
-    /// that follow each other may travel together: they start when this handle issues something
-    /// else or is dropped, when a task of this rank looks for arrivals or awaits a sync or an
-    /// operation, or when the polling task finds that no more come.
+    /// early (R5); overlapping puts of one round land in some order, and what they write no other
+    /// operation of the round may read (R6). Short puts to one rank that follow each other may
+    /// travel together: they start when this handle issues something else or is dropped, when a
+    /// task of this rank looks for arrivals or awaits a sync or an operation, or when the polling
+    /// task finds that no more come.
     /// **Errors**: beyond the slot; an array of more than 256 bytes that is not registered; later,
-    /// at both ranks' syncs, a target outside every window (R7).
+    /// at both ranks' syncs, a target outside every window (R7) and, if the run looks for it, a
+    /// conflict ([`Config::check_conflicts`](crate::Config::check_conflicts)).
     /// **Source**: thesis, chapters 5.1.1 and 6.1.
     #[inline(always)]
     pub fn put<G: Source>(&self, from: G, to: RemoteRegion<'_, G::Element>) -> Operation<G> {
@@ -128,7 +130,8 @@ impl OpenRound {
         let source = self.state.rank;
         let called_ns = self.state.world.rank(source).trace_clock();
         let at = Place { target, remote, bytes: stretch.bytes() as u64, called_ns };
-        let claim = Claim { source, slot: u32::MAX, index: 0, end: 0, kind: Kind::Write };
+        let (slot, kind, raw) = (u32::MAX, Kind::Write, false);
+        let claim = Claim { source, slot, index: 0, end: 0, kind, raw };
         self.put_at(from, &stretch, at, claim, false)
     }
 
@@ -157,7 +160,8 @@ impl OpenRound {
     ///
     /// **Completion**: the returned operation ends when `to` holds the data. The owner is told by
     /// an arrival of this round.
-    /// **Ordering**: reads only once the owner exposes the region in this round (R5).
+    /// **Ordering**: reads only once the owner exposes the region in this round (R5). No put or
+    /// atomic of the round may write what it reads, of this rank or another (R6).
     /// **Errors**: as [`OpenRound::put`]; `to` must be registered.
     /// **Source**: thesis, chapters 5.1.1 and 6.1.
     pub fn get<G: Destination>(&self, from: RemoteRegion<'_, G::Element>, to: G) -> Operation<G> {
@@ -168,7 +172,8 @@ impl OpenRound {
     /// Adds to the number at `target` and leaves what was there before in `result`.
     ///
     /// **Completion**: as [`OpenRound::get`]. **Ordering**: atomic towards all atomics of all
-    /// ranks; inside a window of the target, as a put.
+    /// ranks and nothing else: no put or get of the round may touch the same number (R6). Inside a
+    /// window of the target, as a put.
     /// **Errors**: as [`OpenRound::get`]; a result that is not one element.
     /// **Source**: thesis, chapter 5.2.
     pub fn fetch_and_add<G: Destination<Element = u64>>(
@@ -205,7 +210,7 @@ impl OpenRound {
             let (what, value) = ("number of elements of an atomic's result", stretch.len as u64);
             return self.refuse(Error::Limit { what, value, limit: 1 });
         }
-        self.bring(target, result, stretch, Kind::Write, verb)
+        self.bring(target, result, stretch, Kind::Update, verb)
     }
 
     fn bring<G: Destination>(
@@ -261,13 +266,24 @@ impl OpenRound {
         kind: Kind,
     ) -> Result<(Place, Claim, bool), Error> {
         let RemoteRegion { slot, rank: target, index, .. } = *remote;
-        let (address, windowed) = slot.remote(target, index, len)?;
+        let (address, mut windowed) = slot.remote(target, index, len)?;
         self.state.count(target, 1)?;
         let source = self.state.rank;
-        let claim = Claim { source, slot: slot.number, index, end: index + len, kind };
+        let (slot_number, end) = (slot.number, index + len);
+        let mut claim = Claim { source, slot: slot_number, index, end, kind, raw: false };
+        if !windowed {
+            windowed = self.is_to_be_noted_by(target);
+            claim.raw = windowed;
+        }
         let called_ns = self.state.world.rank(source).trace_clock();
         let bytes = len * slot.element_bytes;
         Ok((Place { target, remote: address, bytes, called_ns }, claim, windowed))
+    }
+
+    /// Whether a rank elsewhere is asked although no window has to open: it notes what comes to it.
+    fn is_to_be_noted_by(&self, target: Rank) -> bool {
+        let world = &self.state.world;
+        world.config.check_conflicts && world.elsewhere(target).is_some()
     }
 
     #[inline]

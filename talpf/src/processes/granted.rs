@@ -19,7 +19,7 @@ pub(super) struct Grant {
 
 impl Grant {
     /// Lets it go: from now on it may land at any time.
-    fn go(&self) -> Post {
+    pub(super) fn go(&self) -> Post {
         let source = self.claim.source;
         self.processes.peer(source).granted.fetch_add(1, Ordering::AcqRel);
         self.processes.tell(source, Letter::Go { number: self.number });

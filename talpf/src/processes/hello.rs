@@ -8,7 +8,7 @@ use crate::numbers::Rank;
 use crate::world::World;
 
 /// What must be the same in all processes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl Processes {
     /// Connects the queue pairs of this rank, once all ranks are there and have the same settings.
@@ -17,8 +17,12 @@ impl Processes {
         let here = self.here;
         let endpoint = &world.rank(here).endpoint;
         let credits = world.config.credits as u32;
-        let settings =
-            [("version", VERSION), ("number of ranks", world.size()), ("credits", credits)];
+        let settings = [
+            ("version", VERSION),
+            ("number of ranks", world.size()),
+            ("credits", credits),
+            ("check of conflicts", u32::from(world.config.check_conflicts)),
+        ];
         let numbers = (0..world.size()).map(|rank| endpoint.number_for(Rank(rank)).to_u32());
         let words = settings.iter().map(|(_, value)| *value).chain(numbers);
         let all = world.all_gather(here, words.flat_map(u32::to_le_bytes).collect()).await?;

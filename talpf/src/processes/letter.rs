@@ -25,6 +25,9 @@ pub(super) enum Letter<'a> {
     Waiting(&'a [u8]),
 }
 
+/// By their numbers.
+const KINDS: [Kind; 3] = [Kind::Read, Kind::Update, Kind::Write];
+
 const ASK: u8 = 0;
 const GO: u8 = 1;
 const REFUSED: u8 = 2;
@@ -38,9 +41,8 @@ impl<'a> Letter<'a> {
         let numbered = |kind: u8, number: u32| [&[kind][..], &number.to_le_bytes()].concat();
         match self {
             Letter::Ask { number, ask: Ask { target, lane, round }, claim } => {
-                let kind = claim.kind == Kind::Read;
                 let mut bytes = numbered(ASK, number);
-                bytes.extend([lane.0, u8::from(kind)]);
+                bytes.extend([lane.0, claim.kind as u8, u8::from(claim.raw)]);
                 bytes.extend(target.0.to_le_bytes());
                 bytes.extend(claim.source.0.to_le_bytes());
                 bytes.extend(claim.slot.to_le_bytes());
@@ -69,12 +71,12 @@ impl<'a> Letter<'a> {
         let letter = match *kind {
             ASK => {
                 let number = reader.word()?;
-                let (lane, read) = (Lane(reader.byte()?), reader.byte()? != 0);
+                let (lane, kind) = (Lane(reader.byte()?), reader.byte()?);
+                let (kind, raw) = (*KINDS.get(usize::from(kind))?, reader.byte()? != 0);
                 let (target, source) = (Rank(reader.word()?), Rank(reader.word()?));
                 let (slot, round) = (reader.word()?, Round(reader.long()?));
                 let (index, end) = (reader.long()?, reader.long()?);
-                let kind = if read { Kind::Read } else { Kind::Write };
-                let claim = Claim { source, slot, index, end, kind };
+                let claim = Claim { source, slot, index, end, kind, raw };
                 Letter::Ask { number, ask: Ask { target, lane, round }, claim }
             }
             GO => Letter::Go { number: reader.word()? },
@@ -123,12 +125,11 @@ mod tests {
         #[test]
         fn a_letter_comes_back(
             kind in 0..7u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32,
-            longs: (u64, u64, u64), read: bool, given: Vec<u8>, reason: String,
+            longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
             let ask = Ask { target: Rank(ranks.0), lane: Lane(lane), round: Round(round) };
-            let access = if read { Kind::Read } else { Kind::Write };
-            let claim = Claim { source: Rank(ranks.1), slot, index, end, kind: access };
+            let claim = Claim { source: Rank(ranks.1), slot, index, end, kind: KINDS[access], raw };
             let letter = match kind {
                 ASK => Letter::Ask { number, ask, claim },
                 GO => Letter::Go { number },

@@ -14,9 +14,10 @@
 //! the end                                  each ── bye ──► all
 //! ```
 //!
-//! So a put into a window costs a round trip more than in one process. The target counts what it
-//! has let go and what has arrived of it, by an immediate that says so; a window closes when the
-//! two are equal.
+//! So a put into a window costs a round trip more than in one process. If the run looks for
+//! conflicts so does what goes to raw slots: the target notes it and lets it go. The target counts
+//! what it has let go and what has arrived of it, by an immediate that says so; a window closes when
+//! the two are equal.
 //!
 //! **Failures.** A letter that says so may overtake data, or come after the error of a request that
 //! the failed rank has refused. Whatever comes first, the queue pairs to other processes go into
@@ -235,6 +236,11 @@ impl Processes {
         };
         let grant =
             Grant { world: Arc::clone(&world), processes: Arc::clone(self), number, ask, claim };
+        if claim.raw {
+            world.rank(self.here).windows.note(ask.lane, ask.round, claim);
+            grant.go();
+            return;
+        }
         match world.land(ask, claim, true, grant) {
             Outcome::Posted(_) | Outcome::Parked => {}
             // Whoever asks keeps to its credit, so here there is always some.

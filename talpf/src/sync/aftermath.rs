@@ -31,11 +31,12 @@ impl Aftermath {
             self.done.drain(..).for_each(|(done, result)| done(result));
         }
         let freed = self.over.take().map(Over::release);
-        if let Some((request, result)) = self.ended.take() {
-            request.end(result.map_err(|error| *error), rank);
-        }
+        // First, so that a main which goes on with an error does not speak for other ranks.
         if !self.failures.is_empty() {
             self.failures.drain(..).for_each(|(ranks, error)| world.fail(&ranks, &error));
+        }
+        if let Some((request, result)) = self.ended.take() {
+            request.end(result.map_err(|error| *error), rank);
         }
         if !self.settled.is_nothing() {
             world.follow(std::mem::take(&mut self.settled));

@@ -145,7 +145,7 @@ impl Sync {
         };
         let task = round.state().group.task("expose").communicates().inline();
         match kind {
-            Kind::Write => {
+            Kind::Update | Kind::Write => {
                 task.inout(region).spawn(move |guard| open(Box::new(guard)))?;
                 self.is_held = true;
             }
@@ -266,6 +266,8 @@ impl IntoFuture for Sync {
 ///
 /// **Completion**: *round ended*: what this rank issued in the round is posted, what others issued
 /// for it is delivered, and what the mode adds.
+/// **Errors**: arrivals that are not as expected; a target outside every window (R7); if the run
+/// looks for it, a location that the round reads and writes (R6); a rank that failed.
 #[derive(Clone)]
 pub struct SyncHandle {
     round: Arc<RoundState>,

@@ -208,7 +208,7 @@ impl State {
         let taken = self.take_arrivals(rank, world, aftermath)
             + self.take_completions(rank, world, aftermath);
         if let Some(error) = rank.failing() {
-            aftermath.failures.push((vec![rank.rank], error.clone()));
+            aftermath.failures.push((error.ranks(rank.rank), error.clone()));
         }
         if rank.windows.has_delayed() {
             let has_landed = |source| world.has_landed(source, rank.rank);

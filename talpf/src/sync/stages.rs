@@ -66,7 +66,7 @@ impl State {
             Err(error) => {
                 // The rounds behind it must not end before the run has failed.
                 rank.note_failing(&error);
-                out.failures.push((vec![rank.rank], Error::clone(&error)));
+                out.failures.push((error.ranks(rank.rank), Error::clone(&error)));
                 Err(error)
             }
         };
@@ -87,7 +87,7 @@ impl State {
             let step = match request.stage {
                 Stage::Posting => self.posting(request)?,
                 Stage::Counting => self.counting(request),
-                Stage::Arriving => self.arriving(request)?,
+                Stage::Arriving => self.arriving(request, rank)?,
                 Stage::Barrier(step) => self.barrier(request, step),
                 Stage::Acknowledging => self.acknowledging(request),
                 Stage::Closing => self.closing(request, rank, world, out),
@@ -162,7 +162,7 @@ impl State {
         Step::Next(Stage::Arriving)
     }
 
-    fn arriving(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
+    fn arriving(&mut self, request: &mut Request, rank: &RankState) -> Result<Step, Box<Error>> {
         let (lane, number) = (request.round.lane, request.round.number);
         let LaneState { arrivals, pattern, .. } = self.lane(lane);
         let Some(round) = arrivals.round(number) else {
@@ -190,6 +190,9 @@ impl State {
                 expected,
             }
             .into());
+        }
+        if let Some(claims) = rank.windows.conflict(lane, number) {
+            return Err(Error::conflict(claims, rank.rank, lane, number).into());
         }
         if request.mode.ack {
             let sources: Vec<Rank> = round.sources().collect();

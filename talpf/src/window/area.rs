@@ -5,12 +5,30 @@ use talpf_runtime::Rect;
 use crate::numbers::Rank;
 
 /// What may be done in a window, or what an operation wants to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// Put and update.
-    Write,
     /// Get.
     Read,
+    /// Fetch-and-add, compare-and-swap. Windows that are written to let them land.
+    Update,
+    /// Put.
+    Write,
+}
+
+impl Kind {
+    #[inline]
+    fn changes(self) -> bool {
+        self != Kind::Read
+    }
+
+    /// What an operation does.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Kind::Read => "gets",
+            Kind::Update => "updates",
+            Kind::Write => "puts",
+        }
+    }
 }
 
 /// A rectangle of a slot whose rows have `cols` elements.
@@ -30,13 +48,15 @@ pub(crate) struct Claim {
     pub(crate) index: u64,
     pub(crate) end: u64,
     pub(crate) kind: Kind,
+    /// A rank elsewhere asks for nothing but a note: the slot has no windows.
+    pub(crate) raw: bool,
 }
 
 impl Area {
     /// Whether both have an element in common, and one of them is written to.
     pub(crate) fn conflicts(&self, other: &Area) -> bool {
         self.slot == other.slot
-            && (self.kind == Kind::Write || other.kind == Kind::Write)
+            && (self.kind.changes() || other.kind.changes())
             && !(self.rect.is_empty() || other.rect.is_empty())
             && self.rect.overlaps(&other.rect)
     }
@@ -44,7 +64,7 @@ impl Area {
     /// Whether everything the claim names lies inside.
     #[inline]
     pub(crate) fn covers(&self, claim: &Claim) -> bool {
-        if self.slot != claim.slot || self.kind != claim.kind {
+        if self.slot != claim.slot || self.kind.changes() != claim.kind.changes() {
             return false;
         }
         let (row, row_end) = (u64::from(self.rect.row), u64::from(self.rect.row_end));
@@ -71,7 +91,7 @@ impl Claim {
     #[inline]
     pub(crate) fn conflicts(&self, other: &Claim) -> bool {
         self.slot == other.slot
-            && (self.kind == Kind::Write || other.kind == Kind::Write)
+            && (self.kind.changes() || other.kind.changes())
             && self.index < other.end
             && other.index < self.end
     }
@@ -93,7 +113,7 @@ mod tests {
             let (row_end, col_end) = ((row + height).min(rows as u32), (col + width).min(cols as u32));
             let rect = Rect { row, row_end, col, col_end };
             let area = Area { slot: 1, rect, cols, kind: Kind::Write };
-            let claim = Claim { source: Rank(0), slot: 1, index, end: index + len, kind: Kind::Write };
+            let claim = Claim { source: Rank(0), slot: 1, index, end: index + len, kind: Kind::Write, raw: false };
             let inside = |element: u64| {
                 let (r, c) = ((element / cols) as u32, (element % cols) as u32);
                 rect.row <= r && r < rect.row_end && rect.col <= c && c < rect.col_end

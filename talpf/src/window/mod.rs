@@ -14,10 +14,15 @@
 //! A window keeps its guard until everything it admitted has landed; then nothing that a peer does
 //! overlaps in time with a local guard.
 //!
+//! Windows of a round that are written to and regions that are exposed do not overlap, so a get of
+//! what is put in the same round is outside. What else would read and write one location is found
+//! when the round ends, if the run looks for it (`conflicts.rs`).
+//!
 //! The poster's thread calls [`WindowTable::land`] of the target, the target's tasks the rest. One
 //! lock a rank; long copies are made outside it.
 
 mod area;
+mod conflicts;
 mod landing;
 mod table;
 #[cfg(test)]

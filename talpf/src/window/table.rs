@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
+use super::conflicts::Notes;
 use super::landing::{HasLanded, Landing, Outcome, Over, Parked, Post, Rest, Together, outcome_of};
 use super::{Area, Claim, Freed};
 use crate::held::{GivenUp, Held};
@@ -19,6 +20,8 @@ use crate::sync_cell::Mutex;
 /// The windows of one rank.
 pub(crate) struct WindowTable {
     credits: usize,
+    /// Whether operations are noted, to find conflicts.
+    notes: bool,
     /// Set while an operation is parked for a window that is open: it waits for another one to
     /// land, or for room to be posted. Apart from the lock, which peers take: tasks that look read
     /// it again and again.
@@ -45,6 +48,8 @@ struct RoundWindows {
     windows: SmallVec<[Window; 2]>,
     /// Parked until the window that covers them opens, or until all windows are declared.
     parked: Vec<Waiting>,
+    /// All operations of the round, if they are noted.
+    notes: Notes,
 }
 
 struct Window {
@@ -89,7 +94,12 @@ impl WindowTable {
     pub(crate) fn new(ranks: u32, credits: usize) -> Self {
         let state = State { parked: vec![0; ranks as usize], ..State::default() };
         let delayed = CachePadded::new(AtomicBool::new(false));
-        WindowTable { credits, delayed, state: Mutex::new(state) }
+        WindowTable { credits, notes: false, delayed, state: Mutex::new(state) }
+    }
+
+    /// The same table with operations noted, or not: see [`WindowTable::conflict`].
+    pub(crate) fn noting(self, notes: bool) -> Self {
+        WindowTable { notes, ..self }
     }
 
     /// An operation of a peer arrives: it is posted, parked, or handed back.
@@ -110,6 +120,9 @@ impl WindowTable {
         let Some(windows) = round_of(lanes, lane, round).filter(|_| failed.is_none()) else {
             return (Outcome::Refused(operation), Freed::default());
         };
+        if self.notes {
+            windows.notes.add(claim);
+        }
         let at = match windows.admit(&claim, has_landed, &self.delayed) {
             Admission::Lands(at) => at,
             Admission::Waits => {
@@ -165,6 +178,9 @@ impl WindowTable {
             rest.refused = Some(0);
             return rest;
         };
+        if self.notes {
+            (0..operations.len()).for_each(|index| windows.notes.add(operations.claim(index)));
+        }
         let mut next = 0;
         while next < operations.len() {
             let first = next;
@@ -192,6 +208,24 @@ impl WindowTable {
             }
         }
         rest
+    }
+
+    /// An operation comes that needs no window. One of a round that is over is told there.
+    #[cold]
+    pub(crate) fn note(&self, lane: Lane, round: Round, claim: Claim) {
+        let mut state = self.state.lock();
+        if let Some(windows) = round_of(&mut state.lanes, lane, round).filter(|_| self.notes) {
+            windows.notes.add(claim);
+        }
+    }
+
+    /// Two operations of a round, all of which have come, that read and write one location (R6),
+    /// if operations are noted.
+    pub(crate) fn conflict(&self, lane: Lane, round: Round) -> Option<[Claim; 2]> {
+        if !self.notes {
+            return None;
+        }
+        round_of(&mut self.state.lock().lanes, lane, round)?.notes.conflict()
     }
 
     /// Takes a credit of a source for one that is to be parked.
@@ -330,6 +364,7 @@ impl WindowTable {
             unpark(parked, &waiting.claim, &mut over.freed);
             over.refused.push(waiting.operation);
         }
+        ended.notes.clear();
         (ended.complete, ended.ending) = (false, false);
         let rounds = &mut lanes[lane.index()];
         debug_assert_eq!(rounds.first(), round, "rounds of a lane end in order");

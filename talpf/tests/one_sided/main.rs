@@ -4,6 +4,7 @@ mod actions;
 mod atomics;
 mod changed_pattern;
 mod common;
+mod conflicts;
 mod credits;
 mod device_faults;
 mod early_puts;

@@ -7,6 +7,7 @@
 #[path = "../one_sided/atomics.rs"]
 mod atomics;
 mod common;
+mod conflicts;
 #[path = "../one_sided/credits.rs"]
 mod credits;
 #[path = "../one_sided/early_puts.rs"]

@@ -6,16 +6,22 @@ use crate::common;
 use ibverbs_sim::{SocketWire, Wire};
 use talpf::{Config, Error, SyncMode};
 
-#[test]
-fn processes_with_other_settings_do_not_run() {
+/// Two processes with these settings.
+fn told(settings: [Config; 2], what: &str) {
     let wires = SocketWire::mesh(2).unwrap().into_iter();
     let wires = wires.map(|wire| Arc::new(wire) as Arc<dyn Wire>);
-    let with = |credits| Config { credits, ..common::unwatched(2, 1) };
-    let ranks = wires.zip([with(7), with(8)]).collect();
+    let ranks = wires.zip(settings).collect();
     let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
     assert!(ends.iter().all(Result::is_err));
-    let told = |end: &Result<(), Error>| end.as_ref().unwrap_err().to_string().contains("credits");
+    let told = |end: &Result<(), Error>| end.as_ref().unwrap_err().to_string().contains(what);
     assert!(ends.iter().all(told), "{ends:?}");
+}
+
+#[test]
+fn processes_with_other_settings_do_not_run() {
+    told([7, 8].map(|credits| Config { credits, ..common::unwatched(2, 1) }), "credits");
+    let checks = |check_conflicts| Config { check_conflicts, ..common::unwatched(2, 1) };
+    told([true, false].map(checks), "check of conflicts");
 }
 
 #[test]

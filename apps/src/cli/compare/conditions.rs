@@ -15,6 +15,7 @@ pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, 
         let rank = slow.rank.map_or("all ranks".to_owned(), |rank| format!("rank {rank}"));
         format!("{rank}, {} times as slow, on cores of its own that are waited for", slow.factor)
     });
+    let conflicts = if machine.checks_conflicts()? { "checked" } else { "not checked" };
     Ok(vec![
         ("machine", format!("{}, {} cores", processor(), cores())),
         ("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
@@ -22,6 +23,7 @@ pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, 
         ("workers", format!("{} of all ranks together", machine.workers())),
         ("idle policy", machine.settings().idle()?.to_string()),
         ("polling", machine.settings().polling()?.to_string()),
+        ("conflicts", conflicts.to_owned()),
         ("link", "in-process, one copy".to_owned()),
         ("slow ranks", slow),
         ("version", format!("talpf {}", env!("CARGO_PKG_VERSION"))),

@@ -119,7 +119,7 @@ fn put(guard: &Shared<Guard>) -> (Put, Shared<Fate>) {
 
 /// Elements `index..end` of slot 0, for `source`.
 fn claim(source: u32, index: u64, end: u64) -> Claim {
-    Claim { source: Rank(source), slot: 0, index, end, kind: Kind::Write }
+    Claim { source: Rank(source), slot: 0, index, end, kind: Kind::Write, raw: false }
 }
 
 /// Elements `col..col_end` of slot 0.

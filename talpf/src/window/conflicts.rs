@@ -1,0 +1,120 @@
+//! Whether a round reads and writes one location (R6): operations of different kinds that touch it.
+//!
+//! Puts to one location have some order, gets change nothing, and atomics are atomic towards each
+//! other; but a get or an atomic sees what a put writes, or a part of it, or nothing of it. For each
+//! round there is a note of every operation, made before it can reach memory: so when what a sync
+//! expects has arrived, everything is noted, in whatever order it came.
+//!
+//! There are notes of what comes to windows and of what needs none, if the run looks for conflicts.
+//! Not looked at: puts of exchanges, each of which has its place to itself (see `ping_pong`); an
+//! array that is registered twice, which is two slots; what the tasks of the rank do, which guards
+//! keep apart from what lands in windows, and for which the program answers in raw slots.
+
+use super::Claim;
+
+/// The operations of one round at one rank.
+///
+/// **Cost**: amortised a sort. Memory for four times as many pieces as remain when those of one source
+/// and kind that touch each other are joined, or for a few.
+#[derive(Default)]
+pub(super) struct Notes(Vec<Claim>);
+
+/// As many are kept as they come.
+const FEW: usize = 64;
+
+impl Notes {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn add(&mut self, claim: Claim) {
+        if claim.index >= claim.end {
+            return;
+        }
+        let full = self.0.capacity().max(FEW);
+        if self.0.len() == full {
+            self.join();
+            // Else every further one would sort again.
+            if self.0.len() > full / 2 {
+                self.0.reserve(full);
+            }
+        }
+        self.0.push(claim);
+    }
+
+    /// The first two by slot and element that are in conflict, in the order of their kinds;
+    /// in whatever order operations came.
+    pub(super) fn conflict(&mut self) -> Option<[Claim; 2]> {
+        let first = self.0.first()?;
+        if self.0.iter().all(|claim| claim.kind == first.kind) {
+            return None;
+        }
+        self.join();
+        self.0.sort_unstable_by_key(|claim| (claim.slot, claim.index, claim.kind, claim.source));
+        // The one of each kind that reaches furthest.
+        let mut furthest: [Option<&Claim>; 3] = [None; 3];
+        for claim in &self.0 {
+            let mut others = furthest.iter().flatten();
+            if let Some(other) = others.find(|other| other.is_at_odds(claim)) {
+                let mut claims = [**other, *claim];
+                claims.sort_unstable_by_key(|claim| claim.kind);
+                return Some(claims);
+            }
+            let own = &mut furthest[claim.kind as usize];
+            if own.is_none_or(|own| own.slot != claim.slot || own.end < claim.end) {
+                *own = Some(claim);
+            }
+        }
+        None
+    }
+
+    /// The round is over.
+    pub(super) fn clear(&mut self) {
+        self.0 = Vec::new();
+    }
+
+    /// Makes one of those of one source, kind and slot that overlap or follow each other.
+    fn join(&mut self) {
+        let alike = |claim: &Claim| (claim.source, claim.kind, claim.slot);
+        self.0.sort_unstable_by_key(|claim| (alike(claim), claim.index));
+        self.0.dedup_by(|next, joined| {
+            let joins = alike(next) == alike(joined) && next.index <= joined.end;
+            if joins {
+                joined.end = joined.end.max(next.end);
+            }
+            joins
+        });
+    }
+}
+
+impl Claim {
+    /// Whether one reads what the other writes.
+    fn is_at_odds(&self, other: &Claim) -> bool {
+        self.kind != other.kind && self.conflicts(other)
+    }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use super::super::Kind;
+    use super::*;
+    use crate::numbers::Rank;
+
+    fn claim(source: u32, index: u64, kind: Kind) -> Claim {
+        Claim { source: Rank(source), slot: 0, index, end: index + 1, kind, raw: false }
+    }
+
+    #[test]
+    fn memory_grows_with_the_pieces_and_not_with_the_operations() {
+        let mut notes = Notes::default();
+        for operation in 0..100_000 {
+            notes.add(claim(1, operation % 1_000, Kind::Write));
+            notes.add(claim(0, 2_000, Kind::Read));
+        }
+        assert!(notes.0.capacity() <= 4 * 1_000, "room for {}", notes.0.capacity());
+        assert!(notes.conflict().is_none());
+        // More pieces than fit at first, each apart from the next.
+        (0..1_000).for_each(|piece| notes.add(claim(0, 3_000 + 2 * piece, Kind::Update)));
+        notes.add(claim(1, 3_500, Kind::Write));
+        let conflict = [claim(0, 3_500, Kind::Update), claim(1, 3_500, Kind::Write)];
+        assert_eq!(notes.conflict(), Some(conflict));
+    }
+}
