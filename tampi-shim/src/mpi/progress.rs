@@ -13,7 +13,7 @@ impl MpiTransport {
         let ended = self.or_abort(self.engine.pass(goes_on));
         if self.engine.failure().is_some() {
             self.probers.wake(|_| true);
-            self.drain();
+            self.drain_all();
         } else if !self.probers.is_empty() {
             self.serve_probers();
         }

@@ -338,17 +338,7 @@ impl Transport for MpiTransport {
     }
 
     fn communicator_freed(&self, context: ContextId) {
-        let slots = self.contexts.remove(context);
-        self.where_allowed(move |_| {
-            for slot in slots {
-                slot.with(Box::new(|made| {
-                    if let Ok(communicator) = made {
-                        // What MPI refuses to free stays until it ends.
-                        let _ = communicator.free();
-                    }
-                }));
-            }
-        });
+        self.retire(context);
     }
 }
 
