@@ -99,7 +99,7 @@ impl VerbsWorld {
         }
     }
 
-    /// Lets the polling tasks end, once what is under way has.
+    /// Lets the polling tasks end. The programs of all ranks have ended.
     pub(crate) fn stop(&self) {
         for verbs in &self.ranks {
             verbs.state().stop.store(true, Ordering::SeqCst);
