@@ -159,6 +159,7 @@ impl<T: Pod + Send> Machine<T> {
             context: self.communicator.context(Traffic::Collective),
             source: Select::Only(source),
             tag: Select::Only(self.tag),
+            is_awaited: false,
         };
         let layout = memory.layout(span);
         let expected = layout.bytes();
@@ -255,8 +256,8 @@ impl<T: Pod + Send> Machine<T> {
             return;
         }
         for rank in (1..self.communicator.size()).map(Rank) {
-            let (buffer, source) = (vec![0; told.len()], Select::Only(rank));
-            let request = self.communicator.start_receive(traffic, buffer, source, tag.into());
+            let (buffer, from) = (vec![0; told.len()], (Select::Only(rank), tag.into()));
+            let request = self.communicator.start_receive(traffic, buffer, from, false);
             self.under_way.fetch_add(1, Ordering::Relaxed);
             let machine = Arc::clone(self);
             request.finish(move |there, _, outcome| {

@@ -126,7 +126,7 @@ impl Verbs {
         wanted: &Wanted,
         memory: &Memory,
     ) -> Result<Option<(&Link, Subject)>, Error> {
-        let Wanted { context, source, tag } = *wanted;
+        let Wanted { context, source, tag, .. } = *wanted;
         match (source, tag) {
             (Select::Only(peer), Select::Only(tag)) if !memory.has_short_rows() => {
                 let link = self.world.link(self.rank, peer.world)?;
