@@ -153,6 +153,23 @@ pub enum Error {
     #[error("this program was built without MPI: build it with `--features mpi`")]
     WithoutMpi,
 
+    /// Every one of several processes would do the same.
+    #[error(
+        "mpirun has started {processes} processes, and with --transport verbs all ranks are in \
+         one: give --transport mpi, or start one process"
+    )]
+    Processes {
+        /// How many were started.
+        processes: usize,
+    },
+
+    /// Comparisons have their ranks in one process.
+    #[error(
+        "compare runs all ranks in one process: measure over MPI with \
+         `mpirun -n RANKS talpf APP --transport mpi --json FILE`"
+    )]
+    ComparedOverMpi,
+
     /// A variant runs on one machine, not on several processes.
     #[error("variant {variant} has no ranks that could be processes")]
     NoRanks {

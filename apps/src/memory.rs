@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::Error;
+use crate::run::{Machine, Variant};
 
 /// Bytes that the system can still give this process: the memory the kernel calls available, or
 /// what the control group leaves when that is less. `None` where neither can be told.
@@ -10,12 +11,13 @@ pub fn available() -> Option<u64> {
     [system(), control_group()].into_iter().flatten().min()
 }
 
-/// Checks that the bytes of the `data` are available, so that a run too large ends with an error
-/// before it starts rather than with the process killed. Further `connections` are the bytes of what
-/// connects so many `ranks`.
+/// Checks that the bytes of the `data`, and of what connects the ranks of `variant` on `machine`,
+/// are available, so that a run too large ends with an error before it starts rather than with the
+/// process killed.
 ///
 /// **Errors**: [`Error::Memory`].
-pub fn require(data: u64, connections: u64, ranks: usize) -> Result<(), Error> {
+pub fn require(data: u64, variant: Variant, machine: Machine) -> Result<(), Error> {
+    let (connections, ranks) = (variant.connections_bytes(machine), machine.ranks());
     let needed = data.saturating_add(connections);
     match available() {
         Some(available) if available < needed => {

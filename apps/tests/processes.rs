@@ -70,6 +70,9 @@ fn what_a_run_of_processes_cannot_do_is_an_error() {
         ("jacobi --ranks 3 --transport mpi", "ranks is 3, expected 2 to 2"),
         ("jacobi --trace /tmp --transport mpi", "--trace is not supported with --transport mpi"),
         ("jacobi --size 1 --transport mpi", "ranks is 2, expected at most 1"),
+        ("jacobi --variant tampi", "mpirun has started 2 processes"),
+        ("compare jacobi --out /nowhere", "mpirun has started 2 processes"),
+        ("compare jacobi --out /nowhere --transport mpi", "compare runs all ranks in one process"),
     ] {
         let output = mpirun(2, arguments);
         assert!(!output.status.success(), "{arguments}");

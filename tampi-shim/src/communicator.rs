@@ -185,7 +185,7 @@ impl Communicator {
         if let Select::Only(tag) = tag {
             check_tag(tag)?;
         }
-        Ok(Wanted { context: self.context(traffic), source, tag })
+        Ok(Wanted { context: self.context(traffic), source, tag, is_awaited: false })
     }
 
     /// Starts a send of `buffer`. As [`Communicator::start_receive`], always inlined: what is built
@@ -222,12 +222,15 @@ impl Communicator {
         &self,
         traffic: Traffic,
         mut buffer: B,
-        source: Select<Rank>,
-        tag: Select<Tag>,
+        (source, tag): (Select<Rank>, Select<Tag>),
+        is_awaited: bool,
     ) -> Request<B> {
         let start = match self.wanted(traffic, source, tag) {
-            // SAFETY: the request keeps the buffer, unused, until the receive has ended.
-            Ok(wanted) => unsafe { self.inner.transport.receive(&wanted, buffer.layout()) },
+            Ok(mut wanted) => {
+                wanted.is_awaited = is_awaited;
+                // SAFETY: the request keeps the buffer, unused, until the receive has ended.
+                unsafe { self.inner.transport.receive(&wanted, buffer.layout()) }
+            }
             Err(error) => Start::failed(error),
         };
         let start = match &self.inner.tracer {

@@ -66,7 +66,7 @@ pub use self::communicator::Communicator;
 pub use self::config::Config;
 pub use self::error::Error;
 pub use self::exec::exec;
-pub use self::iwait::{iwait, iwaitall};
+pub use self::iwait::{iwait, iwait_status, iwaitall, iwaitall_statuses};
 pub use self::located::Located;
 pub use self::operator::Operator;
 pub use self::probe::Message;

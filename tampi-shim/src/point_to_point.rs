@@ -51,7 +51,8 @@ impl Communicator {
         source: impl Into<Select<Rank>>,
         tag: impl Into<Select<Tag>>,
     ) -> Request<B> {
-        self.start_receive(Traffic::PointToPoint, buffer, source.into(), tag.into())
+        let from = (source.into(), tag.into());
+        self.start_receive(Traffic::PointToPoint, buffer, from, false)
     }
 
     /// Sends and waits until the buffer may be reused. As [`Communicator::isend`].
@@ -91,7 +92,8 @@ impl Communicator {
         source: impl Into<Select<Rank>>,
         tag: impl Into<Select<Tag>>,
     ) -> Result<(B, Status), Error> {
-        self.irecv(buffer, source, tag).await
+        let from = (source.into(), tag.into());
+        self.start_receive(Traffic::PointToPoint, buffer, from, true).await
     }
 
     /// Sends one message and receives another, both under way at once.

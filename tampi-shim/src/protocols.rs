@@ -15,6 +15,7 @@
 //! an eager message move lines between the cores; measured on one core they look cheaper than they
 //! are, and lazy better than it is.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,11 +61,15 @@ impl Protocols {
     /// These, with what the environment says instead.
     ///
     /// **Errors**: a variable that is no number of bytes.
-    pub fn or_environment(mut self) -> Result<Self, Error> {
+    pub fn or_environment(self) -> Result<Self, Error> {
+        self.or_variables(|name| std::env::var_os(name))
+    }
+
+    fn or_variables(mut self, value: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let thresholds = [&mut self.eager, &mut self.lazy, &mut self.offer];
         for (name, threshold) in Self::VARIABLES.into_iter().zip(thresholds) {
-            if let Ok(value) = std::env::var(name) {
-                *threshold = Self::parse(name, &value)?;
+            if let Some(value) = value(name) {
+                *threshold = Self::parse(name, &value.to_string_lossy())?;
             }
         }
         Ok(self)
@@ -234,6 +239,20 @@ mod tests {
         assert_eq!(Protocols::of(&slow).lazy, 0, "lazy is never best");
         let text = "eager to 5120 B, then rendezvous, offered beyond 10240 B";
         assert_eq!(Protocols::of(&slow).to_string(), text);
+    }
+
+    #[test]
+    fn variables_say_instead_what_they_say() {
+        use std::os::unix::ffi::OsStringExt;
+        let set = |wanted: &'static str, value: &'static [u8]| {
+            let value = move || OsString::from_vec(value.to_vec());
+            move |name: &str| (name == wanted).then(value)
+        };
+        let before = Protocols { eager: 1, lazy: 2, offer: 3 };
+        let after = before.or_variables(set("TAMPI_LAZY", b"512")).unwrap();
+        assert_eq!(after, Protocols { lazy: 512, ..before });
+        let error = before.or_variables(set("TAMPI_OFFER", b"5\xff")).unwrap_err();
+        assert!(error.to_string().starts_with("TAMPI_OFFER=5"), "{error}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A rank of a communicator, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(pub u32);
 
 /// A rank of the world, whatever it is called in a communicator.

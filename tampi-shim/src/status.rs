@@ -3,8 +3,9 @@
 use crate::rank::Rank;
 use crate::tag::Tag;
 
-/// Where a message came from, what it was about, and how long it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where a message came from, what it was about, and how long it was. The default is that of an
+/// empty message of rank 0 with tag 0, for places that are filled later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The sender.
     pub source: Rank,

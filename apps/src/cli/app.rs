@@ -50,7 +50,7 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
     let machine = options.machine::<A>(variant, problem)?;
     let first = machine.transport().has_first_rank();
     let data = bytes::<A>(variant, problem, machine.ranks(), options.check);
-    memory::require(data, variant.connections_bytes(machine), machine.ranks())?;
+    memory::require(data, variant, machine)?;
     let open =
         |path: &Option<PathBuf>| path.as_deref().filter(|_| first).map(Output::open).transpose();
     let (image, json) = (open(&options.image)?, open(&options.json)?);

@@ -4,6 +4,7 @@ mod app;
 mod compare;
 mod heat;
 mod info;
+mod launcher;
 mod matmul;
 mod measure;
 mod metrics;

@@ -9,6 +9,7 @@ use talpf::Settings;
 use talpf_apps::Error;
 use talpf_apps::run::{App, Machine, Slowdown, Variant};
 
+use super::launcher::must_be_alone;
 use super::usage::number_within;
 
 /// What to run on, and what to do with the result.
@@ -89,7 +90,7 @@ impl RuntimeOptions {
 
 /// What connects the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Transport {
+pub(super) enum Transport {
     /// Software verbs, all ranks in this process
     #[default]
     Verbs,
@@ -116,6 +117,7 @@ impl RunOptions {
         }
         let machine = match self.transport {
             Transport::Verbs => {
+                must_be_alone()?;
                 let fits = A::check_ranks(problem, A::RANKS).is_ok();
                 let ranks = self.ranks.unwrap_or(if fits { A::RANKS } else { 1 });
                 self.machine.with_ranks(ranks)

@@ -160,7 +160,7 @@ pub fn run<A: App>(
     machine.check_slow_rank()?;
     A::check_ranks(problem, machine.ranks())?;
     let data = A::bytes(variant, problem, machine.ranks());
-    memory::require(data, variant.connections_bytes(machine), machine.ranks())?;
+    memory::require(data, variant, machine)?;
     match variant {
         Variant::Serial => Ok(Some(A::SERIAL(problem, observer))),
         Variant::ForkJoin => A::FORK_JOIN(problem, machine, observer).map(Some),

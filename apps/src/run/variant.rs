@@ -87,7 +87,7 @@ impl Variant {
     }
 
     /// Bytes of what connects its ranks on one machine, about.
-    pub fn connections_bytes(self, machine: Machine) -> u64 {
+    pub(crate) fn connections_bytes(self, machine: Machine) -> u64 {
         match (self.communication(), machine.transport()) {
             (Some(communication), Transport::Verbs) => {
                 communication.connections_bytes(machine.ranks() as u32)

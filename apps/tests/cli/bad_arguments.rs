@@ -1,6 +1,8 @@
 //! Every option refuses what lies outside its limits, and says what it expects.
 
-use crate::{error_of, talpf};
+use tempfile::tempdir;
+
+use crate::{command, error_of, stdout_of, talpf};
 
 #[test]
 fn numbers_outside_their_limits() {
@@ -17,6 +19,35 @@ fn numbers_outside_their_limits() {
             assert!(error.ends_with(&format!("expected a whole number from 1 to {most}")));
         }
     }
+}
+
+#[test]
+fn several_processes_without_mpi_between_them() {
+    for variable in ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"] {
+        for (processes, is_refused) in [("1", false), ("2", true), ("", false)] {
+            for arguments in ["jacobi --size 8 --steps 1", "compare jacobi --size 8 --steps 1"] {
+                let folder = tempdir().unwrap();
+                let arguments: Vec<_> = arguments.split(' ').chain(["--quiet"]).collect();
+                let mut command = command(&arguments);
+                let output = command.current_dir(&folder).env(variable, processes).output();
+                let output = output.expect("the command exists");
+                if is_refused {
+                    let error = error_of(&output);
+                    assert!(error.starts_with("mpirun has started 2 processes"), "{error}");
+                    assert!(error.contains("give --transport mpi"), "{error}");
+                    assert_eq!(folder.path().read_dir().unwrap().count(), 0, "{arguments:?}");
+                } else {
+                    stdout_of(&output);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn comparisons_over_mpi() {
+    let error = error_of(&talpf("compare nbody --transport mpi"));
+    assert!(error.starts_with("compare runs all ranks in one process"), "{error}");
 }
 
 #[test]

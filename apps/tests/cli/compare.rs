@@ -143,8 +143,17 @@ fn page_opens_in_a_browser() {
 #[test]
 fn help_names_every_option() {
     let help = stdout_of(&talpf_with(&["compare", "jacobi", "--help"]));
-    for option in ["variants", "ranks", "scaling", "repeat", "out", "slow-rank", "workers", "size"]
-    {
+    for option in [
+        "variants",
+        "ranks",
+        "scaling",
+        "repeat",
+        "out",
+        "slow-rank",
+        "workers",
+        "transport",
+        "size",
+    ] {
         assert!(help.contains(&format!("--{option}")), "{option}");
     }
 }

@@ -123,8 +123,8 @@ impl<T: Pod + Send> Machine<T> {
         let Some(operator) = &state.fold else { return };
         let folded = catch_unwind(AssertUnwindSafe(|| fold(&mut state.memory, &**operator)));
         if let Err(payload) = folded {
-            // It may panic as it drops, and so may what it panics with then.
-            std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
+            // It may panic as it drops. The run ends, so there is one.
+            std::mem::forget(payload);
             self.fail(Error::OperatorPanicked { collective: self.call.kind.name() });
         }
     }
@@ -159,6 +159,7 @@ impl<T: Pod + Send> Machine<T> {
             context: self.communicator.context(Traffic::Collective),
             source: Select::Only(source),
             tag: Select::Only(self.tag),
+            is_awaited: false,
         };
         let layout = memory.layout(span);
         let expected = layout.bytes();
@@ -255,8 +256,8 @@ impl<T: Pod + Send> Machine<T> {
             return;
         }
         for rank in (1..self.communicator.size()).map(Rank) {
-            let (buffer, source) = (vec![0; told.len()], Select::Only(rank));
-            let request = self.communicator.start_receive(traffic, buffer, source, tag.into());
+            let (buffer, from) = (vec![0; told.len()], (Select::Only(rank), tag.into()));
+            let request = self.communicator.start_receive(traffic, buffer, from, false);
             self.under_way.fetch_add(1, Ordering::Relaxed);
             let machine = Arc::clone(self);
             request.finish(move |there, _, outcome| {

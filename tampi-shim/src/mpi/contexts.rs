@@ -4,10 +4,14 @@
 //! an MPI must have, so a context cannot travel in the tag, and a receive of any tag could not
 //! tell contexts apart. Making one blocks until all members take part, so it is done aside; what
 //! is started meanwhile is parked and starts, in its order, when the communicator is there.
+//!
+//! Others may still send to a communicator that the program has let go of here, and their sends end
+//! when somebody takes the messages. So it is kept for a while, until the end of most runs, and
+//! drained before MPI frees it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock, Weak, mpsc};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -77,6 +81,8 @@ pub(super) struct Contexts {
     /// Those of the world, which every message would look up.
     world: [Arc<Slot>; 2],
     others: RwLock<HashMap<ContextId, Arc<Slot>>>,
+    /// Those that the program has let go of, the last one behind.
+    retired: Mutex<VecDeque<Arc<Slot>>>,
     /// What others are made from. Nobody receives in it: Open MPI makes communicators by messages
     /// that a receive of any tag would take.
     parent: RawCommunicator,
@@ -85,7 +91,8 @@ pub(super) struct Contexts {
 impl Contexts {
     /// The contexts 0 and 1 are those of the world.
     pub(super) fn new(world: [RawCommunicator; 2], parent: RawCommunicator) -> Self {
-        Contexts { world: world.map(Slot::of), others: RwLock::default(), parent }
+        let (others, retired) = (RwLock::default(), Mutex::default());
+        Contexts { world: world.map(Slot::of), others, retired, parent }
     }
 
     /// The communicator of a context of the world.
@@ -127,27 +134,32 @@ impl Contexts {
 
     /// Takes all communicators out and gives them back to MPI.
     pub(super) fn free_all(&self) {
-        let others = std::mem::take(&mut *self.others.write());
-        for slot in self.world.iter().chain(others.values()) {
-            if let Some(Ok(communicator)) = slot.get() {
-                // What MPI refuses to free stays until it ends.
-                let _ = communicator.free();
-            }
+        for communicator in self.all() {
+            // What MPI refuses to free stays until it ends.
+            let _ = communicator.free();
         }
         let _ = self.parent.free();
+        self.others.write().clear();
+        self.retired.lock().clear();
     }
 
-    /// Takes the two contexts of a communicator out.
-    pub(super) fn remove(&self, first: ContextId) -> Vec<Arc<Slot>> {
+    /// Takes the two contexts of a communicator out of use. Returns those that were retired long
+    /// ago.
+    fn retire(&self, first: ContextId) -> Vec<Arc<Slot>> {
+        /// Few of what an MPI can have: MPICH has 2048.
+        const KEPT: usize = 128;
         let mut others = self.others.write();
+        let mut retired = self.retired.lock();
         let both = [first, ContextId(first.0 + 1)];
-        both.iter().filter_map(|context| others.remove(context)).collect()
+        retired.extend(both.iter().filter_map(|context| others.remove(context)));
+        let beyond = retired.len().saturating_sub(KEPT);
+        retired.drain(..beyond).collect()
     }
 
     /// Every communicator that is there.
     pub(super) fn all(&self) -> Vec<RawCommunicator> {
-        let others = self.others.read();
-        let slots = self.world.iter().chain(others.values());
+        let (others, retired) = (self.others.read(), self.retired.lock());
+        let slots = self.world.iter().chain(others.values()).chain(retired.iter());
         slots.filter_map(|slot| slot.get()?.as_ref().ok().copied()).collect()
     }
 }
@@ -171,6 +183,26 @@ impl MpiTransport {
             });
             Contexts::settle(&slots, made);
         })
+    }
+
+    /// Lets go of the two communicators of one of ours that the program does not use any more.
+    pub(super) fn retire(&self, first: ContextId) {
+        let old = self.contexts.retire(first);
+        if old.is_empty() {
+            return;
+        }
+        self.where_allowed(move |this| {
+            for slot in old {
+                let me = Weak::clone(&this.me);
+                slot.with(Box::new(move |made| {
+                    if let (Some(me), Ok(communicator)) = (me.upgrade(), made) {
+                        me.drain(communicator);
+                        // What MPI refuses to free stays until it ends.
+                        let _ = communicator.free();
+                    }
+                }));
+            }
+        });
     }
 
     /// The communicator of a context, on a thread that may wait for it.

@@ -81,13 +81,16 @@ impl MpiTransport {
 
     /// Receives all messages that have come and that nobody has asked for, so that their sends
     /// end.
-    pub(super) fn drain(&self) {
+    pub(super) fn drain_all(&self) {
         let world = [self.library.world()];
-        for communicator in self.contexts.all().into_iter().chain(world) {
-            while let Ok(Some((message, status))) = communicator.probe_matched(None, None) {
-                if self.receive_unwanted(message, status.bytes).is_err() {
-                    break;
-                }
+        self.contexts.all().into_iter().chain(world).for_each(|each| self.drain(each));
+    }
+
+    /// The same for one communicator.
+    pub(super) fn drain(&self, communicator: RawCommunicator) {
+        while let Ok(Some((message, status))) = communicator.probe_matched(None, None) {
+            if self.receive_unwanted(message, status.bytes).is_err() {
+                break;
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Progress: ending what is complete.
 
-use super::Refused;
+use super::request::Outcome;
 use super::transport::MpiTransport;
+use super::{RawRequest, Refused};
 use crate::transport::Transport;
 
 impl MpiTransport {
@@ -13,7 +14,7 @@ impl MpiTransport {
         let ended = self.or_abort(self.engine.pass(goes_on));
         if self.engine.failure().is_some() {
             self.probers.wake(|_| true);
-            self.drain();
+            self.drain_all();
         } else if !self.probers.is_empty() {
             self.serve_probers();
         }
@@ -25,6 +26,20 @@ impl MpiTransport {
     #[inline]
     pub(super) fn or_abort<R>(&self, looked: Result<R, Refused>) -> R {
         looked.unwrap_or_else(|_| self.library.abort(1))
+    }
+
+    /// How a request has ended, if it has; looks on, up to `most` times, while it has not and this
+    /// worker has nothing else to do.
+    #[inline]
+    pub(super) fn test_while_spare(&self, request: &mut RawRequest, most: u32) -> Option<Outcome> {
+        let mut left = most;
+        loop {
+            let outcome = self.or_abort(request.test());
+            left -= 1;
+            if outcome.is_some() || left == 0 || !self.may_look() {
+                return outcome;
+            }
+        }
     }
 
     /// As [`Transport::progress`], and looks on, up to `most` times, while nothing is complete and

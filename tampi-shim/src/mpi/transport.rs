@@ -161,6 +161,7 @@ impl MpiTransport {
         asked: Asked,
         bytes: Layout,
     ) -> Start {
+        let is_awaited = matches!(asked, Asked::Receive(wanted) if wanted.is_awaited);
         let started = match asked {
             Asked::Send(message) if message.mode == SendMode::Buffered => {
                 return Start::Ended(packed(self.send_copy(communicator, &message, bytes)));
@@ -176,20 +177,24 @@ impl MpiTransport {
             Asked::Matched(message) => begin_matched(message, bytes),
         };
         match started {
-            Ok((request, expected)) => self.begun(operation, request, expected),
+            Ok((request, expected)) => self.begun(operation, request, expected, is_awaited),
             Err(refused) => Start::failed(refused.into()),
         }
     }
 
-    /// An operation has been given to MPI. It may be complete already.
+    /// An operation has been given to MPI. It may be complete already, or soon if a task waits.
     #[inline]
     fn begun(
         &self,
         operation: Option<OperationId>,
         mut request: RawRequest,
         expected: Expected,
+        is_awaited: bool,
     ) -> Start {
-        if let Some(outcome) = self.or_abort(request.test()) {
+        /// Tests of what is awaited: a few microseconds, and cheaper than those of the slab.
+        const LOOKS: u32 = 64;
+        let most = if is_awaited { LOOKS } else { 1 };
+        if let Some(outcome) = self.test_while_spare(&mut request, most) {
             return Start::Ended(self.engine.result(outcome, expected, false));
         }
         let operation = operation.unwrap_or_else(|| OperationId(self.number()));
@@ -215,7 +220,9 @@ impl MpiTransport {
         }
         let operation = OperationId(self.number());
         let start = move |this: &Self| match begin() {
-            Ok(request) => this.begun(Some(operation), request, Expected::Known(status.into())),
+            Ok(request) => {
+                this.begun(Some(operation), request, Expected::Known(status.into()), false)
+            }
             Err(refused) => Start::failed(refused.into()),
         };
         if self.library.may_call() {
@@ -338,17 +345,7 @@ impl Transport for MpiTransport {
     }
 
     fn communicator_freed(&self, context: ContextId) {
-        let slots = self.contexts.remove(context);
-        self.where_allowed(move |_| {
-            for slot in slots {
-                slot.with(Box::new(|made| {
-                    if let Ok(communicator) = made {
-                        // What MPI refuses to free stays until it ends.
-                        let _ = communicator.free();
-                    }
-                }));
-            }
-        });
+        self.retire(context);
     }
 }
 

@@ -67,6 +67,9 @@ pub(crate) struct Wanted {
     pub(crate) context: ContextId,
     pub(crate) source: Select<Peer>,
     pub(crate) tag: Select<Tag>,
+    /// Whether a task waits for the message at once, so that the start of the receive may look for
+    /// it for as long as the wait would.
+    pub(crate) is_awaited: bool,
 }
 
 /// An operation under way, as its transport numbers it. A number that is out of use names nothing.

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use talpf_runtime::Array;
 use tampi_shim::operator::{Max, Sum};
-use tampi_shim::{Communicator, Error, Rank, Request, Tag};
+use tampi_shim::{Communicator, Error, Rank, Request, Tag, iwait};
 
 use crate::common::run;
 
@@ -116,6 +117,61 @@ fn any_number_of_collectives_may_end_at_once() {
         Ok(())
     })
     .expect("the program");
+}
+
+/// Each of many inline tasks starts a collective where that of the task before has ended, so on a
+/// thread that ends messages. Those of many communicators end inside each other.
+async fn chains(world: Communicator) -> Result<(), Error> {
+    const LENGTH: u64 = 20;
+    let group = world.group().clone();
+    let mut sums = Vec::new();
+    for _ in 0..200 {
+        let comm = world.duplicate().await?;
+        let value = Array::new(&group, vec![1u64], 1)?;
+        for _ in 0..LENGTH {
+            let comm = comm.clone();
+            group.task("sum").inline().inout(&value.all()).spawn(move |value| {
+                iwait(comm.iscan(value, Max)).expect("in a task");
+            })?;
+            group.task("add").inline().inout(&value.all()).spawn(|mut value| value[0] += 1)?;
+        }
+        sums.push(value);
+    }
+    for value in sums {
+        let sum = group.task("read").input(&value.all()).run(|value| value[0])?;
+        assert_eq!(sum.await?, LENGTH + 1);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_collective_may_start_where_another_ends() {
+    for ranks in [1, 2, 5] {
+        run(ranks, chains).expect("the program");
+    }
+}
+
+/// A collective that fails ends others, whose ends start more.
+#[test]
+fn a_collective_that_fails_may_end_others() {
+    let program = async |world: Communicator| {
+        let (group, own) = (world.group().clone(), world.duplicate().await?);
+        let values = Array::new(&group, vec![1u64; 100], 1)?;
+        for tile in 0..100 {
+            for _ in 0..2 {
+                // Nobody but rank 0 takes part.
+                if world.rank() == Rank(0) {
+                    let own = own.clone();
+                    let task = group.task("sum").inline().inout(&values.tile(tile));
+                    task.spawn(move |value| iwait(own.iallreduce(value, Sum)).expect("in a task"))?;
+                }
+            }
+        }
+        let never = |_: u64, _: u64| -> u64 { std::panic::panic_any("an operator's panic") };
+        world.allreduce(vec![1u64], never).await.map(drop)
+    };
+    let error = run(3, program).expect_err("the operator panics").to_string();
+    assert!(error.contains("the operator of allreduce panicked"), "{error}");
 }
 
 #[test]

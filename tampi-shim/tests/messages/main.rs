@@ -12,6 +12,8 @@ mod cancellation;
 mod device_faults;
 mod failed_buffers;
 mod floods;
+mod left_over;
+mod many_ranks;
 mod matrix_regions;
 mod order;
 mod peer_failure;

@@ -7,6 +7,8 @@ use crate::harness::{Case, cases};
 
 pub(crate) const CASES: &[Case] = cases![
     every_collective_gives_what_it_should,
+    blocks_of_any_length_move,
+    an_operator_of_the_program_keeps_the_order_of_ranks,
     collectives_and_messages_do_not_mix,
     collectives_are_under_way_beside_each_other,
 ];
@@ -55,6 +57,56 @@ async fn every_collective_gives_what_it_should(world: Communicator) -> Result<()
         assert!(from_all == all);
     }
     world.barrier().await
+}
+
+/// Rank `r` gives `r` elements, so rank 0 none.
+async fn blocks_of_any_length_move(world: Communicator) -> Result<(), Error> {
+    let (rank, size) = (world.rank().0, world.size());
+    let counts: Vec<usize> = (0..size as usize).collect();
+    let len = counts[rank as usize];
+    let all: Vec<u64> = (0..size).flat_map(|from| of(from, from as usize)).collect();
+    for root in (0..size).map(Rank) {
+        let room = vec![0; if world.rank() == root { all.len() } else { 0 }];
+        let (_, gathered) = world.gatherv(of(rank, len), room, &counts, root).await?;
+        assert!(world.rank() != root || gathered == all);
+        let (_, piece) = world.scatterv(gathered, vec![0; len], &counts, root).await?;
+        assert_eq!(piece, of(rank, len));
+    }
+    let (_, gathered) = world.allgatherv(of(rank, len), vec![0; all.len()], &counts).await?;
+    assert_eq!(gathered, all);
+    // Rank `r` gives everybody `r` elements.
+    let (sent, same) = (of(rank, len).repeat(size as usize), vec![len; size as usize]);
+    let (_, received) = world.alltoallv((sent, &same), (vec![0; all.len()], &counts)).await?;
+    assert_eq!(received, all);
+    let room = vec![0; len];
+    let (_, block) = world.reduce_scatter(all.clone(), room, &counts, Max).await?;
+    assert_eq!(block, of(rank, len));
+    Ok(())
+}
+
+/// `x -> slope * x + offset`: to apply one after the other is not commutative.
+async fn an_operator_of_the_program_keeps_the_order_of_ranks(
+    world: Communicator,
+) -> Result<(), Error> {
+    let then = |first: [u64; 2], second: [u64; 2]| {
+        let offset = second[0].wrapping_mul(first[1]).wrapping_add(second[1]);
+        [second[0].wrapping_mul(first[0]), offset]
+    };
+    let own = |rank: u32, n: usize| [2 * u64::from(rank) + 3, n as u64 + u64::from(rank)];
+    let (rank, size) = (world.rank().0, world.size());
+    for len in [1usize, 9_000] {
+        let mine: Vec<_> = (0..len).map(|n| own(rank, n)).collect();
+        let up_to = |last: u32| -> Vec<[u64; 2]> {
+            (0..len).map(|n| (0..=last).map(|r| own(r, n)).reduce(then).expect("one")).collect()
+        };
+        assert!(world.allreduce(mine.clone(), then).await? == up_to(size - 1));
+        assert!(world.scan(mine.clone(), then).await? == up_to(rank));
+        let before = world.exscan(mine.clone(), then).await?;
+        assert!(before == if rank > 0 { up_to(rank - 1) } else { mine.clone() });
+        let last = world.reduce(mine.clone(), then, Rank(size - 1)).await?;
+        assert!(last == if rank == size - 1 { up_to(rank) } else { mine });
+    }
+    Ok(())
 }
 
 async fn collectives_and_messages_do_not_mix(world: Communicator) -> Result<(), Error> {

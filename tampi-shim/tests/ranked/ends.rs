@@ -12,7 +12,13 @@ use crate::harness::{ALL, Case, run, try_run};
 
 pub(crate) const CASES: &[Case] = &[
     Case::new("messages_left_over_do_not_keep_a_run", ALL, left_over),
+    Case::new("messages_left_over_in_a_communicator_do_not_either", ALL, left_over_in_a_duplicate),
     Case::new("a_rank_that_fails_ends_the_waits_of_all", &[2, 4], failure),
+    Case::new(
+        "a_rank_that_fails_receives_what_its_communicators_have",
+        &[2, 4],
+        failure_in_a_duplicate,
+    ),
     Case::new("a_rank_that_panics_ends_the_waits_of_all", &[2], panic),
     Case::new("a_failure_with_one_thread", &[2], failure_with_one_thread),
     Case::new("a_rank_that_fails_is_heard_of_where_nothing_is_under_way", &[2], idle_failure),
@@ -59,6 +65,22 @@ fn left_over() {
     );
 }
 
+/// Long messages that nobody takes, in communicators that are gone before they come.
+fn left_over_in_a_duplicate() {
+    run(
+        async |world: Communicator| {
+            let next = Rank((world.rank().0 + 1) % world.size());
+            let (dropped, freed) = (world.duplicate().await?, world.duplicate().await?);
+            drop(dropped.irecv(vec![0u8; 8], ANY_SOURCE, Tag(1)));
+            drop(dropped.isend(vec![0u8; 1_000_000], next, Tag(2)));
+            drop(freed.issend(vec![0u8; 8], next, Tag(2)));
+            drop(dropped);
+            freed.free().await
+        },
+        Threads::Multiple,
+    );
+}
+
 /// The last rank fails while the others wait for it, and sends what nobody receives.
 async fn last_fails(world: Communicator) -> Result<(), Error> {
     let last = Rank(world.size() - 1);
@@ -84,6 +106,17 @@ async fn last_fails_unasked(world: Communicator) -> Result<(), Error> {
     panic!("a message that was not sent")
 }
 
+/// The last rank fails with a communicator in which the others send to it.
+async fn last_fails_in_a_duplicate(world: Communicator) -> Result<(), Error> {
+    let (copy, last) = (world.duplicate().await?, Rank(world.size() - 1));
+    if world.rank() == last {
+        return Err(Error::Setting { name: "X", value: "y".to_owned(), expected: "z" });
+    }
+    copy.ssend(vec![0u8; 1_000_000], last, Tag(0)).await?;
+    // Whoever hears of the failure takes what nobody has asked for.
+    world.recv(vec![0u8], last, Tag(0)).await.map(drop)
+}
+
 fn assert_failed(result: Result<(), Error>) {
     match result {
         Err(Error::Setting { .. }) => {}
@@ -97,6 +130,10 @@ fn assert_failed(result: Result<(), Error>) {
 
 fn failure() {
     assert_failed(try_run(last_fails, Threads::Multiple));
+}
+
+fn failure_in_a_duplicate() {
+    assert_failed(try_run(last_fails_in_a_duplicate, Threads::Multiple));
 }
 
 fn failure_with_one_thread() {

@@ -1,7 +1,9 @@
 //! Messages of all modes, sizes and shapes.
 
 use talpf_runtime::{Array, Matrix, Tiling};
-use tampi_shim::{Communicator, Error, Rank, Tag, iwait, iwaitall};
+use tampi_shim::{
+    ANY_SOURCE, Communicator, Error, Rank, Status, Tag, iwait, iwaitall, iwaitall_statuses,
+};
 
 use crate::harness::{Case, cases};
 
@@ -9,6 +11,7 @@ pub(crate) const CASES: &[Case] = cases![
     a_ring_passes_numbers,
     every_mode_and_size_arrives,
     tasks_complete_when_their_messages_do,
+    statuses_come_with_their_tasks,
     columns_of_a_matrix_travel,
     many_messages_are_under_way_at_once,
     a_send_that_is_let_go_arrives,
@@ -73,6 +76,27 @@ async fn tasks_complete_when_their_messages_do(world: Communicator) -> Result<()
     if rank == 0 {
         let (_, status) = world.recv(vec![0u64; 4], left, Tag(3)).await?;
         assert_eq!(status.elements::<u64>(), Some(4));
+    }
+    Ok(())
+}
+
+async fn statuses_come_with_their_tasks(world: Communicator) -> Result<(), Error> {
+    let (left, right) = neighbours(&world);
+    let statuses = Array::new(world.group(), vec![Status::default(); 2], 2)?;
+    let from = world.clone();
+    let task = world.group().task("receive").output(&statuses.all());
+    task.spawn(move |statuses| {
+        let receive = |tag| from.irecv(vec![0u16; 100], ANY_SOURCE, tag);
+        iwaitall_statuses([Tag(1), Tag(2)].map(receive), statuses).expect("in a task");
+    })?;
+    let read = world.group().task("read").input(&statuses.all()).run(|all| all.to_vec())?;
+    for tag in [2, 1] {
+        world.send(vec![0u16; 10 * tag as usize], right, Tag(tag)).await?;
+    }
+    let known = read.await?;
+    for (status, tag) in known.iter().zip([1, 2]) {
+        let expected = (left, Tag(tag), Some(10 * u64::from(tag)));
+        assert_eq!((status.source, status.tag, status.elements::<u16>()), expected);
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! One-sided access over windows.
 
-use talpf_runtime::Array;
+use talpf_runtime::{Array, Matrix, Tiling};
 use tampi_shim::mpi::{Update, Window};
 use tampi_shim::{Communicator, Error, Rank, iwait};
 
@@ -9,6 +9,7 @@ use crate::harness::{Case, cases};
 pub(crate) const CASES: &[Case] = cases![
     what_is_put_is_got,
     tasks_put_and_get_their_regions,
+    columns_of_a_matrix_are_put_and_got_in_a_half_of_the_ranks,
     updates_of_one_element_are_atomic,
     a_transfer_beyond_the_end_is_an_error,
 ];
@@ -52,6 +53,36 @@ async fn tasks_put_and_get_their_regions(world: Communicator) -> Result<(), Erro
     let read = world.group().task("read").input(&values.all()).run(|values| values.to_vec())?;
     assert_eq!(read.await?, [(rank + size - 1) % size + 1; 8]);
     world.barrier().await
+}
+
+async fn columns_of_a_matrix_are_put_and_got_in_a_half_of_the_ranks(
+    world: Communicator,
+) -> Result<(), Error> {
+    let half = world.split(Some(world.rank().0 % 2), 0).await?.expect("a color");
+    let right = Rank((half.rank().0 + 1) % half.size());
+    let window = std::sync::Arc::new(Window::<u32>::allocate(&half, 6).await?);
+    let tiling = Tiling { rows: 6, cols: 4, ..Tiling::default() };
+    let matrix = Matrix::new(world.group(), (0..24).collect(), 4, tiling)?;
+    let to = std::sync::Arc::clone(&window);
+    let put = world.group().task("put").input(&matrix.region(0..6, 1..2));
+    put.run(move |column| iwait(to.put(column, right, 0)).expect("in a task"))?.await?;
+    world.group().wait().await?;
+    let to = std::sync::Arc::clone(&window);
+    let add = world.group().task("add").input(&matrix.region(0..6, 2..3));
+    add.run(move |column| {
+        iwait(to.accumulate(column, Update::Sum, right, 0)).expect("in a task");
+    })?
+    .await?;
+    world.group().wait().await?;
+    window.flush(right).await?;
+    half.barrier().await?;
+    let (from, own) = (std::sync::Arc::clone(&window), half.rank());
+    let get = world.group().task("get").output(&matrix.region(0..6, 3..4));
+    get.spawn(move |column| iwait(from.get(column, own, 0)).expect("in a task"))?;
+    let read = world.group().task("read").input(&matrix.all());
+    let read = read.run(|all| (0..6).map(|row| all.row(row)[3]).collect::<Vec<_>>())?;
+    assert_eq!(read.await?, [3, 11, 19, 27, 35, 43]);
+    half.barrier().await
 }
 
 async fn updates_of_one_element_are_atomic(world: Communicator) -> Result<(), Error> {

@@ -29,8 +29,9 @@ use talpf_apps::run::{App, Machine, Problem, Variant};
 
 use self::results::Results;
 use super::heat::HeatOptions;
+use super::launcher::must_be_alone;
 use super::output::Output;
-use super::run_options::{MachineOptions, variant_of};
+use super::run_options::{MachineOptions, Transport, variant_of};
 use super::usage::number_within;
 use super::{matmul, nbody};
 
@@ -98,6 +99,10 @@ struct Settings {
     #[command(flatten)]
     machine: MachineOptions,
 
+    /// What connects the ranks: `verbs`, for all are in this process
+    #[arg(long, value_enum, alias = "fabric", default_value_t, hide_possible_values = true)]
+    transport: Transport,
+
     /// Replay the graphs of variants that can, beside spawning them anew
     #[arg(long)]
     replay: bool,
@@ -146,6 +151,10 @@ fn compare<A: App>(
     problem: A::Problem,
     settings: Settings,
 ) -> Result<(), Error> {
+    match settings.transport {
+        Transport::Verbs => must_be_alone()?,
+        Transport::Mpi => return Err(Error::ComparedOverMpi),
+    }
     let points = measure::points::<A>(variants, &problem, &settings)?;
     let json = Output::open_in(&settings.out, "results.json")?;
     let html = Output::open_in(&settings.out, "report.html")?;

@@ -99,7 +99,7 @@ impl VerbsWorld {
         }
     }
 
-    /// Lets the polling tasks end, once what is under way has.
+    /// Lets the polling tasks end. The programs of all ranks have ended.
     pub(crate) fn stop(&self) {
         for verbs in &self.ranks {
             verbs.state().stop.store(true, Ordering::SeqCst);
@@ -126,7 +126,7 @@ impl Verbs {
         wanted: &Wanted,
         memory: &Memory,
     ) -> Result<Option<(&Link, Subject)>, Error> {
-        let Wanted { context, source, tag } = *wanted;
+        let Wanted { context, source, tag, .. } = *wanted;
         match (source, tag) {
             (Select::Only(peer), Select::Only(tag)) if !memory.has_short_rows() => {
                 let link = self.world.link(self.rank, peer.world)?;

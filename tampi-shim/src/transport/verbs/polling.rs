@@ -25,7 +25,8 @@ const RETRY_PERIOD: Duration = Duration::from_micros(100);
 /// How long the task waits for an idle worker before it looks all the same.
 const LATEST: Duration = Duration::from_micros(20);
 
-/// The body of the polling task. It ends when the program has, and what was under way with it.
+/// The body of the polling task. It ends when the programs of all ranks have: nobody waits then for
+/// what is still under way.
 pub(super) async fn poll(verbs: Arc<Verbs>) {
     let (world, state) = (&verbs.world, verbs.state());
     let mut in_vain = 0;
@@ -37,11 +38,10 @@ pub(super) async fn poll(verbs: Arc<Verbs>) {
         if let Err(error) = state.check_links() {
             world.fail(error);
         }
-        let is_quiet = state.is_quiet();
-        if state.stop.load(Ordering::SeqCst) && (is_quiet || world.has_failed()) {
+        if state.stop.load(Ordering::SeqCst) {
             return;
         }
-        let patience = if is_quiet { PATIENCE_WITHOUT_WORK } else { PATIENCE };
+        let patience = if state.is_quiet() { PATIENCE_WITHOUT_WORK } else { PATIENCE };
         if in_vain < patience {
             state.group.idle(LATEST).await;
         } else if world.has_timers {
@@ -57,11 +57,10 @@ pub(super) async fn poll(verbs: Arc<Verbs>) {
 
 /// Sleeps until something happens.
 pub(super) async fn sleep(verbs: &Verbs) -> Result<(), Error> {
-    let (world, state) = (&verbs.world, verbs.state());
+    let state = verbs.state();
     state.poller.falls_asleep();
     let found = look_before_sleep(verbs)? > 0;
-    let over = state.stop.load(Ordering::SeqCst) && (state.is_quiet() || world.has_failed());
-    if !found && !over {
+    if !found && !state.stop.load(Ordering::SeqCst) {
         let mut notified = pin!(state.channel.notified());
         poll_fn(|cx| {
             let is_woken = !state.poller.waits(cx.waker());
