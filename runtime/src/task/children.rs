@@ -81,8 +81,9 @@ impl Children {
 
     /// Waits until every child that was spawned with this handle is complete.
     ///
-    /// **Errors**: a child failed since the last wait, or a task inside a child that has not waited
-    /// for it (R4). The data stays undefined until the group is waited for. A hang.
+    /// **Errors**: a child failed, or was cancelled, since the last wait, or a task inside a child
+    /// that has not waited for it (R4). The data stays undefined until the group is waited for. A
+    /// hang.
     pub async fn wait(&self) -> Result<(), Error> {
         poll_fn(|cx| {
             if !self.nest.is_quiet_or_wakes(cx.waker()) {
@@ -93,7 +94,7 @@ impl Children {
                 return Poll::Pending;
             }
             let failure = self.nest.failure.lock().take();
-            Poll::Ready(failure.map_or(Ok(()), |failure| Err(Error::TaskFailed(failure))))
+            Poll::Ready(failure.map_or(Ok(()), |failure| Err(Error::of_task(failure))))
         })
         .await
     }
