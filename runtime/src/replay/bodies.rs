@@ -16,10 +16,16 @@ macro_rules! bodies {
             /// Adds the task to an iteration instead of spawning it. The body gets the number of
             /// the step and its guards, once in every step.
             ///
+            /// The body may have [`Children`](crate::Children), which it spawns afresh in every
+            /// step: the task is complete when they are, and what they have of its accesses is
+            /// released then, not before. A child that fails with something of them stops the
+            /// steps. Weak accesses are lent as those of other tasks, but waited for.
+            ///
             /// **Ordering**: of a task with more than 32 accesses, those from the 32nd on count as
             /// released when the last of them is: whoever waits for one of them waits for all.
-            /// **Errors**: a region outside its array; weak accesses, lent regions or actions of
-            /// [`TaskBuilder::on_ready`], also as functions for priority and cost.
+            /// **Errors**: a region outside its array; a task that is a child, or has regions that
+            /// were lent, or actions of [`TaskBuilder::on_ready`], also as functions for priority
+            /// and cost.
             pub fn repeat<Fun>(self, iteration: &Iteration<'r>, body: Fun) -> Result<(), Error>
             where
                 Fun: Fn(usize, $($clause::Guard),*) + Send + Sync + 'static,
@@ -31,8 +37,9 @@ macro_rules! bodies {
                     body(step, $($clause::guard($clause, &mut cursor)),*);
                     let _ = &mut cursor;
                 };
+                let refused = self.not_to_repeat();
                 let (traits, clauses) = self.into_parts();
-                iteration.add(traits, Acts::ACTS, declared(&clauses), repeated(call))
+                iteration.add(traits, refused, declared(&clauses), repeated(call))
             }
 
             /// As [`TaskBuilder::repeat`], with an async closure.
@@ -55,8 +62,9 @@ macro_rules! bodies {
                     let _ = &mut cursor;
                     future
                 };
+                let refused = self.not_to_repeat();
                 let (traits, clauses) = self.into_parts();
-                iteration.add(traits, Acts::ACTS, declared(&clauses), repeated_async(start))
+                iteration.add(traits, refused, declared(&clauses), repeated_async(start))
             }
         }
     };

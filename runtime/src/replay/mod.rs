@@ -26,7 +26,7 @@ use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
 use crate::task::{Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record};
 
-pub(crate) use self::node::{Node, begin, close, close_here, complete, home, pause};
+pub(crate) use self::node::{Node, begin, close, close_here, close_late, complete, home, pause};
 pub(crate) use self::plan::Plan as RecordedPlan;
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.
@@ -54,23 +54,15 @@ impl<'a> Iteration<'a> {
     fn add(
         &self,
         traits: Traits,
-        acts: bool,
+        refused: Option<&'static str>,
         accesses: Vec<Declared<'a>>,
         body: Box<dyn Repeated>,
     ) -> Result<(), Error> {
         accesses.iter().try_for_each(Declared::check_bounds)?;
-        let refuse = |what| {
+        let lent = || accesses.iter().any(|access| access.lender().is_some());
+        if let Some(what) = refused.or_else(|| lent().then_some("regions that were lent")) {
             let label = traits.label.text().to_owned();
-            Err(Error::Replayed { label, what })
-        };
-        if acts {
-            return refuse("actions that come before its body");
-        }
-        if accesses.iter().any(Declared::is_weak) {
-            return refuse("weak accesses");
-        }
-        if accesses.iter().any(|access| access.lender().is_some()) {
-            return refuse("regions that were lent");
+            return Err(Error::Replayed { label, what });
         }
         let mut recorded = self.recorded.borrow_mut();
         recorded.sketch.add(&accesses);
@@ -84,7 +76,7 @@ impl<'a> Iteration<'a> {
 impl Group {
     /// Runs the tasks that `declare` declares in every step from 0 to `steps`, as if they were
     /// spawned anew each time. They are declared once, with [`TaskBuilder::repeat`]; their bodies
-    /// get the number of the step.
+    /// get the number of the step. They are tasks of this group, whichever declares them.
     ///
     /// ```
     /// # use talpf_runtime::{Array, Config, Error, Runtime};

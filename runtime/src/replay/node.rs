@@ -176,7 +176,6 @@ impl Node {
         let bit = access.min(BITS - 1);
         let own = access < BITS - 1;
         self.closed(access, (own || self.rest.take(1)).then(|| self.closed.close(1 << bit)));
-        resolve_access(self.task);
     }
 
     /// An access has closed, which has changed its bit or not.
@@ -274,6 +273,14 @@ impl Node {
 
 /// Closes access number `access` of a task.
 pub(crate) fn close(record: &Record, access: usize) {
+    let node = Node::of(record);
+    node.close(access);
+    resolve_access(node.task);
+}
+
+/// As `close`, for one that was passed on to children: nothing of the task is open, and the caller
+/// completes it.
+pub(crate) fn close_late(record: &Record, access: usize) {
     Node::of(record).close(access);
 }
 

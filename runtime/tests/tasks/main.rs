@@ -36,6 +36,7 @@ mod priorities;
 mod reductions;
 mod replay;
 mod replay_serial_order;
+mod replayed_children;
 mod serial_order;
 mod shutdown;
 mod size_limits;

@@ -6,7 +6,9 @@
 
 use crate::common;
 use proptest::prelude::*;
-use talpf_runtime::{Array, Error, InOut, Iteration, Ix1, Region, Runtime, TaskBuilder};
+use talpf_runtime::{
+    Array, Children, Error, InOut, Iteration, Ix1, Lend, Region, Runtime, TaskBuilder,
+};
 
 const LEN: usize = 24;
 
@@ -28,6 +30,10 @@ enum Kind {
     Async,
     /// Takes its guards along to another task.
     Gives,
+    /// Leaves the work to children.
+    Lends,
+    /// As `Lends`, on weak accesses.
+    LendsWeakly,
 }
 
 #[derive(Clone, Debug)]
@@ -51,8 +57,13 @@ fn meet(a: &Span, b: &Span) -> bool {
 }
 
 fn task() -> impl Strategy<Value = Task> {
-    let kind =
-        prop_oneof![3 => Just(Kind::Closure), 1 => Just(Kind::Async), 1 => Just(Kind::Gives)];
+    let kind = prop_oneof![
+        3 => Just(Kind::Closure),
+        1 => Just(Kind::Async),
+        1 => Just(Kind::Gives),
+        1 => Just(Kind::Lends),
+        1 => Just(Kind::LendsWeakly),
+    ];
     let spans = || prop::collection::vec(span(), 0..3);
     let priority = prop_oneof![4 => Just(0), 1 => -1..2i32];
     (spans(), spans(), kind, any::<bool>(), priority).prop_map(
@@ -139,6 +150,16 @@ fn run((reads, mut writes): Guards, seed: u64, drops_early: bool) {
     drop(reads);
 }
 
+/// One child does the work, after one that looks on.
+fn leave_to_children(reads: &[Lend<u64>], writes: &[Lend<u64>], seed: u64) {
+    let children = Children::of_current_task().unwrap();
+    let looks = children.task("look").inputs(reads.iter().map(Lend::all));
+    looks.inputs(writes.iter().map(Lend::all)).spawn(|_, _| ()).unwrap();
+    let child = children.task("child").inputs(reads.iter().map(Lend::all));
+    let child = child.inouts(writes.iter().map(Lend::all));
+    child.spawn(move |reads, writes| run((reads, writes), seed, true)).unwrap();
+}
+
 type Regions<'a> = Vec<Region<'a, u64, Ix1>>;
 
 fn regions<'a>(line: &'a Array<u64>, spans: &[Span]) -> Regions<'a> {
@@ -153,6 +174,13 @@ fn declare<'a>(
     number: usize,
 ) -> Result<(), Error> {
     let builder: TaskBuilder<'_> = runtime.task("mix").priority(task.priority);
+    if let Kind::LendsWeakly = task.kind {
+        let builder = builder.weak_inputs(regions(line, &task.reads));
+        let builder = builder.weak_inouts(regions(line, &task.writes));
+        return builder.repeat(iteration, move |step, reads, writes| {
+            leave_to_children(&reads, &writes, (100 * step + number) as u64);
+        });
+    }
     let builder = builder.inputs(regions(line, &task.reads)).inouts(regions(line, &task.writes));
     let drops_early = task.drops_early;
     let seed = move |step: usize| (100 * step + number) as u64;
@@ -163,6 +191,11 @@ fn declare<'a>(
         Kind::Async => builder.repeat_async(iteration, move |step, reads, writes| async move {
             tokio::task::yield_now().await;
             run((reads, writes), seed(step), drops_early);
+        }),
+        Kind::Lends | Kind::LendsWeakly => builder.repeat(iteration, move |step, reads, writes| {
+            let reads: Vec<_> = reads.into_iter().map(|guard| guard.lend()).collect();
+            let writes: Vec<_> = writes.into_iter().map(|guard| guard.lend()).collect();
+            leave_to_children(&reads, &writes, seed(step));
         }),
         Kind::Gives => {
             let group = (**runtime).clone();
