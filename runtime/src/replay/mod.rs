@@ -14,17 +14,19 @@ mod node;
 mod plan;
 mod run;
 
+use std::any::TypeId;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::plan::{Overlap, Plan, Sketch};
 use self::run::Run;
-use crate::access::Declared;
-use crate::data::Mode;
+use crate::access::{Declared, Joins, OpenReduction};
+use crate::data::{Mode, Rect};
 use crate::error::Error;
 use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
-use crate::task::{Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record};
+use crate::task::{Clauses, Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record};
 
 pub(crate) use self::node::{Node, begin, close, close_here, close_late, complete, home, pause};
 pub(crate) use self::plan::Plan as RecordedPlan;
@@ -36,6 +38,8 @@ pub struct Iteration<'a> {
 
 #[derive(Default)]
 struct Recorded<'a> {
+    /// By array, operator and region.
+    reductions: HashMap<(u64, TypeId, Rect), Arc<OpenReduction>>,
     sketch: Sketch,
     declared: Vec<Declared<'a>>,
     tasks: Vec<Task>,
@@ -55,9 +59,11 @@ impl<'a> Iteration<'a> {
         &self,
         traits: Traits,
         refused: Option<&'static str>,
-        accesses: Vec<Declared<'a>>,
+        clauses: &impl Clauses<'a>,
         body: Box<dyn Repeated>,
     ) -> Result<(), Error> {
+        let mut accesses = Vec::with_capacity(clauses.count());
+        clauses.for_each(|access| accesses.push(*access));
         accesses.iter().try_for_each(Declared::check_bounds)?;
         let lent = || accesses.iter().any(|access| access.lender().is_some());
         if let Some(what) = refused.or_else(|| lent().then_some("regions that were lent")) {
@@ -65,11 +71,29 @@ impl<'a> Iteration<'a> {
             return Err(Error::Replayed { label, what });
         }
         let mut recorded = self.recorded.borrow_mut();
-        recorded.sketch.add(&accesses);
+        for (nth, access) in accesses.iter().enumerate() {
+            let operator = clauses.joins(nth).map(|joins| recorded.join(joins, access));
+            recorded.sketch.add(access, operator);
+        }
+        recorded.sketch.counts.push(accesses.len());
         recorded.declared.extend(accesses);
         let turn = recorded.turn;
         recorded.tasks.push(Task { traits, body, turn });
         Ok(())
+    }
+}
+
+impl Recorded<'_> {
+    /// Has an access join its reduction, for all steps. Returns the operator.
+    fn join(&mut self, joins: &dyn Joins, access: &Declared<'_>) -> TypeId {
+        let (operator, rect) = (joins.operator(), access.rect());
+        if !rect.is_empty() {
+            let key = (access.core().id(), operator, rect);
+            let joined = joins.join(self.reductions.get(&key), access);
+            self.reductions.insert(key, joined);
+            joins.stay();
+        }
+        operator
     }
 }
 

@@ -16,7 +16,8 @@ use crate::error::Error;
 use crate::group::GroupInner;
 use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
 
-/// A task being declared. Its accesses become the parameters of the body, in this order.
+/// A task being declared. Its accesses become the parameters of the body, in this order: at most
+/// eight, of which each may be a `Vec` for many accesses of one kind.
 ///
 /// ```
 /// # use talpf_runtime::{Array, Config, Runtime};

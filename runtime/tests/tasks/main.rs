@@ -37,6 +37,7 @@ mod reductions;
 mod replay;
 mod replay_serial_order;
 mod replayed_children;
+mod replayed_reductions;
 mod serial_order;
 mod shutdown;
 mod size_limits;

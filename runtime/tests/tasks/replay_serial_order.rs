@@ -6,6 +6,7 @@
 
 use crate::common;
 use proptest::prelude::*;
+use talpf_runtime::operator::{InOrder, Operator};
 use talpf_runtime::{
     Array, Children, Error, InOut, Iteration, Ix1, Lend, Region, Runtime, TaskBuilder,
 };
@@ -34,6 +35,8 @@ enum Kind {
     Lends,
     /// As `Lends`, on weak accesses.
     LendsWeakly,
+    /// Reduces into one of a few regions, in the order of the tasks.
+    Reduces,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +66,7 @@ fn task() -> impl Strategy<Value = Task> {
         1 => Just(Kind::Gives),
         1 => Just(Kind::Lends),
         1 => Just(Kind::LendsWeakly),
+        2 => Just(Kind::Reduces),
     ];
     let spans = || prop::collection::vec(span(), 0..3);
     let priority = prop_oneof![4 => Just(0), 1 => -1..2i32];
@@ -70,6 +74,12 @@ fn task() -> impl Strategy<Value = Task> {
         |(reads, mut writes, kind, drops_early, priority)| {
             if writes.len() == 2 && meet(&writes[0], &writes[1]) {
                 writes.pop();
+            }
+            if let Kind::Reduces = kind {
+                writes.truncate(1);
+                let wide =
+                    |span: &mut Span| *span = (span.0 / 8 * 8, (span.0 / 8 * 8 + 8).min(LEN));
+                writes.iter_mut().for_each(wide);
             }
             let is_free = |read: &Span| !writes.iter().any(|write| meet(read, write));
             let reads = reads.into_iter().filter(is_free).collect();
@@ -81,8 +91,12 @@ fn task() -> impl Strategy<Value = Task> {
 fn one_loop() -> impl Strategy<Value = Loop> {
     let tasks = prop::collection::vec(prop::collection::vec(task(), 0..8), 3);
     let after = prop::collection::vec(task(), 0..3);
-    (0..12usize, 1..4usize, tasks, any::<bool>(), after)
-        .prop_map(|(steps, turns, tasks, again, after)| Loop { steps, turns, tasks, again, after })
+    (0..12usize, 1..4usize, tasks, any::<bool>(), after).prop_map(
+        |(steps, turns, tasks, again, mut after)| {
+            after.iter_mut().for_each(|task| task.kind = Kind::Closure);
+            Loop { steps, turns, tasks, again, after }
+        },
+    )
 }
 
 /// The loops of a program, with what they repeat put in.
@@ -120,6 +134,10 @@ fn run_serially(line: &mut [u64], task: &Task, seed: u64) {
     let mut seed = reads.into_iter().fold(seed, mix);
     for &(start, end) in &task.writes {
         for cell in &mut line[start..end] {
+            if let Kind::Reduces = task.kind {
+                *cell = mix(*cell, seed);
+                continue;
+            }
             seed = mix(seed, *cell);
             *cell = seed;
         }
@@ -150,6 +168,19 @@ fn run((reads, mut writes): Guards, seed: u64, drops_early: bool) {
     drop(reads);
 }
 
+/// Not commutative.
+struct Mixes;
+
+impl Operator<u64> for Mixes {
+    fn identity() -> u64 {
+        0
+    }
+
+    fn combine(into: &mut u64, from: u64) {
+        *into = mix(*into, from);
+    }
+}
+
 /// One child does the work, after one that looks on.
 fn leave_to_children(reads: &[Lend<u64>], writes: &[Lend<u64>], seed: u64) {
     let children = Children::of_current_task().unwrap();
@@ -174,34 +205,48 @@ fn declare<'a>(
     number: usize,
 ) -> Result<(), Error> {
     let builder: TaskBuilder<'_> = runtime.task("mix").priority(task.priority);
-    if let Kind::LendsWeakly = task.kind {
-        let builder = builder.weak_inputs(regions(line, &task.reads));
-        let builder = builder.weak_inouts(regions(line, &task.writes));
-        return builder.repeat(iteration, move |step, reads, writes| {
-            leave_to_children(&reads, &writes, (100 * step + number) as u64);
-        });
-    }
-    let builder = builder.inputs(regions(line, &task.reads)).inouts(regions(line, &task.writes));
+    let (reads, writes) = (regions(line, &task.reads), regions(line, &task.writes));
     let drops_early = task.drops_early;
     let seed = move |step: usize| (100 * step + number) as u64;
     match task.kind {
-        Kind::Closure => builder.repeat(iteration, move |step, reads, writes| {
-            run((reads, writes), seed(step), drops_early);
-        }),
-        Kind::Async => builder.repeat_async(iteration, move |step, reads, writes| async move {
-            tokio::task::yield_now().await;
-            run((reads, writes), seed(step), drops_early);
-        }),
-        Kind::Lends | Kind::LendsWeakly => builder.repeat(iteration, move |step, reads, writes| {
-            let reads: Vec<_> = reads.into_iter().map(|guard| guard.lend()).collect();
-            let writes: Vec<_> = writes.into_iter().map(|guard| guard.lend()).collect();
-            leave_to_children(&reads, &writes, seed(step));
-        }),
+        Kind::Closure => {
+            builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
+                run((reads, writes), seed(step), drops_early);
+            })
+        }
+        Kind::Async => {
+            let builder = builder.inputs(reads).inouts(writes);
+            builder.repeat_async(iteration, move |step, reads, writes| async move {
+                tokio::task::yield_now().await;
+                run((reads, writes), seed(step), drops_early);
+            })
+        }
         Kind::Gives => {
             let group = (**runtime).clone();
-            builder.repeat(iteration, move |step, reads, writes| {
+            builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
                 let taker = group.task("take");
                 taker.spawn(move || run((reads, writes), seed(step), drops_early)).unwrap();
+            })
+        }
+        Kind::Lends => {
+            builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
+                let reads: Vec<_> = reads.into_iter().map(|guard| guard.lend()).collect();
+                let writes: Vec<_> = writes.into_iter().map(|guard| guard.lend()).collect();
+                leave_to_children(&reads, &writes, seed(step));
+            })
+        }
+        Kind::LendsWeakly => {
+            let builder = builder.weak_inputs(reads).weak_inouts(writes);
+            builder.repeat(iteration, move |step, reads, writes| {
+                leave_to_children(&reads, &writes, seed(step));
+            })
+        }
+        Kind::Reduces => {
+            let builder = builder.inputs(reads).reductions(writes, InOrder(Mixes));
+            builder.repeat(iteration, move |step, reads, writes| {
+                let read = reads.iter().flat_map(|guard| guard.to_vec());
+                let seed = read.fold(seed(step), mix);
+                writes.into_iter().for_each(|mut copy| copy.fill(seed));
             })
         }
     }
