@@ -252,24 +252,31 @@ fn declare<'a>(
     }
 }
 
-fn parallel(program: &[Loop], tile: usize, workers: usize) -> Vec<u64> {
-    let runtime = common::runtime(workers);
-    let line = Array::new(&runtime, vec![0u64; LEN], tile).unwrap();
+fn run_all(runtime: &Runtime, line: &Array<u64>, program: &[Loop]) {
     for Loop { steps, turns, tasks, after, .. } in program {
         let declared = runtime.iterate_in_turns(*steps, *turns, |iteration, turn| {
             let mut numbered = tasks[turn].iter().enumerate();
-            numbered
-                .try_for_each(|(number, task)| declare(&runtime, &line, iteration, task, number))
+            numbered.try_for_each(|(number, task)| declare(runtime, line, iteration, task, number))
         });
         declared.unwrap();
         for task in after {
-            let builder = runtime.task("after").inputs(regions(&line, &task.reads));
-            let builder = builder.inouts(regions(&line, &task.writes));
+            let builder = runtime.task("after").inputs(regions(line, &task.reads));
+            let builder = builder.inouts(regions(line, &task.writes));
             builder.spawn(|reads, writes| run((reads, writes), 7, true)).unwrap();
         }
     }
+}
+
+fn end_of(runtime: &Runtime, line: &Array<u64>) -> Vec<u64> {
     let read = runtime.task("read").input(&line.all()).run(|line| line.to_vec()).unwrap();
-    let line = runtime.block_on(read).unwrap().unwrap();
+    runtime.block_on(read).unwrap().unwrap()
+}
+
+fn parallel(program: &[Loop], tile: usize, workers: usize) -> Vec<u64> {
+    let runtime = common::runtime(workers);
+    let line = Array::new(&runtime, vec![0u64; LEN], tile).unwrap();
+    run_all(&runtime, &line, program);
+    let line = end_of(&runtime, &line);
     runtime.shut_down().unwrap();
     line
 }
@@ -288,6 +295,36 @@ proptest! {
         workers in prop_oneof![Just(1usize), Just(2), Just(8)],
     ) {
         prop_assert_eq!(parallel(&program, tile, workers), serial(&program));
+    }
+
+    /// A loop that is cancelled leaves nothing behind either, and what comes next is as ever.
+    #[test]
+    fn a_random_cancellation_lets_everything_go(
+        program in program(),
+        next in program(),
+        workers in prop_oneof![Just(1usize), Just(2), Just(8)],
+        place in any::<prop::sample::Index>(),
+    ) {
+        let runtime = common::runtime(workers);
+        let line = Array::new(&runtime, vec![0u64; LEN], 5).unwrap();
+        let cancelled = &program[0];
+        let turns = cancelled.turns;
+        let at = place.index(12);
+        let declared = runtime.iterate_in_turns(1_000 * turns, turns, |iteration, turn| {
+            let group = (*runtime).clone();
+            let task = runtime.task("cancels");
+            task.repeat(iteration, move |step| if step == at * turns { group.cancel("enough") })?;
+            let mut numbered = cancelled.tasks[turn].iter().enumerate();
+            numbered.try_for_each(|(number, task)| declare(&runtime, &line, iteration, task, number))
+        });
+        declared.unwrap();
+        let waited = runtime.wait_blocking();
+        prop_assert!(matches!(waited, Err(Error::Cancelled { .. })), "{waited:?}");
+        prop_assert_eq!(runtime.outstanding(), 0);
+        runtime.task("clear").output(&line.all()).spawn(|mut line| line.fill(0)).unwrap();
+        run_all(&runtime, &line, &next);
+        prop_assert_eq!(end_of(&runtime, &line), serial(&next));
+        runtime.shut_down().unwrap();
     }
 
     /// Where a task breaks, the loop stops, the wait tells, and the runtime is good for another one.
