@@ -9,7 +9,7 @@ use ndarray::{Ix1, Ix2};
 use crate::access::{self, AccessId};
 use crate::data::{Rect, Region, bounds};
 use crate::guard::Guard;
-use crate::task;
+use crate::task::{self, Role};
 
 /// A region that its holder lends to children of its task and cannot touch itself.
 ///
@@ -117,6 +117,10 @@ impl<T> Lend<T, Ix2> {
 
 impl<T: Send + Sync + 'static, D: Send + 'static> Guard for Lend<T, D> {
     fn of_access(access: AccessId) -> Self {
+        if task::record(access.task()).role() == Role::Replayed {
+            // Of all others that are weak the spawn has made the lending.
+            return Lend::of_given_up(access);
+        }
         Lend { open: Open(access), marker: PhantomData }
     }
 }

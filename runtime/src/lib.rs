@@ -31,6 +31,7 @@
 //!   names the chain.
 
 mod access;
+pub mod clause;
 mod clock;
 mod config;
 mod data;

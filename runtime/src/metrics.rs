@@ -10,7 +10,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Tasks that were spawned, programs and services too.
+    /// Tasks that were spawned, programs and services too. The tasks of a replayed graph do not count
+    /// here but in `runs`, in every step.
     pub created: u64,
     /// Tasks that are complete.
     pub completed: u64,

@@ -4,6 +4,8 @@
 //! failed task would have written is undefined: a task that touches any of that does not run (R4).
 //! Concurrent and commutative tasks run in any order, so they only add. Those of them that would
 //! fail, or not run, are drawn as `inout` instead: whom they take along depends on the order.
+//!
+//! Of a phase in which a group is cancelled nothing is known at its end but that it ends.
 
 use talpf_runtime::Mode;
 
@@ -36,6 +38,8 @@ pub(super) struct Phase {
     /// Whether all arrays are overwritten first.
     pub(super) resets: bool,
     pub(super) steps: Vec<Step>,
+    /// The group that is cancelled, before that many steps are spawned.
+    pub(super) cancels: Option<(usize, usize)>,
     /// What is in the arrays at the end.
     pub(super) memory: Memory,
     /// The groups whose waits tell of failures.
@@ -156,7 +160,13 @@ impl Phase {
             }
             steps.push(step);
         }
-        Phase { from_inside: dice.one_in(2), resets, steps, memory, failed }
+        let from_inside = dice.one_in(2);
+        let cancels = dice.one_in(6).then(|| (dice.below(groups), dice.below(steps.len() + 1)));
+        if cancels.is_some() {
+            // Whatever had begun has run.
+            memory.iter_mut().for_each(|array| array.fill(None));
+        }
+        Phase { from_inside, resets, steps, cancels, memory, failed }
     }
 }
 

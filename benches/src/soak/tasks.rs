@@ -62,13 +62,16 @@ impl Machine {
         }
         let ran: Arc<[AtomicBool]> = phase.steps.iter().map(|_| AtomicBool::new(false)).collect();
         if phase.from_inside {
-            let (machine, steps, ran) = (self.clone(), phase.steps.clone(), Arc::clone(&ran));
-            let spawner = async move { machine.spawn_all(&steps, &ran) };
+            let (machine, phase, ran) = (self.clone(), phase.clone(), Arc::clone(&ran));
+            let spawner = async move { machine.spawn_all(&phase, &ran) };
             runtime.block_on(runtime.spawn_main("spawner", spawner)?)???;
         } else {
-            self.spawn_all(&phase.steps, &ran)?;
+            self.spawn_all(phase, &ran)?;
         }
         self.wait(phase)?;
+        if phase.cancels.is_some() {
+            return self.check(runtime, phase);
+        }
         for (step, ran) in phase.steps.iter().zip(ran.iter()) {
             if ran.load(Ordering::Relaxed) == (step.fate == Fate::Skipped) {
                 return Err(Wrong(format!("should it have run or not: {step:?}")));
@@ -99,9 +102,17 @@ impl Machine {
                     Err(Error::TaskFailed(failure)) => {
                         *failed = failure.chain().last().and_then(|first| first.reason.clone());
                     }
+                    Err(Error::Cancelled { .. }) if phase.cancels.is_some() => {}
                     Err(error) => return Err(error.into()),
                 }
             }
+        }
+        let left: u64 = self.groups.iter().map(Group::outstanding).sum();
+        if left > 0 {
+            return Err(Wrong(format!("{left} tasks are left after the waits")));
+        }
+        if phase.cancels.is_some() {
+            return Ok(());
         }
         let expected = phase.failed.iter().map(|failed| failed.then_some(PLANNED));
         match failed.iter().zip(expected).position(|(found, planned)| found.as_deref() != planned) {
@@ -125,11 +136,19 @@ impl Machine {
         Ok(())
     }
 
-    fn spawn_all(&self, steps: &[Step], ran: &Arc<[AtomicBool]>) -> Result<(), Error> {
-        steps.iter().enumerate().try_for_each(|(index, step)| {
+    fn spawn_all(&self, phase: &Phase, ran: &Arc<[AtomicBool]>) -> Result<(), Error> {
+        let cancel = |spawned| {
+            if let Some((group, _)) = phase.cancels.filter(|(_, before)| *before == spawned) {
+                self.groups[group].cancel(PLANNED);
+            }
+        };
+        for (index, step) in phase.steps.iter().enumerate() {
+            cancel(index);
             let (step, ran, errands) = (step.clone(), Arc::clone(ran), self.errands.clone());
-            self.spawn(Work { step, index, ran, errands })
-        })
+            self.spawn(Work { step, index, ran, errands })?;
+        }
+        cancel(phase.steps.len());
+        Ok(())
     }
 
     fn spawn(&self, work: Work) -> Result<(), Error> {

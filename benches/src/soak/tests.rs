@@ -29,6 +29,8 @@ fn programs_have_every_access_manner_and_fate() {
     for fate in [Runs, PanicsBeforeWriting, PanicsAfterWriting, Reports, Skipped] {
         assert!(steps().any(|step| step.fate == fate), "{fate:?}");
     }
+    let mut phases = graphs.iter().flat_map(|graph| &graph.phases);
+    assert!(phases.any(|phase| phase.cancels.is_some()));
 }
 
 #[test]

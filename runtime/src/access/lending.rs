@@ -79,8 +79,8 @@ impl Lendings {
         self.0.insert(lender(head), lending);
     }
 
-    pub(super) fn remove(&mut self, head: &'static AccessHead) {
-        self.0.remove(&lender(head));
+    pub(super) fn remove(&mut self, head: &'static AccessHead) -> Option<Lending> {
+        self.0.remove(&lender(head))
     }
 
     /// The lending of an access that is lent and has not closed.

@@ -9,6 +9,7 @@ use super::lending::Lending;
 use super::slot::{Waiter, close};
 use super::{AccessHead, AccessId, Domain, EdgeId, domain, release};
 use crate::group::GroupInner;
+use crate::replay;
 use crate::task::{self, Accesses, RecordId, Role, record};
 
 /// An access that was passed on, in a list of its task's.
@@ -22,10 +23,17 @@ pub(crate) struct PassedOn {
 impl PassedOn {
     /// Closes the access of a task that is complete: nothing that stood for it is open.
     pub(crate) fn close(&self) {
-        let slot = self.access.slot();
+        let (slot, owner) = (self.access.slot(), record(self.access.task()));
         let mut domain = self.group.domain.lock();
-        domain.lendings.remove(&slot.head);
-        slot.head.close(self.access.generation());
+        let lending = domain.lendings.remove(&slot.head);
+        if owner.role() != Role::Replayed {
+            slot.head.close(self.access.generation());
+            return;
+        }
+        drop(domain);
+        let spoilt = lending.as_ref().and_then(|lending| lending.first_spoilt(&slot.rect()));
+        spoilt.inspect(|failure| owner.share_failure(failure));
+        replay::close_late(owner, self.access.number(owner));
     }
 }
 
@@ -46,9 +54,7 @@ pub(crate) fn release_unheld(access: AccessId) {
 pub(crate) fn pass_on(access: AccessId) {
     let (slot, owner) = (access.slot(), access.task());
     if record(owner).role() == Role::Replayed {
-        // It has no children.
-        slot.array().domain().lock().lendings.remove(&slot.head);
-        return release(access);
+        return pass_on_within_step(access);
     }
     let failure = slot.spoilt_by(record(owner));
     if let Some(failure) = &failure {
@@ -79,6 +85,22 @@ pub(crate) fn pass_on(access: AccessId) {
     // What follows takes locks of its own.
     drop(domain);
     waiters.into_iter().for_each(|waiter| waiter.follow(failure.as_ref()));
+    task::resolve_access(owner);
+}
+
+/// As `pass_on`, for a replayed task. What its edges lead to was found before there were children:
+/// so nobody looks behind the access, and it closes when the task is complete.
+fn pass_on_within_step(access: AccessId) {
+    let (slot, owner) = (access.slot(), access.task());
+    let group = Arc::clone(slot.array().group());
+    let mut domain = group.domain.lock();
+    if domain.lendings.is_done_with(&slot.head) {
+        domain.lendings.remove(&slot.head);
+        drop(domain);
+        return release(access);
+    }
+    drop(domain);
+    record(owner).note_passed_on(PassedOn { access, group, next: None });
     task::resolve_access(owner);
 }
 

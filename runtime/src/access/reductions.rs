@@ -32,6 +32,10 @@ pub trait Joins {
         declared: &Declared<'_>,
     ) -> Arc<OpenReduction>;
 
+    /// Says that its task is replayed: it stays in the reduction, and brings something every step.
+    #[doc(hidden)]
+    fn stay(&self);
+
     /// What tells its operator from others, on the same type of elements.
     #[doc(hidden)]
     fn operator(&self) -> TypeId;

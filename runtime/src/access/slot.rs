@@ -42,7 +42,7 @@ impl<'a> Declared<'a> {
     pub(crate) fn tile(&self, number: usize, mode: Mode) -> Self {
         let rect = self.core.rect_of_tile(number);
         let whole_tile = (!rect.is_empty()).then_some(number as u32);
-        Declared { rect, whole_tile, mode, ..*self }
+        Declared { rect, whole_tile, mode, weak: false, ..*self }
     }
 
     #[inline]
@@ -348,7 +348,7 @@ impl AccessId {
 
     /// The place among the accesses of its task.
     #[inline]
-    fn number(self, owner: &'static Record) -> usize {
+    pub(super) fn number(self, owner: &'static Record) -> usize {
         if std::ptr::eq(self.carrier, owner) {
             return self.index;
         }

@@ -24,6 +24,13 @@ pub(super) fn graph(dump: &Dump) -> String {
     }
     let known: HashSet<u32> = dump.tasks.iter().map(|task| task.id).collect();
     for task in &dump.tasks {
+        if let Some(parent) = task.parent.filter(|parent| known.contains(&parent.id)) {
+            let _ = writeln!(
+                text,
+                "  t{} -> t{} [style=dotted, arrowhead=none, label=\"in\"];",
+                parent.id, task.id
+            );
+        }
         for access in &task.accesses {
             let says = quoted(&access.to_string());
             for waiting in access.waiting.iter().filter(|waiting| known.contains(waiting)) {

@@ -3,7 +3,8 @@
 //! Records are read while their tasks move on, without a lock and without keeping anybody: a task
 //! that has moved on while it was looked at is looked at again, and left out if it does not hold
 //! still. So a dump is not one instant of the program; in one that is stuck it is. No pointer of a
-//! record is followed: its array and its group may be gone.
+//! record is followed: its array and its group may be gone. Only who its parent is a child says under
+//! a lock, that of its own record.
 
 mod graphviz;
 mod text;
@@ -48,6 +49,8 @@ pub enum Standing {
 struct Task {
     id: u32,
     label: &'static str,
+    /// Of a child.
+    parent: Option<Parent>,
     group: Arc<str>,
     standing: Standing,
     /// Earlier accesses that are open, or 0 for a turn; what holds it back if `acted`.
@@ -55,6 +58,12 @@ struct Task {
     acted: bool,
     waits_for: Option<&'static str>,
     accesses: Vec<Access>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Parent {
+    id: u32,
+    label: &'static str,
 }
 
 #[derive(Clone, Debug)]
@@ -104,10 +113,22 @@ impl Dump {
         let mut holders: HashMap<u32, Vec<&Task>> = HashMap::new();
         for task in &self.tasks {
             for waiting in task.accesses.iter().flat_map(|access| &access.waiting) {
-                holders.entry(*waiting).or_default().push(task);
+                let known = holders.entry(*waiting).or_default();
+                if known.last().is_none_or(|last| last.id != task.id) {
+                    known.push(task);
+                }
             }
         }
         holders
+    }
+
+    /// By task, how many children it has that are not complete.
+    fn children(&self) -> HashMap<u32, usize> {
+        let mut children = HashMap::new();
+        for parent in self.tasks.iter().filter_map(|task| task.parent) {
+            *children.entry(parent.id).or_default() += 1;
+        }
+        children
     }
 }
 
@@ -137,6 +158,7 @@ fn look(
     let seen = Task {
         id: id.index(),
         label: task.label().text(),
+        parent: task.parent().map(|id| Parent { id: id.index(), label: label_of(id.index()) }),
         group: Arc::clone(&names[group]),
         standing,
         pending,
@@ -151,11 +173,16 @@ fn look_at_access(access: AccessId) -> Option<Access> {
     let (slot, generation) = (access.slot(), access.generation());
     // What was passed on is seen where the children have it.
     let is_shown = slot.head.is_open(generation) && !slot.head.is_passed_on(generation);
-    is_shown.then(|| Access {
-        mode: slot.mode(),
-        array: array_id(slot.core()),
-        rect: slot.rect(),
-        waiting: access.waiting().into_iter().map(RecordId::index).collect(),
+    is_shown.then(|| {
+        let mut waiting: Vec<u32> = Vec::new();
+        for task in access.waiting().into_iter().map(RecordId::index) {
+            // It may wait in several tiles.
+            if !waiting.contains(&task) {
+                waiting.push(task);
+            }
+        }
+        let (mode, array, rect) = (slot.mode(), array_id(slot.core()), slot.rect());
+        Access { mode, array, rect, waiting }
     })
 }
 

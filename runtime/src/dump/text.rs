@@ -26,9 +26,10 @@ impl fmt::Display for Dump {
             count(Standing::Waiting),
         )?;
         f.write_str(&self.notes)?;
-        let holders = self.holders();
+        let (holders, children) = (self.holders(), self.children());
         for task in self.tasks.iter().take(TASKS) {
-            write_task(f, task, holders.get(&task.id).map_or(&[], Vec::as_slice))?;
+            let holders = holders.get(&task.id).map_or(&[][..], Vec::as_slice);
+            write_task(f, task, holders, children.get(&task.id).copied())?;
         }
         match self.tasks.len().saturating_sub(TASKS) {
             0 => Ok(()),
@@ -37,15 +38,28 @@ impl fmt::Display for Dump {
     }
 }
 
-fn write_task(f: &mut fmt::Formatter<'_>, task: &Task, holders: &[&Task]) -> fmt::Result {
-    write!(f, "  task `{}` of {} ", task.label, task.group)?;
+fn write_task(
+    f: &mut fmt::Formatter<'_>,
+    task: &Task,
+    holders: &[&Task],
+    children: Option<usize>,
+) -> fmt::Result {
+    write!(f, "  task `{}` ", task.label)?;
+    if let Some(parent) = task.parent {
+        write!(f, "in `{}` ", parent.label)?;
+    }
+    write!(f, "of {} ", task.group)?;
     match task.standing {
         Standing::Running => f.write_str("runs")?,
         Standing::Ready => f.write_str("is ready")?,
         Standing::Suspended => {
             write!(f, "is suspended and waits for {}", task.waits_for.unwrap_or("?"))?;
         }
-        Standing::Ended => f.write_str("has ended and is held by what it left open")?,
+        Standing::Ended => match children {
+            Some(1) => f.write_str("has ended and waits for a child")?,
+            Some(children) => write!(f, "has ended and waits for {children} children")?,
+            None => f.write_str("has ended and is held by what it left open")?,
+        },
         Standing::Waiting if task.pending == 0 => f.write_str("waits for its turn")?,
         Standing::Waiting if task.acted => f.write_str("is held back by its actions")?,
         Standing::Waiting => {

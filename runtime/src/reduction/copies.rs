@@ -3,7 +3,8 @@
 //! Without an order there is a copy for every worker that has run one of the tasks: a task takes
 //! the copy of its worker, or begins a new one, and leaves it with the worker it ends on. Whenever
 //! no task of the reduction is open the copies are folded into the region. In order every task has
-//! a copy of its own, folded when those of all tasks spawned before it have been.
+//! a copy of its own, folded when those of all tasks spawned before it have been. A replayed task
+//! begins with a copy in every step, and has it folded at its end, or in order.
 //!
 //! The region belongs to the reduction as long as one of its accesses is open, and a task leaves
 //! before its access closes. So whoever waits for all of them finds the region complete.
@@ -81,6 +82,19 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
             return kept;
         }
         kept.and(catch_panic(|| self.fold_all()))
+    }
+
+    /// A step of a replayed task has ended, of those that have all joined before the first. Any of
+    /// them may be the last before somebody reads the region.
+    ///
+    /// **Errors**: what the operator panicked with.
+    pub(super) fn bring(&self, number: u64, step: u64, copy: Copy<T>) -> Result<(), String> {
+        if O::IN_ORDER {
+            let joined = self.line.lock().joined;
+            return catch_panic(|| self.fold_in_order(step * joined + number, Some(copy)));
+        }
+        let _alone = self.line.lock();
+        catch_panic(|| self.fold(copy))
     }
 
     fn fold_in_order(&self, number: u64, copy: Option<Copy<T>>) {

@@ -12,6 +12,7 @@ mod guard;
 pub mod operator;
 mod ticket;
 
+pub use self::clause::{ManyReduced, Reduced};
 pub use self::guard::Reduction;
 
 use self::copies::{Copies, Copy, Target};

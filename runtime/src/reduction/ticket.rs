@@ -2,6 +2,7 @@
 
 use std::any::{Any, TypeId};
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::operator::Operator;
@@ -12,6 +13,8 @@ use crate::task;
 /// What a clause makes for its access: it learns at the registration which reduction that joins.
 pub(super) struct Ticket<T, O> {
     joined: OnceLock<Joined<T, O>>,
+    /// Of a replayed task: the steps in which it has brought something.
+    steps: OnceLock<AtomicU64>,
     element: PhantomData<fn() -> T>,
 }
 
@@ -31,7 +34,7 @@ pub(super) trait Contribution<T>: Joins + Send + Sync {
 
 impl<T, O> Ticket<T, O> {
     pub(super) fn new() -> Self {
-        Ticket { joined: OnceLock::new(), element: PhantomData }
+        Ticket { joined: OnceLock::new(), steps: OnceLock::new(), element: PhantomData }
     }
 }
 
@@ -57,6 +60,10 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Joins for Ticket<T, O> {
         reduction
     }
 
+    fn stay(&self) {
+        let _ = self.steps.set(AtomicU64::new(0));
+    }
+
     fn operator(&self) -> TypeId {
         TypeId::of::<O>()
     }
@@ -71,7 +78,15 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Contribution<T> for Ticket<T, O> 
         let Some(Joined { reduction, copies, number }) = self.joined.get() else {
             return Ok(());
         };
-        let left = copies.leave(*number, copy);
+        let left = match (self.steps.get(), copy) {
+            (None, copy) => copies.leave(*number, copy),
+            // A task waits for itself in the step before.
+            (Some(steps), Some(copy)) => {
+                copies.bring(*number, steps.fetch_add(1, Ordering::Relaxed), copy)
+            }
+            // Its run fails, or is over.
+            (Some(_), None) => Ok(()),
+        };
         if left.is_err() {
             reduction.seal();
         }
@@ -79,7 +94,8 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Contribution<T> for Ticket<T, O> 
     }
 }
 
-/// The membership of a task that has been declared: it ends once, at the latest with this.
+/// The membership of a task that has been declared: it ends once, at the latest with this. A task
+/// that is replayed has one more for every step.
 pub struct Member<T: 'static>(Option<Arc<dyn Contribution<T>>>);
 
 impl<T> Member<T> {
@@ -93,6 +109,12 @@ impl<T> Member<T> {
 
     pub(super) fn leave(&mut self, copy: Option<Copy<T>>) -> Result<(), String> {
         self.0.take().map_or(Ok(()), |contribution| contribution.leave(copy))
+    }
+}
+
+impl<T> Clone for Member<T> {
+    fn clone(&self) -> Self {
+        Member(self.0.clone())
     }
 }
 

@@ -3,23 +3,29 @@
 use std::future::Future;
 
 use super::Iteration;
-use crate::access::Declared;
 use crate::error::Error;
 use crate::guard::Cursor;
-use crate::task::{Before, Clause, Clauses, RecordId, TaskBuilder, repeated, repeated_async};
+use crate::task::{Before, Clause, RecordId, TaskBuilder, repeated, repeated_async};
 
 macro_rules! bodies {
     ($($clause:ident)*) => {
-        impl<'r $(, $clause: Clause<'r, Shape: Copy + Sync>)*, Acts: Before>
+        impl<'r $(, $clause: Clause<'r>)*, Acts: Before>
             TaskBuilder<'_, ($($clause,)*), Acts>
         {
             /// Adds the task to an iteration instead of spawning it. The body gets the number of
             /// the step and its guards, once in every step.
             ///
+            /// The body may have [`Children`](crate::Children), which it spawns afresh in every
+            /// step: the task is complete when they are, and what they have of its accesses is
+            /// released then, not before. A child that fails with something of them stops the
+            /// steps. Weak accesses are lent as those of other tasks, but waited for. What it
+            /// reduces is combined with the region at the end of every step, under a lock.
+            ///
             /// **Ordering**: of a task with more than 32 accesses, those from the 32nd on count as
             /// released when the last of them is: whoever waits for one of them waits for all.
-            /// **Errors**: a region outside its array; weak accesses, lent regions or actions of
-            /// [`TaskBuilder::on_ready`], also as functions for priority and cost.
+            /// **Errors**: a region outside its array; a task that is a child, or has regions that
+            /// were lent, or actions of [`TaskBuilder::on_ready`], also as functions for priority
+            /// and cost.
             pub fn repeat<Fun>(self, iteration: &Iteration<'r>, body: Fun) -> Result<(), Error>
             where
                 Fun: Fn(usize, $($clause::Guard),*) + Send + Sync + 'static,
@@ -27,12 +33,15 @@ macro_rules! bodies {
                 let shapes = self.shapes();
                 let call = move |task: RecordId, step: usize| {
                     let mut cursor = Cursor::new(task);
-                    let ($($clause,)*) = shapes;
-                    body(step, $($clause::guard($clause, &mut cursor)),*);
+                    let ($($clause,)*) = shapes.clone();
+                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
+                    $($clause::fill(&mut $clause);)*
                     let _ = &mut cursor;
+                    body(step, $($clause),*);
                 };
+                let refused = self.not_to_repeat();
                 let (traits, clauses) = self.into_parts();
-                iteration.add(traits, Acts::ACTS, declared(&clauses), repeated(call))
+                iteration.add(traits, refused, &clauses, repeated(call))
             }
 
             /// As [`TaskBuilder::repeat`], with an async closure.
@@ -50,26 +59,23 @@ macro_rules! bodies {
                 let shapes = self.shapes();
                 let start = move |task: RecordId, step: usize| {
                     let mut cursor = Cursor::new(task);
-                    let ($($clause,)*) = shapes;
-                    let future = body(step, $($clause::guard($clause, &mut cursor)),*);
+                    let ($($clause,)*) = shapes.clone();
+                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
+                    $($clause::fill(&mut $clause);)*
                     let _ = &mut cursor;
-                    future
+                    body(step, $($clause),*)
                 };
+                let refused = self.not_to_repeat();
                 let (traits, clauses) = self.into_parts();
-                iteration.add(traits, Acts::ACTS, declared(&clauses), repeated_async(start))
+                iteration.add(traits, refused, &clauses, repeated_async(start))
             }
         }
     };
 }
 
-fn declared<'r>(clauses: &impl Clauses<'r>) -> Vec<Declared<'r>> {
-    let mut declared = Vec::with_capacity(clauses.count());
-    clauses.for_each(|access| declared.push(*access));
-    declared
-}
-
 #[allow(non_snake_case, reason = "the macro names values after their types")]
 #[allow(clippy::unused_unit, reason = "the tuple of no clauses is the unit")]
+#[allow(unused_mut, reason = "and counts none")]
 mod arities {
     use super::*;
 

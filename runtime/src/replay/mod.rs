@@ -14,19 +14,21 @@ mod node;
 mod plan;
 mod run;
 
+use std::any::TypeId;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::plan::{Overlap, Plan, Sketch};
 use self::run::Run;
-use crate::access::Declared;
-use crate::data::Mode;
+use crate::access::{Declared, Joins, OpenReduction};
+use crate::data::{Mode, Rect};
 use crate::error::Error;
 use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
-use crate::task::{Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record};
+use crate::task::{Clauses, Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record};
 
-pub(crate) use self::node::{Node, begin, close, close_here, complete, home, pause};
+pub(crate) use self::node::{Node, begin, close, close_here, close_late, complete, home, pause};
 pub(crate) use self::plan::Plan as RecordedPlan;
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.
@@ -36,6 +38,8 @@ pub struct Iteration<'a> {
 
 #[derive(Default)]
 struct Recorded<'a> {
+    /// By array, operator and region.
+    reductions: HashMap<(u64, TypeId, Rect), Arc<OpenReduction>>,
     sketch: Sketch,
     declared: Vec<Declared<'a>>,
     tasks: Vec<Task>,
@@ -54,26 +58,24 @@ impl<'a> Iteration<'a> {
     fn add(
         &self,
         traits: Traits,
-        acts: bool,
-        accesses: Vec<Declared<'a>>,
+        refused: Option<&'static str>,
+        clauses: &impl Clauses<'a>,
         body: Box<dyn Repeated>,
     ) -> Result<(), Error> {
+        let mut accesses = Vec::with_capacity(clauses.count());
+        clauses.for_each(|access| accesses.push(*access));
         accesses.iter().try_for_each(Declared::check_bounds)?;
-        let refuse = |what| {
+        let lent = || accesses.iter().any(|access| access.lender().is_some());
+        if let Some(what) = refused.or_else(|| lent().then_some("regions that were lent")) {
             let label = traits.label.text().to_owned();
-            Err(Error::Replayed { label, what })
-        };
-        if acts {
-            return refuse("actions that come before its body");
-        }
-        if accesses.iter().any(Declared::is_weak) {
-            return refuse("weak accesses");
-        }
-        if accesses.iter().any(|access| access.lender().is_some()) {
-            return refuse("regions that were lent");
+            return Err(Error::Replayed { label, what });
         }
         let mut recorded = self.recorded.borrow_mut();
-        recorded.sketch.add(&accesses);
+        for (nth, access) in accesses.iter().enumerate() {
+            let operator = clauses.joins(nth).map(|joins| recorded.join(joins, access));
+            recorded.sketch.add(access, operator);
+        }
+        recorded.sketch.counts.push(accesses.len());
         recorded.declared.extend(accesses);
         let turn = recorded.turn;
         recorded.tasks.push(Task { traits, body, turn });
@@ -81,10 +83,24 @@ impl<'a> Iteration<'a> {
     }
 }
 
+impl Recorded<'_> {
+    /// Has an access join its reduction, for all steps. Returns the operator.
+    fn join(&mut self, joins: &dyn Joins, access: &Declared<'_>) -> TypeId {
+        let (operator, rect) = (joins.operator(), access.rect());
+        if !rect.is_empty() {
+            let key = (access.core().id(), operator, rect);
+            let joined = joins.join(self.reductions.get(&key), access);
+            self.reductions.insert(key, joined);
+            joins.stay();
+        }
+        operator
+    }
+}
+
 impl Group {
     /// Runs the tasks that `declare` declares in every step from 0 to `steps`, as if they were
     /// spawned anew each time. They are declared once, with [`TaskBuilder::repeat`]; their bodies
-    /// get the number of the step.
+    /// get the number of the step. They are tasks of this group, whichever declares them.
     ///
     /// ```
     /// # use talpf_runtime::{Array, Config, Error, Runtime};

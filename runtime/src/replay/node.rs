@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `closed`, `rest` | the runner at the start, then whoever drops guards |
 //! | `step` | whoever completes the task, before anybody can make it ready again |
+//! | `last_step` | the runner at the start, if the run has failed |
 //! | all others | the recorder |
 #![allow(unsafe_code, reason = "follows the pointers between records, nodes and their run")]
 
@@ -39,7 +40,7 @@ pub(crate) struct Node {
     record: &'static Record,
     /// The step that runs, or runs next.
     step: AtomicUsize,
-    last_step: usize,
+    last_step: AtomicUsize,
     run: AtomicPtr<Run>,
     body: Box<dyn Repeated>,
     pub(super) task: RecordId,
@@ -73,7 +74,7 @@ impl Node {
             rest: EventCounter::new(),
             record: record(task),
             step: AtomicUsize::new(step),
-            last_step,
+            last_step: AtomicUsize::new(last_step),
             run: AtomicPtr::default(),
             body,
             task,
@@ -107,7 +108,16 @@ impl Node {
 
     #[inline]
     fn is_last(&self) -> bool {
-        self.step.load(Ordering::Relaxed) == self.last_step
+        self.step.load(Ordering::Relaxed) == self.last_step.load(Ordering::Relaxed)
+    }
+
+    /// Makes the step that begins the last one, of a run that has failed.
+    ///
+    /// Who waits for this step sees the failure, too, and stops at it or, over an edge from one
+    /// iteration to the next, right after it: so nobody waits for another one.
+    #[cold]
+    fn stop(&self) {
+        self.last_step.store(self.step.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     #[inline]
@@ -166,7 +176,6 @@ impl Node {
         let bit = access.min(BITS - 1);
         let own = access < BITS - 1;
         self.closed(access, (own || self.rest.take(1)).then(|| self.closed.close(1 << bit)));
-        resolve_access(self.task);
     }
 
     /// An access has closed, which has changed its bit or not.
@@ -197,7 +206,11 @@ pub(crate) fn begin(record: &Record) -> Option<&'static Node> {
         node.rest.set((accesses - BITS + 1) as u32);
     }
     record.open.set(1 + accesses as u32);
-    (!node.run().has_failed()).then_some(node)
+    if node.run().has_failed() {
+        node.stop();
+        return None;
+    }
+    Some(node)
 }
 
 impl Node {
@@ -260,6 +273,14 @@ impl Node {
 
 /// Closes access number `access` of a task.
 pub(crate) fn close(record: &Record, access: usize) {
+    let node = Node::of(record);
+    node.close(access);
+    resolve_access(node.task);
+}
+
+/// As `close`, for one that was passed on to children: nothing of the task is open, and the caller
+/// completes it.
+pub(crate) fn close_late(record: &Record, access: usize) {
     Node::of(record).close(access);
 }
 

@@ -9,6 +9,7 @@
 //! Two tasks have one edge, however many of their accesses conflict. It names the accesses of the
 //! earlier task that have to close, and is listed with each of them.
 
+use std::any::TypeId;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -32,6 +33,8 @@ struct Use {
     array: u64,
     rect: Rect,
     mode: Mode,
+    /// Of a reduction.
+    operator: Option<TypeId>,
 }
 
 /// A link from a task to one that waits for it: in the same iteration if that comes later in
@@ -81,14 +84,10 @@ pub(super) struct Overlap {
 }
 
 impl Sketch {
-    /// Adds a task.
-    pub(super) fn add(&mut self, accesses: &[Declared<'_>]) {
-        self.counts.push(accesses.len());
-        self.uses.extend(accesses.iter().map(|access| Use {
-            array: access.core().id(),
-            rect: access.rect(),
-            mode: access.mode(),
-        }));
+    /// Adds an access of the task that is added next.
+    pub(super) fn add(&mut self, access: &Declared<'_>, operator: Option<TypeId>) {
+        let (array, rect, mode) = (access.core().id(), access.rect(), access.mode());
+        self.uses.push(Use { array, rect, mode, operator });
     }
 }
 
@@ -97,8 +96,9 @@ impl Sketch {
 struct Entry {
     task: u32,
     access: u32,
-    rect: Rect,
-    mode: Mode,
+    /// The part of it in the tile.
+    part: Rect,
+    whole: Use,
     repeated: bool,
 }
 
@@ -119,8 +119,8 @@ impl Plan {
                     let entry = Entry {
                         task: task as u32,
                         access: access as u32,
-                        rect: new.rect(),
-                        mode: new.mode(),
+                        part: new.rect(),
+                        whole: sketch.uses[number],
                         repeated,
                     };
                     number += 1;
@@ -128,9 +128,9 @@ impl Plan {
                         continue;
                     }
                     let mut overlap = None;
-                    new.core().for_each_tile(&new.rect(), |tile, rect| {
+                    new.core().for_each_tile(&new.rect(), |tile, part| {
                         let map = maps.entry((new.core().id(), tile)).or_default();
-                        overlap = overlap.or(enter(map, Entry { rect, ..entry }, &mut found));
+                        overlap = overlap.or(enter(map, Entry { part, ..entry }, &mut found));
                     });
                     if let Some(first) = overlap {
                         return Err(Overlap { task, first: first as usize, second: access });
@@ -261,9 +261,8 @@ impl Plan {
         }
         let mut followers = vec![Vec::new(); tasks];
         self.edges().for_each(|(from, to)| followers[from].push(to));
-        let conflict = |a: &Use, b: &Use| {
-            a.array == b.array && are_ordered(a.mode, b.mode) && a.rect.overlaps(&b.rect)
-        };
+        let conflict =
+            |a: &Use, b: &Use| a.array == b.array && are_ordered(a, b) && a.rect.overlaps(&b.rect);
         for from in 0..tasks {
             let mut reached = vec![false; 2 * tasks];
             let mut open = vec![from];
@@ -290,29 +289,37 @@ impl Plan {
 const CHECKED: usize = 400;
 
 /// Whether accesses of different tasks to one element keep their order. Commutative ones do in a
-/// recorded graph.
-fn are_ordered(one: Mode, other: Mode) -> bool {
-    one != other || !matches!(one, Mode::In | Mode::Concurrent)
+/// recorded graph, those of one reduction do not.
+fn are_ordered(one: &Use, other: &Use) -> bool {
+    match one.mode {
+        Mode::In | Mode::Concurrent => one.mode != other.mode,
+        Mode::Reduction => one != other,
+        Mode::Out | Mode::InOut | Mode::Commutative => true,
+    }
 }
 
 /// Adds an access to the map of a tile, and an edge from every one there that conflicts. Returns
 /// an access of the same task that does.
 fn enter(map: &mut Vec<Entry>, new: Entry, found: &mut Vec<(u32, Edge)>) -> Option<u32> {
     let mut overlap = None;
-    let supersedes = new.mode.writes() && new.mode != Mode::Concurrent;
+    let mode = new.whole.mode;
+    let supersedes = mode.writes() && !matches!(mode, Mode::Concurrent | Mode::Reduction);
     map.retain(|old| {
-        if !are_ordered(old.mode, new.mode) || !old.rect.overlaps(&new.rect) {
+        let same_iteration = old.repeated == new.repeated;
+        let own = old.task == new.task && same_iteration;
+        // A task cannot have two copies.
+        let meets = own && mode == Mode::Reduction || are_ordered(&old.whole, &new.whole);
+        if !meets || !old.part.overlaps(&new.part) {
             return true;
         }
-        let same_iteration = old.repeated == new.repeated;
-        if old.task == new.task && same_iteration {
+        if own {
             overlap = Some(old.access);
         } else if old.task != new.task && (!new.repeated || !same_iteration && old.task > new.task)
         {
             let accesses = 1 << old.access.min(BITS as u32 - 1);
             found.push((old.task, Edge { to: new.task, accesses }));
         }
-        !(supersedes && new.rect.covers(&old.rect))
+        !(supersedes && new.part.covers(&old.part))
     });
     map.push(new);
     overlap

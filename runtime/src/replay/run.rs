@@ -6,8 +6,8 @@
 //! whoever waits for the group, until every task of the graph has run for the last time.
 //!
 //! A task that fails stops the run: nothing of it that has not begun runs, and the failure becomes
-//! that of the task which holds the tiles. What is left of the iterations drains as it would have
-//! run.
+//! that of the task which holds the tiles. Each task has one more step, in which it does nothing but
+//! let go.
 #![allow(unsafe_code, reason = "owns itself between the first task and the last")]
 
 use std::sync::Arc;

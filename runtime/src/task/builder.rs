@@ -16,7 +16,8 @@ use crate::error::Error;
 use crate::group::GroupInner;
 use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
 
-/// A task being declared. Its accesses become the parameters of the body, in this order.
+/// A task being declared. Its accesses become the parameters of the body, in this order: at most
+/// eight, of which each may be a `Vec` for many accesses of one kind.
 ///
 /// ```
 /// # use talpf_runtime::{Array, Config, Runtime};
@@ -73,7 +74,8 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
 
     /// Runs the body where the task becomes ready: at once inside the spawn when nothing holds it
     /// back, else as the next one on the worker that makes it ready (of several, the last comes
-    /// next). For bodies shorter than the way through a queue.
+    /// next). For bodies shorter than the way through a queue. A body that runs inside a spawn has
+    /// the stack of the spawner: a recursion of such tasks goes as deep as one of calls.
     #[inline]
     pub fn inline(mut self) -> Self {
         self.traits.inline = true;
@@ -154,6 +156,12 @@ impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
     ) -> TaskBuilder<'a, C, Actions> {
         let TaskBuilder { group, nest, traits, clauses, actions } = self;
         TaskBuilder { group, nest, traits, clauses, actions: actions.and(action) }
+    }
+
+    /// What of the declaration a task cannot have that is replayed.
+    pub(crate) fn not_to_repeat(&self) -> Option<&'static str> {
+        let acts = A::ACTS.then_some("actions that come before its body");
+        acts.or_else(|| self.nest.is_some().then_some("a parent"))
     }
 
     /// As [`TaskBuilder::priority`], asked for when the task becomes ready: an action of

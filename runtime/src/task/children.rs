@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use super::{RecordId, Role, TaskBuilder, note_wait, record, run};
+use super::{RecordId, TaskBuilder, note_wait, record, run};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
@@ -53,13 +53,9 @@ pub struct Children {
 impl Children {
     /// Those of the running task. Every call begins a set that is waited for by itself.
     ///
-    /// **Errors**: called outside a task, or in one that is replayed.
+    /// **Errors**: called outside a task.
     pub fn of_current_task() -> Result<Self, Error> {
         let parent = run::current().ok_or(Error::NotInTask("Children::of_current_task"))?;
-        if record(parent).role() == Role::Replayed {
-            let label = record(parent).label().text().to_owned();
-            return Err(Error::Replayed { label, what: "children" });
-        }
         // The running body holds a unit.
         record(parent).open.add();
         let group = GroupInner::of_live_task(record(parent)).keep();
@@ -81,8 +77,9 @@ impl Children {
 
     /// Waits until every child that was spawned with this handle is complete.
     ///
-    /// **Errors**: a child failed since the last wait, or a task inside a child that has not waited
-    /// for it (R4). The data stays undefined until the group is waited for. A hang.
+    /// **Errors**: a child failed, or was cancelled, since the last wait, or a task inside a child
+    /// that has not waited for it (R4). The data stays undefined until the group is waited for. A
+    /// hang.
     pub async fn wait(&self) -> Result<(), Error> {
         poll_fn(|cx| {
             if !self.nest.is_quiet_or_wakes(cx.waker()) {
@@ -93,7 +90,7 @@ impl Children {
                 return Poll::Pending;
             }
             let failure = self.nest.failure.lock().take();
-            Poll::Ready(failure.map_or(Ok(()), |failure| Err(Error::TaskFailed(failure))))
+            Poll::Ready(failure.map_or(Ok(()), |failure| Err(Error::of_task(failure))))
         })
         .await
     }

@@ -5,18 +5,23 @@ use std::marker::PhantomData;
 use crate::access::{Declared, Joins};
 use crate::guard::{Cursor, Guard};
 
-/// What one clause declares and what the body gets for it.
+/// What one clause declares and what the body gets for it. Programs name it and do not implement it.
 pub trait Clause<'a> {
     /// The parameter of the body.
     type Guard: Send + 'static;
-    /// What is needed to make the parameter when the body starts.
-    type Shape: Send + 'static;
+    /// What is needed to make the parameter when the body starts, in every step of one that is
+    /// replayed.
+    #[doc(hidden)]
+    type Shape: Clone + Send + Sync + 'static;
 
     /// The shape of this clause.
+    #[doc(hidden)]
     fn shape(&self) -> Self::Shape;
     /// Number of accesses.
+    #[doc(hidden)]
     fn count(&self) -> usize;
     /// Calls `each` with the accesses, in order.
+    #[doc(hidden)]
     fn declare(&self, each: &mut impl FnMut(&Declared<'a>));
     /// What its access number `nth` joins a reduction with.
     #[doc(hidden)]
@@ -25,8 +30,10 @@ pub trait Clause<'a> {
     }
     /// Makes the parameter from the next accesses of the running task. Must not panic: guards that
     /// are not made yet would not be released.
+    #[doc(hidden)]
     fn guard(shape: Self::Shape, cursor: &mut Cursor) -> Self::Guard;
     /// Completes the parameter once all are made.
+    #[doc(hidden)]
     #[inline]
     fn fill(_guard: &mut Self::Guard) {}
 }

@@ -38,25 +38,24 @@ mod urgency;
 mod waker;
 mod weak;
 
-pub(crate) use self::builder::Append;
-pub use self::builder::TaskBuilder;
+pub use self::builder::{Append, TaskBuilder};
 pub use self::children::Children;
+pub use self::clause::{Clause, Many, One};
 pub use self::event::PendingEvent;
 pub use self::failure::fail_current_task;
 pub use self::handle::JoinHandle;
-pub use self::ready::{HeldBack, Ready};
+pub use self::ready::{Actions, Before, HeldBack, Ready};
 pub use self::task_loop::TaskLoop;
 pub use self::waker::{note_outside, note_wait};
 
 pub(crate) use self::access_list::{Accesses, edge, more_edges};
-pub(crate) use self::clause::{Clause, Clauses, Many};
+pub(crate) use self::clause::Clauses;
 pub(crate) use self::counter::EventCounter;
 pub(crate) use self::failure::{
     catch_panic, drop_quietly, fail, has_failed, is_unwinding, put_aside,
 };
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
-pub(crate) use self::ready::Before;
 pub(crate) use self::record::Record;
 pub(crate) use self::repeated::{Repeated, free_task, new_repeated, repeated, repeated_async};
 pub(crate) use self::run::{

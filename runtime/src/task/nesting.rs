@@ -37,9 +37,13 @@ impl Record {
         if self.is_nested() { self.nesting.0.lock().nest.clone() } else { None }
     }
 
-    /// The task that this is a child of. The caller keeps this one from being complete.
+    /// The task that this is a child of. The caller keeps this one from being complete, or looks
+    /// whether it was afterwards.
     pub(crate) fn parent(&self) -> Option<RecordId> {
-        self.nest().map(|nest| nest.parent())
+        if !self.is_nested() {
+            return None;
+        }
+        self.nesting.0.lock().nest.as_ref().map(|nest| nest.parent())
     }
 
     /// Notes an access that closes when the task is complete.

@@ -18,8 +18,10 @@ pub trait Before: Sized {
     /// Whether it is anything.
     const ACTS: bool;
     /// Adds an action at the end.
+    #[doc(hidden)]
     fn and(self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions;
     /// Puts it in front of `body`.
+    #[doc(hidden)]
     fn before<B: Body>(self, body: B) -> impl Body;
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures::channel::oneshot;
-use talpf_runtime::{Array, Error, Group, PendingEvent, Runtime, is_cancelled};
+use talpf_runtime::{Array, Children, Error, Group, PendingEvent, Runtime, is_cancelled};
 
 use crate::common::{self, Drops, Flag};
 
@@ -309,4 +309,23 @@ fn a_shutdown_reports_a_cancellation_that_no_wait_has() {
     group.cancel("stop");
     drop((group, array));
     assert_eq!(cancelled(runtime.shut_down()), "the group was cancelled: stop");
+}
+
+#[test]
+fn a_wait_for_children_that_were_cancelled_says_so() {
+    let _watchdog = common::watchdog();
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let group = (*runtime).clone();
+        let program = runtime.spawn_main("program", async move {
+            let children = Children::of_current_task().unwrap();
+            group.cancel("as planned");
+            children.task("child").spawn(|| ()).unwrap();
+            children.wait().await
+        });
+        let waited = runtime.block_on(program.unwrap()).unwrap().unwrap();
+        let error = waited.unwrap_err();
+        assert_eq!(error.to_string(), "the runtime was cancelled: as planned");
+        assert!(matches!(runtime.wait_blocking(), Err(Error::Cancelled { .. })));
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use talpf_runtime::{Array, Config, Dump, Monitor, PendingEvent, Runtime, Standing};
+use talpf_runtime::{Array, Children, Config, Dump, Monitor, PendingEvent, Runtime, Standing};
 
 use crate::common::{self, Flag};
 
@@ -120,4 +120,46 @@ fn a_runtime_without_tasks_has_none() {
     let dump = runtime.dump();
     assert_eq!(dump.count(Standing::Running) + dump.count(Standing::Waiting), 0);
     contains(&dump.to_string(), &["2 workers in a task; 0 tasks:"]);
+}
+
+#[test]
+fn nested_tasks_are_shown_in_their_parents() {
+    let _watchdog = common::watchdog();
+    let runtime = common::runtime(1);
+    let cells = Array::new(&runtime, vec![0u64; 8], 2).unwrap();
+    let (begun, go) = (Flag::default(), Flag::default());
+    let (begins, goes) = (begun.clone(), go.clone());
+    let parent = runtime.task("parent").inout(&cells.all()).run(move |all| {
+        let (children, all) = (Children::of_current_task().unwrap(), all.lend());
+        let half = children.task("half").inout(&all.region(..4));
+        half.spawn(move |half| {
+            let (children, half) = (Children::of_current_task().unwrap(), half.lend());
+            let quarter = children.task("quarter").inout(&half.all());
+            quarter
+                .spawn(move |_quarter| {
+                    begins.set();
+                    assert!(common::eventually(|| goes.is_set()));
+                })
+                .unwrap();
+        })
+        .unwrap();
+        children.task("whole").inout(&all.all()).spawn(|_all| ()).unwrap();
+    });
+    runtime.block_on(parent.unwrap()).unwrap().unwrap();
+    assert!(common::eventually(|| begun.is_set()));
+    let dump = runtime.dump();
+    go.set();
+    let array = cells.id();
+    contains(
+        &dump.to_string(),
+        &[
+            "task `parent` of the runtime has ended and waits for 2 children\n",
+            "task `half` in `parent` of the runtime has ended and waits for a child\n",
+            "task `quarter` in `half` of the runtime runs\n",
+            &format!("inout array {array}[0..4], awaited by `whole`\n"),
+            "task `whole` in `parent` of the runtime waits for ",
+        ],
+    );
+    contains(&dump.to_graphviz(), &["[style=dotted, arrowhead=none, label=\"in\"];"]);
+    runtime.wait_blocking().unwrap();
 }

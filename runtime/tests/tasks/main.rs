@@ -36,6 +36,8 @@ mod priorities;
 mod reductions;
 mod replay;
 mod replay_serial_order;
+mod replayed_children;
+mod replayed_reductions;
 mod serial_order;
 mod shutdown;
 mod size_limits;

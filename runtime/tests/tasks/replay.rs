@@ -398,3 +398,58 @@ fn arrays_live_as_long_as_their_steps() {
     runtime.wait_blocking().unwrap();
     assert_eq!(sum.load(Ordering::Relaxed), 50 * 20 * 64);
 }
+
+#[test]
+fn a_failure_ends_any_number_of_steps() {
+    common::quiet_panics();
+    let _watchdog = common::watchdog();
+    for workers in [1, 2, 8] {
+        let runtime = common::runtime(workers);
+        let all = numbers(&runtime, 20);
+        for breaks in 0..20 {
+            // Neighbours wait for each other, those further off get ahead.
+            let declared = runtime.iterate_in_turns(usize::MAX, 3, |iteration, turn| {
+                (turn..19).try_for_each(|cell| {
+                    let task = runtime.task("step").inout(&all.tile(cell));
+                    task.input(&all.tile(cell + 1)).repeat(iteration, move |step, _, _| {
+                        assert!(cell != breaks || step < 30, "enough");
+                    })
+                })?;
+                runtime.task("last").inout(&all.tile(19)).repeat(iteration, move |step, _| {
+                    assert!(breaks != 19 || step < 30, "enough");
+                })
+            });
+            declared.unwrap();
+            let error = runtime.wait_blocking().unwrap_err();
+            assert!(error.to_string().ends_with("enough"), "{error}");
+            assert_eq!(runtime.outstanding(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_group_ends_any_number_of_steps() {
+    let _watchdog = common::watchdog();
+    for workers in [1, 2, 8] {
+        let runtime = common::runtime(workers);
+        let all = numbers(&runtime, 20);
+        let group = (*runtime).clone();
+        let declared = runtime.iterate(usize::MAX, |iteration| {
+            (0..19).try_for_each(|cell| {
+                let group = group.clone();
+                let task = runtime.task("step").inout(&all.tile(cell)).input(&all.tile(cell + 1));
+                task.repeat(iteration, move |step, mut number, _next| {
+                    number[0] += 1;
+                    if (step, cell) == (1000, 7) {
+                        group.cancel("it has converged");
+                    }
+                })
+            })
+        });
+        declared.unwrap();
+        let error = runtime.wait_blocking().unwrap_err();
+        assert!(matches!(error, Error::Cancelled { .. }), "{error}");
+        let read = runtime.task("read").input(&all.tile(7)).run(|number| number[0]).unwrap();
+        assert_eq!(runtime.block_on(read).unwrap().unwrap(), 1001);
+    }
+}

@@ -6,7 +6,10 @@
 
 use crate::common;
 use proptest::prelude::*;
-use talpf_runtime::{Array, Error, InOut, Iteration, Ix1, Region, Runtime, TaskBuilder};
+use talpf_runtime::operator::{InOrder, Operator};
+use talpf_runtime::{
+    Array, Children, Error, InOut, Iteration, Ix1, Lend, Region, Runtime, TaskBuilder,
+};
 
 const LEN: usize = 24;
 
@@ -28,6 +31,12 @@ enum Kind {
     Async,
     /// Takes its guards along to another task.
     Gives,
+    /// Leaves the work to children.
+    Lends,
+    /// As `Lends`, on weak accesses.
+    LendsWeakly,
+    /// Reduces into one of a few regions, in the order of the tasks.
+    Reduces,
 }
 
 #[derive(Clone, Debug)]
@@ -51,14 +60,26 @@ fn meet(a: &Span, b: &Span) -> bool {
 }
 
 fn task() -> impl Strategy<Value = Task> {
-    let kind =
-        prop_oneof![3 => Just(Kind::Closure), 1 => Just(Kind::Async), 1 => Just(Kind::Gives)];
+    let kind = prop_oneof![
+        3 => Just(Kind::Closure),
+        1 => Just(Kind::Async),
+        1 => Just(Kind::Gives),
+        1 => Just(Kind::Lends),
+        1 => Just(Kind::LendsWeakly),
+        2 => Just(Kind::Reduces),
+    ];
     let spans = || prop::collection::vec(span(), 0..3);
     let priority = prop_oneof![4 => Just(0), 1 => -1..2i32];
     (spans(), spans(), kind, any::<bool>(), priority).prop_map(
         |(reads, mut writes, kind, drops_early, priority)| {
             if writes.len() == 2 && meet(&writes[0], &writes[1]) {
                 writes.pop();
+            }
+            if let Kind::Reduces = kind {
+                writes.truncate(1);
+                let wide =
+                    |span: &mut Span| *span = (span.0 / 8 * 8, (span.0 / 8 * 8 + 8).min(LEN));
+                writes.iter_mut().for_each(wide);
             }
             let is_free = |read: &Span| !writes.iter().any(|write| meet(read, write));
             let reads = reads.into_iter().filter(is_free).collect();
@@ -70,8 +91,12 @@ fn task() -> impl Strategy<Value = Task> {
 fn one_loop() -> impl Strategy<Value = Loop> {
     let tasks = prop::collection::vec(prop::collection::vec(task(), 0..8), 3);
     let after = prop::collection::vec(task(), 0..3);
-    (0..12usize, 1..4usize, tasks, any::<bool>(), after)
-        .prop_map(|(steps, turns, tasks, again, after)| Loop { steps, turns, tasks, again, after })
+    (0..12usize, 1..4usize, tasks, any::<bool>(), after).prop_map(
+        |(steps, turns, tasks, again, mut after)| {
+            after.iter_mut().for_each(|task| task.kind = Kind::Closure);
+            Loop { steps, turns, tasks, again, after }
+        },
+    )
 }
 
 /// The loops of a program, with what they repeat put in.
@@ -109,6 +134,10 @@ fn run_serially(line: &mut [u64], task: &Task, seed: u64) {
     let mut seed = reads.into_iter().fold(seed, mix);
     for &(start, end) in &task.writes {
         for cell in &mut line[start..end] {
+            if let Kind::Reduces = task.kind {
+                *cell = mix(*cell, seed);
+                continue;
+            }
             seed = mix(seed, *cell);
             *cell = seed;
         }
@@ -139,6 +168,29 @@ fn run((reads, mut writes): Guards, seed: u64, drops_early: bool) {
     drop(reads);
 }
 
+/// Not commutative.
+struct Mixes;
+
+impl Operator<u64> for Mixes {
+    fn identity() -> u64 {
+        0
+    }
+
+    fn combine(into: &mut u64, from: u64) {
+        *into = mix(*into, from);
+    }
+}
+
+/// One child does the work, after one that looks on.
+fn leave_to_children(reads: &[Lend<u64>], writes: &[Lend<u64>], seed: u64) {
+    let children = Children::of_current_task().unwrap();
+    let looks = children.task("look").inputs(reads.iter().map(Lend::all));
+    looks.inputs(writes.iter().map(Lend::all)).spawn(|_, _| ()).unwrap();
+    let child = children.task("child").inputs(reads.iter().map(Lend::all));
+    let child = child.inouts(writes.iter().map(Lend::all));
+    child.spawn(move |reads, writes| run((reads, writes), seed, true)).unwrap();
+}
+
 type Regions<'a> = Vec<Region<'a, u64, Ix1>>;
 
 fn regions<'a>(line: &'a Array<u64>, spans: &[Span]) -> Regions<'a> {
@@ -153,45 +205,78 @@ fn declare<'a>(
     number: usize,
 ) -> Result<(), Error> {
     let builder: TaskBuilder<'_> = runtime.task("mix").priority(task.priority);
-    let builder = builder.inputs(regions(line, &task.reads)).inouts(regions(line, &task.writes));
+    let (reads, writes) = (regions(line, &task.reads), regions(line, &task.writes));
     let drops_early = task.drops_early;
     let seed = move |step: usize| (100 * step + number) as u64;
     match task.kind {
-        Kind::Closure => builder.repeat(iteration, move |step, reads, writes| {
-            run((reads, writes), seed(step), drops_early);
-        }),
-        Kind::Async => builder.repeat_async(iteration, move |step, reads, writes| async move {
-            tokio::task::yield_now().await;
-            run((reads, writes), seed(step), drops_early);
-        }),
+        Kind::Closure => {
+            builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
+                run((reads, writes), seed(step), drops_early);
+            })
+        }
+        Kind::Async => {
+            let builder = builder.inputs(reads).inouts(writes);
+            builder.repeat_async(iteration, move |step, reads, writes| async move {
+                tokio::task::yield_now().await;
+                run((reads, writes), seed(step), drops_early);
+            })
+        }
         Kind::Gives => {
             let group = (**runtime).clone();
-            builder.repeat(iteration, move |step, reads, writes| {
+            builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
                 let taker = group.task("take");
                 taker.spawn(move || run((reads, writes), seed(step), drops_early)).unwrap();
+            })
+        }
+        Kind::Lends => {
+            builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
+                let reads: Vec<_> = reads.into_iter().map(|guard| guard.lend()).collect();
+                let writes: Vec<_> = writes.into_iter().map(|guard| guard.lend()).collect();
+                leave_to_children(&reads, &writes, seed(step));
+            })
+        }
+        Kind::LendsWeakly => {
+            let builder = builder.weak_inputs(reads).weak_inouts(writes);
+            builder.repeat(iteration, move |step, reads, writes| {
+                leave_to_children(&reads, &writes, seed(step));
+            })
+        }
+        Kind::Reduces => {
+            let builder = builder.inputs(reads).reductions(writes, InOrder(Mixes));
+            builder.repeat(iteration, move |step, reads, writes| {
+                let read = reads.iter().flat_map(|guard| guard.to_vec());
+                let seed = read.fold(seed(step), mix);
+                writes.into_iter().for_each(|mut copy| copy.fill(seed));
             })
         }
     }
 }
 
-fn parallel(program: &[Loop], tile: usize, workers: usize) -> Vec<u64> {
-    let runtime = common::runtime(workers);
-    let line = Array::new(&runtime, vec![0u64; LEN], tile).unwrap();
+fn run_all(runtime: &Runtime, line: &Array<u64>, program: &[Loop]) {
     for Loop { steps, turns, tasks, after, .. } in program {
         let declared = runtime.iterate_in_turns(*steps, *turns, |iteration, turn| {
             let mut numbered = tasks[turn].iter().enumerate();
-            numbered
-                .try_for_each(|(number, task)| declare(&runtime, &line, iteration, task, number))
+            numbered.try_for_each(|(number, task)| declare(runtime, line, iteration, task, number))
         });
         declared.unwrap();
         for task in after {
-            let builder = runtime.task("after").inputs(regions(&line, &task.reads));
-            let builder = builder.inouts(regions(&line, &task.writes));
+            let builder = runtime.task("after").inputs(regions(line, &task.reads));
+            let builder = builder.inouts(regions(line, &task.writes));
             builder.spawn(|reads, writes| run((reads, writes), 7, true)).unwrap();
         }
     }
+}
+
+fn end_of(runtime: &Runtime, line: &Array<u64>) -> Vec<u64> {
     let read = runtime.task("read").input(&line.all()).run(|line| line.to_vec()).unwrap();
-    let line = runtime.block_on(read).unwrap().unwrap();
+    runtime.block_on(read).unwrap().unwrap()
+}
+
+fn parallel(program: &[Loop], tile: usize, workers: usize) -> Vec<u64> {
+    let runtime = common::runtime(workers);
+    let line = Array::new(&runtime, vec![0u64; LEN], tile).unwrap();
+    run_all(&runtime, &line, program);
+    let line = end_of(&runtime, &line);
     runtime.shut_down().unwrap();
     line
 }
@@ -210,6 +295,36 @@ proptest! {
         workers in prop_oneof![Just(1usize), Just(2), Just(8)],
     ) {
         prop_assert_eq!(parallel(&program, tile, workers), serial(&program));
+    }
+
+    /// A loop that is cancelled leaves nothing behind either, and what comes next is as ever.
+    #[test]
+    fn a_random_cancellation_lets_everything_go(
+        program in program(),
+        next in program(),
+        workers in prop_oneof![Just(1usize), Just(2), Just(8)],
+        place in any::<prop::sample::Index>(),
+    ) {
+        let runtime = common::runtime(workers);
+        let line = Array::new(&runtime, vec![0u64; LEN], 5).unwrap();
+        let cancelled = &program[0];
+        let turns = cancelled.turns;
+        let at = place.index(12);
+        let declared = runtime.iterate_in_turns(1_000 * turns, turns, |iteration, turn| {
+            let group = (*runtime).clone();
+            let task = runtime.task("cancels");
+            task.repeat(iteration, move |step| if step == at * turns { group.cancel("enough") })?;
+            let mut numbered = cancelled.tasks[turn].iter().enumerate();
+            numbered.try_for_each(|(number, task)| declare(&runtime, &line, iteration, task, number))
+        });
+        declared.unwrap();
+        let waited = runtime.wait_blocking();
+        prop_assert!(matches!(waited, Err(Error::Cancelled { .. })), "{waited:?}");
+        prop_assert_eq!(runtime.outstanding(), 0);
+        runtime.task("clear").output(&line.all()).spawn(|mut line| line.fill(0)).unwrap();
+        run_all(&runtime, &line, &next);
+        prop_assert_eq!(end_of(&runtime, &line), serial(&next));
+        runtime.shut_down().unwrap();
     }
 
     /// Where a task breaks, the loop stops, the wait tells, and the runtime is good for another one.
