@@ -70,6 +70,12 @@ impl Immediate {
     }
 }
 
+/// Whether two rounds are so near each other that an immediate of one is understood where the other
+/// is known.
+pub(crate) fn are_near(round: Round, known: Round) -> bool {
+    round.0.abs_diff(known.0) < ROUNDS / 2
+}
+
 #[cfg(all(test, not(talpf_loom)))]
 mod tests {
     use super::*;

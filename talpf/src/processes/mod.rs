@@ -207,7 +207,9 @@ impl Processes {
         let peer = self.peer(from);
         match Letter::from_bytes(bytes) {
             Some(Letter::Ask { number, ask, claim })
-                if ask.target == self.here && claim.source == from =>
+                if ask.target == self.here
+                    && claim.source == from
+                    && world.rank(self.here).windows.is_near(ask.lane, ask.round) =>
             {
                 self.take_ask(number, ask, claim);
             }

@@ -13,6 +13,7 @@ use super::conflicts::Notes;
 use super::landing::{HasLanded, Landing, Outcome, Over, Parked, Post, Rest, Together, outcome_of};
 use super::{Area, Claim, Freed};
 use crate::held::{GivenUp, Held};
+use crate::immediate::are_near;
 use crate::numbers::{Lane, Rank, Round};
 use crate::rounds::Rounds;
 use crate::sync_cell::Mutex;
@@ -208,6 +209,12 @@ impl WindowTable {
             }
         }
         rest
+    }
+
+    /// Whether a round may come here by now.
+    pub(crate) fn is_near(&self, lane: Lane, round: Round) -> bool {
+        let state = self.state.lock();
+        are_near(round, state.lanes.get(lane.index()).map_or(Round(0), Rounds::first))
     }
 
     /// An operation comes that needs no window. One of a round that is over is told there.

@@ -80,6 +80,27 @@ fn bytes_that_are_no_letter_fail_the_run() {
     assert!(ends[0].is_err());
 }
 
+/// A round that no program can have come to.
+#[test]
+fn a_letter_that_asks_for_a_distant_round_fails_the_run() {
+    let mut wires = SocketWire::mesh(2).unwrap();
+    let forger = wires.pop().unwrap();
+    // A datagram that asks, under number 0, for lane 0: a put, which needs a window, at rank 0.
+    let mut packet = vec![0, 0, 0, 0, 0, 0, 0, 2, 0];
+    for number in [0, 1, 0u32] {
+        packet.extend(number.to_le_bytes());
+    }
+    for number in [1 << 60, 0, 1u64] {
+        packet.extend(number.to_le_bytes());
+    }
+    forger.send(0, packet);
+    let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
+    let ranks = vec![(wire, common::unwatched(2, 1))];
+    let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
+    drop(forger);
+    crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1 has sent a letter"]);
+}
+
 /// Rank 1 ends when rank 0 still needs it, for one more round.
 #[test]
 fn a_sync_without_a_rank_that_has_ended_fails_and_names_it() {
