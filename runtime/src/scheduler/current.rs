@@ -236,6 +236,9 @@ pub(crate) fn trace_begin(task: RecordId) -> Option<RecordId> {
         if worker.sampler.has(task) {
             worker.end_sample(task);
         }
+        if worker.times_bodies() {
+            worker.begin_body();
+        }
         if worker.is_traced { worker.begin_slice(task) } else { None }
     })
     .flatten()
@@ -245,6 +248,9 @@ pub(crate) fn trace_begin(task: RecordId) -> Option<RecordId> {
 #[inline]
 pub(crate) fn trace_end(task: RecordId, outer: Option<RecordId>) {
     with_worker(|worker| {
+        if worker.times_bodies() {
+            worker.end_body();
+        }
         if worker.is_traced {
             worker.end_slice(task, outer);
         }

@@ -1,10 +1,11 @@
 //! Stealing, and when a worker does not.
 //!
 //! A stolen task brings some ten cache lines along: for a task of a few hundred nanoseconds that
-//! costs more, at both ends, than running it where it is. So a worker that finds that the tasks it
-//! has stolen are short, while the others run theirs, gives back what it has left of them and of
-//! their successors, and rests: it looks for other work as ever, but leaves the tasks of other
-//! workers to them as long as those who have some get on with them quickly.
+//! may cost more, at both ends, than running it where it is. So a worker that finds that the tasks
+//! it has stolen are short, and that it spends its time around their bodies rather than in them,
+//! while the others run theirs, gives back what it has left of them and of their successors, and
+//! rests: it looks for other work as ever, but leaves the tasks of other workers to them as long as
+//! those who have some get on with them quickly.
 
 use std::cell::{Cell, RefCell};
 
@@ -15,7 +16,7 @@ use super::worker::Worker;
 use crate::sync::Ordering;
 use crate::task::RecordId;
 
-/// Tasks that take less are short.
+/// Tasks that take less are short, unless most of that is their bodies'.
 pub(super) const SHORT_NS: u64 = 500;
 /// Stolen tasks that tell whether they are short.
 const SAMPLE: u64 = 8;
@@ -29,7 +30,18 @@ pub(super) struct Thief {
     others: RefCell<Box<[Other]>>,
     /// While it runs stolen tasks: when it last measured how long they take, and its steps then.
     stolen: Cell<Option<(u64, u64)>>,
+    bodies: Bodies,
     rest: Cell<Option<Rest>>,
+}
+
+/// The time in the first bodies since the last measurement.
+#[derive(Default)]
+struct Bodies {
+    /// How many more to time.
+    left: Cell<u64>,
+    /// Of the one that runs, unless that began before.
+    began_ns: Cell<Option<u64>>,
+    spent_ns: Cell<u64>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -49,7 +61,24 @@ struct Rest {
 impl Thief {
     pub(super) fn new(workers: usize) -> Self {
         let others = vec![Other::default(); workers].into_boxed_slice();
-        Thief { others: RefCell::new(others), stolen: Cell::new(None), rest: Cell::new(None) }
+        let (stolen, rest) = (Cell::new(None), Cell::new(None));
+        Thief { others: RefCell::new(others), stolen, bodies: Bodies::default(), rest }
+    }
+
+    /// Measures from here on, or not.
+    fn measure_from(&self, stolen: Option<(u64, u64)>) {
+        self.stolen.set(stolen);
+        self.bodies.left.set(if stolen.is_some() { SAMPLE } else { 0 });
+        self.bodies.began_ns.set(None);
+        self.bodies.spent_ns.set(0);
+    }
+}
+
+impl Bodies {
+    /// The part of `task_ns`, which a task takes in all, that is its body's.
+    fn part_of(&self, task_ns: u64) -> u64 {
+        let timed = SAMPLE - self.left.get();
+        (self.spent_ns.get() / timed.max(1)).min(task_ns)
     }
 }
 
@@ -69,7 +98,7 @@ impl Worker {
         })?;
         self.meter().count_steal();
         self.note_done();
-        self.thief.stolen.set(Some((self.shared.clock.now_ns(), self.steps_of(self.index))));
+        self.thief.measure_from(Some((self.shared.clock.now_ns(), self.steps_of(self.index))));
         Some(stolen)
     }
 
@@ -118,7 +147,28 @@ impl Worker {
     /// This worker runs a program: what it has after that are tasks of its own.
     #[inline]
     pub(super) fn forget_theft(&self) {
-        self.thief.stolen.set(None);
+        self.thief.measure_from(None);
+    }
+
+    /// Whether to say when the next body begins and ends.
+    #[inline]
+    pub(super) fn times_bodies(&self) -> bool {
+        self.thief.bodies.left.get() > 0
+    }
+
+    #[cold]
+    pub(super) fn begin_body(&self) {
+        self.thief.bodies.began_ns.set(Some(self.shared.clock.now_ns()));
+    }
+
+    #[cold]
+    pub(super) fn end_body(&self) {
+        let Bodies { left, began_ns, spent_ns } = &self.thief.bodies;
+        if let Some(began_ns) = began_ns.take() {
+            let body_ns = self.shared.clock.now_ns().saturating_sub(began_ns);
+            spent_ns.set(spent_ns.get() + body_ns);
+            left.set(left.get() - 1);
+        }
     }
 
     /// Gives back what is left of stolen tasks and begins to rest, if they have been short.
@@ -133,9 +183,9 @@ impl Worker {
 
     /// As `measure_stolen`, for a worker that has run out of work.
     pub(super) fn measure_all_stolen(&self) {
-        if let Some((since_ns, before)) = self.thief.stolen.take() {
+        if let Some((since_ns, before)) = self.thief.stolen.get() {
             self.measure(since_ns, before);
-            self.thief.stolen.set(None);
+            self.thief.measure_from(None);
         }
     }
 
@@ -144,13 +194,15 @@ impl Worker {
         let (now_ns, steps) = (self.shared.clock.now_ns(), self.steps_of(self.index));
         let tasks = (steps.wrapping_sub(steps_before) / 2).max(1);
         let in_ns = now_ns.saturating_sub(since_ns);
-        let are_short = in_ns / tasks < SHORT_NS;
+        let task_ns = in_ns / tasks;
+        let body_ns = self.thief.bodies.part_of(task_ns);
+        let are_short = task_ns < SHORT_NS && body_ns < 2 * (task_ns - body_ns);
         if !(self.shared.spins() && are_short && self.others_get_on(in_ns / SHORT_NS)) {
             self.note_done();
-            self.thief.stolen.set(Some((now_ns, steps)));
+            self.thief.measure_from(Some((now_ns, steps)));
             return;
         }
-        self.thief.stolen.set(None);
+        self.thief.measure_from(None);
         let next = &self.seat().pulse.next;
         while let Some(task) = next.take().or_else(|| self.deque.pop()) {
             self.shared.give_back(task);
