@@ -24,6 +24,7 @@
 mod area;
 mod conflicts;
 mod landing;
+mod round;
 mod table;
 #[cfg(test)]
 mod tests;
