@@ -1,7 +1,7 @@
 //! Children of replayed tasks: spawned afresh in every step, which ends when they are complete.
 
 use futures::channel::oneshot;
-use talpf_runtime::{Array, Children, Config, Error, GraphRecorder, Lend, Runtime};
+use talpf_runtime::{Array, Children, Config, Error, GraphRecorder, Iteration, Lend, Runtime};
 
 use crate::common::{self, Counted, Drops, Log, Meeting};
 
@@ -27,95 +27,85 @@ fn leave_to_children(line: &Lend<u64>, number: u64) {
     declared.unwrap();
 }
 
-/// What 30 steps make of a cell, each of which also changes it by 5.
-fn after_30_steps() -> [u64; LEN] {
-    [(0..30).fold(0, |cell, step| (3 * cell + step) ^ 5); LEN]
+/// Declares, for 30 steps on so many workers, tasks that multiply every cell by 3, add the number of
+/// the step, and then change the cell by 5; checks what the steps make of the line.
+#[track_caller]
+fn thirty_steps(
+    workers: &[usize],
+    tile: usize,
+    declare: impl for<'a> Fn(&Runtime, &'a Array<u64>, &Iteration<'a>) -> Result<(), Error>,
+) {
+    let _watchdog = common::watchdog();
+    for &workers in workers {
+        let runtime = common::runtime(workers);
+        let line = line(&runtime, tile);
+        runtime.iterate(30, |iteration| declare(&runtime, &line, iteration)).unwrap();
+        let cell = (0..30).fold(0, |cell, step| (3 * cell + step) ^ 5);
+        assert_eq!(read(&runtime, &line), [cell; LEN]);
+        runtime.wait_blocking().unwrap();
+    }
+}
+
+/// Declares a task that changes all cells by 5.
+fn change<'a>(
+    runtime: &Runtime,
+    line: &'a Array<u64>,
+    iteration: &Iteration<'a>,
+) -> Result<(), Error> {
+    let task = runtime.task("after").inout(&line.all());
+    task.repeat(iteration, |_, mut all| all.iter_mut().for_each(|cell| *cell ^= 5))
 }
 
 #[test]
 fn the_next_task_and_the_next_step_wait_for_children() {
-    let _watchdog = common::watchdog();
-    for workers in [1, 2, 8] {
-        let runtime = common::runtime(workers);
-        let line = line(&runtime, 7);
-        let declared = runtime.iterate(30, |iteration| {
-            let parent = runtime.task("parent").inout(&line.all());
-            parent.repeat(iteration, |step, all| leave_to_children(&all.lend(), step as u64))?;
-            let task = runtime.task("after").inout(&line.all());
-            task.repeat(iteration, |_, mut all| all.iter_mut().for_each(|cell| *cell ^= 5))
-        });
-        declared.unwrap();
-        assert_eq!(read(&runtime, &line), after_30_steps());
-        runtime.wait_blocking().unwrap();
-    }
+    thirty_steps(&[1, 2, 8], 7, |runtime, line, iteration| {
+        let parent = runtime.task("parent").inout(&line.all());
+        parent.repeat(iteration, |step, all| leave_to_children(&all.lend(), step as u64))?;
+        change(runtime, line, iteration)
+    });
 }
 
 #[test]
 fn weak_accesses_are_lent_in_every_step() {
-    let _watchdog = common::watchdog();
-    for workers in [1, 2, 8] {
-        let runtime = common::runtime(workers);
-        let line = line(&runtime, 7);
-        let declared = runtime.iterate(30, |iteration| {
-            let parent = runtime.task("parent").weak_inout(&line.region(..));
-            parent.repeat(iteration, |step, all| leave_to_children(&all, step as u64))?;
-            let task = runtime.task("after").inout(&line.all());
-            task.repeat(iteration, |_, mut all| all.iter_mut().for_each(|cell| *cell ^= 5))
-        });
-        declared.unwrap();
-        assert_eq!(read(&runtime, &line), after_30_steps());
-        runtime.wait_blocking().unwrap();
-    }
+    thirty_steps(&[1, 2, 8], 7, |runtime, line, iteration| {
+        let parent = runtime.task("parent").weak_inout(&line.region(..));
+        parent.repeat(iteration, |step, all| leave_to_children(&all, step as u64))?;
+        change(runtime, line, iteration)
+    });
 }
 
 #[test]
 fn a_body_waits_for_its_children_and_has_the_region_back() {
-    let _watchdog = common::watchdog();
-    for workers in [1, 2, 8] {
-        let runtime = common::runtime(workers);
-        let line = line(&runtime, 7);
-        let declared = runtime.iterate(30, |iteration| {
-            let task = runtime.task("parent").final_if(true).inout(&line.all());
-            task.repeat_async(iteration, |step, all| async move {
-                let (children, all) = (Children::of_current_task().unwrap(), all.lend());
-                assert!(children.is_final());
-                leave_to_children(&all, step as u64);
-                children.wait().await.unwrap();
-                let back = children.task("back").inout(&all.all()).run(|all| all).unwrap();
-                back.await.unwrap().iter_mut().for_each(|cell| *cell ^= 5);
-            })
-        });
-        declared.unwrap();
-        assert_eq!(read(&runtime, &line), after_30_steps());
-        runtime.wait_blocking().unwrap();
-    }
+    thirty_steps(&[1, 2, 8], 7, |runtime, line, iteration| {
+        let task = runtime.task("parent").final_if(true).inout(&line.all());
+        task.repeat_async(iteration, |step, all| async move {
+            let (children, all) = (Children::of_current_task().unwrap(), all.lend());
+            assert!(children.is_final());
+            leave_to_children(&all, step as u64);
+            children.wait().await.unwrap();
+            let back = children.task("back").inout(&all.all()).run(|all| all).unwrap();
+            back.await.unwrap().iter_mut().for_each(|cell| *cell ^= 5);
+        })
+    });
 }
 
 #[test]
 fn each_of_many_accesses_can_be_lent() {
-    let _watchdog = common::watchdog();
-    for workers in [1, 2] {
-        let runtime = common::runtime(workers);
-        let line = line(&runtime, 1);
-        let declared = runtime.iterate(30, |iteration| {
-            let parent = runtime.task("parent").inouts((0..LEN).map(|tile| line.tile(tile)));
-            parent.repeat(iteration, |step, all| {
-                let children = Children::of_current_task().unwrap();
-                for cell in all {
-                    let cell = cell.lend();
-                    let child = children.task("child").inout(&cell.all());
-                    child.spawn(move |mut cell| cell[0] = 3 * cell[0] + step as u64).unwrap();
-                }
-            })?;
-            (0..LEN).try_for_each(|tile| {
-                let task = runtime.task("one").inout(&line.tile(tile));
-                task.repeat(iteration, |_, mut cell| cell[0] ^= 5)
-            })
-        });
-        declared.unwrap();
-        assert_eq!(read(&runtime, &line), after_30_steps());
-        runtime.wait_blocking().unwrap();
-    }
+    thirty_steps(&[1, 2], 1, |runtime, line, iteration| {
+        let parent = runtime.task("parent").inouts((0..LEN).map(|tile| line.tile(tile)));
+        parent.repeat(iteration, |step, all| {
+            let children = Children::of_current_task().unwrap();
+            for cell in all {
+                let cell = cell.lend();
+                let child = children.task("child").inout(&cell.all());
+                child.spawn(move |mut cell| cell[0] = 3 * cell[0] + step as u64).unwrap();
+            }
+        })?;
+        (0..LEN).try_for_each(|tile| {
+            let task = runtime.task("one").inout(&line.tile(tile));
+            task.repeat(iteration, |_, mut cell| cell[0] ^= 5)
+        })
+    });
 }
 
 #[test]
