@@ -166,11 +166,10 @@ impl World {
         outcome
     }
 
-    /// An operation that needs no window is about to be posted. Those of exchanges go to ranks
-    /// elsewhere too, without a note.
+    /// An operation that needs no window is about to be posted to a rank of this process.
     #[inline]
     pub(crate) fn note(&self, round: &RoundState, target: Rank, claim: Claim) {
-        if self.config.check_conflicts && self.elsewhere(target).is_none() {
+        if self.config.check_conflicts {
             self.rank(target).windows.note(round.lane, round.number, claim);
         }
     }

@@ -90,7 +90,6 @@ impl Issued {
             return None;
         }
         if !self.windowed {
-            world.note(&round, target, self.claim);
             let post = self.post_requests();
             world.tell(target);
             origin.progress_if_kicked(world);

@@ -271,9 +271,10 @@ impl OpenRound {
         let source = self.state.rank;
         let (slot_number, end) = (slot.number, index + len);
         let mut claim = Claim { source, slot: slot_number, index, end, kind, raw: false };
-        if !windowed {
-            windowed = self.is_to_be_noted_by(target);
-            claim.raw = windowed;
+        if !windowed && self.is_to_be_noted_by(target) {
+            (windowed, claim.raw) = (true, true);
+        } else if !windowed {
+            self.state.world.note(&self.state, target, claim);
         }
         let called_ns = self.state.world.rank(source).trace_clock();
         let bytes = len * slot.element_bytes;

@@ -143,7 +143,6 @@ impl OpenRound {
         }
         self.turn_to(at.target.0);
         if !windowed {
-            world.note(round, at.target, claim);
             let post = put.post_now();
             world.tell(at.target);
             return Ok((post != Post::All).then(|| put.to_issued(false)));

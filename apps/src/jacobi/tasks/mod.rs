@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use self::band::Band;
-use self::exchange::Exchange;
+use self::exchange::{Exchange, Way};
 use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::Border;
@@ -32,8 +32,6 @@ use crate::run::{
     Job, Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count,
     solve_on_ranks,
 };
-
-use self::exchange::Way;
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
