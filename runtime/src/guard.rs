@@ -35,12 +35,23 @@ impl Cursor {
             None => std::process::abort(),
         }
     }
+
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.0.len() > 0
+    }
 }
 
 /// Anything that is made of one access of a starting task.
 pub trait Guard: Send + 'static {
     #[doc(hidden)]
     fn of_access(access: AccessId) -> Self;
+    /// Whether it is the guard of `access`, which it closes when it drops and does nothing else.
+    #[doc(hidden)]
+    #[inline]
+    fn is_only_of(&self, _access: AccessId) -> bool {
+        false
+    }
 }
 
 /// The open access behind a guard.
@@ -139,6 +150,11 @@ macro_rules! guard {
             #[inline]
             fn of_access(access: AccessId) -> Self {
                 $name { part: Part::of_access(access), marker: PhantomData }
+            }
+
+            #[inline]
+            fn is_only_of(&self, access: AccessId) -> bool {
+                self.part.held.0 == access
             }
         }
 

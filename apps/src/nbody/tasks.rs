@@ -160,20 +160,15 @@ impl Blocks {
                 .inout(&self.ring.own().row(block, ..))
                 .inout(&self.velocities.row(block, ..))
                 .inout(&self.sums.row(block, ..));
-            let advance =
-                |mut bodies: InOut<f64>, mut velocities: InOut<f64>, mut sums: InOut<i128>| {
-                    kernel::advance(&mut bodies, &mut velocities, &mut sums);
-                };
             match step {
-                Step::Spawned(token) => {
-                    let task = task.input(&token.region());
-                    task.spawn(move |bodies, velocities, sums, _step| {
-                        advance(bodies, velocities, sums);
-                    })
-                }
+                Step::Spawned(token) => task.input(&token.region()).spawn(
+                    move |mut bodies, mut velocities, mut sums, _step| {
+                        kernel::advance(&mut bodies, &mut velocities, &mut sums);
+                    },
+                ),
                 Step::Replayed(iteration) => {
-                    task.repeat(iteration, move |_step, bodies, velocities, sums| {
-                        advance(bodies, velocities, sums);
+                    task.repeat_borrowed(iteration, |_step, bodies, velocities, sums| {
+                        kernel::advance(bodies, velocities, sums);
                     })
                 }
             }?;

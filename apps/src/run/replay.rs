@@ -138,7 +138,7 @@ pub(crate) fn declare_count<'a, D: Send + 'static>(
     }
     let progress = observer.progress.clone();
     let task = ctx.group().task("step").inline().input(last);
-    Ok(task.repeat(iteration, move |_step, _last| progress.advance())?)
+    Ok(task.repeat_borrowed(iteration, move |_step, _last| progress.advance())?)
 }
 
 #[cfg(test)]

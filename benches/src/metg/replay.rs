@@ -35,22 +35,24 @@ fn declare<'a>(
     match *dependences {
         [] => builder
             .inout(&own)
-            .repeat(iteration, move |step, mut own| body.update(step, &mut own, [])),
+            .repeat_borrowed(iteration, move |step, own| body.update(step, own, [])),
         [a] => builder
             .input(&input(a))
             .inout(&own)
-            .repeat(iteration, move |step, a, mut own| body.update(step, &mut own, [&a])),
+            .repeat_borrowed(iteration, move |step, a, own| body.update(step, own, [&*a])),
         [a, b] => builder
             .input(&input(a))
             .input(&input(b))
             .inout(&own)
-            .repeat(iteration, move |step, a, b, mut own| body.update(step, &mut own, [&a, &b])),
-        [a, b, c] => builder.input(&input(a)).input(&input(b)).input(&input(c)).inout(&own).repeat(
-            iteration,
-            move |step, a, b, c, mut own| {
-                body.update(step, &mut own, [&a, &b, &c]);
-            },
-        ),
+            .repeat_borrowed(iteration, move |step, a, b, own| body.update(step, own, [&*a, b])),
+        [a, b, c] => {
+            builder.input(&input(a)).input(&input(b)).input(&input(c)).inout(&own).repeat_borrowed(
+                iteration,
+                move |step, a, b, c, own| {
+                    body.update(step, own, [&*a, b, c]);
+                },
+            )
+        }
         [a, b, c, d, e] => builder
             .input(&input(a))
             .input(&input(b))
@@ -58,15 +60,15 @@ fn declare<'a>(
             .input(&input(d))
             .input(&input(e))
             .inout(&own)
-            .repeat(iteration, move |step, a, b, c, d, e, mut own| {
-                body.update(step, &mut own, [&a, &b, &c, &d, &e]);
+            .repeat_borrowed(iteration, move |step, a, b, c, d, e, own| {
+                body.update(step, own, [&*a, b, c, d, e]);
             }),
-        ref many => builder.inputs(many.iter().map(|point| input(*point))).inout(&own).repeat(
-            iteration,
-            move |step, inputs, mut own| {
-                body.update(step, &mut own, &inputs);
-            },
-        ),
+        ref many => builder
+            .inputs(many.iter().map(|point| input(*point)))
+            .inout(&own)
+            .repeat_borrowed(iteration, move |step, inputs, own| {
+                body.update(step, own, &*inputs);
+            }),
     }
 }
 

@@ -109,7 +109,7 @@ async fn stencil_replay(group: Group) -> Result<f64, Error> {
                 .input(&old.tile(cell))
                 .input(&old.tile(right))
                 .output(&new.tile(cell))
-                .repeat(iteration, |_step, left, middle, right, mut new| {
+                .repeat_borrowed(iteration, |_step, left, middle, right, new| {
                     new[0] = left[0].wrapping_add(middle[0]).wrapping_add(right[0]);
                 })
         })

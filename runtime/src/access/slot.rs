@@ -328,6 +328,13 @@ pub struct AccessId {
     index: usize,
 }
 
+impl PartialEq for AccessId {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.carrier, other.carrier) && self.index == other.index
+    }
+}
+
 impl AccessId {
     #[inline]
     pub(crate) fn new(carrier: &'static Record, index: usize) -> Self {

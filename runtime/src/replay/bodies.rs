@@ -2,10 +2,10 @@
 
 use std::future::Future;
 
-use super::Iteration;
+use super::{Iteration, close_all};
 use crate::error::Error;
 use crate::guard::Cursor;
-use crate::task::{Before, Clause, RecordId, TaskBuilder, repeated, repeated_async};
+use crate::task::{Before, Clause, RecordId, TaskBuilder, record, repeated, repeated_async};
 
 macro_rules! bodies {
     ($($clause:ident)*) => {
@@ -38,6 +38,36 @@ macro_rules! bodies {
                     $($clause::fill(&mut $clause);)*
                     let _ = &mut cursor;
                     body(step, $($clause),*);
+                };
+                let refused = self.not_to_repeat();
+                let (traits, clauses) = self.into_parts();
+                iteration.add(traits, refused, &clauses, repeated(call))
+            }
+
+            /// As [`TaskBuilder::repeat`], with a body that borrows its guards: its regions are
+            /// released together when it returns, at the cost of one.
+            pub fn repeat_borrowed<Fun>(
+                self,
+                iteration: &Iteration<'r>,
+                body: Fun,
+            ) -> Result<(), Error>
+            where
+                Fun: Fn(usize, $(&mut $clause::Guard),*) + Send + Sync + 'static,
+            {
+                let shapes = self.shapes();
+                let call = move |task: RecordId, step: usize| {
+                    let mut cursor = Cursor::new(task);
+                    let ($($clause,)*) = shapes.clone();
+                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
+                    $($clause::fill(&mut $clause);)*
+                    let _ = &mut cursor;
+                    body(step, $(&mut $clause),*);
+                    // The body may have put others in their place.
+                    let mut cursor = Cursor::new(task);
+                    let are_whole = $($clause::is_whole(&$clause, &mut cursor) &&)* true;
+                    if are_whole && !cursor.has_more() && close_all(record(task)) {
+                        $($clause::forget($clause);)*
+                    }
                 };
                 let refused = self.not_to_repeat();
                 let (traits, clauses) = self.into_parts();

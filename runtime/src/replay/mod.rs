@@ -28,7 +28,9 @@ use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
 use crate::task::{Clauses, Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record};
 
-pub(crate) use self::node::{Node, begin, close, close_here, close_late, complete, home, pause};
+pub(crate) use self::node::{
+    Node, begin, close, close_all, close_here, close_late, complete, home, pause,
+};
 pub(crate) use self::plan::Plan as RecordedPlan;
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.

@@ -52,6 +52,8 @@ pub(crate) struct Node {
     waits_for: u32,
     /// The worker that runs it unless another has nothing else to do.
     home: Option<u32>,
+    /// Whom its edges lead to.
+    successors: Box<[u32]>,
 }
 
 thread_local! {
@@ -82,6 +84,7 @@ impl Node {
             first_access: first_access as u32,
             waits_for: plan.within[index] + plan.across[index],
             home,
+            successors: plan.successors_of(index).into(),
         }
     }
 
@@ -239,6 +242,36 @@ pub(crate) fn close_here(record: &Record, access: usize) -> bool {
     // SAFETY: `call` has put it there and is still on the stack, and a body runs inside its node.
     let node = unsafe { HERE.get().as_ref() };
     node.is_some_and(|node| node.close_own(record, access))
+}
+
+/// Closes all accesses of the task whose body this thread runs, which are all open. `false`: that is
+/// for their guards to do.
+#[inline]
+pub(crate) fn close_all(record: &Record) -> bool {
+    let accesses = record.access_count();
+    if accesses >= BITS || record.has_failed() {
+        return false;
+    }
+    let node = Node::of(record);
+    node.closed.close_here((1 << accesses) - 1);
+    node.follow_all(accesses);
+    true
+}
+
+impl Node {
+    /// Follows all edges.
+    #[inline]
+    fn follow_all(&self, accesses: usize) {
+        let run = self.run();
+        for to in &self.successors {
+            if run.waits[*to as usize].take(1) {
+                run.nodes[*to as usize].release(run);
+            }
+        }
+        if self.is_last() {
+            (0..accesses).for_each(|access| run.leave_tiles(self.first_access as usize + access));
+        }
+    }
 }
 
 /// The body of a task has ended or awaits: how many accesses it has closed that nobody has counted.

@@ -65,6 +65,9 @@ pub(crate) struct Plan {
     edges: Vec<Edge>,
     /// The edges that wait for each access, by its number among all, as ranges of `edges`.
     waiting: Vec<Range<u32>>,
+    /// Whom the edges of each task lead to, as ranges of `successors`.
+    followed_by: Vec<Range<u32>>,
+    successors: Vec<u32>,
     /// Edges to each task from its own iteration.
     pub(super) within: Vec<u32>,
     /// Edges to each task from the iteration before.
@@ -141,6 +144,8 @@ impl Plan {
         let mut plan = Plan {
             edges: Vec::new(),
             waiting: Vec::new(),
+            followed_by: Vec::new(),
+            successors: Vec::new(),
             within: vec![0; sketch.counts.len()],
             across: vec![0; sketch.counts.len()],
             tiles: Vec::new(),
@@ -167,18 +172,17 @@ impl Plan {
         &self.edges[start as usize..end as usize]
     }
 
+    /// Whom the edges of a task lead to.
+    #[inline]
+    pub(super) fn successors_of(&self, task: usize) -> &[u32] {
+        let Range { start, end } = self.followed_by[task];
+        &self.successors[start as usize..end as usize]
+    }
+
     /// All edges, from task to task.
     pub(super) fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
-        let mut first = 0;
-        self.sketch.counts.iter().enumerate().flat_map(move |(from, count)| {
-            let own = first..first + count;
-            first = own.end;
-            own.enumerate().flat_map(move |(bit, access)| {
-                let firsts = move |edge: &&Edge| edge.accesses.trailing_zeros() as usize == bit;
-                let listed = self.edges_of(access).iter().filter(firsts);
-                listed.map(move |edge| (from, edge.to as usize))
-            })
-        })
+        (0..self.followed_by.len())
+            .flat_map(|from| self.successors_of(from).iter().map(move |to| (from, *to as usize)))
     }
 
     /// The tiles that an access touches, by its number among all.
@@ -210,6 +214,9 @@ impl Plan {
                 counts[edge.to as usize] += 1;
                 own.push(edge);
             }
+            let begin = self.successors.len() as u32;
+            self.successors.extend(own.iter().map(|edge| edge.to));
+            self.followed_by.push(begin..self.successors.len() as u32);
             for access in 0..*accesses {
                 let begin = self.edges.len() as u32;
                 let waits = |edge: &&Edge| access < BITS && edge.accesses & 1 << access != 0;

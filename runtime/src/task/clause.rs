@@ -1,6 +1,7 @@
 //! Clauses of a declaration: one access, or several of one kind. A task has a tuple of them.
 
 use std::marker::PhantomData;
+use std::mem;
 
 use crate::access::{Declared, Joins};
 use crate::guard::{Cursor, Guard};
@@ -36,6 +37,19 @@ pub trait Clause<'a> {
     #[doc(hidden)]
     #[inline]
     fn fill(_guard: &mut Self::Guard) {}
+    /// Whether the parameter is all there is of the next accesses, as it was made: whoever closes
+    /// them may then forget it.
+    #[doc(hidden)]
+    #[inline]
+    fn is_whole(_guard: &Self::Guard, _cursor: &mut Cursor) -> bool {
+        false
+    }
+    /// Forgets a parameter that is whole.
+    #[doc(hidden)]
+    #[inline]
+    fn forget(guard: Self::Guard) {
+        drop(guard);
+    }
 }
 
 /// All clauses of a task.
@@ -82,6 +96,16 @@ impl<'a, G: Guard> Clause<'a> for One<'a, G> {
     fn guard((): (), cursor: &mut Cursor) -> G {
         G::of_access(cursor.next_access())
     }
+
+    #[inline]
+    fn is_whole(guard: &G, cursor: &mut Cursor) -> bool {
+        guard.is_only_of(cursor.next_access())
+    }
+
+    #[inline]
+    fn forget(guard: G) {
+        mem::forget(guard);
+    }
 }
 
 /// Several accesses, handed to the body as a `Vec<G>`.
@@ -114,5 +138,13 @@ impl<'a, G: Guard> Clause<'a> for Many<'a, G> {
 
     fn guard(count: usize, cursor: &mut Cursor) -> Vec<G> {
         (0..count).map(|_| G::of_access(cursor.next_access())).collect()
+    }
+
+    fn is_whole(guards: &Vec<G>, cursor: &mut Cursor) -> bool {
+        guards.iter().all(|guard| cursor.has_more() && guard.is_only_of(cursor.next_access()))
+    }
+
+    fn forget(guards: Vec<G>) {
+        guards.into_iter().for_each(mem::forget);
     }
 }

@@ -35,6 +35,7 @@ mod pending_events;
 mod priorities;
 mod reductions;
 mod replay;
+mod replay_borrowed;
 mod replay_failures;
 mod replay_serial_order;
 mod replayed_children;

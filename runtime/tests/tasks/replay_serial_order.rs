@@ -4,6 +4,8 @@
 //! A program is a series of loops over one array, with tasks spawned between them. Some loops repeat
 //! the graph of the one before, others have another. `TALPF_GRAPHS` sets the number of programs.
 
+use std::mem::take;
+
 use crate::common;
 use proptest::prelude::*;
 use talpf_runtime::operator::{InOrder, Operator};
@@ -28,6 +30,8 @@ struct Task {
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Closure,
+    /// Borrows its guards, or takes them out of where they are to let go of them.
+    Borrows,
     Async,
     /// Takes its guards along to another task.
     Gives,
@@ -61,7 +65,8 @@ fn meet(a: &Span, b: &Span) -> bool {
 
 fn task() -> impl Strategy<Value = Task> {
     let kind = prop_oneof![
-        3 => Just(Kind::Closure),
+        2 => Just(Kind::Closure),
+        2 => Just(Kind::Borrows),
         1 => Just(Kind::Async),
         1 => Just(Kind::Gives),
         1 => Just(Kind::Lends),
@@ -212,6 +217,17 @@ fn declare<'a>(
         Kind::Closure => {
             builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
                 run((reads, writes), seed(step), drops_early);
+            })
+        }
+        Kind::Borrows => {
+            let builder = builder.inputs(reads).inouts(writes);
+            builder.repeat_borrowed(iteration, move |step, reads, writes| {
+                if drops_early {
+                    return run((take(reads), take(writes)), seed(step), true);
+                }
+                let read: Vec<u64> = reads.iter().flat_map(|guard| guard.to_vec()).collect();
+                let cells = writes.iter_mut().flat_map(|guard| guard.iter_mut());
+                compute(seed(step), read.into_iter(), cells);
             })
         }
         Kind::Async => {

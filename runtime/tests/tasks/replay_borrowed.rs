@@ -1,0 +1,191 @@
+//! Replayed bodies that borrow their guards: what is released, and when.
+
+use std::mem::{swap, take};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use talpf_runtime::operator::Sum;
+use talpf_runtime::{Array, Error, Group, InOut, Runtime, fail_current_task};
+
+use crate::common::{self, Meeting};
+
+fn numbers(runtime: &Runtime, len: usize) -> Array<u64> {
+    Array::new(runtime, vec![0; len], 1).unwrap()
+}
+
+fn contents(runtime: &Runtime, all: &Array<u64>) -> Vec<u64> {
+    let read = runtime.task("read").input(&all.all()).run(|all| all.to_vec()).unwrap();
+    runtime.block_on(read).unwrap().unwrap()
+}
+
+#[test]
+fn what_a_body_borrows_is_held_until_it_returns() {
+    let runtime = common::runtime(2);
+    let number = numbers(&runtime, 1);
+    let inside = Arc::new(Mutex::new(()));
+    runtime
+        .iterate(200, |iteration| {
+            for _ in 0..3 {
+                let inside = Arc::clone(&inside);
+                let task = runtime.task("alone").inout(&number.all());
+                task.repeat_borrowed(iteration, move |_, number| {
+                    let _alone = inside.try_lock().expect("nobody else has the region");
+                    number[0] += 1;
+                    std::thread::yield_now();
+                    number[0] += 1;
+                })?;
+            }
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    assert_eq!(contents(&runtime, &number), [1200]);
+}
+
+#[test]
+fn many_borrowed_accesses_replay() {
+    for (workers, tiles) in [(1, 31), (2, 31), (1, 32), (2, 32), (1, 70), (2, 70)] {
+        let runtime = common::runtime(workers);
+        let all = numbers(&runtime, tiles);
+        runtime
+            .iterate(10, |iteration| {
+                let many = runtime.task("many").inouts((0..tiles).map(|tile| all.tile(tile)));
+                many.repeat_borrowed(iteration, |_, all| {
+                    all.iter_mut().for_each(|number| number[0] = 3 * number[0] + 1);
+                })?;
+                (0..tiles).try_for_each(|tile| {
+                    let task = runtime.task("one").inout(&all.tile(tile));
+                    task.repeat_borrowed(iteration, move |_, one| one[0] ^= tile as u64)
+                })
+            })
+            .unwrap();
+        let expected = (0..tiles as u64).map(|tile| (0..10).fold(0, |n, _| (3 * n + 1) ^ tile));
+        assert_eq!(contents(&runtime, &all), expected.collect::<Vec<_>>());
+    }
+}
+
+/// A task of another graph that has one number.
+fn lone_guard(group: &Group, number: &Array<u64>) -> InOut<u64> {
+    let (send, receive) = std::sync::mpsc::channel();
+    let give = group.task("give").inout(&number.all());
+    give.spawn(move |guard| send.send(guard).unwrap()).unwrap();
+    receive.recv().unwrap()
+}
+
+#[test]
+fn a_guard_that_is_put_in_anothers_place_is_released_by_itself() {
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let (own, other) = (numbers(&runtime, 1), numbers(&runtime, 1));
+        let place = Arc::new(Mutex::new(Some(lone_guard(&runtime, &other))));
+        let taken = Arc::clone(&place);
+        runtime
+            .iterate(1, |iteration| {
+                runtime.task("swap").inout(&own.all()).repeat_borrowed(
+                    iteration,
+                    move |_, guard| {
+                        let mut place = taken.lock().unwrap();
+                        swap(guard, place.as_mut().unwrap());
+                    },
+                )
+            })
+            .unwrap();
+        let look = runtime.task("look").input(&other.all()).run(|other| other[0]).unwrap();
+        assert_eq!(runtime.block_on(look).unwrap().unwrap(), 0, "the other is released");
+        runtime.task("times").inout(&own.all()).spawn(|mut own| own[0] *= 7).unwrap();
+        let mut own_guard = place.lock().unwrap().take().unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+        own_guard[0] += 3;
+        drop(own_guard);
+        assert_eq!(contents(&runtime, &own), [21]);
+    }
+}
+
+#[test]
+fn guards_that_are_exchanged_within_a_task_are_all_released() {
+    let runtime = common::runtime(2);
+    let all = numbers(&runtime, 3);
+    runtime
+        .iterate(20, |iteration| {
+            let task = runtime.task("swap").inout(&all.tile(0)).inout(&all.tile(1));
+            task.inouts([all.tile(2)]).repeat_borrowed(iteration, |step, first, second, third| {
+                swap(first, second);
+                swap(first, &mut third[0]);
+                (first[0], second[0], third[0][0]) = (second[0] + 1, third[0][0], step as u64);
+            })
+        })
+        .unwrap();
+    // The guards are those of tiles 2, 0 and 1 then.
+    let serial = (0..20).fold([0, 0, 0], |[zero, one, _], step| [one, step, zero + 1]);
+    assert_eq!(contents(&runtime, &all), serial);
+}
+
+#[test]
+fn a_guard_that_is_taken_out_releases_its_region_when_it_drops() {
+    let runtime = common::runtime(2);
+    let all = numbers(&runtime, 2);
+    let meeting = Meeting::of(2);
+    runtime
+        .iterate(1, |iteration| {
+            let other = Arc::clone(&meeting);
+            let first = runtime.task("first").inouts([all.tile(0), all.tile(1)]);
+            first.repeat_borrowed(iteration, move |_, guards| {
+                drop(take(guards));
+                assert!(other.join());
+            })?;
+            let other = Arc::clone(&meeting);
+            let second = runtime.task("second").inout(&all.all());
+            second.repeat(iteration, move |_, _all| assert!(other.join()))
+        })
+        .unwrap();
+    runtime.wait_blocking().unwrap();
+}
+
+#[test]
+fn borrowed_copies_are_reduced_and_lent_regions_passed_on() {
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let (sum, all) = (numbers(&runtime, 1), numbers(&runtime, 4));
+        runtime
+            .iterate(50, |iteration| {
+                for tile in 0..4 {
+                    let task = runtime.task("add").reduction(&sum.all(), Sum);
+                    let task = task.inout(&all.tile(tile));
+                    task.repeat_borrowed(iteration, move |step, sum, one| {
+                        one[0] += tile as u64;
+                        sum[0] += step as u64 + one[0];
+                    })?;
+                }
+                let look = runtime.task("look").weak_inout(&all.all()).input(&sum.all());
+                look.repeat_borrowed(iteration, |_, _lent, _sum| ())
+            })
+            .unwrap();
+        let steps = 0..50u64;
+        let expected = steps.map(|step| 4 * step + (step + 1) * (1 + 2 + 3)).sum::<u64>();
+        assert_eq!(contents(&runtime, &sum), [expected]);
+    }
+}
+
+#[test]
+fn a_borrowing_body_that_fails_or_panics_stops_the_steps() {
+    for (workers, panics) in [(1, false), (2, false), (1, true), (2, true)] {
+        let runtime = common::runtime(workers);
+        let number = numbers(&runtime, 2);
+        runtime
+            .iterate(1_000, |iteration| {
+                let task = runtime.task("fails").inout(&number.tile(0));
+                task.repeat_borrowed(iteration, move |step, number| {
+                    number[0] += 1;
+                    if step == 7 {
+                        assert!(!panics, "broken");
+                        fail_current_task("broken").unwrap();
+                    }
+                })?;
+                let task = runtime.task("next").input(&number.tile(0)).inout(&number.tile(1));
+                task.repeat_borrowed(iteration, |step, _, _| assert!(step < 7, "ran"))
+            })
+            .unwrap();
+        let error = runtime.wait_blocking().unwrap_err().to_string();
+        assert!(error.contains("broken") && error.contains("fails"), "{error}");
+        assert!(contents(&runtime, &number)[0] <= 8);
+    }
+}
