@@ -1,29 +1,92 @@
-//! How fast does one core copy as much, from and to buffers that stay in place?
+//! How fast are copies of as many bytes, from and to buffers that stay in place: by one core, and by
+//! two that take turns, as the ranks of a ping-pong do?
 
-use std::hint::black_box;
+use std::hint::{black_box, spin_loop};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::sizes::{LARGE, SIZES, Value, bandwidth};
 
-/// The bandwidth of copies of the sizes of large messages.
+/// The bandwidth of copies by one core, of the sizes of large messages.
 pub(super) fn sample(budget: Duration) -> Vec<Value> {
-    let large = SIZES.iter().filter(|(size, _)| *size >= LARGE);
-    large.map(|(size, name)| (bandwidth(name), *size as f64 / copy(*size, budget) * 1e-9)).collect()
+    bandwidths(|size| {
+        let mut pair = Pair::new(size);
+        let start = Instant::now();
+        let copies = count(|| pair.copy(), || start.elapsed() < budget);
+        start.elapsed().as_secs_f64() / copies
+    })
 }
 
-/// Seconds of a copy, for at least the budget.
-fn copy(size: usize, budget: Duration) -> f64 {
-    let (from, mut to) = (vec![1u8; size], vec![0u8; size]);
-    to.copy_from_slice(black_box(&from));
-    let start = Instant::now();
-    let mut copies = 0;
-    loop {
-        to.copy_from_slice(black_box(&from));
-        black_box(&mut to);
-        copies += 1;
-        let spent = start.elapsed();
-        if spent >= budget {
-            return spent.as_secs_f64() / f64::from(copies);
-        }
+/// As `sample`, by two cores that take turns, each with buffers of its own.
+pub(super) fn sample_by_turns(budget: Duration) -> Vec<Value> {
+    bandwidths(|size| {
+        let (others_turn, ends) = (AtomicBool::new(false), AtomicBool::new(false));
+        let wait_until = |others: bool| {
+            while others_turn.load(Ordering::Acquire) != others {
+                spin_loop();
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut pair = Pair::new(size);
+                loop {
+                    wait_until(true);
+                    if ends.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    pair.copy();
+                    others_turn.store(false, Ordering::Release);
+                }
+            });
+            let mut pair = Pair::new(size);
+            let mut round = || {
+                others_turn.store(true, Ordering::Release);
+                wait_until(false);
+                pair.copy();
+            };
+            round();
+            let start = Instant::now();
+            let rounds = count(round, || start.elapsed() < budget);
+            let seconds = start.elapsed().as_secs_f64() / (2.0 * rounds);
+            ends.store(true, Ordering::Relaxed);
+            others_turn.store(true, Ordering::Release);
+            seconds
+        })
+    })
+}
+
+/// Of the sizes of large messages, by the seconds that each takes.
+fn bandwidths(seconds: impl Fn(usize) -> f64) -> Vec<Value> {
+    let large = SIZES.iter().filter(|(size, _)| *size >= LARGE);
+    large.map(|(size, name)| (bandwidth(name), *size as f64 / seconds(*size) * 1e-9)).collect()
+}
+
+/// How often `step` was done while `goes_on`.
+fn count(mut step: impl FnMut(), goes_on: impl Fn() -> bool) -> f64 {
+    let mut steps = 0.0;
+    while goes_on() {
+        step();
+        steps += 1.0;
+    }
+    steps
+}
+
+/// What is copied from and to, and was once.
+struct Pair {
+    from: Vec<u8>,
+    to: Vec<u8>,
+}
+
+impl Pair {
+    fn new(size: usize) -> Self {
+        let mut pair = Pair { from: vec![1; size], to: vec![0; size] };
+        pair.copy();
+        pair
+    }
+
+    fn copy(&mut self) {
+        self.to.copy_from_slice(black_box(&self.from));
+        black_box(&mut self.to);
     }
 }

@@ -86,6 +86,9 @@ pub fn run(options: &Options) -> Result<Report, Error> {
             record(protocol, values);
         }
         record("memcpy", memcpy::sample(budget));
+        if cores > 1 {
+            record("memcpy_by_turns", memcpy::sample_by_turns(budget));
+        }
         for peer in &mut peers {
             let is_crowded = |ranks: u32| ranks as usize > cores;
             for ranks in RANKS.into_iter().filter(|&n| round < CROWDED_ROUNDS || !is_crowded(n)) {

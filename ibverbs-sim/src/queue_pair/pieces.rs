@@ -41,11 +41,12 @@ impl<'hold> Pieces<'hold> {
         &self.pieces[..self.count]
     }
 
-    /// Copies from `source` until either ends. These pieces are checked for writing.
+    /// Copies from `source` until either ends. These pieces are checked for writing, and nobody
+    /// looks at them before the completion.
     pub(crate) fn fill(&self, mut source: Checked<'_>) {
         for &piece in self.as_slice() {
             let (now, later) = source.split_at(piece.len());
-            now.copy_to(piece);
+            now.bring_to(piece);
             source = later;
         }
     }

@@ -196,10 +196,10 @@ pub(crate) trait Transport: Send + Sync + 'static {
     fn communicator_freed(&self, context: ContextId);
 }
 
-/// Passes of [`look_while_spare`]: some microseconds.
-const LOOKS: u32 = 64;
+/// Passes of [`look_while_spare`]: some tens of microseconds, in which a peer copies 1 MiB.
+const LOOKS: u32 = 128;
 
-/// Makes progress until `ended`, for some microseconds and only while this worker has nothing else
+/// Makes progress until `ended`, for a while and only while this worker has nothing else
 /// to do: for waits that suspending would double.
 ///
 /// If it suspended, the other side would wait for longer, and suspend in its turn: two tasks that
