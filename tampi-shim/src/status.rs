@@ -13,14 +13,34 @@ pub struct Status {
     pub tag: Tag,
     /// Its length.
     pub bytes: u64,
-    /// The operation was cancelled: there was no message.
-    pub cancelled: bool,
+    end: End,
+}
+
+/// A whole word: a flag would be copied together with what else the bytes around it may be in a
+/// result, in pieces, and whoever reads them at once would wait for those to reach memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u64)]
+enum End {
+    #[default]
+    Came,
+    Cancelled,
 }
 
 impl Status {
     /// That of a receive that was cancelled.
     pub(crate) const CANCELLED: Status =
-        Status { source: Rank(0), tag: Tag(0), bytes: 0, cancelled: true };
+        Status { source: Rank(0), tag: Tag(0), bytes: 0, end: End::Cancelled };
+
+    #[inline]
+    pub(crate) fn new(source: Rank, tag: Tag, bytes: u64) -> Self {
+        Status { source, tag, bytes, end: End::Came }
+    }
+
+    /// Whether the operation was cancelled: there was no message.
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.end == End::Cancelled
+    }
 
     /// The length in elements of `T`; `None` if it is no whole number of them.
     pub fn elements<T>(&self) -> Option<u64> {
@@ -32,8 +52,7 @@ impl Status {
     }
 }
 
-/// A status in two whole words. A flag behind them would be copied in pieces, and whoever reads it
-/// at once would wait for those to reach memory.
+/// A status in two whole words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packed {
     /// Source and tag.
@@ -48,8 +67,8 @@ const CANCELLED: u64 = u64::MAX;
 impl From<Status> for Packed {
     #[inline]
     fn from(status: Status) -> Self {
-        let Status { source: Rank(source), tag: Tag(tag), bytes, cancelled } = status;
-        let bytes = if cancelled { CANCELLED } else { bytes };
+        let Status { source: Rank(source), tag: Tag(tag), bytes, end } = status;
+        let bytes = if end == End::Cancelled { CANCELLED } else { bytes };
         Packed { from: u64::from(source) << 32 | u64::from(tag), bytes }
     }
 }
@@ -57,8 +76,9 @@ impl From<Status> for Packed {
 impl From<Packed> for Status {
     #[inline]
     fn from(Packed { from, bytes }: Packed) -> Self {
-        let (source, tag) = (Rank((from >> 32) as u32), Tag(from as u32));
-        let cancelled = bytes == CANCELLED;
-        Status { source, tag, bytes: if cancelled { 0 } else { bytes }, cancelled }
+        match bytes {
+            CANCELLED => Status::CANCELLED,
+            bytes => Status::new(Rank((from >> 32) as u32), Tag(from as u32), bytes),
+        }
     }
 }

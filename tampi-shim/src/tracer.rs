@@ -77,7 +77,10 @@ impl Tracer {
     }
 
     fn ended(&self, status: Status) {
-        let Status { source, tag, cancelled: false, .. } = status else { return };
+        if status.is_cancelled() {
+            return;
+        }
+        let Status { source, tag, .. } = status;
         let Some(peer) = self.members.get(source.index()) else { return };
         let message = self.number(&self.arrived, source, tag);
         let (rank, peer) = (self.here.0, peer.0);

@@ -227,7 +227,7 @@ impl<T: Pod + Send> Machine<T> {
         let ticket = state.ticket.take();
         drop(state);
         let (source, tag) = (self.communicator.rank(), self.tag);
-        let status = Status { source, tag, bytes: 0, cancelled: false };
+        let status = Status::new(source, tag, 0);
         if let Some(ticket) = ticket {
             ticket.complete(failure.map_or(Ok(status), Err));
         }

@@ -58,7 +58,7 @@ impl Key {
     /// The status of a message of so many bytes.
     #[inline]
     pub(crate) fn status(&self, bytes: u64) -> Status {
-        Status { source: self.source, tag: self.tag, bytes, cancelled: false }
+        Status::new(self.source, self.tag, bytes)
     }
 
     /// The selection of this source and tag only.

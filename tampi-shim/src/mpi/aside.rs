@@ -92,7 +92,7 @@ impl MpiTransport {
         let started = self.aside(move |this| {
             *to.lock() = Some(call(this));
             let (source, tag) = (Rank(this.library.rank()), Tag(0));
-            ticket.complete(Ok(Status { source, tag, bytes: 0, cancelled: false }));
+            ticket.complete(Ok(Status::new(source, tag, 0)));
         });
         let start = match started {
             Ok(()) => Start::UnderWay { awaited, operation: OperationId::NONE },

@@ -143,11 +143,9 @@ impl PartialEq for RawRequest {
 impl RawStatus {
     /// The status of a message that was found or received.
     pub(super) fn known(&self) -> Status {
-        Status {
-            source: Rank(self.source),
-            tag: Tag(self.tag),
-            bytes: self.bytes as u64,
-            cancelled: self.cancelled,
+        match self.cancelled {
+            true => Status::CANCELLED,
+            false => Status::new(Rank(self.source), Tag(self.tag), self.bytes as u64),
         }
     }
 

@@ -393,5 +393,5 @@ fn hand_over(start: Start, ticket: Ticket) {
 
 pub(super) fn sent_status(message: &Outgoing, bytes: Layout) -> Status {
     let (source, tag) = (message.source, message.tag);
-    Status { source, tag, bytes: bytes.bytes(), cancelled: false }
+    Status::new(source, tag, bytes.bytes())
 }

@@ -17,7 +17,7 @@ impl Wake for Count {
 }
 
 fn status() -> Status {
-    Status { source: Rank(3), tag: Tag(4), bytes: 5, cancelled: false }
+    Status::new(Rank(3), Tag(4), 5)
 }
 
 #[test]

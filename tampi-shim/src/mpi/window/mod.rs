@@ -235,7 +235,7 @@ impl<T: Element> Window<T> {
         match self.place(target, first, bytes.bytes() / size_of::<T>() as u64) {
             Ok(place) => {
                 let (source, bytes) = (target, bytes.bytes());
-                let status = Status { source, tag: Tag(0), bytes, cancelled: false };
+                let status = Status::new(source, Tag(0), bytes);
                 self.transport.start_transfer(status, move || begin(place))
             }
             Err(error) => Start::failed(error),
