@@ -199,8 +199,8 @@ pub(crate) trait Transport: Send + Sync + 'static {
 /// Passes of [`look_while_spare`]: some tens of microseconds, in which a peer copies 1 MiB.
 const LOOKS: u32 = 128;
 
-/// Makes progress until `ended`, for a while and only while this worker has nothing else
-/// to do: for waits that suspending would double.
+/// Makes progress until `ended`, for a while and only while this worker has nothing else to do: for
+/// waits that suspending would double.
 ///
 /// If it suspended, the other side would wait for longer, and suspend in its turn: two tasks that
 /// answer each other would go on so, although each answer takes less than a wake-up.
