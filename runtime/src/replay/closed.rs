@@ -57,11 +57,12 @@ impl Closed {
         self.paused.store(0, Ordering::Relaxed);
     }
 
-    /// Closes the access of `bit`, which the body drops before it pauses, on the thread that runs it.
+    /// Closes the accesses of `bits`, which the body drops before it pauses, on the thread that runs
+    /// it.
     #[inline]
-    pub(super) fn close_here(&self, bit: u32) -> Change {
+    pub(super) fn close_here(&self, bits: u32) -> Change {
         debug_assert_eq!(self.paused.load(Ordering::Relaxed), 0, "the body has not paused");
-        let after = self.here.load(Ordering::Relaxed) | bit;
+        let after = self.here.load(Ordering::Relaxed) | bits;
         self.here.store(after, Ordering::Relaxed);
         Change { after, done: 0 }
     }

@@ -101,8 +101,9 @@ impl Recorded<'_> {
 
 impl Group {
     /// Runs the tasks that `declare` declares in every step from 0 to `steps`, as if they were
-    /// spawned anew each time. They are declared once, with [`TaskBuilder::repeat`]; their bodies
-    /// get the number of the step. They are tasks of this group, whichever declares them.
+    /// spawned anew each time. They are declared once, with [`TaskBuilder::repeat`],
+    /// [`TaskBuilder::repeat_borrowed`] or [`TaskBuilder::repeat_async`]; their bodies get the number
+    /// of the step. They are tasks of this group, whichever declares them.
     ///
     /// ```
     /// # use talpf_runtime::{Array, Config, Error, Runtime};
