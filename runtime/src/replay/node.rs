@@ -246,7 +246,7 @@ pub(crate) fn close_here(record: &Record, access: usize) -> bool {
 
 /// Closes all accesses of the task whose body this thread runs, which are all open. `false`: that is
 /// for their guards to do.
-#[inline]
+#[inline(always)]
 pub(crate) fn close_all(record: &Record) -> bool {
     let accesses = record.access_count();
     if accesses >= BITS || record.has_failed() {
@@ -260,7 +260,7 @@ pub(crate) fn close_all(record: &Record) -> bool {
 
 impl Node {
     /// Follows all edges.
-    #[inline]
+    #[inline(always)]
     fn follow_all(&self, accesses: usize) {
         let run = self.run();
         for to in &self.successors {
