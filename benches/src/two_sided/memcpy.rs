@@ -62,14 +62,16 @@ fn bandwidths(seconds: impl Fn(usize) -> f64) -> Vec<Value> {
     large.map(|(size, name)| (bandwidth(name), *size as f64 / seconds(*size) * 1e-9)).collect()
 }
 
-/// How often `step` was done while `goes_on`.
+/// How often `step` was done while `goes_on`, at least once.
 fn count(mut step: impl FnMut(), goes_on: impl Fn() -> bool) -> f64 {
     let mut steps = 0.0;
-    while goes_on() {
+    loop {
         step();
         steps += 1.0;
+        if !goes_on() {
+            return steps;
+        }
     }
-    steps
 }
 
 /// What is copied from and to, and was once.

@@ -32,11 +32,7 @@ macro_rules! bodies {
             {
                 let shapes = self.shapes();
                 let call = move |task: RecordId, step: usize| {
-                    let mut cursor = Cursor::new(task);
-                    let ($($clause,)*) = shapes.clone();
-                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
-                    $($clause::fill(&mut $clause);)*
-                    let _ = &mut cursor;
+                    let ($($clause,)*) = Self::guards(shapes.clone(), task);
                     body(step, $($clause),*);
                 };
                 let refused = self.not_to_repeat();
@@ -56,11 +52,7 @@ macro_rules! bodies {
             {
                 let shapes = self.shapes();
                 let call = move |task: RecordId, step: usize| {
-                    let mut cursor = Cursor::new(task);
-                    let ($($clause,)*) = shapes.clone();
-                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
-                    $($clause::fill(&mut $clause);)*
-                    let _ = &mut cursor;
+                    let ($(mut $clause,)*) = Self::guards(shapes.clone(), task);
                     body(step, $(&mut $clause),*);
                     // The body may have put others in their place.
                     let mut cursor = Cursor::new(task);
@@ -88,11 +80,7 @@ macro_rules! bodies {
             {
                 let shapes = self.shapes();
                 let start = move |task: RecordId, step: usize| {
-                    let mut cursor = Cursor::new(task);
-                    let ($($clause,)*) = shapes.clone();
-                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
-                    $($clause::fill(&mut $clause);)*
-                    let _ = &mut cursor;
+                    let ($($clause,)*) = Self::guards(shapes.clone(), task);
                     body(step, $($clause),*)
                 };
                 let refused = self.not_to_repeat();

@@ -304,11 +304,7 @@ macro_rules! bodies {
             {
                 let shapes = self.shapes();
                 let call = move |task: RecordId| {
-                    let mut cursor = Cursor::new(task);
-                    let ($($clause,)*) = shapes;
-                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
-                    $($clause::fill(&mut $clause);)*
-                    let _ = &mut cursor;
+                    let ($($clause,)*) = Self::guards(shapes, task);
                     body($($clause),*);
                 };
                 let body = self.actions.before(Call(Some(call)));
@@ -325,11 +321,7 @@ macro_rules! bodies {
             {
                 let shapes = self.shapes();
                 let start = move |task: RecordId| {
-                    let mut cursor = Cursor::new(task);
-                    let ($($clause,)*) = shapes;
-                    $(let mut $clause = $clause::guard($clause, &mut cursor);)*
-                    $($clause::fill(&mut $clause);)*
-                    let _ = &mut cursor;
+                    let ($($clause,)*) = Self::guards(shapes, task);
                     body($($clause),*)
                 };
                 let body = self.actions.before(Later::Start(Some(start)));
@@ -360,6 +352,20 @@ macro_rules! bodies {
                     async move { promise.keep(future.await) }
                 })?;
                 Ok(handle)
+            }
+
+            /// The parameters of the body of a task that starts.
+            #[inline(always)]
+            pub(crate) fn guards(
+                shapes: ($($clause::Shape,)*),
+                task: RecordId,
+            ) -> ($($clause::Guard,)*) {
+                let mut cursor = Cursor::new(task);
+                let ($($clause,)*) = shapes;
+                $(let mut $clause = $clause::guard($clause, &mut cursor);)*
+                $($clause::fill(&mut $clause);)*
+                let _ = &mut cursor;
+                ($($clause,)*)
             }
 
             #[inline]
