@@ -133,8 +133,8 @@ impl Group {
 
     /// Suspends the calling task until its worker has nothing else to do, or another while that one
     /// is in a task, or for `latest`. It goes on earlier if anything else wakes it.
-    pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send + use<> {
-        scheduler::idle(Arc::clone(&self.inner.shared), latest)
+    pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send {
+        scheduler::idle(&self.inner.shared, latest)
     }
 
     /// The runtime's clock.

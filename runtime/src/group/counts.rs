@@ -71,7 +71,7 @@ impl GroupInner {
     pub(crate) fn count_completion(&self, role: Role, worker: usize) {
         let completed = &self.counts[worker].of(role).completed;
         completed.store(completed.load(Ordering::Relaxed) + 1, Ordering::Release);
-        if self.waiting.load(Ordering::Relaxed) > 0 {
+        if self.waiting.load(Ordering::Relaxed) > 0 && self.is_quiet() {
             self.settle();
         }
     }

@@ -140,7 +140,8 @@ impl Shared {
 
     /// A worker goes to work: if others are parked, one of them has to keep watch over it.
     pub(super) fn keep_watch(&self) {
-        if self.watchers.load(Ordering::SeqCst) == 0 {
+        // One that parks just now sees this worker awake, and keeps watch by itself.
+        if self.idle.len() > 0 && self.watchers.load(Ordering::SeqCst) == 0 {
             self.wake_one();
         }
     }

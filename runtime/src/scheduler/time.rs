@@ -174,17 +174,14 @@ pub(crate) fn wait_for(
 
 /// Completes when this worker has nothing else to do, at the latest after `latest` or a little
 /// later.
-pub(crate) fn idle(
-    shared: Arc<Shared>,
-    latest: Duration,
-) -> impl Future<Output = ()> + Send + use<> {
+pub(crate) fn idle(shared: &Arc<Shared>, latest: Duration) -> impl Future<Output = ()> + Send {
     let mut added = false;
     poll_fn(move |cx| {
         if std::mem::replace(&mut added, true) {
             return Poll::Ready(());
         }
         let latest_ns = shared.clock.now_ns().saturating_add(nanoseconds(latest));
-        let seat = super::worker_index(&shared);
+        let seat = super::worker_index(shared);
         shared.seats[seat.unwrap_or(0)].idle_waiters.add(latest_ns, cx.waker().clone());
         if seat.is_none() {
             shared.wake_one();

@@ -207,7 +207,11 @@ impl Worker {
 
     fn find_elsewhere(&self) -> Option<RecordId> {
         self.settle();
-        self.take_injected().or_else(|| self.steal()).or_else(|| self.last_resort())
+        // Who waited for what is settled is the next task.
+        let next = self.seat().pulse.next.take();
+        next.or_else(|| self.take_injected())
+            .or_else(|| self.steal())
+            .or_else(|| self.last_resort())
     }
 
     /// A task of a priority below 0, unless another has come while this one was found.
@@ -237,22 +241,23 @@ impl Worker {
         self.take_some(&self.seat().mail)
     }
 
-    /// Wakes what waits for a time that has come.
-    fn wake_due(&self) {
+    /// Wakes what waits for a time that has come. Whether there was anything.
+    fn wake_due(&self) -> bool {
         let timer = self.shared.timers.next_ns();
         let mut seats = self.shared.seats.iter();
         if timer.is_none() && seats.all(|seat| seat.idle_waiters.is_empty()) {
-            return;
+            return false;
         }
         let now_ns = self.shared.clock.now_ns();
-        if timer.is_some_and(|due_ns| due_ns <= now_ns) {
+        let is_due = timer.is_some_and(|due_ns| due_ns <= now_ns);
+        if is_due {
             self.shared.timers.fire(now_ns);
         }
-        for seat in &self.shared.seats {
-            if seat.idle_waiters.is_late(now_ns) {
-                seat.idle_waiters.wake_late(now_ns);
-            }
-        }
+        let late = self.shared.seats.iter().filter(|seat| seat.idle_waiters.is_late(now_ns));
+        late.fold(is_due, |_, seat| {
+            seat.idle_waiters.wake_late(now_ns);
+            true
+        })
     }
 
     /// Wakes what waits for a worker to be idle that is in a task. It stays here from then on.
@@ -285,13 +290,16 @@ impl Worker {
                 self.meter().end_idle(now_ns);
                 return None;
             }
-            self.wake_due();
             if let Some(task) = self.find() {
                 if record(task).role() != Role::Service {
                     self.meter().end_idle(now_ns);
                     return Some(task);
                 }
                 self.execute(task, false);
+                continue;
+            }
+            // After the look, which comes right behind a service that has made a task ready.
+            if self.wake_due() {
                 continue;
             }
             if self.tick.get().is_multiple_of(WATCH_ROUNDS) {

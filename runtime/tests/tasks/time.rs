@@ -107,10 +107,10 @@ fn idleness_comes_after_all_ready_tasks() {
 #[test]
 fn an_idle_worker_ends_a_wait_for_idleness_that_began_on_one_in_a_task() {
     let runtime = common::unwatched(2, IdlePolicy::Park);
-    let (idle, woken) = (runtime.idle(Duration::from_secs(3600)), Flag::default());
+    let (group, woken) = (Group::clone(&runtime), Flag::default());
     let waker = Waker::from(Arc::new(Sets(woken.clone())));
     let task = runtime.task("in a task").run(move || {
-        let mut idle = pin!(idle);
+        let mut idle = pin!(group.idle(Duration::from_secs(3600)));
         assert!(idle.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         assert!(common::eventually(|| woken.is_set()), "its worker was not idle, the other was");
     });

@@ -1,8 +1,7 @@
 //! What a rank says to all others when it cannot go on.
 //!
 //! The receive that waits for it lasts as long as the run. It is not among the operations under way,
-//! which are tested often: the polling task looks at it once a turn, and who looks in vain once a
-//! look.
+//! which are tested often: whoever has looked at these in vain looks at it once.
 #![allow(unsafe_code, reason = "hands MPI the room for what another rank may say")]
 
 use parking_lot::Mutex;

@@ -68,7 +68,7 @@ pub(super) async fn poll(
         let before = std::mem::replace(&mut started, transport.started());
         // A turn of this task costs more than a test.
         let mut ended = transport.advance_while_spare(LOOKS);
-        if transport.heed_alarm() {
+        if ended == 0 && transport.heed_alarm() {
             // What has failed ends, before there is nothing to do.
             ended += transport.advance(|| false);
         }
