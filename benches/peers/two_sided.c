@@ -1,10 +1,11 @@
 // What two-sided messages cost over an installed MPI: the peer of `talpf-bench two-sided`.
 //
 //   two_sided version       prints `library NAME`
-//   two_sided BUDGET_MS
+//   two_sided BUDGET_MS [multiple]
 //
 // Every figure is measured for at least BUDGET_MS; rank 0 prints one `name value` a line. Two ranks
 // measure one-way times, the message rate and matching; any number measures barrier and allreduce.
+// With `multiple`, all threads may call MPI (MPI_THREAD_MULTIPLE), though one does.
 
 #include <mpi.h>
 #include <stdint.h>
@@ -139,12 +140,15 @@ int main(int argc, char **argv) {
         version();
         return 0;
     }
-    MPI_Init(&argc, &argv);
+    int multiple = argc == 3 && strcmp(argv[2], "multiple") == 0;
+    int level = multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, granted;
+    MPI_Init_thread(&argc, &argv, level, &granted);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     other = 1 - rank;
-    budget = argc == 2 ? atof(argv[1]) / 1e3 : 0;
-    if (ranks < 2 || budget <= 0) fail("usage: two_sided BUDGET_MS, with two ranks or more");
+    budget = argc == 2 || multiple ? atof(argv[1]) / 1e3 : 0;
+    if (ranks < 2 || budget <= 0) fail("usage: two_sided BUDGET_MS [multiple], two ranks or more");
+    if (granted < level) fail("this MPI has no MPI_THREAD_MULTIPLE");
     if (ranks == 2) {
         outgoing = pages(LARGEST);
         incoming = pages(LARGEST);

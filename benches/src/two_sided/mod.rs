@@ -42,7 +42,10 @@ pub struct Options {
 
 /// What our times over an MPI are compared with: the ping-pong of that MPI between two ranks.
 #[cfg(feature = "mpi")]
-const PLAIN: &str = "latency_8B_ns";
+fn plain(theirs: &[Value]) -> Option<f64> {
+    theirs.iter().find(|(figure, _)| figure == "latency_8B_ns").map(|(_, value)| *value)
+}
+
 /// Ranks of barriers and reductions.
 const RANKS: [u32; 3] = [2, 4, 8];
 /// Rounds in which MPIs have more ranks than cores; they may spin for each other's cores.
@@ -95,11 +98,16 @@ pub fn run(options: &Options) -> Result<Report, Error> {
                 let theirs =
                     peer.sample(&format!("{ranks} ranks"), |mpi| mpi.sample(ranks, cores, budget));
                 #[cfg(feature = "mpi")]
-                if let Some((_, plain)) = theirs.iter().find(|(figure, _)| figure == PLAIN) {
-                    for (figure, ours) in peer.sample_ours(cores, budget) {
+                if let Some(plain) = plain(&theirs) {
+                    let ours = peer.sample_ours(cores, budget);
+                    let mut plains = vec![(peer.mpi.name(), plain)];
+                    plains.extend(peer.sample_plain_multiple(cores, budget));
+                    for (figure, ours) in ours {
                         let figure = format!("over_{}_{figure}", peer.mpi.name());
                         record(OURS, vec![(figure.clone(), ours)]);
-                        record(peer.mpi.name(), vec![(figure, *plain)]);
+                        for &(name, plain) in &plains {
+                            record(name, vec![(figure.clone(), plain)]);
+                        }
                     }
                 }
                 record(peer.mpi.name(), theirs);
@@ -141,6 +149,17 @@ impl Peer {
     #[cfg(feature = "mpi")]
     fn sample_ours(&mut self, cores: usize, budget: Duration) -> Vec<Value> {
         self.sample("ours", |mpi| mpi.sample_ours(cores, budget))
+    }
+
+    /// The ping-pong where all threads may call MPI, as ours ask for.
+    #[cfg(feature = "mpi")]
+    fn sample_plain_multiple(
+        &mut self,
+        cores: usize,
+        budget: Duration,
+    ) -> Option<(&'static str, f64)> {
+        let theirs = self.sample("multiple", |mpi| mpi.sample_multiple(cores, budget));
+        plain(&theirs).map(|plain| (self.mpi.name_of_multiple(), plain))
     }
 }
 

@@ -19,6 +19,9 @@ pub(super) struct Mpi {
 pub(super) struct Flavour {
     /// In reports.
     pub(super) name: &'static str,
+    /// In reports where all threads may call it.
+    #[cfg(feature = "mpi")]
+    multiple: &'static str,
     compiler: &'static str,
     launcher: &'static str,
     /// Options of the launcher for a core for each rank.
@@ -31,6 +34,8 @@ pub(super) struct Flavour {
 pub(super) const FLAVOURS: [Flavour; 2] = [
     Flavour {
         name: "mpich",
+        #[cfg(feature = "mpi")]
+        multiple: "mpich_multiple",
         compiler: "mpicc.mpich",
         launcher: "mpirun.mpich",
         pinned: &["-bind-to", "core"],
@@ -38,6 +43,8 @@ pub(super) const FLAVOURS: [Flavour; 2] = [
     },
     Flavour {
         name: "openmpi",
+        #[cfg(feature = "mpi")]
+        multiple: "openmpi_multiple",
         compiler: "mpicc.openmpi",
         launcher: "mpirun.openmpi",
         pinned: &["--bind-to", "core"],
@@ -81,6 +88,23 @@ impl Mpi {
         budget: Duration,
     ) -> Result<Vec<Value>, Error> {
         values(self.flavour.launch(ranks, cores).arg(self.program.path()).arg(millis(budget)))
+    }
+
+    /// The name in reports where all threads may call it.
+    #[cfg(feature = "mpi")]
+    pub(super) fn name_of_multiple(&self) -> &'static str {
+        self.flavour.multiple
+    }
+
+    /// As [`Mpi::sample`], for two ranks whose threads may all call MPI.
+    #[cfg(feature = "mpi")]
+    pub(super) fn sample_multiple(
+        &self,
+        cores: usize,
+        budget: Duration,
+    ) -> Result<Vec<Value>, Error> {
+        let mut command = self.flavour.launch(2, cores);
+        values(command.arg(self.program.path()).args([&millis(budget), "multiple"]))
     }
 
     /// What two ranks of this command measure over this MPI.

@@ -1,9 +1,10 @@
 //! What does a message cost from task to task: when waiting hands the worker over, and when
 //! operations are bound to tasks?
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use talpf_runtime::{Array, fail_current_task};
+use talpf_runtime::{Array, InOut, Out, fail_current_task};
 use tampi_shim::{Buffer, Communicator, Error, Rank, Request, Tag, iwait};
 
 use super::ranks::{exchange, other};
@@ -12,9 +13,9 @@ use super::sizes::Value;
 
 const TAG: Tag = Tag(0);
 
-/// Hops of a rank that are spawned before it waits for them: how many pages the tasks of a run fill
-/// is not the question.
-const AHEAD: u64 = 64;
+/// Messages of a rank that may be spawned and not sent. Most of them are, while the other rank has
+/// the message.
+const AHEAD: usize = 64;
 
 /// For two ranks on one worker: a receive always finds nothing, suspends its task and hands the
 /// worker over to the task of the other rank.
@@ -22,38 +23,123 @@ pub(super) async fn hand_over(world: Communicator, budget: Duration) -> Result<V
     Ok(vec![("handover_8B_ns".to_owned(), exchange(&world, budget, 8).await? * 1e9)])
 }
 
-/// Half of the time of a message to and fro. A task is bound to the receive, the next one counts
-/// the hop, and one that is bound to the send follows.
+/// Half of the time of a message to and fro that counts its hops: a task is bound to its receive, the
+/// next one counts and is bound to the send. They are spawned one after the other, and then declared
+/// once and replayed.
 pub(super) async fn bound(world: Communicator, budget: Duration) -> Result<Vec<Value>, Error> {
-    let (group, is_first, other) = (world.group(), world.rank() == Rank(0), other(&world));
-    let value = Array::new(group, vec![0u64], 1)?;
+    let message = Message::new(world)?;
+    let values = [
+        ("tasks_8B_ns".to_owned(), spawned(&message, budget).await? * 1e9),
+        ("replayed_8B_ns".to_owned(), replayed(&message, budget).await? * 1e9),
+    ];
+    Ok(values.into())
+}
+
+async fn spawned(message: &Message, budget: Duration) -> Result<f64, Error> {
+    let group = message.world.group();
     let send = || {
-        let (world, task) = (world.clone(), group.task("send").input(&value.all()));
-        task.spawn(move |value| bind(world.isend(value, other, TAG)))
+        let (ends, task) = (message.ends(), group.task("send").inout(&message.hops.all()));
+        task.run(move |hops| ends.send(hops))
     };
-    let mut hops = 0;
-    let mut repeat = Repeat::new(&world, budget);
+    let receive = || {
+        let (ends, task) = (message.ends(), group.task("receive").output(&message.hops.all()));
+        task.spawn(move |hops| ends.receive(hops))
+    };
+    let mut repeat = Repeat::new(&message.world, budget);
     while let Some(repetitions) = repeat.next().await? {
-        for repetition in 0..repetitions {
-            if repetition % AHEAD == AHEAD - 1 {
-                group.wait().await?;
+        let mut sends = VecDeque::new();
+        for _ in 0..repetitions {
+            if sends.len() == AHEAD
+                && let Some(first) = sends.pop_front()
+            {
+                first.await?;
             }
-            if is_first {
-                send()?;
-            }
-            let (world, task) = (world.clone(), group.task("receive").output(&value.all()));
-            task.spawn(move |value| bind(world.irecv(value, other, TAG)))?;
-            group.task("count").inout(&value.all()).spawn(|mut value| value[0] += 1)?;
-            if !is_first {
-                send()?;
+            if message.starts_here() {
+                sends.push_back(send()?);
+                receive()?;
+            } else {
+                receive()?;
+                sends.push_back(send()?);
             }
         }
-        group.wait().await?;
-        hops += 2 * repetitions;
+        message.arrived(2 * repetitions).await?;
     }
-    let last = group.task("read").input(&value.all()).run(|value| value[0])?.await?;
-    assert_eq!(last, if is_first { hops } else { hops - 1 }, "hops of the message");
-    Ok(vec![("tasks_8B_ns".to_owned(), repeat.seconds() / 2.0 * 1e9)])
+    Ok(repeat.seconds() / 2.0)
+}
+
+async fn replayed(message: &Message, budget: Duration) -> Result<f64, Error> {
+    let group = message.world.group();
+    let mut repeat = Repeat::new(&message.world, budget);
+    while let Some(repetitions) = repeat.next().await? {
+        group.iterate(repetitions as usize, |iteration| {
+            let send = || {
+                let (ends, task) = (message.ends(), group.task("send").inout(&message.hops.all()));
+                task.repeat(iteration, move |_, hops| ends.send(hops))
+            };
+            let receive = || {
+                let ends = message.ends();
+                let task = group.task("receive").output(&message.hops.all());
+                task.repeat(iteration, move |_, hops| ends.receive(hops))
+            };
+            if message.starts_here() {
+                send()?;
+                receive()
+            } else {
+                receive()?;
+                send()
+            }
+        })?;
+        message.arrived(2 * repetitions).await?;
+    }
+    Ok(repeat.seconds() / 2.0)
+}
+
+/// A number that two ranks send each other.
+struct Message {
+    world: Communicator,
+    hops: Array<u64>,
+}
+
+/// What its tasks need.
+struct Ends {
+    world: Communicator,
+    other: Rank,
+}
+
+impl Message {
+    fn new(world: Communicator) -> Result<Self, Error> {
+        let hops = Array::new(world.group(), vec![0], 1)?;
+        Ok(Message { world, hops })
+    }
+
+    fn ends(&self) -> Ends {
+        Ends { world: self.world.clone(), other: other(&self.world) }
+    }
+
+    fn starts_here(&self) -> bool {
+        self.world.rank() == Rank(0)
+    }
+
+    /// Waits for the tasks, and checks that the message has made `hops` hops.
+    async fn arrived(&self, hops: u64) -> Result<(), Error> {
+        let group = self.world.group();
+        group.wait().await?;
+        let task = group.task("read").inout(&self.hops.all());
+        let made = task.run(|mut hops| std::mem::take(&mut hops[0]))?.await?;
+        assert_eq!(made, hops, "hops of the message");
+        Ok(())
+    }
+}
+
+impl Ends {
+    fn send(&self, mut hops: InOut<u64>) {
+        hops[0] += 1;
+        bind(self.world.isend(hops, self.other, TAG));
+    }
+
+    fn receive(&self, hops: Out<u64>) {
+        bind(self.world.irecv(hops, self.other, TAG));
+    }
 }
 
 fn bind<B: Buffer>(request: Request<B>) {
