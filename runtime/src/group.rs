@@ -25,7 +25,7 @@ use crate::error::{Error, Failure};
 use crate::hang::Reporter;
 use crate::metrics::Metrics;
 use crate::replay::RecordedPlan;
-use crate::scheduler::{self, Shared};
+use crate::scheduler::{self, Idle, Shared};
 use crate::sync::{AtomicUsize, Mutex};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
@@ -134,7 +134,20 @@ impl Group {
     /// Suspends the calling task until its worker has nothing else to do, or another while that one
     /// is in a task, or for `latest`. It goes on earlier if anything else wakes it.
     pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send {
-        scheduler::idle(&self.inner.shared, latest)
+        let idle = self.idle_until(latest, || Some(()));
+        async { idle.await.unwrap_or_default() }
+    }
+
+    /// As [`Group::idle`], and a worker that has nothing else to do calls `look` instead of waking the
+    /// task, again and again, until that finds something: this is returned. `None`: nobody has called
+    /// it for `latest`, or something else has woken the task. What `look` panics with, the task panics
+    /// with.
+    pub fn idle_until<T: Send + 'static>(
+        &self,
+        latest: Duration,
+        look: impl Fn() -> Option<T> + Send + Sync + 'static,
+    ) -> impl Future<Output = Option<T>> + Send {
+        Idle::new(&self.inner.shared, latest, look)
     }
 
     /// The runtime's clock.

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::numbers::Rank;
-use crate::polling;
+use crate::polling::Poller;
 use crate::world::{RankState, World};
 
 /// Runs `main` on every rank, all in this process and on one pool of workers, and returns what
@@ -64,7 +64,7 @@ where
 {
     for state in world.ranks() {
         end_with_group(&world, state);
-        let poll = polling::poll(Arc::clone(&world), state.rank);
+        let poll = Poller::new(&world, state.rank).poll();
         drop(state.group.spawn_service("poll", poll).map_err(Error::from)?);
     }
     let stopping = Stopping(&world);

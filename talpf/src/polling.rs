@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::config::PollingFrequency;
 use crate::error::Error;
 use crate::numbers::Rank;
-use crate::sync_cell::{AtomicBool, Mutex, Ordering};
+use crate::sync_cell::{AtomicBool, AtomicU32, Mutex, Ordering};
 use crate::world::{RankState, World};
 
 /// Passes in vain before the task sleeps, with something under way and without.
@@ -67,59 +67,101 @@ impl Sleeper {
     }
 }
 
-/// The body of the polling task. It ends when the program has, and what was under way with it.
-pub(crate) async fn poll(world: Arc<World>, rank: Rank) {
-    let state = world.rank(rank);
-    let (mut passes, mut in_vain) = (0u32, 0u32);
-    // Only a link with faults has timers: what it lost is asked for again after a time.
-    let has_timers = world.config.device.fault.is_some();
-    // Nothing says that something has come over a wire.
-    let has_wire = world.processes().is_some();
-    let patience = if has_wire { PATIENCE_WITH_WIRE } else { PATIENCE };
-    while !state.stop.load(Ordering::SeqCst) || !state.is_quiet(has_timers) {
+/// What the polling task does, and idle workers in its place.
+pub(crate) struct Poller {
+    world: Arc<World>,
+    rank: Rank,
+    passes: AtomicU32,
+    /// Passes in vain since the last one that was not, about: several threads may count.
+    in_vain: AtomicU32,
+}
+
+/// When to look again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// As soon as a worker has nothing else to do.
+    Soon,
+    After(Duration),
+    /// When something happens.
+    Woken,
+    Never,
+}
+
+impl Poller {
+    pub(crate) fn new(world: &Arc<World>, rank: Rank) -> Arc<Self> {
+        let (world, zero) = (Arc::clone(world), || AtomicU32::new(0));
+        Arc::new(Poller { world, rank, passes: zero(), in_vain: zero() })
+    }
+
+    /// The body of the polling task. It ends when the program has, and what was under way with it.
+    pub(crate) async fn poll(self: Arc<Self>) {
+        let (world, state) = (&self.world, self.world.rank(self.rank));
+        let mut next = self.turn();
+        loop {
+            let found = match next {
+                Next::Soon => {
+                    let this = Arc::clone(&self);
+                    let look = move || Some(this.turn()).filter(|next| *next != Next::Soon);
+                    state.group.idle_until(LATEST, look).await
+                }
+                Next::After(period) => {
+                    state.group.wait_for(period).await;
+                    None
+                }
+                Next::Woken => {
+                    self.in_vain.store(0, Ordering::Relaxed);
+                    state.collectors.post_all();
+                    if let Err(error) = sleep(state, world).await {
+                        world.fail(&[self.rank], &error);
+                    }
+                    None
+                }
+                Next::Never => return,
+            };
+            next = found.unwrap_or_else(|| self.turn());
+        }
+    }
+
+    /// Looks, and says when to look again.
+    fn turn(&self) -> Next {
+        let (world, state) = (&*self.world, self.world.rank(self.rank));
+        // Only a link with faults has timers: what it lost is asked for again after a time.
+        let has_timers = world.config.device.fault.is_some();
+        // Nothing says that something has come over a wire.
+        let has_wire = world.processes().is_some();
+        if state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers) {
+            return Next::Never;
+        }
         if has_timers {
             state.endpoint.context.advance(state.group.clock().now_ns());
         }
-        if state.look(&world) > 0 {
-            in_vain = 0;
-        } else {
-            in_vain += 1;
-        }
-        passes = passes.wrapping_add(1);
+        let before = self.in_vain.load(Ordering::Relaxed);
+        let in_vain = if state.look(world) > 0 { 0 } else { before + 1 };
+        self.in_vain.store(in_vain, Ordering::Relaxed);
+        let passes = self.passes.load(Ordering::Relaxed).wrapping_add(1);
+        self.passes.store(passes, Ordering::Relaxed);
         if passes.is_multiple_of(PASSES) {
             state.collectors.post_unchanged();
         }
         let works = state.engine.syncs() > 0 || state.outstanding() > 0;
+        let patience = match works {
+            true if has_wire => PATIENCE_WITH_WIRE,
+            true => PATIENCE,
+            false => PATIENCE_WITHOUT_WORK,
+        };
+        let is_told = || state.waits.is_set() && !state.has_unannounced() && !has_wire;
         match world.config.polling {
             PollingFrequency::Every(period) if works => {
                 state.collectors.post_all();
-                state.group.wait_for(period).await;
+                Next::After(period)
             }
-            PollingFrequency::Adaptive
-                if state.waits.is_set()
-                    && !state.has_unannounced()
-                    && !has_wire
-                    && in_vain < patience =>
-            {
-                in_vain += TOLD;
-                state.group.wait_for(LATEST).await;
+            PollingFrequency::Adaptive if in_vain < PATIENCE && is_told() => {
+                self.in_vain.store(in_vain + TOLD, Ordering::Relaxed);
+                Next::After(LATEST)
             }
-            PollingFrequency::Adaptive if works && in_vain < patience => {
-                state.group.idle(LATEST).await;
-            }
-            PollingFrequency::Adaptive if in_vain < PATIENCE_WITHOUT_WORK => {
-                state.group.idle(LATEST).await;
-            }
-            _ if has_timers || has_wire || state.has_unannounced() => {
-                state.group.wait_for(RETRY_PERIOD).await
-            }
-            _ => {
-                in_vain = 0;
-                state.collectors.post_all();
-                if let Err(error) = sleep(state, &world).await {
-                    world.fail(&[rank], &error);
-                }
-            }
+            PollingFrequency::Adaptive if in_vain < patience => Next::Soon,
+            _ if has_timers || has_wire || state.has_unannounced() => Next::After(RETRY_PERIOD),
+            _ => Next::Woken,
         }
     }
 }

@@ -93,7 +93,7 @@ unsafe impl Sync for Awaited {}
 #[must_use = "somebody waits for it"]
 pub(crate) enum Next {
     Wake(Waker),
-    Call(Call, Outcome),
+    Call(Call, Ended),
 }
 
 /// Memory of operations that have ended, kept by each thread for its next ones.
@@ -166,7 +166,7 @@ impl Ticket {
         let then = shared.take_then();
         let next = match then {
             Some(Then::Wake(waker)) => Some(Next::Wake(waker)),
-            Some(Then::Call(call)) => Some(Next::Call(call, opened(shared.take_result()))),
+            Some(Then::Call(call)) => Some(Next::Call(call, shared.take_result())),
             None => {
                 // Nobody wants it.
                 let _ = shared.take_result();
@@ -194,7 +194,7 @@ impl Next {
     pub(crate) fn run(self) {
         match self {
             Next::Wake(waker) => waker.wake(),
-            Next::Call(call, outcome) => call(outcome),
+            Next::Call(call, ended) => call(opened(ended)),
         }
     }
 }

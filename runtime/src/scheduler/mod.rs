@@ -10,6 +10,7 @@ mod block_on;
 mod current;
 mod help;
 mod idle_set;
+mod idleness;
 mod meter;
 mod priority;
 mod queues;
@@ -26,5 +27,6 @@ pub(crate) use self::current::{
     Reason, count_completion, help, on_worker, on_worker_of, own_index, schedule, schedule_at,
     schedule_released, trace, trace_begin, trace_end, worker_index,
 };
+pub(crate) use self::idleness::Idle;
 pub(crate) use self::shared::{Shared, prepare};
-pub(crate) use self::time::{A_TIME, idle, wait_for};
+pub(crate) use self::time::{A_TIME, wait_for};

@@ -4,8 +4,9 @@ use crossbeam_deque::{Injector, Stealer};
 use crossbeam_utils::CachePadded;
 
 use super::idle_set::PushMark;
+use super::idleness::IdleWaiters;
 use super::meter::Meter;
-use super::time::IdleWaiters;
+
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::task::RecordId;
 

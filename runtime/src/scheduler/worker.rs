@@ -100,6 +100,7 @@ impl Worker {
             }
         }
         self.settle();
+        self.seat().idle_waiters.clear();
         drop(tokio);
         self.stream.borrow_mut().take();
         current::leave();
@@ -254,18 +255,23 @@ impl Worker {
             self.shared.timers.fire(now_ns);
         }
         let late = self.shared.seats.iter().filter(|seat| seat.idle_waiters.is_late(now_ns));
-        late.fold(is_due, |_, seat| {
-            seat.idle_waiters.wake_late(now_ns);
-            true
-        })
+        late.fold(is_due, |any, seat| seat.idle_waiters.wake_late(now_ns) || any)
     }
 
-    /// Wakes what waits for a worker to be idle that is in a task. It stays here from then on.
-    fn adopt_waiter(&self) -> bool {
+    /// Attends to what waits for this worker to be idle, or takes over what waits for one that is in
+    /// a task. Whether there is anything.
+    fn attend(&self) -> bool {
+        if self.seat().idle_waiters.attend(self.meter()) {
+            return true;
+        }
         let others = self.shared.seats.iter().enumerate();
-        others.filter(|(other, _)| *other != self.index).any(|(_, seat)| {
-            !seat.idle_waiters.is_empty() && seat.pulse.is_in_task() && seat.idle_waiters.wake_one()
-        })
+        let mut others = others.filter(|(other, seat)| {
+            *other != self.index && !seat.idle_waiters.is_empty() && seat.pulse.is_in_task()
+        });
+        let adopted = others.find_map(|(_, seat)| seat.idle_waiters.pop());
+        let any = adopted.is_some();
+        adopted.into_iter().for_each(|waiter| self.seat().idle_waiters.add(waiter));
+        any
     }
 
     /// Looks for work until there is some, as the idle policy says. `None`: the runtime ends.
@@ -283,7 +289,7 @@ impl Worker {
         let mut now_ns = since_ns;
         self.meter().begin_idle(since_ns);
         self.measure_all_stolen();
-        let mut serves = false;
+        let (mut serves, mut rounds) = (false, 0u32);
         let backoff = Backoff::new();
         loop {
             if self.shared.stops() {
@@ -298,17 +304,18 @@ impl Worker {
                 self.execute(task, false);
                 continue;
             }
-            // After the look, which comes right behind a service that has made a task ready.
-            if self.wake_due() {
-                continue;
-            }
-            if self.tick.get().is_multiple_of(WATCH_ROUNDS) {
+            // Not by ticks: the looks in vain may all have an odd number.
+            rounds = rounds.wrapping_add(1);
+            if rounds.is_multiple_of(WATCH_ROUNDS) {
                 self.shared.hang.watch(&self.shared);
             }
-            if self.seat().idle_waiters.wake_one() || self.adopt_waiter() {
+            if self.attend() {
                 if !std::mem::replace(&mut serves, true) {
                     self.trace(|_| Event::WorkerState { state: State::Polling });
                 }
+                continue;
+            }
+            if self.wake_due() {
                 continue;
             }
             now_ns = clock.now_ns();

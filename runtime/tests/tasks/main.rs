@@ -22,6 +22,7 @@ mod guard_release;
 mod hang_false_alarms;
 mod hang_report;
 mod idle_policies;
+mod idleness;
 mod inline_tasks;
 mod interrupted_graphs;
 mod many_accesses;

@@ -51,38 +51,78 @@ impl Sleeper {
     }
 }
 
-/// The body of the polling task. `crowded`: there are more workers than cores on this machine.
-///
-/// Where only home may call MPI, it stands for home among the tasks.
-pub(super) async fn poll(
+/// What the polling task does, and idle workers in its place.
+pub(super) struct Poller {
     transport: Arc<MpiTransport>,
-    group: Group,
-    mut pace: Pace,
+    /// Whether there are more workers than cores on this machine.
     crowded: bool,
-) {
-    if !transport.library.may_call_anywhere() {
-        return stand_for_home(&transport.sleeper).await;
+    turns: Mutex<Turns>,
+}
+
+/// What is known of the turns so far.
+struct Turns {
+    pace: Pace,
+    /// Operations that were started before the last one.
+    started: u64,
+}
+
+impl Poller {
+    pub(super) fn new(transport: Arc<MpiTransport>, pace: Pace, crowded: bool) -> Arc<Self> {
+        Arc::new(Poller { transport, crowded, turns: Mutex::new(Turns { pace, started: 0 }) })
     }
-    let mut started = 0;
-    while !transport.sleeper.stops() {
-        let before = std::mem::replace(&mut started, transport.started());
-        // A turn of this task costs more than a test.
-        let mut ended = transport.advance_while_spare(LOOKS);
-        if ended == 0 && transport.heed_alarm() {
-            // What has failed ends, before there is nothing to do.
-            ended += transport.advance(|| false);
+
+    /// The body of the polling task.
+    ///
+    /// Where only home may call MPI, it stands for home among the tasks.
+    pub(super) async fn poll(self: Arc<Self>, group: Group) {
+        let sleeper = &self.transport.sleeper;
+        if !self.transport.library.may_call_anywhere() {
+            return stand_for_home(sleeper).await;
         }
-        let news = ended + (started - before) as usize;
-        match pace.next(news, transport.is_busy()) {
-            Next::Started => sleep(&transport).await,
-            Next::Soon => {
-                if crowded {
-                    std::thread::yield_now();
+        let mut next = self.turn();
+        while !sleeper.stops() {
+            let found = match next {
+                Next::Soon => {
+                    let this = Arc::clone(&self);
+                    let look = move || {
+                        let next = this.turn();
+                        (next != Next::Soon || this.transport.sleeper.stops()).then_some(next)
+                    };
+                    from_outside(group.idle_until(LATEST, look)).await
                 }
-                from_outside(group.idle(LATEST)).await;
-            }
-            Next::After(period) => from_outside(group.wait_for(period)).await,
+                Next::After(period) => {
+                    from_outside(group.wait_for(period)).await;
+                    None
+                }
+                Next::Started => {
+                    sleep(&self.transport).await;
+                    None
+                }
+            };
+            next = found.unwrap_or_else(|| self.turn());
         }
+    }
+
+    /// Ends what is complete, and says when to look again.
+    fn turn(&self) -> Next {
+        let Some(mut turns) = self.turns.try_lock() else {
+            // Another worker does.
+            return Next::Soon;
+        };
+        let Turns { pace, started } = &mut *turns;
+        let before = std::mem::replace(started, self.transport.started());
+        let news = *started - before;
+        // A turn costs more than a test.
+        let mut ended = self.transport.advance_while_spare(LOOKS);
+        if ended == 0 && self.transport.heed_alarm() {
+            // What has failed ends, before there is nothing to do.
+            ended += self.transport.advance(|| false);
+        }
+        let next = pace.next(ended + news as usize, self.transport.is_busy());
+        if next == Next::Soon && self.crowded {
+            std::thread::yield_now();
+        }
+        next
     }
 }
 
@@ -99,14 +139,14 @@ async fn stand_for_home(sleeper: &Sleeper) {
 
 /// Waits on behalf of tasks that another process may let go on, so that this one does not count as
 /// hanging.
-async fn from_outside(wait: impl Future<Output = ()>) {
+async fn from_outside<R>(wait: impl Future<Output = R>) -> R {
     let mut wait = pin!(wait);
     poll_fn(|cx| {
         let polled = wait.as_mut().poll(cx);
         talpf_runtime::note_outside();
         polled
     })
-    .await;
+    .await
 }
 
 /// Sleeps until something is started.

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use talpf_runtime::{Group, IdlePolicy, Runtime};
 
 use super::period::Pace;
-use super::poller;
+use super::poller::Poller;
 use super::transport::MpiTransport;
 use super::{Library, PollingPeriod, Threads};
 use crate::communicator::Communicator;
@@ -106,8 +106,8 @@ where
     let group = runtime.group(format!("rank {rank}"), rank);
     transport.listen().map_err(Error::from)?;
     let stopping = Stopping(transport);
-    let poll = poller::poll(Arc::clone(transport), group.clone(), pace(), crowded);
-    drop(group.spawn_service("poll", poll).map_err(Error::from)?);
+    let poller = Poller::new(Arc::clone(transport), pace(), crowded);
+    drop(group.spawn_service("poll", poller.poll(group.clone())).map_err(Error::from)?);
     let members = (0..library.size()).map(WorldRank).collect();
     let shared: Arc<dyn Transport> = Arc::clone(transport) as Arc<dyn Transport>;
     let world = Communicator::new(Arc::clone(&shared), group.clone(), WORLD, Rank(rank), members)?;

@@ -38,6 +38,7 @@ use self::job::{Job, Short, Source};
 use self::link::Link;
 use self::memory::Memory;
 use self::offers::Subject;
+use self::polling::Poller;
 use self::waiting::Receive;
 use self::world::{RankState, World};
 use super::{
@@ -82,8 +83,7 @@ impl VerbsWorld {
         let ranks: Vec<_> = (0..count).map(of_rank).collect();
         let started = VerbsWorld { ranks };
         for verbs in &started.ranks {
-            let poll = polling::poll(Arc::clone(verbs));
-            drop(verbs.state().group.spawn_service("poll", poll)?);
+            drop(verbs.state().group.spawn_service("poll", Poller::new(verbs).poll())?);
         }
         Ok(started)
     }

@@ -8,7 +8,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -25,32 +25,77 @@ const RETRY_PERIOD: Duration = Duration::from_micros(100);
 /// How long the task waits for an idle worker before it looks all the same.
 const LATEST: Duration = Duration::from_micros(20);
 
-/// The body of the polling task. It ends when the programs of all ranks have: nobody waits then for
-/// what is still under way.
-pub(super) async fn poll(verbs: Arc<Verbs>) {
-    let (world, state) = (&verbs.world, verbs.state());
-    let mut in_vain = 0;
-    loop {
+/// What the polling task does, and idle workers in its place.
+pub(super) struct Poller {
+    verbs: Arc<Verbs>,
+    /// Passes in vain since the last one that was not, about: several threads may count.
+    in_vain: AtomicU32,
+}
+
+/// When to look again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// As soon as a worker has nothing else to do.
+    Soon,
+    /// When a timer may be due.
+    Later,
+    /// When something happens.
+    Woken,
+    Never,
+}
+
+impl Poller {
+    pub(super) fn new(verbs: &Arc<Verbs>) -> Arc<Self> {
+        Arc::new(Poller { verbs: Arc::clone(verbs), in_vain: AtomicU32::new(0) })
+    }
+
+    /// The body of the polling task. It ends when the programs of all ranks have: nobody waits then
+    /// for what is still under way.
+    pub(super) async fn poll(self: Arc<Self>) {
+        let (world, group) = (&self.verbs.world, &self.verbs.state().group);
+        let mut next = self.turn();
+        loop {
+            let found = match next {
+                Next::Soon => {
+                    let this = Arc::clone(&self);
+                    let look = move || Some(this.turn()).filter(|next| *next != Next::Soon);
+                    group.idle_until(LATEST, look).await
+                }
+                Next::Later => {
+                    group.wait_for(RETRY_PERIOD).await;
+                    None
+                }
+                Next::Woken => {
+                    self.in_vain.store(0, Ordering::Relaxed);
+                    if let Err(error) = sleep(&self.verbs).await {
+                        world.fail(error);
+                    }
+                    None
+                }
+                Next::Never => return,
+            };
+            next = found.unwrap_or_else(|| self.turn());
+        }
+    }
+
+    /// Makes progress, and says when to look again.
+    fn turn(&self) -> Next {
+        let (world, state) = (&self.verbs.world, self.verbs.state());
         if world.has_timers {
             state.context.advance(state.group.clock().now_ns());
         }
-        in_vain = if verbs.pass() > 0 { 0 } else { in_vain + 1 };
+        let before = self.in_vain.load(Ordering::Relaxed);
+        let in_vain = if self.verbs.pass() > 0 { 0 } else { before + 1 };
+        self.in_vain.store(in_vain, Ordering::Relaxed);
         if let Err(error) = state.check_links() {
             world.fail(error);
         }
-        if state.stop.load(Ordering::SeqCst) {
-            return;
-        }
         let patience = if state.is_quiet() { PATIENCE_WITHOUT_WORK } else { PATIENCE };
-        if in_vain < patience {
-            state.group.idle(LATEST).await;
-        } else if world.has_timers {
-            state.group.wait_for(RETRY_PERIOD).await;
-        } else {
-            in_vain = 0;
-            if let Err(error) = sleep(&verbs).await {
-                world.fail(error);
-            }
+        match in_vain < patience {
+            _ if state.stop.load(Ordering::SeqCst) => Next::Never,
+            true => Next::Soon,
+            false if world.has_timers => Next::Later,
+            false => Next::Woken,
         }
     }
 }

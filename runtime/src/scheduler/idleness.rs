@@ -1,0 +1,224 @@
+//! Waiting for a worker to have nothing else to do, and what it looks for meanwhile.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
+
+use super::Shared;
+use super::meter::Meter;
+use super::time::{NEVER, nanoseconds};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::task::note_wait;
+
+/// What waits for one worker to have nothing else to do.
+///
+/// The worker attends to them when it is idle. The others leave that to it, as two workers that took
+/// turns with one poller would pass its memory to and fro for nothing, unless it is in a task or
+/// something has waited too long.
+pub(crate) struct IdleWaiters {
+    queue: Mutex<VecDeque<Waiter>>,
+    /// When the first one of them will have waited too long.
+    first_ns: AtomicU64,
+}
+
+/// A task that waits for idleness.
+pub(super) struct Waiter {
+    watch: Arc<Watch<dyn Look>>,
+    waker: Waker,
+    /// When it will have waited too long.
+    latest_ns: u64,
+}
+
+/// What is looked for as long as a task waits.
+struct Watch<L: ?Sized> {
+    latest: Duration,
+    /// Whether somebody has looked since it was last late.
+    looked: AtomicBool,
+    /// Whether the task has stopped waiting.
+    over: AtomicBool,
+    look: L,
+}
+
+/// A look, and what it has found.
+struct Looker<F, T> {
+    look: F,
+    /// Or what the look has panicked with.
+    found: Mutex<Option<thread::Result<T>>>,
+}
+
+trait Look: Send + Sync {
+    /// Whether something was found.
+    fn look(&self) -> bool;
+}
+
+impl<F: Fn() -> Option<T> + Send + Sync, T: Send> Look for Looker<F, T> {
+    fn look(&self) -> bool {
+        let Some(found) = catch_unwind(AssertUnwindSafe(&self.look)).transpose() else {
+            return false;
+        };
+        *self.found.lock() = Some(found);
+        true
+    }
+}
+
+impl<L: Look + ?Sized> Watch<L> {
+    /// Whether the task is to go on.
+    fn ends(&self) -> bool {
+        self.looked.store(true, Ordering::Relaxed);
+        self.is_over() || self.look.look()
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
+
+impl IdleWaiters {
+    pub(super) fn new() -> Self {
+        IdleWaiters { queue: Mutex::default(), first_ns: AtomicU64::new(NEVER) }
+    }
+
+    pub(super) fn add(&self, waiter: Waiter) {
+        let mut queue = self.queue.lock();
+        queue.push_back(waiter);
+        self.note_first(&queue);
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first_ns.load(Ordering::Relaxed) == NEVER
+    }
+
+    #[inline]
+    pub(super) fn is_late(&self, now_ns: u64) -> bool {
+        self.first_ns.load(Ordering::Relaxed) <= now_ns
+    }
+
+    /// Looks for what the first one waits for, and wakes it if that is there. Whether any waits.
+    pub(super) fn attend(&self, meter: &Meter) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let mut queue = self.queue.lock();
+        let Some(first) = queue.front() else { return false };
+        let watch = Arc::clone(&first.watch);
+        if queue.len() > 1 {
+            queue.rotate_left(1);
+        }
+        drop(queue);
+        if !watch.ends() {
+            meter.count_poll_pass();
+            return true;
+        }
+        let mut queue = self.queue.lock();
+        let place = queue.iter().position(|waiter| Arc::ptr_eq(&waiter.watch, &watch));
+        let ended = place.and_then(|place| queue.remove(place));
+        self.note_first(&queue);
+        drop(queue);
+        ended.into_iter().for_each(|ended| ended.waker.wake());
+        true
+    }
+
+    /// Forgets them all: the worker ends.
+    pub(super) fn clear(&self) {
+        let mut queue = self.queue.lock();
+        let waiters = std::mem::take(&mut *queue);
+        self.note_first(&queue);
+        drop(queue);
+        drop(waiters);
+    }
+
+    /// Takes out the one that waits longest.
+    pub(super) fn pop(&self) -> Option<Waiter> {
+        let mut queue = self.queue.lock();
+        let first = queue.pop_front();
+        self.note_first(&queue);
+        first
+    }
+
+    /// Wakes those that have waited too long, and for which nobody has looked meanwhile. Whether
+    /// there was one.
+    pub(super) fn wake_late(&self, now_ns: u64) -> bool {
+        let mut late = Vec::new();
+        let mut queue = self.queue.lock();
+        for _ in 0..queue.len() {
+            let Some(mut waiter) = queue.pop_front() else { break };
+            let watch = &waiter.watch;
+            let looked = || watch.looked.swap(false, Ordering::Relaxed) && !watch.is_over();
+            if waiter.latest_ns > now_ns {
+                queue.push_back(waiter);
+            } else if looked() {
+                waiter.latest_ns = now_ns.saturating_add(nanoseconds(watch.latest));
+                queue.push_back(waiter);
+            } else {
+                late.push(waiter);
+            }
+        }
+        self.note_first(&queue);
+        drop(queue);
+        let any = !late.is_empty();
+        late.into_iter().for_each(|late| late.waker.wake());
+        any
+    }
+
+    fn note_first(&self, queue: &VecDeque<Waiter>) {
+        let first_ns = queue.iter().map(|waiter| waiter.latest_ns).min().unwrap_or(NEVER);
+        self.first_ns.store(first_ns, Ordering::Relaxed);
+    }
+}
+
+/// Completes with what `look` finds, which this worker calls when it has nothing else to do, again and
+/// again; with nothing if nobody calls it for `latest`. Suspends once at least.
+pub(crate) struct Idle<'a, F, T> {
+    shared: &'a Arc<Shared>,
+    watch: Arc<Watch<Looker<F, T>>>,
+    added: bool,
+}
+
+impl<'a, F, T> Idle<'a, F, T> {
+    pub(crate) fn new(shared: &'a Arc<Shared>, latest: Duration, look: F) -> Self {
+        let look = Looker { look, found: Mutex::default() };
+        let (looked, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        Idle { shared, watch: Arc::new(Watch { latest, looked, over, look }), added: false }
+    }
+}
+
+impl<F, T> Future for Idle<'_, F, T>
+where
+    F: Fn() -> Option<T> + Send + Sync + 'static,
+    T: Send + 'static,
+{
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        if std::mem::replace(&mut self.added, true) {
+            self.watch.over.store(true, Ordering::Relaxed);
+            let found = self.watch.look.found.lock().take();
+            return Poll::Ready(
+                found.map(|found| found.unwrap_or_else(|panic| resume_unwind(panic))),
+            );
+        }
+        let shared = self.shared;
+        let watch = Arc::clone(&self.watch);
+        let latest_ns = shared.clock.now_ns().saturating_add(nanoseconds(watch.latest));
+        let seat = super::worker_index(shared);
+        let waiter = Waiter { watch, waker: cx.waker().clone(), latest_ns };
+        shared.seats[seat.unwrap_or(0)].idle_waiters.add(waiter);
+        if seat.is_none() {
+            shared.wake_one();
+        }
+        note_wait("an idle worker");
+        Poll::Pending
+    }
+}
+
+impl<F, T> Drop for Idle<'_, F, T> {
+    fn drop(&mut self) {
+        self.watch.over.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,226 @@
+//! Waiting for idleness: after all else, no later than it must be, and what workers look for
+//! meanwhile.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use talpf_runtime::{Error, Group, IdlePolicy};
+
+use crate::common::{self, Flag, Log, POLICIES};
+
+const MS: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[test]
+fn a_thread_outside_may_wait_for_idleness() {
+    let _watchdog = common::watchdog();
+    for policy in POLICIES {
+        let runtime = common::unwatched(2, policy);
+        common::pass(3 * MS); // All workers park, if that is their policy.
+        let in_time = thread::scope(|scope| {
+            let waiter = scope.spawn(|| runtime.block_on(runtime.idle(MS)).unwrap());
+            let in_time = common::eventually(|| waiter.is_finished());
+            runtime.task("wakes a worker").spawn(|| ()).unwrap();
+            in_time
+        });
+        assert!(in_time, "{policy}");
+    }
+}
+
+#[test]
+fn idleness_comes_after_all_ready_tasks() {
+    let runtime = common::unwatched(1, IdlePolicy::Park);
+    let log = Log::new();
+    let (group, spawner, first) =
+        (runtime.group("idle", 1), runtime.group("tasks", 2), log.clone());
+    let task = runtime.task("idle");
+    task.spawn_async(move || async move {
+        for number in 0..10 {
+            let log = first.clone();
+            spawner.task("ready").priority(-number).spawn(move || log.add("ready")).unwrap();
+        }
+        group.idle(HOUR).await;
+        first.add("idle");
+    })
+    .unwrap();
+    runtime.wait_blocking().unwrap();
+    let entries = log.take();
+    assert_eq!((entries.len(), entries.last()), (11, Some(&"idle")));
+}
+
+#[test]
+fn an_idle_worker_ends_a_wait_for_idleness_that_began_on_one_in_a_task() {
+    let runtime = common::unwatched(2, IdlePolicy::Park);
+    let (group, woken) = (Group::clone(&runtime), Flag::default());
+    let waker = Waker::from(Arc::new(Sets(woken.clone())));
+    let task = runtime.task("in a task").run(move || {
+        let mut idle = pin!(group.idle(HOUR));
+        assert!(idle.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(common::eventually(|| woken.is_set()), "its worker was not idle, the other was");
+    });
+    runtime.block_on(task.unwrap()).unwrap().unwrap();
+}
+
+struct Sets(Flag);
+
+impl Wake for Sets {
+    fn wake(self: Arc<Self>) {
+        self.0.set();
+    }
+}
+
+/// Keeps the only worker busy with short tasks until `over`, or for as long as patience lasts.
+async fn keep_busy(group: Group, over: Flag) {
+    let deadline_ns = group.clock().now_ns() + common::PATIENCE.as_nanos() as u64;
+    while !over.is_set() && group.clock().now_ns() < deadline_ns {
+        // Woken while it runs, the task goes to the end of the queue: the worker is never idle.
+        tokio::task::yield_now().await;
+    }
+    assert!(over.is_set(), "waited longer than for its latest time");
+}
+
+#[test]
+fn a_busy_worker_ends_a_wait_for_idleness_at_its_latest_time() {
+    let runtime = common::unwatched(1, IdlePolicy::Park);
+    let (over, group) = (Flag::default(), runtime.group("idle", 1));
+    let busy = keep_busy(runtime.group("busy", 2), over.clone());
+    runtime.task("busy").spawn_async(|| busy).unwrap();
+    let task = runtime.task("idle");
+    task.spawn_async(move || async move {
+        let start_ns = group.clock().now_ns();
+        group.idle(2 * MS).await;
+        assert!(group.clock().now_ns() - start_ns >= 2_000_000, "the worker was not idle");
+        over.set();
+    })
+    .unwrap();
+    runtime.wait_blocking().unwrap();
+}
+
+#[test]
+fn a_patient_wait_for_idleness_does_not_hold_up_another() {
+    let runtime = common::unwatched(1, IdlePolicy::Park);
+    let (over, group) = (Flag::default(), runtime.group("idle", 1));
+    let (patient, busy) = (group.clone(), keep_busy(runtime.group("busy", 2), over.clone()));
+    let task = runtime.task("patient");
+    let starts = Flag::default();
+    let start = starts.clone();
+    task.spawn_async(move || async move {
+        let mut idle = pin!(patient.idle(HOUR));
+        starts.set();
+        idle.as_mut().await;
+    })
+    .unwrap();
+    runtime.task("busy").spawn_async(|| busy).unwrap();
+    let task = runtime.task("hurried");
+    task.spawn_async(move || async move {
+        assert!(start.is_set());
+        group.idle(2 * MS).await;
+        over.set();
+    })
+    .unwrap();
+    runtime.wait_blocking().unwrap();
+}
+
+#[test]
+fn idle_workers_look_until_something_is_found() {
+    for policy in POLICIES {
+        let runtime = common::unwatched(2, policy);
+        let (group, looks) = (runtime.group("idle", 1), Arc::new(AtomicU32::new(0)));
+        let counted = Arc::clone(&looks);
+        let found = runtime.task("waits").run_async(move || async move {
+            let look = move || {
+                let look = counted.fetch_add(1, Ordering::Relaxed);
+                (look >= 99).then_some(look)
+            };
+            group.idle_until(HOUR, look).await
+        });
+        assert_eq!(runtime.block_on(found.unwrap()).unwrap().unwrap(), Some(99), "{policy}");
+        assert_eq!(looks.load(Ordering::Relaxed), 100, "{policy}: looked on");
+    }
+}
+
+#[test]
+fn ready_tasks_come_before_every_look() {
+    let runtime = common::unwatched(1, IdlePolicy::Park);
+    let (group, other, log) = (runtime.group("idle", 1), runtime.group("tasks", 2), Log::new());
+    let looked = log.clone();
+    let task = runtime.task("waits");
+    task.spawn_async(move || async move {
+        let looks = AtomicU32::new(0);
+        let look = move || {
+            looked.add("look");
+            let added = looked.clone();
+            other.task("made ready by a look").spawn(move || added.add("task")).unwrap();
+            (looks.fetch_add(1, Ordering::Relaxed) == 2).then_some(())
+        };
+        group.idle_until(HOUR, look).await;
+    })
+    .unwrap();
+    runtime.shut_down().unwrap();
+    assert_eq!(log.take(), ["look", "task"].repeat(3));
+}
+
+#[test]
+fn a_wait_that_is_looked_after_is_not_late() {
+    let runtime = common::unwatched(1, IdlePolicy::Park);
+    let group = runtime.group("idle", 1);
+    let found = runtime.task("waits").run_async(move || async move {
+        let (clock, start_ns) = (group.clock().clone(), group.clock().now_ns());
+        let look = move || (clock.now_ns() - start_ns > 10_000_000).then_some(());
+        group.idle_until(MS, look).await
+    });
+    assert_eq!(runtime.block_on(found.unwrap()).unwrap().unwrap(), Some(()));
+}
+
+#[test]
+fn a_busy_worker_that_does_not_look_ends_the_wait_without_a_find() {
+    let runtime = common::unwatched(1, IdlePolicy::Park);
+    let (over, group) = (Flag::default(), runtime.group("idle", 1));
+    let busy = keep_busy(runtime.group("busy", 2), over.clone());
+    runtime.task("busy").spawn_async(|| busy).unwrap();
+    let found = runtime.task("waits").run_async(move || async move {
+        let found = group.idle_until(2 * MS, || Some(())).await;
+        over.set();
+        found
+    });
+    assert_eq!(runtime.block_on(found.unwrap()).unwrap().unwrap(), None);
+}
+
+#[test]
+fn a_look_that_panics_fails_the_task_that_waits() {
+    let runtime = common::unwatched(1, IdlePolicy::Park);
+    let group = runtime.group("idle", 1);
+    let task = runtime.task("waits");
+    task.spawn_async(move || async move {
+        group.idle_until(HOUR, || -> Option<()> { panic!("a look") }).await;
+    })
+    .unwrap();
+    let Err(Error::TaskFailed(failure)) = runtime.wait_blocking() else {
+        panic!("the task did not fail")
+    };
+    let reason = failure.reason.as_deref();
+    assert_eq!((failure.label.as_str(), reason), ("waits", Some("a look")));
+    let answer = runtime.task("after").run(|| 42).unwrap();
+    assert_eq!(runtime.block_on(answer).unwrap().unwrap(), 42);
+}
+
+#[test]
+fn nobody_looks_for_a_wait_that_was_dropped_and_its_look_is_freed() {
+    let runtime = common::unwatched(1, IdlePolicy::Park);
+    let (group, looks) = (runtime.group("idle", 1), Arc::new(AtomicU32::new(0)));
+    let counted = Arc::clone(&looks);
+    let dropped = runtime.task("drops").run(move || {
+        let look = move || Some(counted.fetch_add(1, Ordering::Relaxed));
+        let mut idle = pin!(group.idle_until(HOUR, look));
+        assert!(idle.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    });
+    runtime.block_on(dropped.unwrap()).unwrap().unwrap();
+    runtime.shut_down().unwrap();
+    assert_eq!(looks.load(Ordering::Relaxed), 0);
+    assert_eq!(Arc::strong_count(&looks), 1, "the runtime has ended and keeps a look");
+}
