@@ -1,11 +1,11 @@
 //! The polling task: one a rank, an ordinary task that looks at the completion queues, carries
 //! syncs on, and suspends itself in between.
 //!
-//! Adaptive, it looks whenever a worker has nothing else to do, and a few times in a while when
-//! none has. While a task of the rank is suspended until a sync ends, which those who put carry on
-//! (`sync/tell.rs`), it looks seldom: every look takes cache lines away from them. After it has
-//! looked in vain often enough it arms the completion channel and sleeps: a completion, a new sync
-//! or a failure wakes it.
+//! Adaptive, workers that have nothing else to do look in its place; when none has, it looks a few
+//! times in a while. While a task of the rank is suspended until a sync ends, which those who put
+//! carry on (`sync/tell.rs`), it looks seldom: every look takes cache lines away from them. After it
+//! has looked in vain often enough it arms the completion channel and sleeps: a completion, a new
+//! sync or a failure wakes it.
 //!
 //! **Source**: thesis, chapter 6.3.
 

@@ -1,4 +1,5 @@
-//! The polling task: tests what is under way for as long as there is anything.
+//! The polling task: tests what is under way for as long as there is anything. Workers that have
+//! nothing else to do look in its place.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -1,9 +1,9 @@
 //! The polling task: one a rank, an ordinary task that makes progress and suspends itself in
 //! between.
 //!
-//! It looks whenever a worker has nothing else to do, and a few times in a while when none has.
-//! After it has looked in vain often enough it tells the peers to ring and sleeps; see the README
-//! for why no message is slept through.
+//! Workers that have nothing else to do look in its place; when none has, it looks a few times in a
+//! while. After it has looked in vain often enough it tells the peers to ring and sleeps; see the
+//! README for why no message is slept through.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
