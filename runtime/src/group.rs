@@ -140,8 +140,8 @@ impl Group {
 
     /// As [`Group::idle`], and a worker that has nothing else to do calls `look` instead of waking the
     /// task, again and again, until that finds something: this is returned. `None`: nobody has called
-    /// it for `latest`, or something else has woken the task. What `look` panics with, the task panics
-    /// with.
+    /// it for `latest`, or something else has woken the task; what a look finds that is under way then
+    /// is lost. What `look` panics with, the task panics with.
     pub fn idle_until<T: Send + 'static>(
         &self,
         latest: Duration,

@@ -222,3 +222,41 @@ impl<F, T> Drop for Idle<'_, F, T> {
         self.watch.over.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
+    use loom::thread;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_late_while_its_look_finds_something_is_woken_once() {
+        loom::model(|| {
+            let (waiters, woken) = (Arc::new(IdleWaiters::new()), Arc::new(Woken::default()));
+            let look = Looker { look: || Some(()), found: Mutex::default() };
+            let (looked, over) = (AtomicBool::new(false), AtomicBool::new(false));
+            let watch = Arc::new(Watch { latest: Duration::ZERO, looked, over, look });
+            waiters.add(Waiter { watch, waker: Waker::from(Arc::clone(&woken)), latest_ns: 0 });
+            let late = {
+                let waiters = Arc::clone(&waiters);
+                thread::spawn(move || waiters.wake_late(1))
+            };
+            waiters.attend(&Meter::new());
+            late.join().unwrap();
+            assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+            assert!(waiters.is_empty());
+        });
+    }
+}
