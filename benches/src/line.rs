@@ -7,7 +7,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use talpf_runtime::cores;
+use talpf_runtime::{cores, spawn_apart};
 
 const TURNS: u64 = 20_000;
 
@@ -27,7 +27,8 @@ impl Ball {
 /// The name of the figure.
 pub(crate) const NAME: &str = "machine.line_one_way_ns";
 
-/// How long a word takes from a core to another one; not a number if there is no other one.
+/// How long a word takes from a core to another one; not a number if there is no other one,
+/// or no thread for it.
 ///
 /// **Units**: nanoseconds.
 pub(crate) fn sample() -> f64 {
@@ -37,12 +38,15 @@ pub(crate) fn sample() -> f64 {
 fn one_way_ns() -> f64 {
     let ball = Ball::default();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let answer = || {
             for turn in 0..TURNS {
                 ball.wait_for(2 * turn + 1);
                 ball.0.store(2 * turn + 2, Ordering::Release);
             }
-        });
+        };
+        if spawn_apart(scope, answer).is_err() {
+            return f64::NAN;
+        }
         let start = Instant::now();
         for turn in 0..TURNS {
             ball.0.store(2 * turn + 1, Ordering::Release);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use talpf_traces::Recorder;
 
+use crate::cores::cores;
 use crate::graph::GraphRecorder;
 use crate::idle_policy::IdlePolicy;
 use crate::monitor::Monitor;
@@ -55,9 +56,4 @@ impl Default for Config {
             monitor: None,
         }
     }
-}
-
-/// Cores this process may use.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -34,6 +34,7 @@ mod access;
 pub mod clause;
 mod clock;
 mod config;
+mod cores;
 mod data;
 mod dump;
 mod error;
@@ -57,7 +58,8 @@ mod task;
 pub use ndarray::{Ix1, Ix2};
 
 pub use self::clock::Clock;
-pub use self::config::{Config, cores};
+pub use self::config::Config;
+pub use self::cores::{cores, spawn_apart};
 pub use self::data::{Array, Matrix, Mode, Rect, Region, Tiling, Token};
 pub use self::dump::{Dump, Standing};
 pub use self::error::{Error, Failure};

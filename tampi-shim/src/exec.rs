@@ -9,7 +9,7 @@ use talpf_runtime::{Group, Runtime};
 use crate::communicator::Communicator;
 use crate::config::Config;
 use crate::error::Error;
-use crate::protocols::{Costs, Protocols};
+use crate::protocols::Protocols;
 use crate::rank::{Rank, WorldRank};
 use crate::transport::{ContextId, Members, Transport, VerbsWorld};
 
@@ -45,13 +45,11 @@ where
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
     config.check()?;
+    // Before there are workers to disturb what it measures.
+    let protocols = config.protocols.map_or_else(Protocols::measured, Ok)?;
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
     let groups = (0..config.ranks).map(|rank| runtime.group(format!("rank {rank}"), rank));
     let groups: Vec<_> = groups.collect();
-    let protocols = match config.protocols {
-        Some(protocols) => protocols,
-        None => Protocols::of(&Costs::measured(runtime.clock())).or_environment()?,
-    };
     let verbs = VerbsWorld::new(&config, protocols, groups.clone())?;
     let members: Members = (0..config.ranks).map(WorldRank).collect();
     let worlds = verbs.ranks().zip(groups).enumerate().map(|(rank, (transport, group))| {

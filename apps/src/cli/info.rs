@@ -5,6 +5,7 @@ use std::hint::black_box;
 use clap::Args;
 use talpf_apps::{Error, jacobi::kernel, memory};
 use talpf_runtime::cores;
+use tampi_shim::{Costs, Protocols};
 
 use super::measure::{costs, median};
 use super::run_options::RuntimeOptions;
@@ -21,6 +22,8 @@ pub(super) struct Options {
 pub(super) fn run(options: Options) -> Result<(), Error> {
     let settings = options.runtime.settings()?;
     let (runtime, polling) = (settings.runtime()?, settings.polling()?);
+    // Before anything runs that would disturb it.
+    let (messages, message_costs) = (Protocols::measured()?, Costs::measured());
     let conflicts = if settings.check_conflicts()? { "checked" } else { "not checked" };
     let costs = costs(settings)?;
     let memory = memory::available()
@@ -46,6 +49,8 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         ("put", put),
         ("l", format!("{:.2} us a superstep (2 ranks, 8 bytes each way)", costs.bsp.l_ns / 1e3)),
         ("g", format!("{:.3} ns a further byte each way", costs.bsp.g_ns)),
+        ("messages", messages.to_string()),
+        ("their costs", message_costs.to_string()),
     ];
     let text: String = lines.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect();
     super::print(&text)

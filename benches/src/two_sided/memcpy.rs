@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use talpf_runtime::spawn_apart;
+
 use super::sizes::{LARGE, SIZES, Value, bandwidth};
 
 /// The bandwidth of copies by one core, of the sizes of large messages.
@@ -28,7 +30,7 @@ pub(super) fn sample_by_turns(budget: Duration) -> Vec<Value> {
             }
         };
         thread::scope(|scope| {
-            scope.spawn(|| {
+            let other = || {
                 let mut pair = Pair::new(size);
                 loop {
                     wait_until(true);
@@ -38,7 +40,10 @@ pub(super) fn sample_by_turns(budget: Duration) -> Vec<Value> {
                     pair.copy();
                     others_turn.store(false, Ordering::Release);
                 }
-            });
+            };
+            if spawn_apart(scope, other).is_err() {
+                return f64::NAN;
+            }
             let mut pair = Pair::new(size);
             let mut round = || {
                 others_turn.store(true, Ordering::Release);

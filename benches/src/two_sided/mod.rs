@@ -18,6 +18,7 @@ mod tasks;
 use std::time::Duration;
 
 use talpf_runtime::cores;
+use tampi_shim::{Costs, Protocols};
 
 #[cfg(feature = "mpi")]
 pub use self::over_mpi::rank as mpi_rank;
@@ -68,6 +69,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         conditions::machine(),
         conditions::runtime(cores)?.idle,
     ));
+    say(format_args!("# embedded: {}; measured: {}", Protocols::measured()?, Costs::measured()));
     let mut peers = if options.peers { compile() } else { Vec::new() };
     if options.peers && !cfg!(feature = "mpi") {
         say(format_args!(
