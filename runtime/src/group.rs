@@ -134,20 +134,31 @@ impl Group {
     /// Suspends the calling task until its worker has nothing else to do, or another while that one
     /// is in a task, or for `latest`. It goes on earlier if anything else wakes it.
     pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send {
-        let idle = self.idle_until(latest, || Some(()));
+        let idle = Idle::new(&self.inner.shared, latest, || Some(()));
         async { idle.await.unwrap_or_default() }
     }
 
-    /// As [`Group::idle`], and a worker that has nothing else to do calls `look` instead of waking the
-    /// task, again and again, until that finds something: this is returned. `None`: nobody has called
-    /// it for `latest`, or something else has woken the task; what a look finds that is under way then
-    /// is lost. What `look` panics with, the task panics with.
+    /// Calls `look` until it finds something, and returns that: once at first, then whenever the
+    /// worker of the calling task has nothing else to do, without waking the task for that, and again
+    /// in the task if nobody has called it for `latest`. What `look` panics with, the task panics with.
     pub fn idle_until<T: Send + 'static>(
         &self,
         latest: Duration,
         look: impl Fn() -> Option<T> + Send + Sync + 'static,
-    ) -> impl Future<Output = Option<T>> + Send {
-        Idle::new(&self.inner.shared, latest, look)
+    ) -> impl Future<Output = T> + Send {
+        let look = Arc::new(look);
+        async move {
+            loop {
+                if let Some(found) = look() {
+                    return found;
+                }
+                let look = Arc::clone(&look);
+                let idle = Idle::new(&self.inner.shared, latest, move || look());
+                if let Some(found) = idle.await {
+                    return found;
+                }
+            }
+        }
     }
 
     /// The runtime's clock.

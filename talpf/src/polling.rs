@@ -76,15 +76,12 @@ pub(crate) struct Poller {
     in_vain: AtomicU32,
 }
 
-/// When to look again.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What the task does next.
 enum Next {
-    /// As soon as a worker has nothing else to do.
-    Soon,
-    After(Duration),
-    /// When something happens.
-    Woken,
-    Never,
+    Pause(Duration),
+    /// Sleeps until something happens.
+    Sleep,
+    End,
 }
 
 impl Poller {
@@ -96,47 +93,37 @@ impl Poller {
     /// The body of the polling task. It ends when the program has, and what was under way with it.
     pub(crate) async fn poll(self: Arc<Self>) {
         let (world, state) = (&self.world, self.world.rank(self.rank));
-        let mut next = self.turn();
         loop {
-            let found = match next {
-                Next::Soon => {
-                    let this = Arc::clone(&self);
-                    let look = move || Some(this.turn()).filter(|next| *next != Next::Soon);
-                    state.group.idle_until(LATEST, look).await
-                }
-                Next::After(period) => {
-                    state.group.wait_for(period).await;
-                    None
-                }
-                Next::Woken => {
+            let this = Arc::clone(&self);
+            match state.group.idle_until(LATEST, move || this.turn()).await {
+                Next::Pause(period) => state.group.wait_for(period).await,
+                Next::Sleep => {
                     self.in_vain.store(0, Ordering::Relaxed);
                     state.collectors.post_all();
                     if let Err(error) = sleep(state, world).await {
                         world.fail(&[self.rank], &error);
                     }
-                    None
                 }
-                Next::Never => return,
-            };
-            next = found.unwrap_or_else(|| self.turn());
+                Next::End => return,
+            }
         }
     }
 
-    /// Looks, and says when to look again.
-    fn turn(&self) -> Next {
+    /// Looks. What to do next, but to look again as soon as a worker has nothing else to do.
+    fn turn(&self) -> Option<Next> {
         let (world, state) = (&*self.world, self.world.rank(self.rank));
         // Only a link with faults has timers: what it lost is asked for again after a time.
         let has_timers = world.config.device.fault.is_some();
         // Nothing says that something has come over a wire.
         let has_wire = world.processes().is_some();
         if state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers) {
-            return Next::Never;
+            return Some(Next::End);
         }
         if has_timers {
             state.endpoint.context.advance(state.group.clock().now_ns());
         }
         let before = self.in_vain.load(Ordering::Relaxed);
-        let in_vain = if state.look(world) > 0 { 0 } else { before + 1 };
+        let in_vain = if state.look(world) > 0 { 0 } else { before.saturating_add(1) };
         self.in_vain.store(in_vain, Ordering::Relaxed);
         let passes = self.passes.load(Ordering::Relaxed).wrapping_add(1);
         self.passes.store(passes, Ordering::Relaxed);
@@ -153,15 +140,17 @@ impl Poller {
         match world.config.polling {
             PollingFrequency::Every(period) if works => {
                 state.collectors.post_all();
-                Next::After(period)
+                Some(Next::Pause(period))
             }
             PollingFrequency::Adaptive if in_vain < PATIENCE && is_told() => {
                 self.in_vain.store(in_vain + TOLD, Ordering::Relaxed);
-                Next::After(LATEST)
+                Some(Next::Pause(LATEST))
             }
-            PollingFrequency::Adaptive if in_vain < patience => Next::Soon,
-            _ if has_timers || has_wire || state.has_unannounced() => Next::After(RETRY_PERIOD),
-            _ => Next::Woken,
+            PollingFrequency::Adaptive if in_vain < patience => None,
+            _ if has_timers || has_wire || state.has_unannounced() => {
+                Some(Next::Pause(RETRY_PERIOD))
+            }
+            _ => Some(Next::Sleep),
         }
     }
 }

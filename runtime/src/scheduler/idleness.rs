@@ -47,22 +47,26 @@ struct Watch<L: ?Sized> {
 /// A look, and what it has found.
 struct Looker<F, T> {
     look: F,
-    /// Or what the look has panicked with.
+    /// Or what the look has panicked with. Locked by whoever looks.
     found: Mutex<Option<thread::Result<T>>>,
 }
 
 trait Look: Send + Sync {
-    /// Whether something was found.
-    fn look(&self) -> bool;
+    /// Whether the task is to go on: something is found, or was, or it is `over`. Not while another
+    /// looks.
+    fn look(&self, over: &AtomicBool) -> bool;
 }
 
 impl<F: Fn() -> Option<T> + Send + Sync, T: Send> Look for Looker<F, T> {
-    fn look(&self) -> bool {
-        let Some(found) = catch_unwind(AssertUnwindSafe(&self.look)).transpose() else {
-            return false;
-        };
-        *self.found.lock() = Some(found);
-        true
+    fn look(&self, over: &AtomicBool) -> bool {
+        let Some(mut found) = self.found.try_lock() else { return false };
+        if over.load(Ordering::Relaxed) {
+            return true;
+        }
+        if found.is_none() {
+            *found = catch_unwind(AssertUnwindSafe(&self.look)).transpose();
+        }
+        found.is_some()
     }
 }
 
@@ -70,11 +74,20 @@ impl<L: Look + ?Sized> Watch<L> {
     /// Whether the task is to go on.
     fn ends(&self) -> bool {
         self.looked.store(true, Ordering::Relaxed);
-        self.is_over() || self.look.look()
+        self.look.look(&self.over)
     }
 
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
+    }
+}
+
+impl<F, T> Watch<Looker<F, T>> {
+    /// The task goes on, with what was found. Waits for a look that is under way: what that finds
+    /// would be lost.
+    fn end(&self) -> Option<thread::Result<T>> {
+        self.over.store(true, Ordering::Relaxed);
+        self.look.found.lock().take()
     }
 }
 
@@ -173,7 +186,8 @@ impl IdleWaiters {
 }
 
 /// Completes with what `look` finds, which this worker calls when it has nothing else to do, again and
-/// again; with nothing if nobody calls it for `latest`. Suspends once at least.
+/// again; with nothing if nobody calls it for `latest`, or something else wakes the task. Suspends
+/// once at least.
 pub(crate) struct Idle<'a, F, T> {
     shared: &'a Arc<Shared>,
     watch: Arc<Watch<Looker<F, T>>>,
@@ -197,8 +211,7 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         if std::mem::replace(&mut self.added, true) {
-            self.watch.over.store(true, Ordering::Relaxed);
-            let found = self.watch.look.found.lock().take();
+            let found = self.watch.end();
             return Poll::Ready(
                 found.map(|found| found.unwrap_or_else(|panic| resume_unwind(panic))),
             );
@@ -242,21 +255,28 @@ mod loom_tests {
     }
 
     #[test]
-    fn a_task_that_is_late_while_its_look_finds_something_is_woken_once() {
+    fn a_task_that_is_late_while_its_look_finds_something_goes_on_once_and_has_it() {
         loom::model(|| {
             let (waiters, woken) = (Arc::new(IdleWaiters::new()), Arc::new(Woken::default()));
-            let look = Looker { look: || Some(()), found: Mutex::default() };
+            let finds = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&finds);
+            let look = move || Some(counted.fetch_add(1, Ordering::Relaxed));
+            let look = Looker { look, found: Mutex::default() };
             let (looked, over) = (AtomicBool::new(false), AtomicBool::new(false));
             let watch = Arc::new(Watch { latest: Duration::ZERO, looked, over, look });
-            waiters.add(Waiter { watch, waker: Waker::from(Arc::clone(&woken)), latest_ns: 0 });
+            let waker = Waker::from(Arc::clone(&woken));
+            let waiter = Waiter { watch: Arc::clone(&watch) as Arc<_>, waker, latest_ns: 0 };
+            waiters.add(waiter);
             let late = {
-                let waiters = Arc::clone(&waiters);
-                thread::spawn(move || waiters.wake_late(1))
+                let (waiters, watch) = (Arc::clone(&waiters), Arc::clone(&watch));
+                thread::spawn(move || waiters.wake_late(1).then(|| watch.end()))
             };
             waiters.attend(&Meter::new());
-            late.join().unwrap();
+            // Whoever has woken the task lets it go on.
+            let found = late.join().unwrap().unwrap_or_else(|| watch.end());
             assert_eq!(woken.0.load(Ordering::Relaxed), 1);
             assert!(waiters.is_empty());
+            assert_eq!(found.is_some(), finds.load(Ordering::Relaxed) == 1, "a find is lost");
         });
     }
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use talpf_runtime::{Error, Group, IdlePolicy};
+use talpf_runtime::{Error, Group, IdlePolicy, PendingEvent};
 
 use crate::common::{self, Flag, Log, POLICIES};
 
@@ -139,7 +139,7 @@ fn idle_workers_look_until_something_is_found() {
             };
             group.idle_until(HOUR, look).await
         });
-        assert_eq!(runtime.block_on(found.unwrap()).unwrap().unwrap(), Some(99), "{policy}");
+        assert_eq!(runtime.block_on(found.unwrap()).unwrap().unwrap(), 99, "{policy}");
         assert_eq!(looks.load(Ordering::Relaxed), 100, "{policy}: looked on");
     }
 }
@@ -171,24 +171,36 @@ fn a_wait_that_is_looked_after_is_not_late() {
     let group = runtime.group("idle", 1);
     let found = runtime.task("waits").run_async(move || async move {
         let (clock, start_ns) = (group.clock().clone(), group.clock().now_ns());
-        let look = move || (clock.now_ns() - start_ns > 10_000_000).then_some(());
+        let in_task = AtomicU32::new(0);
+        let look = move || {
+            in_task
+                .fetch_add(u32::from(PendingEvent::of_current_task().is_ok()), Ordering::Relaxed);
+            let is_over = clock.now_ns() - start_ns > 10_000_000;
+            is_over.then(|| in_task.load(Ordering::Relaxed))
+        };
         group.idle_until(MS, look).await
     });
-    assert_eq!(runtime.block_on(found.unwrap()).unwrap().unwrap(), Some(()));
+    let in_task = runtime.block_on(found.unwrap()).unwrap().unwrap();
+    assert_eq!(in_task, 1, "the task looks once, as it begins to wait");
 }
 
 #[test]
-fn a_busy_worker_that_does_not_look_ends_the_wait_without_a_find() {
+fn beside_a_busy_worker_the_task_looks_at_its_latest_time() {
     let runtime = common::unwatched(1, IdlePolicy::Park);
     let (over, group) = (Flag::default(), runtime.group("idle", 1));
     let busy = keep_busy(runtime.group("busy", 2), over.clone());
     runtime.task("busy").spawn_async(|| busy).unwrap();
     let found = runtime.task("waits").run_async(move || async move {
-        let found = group.idle_until(2 * MS, || Some(())).await;
+        let (clock, start_ns) = (group.clock().clone(), group.clock().now_ns());
+        let looks = AtomicU32::new(0);
+        let look =
+            move || (looks.fetch_add(1, Ordering::Relaxed) == 2).then(|| clock.now_ns() - start_ns);
+        let found = group.idle_until(2 * MS, look).await;
         over.set();
         found
     });
-    assert_eq!(runtime.block_on(found.unwrap()).unwrap().unwrap(), None);
+    let found_ns = runtime.block_on(found.unwrap()).unwrap().unwrap();
+    assert!(found_ns >= 4_000_000, "the first look is at once, the others late: {found_ns}");
 }
 
 #[test]
@@ -215,12 +227,12 @@ fn nobody_looks_for_a_wait_that_was_dropped_and_its_look_is_freed() {
     let (group, looks) = (runtime.group("idle", 1), Arc::new(AtomicU32::new(0)));
     let counted = Arc::clone(&looks);
     let dropped = runtime.task("drops").run(move || {
-        let look = move || Some(counted.fetch_add(1, Ordering::Relaxed));
+        let look = move || Some(counted.fetch_add(1, Ordering::Relaxed)).filter(|look| *look > 0);
         let mut idle = pin!(group.idle_until(HOUR, look));
         assert!(idle.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     });
     runtime.block_on(dropped.unwrap()).unwrap().unwrap();
     runtime.shut_down().unwrap();
-    assert_eq!(looks.load(Ordering::Relaxed), 0);
+    assert_eq!(looks.load(Ordering::Relaxed), 1, "the task's own");
     assert_eq!(Arc::strong_count(&looks), 1, "the runtime has ended and keeps a look");
 }

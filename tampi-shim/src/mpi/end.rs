@@ -12,7 +12,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::period::{Next, Pace};
+use super::period::{Pace, Pause};
 use super::transport::MpiTransport;
 use super::{PollingPeriod, Refused};
 use crate::error::Error;
@@ -28,10 +28,10 @@ impl MpiTransport {
             }
             // Orders come at any time: it does not sleep as long as there may be one soon.
             match pace.next(ended, true) {
-                Next::Soon => thread::yield_now(),
-                Next::After(period) if self.is_busy() => thread::park_timeout(period.max(LEAST)),
+                None => thread::yield_now(),
+                Some(Pause::For(time)) if self.is_busy() => thread::park_timeout(time.max(LEAST)),
                 // What comes wakes this thread.
-                Next::After(_) | Next::Started => thread::park_timeout(WITHOUT_WORK),
+                Some(_) => thread::park_timeout(WITHOUT_WORK),
             }
         }
     }

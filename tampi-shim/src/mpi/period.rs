@@ -108,15 +108,12 @@ impl SlowStart {
     }
 }
 
-/// When to look again.
+/// How long not to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// As soon as there is nothing else to do.
-    Soon,
-    /// After a time.
-    After(Duration),
-    /// When something is started.
-    Started,
+pub(super) enum Pause {
+    For(Duration),
+    /// Until something is started.
+    UntilStarted,
 }
 
 /// Decides when to look again.
@@ -144,9 +141,10 @@ impl Pace {
         Pace { patience, in_vain: 0, slow: SlowStart::new(least, most) }
     }
 
-    /// After a turn of one pass or several. `news` counts the operations that were started or have
+    /// After a turn of one pass or several: `None` to look again as soon as there is nothing else to
+    /// do. `news` counts the operations that were started or have
     /// ended since the turn before; `is_busy`: some are under way.
-    pub(super) fn next(&mut self, news: usize, is_busy: bool) -> Next {
+    pub(super) fn next(&mut self, news: usize, is_busy: bool) -> Option<Pause> {
         /// Without work, this part of the patience passes before the sleep: what comes next may
         /// come soon, and to be woken for it costs more than to look.
         const WITHOUT_WORK: u32 = 10;
@@ -155,9 +153,9 @@ impl Pace {
             self.patience.map_or(0, |most| if is_busy { most } else { most / WITHOUT_WORK });
         if self.in_vain < patience {
             self.slow.after(1);
-            return Next::Soon;
+            return None;
         }
-        if is_busy { Next::After(self.slow.after(news)) } else { Next::Started }
+        Some(if is_busy { Pause::For(self.slow.after(news)) } else { Pause::UntilStarted })
     }
 }
 
@@ -220,18 +218,18 @@ mod tests {
     #[test]
     fn an_adaptive_pace_slows_down_after_many_passes_in_vain() {
         let mut pace = Pace::new(PollingPeriod::Adaptive, true);
-        let soon = (0..100).take_while(|_| pace.next(0, true) == Next::Soon).count();
+        let soon = (0..100).take_while(|_| pace.next(0, true).is_none()).count();
         assert_eq!(soon, 19);
         let slow = std::iter::repeat_with(|| pace.next(0, true)).take(10).last();
-        assert_eq!(slow, Some(Next::After(Duration::from_micros(200))));
-        assert_eq!(pace.next(1, true), Next::Soon);
+        assert_eq!(slow, Some(Some(Pause::For(Duration::from_micros(200)))));
+        assert_eq!(pace.next(1, true), None);
     }
 
     #[test]
     fn what_is_started_is_looked_for_at_once_however_much_was_looked_for_in_vain_before() {
         let mut pace = Pace::new(PollingPeriod::Adaptive, false);
-        assert!((0..5_000).any(|_| pace.next(0, true) != Next::Soon));
-        assert_eq!(pace.next(1, true), Next::Soon);
+        assert!((0..5_000).any(|_| pace.next(0, true).is_some()));
+        assert_eq!(pace.next(1, true), None);
         // Waiting tasks start and end operations before the poller comes.
         assert!((0..5_000).all(|_| pace.next(0, false) == pace.next(1, true)));
     }
@@ -240,16 +238,16 @@ mod tests {
     fn a_pace_without_work_sleeps_after_a_while() {
         for (crowded, looks) in [(false, 19), (true, 1)] {
             let mut pace = Pace::new(PollingPeriod::Adaptive, crowded);
-            let soon = (0..1_000).take_while(|_| pace.next(0, false) == Next::Soon).count();
+            let soon = (0..1_000).take_while(|_| pace.next(0, false).is_none()).count();
             assert_eq!(soon, looks);
         }
-        assert_eq!(Pace::new(within(0, 0), false).next(0, false), Next::Started);
+        assert_eq!(Pace::new(within(0, 0), false).next(0, false), Some(Pause::UntilStarted));
     }
 
     #[test]
     fn a_given_period_is_kept_from_the_first_pass_on() {
         let mut pace = Pace::new(within(7, 7), false);
-        assert_eq!(pace.next(0, true), Next::After(Duration::from_micros(7)));
-        assert_eq!(pace.next(5, true), Next::After(Duration::from_micros(7)));
+        assert_eq!(pace.next(0, true), Some(Pause::For(Duration::from_micros(7))));
+        assert_eq!(pace.next(5, true), Some(Pause::For(Duration::from_micros(7))));
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use talpf_runtime::Group;
 
-use super::period::{Next, Pace};
+use super::period::{Pace, Pause};
 use super::transport::MpiTransport;
 
 /// How long the task waits for an idle worker before it looks all the same.
@@ -60,6 +60,12 @@ pub(super) struct Poller {
     turns: Mutex<Turns>,
 }
 
+/// What the task does next.
+enum Next {
+    Pause(Pause),
+    End,
+}
+
 /// What is known of the turns so far.
 struct Turns {
     pace: Pace,
@@ -80,36 +86,24 @@ impl Poller {
         if !self.transport.library.may_call_anywhere() {
             return stand_for_home(sleeper).await;
         }
-        let mut next = self.turn();
-        while !sleeper.stops() {
-            let found = match next {
-                Next::Soon => {
-                    let this = Arc::clone(&self);
-                    let look = move || {
-                        let next = this.turn();
-                        (next != Next::Soon || this.transport.sleeper.stops()).then_some(next)
-                    };
-                    from_outside(group.idle_until(LATEST, look)).await
-                }
-                Next::After(period) => {
-                    from_outside(group.wait_for(period)).await;
-                    None
-                }
-                Next::Started => {
-                    sleep(&self.transport).await;
-                    None
-                }
-            };
-            next = found.unwrap_or_else(|| self.turn());
+        loop {
+            let this = Arc::clone(&self);
+            match from_outside(group.idle_until(LATEST, move || this.turn())).await {
+                Next::Pause(Pause::For(period)) => from_outside(group.wait_for(period)).await,
+                Next::Pause(Pause::UntilStarted) => sleep(&self.transport).await,
+                Next::End => return,
+            }
         }
     }
 
-    /// Ends what is complete, and says when to look again.
-    fn turn(&self) -> Next {
-        let Some(mut turns) = self.turns.try_lock() else {
-            // Another worker does.
-            return Next::Soon;
-        };
+    /// Ends what is complete. What to do next, but to look again as soon as a worker has nothing
+    /// else to do.
+    fn turn(&self) -> Option<Next> {
+        if self.transport.sleeper.stops() {
+            return Some(Next::End);
+        }
+        // Else another worker does.
+        let mut turns = self.turns.try_lock()?;
         let Turns { pace, started } = &mut *turns;
         let before = std::mem::replace(started, self.transport.started());
         let news = *started - before;
@@ -119,11 +113,11 @@ impl Poller {
             // What has failed ends, before there is nothing to do.
             ended += self.transport.advance(|| false);
         }
-        let next = pace.next(ended + news as usize, self.transport.is_busy());
-        if next == Next::Soon && self.crowded {
+        let pause = pace.next(ended + news as usize, self.transport.is_busy());
+        if pause.is_none() && self.crowded {
             std::thread::yield_now();
         }
-        next
+        pause.map(Next::Pause)
     }
 }
 

@@ -32,16 +32,13 @@ pub(super) struct Poller {
     in_vain: AtomicU32,
 }
 
-/// When to look again.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What the task does next.
 enum Next {
-    /// As soon as a worker has nothing else to do.
-    Soon,
-    /// When a timer may be due.
-    Later,
-    /// When something happens.
-    Woken,
-    Never,
+    /// Waits until a timer may be due.
+    Pause,
+    /// Sleeps until something happens.
+    Sleep,
+    End,
 }
 
 impl Poller {
@@ -53,49 +50,39 @@ impl Poller {
     /// for what is still under way.
     pub(super) async fn poll(self: Arc<Self>) {
         let (world, group) = (&self.verbs.world, &self.verbs.state().group);
-        let mut next = self.turn();
         loop {
-            let found = match next {
-                Next::Soon => {
-                    let this = Arc::clone(&self);
-                    let look = move || Some(this.turn()).filter(|next| *next != Next::Soon);
-                    group.idle_until(LATEST, look).await
-                }
-                Next::Later => {
-                    group.wait_for(RETRY_PERIOD).await;
-                    None
-                }
-                Next::Woken => {
+            let this = Arc::clone(&self);
+            match group.idle_until(LATEST, move || this.turn()).await {
+                Next::Pause => group.wait_for(RETRY_PERIOD).await,
+                Next::Sleep => {
                     self.in_vain.store(0, Ordering::Relaxed);
                     if let Err(error) = sleep(&self.verbs).await {
                         world.fail(error);
                     }
-                    None
                 }
-                Next::Never => return,
-            };
-            next = found.unwrap_or_else(|| self.turn());
+                Next::End => return,
+            }
         }
     }
 
-    /// Makes progress, and says when to look again.
-    fn turn(&self) -> Next {
+    /// Makes progress. What to do next, but to look again as soon as a worker has nothing else to do.
+    fn turn(&self) -> Option<Next> {
         let (world, state) = (&self.verbs.world, self.verbs.state());
         if world.has_timers {
             state.context.advance(state.group.clock().now_ns());
         }
         let before = self.in_vain.load(Ordering::Relaxed);
-        let in_vain = if self.verbs.pass() > 0 { 0 } else { before + 1 };
+        let in_vain = if self.verbs.pass() > 0 { 0 } else { before.saturating_add(1) };
         self.in_vain.store(in_vain, Ordering::Relaxed);
         if let Err(error) = state.check_links() {
             world.fail(error);
         }
         let patience = if state.is_quiet() { PATIENCE_WITHOUT_WORK } else { PATIENCE };
         match in_vain < patience {
-            _ if state.stop.load(Ordering::SeqCst) => Next::Never,
-            true => Next::Soon,
-            false if world.has_timers => Next::Later,
-            false => Next::Woken,
+            _ if state.stop.load(Ordering::SeqCst) => Some(Next::End),
+            true => None,
+            false if world.has_timers => Some(Next::Pause),
+            false => Some(Next::Sleep),
         }
     }
 }
