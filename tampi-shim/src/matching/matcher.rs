@@ -28,19 +28,17 @@ impl<R, M> Matcher<R, M> {
     /// A message arrives: takes the receive that it is for, the first that was posted.
     #[inline]
     pub(crate) fn take_receive(&mut self, key: &Key) -> Option<R> {
-        let mut first = self.receives.first(&key.exact());
-        let mut is_wild = false;
-        if self.wild_receives > 0 {
-            for selection in key.wild() {
-                if let Some(found) = self.receives.first(&selection)
-                    && first.is_none_or(|first| found.1 < first.1)
-                {
-                    (first, is_wild) = (Some(found), true);
-                }
-            }
-        }
+        let (first, is_wild) = self.first_receive(key)?;
         self.wild_receives -= usize::from(is_wild);
-        self.receives.remove(first?.0)
+        self.receives.remove(first)
+    }
+
+    /// Whether a message that arrives would find no receive that waits for it, and no message like
+    /// it that came before.
+    #[inline]
+    pub(crate) fn is_alone(&mut self, key: &Key) -> bool {
+        self.is_empty()
+            || self.first_receive(key).is_none() && self.messages.first(&key.exact()).is_none()
     }
 
     /// Keeps a message that no receive waits for.
@@ -111,6 +109,23 @@ impl<R, M> Matcher<R, M> {
         self.wild_receives = 0;
         let messages = self.messages.drain().into_iter().map(|(_, message)| message);
         (self.receives.drain(), messages.collect())
+    }
+
+    /// The receive that a message is for, and whether it has a wildcard.
+    #[inline]
+    fn first_receive(&mut self, key: &Key) -> Option<(EntryId, bool)> {
+        let mut first = self.receives.first(&key.exact());
+        let mut is_wild = false;
+        if self.wild_receives > 0 {
+            for selection in key.wild() {
+                if let Some(found) = self.receives.first(&selection)
+                    && first.is_none_or(|first| found.1 < first.1)
+                {
+                    (first, is_wild) = (Some(found), true);
+                }
+            }
+        }
+        first.map(|(id, _)| (id, is_wild))
     }
 
     #[inline]

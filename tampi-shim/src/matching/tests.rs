@@ -49,6 +49,11 @@ impl Linear {
         found.map(|index| self.receives.remove(index).0)
     }
 
+    fn is_alone(&self, key: &Key) -> bool {
+        let alike = self.messages.iter().any(|(_, other)| other == key);
+        !alike && !self.receives.iter().any(|(_, wanted)| wanted.takes(key))
+    }
+
     fn first(&self, wanted: &Wanted) -> Option<usize> {
         self.messages.iter().position(|(_, key)| wanted.takes(key))
     }
@@ -98,6 +103,7 @@ proptest! {
         for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Arrive(key) => {
+                    prop_assert_eq!(matcher.is_alone(&key), linear.is_alone(&key));
                     let taken = matcher.take_receive(&key);
                     if taken.is_none() {
                         matcher.keep_message(key, number);

@@ -1,4 +1,4 @@
-use tampi_shim::{ANY_SOURCE, ANY_TAG, Communicator, Error, Rank, Tag};
+use tampi_shim::{ANY_SOURCE, ANY_TAG, Communicator, Error, Rank, Select, Tag};
 
 use crate::common::{config, nothing_is_left, run_well, with_protocols};
 
@@ -83,6 +83,45 @@ fn each_source_and_tag_keeps_its_order() {
         for workers in [1, 2, 8] {
             run_well(with_protocols(config(ranks, workers), 64, 128), from_many);
         }
+    }
+}
+
+/// A task that waits for a short message, after a receive of the same was posted, and after one of
+/// the same was found.
+async fn awaited(world: Communicator) -> Result<(), Error> {
+    const ROUNDS: u64 = 3_000;
+    let (peer, tag) = (Rank(1 - world.rank().0), Tag(0));
+    for round in 0..ROUNDS {
+        let number = |index: u64| vec![10 * round + index];
+        if world.rank() == Rank(0) {
+            for index in 0..4 {
+                world.send(number(index), peer, tag).await?;
+            }
+            world.recv(vec![0u64], peer, Tag(1)).await?;
+        } else {
+            let receive = |source, tag| world.irecv(vec![0u64], source, tag);
+            let posted = match round % 3 {
+                0 => receive(Select::Only(peer), Select::Only(tag)),
+                1 => receive(ANY_SOURCE, Select::Only(tag)),
+                _ => receive(Select::Only(peer), ANY_TAG),
+            };
+            assert_eq!(world.recv(vec![0u64], peer, tag).await?.0, number(1));
+            assert_eq!(posted.await?.0, number(0));
+            // Leaves the third where it was found, while the fourth may still be in the ring.
+            world.probe(peer, tag).await?;
+            assert_eq!(world.recv(vec![0u64], peer, tag).await?.0, number(2));
+            assert_eq!(world.recv(vec![0u64], peer, tag).await?.0, number(3));
+            world.send(number(0), peer, Tag(1)).await?;
+        }
+    }
+    nothing_is_left(&world).await;
+    Ok(())
+}
+
+#[test]
+fn an_awaited_receive_does_not_overtake_a_posted_one() {
+    for workers in [1, 2, 8] {
+        run_well(config(2, workers), awaited);
     }
 }
 

@@ -78,7 +78,7 @@ impl Inbox {
             let ring = &mut self.rings[index].ring;
             let head = ring.front()?;
             let key = head.key();
-            if head.is_short() && self.matcher.is_empty() && key.exact() == *selection {
+            if head.is_short() && key.exact() == *selection && self.matcher.is_alone(&key) {
                 let ended = deliver(&key, &[ring.short(head.length())], memory);
                 ring.take_short(&head);
                 ring.released += 1;
