@@ -192,7 +192,7 @@ fn spawn(
 ) -> Result<(), Error> {
     let Recorded { sketch, declared, tasks, .. } = recorded;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
-    let homes: Vec<_> = homes(&tasks, group.shared.workers()).collect();
+    let homes = homes(&tasks, &plan, group.shared.workers());
     let mut nodes = Vec::with_capacity(tasks.len());
     let mut first = 0;
     for (index, Task { traits, body, turn }) in tasks.into_iter().enumerate() {
@@ -221,17 +221,23 @@ fn spawn(
 }
 
 /// The worker where each task is at home: those of a step that are declared one after another, which
-/// often share data, have the same one. Inline tasks, and those of a step with fewer tasks than
-/// workers, are at home wherever they become ready.
-fn homes(tasks: &[Task], workers: usize) -> impl Iterator<Item = Option<u32>> {
-    let steps = tasks.chunk_by(|one, next| one.turn == next.turn);
-    steps.flat_map(move |step| {
-        let is_dealt_out = step.len() >= workers;
-        step.iter().enumerate().map(move |(place, task)| {
-            let home = (place * workers / step.len()) as u32;
-            (is_dealt_out && !task.traits.inline).then_some(home)
-        })
-    })
+/// often share data, have the same one. Tasks that never run at the same time count as one. Inline
+/// tasks, and those of a step with less to do at a time than there are workers, are at home wherever
+/// they become ready.
+fn homes(tasks: &[Task], plan: &Plan, workers: usize) -> Vec<Option<u32>> {
+    let mut homes = Vec::with_capacity(tasks.len());
+    for step in tasks.chunk_by(|one, next| one.turn == next.turn) {
+        let first = homes.len();
+        let circles = plan.circles(first..first + step.len());
+        let is_dealt_out = circles.len() >= workers;
+        for (place, circle) in circles.iter().enumerate() {
+            let home = (place * workers / circles.len()) as u32;
+            let inline = |task: usize| tasks[task].traits.inline;
+            homes
+                .extend(circle.clone().map(|task| (is_dealt_out && !inline(task)).then_some(home)));
+        }
+    }
+    homes
 }
 
 /// The plan of a graph: that of the graph before, if it has the same accesses.

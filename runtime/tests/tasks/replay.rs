@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::channel::mpsc;
-use talpf_runtime::{Array, Error, InOut, PendingEvent, Runtime, Token};
+use talpf_runtime::{Array, Error, IdlePolicy, InOut, PendingEvent, Runtime, Token};
 
 use crate::common::{Counted, Drops, Log, Meeting};
 
@@ -269,6 +269,25 @@ fn a_worker_that_is_busy_holds_up_no_task_at_home_there() {
     let tell = move |cells: talpf_runtime::In<u64>| done.send(cells[0]).unwrap();
     runtime.task("tell").input(&cells.all()).spawn(tell).unwrap();
     assert!(runtime.block_on(outcome.unwrap()).unwrap().unwrap().is_ok(), "nobody ran its tasks");
+}
+
+#[test]
+fn tasks_that_never_run_at_the_same_time_stay_with_one_worker() {
+    const STEPS: u64 = 1_000;
+    let runtime = common::unwatched(2, IdlePolicy::Park);
+    let number = numbers(&runtime, 1);
+    runtime
+        .iterate(STEPS as usize, |iteration| {
+            (0..2).try_for_each(|_| {
+                let task = runtime.task("add").inout(&number.all());
+                task.repeat(iteration, |_, mut number| number[0] += 1)
+            })
+        })
+        .unwrap();
+    let added = runtime.task("read").input(&number.all()).run(|number| number[0]).unwrap();
+    assert_eq!(runtime.block_on(added).unwrap().unwrap(), 2 * STEPS);
+    let steals = runtime.metrics().steals;
+    assert!(steals < STEPS / 2, "{steals} steals in {STEPS} steps of two tasks");
 }
 
 #[test]
