@@ -3,7 +3,7 @@
 //! Everything above asks the runtime's clock, so a runtime with another clock runs in another
 //! time. Readings come from the invariant time-stamp counter where the machine has one.
 
-/// Nanoseconds since the runtime started.
+/// Nanoseconds since the runtime started, or since whoever measures something did.
 ///
 /// **Cost**: one counter read, about 10 ns.
 #[derive(Clone, Debug)]
@@ -13,7 +13,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    pub(crate) fn start() -> Self {
+    /// A clock that starts now.
+    pub fn start() -> Self {
         let counter = quanta::Clock::new();
         let origin = counter.raw();
         Clock { counter, origin }

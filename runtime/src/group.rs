@@ -25,7 +25,7 @@ use crate::error::{Error, Failure};
 use crate::hang::Reporter;
 use crate::metrics::Metrics;
 use crate::replay::RecordedPlan;
-use crate::scheduler::{self, Idle, Shared};
+use crate::scheduler::{self, Shared};
 use crate::sync::{AtomicUsize, Mutex};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
@@ -134,31 +134,19 @@ impl Group {
     /// Suspends the calling task until its worker has nothing else to do, or another while that one
     /// is in a task, or for `latest`. It goes on earlier if anything else wakes it.
     pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send {
-        let idle = Idle::new(&self.inner.shared, latest, || Some(()));
-        async { idle.await.unwrap_or_default() }
+        scheduler::idle(&self.inner.shared, latest)
     }
 
-    /// Calls `look` until it finds something, and returns that: once at first, then whenever the
-    /// worker of the calling task has nothing else to do, without waking the task for that, and again
-    /// in the task if nobody has called it for `latest`. What `look` panics with, the task panics with.
+    /// Calls `look` until it finds something, and returns that: in the task at first, then whenever its
+    /// worker has nothing else to do, without waking the task for that, and in the task again if nobody
+    /// has called it for `latest` or something else wakes the task. Two may call it at the same time; of
+    /// what both find, one is returned. What `look` panics with, the task panics with.
     pub fn idle_until<T: Send + 'static>(
         &self,
         latest: Duration,
         look: impl Fn() -> Option<T> + Send + Sync + 'static,
     ) -> impl Future<Output = T> + Send {
-        let look = Arc::new(look);
-        async move {
-            loop {
-                if let Some(found) = look() {
-                    return found;
-                }
-                let look = Arc::clone(&look);
-                let idle = Idle::new(&self.inner.shared, latest, move || look());
-                if let Some(found) = idle.await {
-                    return found;
-                }
-            }
-        }
+        scheduler::idle_until(&self.inner.shared, latest, look)
     }
 
     /// The runtime's clock.

@@ -5,9 +5,8 @@ use std::hint::{black_box, spin_loop};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use talpf_runtime::spawn_apart;
+use talpf_runtime::{Clock, spawn_apart};
 
 /// What messages are made of costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,8 @@ impl Costs {
     /// Measures the costs on this machine, once in the life of the process. The defaults if no two
     /// cores can be had for it.
     ///
-    /// **Cost**: about 300 us, at most a millisecond.
+    /// **Cost**: about 300 us; on a busy machine a millisecond, and what the other thread waits for
+    /// its core.
     pub fn measured() -> Self {
         static MEASURED: OnceLock<Costs> = OnceLock::new();
         *MEASURED.get_or_init(|| {
@@ -52,11 +52,10 @@ impl Costs {
 
 /// Words of the block that is copied, 8 KiB.
 const WORDS: usize = 1024;
-/// Rounds that count, how many there must be, and how long all may take: a busy machine does not
-/// hold up a program.
+/// Rounds that count, how many there must be, and after what time there is no other one.
 const ROUNDS: usize = 64;
 const LEAST_ROUNDS: usize = 8;
-const LONGEST: Duration = Duration::from_millis(1);
+const LONGEST_NS: u64 = 1_000_000;
 /// Looks for the other thread, tens of microseconds, before this one leaves its core to it.
 const LOOKS: u32 = 500;
 
@@ -87,18 +86,17 @@ impl Block {
     /// What the copies took, in nanoseconds.
     fn copy_by_turns(&self) -> Vec<u64> {
         let (mut to, mut copies) = (vec![0; WORDS], Vec::new());
-        let begin = Instant::now();
-        let mut turn = 0;
-        while copies.len() < ROUNDS && begin.elapsed() < LONGEST {
+        let (clock, mut turn) = (Clock::start(), 0);
+        while copies.len() < ROUNDS && clock.now_ns() < LONGEST_NS {
             self.turn.store(turn + 1, Ordering::Release);
             turn += 2;
             let at_once = self.wait_for(turn);
-            let start = Instant::now();
+            let start_ns = clock.now_ns();
             to.iter_mut()
                 .zip(&self.words)
                 .for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
             black_box(&mut to);
-            let copied = start.elapsed().as_nanos() as u64;
+            let copied = clock.now_ns() - start_ns;
             // Else both threads have the same core.
             if at_once {
                 copies.push(copied);

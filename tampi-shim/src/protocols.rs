@@ -18,6 +18,7 @@ use std::fmt;
 
 use crate::costs::Costs;
 use crate::error::Error;
+use crate::transport::verbs::LONGEST_EAGER;
 
 /// The longest messages of each protocol, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Protocols {
     pub fn of(costs: &Costs) -> Self {
         let Costs { request_ns, remote_ns_per_kib } = *costs;
         let eager = request_ns.saturating_mul(1024) / remote_ns_per_kib.max(1);
-        let eager = eager.clamp(256, 8192) as usize;
+        let eager = eager.clamp(256, LONGEST_EAGER as u64) as usize;
         Protocols { eager, lazy: 0, offer: 2 * eager }
     }
 
@@ -55,7 +56,8 @@ impl Protocols {
     ///
     /// **Errors**: a variable that is no number of bytes.
     pub fn measured() -> Result<Self, Error> {
-        Protocols::of(&Costs::measured()).or_variables(|name| std::env::var_os(name))
+        let measured = Protocols::of(&Costs::measured());
+        Ok(measured.or_variables(|name| std::env::var_os(name))?.clamped())
     }
 
     fn or_variables(mut self, value: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
@@ -73,9 +75,9 @@ impl Protocols {
         value.trim().parse().map_err(|_| Error::Setting { name, value: value.to_owned(), expected })
     }
 
-    /// With nothing longer than `longest` eager.
-    pub(crate) fn clamped(self, longest: usize) -> Self {
-        Protocols { eager: self.eager.min(longest), ..self }
+    /// With nothing eager that is too long for it.
+    pub(crate) fn clamped(self) -> Self {
+        Protocols { eager: self.eager.min(LONGEST_EAGER), ..self }
     }
 }
 

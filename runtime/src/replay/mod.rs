@@ -10,6 +10,7 @@
 
 mod bodies;
 mod closed;
+mod homes;
 mod node;
 mod plan;
 mod run;
@@ -19,6 +20,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use self::homes::homes;
 use self::plan::{Overlap, Plan, Sketch};
 use self::run::Run;
 use crate::access::{Declared, Joins, OpenReduction};
@@ -192,7 +194,8 @@ fn spawn(
 ) -> Result<(), Error> {
     let Recorded { sketch, declared, tasks, .. } = recorded;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
-    let homes = homes(&tasks, &plan, group.shared.workers());
+    let lengths = tasks.chunk_by(|one, next| one.turn == next.turn).map(<[_]>::len);
+    let homes = homes(lengths, |task| plan.successors_of(task), group.shared.workers());
     let mut nodes = Vec::with_capacity(tasks.len());
     let mut first = 0;
     for (index, Task { traits, body, turn }) in tasks.into_iter().enumerate() {
@@ -208,7 +211,8 @@ fn spawn(
         // For reports.
         record(task).pending.set(plan.within[index] + plan.across[index]);
         let last_step = steps - 1 - (steps - 1 - turn) % turns;
-        nodes.push(Node::new(task, body, &plan, (index, first), (turn, last_step), homes[index]));
+        let home = homes[index].filter(|_| !traits.inline);
+        nodes.push(Node::new(task, body, &plan, (index, first), (turn, last_step), home));
         first = end;
     }
     let tiles = plan.tiles.iter().map(|tile| {
@@ -218,26 +222,6 @@ fn spawn(
     let clause = Many::<Hold>::new(tiles.collect());
     let run = Run::new(nodes.into(), plan, (steps, turns));
     TaskBuilder::new(group, "iterate").with(clause).spawn(move |holds| run.start(holds))
-}
-
-/// The worker where each task is at home: those of a step that are declared one after another, which
-/// often share data, have the same one. Tasks that never run at the same time count as one. Inline
-/// tasks, and those of a step with less to do at a time than there are workers, are at home wherever
-/// they become ready.
-fn homes(tasks: &[Task], plan: &Plan, workers: usize) -> Vec<Option<u32>> {
-    let mut homes = Vec::with_capacity(tasks.len());
-    for step in tasks.chunk_by(|one, next| one.turn == next.turn) {
-        let first = homes.len();
-        let circles = plan.circles(first..first + step.len());
-        let is_dealt_out = circles.len() >= workers;
-        for (place, circle) in circles.iter().enumerate() {
-            let home = (place * workers / circles.len()) as u32;
-            let inline = |task: usize| tasks[task].traits.inline;
-            homes
-                .extend(circle.clone().map(|task| (is_dealt_out && !inline(task)).then_some(home)));
-        }
-    }
-    homes
 }
 
 /// The plan of a graph: that of the graph before, if it has the same accesses.

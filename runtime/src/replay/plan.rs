@@ -185,34 +185,6 @@ impl Plan {
             .flat_map(|from| self.successors_of(from).iter().map(move |to| (from, *to as usize)))
     }
 
-    /// The tasks of a step, cut where they may run at the same time: in each part every task waits
-    /// for the one before it, and the first for the last of the iteration before.
-    pub(super) fn circles(&self, step: Range<usize>) -> Vec<Range<usize>> {
-        // How far each is followed by tasks that wait for each other one by one.
-        let mut chained: Vec<_> = step.clone().collect();
-        for (place, task) in step.clone().enumerate().rev().skip(1) {
-            if self.successors_of(task).contains(&(task as u32 + 1)) {
-                chained[place] = chained[place + 1];
-            }
-        }
-        let mut last: Vec<_> = step.clone().collect();
-        for task in step.clone() {
-            for &first in self.successors_of(task) {
-                let place = (first as usize).wrapping_sub(step.start);
-                if (first as usize) < task && chained.get(place).is_some_and(|end| *end >= task) {
-                    last[place] = task;
-                }
-            }
-        }
-        let mut next = step.start;
-        let circle = || {
-            let first = next;
-            next = last.get(first - step.start)? + 1;
-            Some(first..next)
-        };
-        std::iter::from_fn(circle).collect()
-    }
-
     /// The tiles that an access touches, by its number among all.
     pub(super) fn touched_by(&self, access: usize) -> &[u32] {
         let Range { start, end } = self.touches[access];

@@ -44,29 +44,37 @@ struct Watch<L: ?Sized> {
     look: L,
 }
 
-/// A look, and what it has found.
+/// A look, and what it has found for a task that may have gone on meanwhile, to look by itself. Of
+/// what several find at the same time one is kept.
 struct Looker<F, T> {
     look: F,
-    /// Or what the look has panicked with. Locked by whoever looks.
+    /// Or what the look has panicked with.
     found: Mutex<Option<thread::Result<T>>>,
+    has_found: AtomicBool,
 }
 
 trait Look: Send + Sync {
-    /// Whether the task is to go on: something is found, or was, or it is `over`. Not while another
-    /// looks.
-    fn look(&self, over: &AtomicBool) -> bool;
+    /// Whether something is found, or was.
+    fn look(&self) -> bool;
 }
 
-impl<F: Fn() -> Option<T> + Send + Sync, T: Send> Look for Looker<F, T> {
-    fn look(&self, over: &AtomicBool) -> bool {
-        let Some(mut found) = self.found.try_lock() else { return false };
-        if over.load(Ordering::Relaxed) {
+impl<F, T> Looker<F, T> {
+    fn new(look: F) -> Arc<Self> {
+        Arc::new(Looker { look, found: Mutex::default(), has_found: AtomicBool::new(false) })
+    }
+}
+
+impl<F: Fn() -> Option<T> + Send + Sync, T: Send> Look for Arc<Looker<F, T>> {
+    fn look(&self) -> bool {
+        if self.has_found.load(Ordering::Acquire) {
             return true;
         }
-        if found.is_none() {
-            *found = catch_unwind(AssertUnwindSafe(&self.look)).transpose();
-        }
-        found.is_some()
+        let Some(found) = catch_unwind(AssertUnwindSafe(&self.look)).transpose() else {
+            return false;
+        };
+        self.found.lock().get_or_insert(found);
+        self.has_found.store(true, Ordering::Release);
+        true
     }
 }
 
@@ -74,7 +82,7 @@ impl<L: Look + ?Sized> Watch<L> {
     /// Whether the task is to go on.
     fn ends(&self) -> bool {
         self.looked.store(true, Ordering::Relaxed);
-        self.look.look(&self.over)
+        self.is_over() || self.look.look()
     }
 
     fn is_over(&self) -> bool {
@@ -82,9 +90,13 @@ impl<L: Look + ?Sized> Watch<L> {
     }
 }
 
-impl<F, T> Watch<Looker<F, T>> {
-    /// The task goes on, with what was found. Waits for a look that is under way: what that finds
-    /// would be lost.
+impl<F, T> Watch<Arc<Looker<F, T>>> {
+    fn new(latest: Duration, look: Arc<Looker<F, T>>) -> Arc<Self> {
+        let (looked, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Watch { latest, looked, over, look })
+    }
+
+    /// The task goes on, with what was found.
     fn end(&self) -> Option<thread::Result<T>> {
         self.over.store(true, Ordering::Relaxed);
         self.look.found.lock().take()
@@ -185,20 +197,39 @@ impl IdleWaiters {
     }
 }
 
-/// Completes with what `look` finds, which this worker calls when it has nothing else to do, again and
-/// again; with nothing if nobody calls it for `latest`, or something else wakes the task. Suspends
-/// once at least.
-pub(crate) struct Idle<'a, F, T> {
+/// As [`Group::idle`](crate::Group::idle).
+pub(crate) async fn idle(shared: &Arc<Shared>, latest: Duration) {
+    Idle::new(shared, latest, &Looker::new(|| Some(()))).await;
+}
+
+/// As [`Group::idle_until`](crate::Group::idle_until).
+pub(crate) async fn idle_until<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    latest: Duration,
+    look: impl Fn() -> Option<T> + Send + Sync + 'static,
+) -> T {
+    let looker = Looker::new(look);
+    loop {
+        if let Some(found) = (looker.look)() {
+            return found;
+        }
+        if let Some(found) = Idle::new(shared, latest, &looker).await {
+            return found;
+        }
+    }
+}
+
+/// Completes with what a look finds, by this worker when it has nothing else to do; with nothing if
+/// nobody looks for `latest`, or something else wakes the task. Suspends once at least.
+struct Idle<'a, F, T> {
     shared: &'a Arc<Shared>,
-    watch: Arc<Watch<Looker<F, T>>>,
+    watch: Arc<Watch<Arc<Looker<F, T>>>>,
     added: bool,
 }
 
 impl<'a, F, T> Idle<'a, F, T> {
-    pub(crate) fn new(shared: &'a Arc<Shared>, latest: Duration, look: F) -> Self {
-        let look = Looker { look, found: Mutex::default() };
-        let (looked, over) = (AtomicBool::new(false), AtomicBool::new(false));
-        Idle { shared, watch: Arc::new(Watch { latest, looked, over, look }), added: false }
+    fn new(shared: &'a Arc<Shared>, latest: Duration, looker: &Arc<Looker<F, T>>) -> Self {
+        Idle { shared, watch: Watch::new(latest, Arc::clone(looker)), added: false }
     }
 }
 
@@ -254,29 +285,50 @@ mod loom_tests {
         }
     }
 
+    /// The task, woken `late`, goes on with what was found, or waits anew: then it gets the new watch.
+    fn go_on<F: Fn() -> Option<()> + Send + Sync + 'static>(
+        waiters: &IdleWaiters,
+        watch: &Watch<Arc<Looker<F, ()>>>,
+        waker: &Waker,
+    ) -> Option<Arc<Watch<Arc<Looker<F, ()>>>>> {
+        if watch.end().is_some() {
+            return None;
+        }
+        let anew = Watch::new(Duration::ZERO, Arc::clone(&watch.look));
+        let (watch, waker) = (Arc::clone(&anew) as Arc<_>, waker.clone());
+        waiters.add(Waiter { watch, waker, latest_ns: 0 });
+        Some(anew)
+    }
+
     #[test]
-    fn a_task_that_is_late_while_its_look_finds_something_goes_on_once_and_has_it() {
+    fn what_is_found_while_the_task_is_late_is_there_when_it_waits_again() {
         loom::model(|| {
             let (waiters, woken) = (Arc::new(IdleWaiters::new()), Arc::new(Woken::default()));
-            let finds = Arc::new(AtomicUsize::new(0));
-            let counted = Arc::clone(&finds);
-            let look = move || Some(counted.fetch_add(1, Ordering::Relaxed));
-            let look = Looker { look, found: Mutex::default() };
-            let (looked, over) = (AtomicBool::new(false), AtomicBool::new(false));
-            let watch = Arc::new(Watch { latest: Duration::ZERO, looked, over, look });
             let waker = Waker::from(Arc::clone(&woken));
-            let waiter = Waiter { watch: Arc::clone(&watch) as Arc<_>, waker, latest_ns: 0 };
-            waiters.add(waiter);
+            // There is one thing to find.
+            let finds = AtomicUsize::new(0);
+            let looker =
+                Looker::new(move || (finds.fetch_add(1, Ordering::Relaxed) == 0).then_some(()));
+            let watch = Watch::new(Duration::ZERO, looker);
+            let first =
+                Waiter { watch: Arc::clone(&watch) as Arc<_>, waker: waker.clone(), latest_ns: 0 };
+            waiters.add(first);
             let late = {
                 let (waiters, watch) = (Arc::clone(&waiters), Arc::clone(&watch));
-                thread::spawn(move || waiters.wake_late(1).then(|| watch.end()))
+                thread::spawn(move || waiters.wake_late(1).then(|| go_on(&waiters, &watch, &waker)))
             };
             waiters.attend(&Meter::new());
-            // Whoever has woken the task lets it go on.
-            let found = late.join().unwrap().unwrap_or_else(|| watch.end());
-            assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+            let anew = match late.join().unwrap() {
+                None => return assert!(watch.end().is_some(), "woken by who has found it"),
+                Some(anew) => anew,
+            };
+            if let Some(anew) = anew {
+                waiters.attend(&Meter::new());
+                assert!(anew.end().is_some(), "a find is lost");
+            }
             assert!(waiters.is_empty());
-            assert_eq!(found.is_some(), finds.load(Ordering::Relaxed) == 1, "a find is lost");
+            let wakes = woken.0.load(Ordering::Relaxed);
+            assert!((1..=2).contains(&wakes), "{wakes} wakes");
         });
     }
 }

@@ -27,6 +27,6 @@ pub(crate) use self::current::{
     Reason, count_completion, help, on_worker, on_worker_of, own_index, schedule, schedule_at,
     schedule_released, trace, trace_begin, trace_end, worker_index,
 };
-pub(crate) use self::idleness::Idle;
+pub(crate) use self::idleness::{idle, idle_until};
 pub(crate) use self::shared::{Shared, prepare};
 pub(crate) use self::time::{A_TIME, wait_for};

@@ -26,6 +26,7 @@ mod waiting;
 mod world;
 
 pub(crate) use self::footprint::connections_bytes;
+pub(crate) use self::world::LONGEST_EAGER;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

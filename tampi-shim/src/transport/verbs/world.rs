@@ -25,7 +25,7 @@ use crate::rank::{Rank, WorldRank};
 use crate::statistics::Statistics;
 
 /// Bytes of the longest eager message: half a ring, so that two find room.
-const LONGEST_EAGER: usize = CELLS / 2 * CELL;
+pub(crate) const LONGEST_EAGER: usize = CELLS / 2 * CELL;
 
 /// Requests that a queue pair for long messages holds.
 const BULK_SENDS: u32 = 64;
@@ -118,7 +118,7 @@ impl World {
                 bells,
                 inbox: Mutex::default(),
                 links: (0..count).map(|_| OnceLock::new()).collect(),
-                protocols: protocols.clamped(LONGEST_EAGER),
+                protocols: protocols.clamped(),
                 max_transfer: u64::from(attributes.max_message_size).min(1 << 30),
                 quota,
                 quota_step: (quota as u64 / 4).max(1),
