@@ -86,6 +86,8 @@ impl QueuePairCore {
         let Some(port) = &self.context.device.port else {
             return Err(Setback::NoAnswer);
         };
+        // Before the look at the answer, which may be the last that the process has sent.
+        let is_lost = port.is_lost(process);
         let answer = self.elsewhere.answer.lock().take();
         let answer = answer.filter(|answer| requester.under_way == Some(answer.serial));
         if let Some(answer) = answer {
@@ -93,7 +95,7 @@ impl QueuePairCore {
             requester.answering = Retry::default();
             return settle(&answer, request, local);
         }
-        if port.is_lost(process) {
+        if is_lost {
             return Err(Setback::Refused(CompletionStatus::RetryExceeded));
         }
         let now_ns = self.context.timers.now_ns();

@@ -28,9 +28,10 @@ impl Processes {
         self.tell_all(Letter::Bye);
         let mut deadline_ns = None;
         loop {
-            let is_gone = |rank: Rank| self.is_gone(rank) || self.device.is_lost(rank.0);
-            let all_gone = self.others().all(|(rank, _)| is_gone(rank));
             let failure = state.failure();
+            // One that is lost and has said nothing is a failure, once its letters have been read.
+            let is_lost = |rank: Rank| failure.is_some() && self.device.is_lost(rank.0);
+            let all_gone = self.others().all(|(rank, _)| self.is_gone(rank) || is_lost(rank));
             let now_ns = state.group.clock().now_ns();
             let is_late = (all_gone || failure.is_some())
                 && now_ns > *deadline_ns.get_or_insert(now_ns + LINGER.as_nanos() as u64);

@@ -25,8 +25,8 @@
 //! that windows can close. What a rank reports is its own error if it has one, else the first that
 //! it learns of.
 //!
-//! **Who may touch what.** Any thread sends. One at a time reads letters, in order, holding no lock
-//! of a rank.
+//! **Who may touch what.** Any thread sends. One at a time takes in what has come, letters in order,
+//! holding no lock of a rank. So whoever finds a process lost has read all that it has said.
 
 mod asked;
 mod counted;
@@ -63,8 +63,8 @@ pub(crate) struct Processes {
     peers: Box<[Peer]>,
     /// Operations of this rank that one target may have been asked for at a time.
     credits: usize,
-    /// Held by whoever reads letters.
-    reading: Mutex<()>,
+    /// Held by whoever takes in what has come.
+    taking_in: Mutex<()>,
     /// A failure was told to the others, or by one of them.
     told: AtomicBool,
     /// Nothing of other processes lands here any more.
@@ -92,7 +92,7 @@ impl Processes {
             world: OnceLock::new(),
             peers: (0..ranks).map(|_| Peer::default()).collect(),
             credits,
-            reading: Mutex::default(),
+            taking_in: Mutex::default(),
             told: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
             standstill: Standstill::new(ranks),
@@ -177,21 +177,17 @@ impl Processes {
     }
 
     /// Takes in what other processes have sent, and goes on with what they have let go. Says
-    /// whether there was anything.
+    /// whether there was anything; no while another thread is at it.
     pub(crate) fn progress(self: &Arc<Self>, world: &World) -> bool {
+        let Some(_taking_in) = self.taking_in.try_lock() else {
+            return false;
+        };
         let taken = self.device.progress();
         if let Err(error) = &taken {
             world.fail(&[self.here], &Error::Device(error.clone()));
         }
-        let mut news = taken.is_ok_and(|packets| packets > 0);
-        // Whoever reads looks once more after letting go, so no letter is left.
-        while let Some(reading) = self.reading.try_lock() {
-            let Some((from, bytes)) = self.device.receive_datagram() else {
-                break;
-            };
-            news = true;
+        while let Some((from, bytes)) = self.device.receive_datagram() {
             self.take_in(world, Rank(from), &bytes);
-            drop(reading);
         }
         for (rank, peer) in self.others() {
             peer.asked.post_granted();
@@ -200,7 +196,7 @@ impl Processes {
             }
         }
         self.standstill.note_pass();
-        news
+        taken.is_ok_and(|packets| packets > 0)
     }
 
     fn take_in(self: &Arc<Self>, world: &World, from: Rank, bytes: &[u8]) {

@@ -1,6 +1,8 @@
 //! A process leaves when all are done; one that vanishes is a failure of the others.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crate::common::{self, Gate};
 use ibverbs_sim::{SocketWire, Wire};
@@ -65,6 +67,82 @@ fn a_process_that_vanishes_fails_the_others() {
     }
 }
 
+/// The number of the last ask.
+const LAST: u32 = 200;
+
+/// A wire that takes long to send the answer to that.
+struct Slow(SocketWire);
+
+impl Wire for Slow {
+    fn process(&self) -> u32 {
+        self.0.process()
+    }
+
+    fn processes(&self) -> u32 {
+        self.0.processes()
+    }
+
+    fn send(&self, to: u32, packet: Vec<u8>) {
+        // A datagram that lets an operation land, and its number.
+        if packet == [&[0, 1][..], &LAST.to_le_bytes()].concat() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.0.send(to, packet);
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
+        self.0.poll(sink);
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.0.has_unsent()
+    }
+
+    fn is_lost(&self, process: u32) -> bool {
+        self.0.is_lost(process)
+    }
+}
+
+/// Rank 1 asks rank 0, which is done, again and again, says goodbye and is gone. One worker of rank
+/// 0 still answers when others see that.
+#[test]
+fn a_process_that_vanishes_after_its_goodbye_fails_nobody() {
+    for _ in 0..10 {
+        let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
+        let config = common::config(2, 3);
+        let tell = move |letter: &[u8]| forger.send(0, [&[0], letter].concat());
+        let settings = [2, 2, config.credits as u32, u32::from(config.check_conflicts), 0, 0];
+        let forged = thread::spawn(move || {
+            tell(&[&[3][..], &settings.map(u32::to_le_bytes).concat()].concat());
+            tell(&[3]);
+            for number in 0..=LAST {
+                common::spin(Duration::from_micros(20));
+                tell(&ask(number, true, 0));
+            }
+            common::spin(Duration::from_millis(1));
+            tell(&[5]);
+        });
+        let ranks = vec![(Arc::new(Slow(first)) as Arc<dyn Wire>, config)];
+        let ends = common::on_wires(ranks, async |_| Ok(()));
+        forged.join().unwrap();
+        ends.into_iter().for_each(Result::unwrap);
+    }
+}
+
+/// A letter that asks rank 0 for element 0 of slot 0, in lane 0, on behalf of rank 1 that puts.
+fn ask(number: u32, raw: bool, round: u64) -> Vec<u8> {
+    let mut letter = vec![0];
+    letter.extend(number.to_le_bytes());
+    letter.extend([0, 2, u8::from(raw)]);
+    for number in [0, 1, 0u32] {
+        letter.extend(number.to_le_bytes());
+    }
+    for number in [round, 0, 1] {
+        letter.extend(number.to_le_bytes());
+    }
+    letter
+}
+
 #[test]
 fn bytes_that_are_no_letter_fail_the_run() {
     let mut wires = SocketWire::mesh(2).unwrap();
@@ -85,15 +163,7 @@ fn bytes_that_are_no_letter_fail_the_run() {
 fn a_letter_that_asks_for_a_distant_round_fails_the_run() {
     let mut wires = SocketWire::mesh(2).unwrap();
     let forger = wires.pop().unwrap();
-    // A datagram that asks, under number 0, for lane 0: a put, which needs a window, at rank 0.
-    let mut packet = vec![0, 0, 0, 0, 0, 0, 0, 2, 0];
-    for number in [0, 1, 0u32] {
-        packet.extend(number.to_le_bytes());
-    }
-    for number in [1 << 60, 0, 1u64] {
-        packet.extend(number.to_le_bytes());
-    }
-    forger.send(0, packet);
+    forger.send(0, [vec![0], ask(0, false, 1 << 60)].concat());
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ranks = vec![(wire, common::unwatched(2, 1))];
     let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
