@@ -45,10 +45,12 @@ const PACKETS: usize = 64;
 impl MpiWire {
     /// Takes the library over.
     ///
-    /// **Errors**: one thread only may call it.
+    /// **Errors**: one thread only may call it, by its [`Threads`](super::Threads).
     pub fn new(library: Library) -> Result<Self, Refused> {
         if !library.may_call_anywhere() {
-            let reason = "it grants no MPI_THREAD_MULTIPLE, which a wire needs".to_owned();
+            let reason = "a wire between processes needs MPI_THREAD_MULTIPLE, which was not asked \
+                          for (TAMPI_THREADS) or is not granted";
+            let reason = reason.to_owned();
             return Err(Refused { call: "MPI_Init_thread", code: 0, reason });
         }
         let (sends, receive) = (Mutex::default(), Mutex::default());
