@@ -5,8 +5,34 @@ fn main() {
     println!("cargo:rerun-if-changed=src/mpi/window/operations.c");
     println!("cargo:rerun-if-env-changed=MPICC");
     #[cfg(feature = "mpi")]
-    cc::Build::new()
-        .compiler(std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned()))
-        .file("src/mpi/window/operations.c")
-        .compile("tampi_operations");
+    {
+        let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
+        if let Err(error) = is_the_same_mpi(&compiler) {
+            eprintln!("error: {error}");
+            std::process::exit(1);
+        }
+        cc::Build::new()
+            .compiler(compiler)
+            .file("src/mpi/window/operations.c")
+            .compile("tampi_operations");
+    }
+}
+
+/// Whether the bindings, which nothing makes again in this target folder, are those of this
+/// compiler: what it says of itself is kept beside them.
+#[cfg(feature = "mpi")]
+fn is_the_same_mpi(compiler: &str) -> Result<(), String> {
+    use std::{env, fs, path::PathBuf, process::Command};
+
+    let shown = Command::new(compiler).arg("-show").output();
+    let shown = shown.map_err(|error| format!("MPICC: {compiler}: {error}"))?.stdout;
+    let folder = env::var_os("OUT_DIR").map(PathBuf::from).ok_or("there is no OUT_DIR")?;
+    let kept = folder.join("compiler");
+    match fs::read(&kept) {
+        Ok(before) if before != shown => Err(format!(
+            "this target folder has the bindings of another MPI than that of {compiler}: give each \
+             a folder of its own (CARGO_TARGET_DIR), or first `cargo clean -p mpi-sys -p tampi-shim`"
+        )),
+        _ => fs::write(&kept, shown).map_err(|error| format!("{}: {error}", kept.display())),
+    }
 }

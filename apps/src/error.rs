@@ -163,6 +163,17 @@ pub enum Error {
         processes: usize,
     },
 
+    /// The launcher is not that of the MPI of this program.
+    #[cfg(feature = "mpi")]
+    #[error(
+        "mpirun has started {processes} processes, and the MPI of this program finds one: it was \
+         built with another MPI than this mpirun is of"
+    )]
+    OtherMpi {
+        /// How many were started.
+        processes: usize,
+    },
+
     /// Comparisons have their ranks in one process.
     #[error(
         "compare runs all ranks in one process: measure over MPI with \

@@ -1,6 +1,6 @@
 //! Applications whose ranks are processes, under `mpirun`: their results are the serial ones.
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 #[path = "../../tampi-shim/tests/ranked/launcher.rs"]
 mod launcher;
@@ -77,6 +77,23 @@ fn one_thread_for_all_calls_is_enough_for_messages_and_not_for_a_wire() {
     assert!(!output.status.success(), "{}", launcher::said(&output));
     let errors = String::from_utf8_lossy(&output.stderr);
     let expected = "needs MPI_THREAD_MULTIPLE, which was not asked for (TAMPI_THREADS)";
+    assert!(errors.contains(expected), "{errors}");
+}
+
+/// Without a launcher, MPI finds one process.
+#[test]
+fn processes_that_another_mpi_has_started_do_not_all_run_the_job() {
+    let run = |started: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_talpf"));
+        command.args("jacobi --size 64 --block 16 --steps 5 --transport mpi".split(' '));
+        command.env("MV2_COMM_WORLD_SIZE", started).output().expect("the command exists")
+    };
+    let output = run("1");
+    assert!(output.status.success(), "{}", launcher::said(&output));
+    let output = run("4");
+    assert!(!output.status.success(), "{}", launcher::said(&output));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let expected = "mpirun has started 4 processes, and the MPI of this program finds one";
     assert!(errors.contains(expected), "{errors}");
 }
 

@@ -10,6 +10,8 @@ use talpf_apps::Error;
 use talpf_apps::run::{App, Machine, Slowdown, Variant};
 
 use super::launcher::must_be_alone;
+#[cfg(feature = "mpi")]
+use super::launcher::must_have_joined;
 use super::usage::number_within;
 
 /// What to run on, and what to do with the result.
@@ -142,6 +144,7 @@ impl RunOptions {
         let settings = runtime.settings()?;
         let workers = workers.or(settings.workers());
         let machine = talpf_apps::run::processes::join(self.ranks, workers)?;
+        must_have_joined(machine.ranks())?;
         Ok(machine.slowed(*slow_rank).set(settings))
     }
 
