@@ -31,7 +31,7 @@ fn is_the_same_mpi(compiler: &str) -> Result<(), String> {
     match fs::read(&kept) {
         Ok(before) if before != shown => Err(format!(
             "this target folder has the bindings of another MPI than that of {compiler}: give each \
-             a folder of its own (CARGO_TARGET_DIR), or first `cargo clean -p mpi-sys -p tampi-shim`"
+             a folder of its own (CARGO_TARGET_DIR), or clean this one (`cargo clean`)"
         )),
         _ => fs::write(&kept, shown).map_err(|error| format!("{}: {error}", kept.display())),
     }
