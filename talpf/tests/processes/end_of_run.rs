@@ -107,7 +107,7 @@ impl Wire for Slow {
 /// 0 still answers when others see that.
 #[test]
 fn a_process_that_vanishes_after_its_goodbye_fails_nobody() {
-    for _ in 0..10 {
+    for _ in 0..40 {
         let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
         let config = common::config(2, 3);
         let tell = move |letter: &[u8]| forger.send(0, [&[0], letter].concat());
