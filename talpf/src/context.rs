@@ -278,15 +278,16 @@ impl Context {
         self.state().engine.arrivals(lane)
     }
 
-    /// Closes the open round of lane 0, the superstep, and says how it ends.
+    /// Declares a sync of lane 0, the superstep, which closes the round that is open when the sync
+    /// is spawned or awaited.
     #[inline]
-    pub fn sync(&self, mode: SyncMode) -> Sync {
+    pub fn sync(&self, mode: SyncMode) -> Sync<'_> {
         Sync::new(self, mode, Lane::default())
     }
 
     /// As [`Context::sync`], of another lane.
     #[inline]
-    pub fn sync_of(&self, lane: Lane, mode: SyncMode) -> Sync {
+    pub fn sync_of(&self, lane: Lane, mode: SyncMode) -> Sync<'_> {
         Sync::new(self, mode, lane)
     }
 }

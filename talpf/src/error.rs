@@ -180,16 +180,10 @@ pub enum Error {
         /// The round.
         round: Round,
     },
-    /// A round was closed by a sync that was neither spawned nor awaited.
-    #[error("{lane} {round}: its sync was dropped before it was spawned")]
-    SyncDropped {
-        /// The lane.
-        lane: Lane,
-        /// The round.
-        round: Round,
-    },
     /// Operations of a round that no sync has closed when the main returned.
-    #[error("{lane} {round}: {operations} operations, and no sync has closed the round")]
+    #[error(
+        "{lane} {round}: {operations} operations, and no sync has closed the round: spawn or await one"
+    )]
     NotClosed {
         /// The lane.
         lane: Lane,

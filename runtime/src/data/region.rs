@@ -113,6 +113,14 @@ impl<'a, T, D> Region<'a, T, D> {
         self.core.check(self.rect)
     }
 
+    /// The same part of the array for a task that only keeps it from others: its guard gives access
+    /// to no element.
+    #[inline]
+    pub fn without_data(&self) -> Region<'a, ()> {
+        let Region { core, rect, whole_tile, lender, .. } = *self;
+        Region { core, rect, whole_tile, lender, marker: PhantomData }
+    }
+
     /// The number that identifies its array in this process.
     pub fn array_id(&self) -> u64 {
         self.core.id()

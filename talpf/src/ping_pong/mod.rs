@@ -234,10 +234,9 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
             self.context.world().fail(&[self.context.rank()], &error);
             return Err(error);
         }
-        let sync = Sync::of_exchange(&self.context, SyncMode::CACHED, self.lane, &self.places);
         self.round = Round(self.round.0 + 1);
         self.ends.iter_mut().for_each(|end| end.put = false);
-        sync.spawn()
+        Sync::of_exchange(&self.context, SyncMode::CACHED, self.lane, &self.places).spawn()
     }
 }
 

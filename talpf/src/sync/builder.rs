@@ -20,50 +20,50 @@ use crate::ping_pong::Places;
 use crate::round::{RoundState, User};
 use crate::window::{Area, Kind};
 
-/// A sync being declared: it has closed its round, and says where operations of peers may land.
+/// A sync being declared: its mode, and the windows in which operations of peers may land.
 ///
-/// Await it to spawn it and wait for its end, or spawn it and go on: tasks that use a region of a
-/// window wait for the end of the round by their dependencies.
-#[must_use = "a closed round ends when its sync is spawned or awaited"]
-pub struct Sync {
+/// Nothing happens before [`Sync::spawn`] or an `await`, which close the round that is open then:
+/// operations that are issued while a sync is being declared are of its round. Tasks that use a
+/// region of a window wait for the end of the round by their dependencies.
+#[must_use = "a sync does nothing, and its round stays open, until it is spawned or awaited"]
+pub struct Sync<'a> {
+    context: &'a Context,
     mode: SyncMode,
-    closed: Closed,
-    error: Option<Error>,
-    /// Its windows, by number.
-    areas: SmallVec<[Area; 2]>,
-    /// Whether the task of a window that is written to holds the group.
-    is_held: bool,
-    /// Of the exchange that it is of.
-    places: Option<Arc<Places>>,
+    lane: Lane,
+    windows: SmallVec<[Window<'a>; 2]>,
+    /// Of the exchange that the sync belongs to.
+    places: Option<&'a Arc<Places>>,
 }
 
-impl Sync {
-    pub(crate) fn new(context: &Context, mode: SyncMode, lane: Lane) -> Self {
-        Sync::closing(context, mode, lane, None)
+/// A declared window.
+struct Window<'a> {
+    array: u64,
+    rect: Rect,
+    kind: Kind,
+    opens: Opens<'a>,
+}
+
+/// The way to the guard with which a window opens.
+enum Opens<'a> {
+    /// A task that has the region.
+    Task(Region<'a, ()>),
+    /// The guard of a body.
+    Now(Box<dyn Held>),
+}
+
+impl<'a> Sync<'a> {
+    pub(crate) fn new(context: &'a Context, mode: SyncMode, lane: Lane) -> Self {
+        Sync { context, mode, lane, windows: SmallVec::new(), places: None }
     }
 
     /// The sync of an exchange, with whose end it releases places.
     pub(crate) fn of_exchange(
-        context: &Context,
+        context: &'a Context,
         mode: SyncMode,
         lane: Lane,
-        places: &Arc<Places>,
+        places: &'a Arc<Places>,
     ) -> Self {
-        Sync::closing(context, mode, lane, Some(Arc::clone(places)))
-    }
-
-    fn closing(context: &Context, mode: SyncMode, lane: Lane, places: Option<Arc<Places>>) -> Self {
-        let (world, rank) = (context.world(), context.rank());
-        let user = if places.is_some() { User::Exchange } else { User::Program };
-        let round = world.rank(rank).open_rounds.close(world, rank, lane, user);
-        let error = round.check_lane().err();
-        let closed = Closed { round, spawned: false };
-        Sync { mode, closed, error, areas: SmallVec::new(), is_held: false, places }
-    }
-
-    /// The round it ends.
-    pub fn round(&self) -> Round {
-        self.closed.round.number
+        Sync { places: Some(places), ..Sync::new(context, mode, lane) }
     }
 
     /// Lets puts and atomics of this round land in `region`, which must be of a slot registered
@@ -71,7 +71,7 @@ impl Sync {
     /// round has ended.
     pub fn window<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
         self,
-        region: &Region<'_, T, D>,
+        region: &Region<'a, T, D>,
     ) -> Self {
         self.add(region, Kind::Write)
     }
@@ -79,19 +79,19 @@ impl Sync {
     /// Lets gets of this round read `region`. A task has it as `input` until the round has ended.
     pub fn expose<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
         self,
-        region: &Region<'_, T, D>,
+        region: &Region<'a, T, D>,
     ) -> Self {
         self.add(region, Kind::Read)
     }
 
     /// As [`Sync::window`], for a body that has the guard of the region already: the window opens
-    /// at once.
+    /// as the sync is spawned.
     pub fn window_with<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
         self,
         guard: InOut<T, D>,
     ) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
-        self.open_at_once(array, rect, Kind::Write, Box::new(guard))
+        self.push(array, rect, Kind::Write, Opens::Now(Box::new(guard)))
     }
 
     /// As [`Sync::expose`], for a body that has the guard of the region already.
@@ -100,111 +100,129 @@ impl Sync {
         guard: In<T, D>,
     ) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
-        self.open_at_once(array, rect, Kind::Read, Box::new(guard))
+        self.push(array, rect, Kind::Read, Opens::Now(Box::new(guard)))
     }
 
-    fn open_at_once(mut self, array: u64, rect: Rect, kind: Kind, guard: Box<dyn Held>) -> Self {
-        let window = match self.error.take() {
-            None => self.number(array, rect, kind),
-            Some(error) => Err(error),
-        };
-        match window {
-            Ok(window) => open(&self.closed.round, window, guard),
-            Err(error) => {
-                guard.give_up(&error.to_string());
-                self.error = Some(error);
-            }
-        }
+    #[inline]
+    fn add<T, D>(self, region: &Region<'a, T, D>, kind: Kind) -> Self {
+        self.push(region.array_id(), region.rect(), kind, Opens::Task(region.without_data()))
+    }
+
+    fn push(mut self, array: u64, rect: Rect, kind: Kind, opens: Opens<'a>) -> Self {
+        self.windows.push(Window { array, rect, kind, opens });
         self
     }
 
-    fn add<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
-        mut self,
-        region: &Region<'_, T, D>,
-        kind: Kind,
-    ) -> Self {
-        if self.error.is_none() {
-            self.error = self.declare(region, kind).err();
-        }
-        self
-    }
-
-    fn declare<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
-        &mut self,
-        region: &Region<'_, T, D>,
-        kind: Kind,
-    ) -> Result<(), Error> {
-        // Before there is a task: one that is dropped says that its window has not opened.
-        region.check()?;
-        let window = self.number(region.array_id(), region.rect(), kind)?;
-        let round = &self.closed.round;
-        let mut unopened = Unopened { round: Arc::clone(round), failed: true };
-        let mut open = move |guard| {
-            unopened.failed = false;
-            open(&unopened.round, window, guard);
-        };
-        let task = round.state().group.task("expose").communicates().inline();
-        match kind {
-            Kind::Update | Kind::Write => {
-                task.inout(region).spawn(move |guard| open(Box::new(guard)))?;
-                self.is_held = true;
-            }
-            Kind::Read => task.input(region).spawn(move |guard| open(Box::new(guard)))?,
-        }
-        Ok(())
-    }
-
-    /// Notes a window and gives it its number.
-    fn number(&mut self, array: u64, rect: Rect, kind: Kind) -> Result<(usize, Area), Error> {
-        let round = &self.closed.round;
-        let slots = &round.state().slots;
-        let area = slots.windowed(array, |slot| Area {
-            slot: slot.number,
-            rect,
-            cols: slot.cols,
-            kind,
-        })?;
-        if self.areas.iter().any(|earlier| area.conflicts(earlier)) {
-            return Err(Error::WindowsOverlap { lane: round.lane, round: round.number, array });
-        }
-        let window = (self.areas.len(), area);
-        self.areas.push(area);
-        Ok(window)
-    }
-
-    /// Spawns the sync. The group waits for it as for a task.
+    /// Closes the open round of the lane and spawns its sync. The group waits for it as for a task.
     ///
     /// **Completion**: returns at once; the handle ends with the round.
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; one
     /// that overlaps another window or exposed region of this sync, for which it would wait; a lane
     /// that a [`PingPong`](crate::PingPong) has taken.
-    pub fn spawn(mut self) -> Result<SyncHandle, Error> {
-        let round = Arc::clone(&self.closed.round);
-        let RoundState { world, rank, lane, number, .. } = &*round;
-        let (rank, lane, number, mode) = (*rank, *lane, *number, self.mode);
-        let state = round.state();
-        if let Some(error) = self.error {
-            world.fail(&[rank], &error);
-            return Err(error);
-        }
-        let freed = state.windows.complete(lane, number, &self.areas);
+    pub fn spawn(self) -> Result<SyncHandle, Error> {
+        let round = self.close();
+        self.spawn_of(&round)?;
+        Ok(SyncHandle { round })
+    }
+
+    /// Closes the round that is open.
+    fn close(&self) -> Arc<RoundState> {
+        let (world, rank) = (self.context.world(), self.context.rank());
+        let user = if self.places.is_some() { User::Exchange } else { User::Program };
+        world.rank(rank).open_rounds.close(world, rank, self.lane, user)
+    }
+
+    /// Spawns the sync of the round that it has closed.
+    fn spawn_of(self, round: &Arc<RoundState>) -> Result<(), Error> {
+        let RoundState { world, rank, lane, number, .. } = &**round;
+        let (state, mode, places) = (round.state(), self.mode, self.places.cloned());
+        let fails = |error: &Error| world.fail(&[*rank], error);
+        let (areas, is_held) = self.open_windows(round).inspect_err(fails)?;
+        let freed = state.windows.complete(*lane, *number, &areas);
         world.follow(freed);
-        let event =
-            (!self.is_held).then(|| PendingEvent::of_group(&state.group, "sync")).transpose()?;
+        let event = (!is_held).then(|| PendingEvent::of_group(&state.group, "sync"));
+        let event = event.transpose().map_err(Error::from).inspect_err(fails)?;
         if state.tracer.is_traced() {
-            let (rank, lane, round, mode) = (rank.0, u32::from(lane.0), number.0, mode.traced());
-            let expected = state.engine.expected(self.mode, self.closed.round.lane);
-            state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode, expected });
+            let (rank, round, traced) = (rank.0, number.0, mode.traced());
+            let expected = state.engine.expected(mode, *lane);
+            let lane = u32::from(lane.0);
+            state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode: traced, expected });
         }
-        let (stage, expected, places) = (Stage::Posting, 0, self.places);
-        let request = Request { round: Arc::clone(&round), mode, stage, expected, event, places };
+        let (stage, expected) = (Stage::Posting, 0);
+        let request = Request { round: Arc::clone(round), mode, stage, expected, event, places };
         state.engine.request(request);
-        self.closed.spawned = true;
         state.wake_poller();
         round.leave();
         state.progress_if_kicked(world);
-        Ok(SyncHandle { round })
+        Ok(())
     }
+
+    /// Opens the windows, or spawns the tasks that do. Returns the areas of the windows by number,
+    /// and whether a task of a window that is written to holds the group.
+    fn open_windows(self, round: &Arc<RoundState>) -> Result<(Areas, bool), Error> {
+        let areas = self.areas(round);
+        let mut is_held = false;
+        for (number, window) in self.windows.into_iter().enumerate() {
+            let area = areas.as_ref().map(|areas| (number, areas[number]));
+            match (window.opens, area) {
+                (Opens::Now(guard), Ok(window)) => open(round, window, guard),
+                (Opens::Now(guard), Err(error)) => guard.give_up(&error.to_string()),
+                (Opens::Task(region), Ok(window)) => {
+                    spawn_opening(round, window, &region)?;
+                    is_held |= window.1.kind != Kind::Read;
+                }
+                (Opens::Task(_), Err(_)) => {}
+            }
+        }
+        Ok((areas?, is_held))
+    }
+
+    /// Checks all windows before the first one opens.
+    fn areas(&self, round: &RoundState) -> Result<Areas, Error> {
+        round.check_lane()?;
+        let mut areas = Areas::new();
+        for Window { array, rect, kind, opens } in &self.windows {
+            if let Opens::Task(region) = opens {
+                region.check()?;
+            }
+            let area = round.state().slots.windowed(*array, |slot| Area {
+                slot: slot.number,
+                rect: *rect,
+                cols: slot.cols,
+                kind: *kind,
+            })?;
+            if areas.iter().any(|earlier| area.conflicts(earlier)) {
+                let (lane, round, array) = (round.lane, round.number, *array);
+                return Err(Error::WindowsOverlap { lane, round, array });
+            }
+            areas.push(area);
+        }
+        Ok(areas)
+    }
+}
+
+/// The areas of the windows of a sync, by number.
+type Areas = SmallVec<[Area; 2]>;
+
+/// Spawns the task that opens a window once its region is free.
+fn spawn_opening(
+    round: &Arc<RoundState>,
+    window: (usize, Area),
+    region: &Region<'_, ()>,
+) -> Result<(), Error> {
+    let task = round.state().group.task("expose").communicates().inline();
+    let mut unopened = Unopened { round: Arc::clone(round), failed: true };
+    let mut open = move |guard| {
+        unopened.failed = false;
+        open(&unopened.round, window, guard);
+    };
+    match window.1.kind {
+        Kind::Update | Kind::Write => {
+            task.inout(region).spawn(move |guard| open(Box::new(guard)))?;
+        }
+        Kind::Read => task.input(region).spawn(move |guard| open(Box::new(guard)))?,
+    }
+    Ok(())
 }
 
 /// Opens a window of `round` with the guard of its region.
@@ -217,21 +235,6 @@ fn open(round: &RoundState, window: (usize, Area), guard: Box<dyn Held>) {
     state.progress_if_kicked(world);
     // What was parked has landed.
     world.tell(*rank);
-}
-
-/// A round that was closed, and has to be ended.
-struct Closed {
-    round: Arc<RoundState>,
-    spawned: bool,
-}
-
-impl Drop for Closed {
-    fn drop(&mut self) {
-        if !self.spawned {
-            let RoundState { world, rank, lane, number, .. } = &*self.round;
-            world.fail(&[*rank], &Error::SyncDropped { lane: *lane, round: *number });
-        }
-    }
 }
 
 /// A window whose task may not come to run, because one before it failed.
@@ -249,16 +252,17 @@ impl Drop for Unopened {
     }
 }
 
-impl IntoFuture for Sync {
+impl IntoFuture for Sync<'_> {
     type Output = Result<(), Error>;
     type IntoFuture = SyncHandle;
 
+    /// Spawns the sync. The errors of [`Sync::spawn`] are those of the future.
     fn into_future(self) -> SyncHandle {
-        let round = Arc::clone(&self.closed.round);
-        self.spawn().unwrap_or_else(|error| {
+        let round = self.close();
+        if let Err(error) = self.spawn_of(&round) {
             round.outcome.set(Err(error));
-            SyncHandle { round }
-        })
+        }
+        SyncHandle { round }
     }
 }
 
@@ -271,6 +275,13 @@ impl IntoFuture for Sync {
 #[derive(Clone)]
 pub struct SyncHandle {
     round: Arc<RoundState>,
+}
+
+impl SyncHandle {
+    /// The round that the sync ends.
+    pub fn round(&self) -> Round {
+        self.round.number
+    }
 }
 
 impl Future for SyncHandle {

@@ -1,7 +1,7 @@
 //! Syncs: how the rounds of a lane end.
 //!
-//! [`Context::sync`](crate::Context::sync) closes a round. The group waits for what is left of it: by
-//! a window that the round holds, or else by a task without a body. The engine of the rank carries
+//! A [`Sync`] closes a round when it is spawned. The group waits for what is left of the round: by a
+//! window that the round holds, or else by a task without a body. The engine of the rank carries
 //! the sync through its stages, whenever something has changed: posted, counts exchanged, arrived,
 //! barrier passed or acknowledged, windows closed. The engine never waits: the polling task and
 //! whoever changes something call it, and peers that have posted something if the rank's task is

@@ -160,13 +160,3 @@ fn bodies_within_bodies() {
     });
     assert_eq!(ends.unwrap(), [[1, 2, 3], [1, 2, 3]]);
 }
-
-/// A sync that is declared and never spawned leaves a round that nobody ends.
-#[test]
-fn a_sync_that_is_dropped_is_an_error() {
-    let result = common::run(common::unwatched(1, 1), |ctx| async move {
-        drop(ctx.sync(SyncMode::DEFAULT));
-        ctx.sync(SyncMode::DEFAULT).await
-    });
-    common::says(&result.unwrap_err(), &["lane 0 round 0", "dropped before it was spawned"]);
-}

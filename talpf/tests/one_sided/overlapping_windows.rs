@@ -4,8 +4,11 @@ use crate::common;
 use talpf::{Context, Error, Sync, SyncMode};
 use talpf_runtime::Array;
 
+/// Declares windows of a sync on an array.
+type Declare = for<'a> fn(&'a Array<u64>, Sync<'a>) -> Sync<'a>;
+
 /// How a sync ends whose windows on an array of eight elements `declare` declares.
-fn end(declare: fn(&Array<u64>, Sync) -> Sync) -> Result<(), Error> {
+fn end(declare: Declare) -> Result<(), Error> {
     let ends = common::run(common::unwatched(1, 1), move |ctx: Context| async move {
         let array = common::array(&ctx, vec![0u64; 8])?;
         ctx.register_global(&array).await?;
@@ -16,7 +19,7 @@ fn end(declare: fn(&Array<u64>, Sync) -> Sync) -> Result<(), Error> {
 
 #[test]
 fn overlapping_windows_are_an_error() {
-    let overlapping: [fn(&Array<u64>, Sync) -> Sync; 4] = [
+    let overlapping: [Declare; 4] = [
         |array, sync| sync.window(&array.all()).expose(&array.all()),
         |array, sync| sync.expose(&array.region(..5)).window(&array.region(4..)),
         |array, sync| sync.window(&array.region(2..3)).window(&array.all()),

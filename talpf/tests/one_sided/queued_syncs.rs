@@ -13,9 +13,9 @@ fn counted(mode: SyncMode, rounds: u64, workers: usize) {
         let mut last = None;
         for round in 0..rounds {
             ctx.put(&one.all(), slot.at(peer, 0))?;
-            let sync = ctx.sync(mode).window(&inbox.all());
+            let sync = ctx.sync(mode).window(&inbox.all()).spawn()?;
             assert_eq!(sync.round().0, round);
-            last = Some(sync.spawn()?);
+            last = Some(sync);
             let add = ctx.group().task("add").inout(&inbox.all());
             add.inout(&sum.all()).spawn(|mut inbox, mut sum| {
                 sum[0] += std::mem::take(&mut inbox[0]);

@@ -3,18 +3,33 @@
 use crate::common;
 use talpf::{Error, Rank, SyncMode};
 
+/// The round stays open, for another sync.
 #[test]
-fn a_sync_that_is_dropped_fails_the_run() {
+fn a_sync_that_is_dropped_closes_no_round() {
     for ranks in [1, 2] {
         let ends = common::run(common::unwatched(ranks, 1), |ctx| async move {
-            if ctx.rank() == Rank(0) {
-                drop(ctx.sync(SyncMode::DEFAULT));
-            }
-            Ok(0)
+            drop(ctx.sync(SyncMode::DEFAULT));
+            let handle = ctx.sync(SyncMode::DEFAULT).spawn()?;
+            let round = handle.round();
+            handle.await?;
+            Ok(round.0)
         });
-        let error = ends.unwrap_err();
-        assert!(matches!(error, Error::SyncDropped { .. }), "{error}");
+        assert_eq!(ends.unwrap(), vec![0; ranks as usize]);
     }
+}
+
+#[test]
+fn a_put_whose_sync_is_dropped_fails_the_run() {
+    let ends = common::run(common::unwatched(2, 1), |ctx| async move {
+        let inbox = common::array(&ctx, vec![0u64])?;
+        let slot = ctx.register_global(&inbox).await?;
+        let sync = ctx.sync(SyncMode::DEFAULT).window(&inbox.all());
+        ctx.put(&common::array(&ctx, vec![7u64])?.all(), slot.at(Rank(0), 0))?;
+        drop(sync);
+        Ok(())
+    });
+    let error = ends.unwrap_err();
+    assert!(matches!(error, Error::NotClosed { operations: 1, .. }), "{error}");
 }
 
 #[test]
