@@ -137,7 +137,8 @@ macro_rules! guard {
         /// `D` is `Ix1` for a contiguous region and `Ix2` for a rectangle.
         pub struct $name<T, D = Ix1> {
             part: Part<T>,
-            marker: PhantomData<(fn() -> T, D)>,
+            /// Invariant in `T`, which is both read and written through it.
+            marker: PhantomData<(fn(T) -> T, D)>,
         }
 
         // SAFETY: the guard is the only right of its kind to the elements while it lives (the

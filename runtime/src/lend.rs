@@ -22,7 +22,8 @@ use crate::task::{self, Role};
 /// `children.task("back").inout(&lend.all()).run(|all| all)?.await?`.
 pub struct Lend<T, D = Ix1> {
     open: Open,
-    marker: PhantomData<(fn() -> T, D)>,
+    /// Invariant in `T`, which is both read and written through it.
+    marker: PhantomData<(fn(T) -> T, D)>,
 }
 
 /// The access that is lent.

@@ -15,7 +15,8 @@ use crate::group::Group;
 /// regions may be cut anywhere, and are cheapest when they are whole tiles.
 pub struct Array<T> {
     owner: Arc<Owner>,
-    marker: PhantomData<fn() -> T>,
+    /// Invariant in `T`, which is both read and written through it.
+    marker: PhantomData<fn(T) -> T>,
 }
 
 impl<T: Send + Sync + 'static> Array<T> {

@@ -37,7 +37,8 @@ impl Default for Tiling {
 /// Clones are handles of the same matrix.
 pub struct Matrix<T> {
     owner: Arc<Owner>,
-    marker: PhantomData<fn() -> T>,
+    /// Invariant in `T`, which is both read and written through it.
+    marker: PhantomData<fn(T) -> T>,
 }
 
 impl<T: Send + Sync + 'static> Matrix<T> {

@@ -70,7 +70,8 @@ pub struct Region<'a, T, D = Ix1> {
     whole_tile: Option<u32>,
     /// The access that it is lent from, to children of that task.
     lender: Option<&'a AccessId>,
-    marker: PhantomData<(fn() -> T, D)>,
+    /// Invariant in `T`, which is both read and written through it.
+    marker: PhantomData<(fn(T) -> T, D)>,
 }
 
 impl<'a, T, D> Region<'a, T, D> {

@@ -15,7 +15,7 @@ pub(super) struct Ticket<T, O> {
     joined: OnceLock<Joined<T, O>>,
     /// Of a replayed task: the steps in which it has brought something.
     steps: OnceLock<AtomicU64>,
-    element: PhantomData<fn() -> T>,
+    element: PhantomData<fn(T) -> T>,
 }
 
 struct Joined<T, O> {

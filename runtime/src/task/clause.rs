@@ -65,7 +65,8 @@ pub(crate) trait Clauses<'a> {
 /// One access, handed to the body as a guard `G`.
 pub struct One<'a, G> {
     declared: Declared<'a>,
-    marker: PhantomData<fn() -> G>,
+    /// Invariant in `G`: it names the type of the elements.
+    marker: PhantomData<fn(G) -> G>,
 }
 
 impl<'a, G> One<'a, G> {
@@ -111,7 +112,8 @@ impl<'a, G: Guard> Clause<'a> for One<'a, G> {
 /// Several accesses, handed to the body as a `Vec<G>`.
 pub struct Many<'a, G> {
     declared: Vec<Declared<'a>>,
-    marker: PhantomData<fn() -> G>,
+    /// Invariant in `G`: it names the type of the elements.
+    marker: PhantomData<fn(G) -> G>,
 }
 
 impl<'a, G> Many<'a, G> {
