@@ -100,7 +100,7 @@ pub enum Error {
 /// Why a task failed: it panicked or reported an error itself, or a task before it did.
 #[derive(Debug)]
 pub struct Failure {
-    /// The label of the task.
+    /// The label of the task; empty for code of the program that runs in no task, such as a waker.
     pub label: String,
     /// The labels of the tasks that it is nested in, from its parent on.
     pub inside: Vec<String>,
@@ -134,6 +134,19 @@ impl Error {
 }
 
 impl Failure {
+    /// Of code of the program that runs in no task.
+    pub(crate) fn outside_tasks(group: &str, reason: String) -> Self {
+        Failure {
+            label: String::new(),
+            inside: Vec::new(),
+            group: group.to_owned(),
+            reason: Some(reason),
+            cancelled: false,
+            upstream: None,
+            depth: 0,
+        }
+    }
+
     /// The failed tasks from this one back to the one that began it.
     pub fn chain(&self) -> impl Iterator<Item = &Failure> {
         std::iter::successors(Some(self), |failure| failure.upstream.as_deref())
@@ -163,9 +176,12 @@ impl fmt::Display for Failure {
             if nth > 0 {
                 f.write_str(" because ")?;
             }
-            write!(f, "task `{}`", failure.label)?;
-            failure.inside.iter().try_for_each(|parent| write!(f, " in `{parent}`"))?;
-            write!(f, " of {}", failure.group)?;
+            if !failure.label.is_empty() {
+                write!(f, "task `{}`", failure.label)?;
+                failure.inside.iter().try_for_each(|parent| write!(f, " in `{parent}`"))?;
+                f.write_str(" of ")?;
+            }
+            f.write_str(&failure.group)?;
             match &failure.reason {
                 Some(reason) if failure.cancelled => write!(f, " was cancelled: {reason}")?,
                 Some(reason) => write!(f, " failed: {reason}")?,

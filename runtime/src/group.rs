@@ -11,7 +11,6 @@ mod wait;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -26,8 +25,9 @@ use crate::hang::Reporter;
 use crate::metrics::Metrics;
 use crate::replay::RecordedPlan;
 use crate::scheduler::{self, Shared};
-use crate::sync::{AtomicUsize, Mutex};
+use crate::sync::Mutex;
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
+use crate::wakers::Wakers;
 
 use self::cancel::Cancellation;
 pub use self::cancel::is_cancelled;
@@ -49,8 +49,7 @@ pub(crate) struct GroupInner {
     number: u32,
     /// One a worker, and a last one for all other threads.
     counts: Box<[CachePadded<Counts>]>,
-    waiting: AtomicUsize,
-    waiters: Mutex<Vec<Waker>>,
+    waiters: Wakers,
     /// The failure with the longest chain since the last wait.
     failure: Mutex<Option<Arc<Failure>>>,
     cancellation: Cancellation,
@@ -66,8 +65,7 @@ impl Group {
             name,
             number,
             counts,
-            waiting: AtomicUsize::new(0),
-            waiters: Mutex::default(),
+            waiters: Wakers::default(),
             failure: Mutex::default(),
             cancellation: Cancellation::default(),
         });
@@ -248,6 +246,11 @@ impl GroupInner {
         if let Some(graph) = &self.shared.config.graph {
             graph.note_failure(task, &failure);
         }
+        self.keep_failure(failure);
+    }
+
+    /// Keeps a failure for the next wait, unless it has one with a longer chain.
+    pub(crate) fn keep_failure(&self, failure: Arc<Failure>) {
         let mut longest = self.failure.lock();
         if longest.as_ref().is_none_or(|longest| longest.depth <= failure.depth) {
             *longest = Some(failure);

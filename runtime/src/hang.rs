@@ -10,6 +10,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::callback;
 use crate::config::Config;
 use crate::dump::Dump;
 use crate::scheduler::{A_TIME, Shared};
@@ -17,6 +18,10 @@ use crate::sync::Mutex;
 use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake_suspended};
 
 type Describe = Arc<dyn Fn(&mut String) + Send + Sync>;
+/// The names of both in reports.
+const REPORTER: &str = "a reporter of hangs";
+const JUDGE: &str = "the judge of hangs";
+
 type Judge = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// The watch over a runtime.
@@ -86,20 +91,25 @@ impl Hang {
         if now_ns.saturating_sub(since_ns) < patience_ns {
             return;
         }
+        // What follows calls code of the program.
+        drop(last);
+        let note = |since_ns| *self.last.lock() = Some((progress, since_ns));
         // Who has counted the last completion may have lost its core before it could say so.
         shared.groups().iter().for_each(|group| group.settle());
         // Looking takes time: a task that began meanwhile has left no trace but its progress.
         if !is_stuck(shared) || shared.progress() != (progress, false) {
-            *last = Some((progress, now_ns));
-            return;
+            return note(now_ns);
         }
-        if !self.judge.get().is_none_or(|judge| judge()) {
+        let judgement = self.judge.get().map_or(Ok(true), |judge| callback::call(JUDGE, judge));
+        if judgement == Ok(false) {
             // Not at once again: what goes on outside may need this core.
-            *last = Some((progress, now_ns - patience_ns / 4 * 3));
-            return;
+            return note(now_ns - patience_ns / 4 * 3);
         }
-        let _ = self.report.set(Dump::take(shared).to_string().into());
-        drop(last);
+        let mut report = Dump::take(shared).to_string();
+        if let Err(reason) = judgement {
+            report.push_str(&format!("{JUDGE} panicked: {reason}\n"));
+        }
+        let _ = self.report.set(report.into());
         for_each_task(shared, |id, _, phase| {
             if phase == Phase::Suspended {
                 wake_suspended(id);
@@ -112,7 +122,16 @@ impl Hang {
     /// What the reporters say.
     pub(crate) fn note(&self, text: &mut String) {
         let reporters = self.reporters.lock().clone();
-        reporters.iter().for_each(|describe| describe(text));
+        for describe in reporters {
+            // The last to have it drops it, which may be this.
+            let described = callback::call(REPORTER, || {
+                describe(text);
+                drop(describe);
+            });
+            if let Err(reason) = described {
+                text.push_str(&format!("  {REPORTER} panicked: {reason}\n"));
+            }
+        }
     }
 }
 

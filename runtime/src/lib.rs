@@ -31,6 +31,7 @@
 //!   names the chain.
 
 mod access;
+mod callback;
 pub mod clause;
 mod clock;
 mod config;
@@ -54,6 +55,7 @@ mod scheduler;
 mod shuttle_tests;
 mod sync;
 mod task;
+mod wakers;
 
 pub use ndarray::{Ix1, Ix2};
 

@@ -3,7 +3,11 @@
 //! `--cfg talpf_shuttle`.
 //!
 //! loom models single state words; shuttle runs whole programs on the whole runtime.
+//!
+//! In debug builds the mutex notes who holds it (`held.rs`).
 
+#[cfg(debug_assertions)]
+mod held;
 #[cfg(talpf_loom)]
 mod under_loom;
 #[cfg(talpf_shuttle)]
@@ -14,7 +18,9 @@ pub(crate) use self::under_loom::*;
 #[cfg(talpf_shuttle)]
 pub(crate) use self::under_shuttle::*;
 
-#[cfg(not(any(talpf_loom, talpf_shuttle)))]
+#[cfg(debug_assertions)]
+pub(crate) use self::held::{Mutex, MutexGuard, assert_no_lock_held};
+#[cfg(not(any(debug_assertions, talpf_loom, talpf_shuttle)))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 #[cfg(not(any(talpf_loom, talpf_shuttle)))]
 pub(crate) use std::sync::atomic::{
@@ -31,3 +37,8 @@ pub(crate) use std::{thread, thread_local};
 pub(crate) fn enter(tokio: &tokio::runtime::Handle) -> tokio::runtime::EnterGuard<'_> {
     tokio.enter()
 }
+
+/// In debug builds: **panics** if this thread holds a lock.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub(crate) fn assert_no_lock_held(_: &str) {}

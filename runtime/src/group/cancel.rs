@@ -12,11 +12,15 @@ use std::sync::Arc;
 use crate::sync::Mutex;
 
 use super::{Group, GroupInner};
+use crate::callback;
 use crate::error::Error;
 use crate::sync::{AtomicU32, Ordering, fence};
 use crate::task::{self, Record, Role, for_each_record, wake_suspended};
 
 type Action = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The name of an action in reports.
+const ACTION: &str = "an action of the cancellation";
 
 /// Whether a group is cancelled, and what for.
 #[derive(Default)]
@@ -67,8 +71,9 @@ impl Group {
     /// when every task is complete. **Cost**: a look at every task there is.
     pub fn cancel(&self, reason: impl Into<String>) {
         let cancellation = &self.inner.cancellation;
+        let reason = reason.into();
         let mut given = cancellation.reason.lock();
-        let reason = given.get_or_insert_with(|| reason.into()).clone();
+        let reason = given.get_or_insert(reason).clone();
         cancellation.flag.set();
         drop(given);
         for_each_record(|id, task| {
@@ -77,7 +82,11 @@ impl Group {
             }
         });
         let actions = cancellation.actions.lock().clone();
-        actions.iter().for_each(|action| action(&reason));
+        for action in actions {
+            if let Err(panic) = callback::call(ACTION, || action(&reason)) {
+                self.inner.note_panic_of_action(&panic);
+            }
+        }
     }
 
     /// Whether the group was cancelled and no wait has ended since. For bodies that run long.
@@ -89,7 +98,8 @@ impl Group {
     }
 
     /// Adds what [`Group::cancel`] does besides, with the reason, each time: end operations that
-    /// tasks of the group wait for, for instance. It is called by the thread that cancels.
+    /// tasks of the group wait for, for instance. It is called by the thread that cancels. What it
+    /// panics with is added to the reason that waits report.
     pub fn on_cancel(&self, action: impl Fn(&str) + Send + Sync + 'static) {
         self.inner.cancellation.actions.lock().push(Arc::new(action));
     }
@@ -112,6 +122,16 @@ impl GroupInner {
     #[inline]
     pub(crate) fn cancels_at_suspension(&self, task: &Record) -> bool {
         is_cancelled_with_group(task) && self.cancellation.flag.is_set_at_last()
+    }
+
+    /// Adds to the reason of the cancellation that an action of it has panicked.
+    #[cold]
+    fn note_panic_of_action(&self, panic: &str) {
+        match &mut *self.cancellation.reason.lock() {
+            Some(reason) => reason.push_str(&format!(" (and {ACTION} panicked: {panic})")),
+            // A wait has ended the cancellation meanwhile.
+            None => self.note_panic(ACTION, panic),
+        }
     }
 
     /// Why the group is cancelled.

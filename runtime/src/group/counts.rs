@@ -71,7 +71,7 @@ impl GroupInner {
     pub(crate) fn count_completion(&self, role: Role, worker: usize) {
         let completed = &self.counts[worker].of(role).completed;
         completed.store(completed.load(Ordering::Relaxed) + 1, Ordering::Release);
-        if self.waiting.load(Ordering::Relaxed) > 0 && self.is_quiet() {
+        if !self.waiters.seem_empty() && self.is_quiet() {
             self.settle();
         }
     }
@@ -88,7 +88,7 @@ impl GroupInner {
     /// **Ordering**: either this sees the waiter or the waiter sees the completions.
     pub(crate) fn settle(&self) {
         fence(Ordering::SeqCst);
-        if self.waiting.load(Ordering::SeqCst) > 0 {
+        if !self.waiters.is_empty() {
             self.wake_waiters();
         }
     }
@@ -97,21 +97,18 @@ impl GroupInner {
     fn wake_waiters(&self) {
         // Mains and services count here too: whoever waits for less looks again.
         if self.is_quiet() {
-            let mut waiters = self.waiters.lock();
-            self.waiting.store(0, Ordering::SeqCst);
-            waiters.drain(..).for_each(Waker::wake);
+            self.wake_all();
         }
     }
 
     /// Whether anybody waits for the group.
     pub(crate) fn has_waiters(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) > 0
+        !self.waiters.is_empty()
     }
 
-    /// Wakes everybody who waits for the group, to find that it hangs.
+    /// Wakes everybody who waits for the group: it is quiet, or it hangs.
     pub(crate) fn wake_all(&self) {
-        let waiters = std::mem::take(&mut *self.waiters.lock());
-        waiters.into_iter().for_each(Waker::wake);
+        self.waiters.take().into_iter().for_each(|waiter| self.wake(waiter));
     }
 
     fn sum(&self, count: impl Fn(&Counts) -> u64) -> u64 {
@@ -156,11 +153,7 @@ impl GroupInner {
     }
 
     pub(crate) fn wake_at_completion(&self, waker: &Waker) {
-        let mut waiters = self.waiters.lock();
-        if !waiters.iter().any(|known| known.will_wake(waker)) {
-            waiters.push(waker.clone());
-        }
-        self.waiting.store(waiters.len(), Ordering::SeqCst);
+        self.waiters.add(waker);
         // Between this and the caller's look at the counts: see `settle`.
         fence(Ordering::SeqCst);
     }

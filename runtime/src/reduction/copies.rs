@@ -4,7 +4,8 @@
 //! the copy of its worker, or begins a new one, and leaves it with the worker it ends on. Whenever
 //! no task of the reduction is open the copies are folded into the region. In order every task has
 //! a copy of its own, folded when those of all tasks spawned before it have been. A replayed task
-//! begins with a copy in every step, and has it folded at its end, or in order.
+//! begins with a copy in every step, and has it folded at its end, or in order. One thread folds at a
+//! time, and takes over what others have to fold meanwhile.
 //!
 //! The region belongs to the reduction as long as one of its accesses is open, and a task leaves
 //! before its access closes. So whoever waits for all of them finds the region complete.
@@ -16,12 +17,15 @@ use std::marker::PhantomData;
 use crossbeam_utils::CachePadded;
 
 use super::operator::Operator;
+use crate::callback;
 use crate::scheduler;
-use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::task::catch_panic;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 pub(super) type Copy<T> = Box<[T]>;
 type Place<T> = Mutex<Option<Copy<T>>>;
+
+/// The name of an operator in the message of a lock that is held.
+const OPERATOR: &str = "an operator of a reduction";
 
 pub(super) struct Copies<T, O> {
     target: Target<T>,
@@ -33,12 +37,32 @@ pub(super) struct Copies<T, O> {
     operator: PhantomData<fn() -> O>,
 }
 
-/// The tasks in the order of their spawns.
+/// What is to be folded: in order, or as it comes.
 struct Line<T> {
+    /// In order: tasks that have joined, and those whose copies are due or folded.
     joined: u64,
-    folded: u64,
-    /// Those that have left and wait for others, with what they bring.
+    passed: u64,
+    /// Tasks that have left and wait for others, with what they bring.
     left: BTreeMap<u64, Option<Copy<T>>>,
+    /// Copies that nothing is before.
+    due: Vec<Copy<T>>,
+    /// Whether a thread folds what is due. It does so before the access closes that it has open.
+    folds: bool,
+}
+
+impl<T> Line<T> {
+    fn new() -> Self {
+        Line { joined: 0, passed: 0, left: BTreeMap::new(), due: Vec::new(), folds: false }
+    }
+
+    /// Adds what a task brings, in order.
+    fn add(&mut self, number: u64, copy: Option<Copy<T>>) {
+        self.left.insert(number, copy);
+        while let Some(copy) = self.left.remove(&self.passed) {
+            self.passed += 1;
+            self.due.extend(copy);
+        }
+    }
 }
 
 impl<T: Send, O: Operator<T>> Copies<T, O> {
@@ -48,7 +72,7 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
             target,
             open: AtomicU64::new(0),
             places: (0..places).map(|_| CachePadded::new(Mutex::new(None))).collect(),
-            line: Mutex::new(Line { joined: 0, folded: 0, left: BTreeMap::new() }),
+            line: Mutex::new(Line::new()),
             operator: PhantomData,
         }
     }
@@ -74,14 +98,19 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     /// **Errors**: what the operator panicked with. The task is counted all the same.
     pub(super) fn leave(&self, number: u64, copy: Option<Copy<T>>) -> Result<(), String> {
         if O::IN_ORDER {
-            return catch_panic(|| self.fold_in_order(number, copy));
+            let mut line = self.line.lock();
+            line.add(number, copy);
+            return self.fold_due(line);
         }
-        let kept = catch_panic(|| copy.into_iter().for_each(|copy| self.keep(copy)));
+        let kept = callback::call(OPERATOR, || copy.into_iter().for_each(|copy| self.keep(copy)));
         // Release for the copy this task has left, acquire for those of the others.
         if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
             return kept;
         }
-        kept.and(catch_panic(|| self.fold_all()))
+        // Another task may join, run and leave meanwhile.
+        let mut line = self.line.lock();
+        line.due.extend(self.places.iter().filter_map(|place| place.lock().take()));
+        kept.and(self.fold_due(line))
     }
 
     /// A step of a replayed task has ended, of those that have all joined before the first. Any of
@@ -89,22 +118,36 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     ///
     /// **Errors**: what the operator panicked with.
     pub(super) fn bring(&self, number: u64, step: u64, copy: Copy<T>) -> Result<(), String> {
+        let mut line = self.line.lock();
         if O::IN_ORDER {
-            let joined = self.line.lock().joined;
-            return catch_panic(|| self.fold_in_order(step * joined + number, Some(copy)));
+            let number = step * line.joined + number;
+            line.add(number, Some(copy));
+        } else {
+            line.due.push(copy);
         }
-        let _alone = self.line.lock();
-        catch_panic(|| self.fold(copy))
+        self.fold_due(line)
     }
 
-    fn fold_in_order(&self, number: u64, copy: Option<Copy<T>>) {
-        let mut line = self.line.lock();
-        let line = &mut *line;
-        line.left.insert(number, copy);
-        while let Some(copy) = line.left.remove(&line.folded) {
-            line.folded += 1;
-            copy.into_iter().for_each(|copy| self.fold(copy));
+    /// Folds what is due, and what becomes due meanwhile, unless another thread is at it. Operators
+    /// are code of the program, so the lock is not held.
+    ///
+    /// **Errors**: the first panic of an operator. Everything else is folded all the same.
+    fn fold_due<'a>(&'a self, mut line: MutexGuard<'a, Line<T>>) -> Result<(), String> {
+        let mut folded = Ok(());
+        if std::mem::replace(&mut line.folds, true) {
+            return folded;
         }
+        while !line.due.is_empty() {
+            let due = std::mem::take(&mut line.due);
+            drop(line);
+            for copy in due {
+                let this = callback::call(OPERATOR, || self.fold(copy));
+                folded = folded.and(this);
+            }
+            line = self.line.lock();
+        }
+        line.folds = false;
+        folded
     }
 
     /// Leaves a copy with this worker.
@@ -127,22 +170,12 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
         Some(&self.places[index])
     }
 
-    /// Folds all copies into the region.
-    fn fold_all(&self) {
-        // Another task may join, run and leave meanwhile.
-        let _alone = self.line.lock();
-        for place in &self.places {
-            let copy = place.lock().take();
-            copy.into_iter().for_each(|copy| self.fold(copy));
-        }
-    }
-
-    /// The caller has the lock of the line.
+    /// Folds a copy into the region, for the one thread that folds.
     fn fold(&self, copy: Copy<T>) {
         let mut copy = copy.into_vec().into_iter();
         for row in 0..self.target.rows {
             // SAFETY: the reduction has the region to itself while any access of it is open, which
-            // that of the caller is, and its tasks fold one at a time.
+            // that of the caller is, and `fold_due` lets one thread fold at a time.
             let row = unsafe { &mut *self.target.row(row) };
             row.iter_mut().zip(copy.by_ref()).for_each(|(into, from)| O::combine(into, from));
         }

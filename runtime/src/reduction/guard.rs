@@ -8,6 +8,7 @@ use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2};
 
 use super::{Copy, Member};
 use crate::access::{self, AccessId};
+use crate::callback;
 use crate::data::Rect;
 use crate::task;
 
@@ -53,7 +54,9 @@ impl<T: 'static> Held<T> {
     fn release(mut self, copy: Copy<T>) {
         let task = self.access.task();
         let counts = !copy.is_empty() && !task::has_failed(task);
-        if let Err(reason) = self.member.leave(counts.then_some(copy)) {
+        let (brought, dropped) = if counts { (Some(copy), None) } else { (None, Some(copy)) };
+        let dropped = callback::call("a copy that drops", || drop(dropped));
+        if let Err(reason) = self.member.leave(brought).and(dropped) {
             task::fail(task, reason);
         }
         access::release(self.access);

@@ -13,14 +13,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
-
 use super::node::Node;
 use super::plan::Plan;
+use crate::callback;
 use crate::error::Failure;
 use crate::group::GroupInner;
 use crate::guard::Hold;
-use crate::task::{EventCounter, PendingEvent, RecordId, current, drop_quietly, free_task, record};
+use crate::sync::Mutex;
+use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, record};
 
 /// The tasks of a graph and what they share.
 pub(super) struct Run {
@@ -118,6 +118,15 @@ impl Run {
         }
     }
 
+    /// Fails the task that holds the tiles. Before the run starts that is the one which runs here.
+    #[cold]
+    fn fail_holder(&self, reason: String) {
+        let holder = self.holder.as_ref().map(|holder| holder.task).or_else(current);
+        if let Some(holder) = holder {
+            record(holder).fail(reason);
+        }
+    }
+
     /// An access of the last iteration has closed, by its number among all.
     #[cold]
     pub(super) fn leave_tiles(&self, access: usize) {
@@ -137,8 +146,7 @@ impl Run {
             // SAFETY: it was leaked by `start`; no task is left that could reach it, and the caller
             // has nothing else of it.
             let run = unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) };
-            // What bodies have captured may panic when it drops, which nobody is left to tell.
-            drop_quietly(run);
+            drop(run);
         }
     }
 }
@@ -151,6 +159,11 @@ fn counter(units: u32) -> EventCounter {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.nodes.iter().for_each(|node| free_task(node.task));
+        for node in std::mem::take(&mut self.nodes) {
+            free_task(node.task);
+            if let Err(reason) = callback::call("a body that drops", || drop(node)) {
+                self.fail_holder(reason);
+            }
+        }
     }
 }

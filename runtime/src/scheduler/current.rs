@@ -30,20 +30,27 @@ thread_local! {
     static WORKER: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
 }
 
-/// This thread is a worker from now on.
-pub(super) fn enter(worker: &Worker) {
-    WORKER.set(worker);
-}
+/// Has this thread be `worker` during `work`.
+pub(super) fn enter<R>(worker: &Worker, work: impl FnOnce() -> R) -> R {
+    /// Also when `work` panics: what the program keeps for this thread is dropped after that, and
+    /// may spawn.
+    struct Leave;
 
-/// This thread is no worker any more.
-pub(super) fn leave() {
-    WORKER.set(std::ptr::null());
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            WORKER.set(std::ptr::null());
+        }
+    }
+
+    WORKER.set(worker);
+    let _leave = Leave;
+    work()
 }
 
 #[inline]
 fn with_worker<R>(visit: impl FnOnce(&Worker) -> R) -> Option<R> {
     let worker = WORKER.get();
-    // SAFETY: `Worker::work` enters and leaves; in between the worker lives on this thread's stack.
+    // SAFETY: `enter` sets the pointer and clears it, and borrows the worker in between.
     unsafe { worker.as_ref() }.map(visit)
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::Shared;
 use super::meter::Meter;
 use super::time::{NEVER, nanoseconds};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, assert_no_lock_held};
 use crate::task::note_wait;
 
 /// What waits for one worker to have nothing else to do.
@@ -69,11 +69,16 @@ impl<F: Fn() -> Option<T> + Send + Sync, T: Send> Look for Arc<Looker<F, T>> {
         if self.has_found.load(Ordering::Acquire) {
             return true;
         }
+        assert_no_lock_held("a look");
         let Some(found) = catch_unwind(AssertUnwindSafe(&self.look)).transpose() else {
             return false;
         };
-        self.found.lock().get_or_insert(found);
+        let mut kept = self.found.lock();
+        let surplus = if kept.is_some() { Some(found) } else { kept.replace(found) };
+        drop(kept);
         self.has_found.store(true, Ordering::Release);
+        // The program's: after the lock, and after the task can see that something is found.
+        drop(surplus);
         true
     }
 }
@@ -100,6 +105,13 @@ impl<F, T> Watch<Arc<Looker<F, T>>> {
     fn end(&self) -> Option<thread::Result<T>> {
         self.over.store(true, Ordering::Relaxed);
         self.look.found.lock().take()
+    }
+}
+
+impl Waiter {
+    /// Wakes the task.
+    pub(super) fn wake(self) {
+        self.waker.wake();
     }
 }
 
@@ -145,17 +157,16 @@ impl IdleWaiters {
         let ended = place.and_then(|place| queue.remove(place));
         self.note_first(&queue);
         drop(queue);
-        ended.into_iter().for_each(|ended| ended.waker.wake());
+        ended.into_iter().for_each(Waiter::wake);
         true
     }
 
-    /// Forgets them all: the worker ends.
-    pub(super) fn clear(&self) {
+    /// Takes them all out.
+    pub(super) fn take_all(&self) -> VecDeque<Waiter> {
         let mut queue = self.queue.lock();
         let waiters = std::mem::take(&mut *queue);
         self.note_first(&queue);
-        drop(queue);
-        drop(waiters);
+        waiters
     }
 
     /// Takes out the one that waits longest.
@@ -166,9 +177,9 @@ impl IdleWaiters {
         first
     }
 
-    /// Wakes those that have waited too long, and for which nobody has looked meanwhile. Whether
-    /// there was one.
-    pub(super) fn wake_late(&self, now_ns: u64) -> bool {
+    /// Takes out those that have waited too long, and for which nobody has looked meanwhile, to be
+    /// woken.
+    pub(super) fn take_late(&self, now_ns: u64) -> Vec<Waiter> {
         let mut late = Vec::new();
         let mut queue = self.queue.lock();
         for _ in 0..queue.len() {
@@ -185,10 +196,7 @@ impl IdleWaiters {
             }
         }
         self.note_first(&queue);
-        drop(queue);
-        let any = !late.is_empty();
-        late.into_iter().for_each(|late| late.waker.wake());
-        any
+        late
     }
 
     fn note_first(&self, queue: &VecDeque<Waiter>) {
@@ -315,7 +323,13 @@ mod loom_tests {
             waiters.add(first);
             let late = {
                 let (waiters, watch) = (Arc::clone(&waiters), Arc::clone(&watch));
-                thread::spawn(move || waiters.wake_late(1).then(|| go_on(&waiters, &watch, &waker)))
+                thread::spawn(move || {
+                    let late = waiters.take_late(1).pop();
+                    late.map(|late| {
+                        late.wake();
+                        go_on(&waiters, &watch, &waker)
+                    })
+                })
             };
             waiters.attend(&Meter::new());
             let anew = match late.join().unwrap() {

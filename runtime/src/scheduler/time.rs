@@ -44,9 +44,9 @@ impl Timers {
         (next_ns != NEVER).then_some(next_ns)
     }
 
-    /// Wakes everything that is due, what was due first to run first.
+    /// Takes out everything that is due, to be woken in this order: what was due first runs first.
     #[cold]
-    pub(super) fn fire(&self, now_ns: u64) {
+    pub(super) fn take_due(&self, now_ns: u64) -> impl Iterator<Item = Waker> + use<> {
         let mut due = Vec::new();
         let mut heap = self.heap.lock();
         while heap.peek().is_some_and(|Reverse(timer)| timer.due_ns <= now_ns) {
@@ -57,7 +57,7 @@ impl Timers {
         // The last one woken is the next to run.
         let mut due = due.into_iter();
         let first = due.next();
-        due.chain(first).for_each(Waker::wake);
+        due.chain(first)
     }
 
     fn note_next(&self, heap: &BinaryHeap<Reverse<Timer>>) {

@@ -9,11 +9,13 @@ use crate::task::{Label, RecordId, Role, record};
 impl Worker {
     #[inline]
     pub(super) fn trace(&self, event: impl FnOnce(u64) -> Event) {
-        if self.is_traced
-            && let Some(stream) = &mut *self.stream.borrow_mut()
-        {
+        if self.is_traced {
             let now_ns = self.shared.clock.now_ns();
-            stream.record(now_ns, event(now_ns));
+            // The program's, which may record another one.
+            let event = event(now_ns);
+            if let Some(stream) = &mut *self.stream.borrow_mut() {
+                stream.record(now_ns, event);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use crossbeam_deque::Worker as Deque;
@@ -16,7 +17,7 @@ use super::{Shared, current};
 use crate::group::GroupInner;
 use crate::idle_policy::IdlePolicy;
 use crate::sync::{self, Ordering, Parker, thread};
-use crate::task::{self, Label, RecordId, Role, record};
+use crate::task::{self, Label, RecordId, Role, catch_panic, record};
 
 /// The worker's own side.
 pub(crate) struct Worker {
@@ -53,6 +54,8 @@ const WATCH_ROUNDS: u32 = 4096;
 /// Pauses between the looks of a worker without work, about 50 ns each: every look takes the lines
 /// of the queues from the workers that have some.
 const PAUSES: u32 = 8;
+/// The name, in reports, of what a task waits for idleness with.
+const LOOK: &str = "a look of an idle worker";
 /// How long a worker parks at most while another is awake, whose next slot may need help.
 const PARK_BESIDE_BUSY: Duration = Duration::from_micros(500);
 
@@ -87,8 +90,23 @@ impl Worker {
 
     /// The life of a worker thread.
     pub(super) fn work(&self) {
-        current::enter(self);
         let tokio = sync::enter(&self.shared.tokio);
+        current::enter(self, || {
+            // Whatever panics, the tasks of the others still need this worker.
+            while let Err(reason) = catch_panic(|| self.run_tasks()) {
+                self.recover(&reason);
+            }
+            self.settle();
+            for waiter in self.seat().idle_waiters.take_all() {
+                self.shared.call_back(LOOK, || drop(waiter));
+            }
+        });
+        drop(tokio);
+        self.stream.borrow_mut().take();
+    }
+
+    /// Runs tasks until the runtime ends.
+    fn run_tasks(&self) {
         let oversubscribed = self.shared.is_oversubscribed();
         loop {
             if let Some(task) = self.find() {
@@ -99,11 +117,15 @@ impl Worker {
                 break;
             }
         }
-        self.settle();
-        self.seat().idle_waiters.clear();
-        drop(tokio);
-        self.stream.borrow_mut().take();
-        current::leave();
+    }
+
+    /// Goes back to where no task runs on this worker, after a panic outside all bodies.
+    #[cold]
+    fn recover(&self, reason: &str) {
+        let steps = &self.seat().pulse.steps;
+        steps.store(steps.load(Ordering::Relaxed).next_multiple_of(2), Ordering::Relaxed);
+        self.helping.set(false);
+        self.shared.note_panic("a worker", reason);
     }
 
     #[inline]
@@ -252,16 +274,26 @@ impl Worker {
         let now_ns = self.shared.clock.now_ns();
         let is_due = timer.is_some_and(|due_ns| due_ns <= now_ns);
         if is_due {
-            self.shared.timers.fire(now_ns);
+            let due = self.shared.timers.take_due(now_ns);
+            due.for_each(|waker| self.wake(waker));
         }
         let late = self.shared.seats.iter().filter(|seat| seat.idle_waiters.is_late(now_ns));
-        late.fold(is_due, |any, seat| seat.idle_waiters.wake_late(now_ns) || any)
+        let late = late.flat_map(|seat| seat.idle_waiters.take_late(now_ns));
+        late.fold(is_due, |_, waiter| {
+            self.shared.call_back(LOOK, || waiter.wake());
+            true
+        })
+    }
+
+    fn wake(&self, waker: Waker) {
+        self.shared.call_back("a waker", || waker.wake());
     }
 
     /// Attends to what waits for this worker to be idle, or takes over what waits for one that is in
     /// a task. Whether there is anything.
     fn attend(&self) -> bool {
-        if self.seat().idle_waiters.attend(self.meter()) {
+        let attended = || self.seat().idle_waiters.attend(self.meter());
+        if self.shared.call_back(LOOK, attended).unwrap_or(true) {
             return true;
         }
         let others = self.shared.seats.iter().enumerate();

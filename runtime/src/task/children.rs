@@ -12,6 +12,7 @@ use super::{RecordId, TaskBuilder, note_wait, record, run};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::wakers::Wakers;
 
 /// The children of a task: what its body spawns tasks with, on the regions that it lends.
 ///
@@ -110,9 +111,9 @@ pub(crate) struct Nest {
     parent: Option<RecordId>,
     /// Children spawned and not yet complete.
     outstanding: AtomicUsize,
-    wakers: Mutex<Vec<Waker>>,
+    wakers: Wakers,
     /// The one with the longest chain since the last wait.
-    failure: parking_lot::Mutex<Option<Arc<Failure>>>,
+    failure: Mutex<Option<Arc<Failure>>>,
 }
 
 impl Nest {
@@ -120,8 +121,8 @@ impl Nest {
         Nest {
             parent: Some(parent),
             outstanding: AtomicUsize::new(0),
-            wakers: Mutex::default(),
-            failure: parking_lot::Mutex::default(),
+            wakers: Wakers::default(),
+            failure: Mutex::default(),
         }
     }
 
@@ -136,24 +137,18 @@ impl Nest {
         self.outstanding.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A child is complete.
+    /// Counts a child that is complete. Returns whom to wake.
     ///
     /// **Ordering**: who sees that none is left sees what they did.
-    fn count_completion(&self) {
-        if self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let wakers = std::mem::take(&mut *self.wakers.lock());
-            wakers.into_iter().for_each(Waker::wake);
-        }
+    fn count_completion(&self) -> Vec<Waker> {
+        let last = self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1;
+        if last { self.wakers.take() } else { Vec::new() }
     }
 
     /// Whether no child is left; if not, `waker` is woken when that is so.
     fn is_quiet_or_wakes(&self, waker: &Waker) -> bool {
         // Before the look: a completion after the look finds it.
-        let mut wakers = self.wakers.lock();
-        if !wakers.iter().any(|known| known.will_wake(waker)) {
-            wakers.push(waker.clone());
-        }
-        drop(wakers);
+        self.wakers.add(waker);
         self.outstanding.load(Ordering::Acquire) == 0
     }
 
@@ -171,7 +166,8 @@ impl Nest {
         failure: Option<Arc<Failure>>,
     ) -> Option<RecordId> {
         failure.into_iter().for_each(|failure| nest.note_failure(failure));
-        nest.count_completion();
+        let group = GroupInner::of_live_task(record(nest.parent()));
+        nest.count_completion().into_iter().for_each(|waiter| group.wake(waiter));
         let mut nest = Arc::into_inner(nest)?;
         let parent = nest.parent.take()?;
         nest.hand_up_failure(parent);
@@ -179,8 +175,8 @@ impl Nest {
     }
 
     /// A failure that nobody has waited for is one of the parent's nest.
-    fn hand_up_failure(&mut self, parent: RecordId) {
-        if let Some(failure) = self.failure.get_mut().take() {
+    fn hand_up_failure(&self, parent: RecordId) {
+        if let Some(failure) = self.failure.lock().take() {
             record(parent).nest().into_iter().for_each(|nest| nest.note_failure(failure.clone()));
         }
     }
@@ -222,7 +218,9 @@ mod loom_tests {
             let children: Vec<_> = (0..2)
                 .map(|_| {
                     let nest = nest.clone();
-                    thread::spawn(move || nest.count_completion())
+                    thread::spawn(move || {
+                        nest.count_completion().into_iter().for_each(Waker::wake);
+                    })
                 })
                 .collect();
             let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));

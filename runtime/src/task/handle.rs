@@ -17,7 +17,12 @@ use crate::sync::Mutex;
 /// still be under way. Dropping the handle does not stop the task.
 #[must_use = "awaiting it is what tells the result"]
 pub struct JoinHandle<R> {
-    state: Arc<Mutex<State<R>>>,
+    joint: Arc<Joint<R>>,
+}
+
+/// What a handle shares with its task.
+struct Joint<R> {
+    state: Mutex<State<R>>,
     group: Arc<GroupInner>,
 }
 
@@ -29,38 +34,40 @@ enum State<R> {
 
 /// The task's side of a handle.
 pub(super) struct Promise<R: Send + 'static> {
-    state: Option<Arc<Mutex<State<R>>>>,
+    joint: Option<Arc<Joint<R>>>,
 }
 
 pub(super) fn promise<R: Send + 'static>(group: &Arc<GroupInner>) -> (Promise<R>, JoinHandle<R>) {
-    let state = Arc::new(Mutex::new(State::Running(None)));
-    let promise = Promise { state: Some(Arc::clone(&state)) };
-    (promise, JoinHandle { state, group: Arc::clone(group) })
+    let (state, group) = (Mutex::new(State::Running(None)), Arc::clone(group));
+    let joint = Arc::new(Joint { state, group });
+    (Promise { joint: Some(Arc::clone(&joint)) }, JoinHandle { joint })
 }
 
 impl<R: Send + 'static> Promise<R> {
     pub(super) fn keep(mut self, value: R) {
-        if let Some(state) = self.state.take() {
-            settle(&state, Ok(value));
+        if let Some(joint) = self.joint.take() {
+            joint.settle(Ok(value));
         }
     }
 }
 
-fn settle<R>(state: &Mutex<State<R>>, result: Result<R, Error>) {
-    let before = std::mem::replace(&mut *state.lock(), State::Ended(result));
-    if let State::Running(Some(waker)) = before {
-        waker.wake();
+impl<R> Joint<R> {
+    fn settle(&self, result: Result<R, Error>) {
+        let before = std::mem::replace(&mut *self.state.lock(), State::Ended(result));
+        if let State::Running(Some(waker)) = before {
+            self.group.wake(waker);
+        }
     }
 }
 
 /// Dropped without a value: the task failed or was kept from running.
 impl<R: Send + 'static> Drop for Promise<R> {
     fn drop(&mut self) {
-        if let Some(state) = self.state.take() {
+        if let Some(joint) = self.joint.take() {
             if failure::is_unwinding() {
-                failure::put_aside(move || settle(&state, Err(reason())));
+                failure::put_aside(move || joint.settle(Err(reason())));
             } else {
-                settle(&state, Err(reason()));
+                joint.settle(Err(reason()));
             }
         }
     }
@@ -75,12 +82,15 @@ impl<R> Future for JoinHandle<R> {
     type Output = Result<R, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.state.lock();
+        // Wakers are code of the program: none is cloned or dropped under the lock.
+        let new = cx.waker().clone();
+        let mut state = self.joint.state.lock();
         match &mut *state {
             State::Running(waker) => {
-                *waker = Some(cx.waker().clone());
+                let old = waker.replace(new);
                 drop(state);
-                if let Some(report) = self.group.shared.hang.report() {
+                drop(old);
+                if let Some(report) = self.joint.group.shared.hang.report() {
                     return Poll::Ready(Err(Error::Hang(report)));
                 }
                 note_wait("the end of a task");
@@ -97,7 +107,7 @@ impl<R> Future for JoinHandle<R> {
 
 impl<R> fmt::Debug for JoinHandle<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &*self.state.lock() {
+        let state = match &*self.joint.state.lock() {
             State::Running(_) => "running",
             State::Ended(Ok(_)) => "ended",
             State::Ended(Err(_)) => "failed",

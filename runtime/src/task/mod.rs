@@ -51,9 +51,7 @@ pub use self::waker::{note_outside, note_wait};
 pub(crate) use self::access_list::{Accesses, edge, more_edges};
 pub(crate) use self::clause::Clauses;
 pub(crate) use self::counter::EventCounter;
-pub(crate) use self::failure::{
-    catch_panic, drop_quietly, fail, has_failed, is_unwinding, put_aside,
-};
+pub(crate) use self::failure::{catch_panic, fail, has_failed, is_unwinding, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;

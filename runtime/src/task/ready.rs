@@ -11,6 +11,7 @@ use std::task::Poll;
 use super::body::Body;
 use super::{RecordId, failure, record, run};
 use crate::access::take_turns;
+use crate::callback;
 use crate::group::GroupInner;
 
 /// What a declaration has before its body: nothing, or [`Actions`].
@@ -143,8 +144,12 @@ fn act(id: RecordId) {
     let Some(Actions(actions)) = run::take_actions(id) else {
         return;
     };
-    let all = || actions.into_iter().for_each(|action| action(&Ready { task: id }));
-    if let Err(reason) = run::outside_tasks(|| failure::catch_panic(all)) {
-        failure::fail(id, reason);
+    for action in actions {
+        // After a failure the others are dropped.
+        let act =
+            || if failure::has_failed(id) { drop(action) } else { action(&Ready { task: id }) };
+        if let Err(reason) = run::outside_tasks(|| callback::call("an action", act)) {
+            failure::fail(id, reason);
+        }
     }
 }

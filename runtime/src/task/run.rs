@@ -13,7 +13,7 @@ use crate::access::release_unheld;
 use crate::group::GroupInner;
 use crate::replay;
 use crate::scheduler::{self, Reason};
-use crate::sync::thread_local;
+use crate::sync::{assert_no_lock_held, thread_local};
 
 /// The task a thread runs, and what it has done since it entered the body.
 struct Running {
@@ -37,11 +37,22 @@ thread_local! {
     };
 }
 
-/// What a thread ran before it entered another body.
+/// What a thread ran before it entered another body, to which it goes back when this drops.
 struct Outer {
     task: Option<RecordId>,
     closed: u32,
     interrupted: bool,
+}
+
+impl Drop for Outer {
+    #[inline]
+    fn drop(&mut self) {
+        RUNNING.with(|running| {
+            running.task.set(self.task);
+            running.closed.set(self.closed);
+            running.interrupted.set(self.interrupted);
+        });
+    }
 }
 
 impl Running {
@@ -52,13 +63,6 @@ impl Running {
             closed: self.closed.replace(0),
             interrupted: self.interrupted.replace(false),
         }
-    }
-
-    #[inline]
-    fn leave(&self, outer: Outer) {
-        self.task.set(outer.task);
-        self.closed.set(outer.closed);
-        self.interrupted.set(outer.interrupted);
     }
 }
 
@@ -87,7 +91,7 @@ pub(super) fn note_aside() {
 #[inline]
 pub(crate) fn run(task: RecordId) {
     let running = record(task);
-    let outer = RUNNING.with(|running| running.enter(task));
+    let _outer = RUNNING.with(|running| running.enter(task));
     let group = GroupInner::of_live_task(running);
     let begins = || running.state.phase().1 == Phase::Created;
     let replayed = running.role() == Role::Replayed && begins();
@@ -102,11 +106,11 @@ pub(crate) fn run(task: RecordId) {
         // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
         run_body(task, || unsafe { running.body.run(task) });
     }
-    RUNNING.with(|running| running.leave(outer));
 }
 
 #[inline]
 fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) {
+    assert_no_lock_held("a body");
     record(task).state.begin_poll();
     let interrupted = scheduler::trace_begin(task);
     let outcome = catch_unwind(AssertUnwindSafe(body));

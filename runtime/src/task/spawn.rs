@@ -93,7 +93,7 @@ pub(super) fn spawn<'r, B: Body>(
     }
     let refused = |body: B, edges, overlap: Box<Error>| {
         // It may have joined reductions, which it leaves before its accesses close.
-        drop(body);
+        group.call_back("a body that drops", || drop(body));
         refuse(group, id, edges);
         Err(*overlap)
     };

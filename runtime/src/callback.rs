@@ -1,0 +1,59 @@
+//! Calls of code that belongs to the program, outside the bodies of tasks.
+//!
+//! Wakers, closures, operators, and the drops of what the program has handed over may panic, spawn
+//! tasks, or poll a future on the spot. So each is called with no lock held, and a panic ends
+//! there: it becomes the failure of the task that the call was for or, where there is none, of a
+//! group.
+
+use std::task::Waker;
+
+use crate::error::Failure;
+use crate::group::GroupInner;
+use crate::scheduler::Shared;
+use crate::sync::assert_no_lock_held;
+use crate::task::catch_panic;
+
+/// Calls `work`, which is `what` of the program.
+///
+/// **Errors**: the text of a panic.
+#[inline]
+pub(crate) fn call<R>(what: &'static str, work: impl FnOnce() -> R) -> Result<R, String> {
+    assert_no_lock_held(what);
+    catch_panic(work)
+}
+
+impl GroupInner {
+    /// Calls `work`, for which no task can fail. The group fails if that panics, which is `None`.
+    #[inline]
+    pub(crate) fn call_back<R>(&self, what: &'static str, work: impl FnOnce() -> R) -> Option<R> {
+        call(what, work).map_err(|reason| self.note_panic(what, &reason)).ok()
+    }
+
+    /// Wakes somebody who waits for something of the group.
+    pub(crate) fn wake(&self, waker: Waker) {
+        self.call_back("a waker", || waker.wake());
+    }
+
+    /// Notes a panic for whoever waits for the group.
+    #[cold]
+    pub(crate) fn note_panic(&self, what: &str, reason: &str) {
+        let reason = format!("{what} panicked: {reason}");
+        self.keep_failure(Failure::outside_tasks(self.name(), reason).into());
+    }
+}
+
+impl Shared {
+    /// Calls `work`, which belongs to no group. The first group fails if that panics, which is
+    /// `None`.
+    #[inline]
+    pub(crate) fn call_back<R>(&self, what: &'static str, work: impl FnOnce() -> R) -> Option<R> {
+        call(what, work).map_err(|reason| self.note_panic(what, &reason)).ok()
+    }
+
+    /// Notes a panic for whoever waits for the first group or for the shutdown.
+    #[cold]
+    pub(crate) fn note_panic(&self, what: &str, reason: &str) {
+        // After the shutdown there is none, and nobody left to hear of it.
+        self.groups().first().into_iter().for_each(|first| first.note_panic(what, reason));
+    }
+}

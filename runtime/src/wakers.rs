@@ -1,0 +1,50 @@
+//! Wakers of those who wait for one thing.
+
+use std::task::Waker;
+
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+
+/// A list of wakers, each once.
+///
+/// Wakers are code of the program: none is cloned, called or dropped under the lock.
+#[derive(Default)]
+pub(crate) struct Wakers {
+    /// The length of the list, written under its lock.
+    count: AtomicUsize,
+    list: Mutex<Vec<Waker>>,
+}
+
+impl Wakers {
+    /// Adds a waker unless it is there.
+    pub(crate) fn add(&self, waker: &Waker) {
+        let new = waker.clone();
+        let mut list = self.list.lock();
+        let known = list.iter().any(|known| known.will_wake(&new));
+        // What is there stays, and the other one drops after the lock.
+        let _surplus = if known {
+            Some(new)
+        } else {
+            list.push(new);
+            None
+        };
+        self.count.store(list.len(), Ordering::SeqCst);
+        drop(list);
+    }
+
+    /// Takes all of them out, to be woken.
+    pub(crate) fn take(&self) -> Vec<Waker> {
+        let mut list = self.list.lock();
+        self.count.store(0, Ordering::SeqCst);
+        std::mem::take(&mut list)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::SeqCst) == 0
+    }
+
+    /// As `is_empty`, which may miss one that is being added.
+    #[inline]
+    pub(crate) fn seem_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+}
