@@ -3,7 +3,9 @@
 //! The upper half is the generation of the record the access lives in, the lower half the first
 //! edge or one of three marks. A spawner pushes edges while the word is open in the generation it
 //! remembers; the one owner of the guard closes it, once, and gets the whole list. A word of
-//! another generation is a reused record, whose old access was closed long ago.
+//! another generation is a reused record, whose old access was closed long ago. A generation that
+//! comes again, after 2^32 tasks of the record, may have a task wait for an access that it does not
+//! conflict with, of a task before it.
 //!
 //! An access that was lent to children may be *passed on* before it closes: its edges are taken as
 //! if it closed and no more are pushed, but it counts as open, and who meets it looks for what the

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::homes::homes;
-use self::plan::{Overlap, Plan, Sketch};
+use self::plan::{LINKS, NoPlan, Plan, Sketch};
 use self::run::Run;
 use crate::access::{Declared, Joins, OpenReduction};
 use crate::data::{Mode, Rect};
@@ -236,15 +236,20 @@ fn plan_of(
         return Ok(Arc::clone(plan));
     }
     let counts = sketch.counts.clone();
-    let plan = Plan::new(sketch, declared).map_err(|Overlap { task, first, second }| {
-        let begin: usize = counts[..task].iter().sum();
-        let [first, second] = [first, second].map(|access| &declared[begin + access]);
-        Error::OverlappingAccesses {
-            label: tasks[task].traits.label.text().to_owned(),
-            first: first.rect(),
-            first_mode: first.mode(),
-            second: second.rect(),
-            second_mode: second.mode(),
+    let plan = Plan::new(sketch, declared).map_err(|refused| match refused {
+        NoPlan::TooMany(value) => {
+            Error::Size { what: "number of links of an iterated graph", value, limit: LINKS }
+        }
+        NoPlan::Overlap { task, first, second } => {
+            let begin: usize = counts[..task].iter().sum();
+            let [first, second] = [first, second].map(|access| &declared[begin + access]);
+            Error::OverlappingAccesses {
+                label: tasks[task].traits.label.text().to_owned(),
+                first: first.rect(),
+                first_mode: first.mode(),
+                second: second.rect(),
+                second_mode: second.mode(),
+            }
         }
     })?;
     Ok(Arc::clone(last.insert(Arc::new(plan))))

@@ -78,13 +78,17 @@ pub(crate) struct Plan {
     touched: Vec<u32>,
 }
 
-/// Two accesses of one task exclude each other: their numbers in the task.
+/// Why there is no plan.
 #[derive(Debug)]
-pub(super) struct Overlap {
-    pub(super) task: usize,
-    pub(super) first: usize,
-    pub(super) second: usize,
+pub(super) enum NoPlan {
+    /// Two accesses of one task exclude each other: their numbers in the task.
+    Overlap { task: usize, first: usize, second: usize },
+    /// More links, of tasks or of accesses and tiles, than have numbers.
+    TooMany(usize),
 }
+
+/// Links that have numbers.
+pub(super) const LINKS: usize = u32::MAX as usize;
 
 impl Sketch {
     /// Adds an access of the task that is added next.
@@ -111,8 +115,8 @@ impl Plan {
     /// Finds the edges of `sketch`, whose accesses are `declared`.
     ///
     /// **Errors**: accesses of one task that exclude each other.
-    pub(super) fn new(sketch: Sketch, declared: &[Declared<'_>]) -> Result<Self, Overlap> {
-        let mut found = Vec::new();
+    pub(super) fn new(sketch: Sketch, declared: &[Declared<'_>]) -> Result<Self, NoPlan> {
+        let (mut found, mut touched) = (Vec::new(), 0);
         let mut maps = Maps::default();
         for repeated in [false, true] {
             let mut number = 0;
@@ -134,9 +138,18 @@ impl Plan {
                     new.core().for_each_tile(&new.rect(), |tile, part| {
                         let map = maps.entry((new.core().id(), tile)).or_default();
                         overlap = overlap.or(enter(map, Entry { part, ..entry }, &mut found));
+                        touched += 1;
                     });
                     if let Some(first) = overlap {
-                        return Err(Overlap { task, first: first as usize, second: access });
+                        return Err(NoPlan::Overlap {
+                            task,
+                            first: first as usize,
+                            second: access,
+                        });
+                    }
+                    let links = number.max(touched).max(found.len());
+                    if links > LINKS {
+                        return Err(NoPlan::TooMany(links));
                     }
                 }
             }

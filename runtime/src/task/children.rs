@@ -54,11 +54,11 @@ pub struct Children {
 impl Children {
     /// Those of the running task. Every call begins a set that is waited for by itself.
     ///
-    /// **Errors**: called outside a task.
+    /// **Errors**: called outside a task; more than 2^28 sets and pending events of one task.
     pub fn of_current_task() -> Result<Self, Error> {
         let parent = run::current().ok_or(Error::NotInTask("Children::of_current_task"))?;
         // The running body holds a unit.
-        record(parent).open.add();
+        record(parent).open.add_kept("number of sets of children of a task")?;
         let group = GroupInner::of_live_task(record(parent)).keep();
         let is_final = record(parent).is_final();
         Ok(Children { nest: Arc::new(Nest::of(parent)), group, is_final })

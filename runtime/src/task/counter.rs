@@ -1,6 +1,12 @@
 //! Counters that move a task on: whoever takes the last unit does the next step.
 
+use crate::error::Error;
 use crate::sync::{AtomicU32, Ordering};
+
+/// Units of a counter from which on it takes no more from the program. Together with the edges that
+/// there is room for, and one of each thread that is just refused, they stay below the bias of a
+/// spawn, which reports look for.
+pub(crate) const MOST: u32 = 1 << 28;
 
 /// Units that a step of a task waits for: edges before it may run, or its body, guards and events
 /// before it is complete.
@@ -17,10 +23,25 @@ impl EventCounter {
         self.0.store(units, Ordering::Relaxed);
     }
 
-    /// Adds a unit. The caller holds one, so the count is not zero.
+    /// Adds a unit for an edge. The caller holds one, so the count is not zero. There are never as
+    /// many edges as [`MOST`].
     #[inline]
     pub(crate) fn add(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds a unit that the program keeps, and may forget. The caller holds one.
+    ///
+    /// **Errors**: more units than [`MOST`]; `what` names them.
+    #[inline]
+    pub(crate) fn add_kept(&self, what: &'static str) -> Result<(), Error> {
+        if self.0.fetch_add(1, Ordering::Relaxed) >= MOST { Err(self.full(what)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn full(&self, what: &'static str) -> Error {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+        Error::Size { what, value: MOST as usize + 1, limit: MOST as usize }
     }
 
     /// Takes units that the caller holds. `true`: they were the last ones, and the caller does the
@@ -36,6 +57,26 @@ impl EventCounter {
     /// For reports.
     pub(crate) fn units(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, not(talpf_loom), not(talpf_shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_too_many_is_refused_and_changes_nothing() {
+        let counter = EventCounter::new();
+        counter.set(MOST - 1);
+        counter.add_kept("units").unwrap();
+        for _ in 0..3 {
+            let full = counter.add_kept("units").unwrap_err();
+            assert_eq!(full.to_string(), format!("units is {}, the limit is {MOST}", MOST + 1));
+            assert_eq!(counter.units(), MOST);
+        }
+        assert!(!counter.take(1));
+        counter.add_kept("units").unwrap();
+        assert!(counter.take(MOST));
     }
 }
 

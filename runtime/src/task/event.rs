@@ -18,11 +18,11 @@ pub struct PendingEvent {
 impl PendingEvent {
     /// Adds an event to the running task.
     ///
-    /// **Errors**: called outside a task.
+    /// **Errors**: called outside a task; more than 2^28 events and sets of children of one task.
     pub fn of_current_task() -> Result<Self, Error> {
         let task = run::current().ok_or(Error::NotInTask("PendingEvent::of_current_task"))?;
         // The running body holds a unit.
-        record(task).open.add();
+        record(task).open.add_kept("number of pending events of a task")?;
         Ok(PendingEvent { task })
     }
 

@@ -81,11 +81,13 @@ pub struct Ready {
 
 impl Ready {
     /// Keeps the task from being queued until what is returned drops. Cancelling its group does not
-    /// end that. A hang report names tasks that are held back.
+    /// end that. A hang report names tasks that are held back. A task that is held back more than
+    /// 2^28 times fails.
     pub fn hold_back(&self) -> HeldBack {
         // The actions have a unit themselves.
-        record(self.task).pending.add();
-        HeldBack { task: self.task }
+        let held = record(self.task).pending.add_kept("number of times a task is held back");
+        let task = held.map(|()| self.task);
+        HeldBack { task: task.map_err(|full| failure::fail(self.task, full.to_string())).ok() }
     }
 
     /// Changes the priority of the task: see [`TaskBuilder::priority`](crate::TaskBuilder::priority).
@@ -107,13 +109,17 @@ impl Ready {
 #[derive(Debug)]
 #[must_use = "the task is queued when this drops"]
 pub struct HeldBack {
-    task: RecordId,
+    /// `None` for one too many, whose task has failed and waits for the others only.
+    task: Option<RecordId>,
 }
 
 impl Drop for HeldBack {
     fn drop(&mut self) {
-        if record(self.task).pending.take(1) && go_on(self.task) {
-            run::release_ready(self.task);
+        if let Some(task) = self.task
+            && record(task).pending.take(1)
+            && go_on(task)
+        {
+            run::release_ready(task);
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Only the phases of async bodies are contended: the worker that polls moves `Scheduled` to
 //! `Running` and on to `Suspended` or `Ended`; any thread that holds a waker moves `Suspended` to
 //! `Scheduled`, and `Running` to `Notified` so that the worker polls once more. A waker of an
-//! earlier generation changes nothing.
+//! earlier generation changes nothing. Generations begin anew after 2^32 tasks of one record: a waker
+//! that is kept for so long may wake another task, which finds nothing new.
 //!
 //! A waker that finds a poll still to come leaves the phase as it is, but writes it all the same,
 //! and that poll begins with an exchange: so it sees what the waker's thread did before.
