@@ -100,7 +100,8 @@ impl<'a, G: Guard> Clause<'a> for One<'a, G> {
 
     #[inline]
     fn is_whole(guard: &G, cursor: &mut Cursor) -> bool {
-        guard.is_only_of(cursor.next_access())
+        // A body may have moved the guard of the last access into a `Vec` before this one.
+        cursor.has_more() && guard.is_only_of(cursor.next_access())
     }
 
     #[inline]

@@ -189,3 +189,28 @@ fn a_borrowing_body_that_fails_or_panics_stops_the_steps() {
         assert!(contents(&runtime, &number)[0] <= 8);
     }
 }
+
+#[test]
+fn a_guard_that_moves_into_a_list_before_it_is_released_there() {
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let (own, other) = (numbers(&runtime, 2), numbers(&runtime, 1));
+        let spare = Mutex::new(Some(lone_guard(&runtime, &other)));
+        runtime
+            .iterate(3, |iteration| {
+                let spare = Mutex::new(spare.lock().unwrap().take());
+                let task = runtime.task("move").inouts([own.tile(0)]).inout(&own.tile(1));
+                task.repeat_borrowed(iteration, move |_, list, last| {
+                    if let Some(spare) = spare.lock().unwrap().take() {
+                        list.push(std::mem::replace(last, spare));
+                    }
+                    list.iter_mut().for_each(|number| number[0] += 1);
+                    last[0] += 1;
+                })
+            })
+            .unwrap();
+        assert_eq!(contents(&runtime, &own), [3, 3]);
+        assert_eq!(contents(&runtime, &other), [1]);
+        runtime.shut_down().unwrap();
+    }
+}
