@@ -1,7 +1,9 @@
 //! Guards: what a body holds of the regions it declared.
 //!
 //! A guard is the right to a region. It may be moved anywhere, into another task's operation for
-//! instance; the region is released when it drops (R2). [`In`] reads, [`Out`], [`InOut`] and
+//! instance; the region is released when it drops (R2). Of what drops while its body unwinds it is
+//! not known yet whether the task fails: that is released when the body has ended or, if it has
+//! caught the panic, when it drops the next guard or awaits. [`In`] reads, [`Out`], [`InOut`] and
 //! [`Commutative`] write, and [`Concurrent`] shares.
 //! Guards of arrays are slices; guards of matrices have rows and an [`ndarray`] view.
 #![allow(unsafe_code, reason = "turns the right to a region into references to its elements")]

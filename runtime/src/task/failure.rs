@@ -1,7 +1,9 @@
 //! Failed tasks: panics, reported errors, and what they keep from running (R4).
 //!
 //! While a body unwinds, its guards drop before the panic can be described. They are put aside
-//! and released once it is, so that no successor runs on undefined data.
+//! and released once it is, so that no successor runs on undefined data. A body that catches its own
+//! panic has not failed: what was put aside is released with the next guard that it drops, when it
+//! awaits, or at its end.
 #![allow(unsafe_code, reason = "keeps an `Arc` of the failure in an atomic pointer")]
 
 use std::any::Any;

@@ -171,12 +171,20 @@ fn end(task: RecordId) {
 /// The accesses that the running task has closed and not yet been credited for.
 #[inline]
 fn take_closed() -> u32 {
-    if RUNNING.with(|running| running.aside.get()) && !std::thread::panicking() {
-        // The body caught its own panic, or the failure is described by now.
+    if RUNNING.with(|running| running.aside.get()) {
+        release_aside();
+    }
+    RUNNING.with(|running| running.closed.replace(0))
+}
+
+/// Releases the guards that were put aside, once nothing unwinds: the body has caught its own panic,
+/// or its failure is described.
+#[cold]
+fn release_aside() {
+    if !std::thread::panicking() {
         RUNNING.with(|running| running.aside.set(false));
         failure::release_put_aside();
     }
-    RUNNING.with(|running| running.closed.replace(0))
 }
 
 /// An access of a task was closed. While the task runs on this thread that is only counted, so
@@ -187,6 +195,9 @@ pub(crate) fn resolve_access(task: RecordId) {
         let runs = running.task.get() == Some(task);
         if runs {
             running.closed.set(running.closed.get() + 1);
+            if running.aside.get() {
+                release_aside();
+            }
         }
         runs
     });

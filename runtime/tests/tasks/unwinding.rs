@@ -1,10 +1,12 @@
 //! What happens while a body unwinds: nothing of it is released before its failure is known.
 
-use std::panic::panic_any;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::Arc;
 
+use futures::channel::oneshot;
 use talpf_runtime::{Array, Group, InOut, Runtime};
 
-use crate::common::{self, Drops, Flag, failure, labels};
+use crate::common::{self, Drops, Flag, Meeting, failure, labels};
 
 /// Does something when it drops.
 struct OnDrop<F: FnOnce()>(Option<F>);
@@ -197,4 +199,56 @@ fn a_payload_that_panics_as_it_drops_fails_its_task_and_no_more() {
         task.spawn(body).unwrap();
     });
     assert_eq!(drops.count(), 4);
+}
+
+/// Panics with a guard and catches that.
+fn drops_unwinding(guard: InOut<u64>) {
+    let unwinds = AssertUnwindSafe(|| {
+        let _guard = guard;
+        panic!("on purpose");
+    });
+    catch_unwind(unwinds).unwrap_err();
+}
+
+#[test]
+fn a_body_that_catches_its_panic_releases_what_that_dropped_with_the_next_guard() {
+    common::quiet_panics();
+    let runtime = common::runtime(2);
+    let pair = Array::new(&runtime, vec![0u64; 2], 1).unwrap();
+    let meeting = Meeting::of(2);
+    let other = Arc::clone(&meeting);
+    let task = runtime.task("catches").inout(&pair.tile(0)).inout(&pair.tile(1));
+    task.spawn(move |caught, next| {
+        drops_unwinding(caught);
+        drop(next);
+        assert!(other.join());
+    })
+    .unwrap();
+    let next = runtime.task("next").input(&pair.tile(0)).spawn(move |_| assert!(meeting.join()));
+    next.and(runtime.wait_blocking()).unwrap();
+}
+
+#[test]
+fn a_body_that_catches_its_panic_has_not_failed() {
+    common::quiet_panics();
+    let runtime = common::runtime(1);
+    let number = Array::new(&runtime, vec![0u64], 1).unwrap();
+    runtime.task("catches").inout(&number.all()).spawn(drops_unwinding).unwrap();
+    runtime
+        .iterate(3, |iteration| {
+            let task = runtime.task("catches").inout(&number.all());
+            task.repeat(iteration, |_, guard| drops_unwinding(guard))
+        })
+        .unwrap();
+    let (free, is_free) = oneshot::channel();
+    let awaits = runtime.task("awaits").inout(&number.all());
+    awaits
+        .spawn_async(|guard| async move {
+            drops_unwinding(guard);
+            is_free.await.unwrap();
+        })
+        .unwrap();
+    let reads = runtime.task("reads").input(&number.all());
+    reads.spawn(move |_| free.send(()).unwrap()).unwrap();
+    runtime.wait_blocking().unwrap();
 }
