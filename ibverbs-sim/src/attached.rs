@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-
-use crate::queue_pair::QueuePairCore;
+use crate::{queue_pair::QueuePairCore, sync::Mutex};
 
 /// See the module text.
 #[derive(Default)]

@@ -16,10 +16,14 @@
 use std::{
     marker::PhantomData,
     ptr::{self, NonNull},
-    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering},
+    sync::atomic::AtomicU64 as Word,
 };
 
-use crate::{Access, gate::Held};
+use crate::{
+    Access,
+    gate::Held,
+    sync::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering},
+};
 
 /// What somebody says about memory. Nothing in it can be relied on.
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +209,7 @@ impl Checked<'_> {
     fn read_word(self) -> u64 {
         if self.start.addr().is_multiple_of(8) {
             // SAFETY: valid and aligned, as in `word`.
-            let word = unsafe { AtomicU64::from_ptr(self.start.cast()) };
+            let word = unsafe { Word::from_ptr(self.start.cast()) };
             return word.load(Ordering::Acquire);
         }
         // SAFETY: the memory is valid for reads of eight bytes; a write to it at the same time is
@@ -236,12 +240,12 @@ impl Checked<'_> {
 
     /// The word; only after `is_word`.
     #[inline]
-    fn word(&self) -> &AtomicU64 {
+    fn word(&self) -> &Word {
         debug_assert!(self.is_word());
         // SAFETY: `is_word` gives length and alignment, `RegionSlot::check` validity for as long
         // as this `Checked` can exist. Plain accesses at the same time are excluded by the
         // contract of registration.
-        unsafe { AtomicU64::from_ptr(self.start.cast()) }
+        unsafe { Word::from_ptr(self.start.cast()) }
     }
 }
 

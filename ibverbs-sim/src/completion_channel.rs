@@ -4,16 +4,13 @@
 //! Firing stores the event before it looks for waiters; a waiter registers before it looks for
 //! the event again. One of the two sees the other.
 
-use std::task::{Poll, Waker};
 use std::{
     future::poll_fn,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
+    task::{Poll, Waker},
 };
 
-use parking_lot::Mutex;
+use crate::sync::{AtomicBool, Mutex, Ordering};
 
 /// Tells that a completion queue armed with
 /// [`request_notify`](crate::CompletionQueue::request_notify) has a new completion. Clones are

@@ -4,13 +4,7 @@
 //! into error for good, as in verbs: later completions are lost, every queue pair attached to it
 //! goes into error, and its context gets an [`AsyncEvent`].
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{fmt, sync::Arc};
 
 use crate::{
     AsyncEvent, CompletionChannel, CompletionStatus, Error, Result, WorkCompletion,
@@ -20,6 +14,7 @@ use crate::{
     completion::CompletionEntry,
     context::ContextCore,
     ring::{ARMED_ANY, ARMED_SOLICITED, Ring},
+    sync::{AtomicBool, Ordering},
 };
 
 /// A bounded queue of [`WorkCompletion`]s. Clones are the same queue.

@@ -3,17 +3,16 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Weak},
 };
-
-use parking_lot::Mutex;
 
 use crate::{
     AsyncEvent, CompletionChannel, CompletionQueue, DeviceAttributes, Error, PortAttributes,
-    PortState, ProtectionDomain, Result, aftermath::Aftermath, device::DeviceCore, timers::Timers,
+    PortState, ProtectionDomain, Result,
+    aftermath::Aftermath,
+    device::DeviceCore,
+    sync::{AtomicBool, Mutex, Ordering},
+    timers::Timers,
 };
 
 const PORTS: u8 = 1;

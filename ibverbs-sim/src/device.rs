@@ -3,19 +3,15 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, Weak},
 };
-
-use parking_lot::Mutex;
 
 use crate::{
     Context, DeviceAttributes, Error, FaultPlan, QueuePairNumber, Result, Wire,
     key_table::KeyTable,
     link::Link,
     queue_pair::{QueuePairCore, SendSlots},
+    sync::{AtomicU32, Mutex, Ordering},
     wire::{Packet, Port},
 };
 

@@ -11,7 +11,8 @@
 //! - `HELD`: a thread carries out requests and has the only access to the value.
 //! - `BACKLOG`: requests wait in the queue pair's backlog.
 //! - `STALLED`: the first request of the backlog waits for something outside (a receive, time).
-//! - `RESUME`: that something came while the gate was held; the holder must try again.
+//! - `RESUME`: that something came while the gate was held; the holder must try again. Without
+//!   `HELD` it means nothing.
 //!
 //! A poster that finds no flag set takes the gate and runs its requests straight away. Otherwise
 //! it adds them to the backlog and sets `BACKLOG`: if the gate was held the holder sees the flag
@@ -132,14 +133,17 @@ impl<T> Gate<T> {
         }
     }
 
-    /// What a stalled request waited for has come: true if the caller must drain the backlog.
+    /// What a stalled request waited for has come: true if the caller must drain the backlog. A
+    /// holder that has taken a stalled gate does so when it releases.
     pub(crate) fn resume(&self) -> bool {
         let mut word = self.word.load(Ordering::SeqCst);
         loop {
             let (next, drain) = match word & (HELD | STALLED) {
                 STALLED => (word & !STALLED, true),
                 HELD => (word | RESUME, false),
-                _ => return false,
+                0 => return false,
+                // Held by `enter_blocking`.
+                _ => (word & !STALLED, false),
             };
             match self.swap(word, next) {
                 Ok(_) => return drain,
@@ -170,9 +174,17 @@ impl<T> Gate<T> {
     fn leave(&self) -> u64 {
         let word = self.word.fetch_sub(HELD, Ordering::SeqCst);
         if word & RESUME != 0 {
-            self.word.fetch_and(!RESUME, Ordering::SeqCst);
+            self.forget_resumption();
         }
         word
+    }
+
+    /// Clears the `RESUME` of a hold that has ended. The next hold clears it as it begins, and one
+    /// that is set after that is not touched.
+    #[cold]
+    fn forget_resumption(&self) {
+        let clear = |word| (word & (HELD | RESUME) == RESUME).then_some(word & !RESUME);
+        let _ = self.word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, clear);
     }
 
     #[inline]
@@ -274,10 +286,10 @@ impl<T> Drop for Hold<'_, T> {
     }
 }
 
-/// `word` with the gate taken for a new hold.
+/// `word` with the gate taken for a new hold, which nothing has resumed.
 #[inline]
 fn held(word: u64) -> u64 {
-    (word & !HOLDS) | (word.wrapping_add(ONE_HOLD) & HOLDS) | HELD
+    (word & !(HOLDS | RESUME)) | (word.wrapping_add(ONE_HOLD) & HOLDS) | HELD
 }
 
 /// `word` with `posted` more requests.

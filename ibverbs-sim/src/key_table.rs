@@ -4,16 +4,14 @@
 //! deregistered region does not open the one that follows it. Look-up takes no lock; opening and
 //! closing lock one list of free slots of the domain.
 
-use std::{
-    ptr::NonNull,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::ptr::NonNull;
 
 use crate::{
     Access, Error, Result,
     checked::{Checked, Claim, Refused, RegionSlot},
     gate::Held,
     slab::{INDEX_BITS, Slab},
+    sync::{AtomicU32, Ordering},
 };
 
 /// The key by which the owner names a region in scatter/gather lists.

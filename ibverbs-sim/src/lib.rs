@@ -74,6 +74,7 @@ mod protection_domain;
 mod queue_pair;
 mod receive_queue;
 mod ring;
+mod send_queue;
 mod shared_receive_queue;
 mod slab;
 mod sync;

@@ -7,12 +7,7 @@
 //! the owner posts and then looks at `waiting`. Between the two steps of either side stands a
 //! full fence, so one of them sees the other: no sender sleeps on a queue with a receive.
 
-use std::sync::{
-    Arc, Weak,
-    atomic::{AtomicBool, AtomicU64, Ordering, fence},
-};
-
-use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 
 use crate::{
     Error, LocalKey, PostError, ReceiveWorkRequest, ScatterGather,
@@ -20,6 +15,7 @@ use crate::{
     attributes::{MAX_SGE, within},
     queue_pair::QueuePairCore,
     ring::Ring,
+    sync::{AtomicBool, AtomicU64, Mutex, Ordering, fence},
 };
 
 pub(crate) struct ReceiveQueue {

@@ -5,16 +5,11 @@
 //! in shelves, by who uses the slots, so that those on different cores do not move lines between
 //! them; the limit holds for all together.
 
-use std::{
-    collections::VecDeque,
-    sync::{
-        OnceLock,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use std::{collections::VecDeque, sync::OnceLock};
 
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
+
+use crate::sync::{AtomicU32, Mutex, Ordering};
 
 const FIRST_SHIFT: u32 = 6;
 /// Indices have this many bits; the rest of a 32-bit key or number tells its generations apart.

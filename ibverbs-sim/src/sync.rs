@@ -1,17 +1,19 @@
-//! The atomics and the cell of the structures that are model-checked.
+//! The atomics, the lock and the cell of the structures that are model-checked.
 //!
-//! `ring` and `gate` take them from here, so that `--cfg talpf_loom` swaps in loom's versions.
+//! Who is modelled takes them from here, so that `--cfg talpf_loom` swaps in loom's versions.
 
 #[cfg(talpf_loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
     thread::yield_now,
 };
 
 #[cfg(not(talpf_loom))]
+pub(crate) use parking_lot::Mutex;
+#[cfg(not(talpf_loom))]
 pub(crate) use std::{
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
     thread::yield_now,
 };
 
@@ -32,5 +34,21 @@ impl<T> UnsafeCell<T> {
 
     pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
+    }
+}
+
+/// loom's mutex with the interface of the one it stands for.
+#[cfg(talpf_loom)]
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+#[cfg(talpf_loom)]
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

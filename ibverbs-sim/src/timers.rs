@@ -3,17 +3,12 @@
 //! The crate reads no clock: the time is whatever the last [`Context::advance`](crate::Context)
 //! said. A deadline may be listed twice or outlive its reason; the queue pair looks for itself.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::{collections::BTreeMap, sync::Weak};
+
+use crate::{
+    queue_pair::QueuePairCore,
+    sync::{AtomicU64, Mutex, Ordering},
 };
-
-use parking_lot::Mutex;
-
-use crate::queue_pair::QueuePairCore;
 
 #[derive(Default)]
 pub(crate) struct Timers {

@@ -10,97 +10,11 @@ fn model(check: impl Fn() + Send + Sync + 'static) {
 }
 
 #[cfg(talpf_loom)]
-use loom::{sync::Arc, sync::Mutex, thread};
+use loom::{sync::Arc, thread};
 #[cfg(not(talpf_loom))]
-use std::{sync::Arc, sync::Mutex, thread};
+use std::{sync::Arc, thread};
 
 const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
-
-/// A gate whose value counts the requests carried out, and a backlog that counts those waiting.
-struct Queue {
-    gate: Gate<u32>,
-    backlog: Mutex<u32>,
-}
-
-impl Queue {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { gate: Gate::new(0), backlog: Mutex::new(0) })
-    }
-
-    fn post(&self) {
-        match self.gate.enter(1, ROOM) {
-            Some((mut hold, granted)) => {
-                *hold += granted;
-                if hold.release() {
-                    self.drain();
-                }
-            }
-            None => {
-                let mut backlog = self.backlog.lock().unwrap();
-                *backlog += self.gate.enqueue(1, ROOM);
-                drop(backlog);
-                self.drain();
-            }
-        }
-    }
-
-    fn drain(&self) {
-        while let Some(mut hold) = self.gate.enter_backlog() {
-            loop {
-                let mut backlog = self.backlog.lock().unwrap();
-                if *backlog == 0 {
-                    hold.clear_backlog();
-                    break;
-                }
-                *backlog -= 1;
-                drop(backlog);
-                *hold += 1;
-                hold.renew();
-            }
-        }
-    }
-}
-
-#[test]
-fn loom_every_post_is_carried_out_once() {
-    model(|| {
-        let queue = Queue::new();
-        let posters: Vec<_> = (0..2)
-            .map(|_| {
-                let queue = Arc::clone(&queue);
-                thread::spawn(move || queue.post())
-            })
-            .collect();
-        posters.into_iter().for_each(|poster| poster.join().unwrap());
-        assert_eq!(queue.gate.posted(), 2);
-        assert_eq!(*queue.gate.enter(0, ROOM).unwrap().0, 2);
-    });
-}
-
-/// A stalled holder and the one who brings what it waits for: one of them carries on.
-#[test]
-fn loom_no_resumption_is_lost() {
-    model(|| {
-        let queue = Queue::new();
-        *queue.backlog.lock().unwrap() = 1;
-        let (hold, _) = queue.gate.enter(1, ROOM).unwrap();
-        hold.set_backlog();
-        let bringer = {
-            let queue = Arc::clone(&queue);
-            thread::spawn(move || {
-                if queue.gate.resume() {
-                    queue.drain();
-                }
-            })
-        };
-        if hold.stall().is_err_and(Hold::release) {
-            queue.drain();
-        }
-        bringer.join().unwrap();
-        // `resume` before the hold would find nothing stalled; here it came during or after.
-        assert_eq!(*queue.gate.enter(0, ROOM).unwrap().0, 1);
-    });
-}
 
 struct Memory(UnsafeCell<u32>);
 

@@ -4,16 +4,7 @@
 //! A request is copied here with its list or its inline bytes. This is the slow path, and the
 //! only one that allocates.
 
-use std::collections::VecDeque;
-
-use parking_lot::{Mutex, MutexGuard};
-
-use crate::{Operation, Payload, ScatterGather, SendFlags, SendWorkRequest};
-
-#[derive(Default)]
-pub(crate) struct Backlog {
-    requests: Mutex<VecDeque<StoredRequest>>,
-}
+use crate::{Operation, Payload, ScatterGather, SendFlags, SendWorkRequest, send_queue::Stored};
 
 /// A request that owns what it points to.
 pub(crate) struct StoredRequest {
@@ -30,15 +21,10 @@ enum StoredPayload {
     Inline(Box<[u8]>),
 }
 
-impl Backlog {
-    /// The lock under which requests and the gate's `BACKLOG` flag change together.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, VecDeque<StoredRequest>> {
-        self.requests.lock()
-    }
-}
+impl Stored for StoredRequest {
+    type Request<'a> = SendWorkRequest<'a>;
 
-impl From<&SendWorkRequest<'_>> for StoredRequest {
-    fn from(request: &SendWorkRequest<'_>) -> Self {
+    fn store(request: &SendWorkRequest<'_>) -> Self {
         let payload = match request.payload {
             Payload::Gather(&[one]) => StoredPayload::One([one]),
             Payload::Gather(list) => StoredPayload::Gather(list.into()),
@@ -47,10 +33,8 @@ impl From<&SendWorkRequest<'_>> for StoredRequest {
         let &SendWorkRequest { wr_id, operation, flags, .. } = request;
         Self { wr_id, operation, payload, flags }
     }
-}
 
-impl StoredRequest {
-    pub(crate) fn as_request(&self) -> SendWorkRequest<'_> {
+    fn as_request(&self) -> SendWorkRequest<'_> {
         let payload = match &self.payload {
             StoredPayload::One(one) => Payload::Gather(one),
             StoredPayload::Gather(list) => Payload::Gather(list),

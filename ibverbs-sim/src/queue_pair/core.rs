@@ -1,31 +1,25 @@
-//! What a queue pair consists of, and how its backlog moves.
+//! What a queue pair consists of, and how it moves.
 
-use std::sync::{
-    Arc, Weak,
-    atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering},
-};
-
-use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 
 use crate::{
     CompletionOpcode, CompletionStatus, Error, QueuePairInit, QueuePairNumber, QueuePairState,
-    Result, WorkCompletion,
+    Result, SendWorkRequest, WorkCompletion,
     aftermath::Aftermath,
     attributes::{within, within_nonzero},
     completion::CompletionEntry,
     completion_queue::CompletionQueueCore,
     context::ContextCore,
-    gate::{Gate, Room},
+    gate::{Held, Room},
     protection_domain::DomainCore,
     queue_pair::{
-        backlog::Backlog,
-        elsewhere::Elsewhere,
-        requester::{Progress, Requester},
-        state::StateCell,
+        backlog::StoredRequest, elsewhere::Elsewhere, requester::Requester, state::StateCell,
     },
     receive_queue::ReceiveQueue,
+    send_queue::{Progress, SendQueue},
+    sync::{AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering},
 };
+use crossbeam_utils::CachePadded;
 
 pub(crate) struct QueuePairCore {
     pub(crate) number: QueuePairNumber,
@@ -40,10 +34,9 @@ pub(crate) struct QueuePairCore {
     pub(crate) state: StateCell,
     /// Alone on its cache lines: the peer changes it with every message.
     pub(crate) responder: CachePadded<Responder>,
-    pub(crate) gate: CachePadded<Gate<Requester>>,
+    pub(crate) sends: CachePadded<SendQueue<Requester, StoredRequest>>,
     /// The freed count as last seen; the true one may be larger.
     freed: AtomicU32,
-    pub(crate) backlog: Backlog,
     pub(crate) elsewhere: Elsewhere,
     /// Held during a transition.
     pub(crate) control: Mutex<()>,
@@ -98,9 +91,8 @@ impl QueuePairCore {
             shared_receives: init.srq.is_some(),
             state: StateCell::new(),
             responder: CachePadded::default(),
-            gate: CachePadded::new(Gate::new(Requester::default())),
+            sends: CachePadded::new(SendQueue::new(Requester::default())),
             freed: AtomicU32::new(0),
-            backlog: Backlog::default(),
             elsewhere: Elsewhere::default(),
             control: Mutex::new(()),
             this: Weak::clone(this),
@@ -124,7 +116,7 @@ impl QueuePairCore {
     pub(crate) fn room(&self, wanted: u32, whole: bool) -> Room {
         let limit = self.limits.max_send_wr;
         let seen = Room { freed: self.freed.load(Ordering::Relaxed), limit, whole };
-        if seen.grant(self.gate.posted(), wanted) == wanted {
+        if seen.grant(self.sends.posted(), wanted) == wanted {
             return seen;
         }
         let freed = self.context.device.send_slots.freed(self.number);
@@ -132,39 +124,18 @@ impl QueuePairCore {
         Room { freed, limit, whole }
     }
 
-    /// Carries out the backlog as far as it goes, unless another thread does.
-    pub(crate) fn drain(&self, aftermath: &mut Aftermath) {
-        while let Some(mut hold) = self.gate.enter_backlog() {
-            loop {
-                let next = {
-                    let mut backlog = self.backlog.lock();
-                    let next = backlog.pop_front();
-                    if next.is_none() {
-                        hold.clear_backlog();
-                    }
-                    next
-                };
-                let Some(stored) = next else { break };
-                let (requester, held) = hold.parts();
-                match self.execute(requester, held, &stored.as_request(), aftermath) {
-                    Progress::Done => hold.renew(),
-                    Progress::Stalled => {
-                        self.backlog.lock().push_front(stored);
-                        match hold.stall() {
-                            Ok(()) => return,
-                            Err(resumed) => hold = resumed,
-                        }
-                    }
-                }
-            }
-        }
+    /// Carries out requests of the send queue.
+    #[inline]
+    pub(crate) fn executor<'a>(
+        &'a self,
+        aftermath: &'a mut Aftermath,
+    ) -> impl FnMut(&mut Requester, Held<'_>, &SendWorkRequest<'_>) -> Progress {
+        move |requester, held, request| self.execute(requester, held, request, aftermath)
     }
 
     /// Something that a stalled request waits for may have come.
     pub(crate) fn resume(&self, aftermath: &mut Aftermath) {
-        if self.gate.resume() {
-            self.drain(aftermath);
-        }
+        self.sends.resume(self.executor(aftermath));
     }
 
     /// Goes into error, if it is anywhere but in RESET or in error already. The flush follows
@@ -191,7 +162,7 @@ impl QueuePairCore {
         }
         self.flush_receives(aftermath);
         self.resume(aftermath);
-        self.drain(aftermath);
+        self.sends.drain(self.executor(aftermath));
     }
 
     /// Completes the receives of its own queue as flushed.
@@ -228,7 +199,7 @@ impl QueuePairCore {
     }
 
     pub(crate) fn wait_for_holder(&self) {
-        self.gate.wait_for_holder();
+        self.sends.wait_for_holder();
     }
 
     /// Returns once the request of its peer that is being carried out now has ended. Only the peer
@@ -246,9 +217,11 @@ impl QueuePairCore {
 
     /// Ends it: nothing is posted to it, answered by it or kept alive by it any more.
     pub(crate) fn destroy(&self) {
+        let mut aftermath = Aftermath::default();
         let control = self.control.lock();
-        self.reset();
+        self.reset(&mut aftermath);
         drop(control);
+        aftermath.settle();
         self.context.device.remove(self.number);
         self.context.device.send_slots.release(self.number);
     }

@@ -9,15 +9,12 @@
 //! next receive and looks once more, in this order: so what it says about the receive comes after
 //! what it says about the lack of it.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
-use parking_lot::Mutex;
-
 use crate::{
     CompletionStatus, SendFlags, SendWorkRequest,
     aftermath::Aftermath,
     link::Setback,
     queue_pair::{Local, QueuePairCore, requester::Requester, retry::Retry},
+    sync::{AtomicBool, AtomicU32, Mutex, Ordering},
     wire::{Answer, Packet, Port, Request, Verdict},
 };
 

@@ -4,17 +4,19 @@
 //! (it answers its peer) and READY TO SEND (it takes requests). Any failure moves it to ERROR,
 //! where everything outstanding is flushed; from there only RESET leads on.
 //!
-//! - `requester`: carries out send requests; runs under the gate (see `gate`).
+//! - `requester`: carries out send requests; runs under the gate (see `send_queue`).
 //! - `responder`: the peer's half of a request, run by the requester's thread. The fields it
 //!   changes belong to the holder of the *peer's* gate.
 //! - `transition`: the state machine; one at a time, after the holders of all gates have left.
 //! - `elsewhere`: what a peer in another process adds to both.
-//! - `backlog`: requests that could not be carried out where they were posted.
+//! - `backlog`: how requests wait that could not be carried out where they were posted.
 
 mod attributes;
 mod backlog;
 mod core;
 mod elsewhere;
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;
 mod pieces;
 mod post;
 mod requester;
@@ -83,7 +85,7 @@ impl QueuePair {
     /// have to be polled. What `sq_draining` of a verbs query tells.
     #[inline]
     pub fn is_drained(&self) -> bool {
-        self.core.gate.is_idle()
+        self.core.sends.is_idle()
     }
 
     /// Send requests that may be outstanding.

@@ -2,15 +2,7 @@
 
 use crate::{
     Error, Payload, PostError, QueuePair, QueuePairState, ReceiveWorkRequest, Result,
-    SendWorkRequest,
-    aftermath::Aftermath,
-    attributes::within,
-    gate::Hold,
-    queue_pair::{
-        QueuePairCore,
-        backlog::StoredRequest,
-        requester::{Progress, Requester},
-    },
+    SendWorkRequest, aftermath::Aftermath, attributes::within, queue_pair::QueuePairCore,
 };
 
 impl QueuePair {
@@ -77,78 +69,14 @@ impl QueuePairCore {
             }
         }
         self.check_state(QueuePairState::ReadyToSend, "post_send")?;
-        let room = self.room(wanted as u32, whole);
-        let posted = match self.gate.enter(wanted as u32, room) {
-            Some((hold, granted)) => {
-                self.execute_batch(hold, &requests[..granted as usize], aftermath);
-                granted as usize
-            }
-            None => self.queue(&requests[..wanted], whole, aftermath),
-        };
+        let room = || self.room(wanted as u32, whole);
+        let posted = self.sends.post(&requests[..wanted], room, self.executor(aftermath));
         if posted == requests.len() {
             return Ok(());
         }
         let full = Error::QueueFull { capacity: self.limits.max_send_wr };
         let reason = if posted < wanted { full } else { refusal.unwrap_or(full) };
         Err(PostError { index: posted, reason })
-    }
-
-    /// Carries out requests where they are posted; what stalls goes to the backlog.
-    #[inline]
-    fn execute_batch(
-        &self,
-        mut hold: Hold<'_, Requester>,
-        requests: &[SendWorkRequest<'_>],
-        aftermath: &mut Aftermath,
-    ) {
-        for (index, request) in requests.iter().enumerate() {
-            let (requester, held) = hold.parts();
-            match self.execute(requester, held, request, aftermath) {
-                Progress::Done => {}
-                Progress::Stalled => return self.set_aside(hold, &requests[index..], aftermath),
-            }
-        }
-        if hold.release() {
-            self.drain(aftermath);
-        }
-    }
-
-    /// Puts the rest of a batch in front of the backlog: it was posted first.
-    #[cold]
-    fn set_aside(
-        &self,
-        hold: Hold<'_, Requester>,
-        rest: &[SendWorkRequest<'_>],
-        aftermath: &mut Aftermath,
-    ) {
-        let mut backlog = self.backlog.lock();
-        for request in rest.iter().rev() {
-            backlog.push_front(StoredRequest::from(request));
-        }
-        hold.set_backlog();
-        drop(backlog);
-        if let Err(resumed) = hold.stall() {
-            drop(resumed);
-            self.drain(aftermath);
-        }
-    }
-
-    /// Leaves requests to whoever holds the gate, or to whoever ends the stall.
-    #[cold]
-    fn queue(
-        &self,
-        requests: &[SendWorkRequest<'_>],
-        whole: bool,
-        aftermath: &mut Aftermath,
-    ) -> usize {
-        let stored: Vec<_> = requests.iter().map(StoredRequest::from).collect();
-        let room = self.room(requests.len() as u32, whole);
-        let mut backlog = self.backlog.lock();
-        let granted = self.gate.enqueue(requests.len() as u32, room) as usize;
-        backlog.extend(stored.into_iter().take(granted));
-        drop(backlog);
-        self.drain(aftermath);
-        granted
     }
 
     fn post_receive(

@@ -10,6 +10,7 @@ use crate::{
     gate::Held,
     link::{Message, Setback, Trip},
     queue_pair::{Local, Pieces, QueuePairCore, retry::Retry},
+    send_queue::Progress,
 };
 
 /// Sequence numbers have 24 bits.
@@ -42,15 +43,6 @@ pub(crate) struct Patience {
     pub(crate) timeout_ns: u64,
     pub(crate) retry_count: u8,
     pub(crate) rnr_retry: u8,
-}
-
-/// Where a request is after [`QueuePairCore::execute`].
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// It has ended, well or not.
-    Done,
-    /// It waits for a receive or for time, and whoever brings that resumes the queue pair.
-    Stalled,
 }
 
 /// Whether a request is listed for the peer's next receive.

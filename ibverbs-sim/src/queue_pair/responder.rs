@@ -3,8 +3,6 @@
 //! It runs in the peer's thread, under the peer's gate. A refusal moves this end into error and
 //! tells its owner: with a completion if a receive was taken, with an event otherwise.
 
-use std::sync::atomic::Ordering;
-
 use crate::{
     Access, AsyncEvent, CompletionOpcode, CompletionStatus, Operation, RemoteAddress,
     WorkCompletion,
@@ -13,6 +11,7 @@ use crate::{
     gate::Held,
     link::{Message, Reply, Setback},
     queue_pair::{Pieces, QueuePairCore, requester::PSN_MASK},
+    sync::Ordering,
 };
 
 /// Why a message has no effect.

@@ -5,11 +5,10 @@
 //! in it tells a destroyed queue pair's completions from its successor's. The count is how many
 //! requests were ever freed, wrapping, and only grows: order does not matter.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crate::{
     Error, QueuePairNumber, Result,
     slab::{INDEX_BITS, Slab},
+    sync::{AtomicU64, Ordering},
 };
 
 pub(crate) struct SendSlots {

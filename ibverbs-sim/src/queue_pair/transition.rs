@@ -4,7 +4,7 @@
 //! under a gate may be using take the gate or wait for the holders: the requester's side belongs
 //! to this queue pair's gate, the responder's to the gate of a peer that nobody here can name.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use crate::{
     Access, Connection, Error, QueuePair, QueuePairAttributes, QueuePairNumber, QueuePairState,
@@ -14,8 +14,9 @@ use crate::{
     context::check_port,
     queue_pair::{
         QueuePairCore,
-        requester::{PSN_MASK, Patience},
+        requester::{PSN_MASK, Patience, Requester},
     },
+    sync::Ordering,
 };
 
 use QueuePairState::{Error as Failed, Init, ReadyToReceive, ReadyToSend, Reset};
@@ -99,10 +100,10 @@ impl QueuePairCore {
         check_attributes(from, attributes)?;
         self.check_values(attributes)?;
         match to {
-            Reset => self.reset(),
+            Reset => self.reset(&mut aftermath),
             Failed => self.enter_error(&mut aftermath),
             _ => {
-                self.apply(attributes);
+                self.apply(attributes, &mut aftermath);
                 // A peer's request may have failed it meanwhile; then it stays in error.
                 self.state.change(from, to);
             }
@@ -130,7 +131,7 @@ impl QueuePairCore {
         within("rnr_retry", attributes.rnr_retry.unwrap_or(0), 7)
     }
 
-    fn apply(&self, attributes: &QueuePairAttributes) {
+    fn apply(&self, attributes: &QueuePairAttributes, aftermath: &mut Aftermath) {
         let responder = &self.responder;
         if let Some(access) = attributes.access {
             responder.access.store(access.bits(), Ordering::SeqCst);
@@ -149,34 +150,34 @@ impl QueuePairCore {
             let process = attributes.remote_process.filter(|process| *process != here);
             responder.remote.store(remote.0, Ordering::SeqCst);
             self.elsewhere.set_process(process);
-            let mut requester = self.gate.enter_blocking();
-            (requester.remote, requester.process) = (remote, process);
+            let connect = |requester: &mut Requester| {
+                (requester.remote, requester.process) = (remote, process);
+            };
+            self.sends.change(connect, self.executor(aftermath));
         }
         if let Some(psn) = attributes.send_psn {
-            let mut requester = self.gate.enter_blocking();
-            requester.next_psn = psn & PSN_MASK;
-            requester.patience = Patience {
-                timeout_ns: attributes.timeout_ns.unwrap_or(0),
-                retry_count: attributes.retry_count.unwrap_or(0),
-                rnr_retry: attributes.rnr_retry.unwrap_or(0),
+            let begin = |requester: &mut Requester| {
+                requester.next_psn = psn & PSN_MASK;
+                requester.patience = Patience {
+                    timeout_ns: attributes.timeout_ns.unwrap_or(0),
+                    retry_count: attributes.retry_count.unwrap_or(0),
+                    rnr_retry: attributes.rnr_retry.unwrap_or(0),
+                };
+                requester.max_rd_atomic = attributes.max_rd_atomic.unwrap_or(0);
             };
-            requester.max_rd_atomic = attributes.max_rd_atomic.unwrap_or(0);
+            self.sends.change(begin, self.executor(aftermath));
         }
     }
 
     /// Forgets everything. Afterwards no thread touches this queue pair's memory or queues.
-    pub(crate) fn reset(&self) {
+    pub(crate) fn reset(&self, aftermath: &mut Aftermath) {
         self.state.set(Reset);
-        let mut requester = self.gate.enter_blocking();
-        let mut backlog = self.backlog.lock();
-        let discarded = std::mem::take(&mut *backlog);
-        requester.clear_waiting();
-        let posted = self.gate.posted();
-        drop(backlog);
-        requester.reset(posted);
-        self.context.device.send_slots.free(self.number, posted);
-        drop(requester);
-        drop(discarded);
+        let send_slots = &self.context.device.send_slots;
+        let reset = |requester: &mut Requester, posted| {
+            requester.reset(posted);
+            send_slots.free(self.number, posted);
+        };
+        self.sends.clear(reset, self.executor(aftermath));
         self.wait_for_peer();
         self.context.device.wait_for_delivery();
         if !self.shared_receives {

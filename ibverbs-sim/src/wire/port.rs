@@ -5,13 +5,7 @@
 //! makes memory safe to take away. The fields of a responder whose peer is elsewhere belong to
 //! whoever holds this gate.
 
-use std::{
-    cell::RefCell,
-    collections::VecDeque,
-    sync::{Arc, atomic::Ordering},
-};
-
-use parking_lot::Mutex;
+use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
 use super::{Answer, Packet, Request, Verdict, Wire};
 use crate::{
@@ -21,6 +15,7 @@ use crate::{
     gate::{Gate, Held, Room},
     link::{Message, Setback},
     queue_pair::{Local, QueuePairCore},
+    sync::{Mutex, Ordering},
 };
 
 pub(crate) struct Port {

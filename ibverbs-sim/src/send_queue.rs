@@ -1,0 +1,204 @@
+//! The requests of a queue pair: a [`Gate`] and the backlog that it guards.
+//!
+//! A poster that finds the gate idle carries its requests out itself. The rest of a batch whose
+//! first request stalls, and requests posted while another thread holds the gate, wait in the
+//! backlog; whoever ends the hold or the stall carries them out. The protocol is that of `gate`;
+//! the loops that follow it are all here, and the models of `tests` drive them.
+//!
+//! Requests enter the backlog and `BACKLOG` is set under one lock, so a flag without a request, or
+//! a request without the flag, is seen by nobody.
+
+use std::collections::VecDeque;
+
+use crate::{
+    gate::{Gate, Held, Hold, Room},
+    sync::Mutex,
+};
+
+/// Where a request is after an attempt.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It has ended, well or not.
+    Done,
+    /// It waits for a receive or for time, and whoever brings that resumes the queue.
+    Stalled,
+}
+
+/// A request that owns what it points to, so that it can wait.
+pub(crate) trait Stored {
+    /// The request as it is posted.
+    type Request<'a>;
+
+    fn store(request: &Self::Request<'_>) -> Self;
+
+    fn as_request(&self) -> Self::Request<'_>;
+}
+
+/// See the module text. `T` is what belongs to the holder.
+pub(crate) struct SendQueue<T, R> {
+    gate: Gate<T>,
+    backlog: Mutex<VecDeque<R>>,
+}
+
+impl<T, R: Stored> SendQueue<T, R> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { gate: Gate::new(value), backlog: Mutex::new(VecDeque::new()) }
+    }
+
+    /// How many requests were ever posted, wrapping.
+    #[inline]
+    pub(crate) fn posted(&self) -> u32 {
+        self.gate.posted()
+    }
+
+    /// Whether everything that was posted has been carried out.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.gate.is_idle()
+    }
+
+    /// Returns once a hold that is under way at the call has ended.
+    pub(crate) fn wait_for_holder(&self) {
+        self.gate.wait_for_holder();
+    }
+
+    /// Posts as many of `requests` as `room` grants and returns their number. `execute` carries
+    /// them out, here or in a later call of one of these functions.
+    #[inline]
+    pub(crate) fn post(
+        &self,
+        requests: &[R::Request<'_>],
+        room: impl Fn() -> Room,
+        mut execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
+    ) -> usize {
+        let Some((mut hold, granted)) = self.gate.enter(requests.len() as u32, room()) else {
+            return self.queue(requests, room(), execute);
+        };
+        for (index, request) in requests[..granted as usize].iter().enumerate() {
+            let (value, held) = hold.parts();
+            if execute(value, held, request) == Progress::Stalled {
+                self.set_aside(hold, &requests[index..granted as usize], execute);
+                return granted as usize;
+            }
+        }
+        if hold.release() {
+            self.drain(execute);
+        }
+        granted as usize
+    }
+
+    /// Leaves requests to whoever holds the gate, or to whoever ends the stall.
+    #[cold]
+    fn queue(
+        &self,
+        requests: &[R::Request<'_>],
+        room: Room,
+        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
+    ) -> usize {
+        let stored: Vec<_> = requests.iter().map(R::store).collect();
+        let mut backlog = self.backlog.lock();
+        let granted = self.gate.enqueue(requests.len() as u32, room) as usize;
+        backlog.extend(stored.into_iter().take(granted));
+        drop(backlog);
+        self.drain(execute);
+        granted
+    }
+
+    /// Puts the rest of a batch in front of the backlog: it was posted first.
+    #[cold]
+    fn set_aside(
+        &self,
+        hold: Hold<'_, T>,
+        rest: &[R::Request<'_>],
+        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
+    ) {
+        let mut backlog = self.backlog.lock();
+        for request in rest.iter().rev() {
+            backlog.push_front(R::store(request));
+        }
+        hold.set_backlog();
+        drop(backlog);
+        if let Err(resumed) = hold.stall() {
+            drop(resumed);
+            self.drain(execute);
+        }
+    }
+
+    /// Carries out the backlog as far as it goes, unless another thread does.
+    pub(crate) fn drain(
+        &self,
+        mut execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
+    ) {
+        while let Some(mut hold) = self.gate.enter_backlog() {
+            loop {
+                let next = {
+                    let mut backlog = self.backlog.lock();
+                    let next = backlog.pop_front();
+                    if next.is_none() {
+                        hold.clear_backlog();
+                    }
+                    next
+                };
+                let Some(stored) = next else { break };
+                let (value, held) = hold.parts();
+                let progress = execute(value, held, &stored.as_request());
+                match progress {
+                    Progress::Done => hold.renew(),
+                    Progress::Stalled => {
+                        self.backlog.lock().push_front(stored);
+                        match hold.stall() {
+                            Ok(()) => return,
+                            Err(resumed) => hold = resumed,
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes up a request that is stalled, since what it waits for may have come.
+    pub(crate) fn resume(
+        &self,
+        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
+    ) {
+        if self.gate.resume() {
+            self.drain(execute);
+        }
+    }
+
+    /// Changes what belongs to the holder, waiting for one to leave. Control path only.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&mut T),
+        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
+    ) {
+        let mut hold = self.gate.enter_blocking();
+        change(&mut hold);
+        if hold.release() {
+            self.drain(execute);
+        }
+    }
+
+    /// Discards the backlog, and gives `reset` the count of everything posted so far. `execute`
+    /// discards what is posted meanwhile.
+    pub(crate) fn clear(
+        &self,
+        reset: impl FnOnce(&mut T, u32),
+        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
+    ) {
+        let mut hold = self.gate.enter_blocking();
+        let mut backlog = self.backlog.lock();
+        let discarded = std::mem::take(&mut *backlog);
+        hold.clear_waiting();
+        let posted = self.gate.posted();
+        drop(backlog);
+        reset(&mut hold, posted);
+        if hold.release() {
+            self.drain(execute);
+        }
+        drop(discarded);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+use super::*;
+use crate::sync::{AtomicU32, Ordering, fence};
+
+#[cfg(talpf_loom)]
+use loom::{sync::Arc, thread};
+#[cfg(not(talpf_loom))]
+use std::{sync::Arc, thread};
+
+/// Runs under loom's scheduler, or once without it. `switches`: how often a thread may be
+/// interrupted where it would not wait.
+fn model(switches: usize, check: impl Fn() + Send + Sync + 'static) {
+    #[cfg(talpf_loom)]
+    {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(switches);
+        model.check(check);
+    }
+    #[cfg(not(talpf_loom))]
+    {
+        let _ = switches;
+        check();
+    }
+}
+
+const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+
+/// A request that needs so many receives to be there.
+impl Stored for u32 {
+    type Request<'a> = u32;
+
+    fn store(request: &u32) -> u32 {
+        *request
+    }
+
+    fn as_request(&self) -> u32 {
+        *self
+    }
+}
+
+/// A queue that counts what it has carried out.
+struct Queue {
+    sends: SendQueue<u32, u32>,
+    receives: AtomicU32,
+}
+
+impl Queue {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { sends: SendQueue::new(0), receives: AtomicU32::new(0) })
+    }
+
+    fn execute(&self) -> impl FnMut(&mut u32, Held<'_>, &u32) -> Progress + '_ {
+        |carried_out, _, needed| {
+            // loom takes `SeqCst` for `AcqRel`; the fence stands for the order of the gate's words
+            // and what requests look at.
+            fence(Ordering::SeqCst);
+            if self.receives.load(Ordering::SeqCst) < *needed {
+                return Progress::Stalled;
+            }
+            *carried_out += 1;
+            Progress::Done
+        }
+    }
+
+    fn post(&self, requests: &[u32]) {
+        self.sends.post(requests, || ROOM, self.execute());
+    }
+
+    fn post_receive(&self) {
+        self.receives.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        self.sends.resume(self.execute());
+    }
+
+    fn assert_carried_out(&self, count: u32) {
+        assert_eq!(self.sends.posted(), count);
+        assert!(self.sends.is_idle());
+        self.sends.change(|carried_out| assert_eq!(*carried_out, count), |_, _, _| Progress::Done);
+    }
+}
+
+fn spawn(queue: &Arc<Queue>, run: impl FnOnce(&Queue) + Send + 'static) -> thread::JoinHandle<()> {
+    let queue = Arc::clone(queue);
+    thread::spawn(move || run(&queue))
+}
+
+#[test]
+fn loom_every_post_is_carried_out_once() {
+    model(4, || {
+        let queue = Queue::new();
+        let posters = [(); 2].map(|()| spawn(&queue, |queue| queue.post(&[0])));
+        posters.into_iter().for_each(|poster| poster.join().unwrap());
+        queue.assert_carried_out(2);
+    });
+}
+
+/// A batch that stalls in the middle, and the thread that brings what it waits for.
+#[test]
+fn loom_a_stalled_batch_is_taken_up() {
+    model(4, || {
+        let queue = Queue::new();
+        let owner = spawn(&queue, Queue::post_receive);
+        queue.post(&[0, 1, 0]);
+        owner.join().unwrap();
+        queue.assert_carried_out(3);
+    });
+}
+
+/// The first hold is resumed without need, and the second stalls while the first still ends: the
+/// resumption of the second is not taken for that of the first.
+#[test]
+fn loom_a_resumption_is_kept_for_the_hold_that_it_came_in() {
+    model(3, || {
+        let queue = Queue::new();
+        let needy = spawn(&queue, |queue| queue.post(&[1]));
+        let owner = spawn(&queue, Queue::post_receive);
+        let resumed = |carried_out: &mut u32, held: Held<'_>, needed: &u32| {
+            if *needed == 0 {
+                queue.sends.resume(queue.execute());
+            }
+            queue.execute()(carried_out, held, needed)
+        };
+        queue.sends.post(&[0], || ROOM, resumed);
+        needy.join().unwrap();
+        owner.join().unwrap();
+        queue.assert_carried_out(2);
+    });
+}
+
+/// What is posted or resumed while the control path holds the gate does not stay behind.
+#[test]
+fn loom_the_control_path_leaves_nothing_behind() {
+    model(3, || {
+        let queue = Queue::new();
+        let poster = spawn(&queue, |queue| queue.post(&[1]));
+        let owner = spawn(&queue, Queue::post_receive);
+        queue.sends.change(|_| {}, queue.execute());
+        poster.join().unwrap();
+        owner.join().unwrap();
+        queue.assert_carried_out(1);
+    });
+}
+
+/// A request that comes as the queue is cleared is discarded with the others or carried out.
+#[test]
+fn loom_clearing_leaves_no_request_that_nobody_carries_out() {
+    model(3, || {
+        let queue = Queue::new();
+        let poster = spawn(&queue, |queue| queue.post(&[0, 0]));
+        queue.sends.clear(|_, _| {}, queue.execute());
+        poster.join().unwrap();
+        assert_eq!(queue.sends.posted(), 2);
+        assert!(queue.sends.is_idle());
+    });
+}
