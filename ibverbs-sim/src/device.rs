@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     fmt,
+    num::NonZeroU32,
     sync::{Arc, Weak},
 };
 
@@ -154,8 +155,12 @@ impl DeviceCore {
         self.port.iter().for_each(Port::wait_for_holder);
     }
 
-    pub(crate) fn next_domain(&self) -> u32 {
-        self.domains.fetch_add(1, Ordering::Relaxed)
+    /// A number that no other domain of the device has or had. A number that came back would let
+    /// the queue pairs of one domain reach the memory of another.
+    pub(crate) fn next_domain(&self) -> NonZeroU32 {
+        let next = |last: u32| last.checked_add(1);
+        let last = self.domains.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        last.ok().and_then(next).and_then(NonZeroU32::new).unwrap_or_else(|| std::process::abort())
     }
 
     pub(crate) fn insert(&self, queue_pair: &Arc<QueuePairCore>) {

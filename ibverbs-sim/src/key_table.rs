@@ -1,17 +1,23 @@
 //! The regions of a device, by key.
 //!
 //! A key is a slot's index and, above it, the generation of the slot's use, so that the key of a
-//! deregistered region does not open the one that follows it. Look-up takes no lock; opening and
-//! closing lock one list of free slots of the domain.
+//! deregistered region does not open the one that follows it. Generations are counted for all
+//! devices of the process together: the key of one device does not open a region of another, or of
+//! one made later. A key comes back after 4,096 registrations in slots of its index.
+//!
+//! Look-up takes no lock; opening and closing lock one list of free slots of the domain.
 
-use std::ptr::NonNull;
+use std::{
+    num::NonZeroU32,
+    ptr::NonNull,
+    sync::atomic::{AtomicU16, Ordering},
+};
 
 use crate::{
     Access, Error, Result,
     checked::{Checked, Claim, Refused, RegionSlot},
     gate::Held,
     slab::{INDEX_BITS, Slab},
-    sync::{AtomicU32, Ordering},
 };
 
 /// The key by which the owner names a region in scatter/gather lists.
@@ -36,14 +42,19 @@ impl RemoteKey {
 
 /// See the module text.
 pub(crate) struct KeyTable {
-    slots: Slab<Entry>,
+    slots: Slab<RegionSlot>,
     limit: u32,
 }
 
-#[derive(Default)]
-struct Entry {
-    generation: AtomicU32,
-    region: RegionSlot,
+/// The next generations of the slots of all devices.
+static GENERATIONS: [AtomicU16; 1 << INDEX_BITS] = [const { AtomicU16::new(0) }; 1 << INDEX_BITS];
+
+/// Counts a use of the slots of `index`. Those of indices that follow each other are on cache
+/// lines of their own, as several threads may register at the same time.
+fn next_generation(index: u32) -> u32 {
+    const LINE_SHIFT: u32 = 6;
+    let place = (index << LINE_SHIFT | index >> (INDEX_BITS - LINE_SHIFT)) % (1 << INDEX_BITS);
+    u32::from(GENERATIONS[place as usize].fetch_add(1, Ordering::Relaxed))
 }
 
 impl KeyTable {
@@ -61,30 +72,29 @@ impl KeyTable {
         &self,
         start: NonNull<u8>,
         length: usize,
-        domain: u32,
+        domain: NonZeroU32,
         access: Access,
     ) -> Result<u32> {
         let limit = u64::from(self.limit);
         let full = Error::LimitExceeded { what: "max_mr", requested: limit + 1, limit };
-        let (index, entry) = self.slots.allocate(domain).ok_or(full)?;
-        let generation = entry.generation.fetch_add(1, Ordering::Relaxed);
-        let key = tag(index, generation) << INDEX_BITS | index;
+        let (index, slot) = self.slots.allocate(domain.get()).ok_or(full)?;
+        let key = tag(index, next_generation(index)) << INDEX_BITS | index;
         // SAFETY: the caller's contract; the slot was free, so it is closed.
-        unsafe { entry.region.open(key, start, length, domain, access) };
+        unsafe { slot.open(key, start, length, domain, access) };
         Ok(key)
     }
 
     /// Refuses the key from now on.
     pub(crate) fn close(&self, key: u32) {
-        if let Some(entry) = self.slots.get(index(key)) {
-            entry.region.close();
+        if let Some(slot) = self.slots.get(index(key)) {
+            slot.close();
         }
     }
 
     /// Lets a closed key's slot be used again, once no hold that saw it open is under way. `domain`
     /// had it.
-    pub(crate) fn release(&self, key: u32, domain: u32) {
-        self.slots.release(index(key), domain);
+    pub(crate) fn release(&self, key: u32, domain: NonZeroU32) {
+        self.slots.release(index(key), domain.get());
     }
 
     /// Checks a claim made on behalf of `domain` that needs the rights in `needed`.
@@ -92,12 +102,12 @@ impl KeyTable {
     pub(crate) fn check<'hold>(
         &self,
         claim: Claim,
-        domain: u32,
+        domain: NonZeroU32,
         needed: Access,
         held: Held<'hold>,
     ) -> Result<Checked<'hold>, Refused> {
-        let entry = self.slots.get(index(claim.key)).ok_or(Refused)?;
-        entry.region.check(claim, domain, needed, held)
+        let slot = self.slots.get(index(claim.key)).ok_or(Refused)?;
+        slot.check(claim, domain, needed, held)
     }
 }
 

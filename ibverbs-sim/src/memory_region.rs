@@ -54,7 +54,8 @@ impl MemoryRegion {
         LocalKey(self.key)
     }
 
-    /// The key for peers.
+    /// The key for peers. Other regions of this process have other keys, also those of other
+    /// devices and later ones: at least 4,095 regions are registered before a key comes back.
     pub fn remote_key(&self) -> RemoteKey {
         RemoteKey(self.key)
     }

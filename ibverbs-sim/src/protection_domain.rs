@@ -1,6 +1,6 @@
 //! The group of objects that may work together.
 
-use std::{fmt, ptr::NonNull, sync::Arc};
+use std::{fmt, num::NonZeroU32, ptr::NonNull, sync::Arc};
 
 use crate::{
     Access, MemoryRegion, QueuePair, QueuePairInit, Result, SharedReceiveQueue,
@@ -16,13 +16,13 @@ pub struct ProtectionDomain {
 
 pub(crate) struct DomainCore {
     pub(crate) context: Arc<ContextCore>,
-    pub(crate) number: u32,
+    pub(crate) number: NonZeroU32,
     /// Those that reach its memory, and whose peers do.
     pub(crate) queue_pairs: Attached,
 }
 
 impl ProtectionDomain {
-    pub(crate) fn new(context: Arc<ContextCore>, number: u32) -> Self {
+    pub(crate) fn new(context: Arc<ContextCore>, number: NonZeroU32) -> Self {
         let queue_pairs = Attached::default();
         Self { core: Arc::new(DomainCore { context, number, queue_pairs }) }
     }

@@ -7,7 +7,10 @@
 //! the owner posts and then looks at `waiting`. Between the two steps of either side stands a
 //! full fence, so one of them sees the other: no sender sleeps on a queue with a receive.
 
-use std::sync::{Arc, Weak};
+use std::{
+    num::NonZeroU32,
+    sync::{Arc, Weak},
+};
 
 use crate::{
     Error, LocalKey, PostError, ReceiveWorkRequest, ScatterGather,
@@ -24,7 +27,7 @@ pub(crate) struct ReceiveQueue {
     further: Box<[FurtherPiece]>,
     max_sge: usize,
     /// The protection domain that the pieces must be in.
-    pub(crate) domain: u32,
+    pub(crate) domain: NonZeroU32,
     waiting: AtomicBool,
     waiters: Mutex<Vec<Weak<QueuePairCore>>>,
 }
@@ -61,7 +64,7 @@ impl Receive {
 }
 
 impl ReceiveQueue {
-    pub(crate) fn new(max_wr: u32, max_sge: u32, domain: u32) -> Self {
+    pub(crate) fn new(max_wr: u32, max_sge: u32, domain: NonZeroU32) -> Self {
         let ring = Ring::new(max_wr);
         let further = ring.capacity() * max_sge.saturating_sub(1);
         Self {

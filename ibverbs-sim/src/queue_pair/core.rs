@@ -1,6 +1,9 @@
 //! What a queue pair consists of, and how it moves.
 
-use std::sync::{Arc, Weak};
+use std::{
+    num::NonZeroU32,
+    sync::{Arc, Weak},
+};
 
 use crate::{
     CompletionOpcode, CompletionStatus, Error, QueuePairInit, QueuePairNumber, QueuePairState,
@@ -25,7 +28,7 @@ pub(crate) struct QueuePairCore {
     pub(crate) number: QueuePairNumber,
     pub(crate) context: Arc<ContextCore>,
     /// Number of the protection domain.
-    pub(crate) domain: u32,
+    pub(crate) domain: NonZeroU32,
     pub(crate) limits: Limits,
     pub(crate) send_cq: Arc<CompletionQueueCore>,
     pub(crate) recv_cq: Arc<CompletionQueueCore>,

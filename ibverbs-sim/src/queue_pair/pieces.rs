@@ -1,6 +1,6 @@
 //! Scatter/gather lists after their check, and the copies between them.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, num::NonZeroU32};
 
 use crate::{
     Access, ScatterGather,
@@ -21,7 +21,7 @@ impl<'hold> Pieces<'hold> {
     pub(crate) fn check(
         keys: &KeyTable,
         list: &[ScatterGather],
-        domain: u32,
+        domain: NonZeroU32,
         needed: Access,
         held: Held<'hold>,
     ) -> Result<Self, Refused> {

@@ -178,3 +178,21 @@ fn rights_that_contradict_each_other_are_refused() {
     let registered = register(&a.domain, memory, usize::MAX, Access::NONE);
     assert!(matches!(registered, Err(Error::LimitExceeded { what: "max_mr_size", .. })));
 }
+
+#[test]
+fn a_key_of_an_earlier_device_is_refused() {
+    let keys = [(); 3].map(|()| {
+        let (a, b) = pair();
+        let (buffer, target) = (a.buffer(8), b.buffer(8));
+        [buffer.region.remote_key(), target.region.remote_key()]
+    });
+    let (a, b) = pair();
+    let (buffer, target) = (a.buffer(8), b.buffer(8));
+    let RemoteAddress { address, key } = target.region.at(0);
+    let all = keys.as_flattened();
+    assert!(!all.contains(&key) && !all.contains(&buffer.region.remote_key()));
+    let write = Operation::Write { remote: RemoteAddress { address, key: keys[0][1] } };
+    a.post(&[request(1, write, Payload::Inline(&[1; 8]))]);
+    assert_eq!(statuses(&a.sent()), [(1, CompletionStatus::RemoteAccess)]);
+    assert_eq!(target.bytes(), [0; 8]);
+}

@@ -1,0 +1,104 @@
+#![allow(unsafe_code, reason = "a model shares memory to see that nobody else uses it")]
+use super::*;
+use crate::{
+    gate::{Gate, Room},
+    sync::UnsafeCell,
+};
+
+#[cfg(talpf_loom)]
+use loom::{model, sync::Arc, thread};
+#[cfg(not(talpf_loom))]
+use std::{sync::Arc, thread};
+
+/// Runs `check` once, where loom does not run it under every schedule.
+#[cfg(not(talpf_loom))]
+fn model(check: impl Fn()) {
+    check();
+}
+
+const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+
+fn domain(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap()
+}
+
+#[test]
+fn a_claim_passes_only_inside_the_region() {
+    let mut memory = [0u8; 16];
+    let start = NonNull::from(&mut memory).cast::<u8>();
+    let slot = RegionSlot::default();
+    // SAFETY: `memory` outlives the slot's use and nothing is copied.
+    unsafe { slot.open(5, start, 16, domain(1), Access::REMOTE_READ) };
+    let gate = Gate::new(());
+    let (mut hold, _) = gate.enter(0, ROOM).unwrap();
+    let (_, held) = hold.parts();
+    let base = start.as_ptr().addr() as u64;
+    let check = |address, length| {
+        slot.check(Claim { address, length, key: 5 }, domain(1), Access::REMOTE_READ, held).is_ok()
+    };
+    assert!(check(base, 16) && check(base + 16, 0) && check(base + 15, 1));
+    assert!(!check(base, 17) && !check(base + 16, 1) && !check(base - 1, 1));
+    assert!(!check(base + 17, 0) && !check(base + 8, u64::MAX) && !check(u64::MAX, 2));
+    slot.close();
+    assert!(!check(base, 16));
+}
+
+/// A slot, the gates of two domains, and what stands for the memory of its region.
+struct Scene {
+    slot: RegionSlot,
+    gates: [Gate<()>; 2],
+    memory: UnsafeCell<u32>,
+}
+
+// SAFETY: the model below checks that no two threads use the memory at the same time.
+unsafe impl Sync for Scene {}
+
+impl Scene {
+    /// Whether a claim with the key of the first region is let through for a domain. If it is, the
+    /// memory is used.
+    fn use_memory(&self, user: u32) -> bool {
+        let Some((mut hold, _)) = self.gates[user as usize - 1].enter(0, ROOM) else {
+            return false;
+        };
+        let (_, held) = hold.parts();
+        let claim = Claim { address: NonNull::<u8>::dangling().as_ptr() as u64, length: 8, key: 5 };
+        let passes = self.slot.check(claim, domain(user), Access::REMOTE_READ, held).is_ok();
+        if passes {
+            // SAFETY: while the hold lasts the owner does not use it.
+            self.memory.with_mut(|memory| unsafe { *memory += 1 });
+        }
+        passes
+    }
+
+    /// Opens the slot for a domain. Nobody copies from the memory that it names.
+    fn open(&self, key: u32, owner: u32) {
+        // SAFETY: see above; the slot is closed.
+        unsafe {
+            self.slot.open(key, NonNull::dangling(), 8, domain(owner), Access::REMOTE_READ);
+        }
+    }
+}
+
+/// A slot that goes from one domain to another is closed to those who hold gates of the other.
+#[test]
+fn loom_a_claim_is_checked_against_one_region() {
+    model(|| {
+        let scene = Arc::new(Scene {
+            slot: RegionSlot::default(),
+            gates: [Gate::new(()), Gate::new(())],
+            memory: UnsafeCell::new(0),
+        });
+        scene.open(5, 1);
+        let users = [1, 2].map(|user| {
+            let scene = Arc::clone(&scene);
+            thread::spawn(move || scene.use_memory(user))
+        });
+        scene.slot.close();
+        scene.gates[0].wait_for_holder();
+        // SAFETY: the gate that uses it was waited for, and finds the slot closed to it.
+        scene.memory.with_mut(|memory| unsafe { *memory += 1 });
+        scene.open(6, 2);
+        let [_, other] = users.map(|user| user.join().unwrap());
+        assert!(!other, "the key was of a region of another domain");
+    });
+}
