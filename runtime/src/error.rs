@@ -79,9 +79,15 @@ pub enum Error {
     /// The runtime was asked for something after it shut down.
     #[error("the runtime has shut down")]
     ShutDown,
-    /// A call that blocks its thread was made on a worker, which would stop that worker.
-    #[error("`{0}` blocks its thread and cannot be called from a task: await instead")]
-    BlockingInTask(&'static str),
+    /// A call that blocks its thread was made on a worker, of whichever runtime, or in the actions
+    /// of a task.
+    #[error("`{call}` blocks its thread and cannot be called in task `{task}`: await instead")]
+    BlockingInTask {
+        /// The call.
+        call: &'static str,
+        /// The label of the task.
+        task: &'static str,
+    },
     /// A call that needs a running task was made outside one.
     #[error("`{0}` needs a running task")]
     NotInTask(&'static str),

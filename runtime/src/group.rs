@@ -33,6 +33,7 @@ use self::cancel::Cancellation;
 pub use self::cancel::is_cancelled;
 use self::counts::Counts;
 pub use self::wait::Wait;
+pub(crate) use self::wait::{are_finished, finish};
 
 /// A named set of tasks with its own arrays. Clones are handles of the same group.
 #[derive(Clone)]
@@ -258,7 +259,7 @@ impl GroupInner {
     }
 
     /// That the group was cancelled, or the failure with the longest chain if any task failed.
-    fn take_failure(&self) -> Result<(), Error> {
+    pub(crate) fn take_failure(&self) -> Result<(), Error> {
         let cancelled = self.take_cancellation();
         let longest = self.failure.lock().take();
         // A task of another group may have spoilt an array of this one.
@@ -267,10 +268,18 @@ impl GroupInner {
         cancelled.or_else(failed).map_or(Ok(()), Err)
     }
 
-    /// Frees an array once every access to it has closed.
+    /// Frees an array once every access to it has closed. What a hang has left open keeps its memory.
     ///
-    /// After a shutdown the spawn is refused; what a hang has left open then keeps its memory.
+    /// **Ordering**: an access that is open behind the fence of `hold_open` is one of a task whose
+    /// completion, if the shutdown sees it, comes with the count of this: so the task that frees the
+    /// array is spawned before the shutdown ends, on whichever thread this is.
+    #[cold]
     pub(crate) fn retire(self: &Arc<Self>, core: Box<ArrayCore>) {
+        let _open = self.hold_open();
+        let in_use = self.domain.lock().any_open(core.map_index());
+        if !in_use {
+            return;
+        }
         let core = Retired(Box::into_raw(core));
         let array = ArrayCore::of_open_access(core.0);
         let region = Region::<'_, (), Ix1>::new(array, array.extent());

@@ -2,19 +2,22 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::group::Group;
+use crate::group::{self, Group};
 use crate::idle_policy::IdlePolicy;
 use crate::scheduler::{self, Shared};
 use crate::sync::thread;
+use crate::task;
 
 /// A pool of workers and the groups of tasks they run. It is its own first group, number 0.
 ///
-/// Dropping it shuts it down.
+/// Dropping it shuts it down, as [`Runtime::shut_down`] does; in a task a thread of its own does that
+/// and the drop returns at once.
 pub struct Runtime {
     shared: Arc<Shared>,
     group: Option<Group>,
@@ -92,10 +95,15 @@ impl Runtime {
         self.shared.config.idle
     }
 
-    /// Waits for all tasks of all groups and joins the workers.
+    /// Waits for all tasks of all groups and joins the workers. Meanwhile tasks that are not
+    /// complete may go on to spawn, in their bodies and actions and through their [`Children`]
+    /// (crate::Children); from now on everybody else is refused, with [`Error::ShutDown`].
     ///
-    /// **Errors**: as [`Group::wait`], the first one found; everything is joined all the same.
+    /// **Errors**: as [`Group::wait`], the first one found; everything is joined all the same. Called
+    /// in a task, of whichever runtime: then a thread of its own shuts the runtime down, as if this
+    /// had been dropped.
     pub fn shut_down(mut self) -> Result<(), Error> {
+        task::refuse_blocking("shut_down")?;
         self.end()
     }
 
@@ -103,18 +111,11 @@ impl Runtime {
         if self.tokio.is_none() {
             return Ok(());
         }
-        let mut result = Ok(());
-        loop {
-            for group in self.shared.groups() {
-                let ended = scheduler::block_on(&self.shared, "shut_down", group.finish());
-                result = result.and(ended.and_then(|waited| waited));
-            }
-            // A task of one group may have spawned into another that was finished before.
-            self.shared.set_closed(true);
-            if self.is_finished() || self.shared.hang.report().is_some() {
-                break;
-            }
-            self.shared.set_closed(false);
+        let groups = self.shared.groups();
+        self.shared.begin_closing();
+        let mut result = scheduler::block_on(&self.shared, "shut_down", group::finish(&groups));
+        for group in &groups {
+            result = result.and(group.take_failure());
         }
         self.shared.stop();
         for thread in self.threads.drain(..) {
@@ -124,33 +125,25 @@ impl Runtime {
         if let Some(tokio) = self.tokio.take() {
             tokio.shutdown_background();
         }
-        if self.is_finished() {
+        // After a hang some tasks are not complete, and keep their memory.
+        if group::are_finished(&groups) {
             self.shared.forget_groups();
         }
         result
-    }
-
-    /// Whether every task is complete: after a hang some are not, and keep their memory.
-    ///
-    /// The completions of all groups are read before the spawns of any: if they are as many, there
-    /// was an instant without tasks, and only a task could have gone on spawning.
-    fn is_finished(&self) -> bool {
-        let groups = self.shared.groups();
-        let completed: u64 = groups.iter().map(|group| group.completed()).sum();
-        completed == groups.iter().map(|group| group.spawned()).sum::<u64>()
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if self.tokio.is_some() && scheduler::on_worker_of(&self.shared) {
-            // The last handle went in one of its own tasks: a worker cannot join itself.
-            let mut runtime = Runtime {
+        if self.tokio.is_some() && task::refuse_blocking("drop").is_err() {
+            // A task must not wait, and a worker cannot join itself.
+            let mut runtime = ManuallyDrop::new(Runtime {
                 shared: Arc::clone(&self.shared),
                 group: self.group.take(),
                 threads: std::mem::take(&mut self.threads),
                 tokio: self.tokio.take(),
-            };
+            });
+            self.shared.begin_closing();
             let end = move || drop(runtime.end());
             // Without a thread to wait in, the workers go on with what they have.
             let _ = thread::Builder::new().name("talpf-shutdown".to_owned()).spawn(end);

@@ -216,3 +216,36 @@ fn shuttle_a_shutdown_waits_for_what_tasks_spawn_elsewhere() {
         assert!(ran.load(std::sync::atomic::Ordering::SeqCst));
     });
 }
+
+/// Chains of tasks over two groups, two deep, while another thread spawns as long as it may.
+#[test]
+fn shuttle_a_shutdown_accepts_what_runs_and_refuses_outsiders() {
+    explore(|| {
+        let runtime = runtime(2);
+        let groups = [runtime.group("a", 1), runtime.group("b", 2)];
+        let counts: [Arc<std::sync::atomic::AtomicU64>; 2] = Default::default();
+        let count = |index: usize| {
+            let count = Arc::clone(&counts[index]);
+            move || _ = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst)
+        };
+        let (inner, other, last) = (groups[0].clone(), groups[1].clone(), count(0));
+        let main = groups[0].spawn_main("main", async move {
+            let again = inner.clone();
+            let next = move || again.task("second").spawn(last).unwrap();
+            other.task("first").spawn(next).unwrap();
+        });
+        drop(main.unwrap());
+        let (outside, run) = (groups[1].clone(), count(1));
+        let outsider = shuttle::thread::spawn(move || {
+            let spawns = (0..3).map(|_| outside.task("outside").spawn(run.clone()));
+            let refused = |spawned: &Result<(), Error>| matches!(spawned, Err(Error::ShutDown));
+            let spawned: Vec<_> = spawns.collect();
+            assert!(spawned.is_sorted_by_key(refused), "it does not open again");
+            spawned.iter().filter(|spawned| spawned.is_ok()).count()
+        });
+        runtime.shut_down().unwrap();
+        let of = |index: usize| counts[index].load(std::sync::atomic::Ordering::SeqCst);
+        assert_eq!(of(0), 1, "a spawn of a task was lost");
+        assert_eq!(of(1), outsider.join().unwrap() as u64, "an accepted spawn was lost");
+    });
+}

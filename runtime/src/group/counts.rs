@@ -9,12 +9,14 @@
 //! to anything but the next task of the group ([`GroupInner::settle`]): as long as it runs those,
 //! the group is not complete.
 
+use std::sync::Arc;
 use std::task::Waker;
 
 use super::GroupInner;
+use crate::error::Error;
 use crate::scheduler;
 use crate::sync::{AtomicU64, Ordering, fence};
-use crate::task::Role;
+use crate::task::{self, Role};
 
 #[derive(Default)]
 pub(super) struct Counts {
@@ -39,25 +41,55 @@ impl Counts {
     }
 }
 
+/// Counts as a task that is not complete.
+pub(super) struct HeldOpen(Arc<GroupInner>);
+
+impl Drop for HeldOpen {
+    fn drop(&mut self) {
+        self.0.count_completion_outside(Role::Cleanup);
+    }
+}
+
 impl GroupInner {
-    /// Counts a task before it is looked whether the runtime still accepts tasks.
+    /// Counts a task before it is spawned. The parent of a child is not complete.
     ///
-    /// **Ordering**: off the workers, either the shutdown sees this or this thread the shutdown. A
-    /// worker spawns inside a task, and is seen together with the completion of that.
+    /// **Errors**: the runtime shuts down, and the spawn is not that of a task which is not complete.
+    /// **Ordering**: a spawn inside a task is seen together with the completion of that. Of any other
+    /// either the shutdown sees the count, or this thread the shutdown.
     #[inline]
-    pub(crate) fn count_spawn(&self, role: Role) {
+    pub(crate) fn count_spawn(&self, role: Role, is_child: bool) -> Result<(), Error> {
         match scheduler::worker_index(&self.shared) {
-            Some(worker) => {
+            Some(worker) if task::current().is_some() => {
                 let spawned = &self.counts[worker].of(role).spawned;
                 spawned.store(spawned.load(Ordering::Relaxed) + 1, Ordering::Release);
+                Ok(())
             }
-            None => self.count_spawn_outside(role),
+            _ => self.count_spawn_outside(role, is_child),
         }
     }
 
     #[cold]
-    fn count_spawn_outside(&self, role: Role) {
+    fn count_spawn_outside(&self, role: Role, is_child: bool) -> Result<(), Error> {
+        // Who spawns a cleanup keeps the shutdown from ending: see `GroupInner::retire`.
+        let may = is_child || role == Role::Cleanup || task::is_for_task_of(&self.shared);
+        let refused = || !may && self.shared.is_closing();
+        // Before it is counted, too: counts that come and go would keep the shutdown awake.
+        if refused() {
+            return Err(Error::ShutDown);
+        }
         self.outside(role).spawned.fetch_add(1, Ordering::SeqCst);
+        if refused() {
+            self.count_completion_outside(role);
+            return Err(Error::ShutDown);
+        }
+        Ok(())
+    }
+
+    /// Keeps a shutdown from ending until what is returned drops, if it does not end before.
+    pub(super) fn hold_open(self: &Arc<Self>) -> HeldOpen {
+        self.outside(Role::Cleanup).spawned.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        HeldOpen(Arc::clone(self))
     }
 
     /// The count of all threads but the workers.
@@ -108,7 +140,9 @@ impl GroupInner {
 
     /// Wakes everybody who waits for the group: it is quiet, or it hangs.
     pub(crate) fn wake_all(&self) {
-        self.waiters.take().into_iter().for_each(|waiter| self.wake(waiter));
+        let waiters = self.waiters.take();
+        // The task that this thread runs may be complete.
+        task::outside_tasks(None, || waiters.into_iter().for_each(|waiter| self.wake(waiter)));
     }
 
     fn sum(&self, count: impl Fn(&Counts) -> u64) -> u64 {
@@ -144,12 +178,6 @@ impl GroupInner {
     pub(crate) fn spawned(&self) -> u64 {
         let others = self.sum(|counts| counts.others.spawned.load(Ordering::SeqCst));
         others + self.members_spawned()
-    }
-
-    /// Whether every task is complete, mains and services too.
-    pub(super) fn is_finished(&self) -> bool {
-        let completed = self.completed();
-        completed == self.spawned()
     }
 
     pub(crate) fn wake_at_completion(&self, waker: &Waker) {

@@ -1,6 +1,6 @@
 //! Waiting for the tasks of a group.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,20 +9,26 @@ use super::GroupInner;
 use crate::error::Error;
 use crate::task::note_wait;
 
-impl GroupInner {
-    /// Waits until every task is complete, mains and services too.
-    pub(crate) async fn finish(self: Arc<Self>) -> Result<(), Error> {
-        std::future::poll_fn(|cx| {
-            self.wake_at_completion(cx.waker());
-            if self.is_finished() {
-                return Poll::Ready(());
-            }
-            note_wait("all tasks of a group");
-            Poll::Pending
-        })
-        .await;
-        self.take_failure()
-    }
+/// Waits until every task of all groups is complete, mains and services too.
+pub(crate) async fn finish(groups: &[Arc<GroupInner>]) {
+    poll_fn(|cx| {
+        groups.iter().for_each(|group| group.wake_at_completion(cx.waker()));
+        if are_finished(groups) {
+            return Poll::Ready(());
+        }
+        note_wait("all tasks of the runtime");
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Whether every task of all groups is complete, mains and services too.
+///
+/// The completions of all groups are read before the spawns of any: if they are as many, there was
+/// an instant without tasks. Only a task could spawn after that, once the runtime is closing.
+pub(crate) fn are_finished(groups: &[Arc<GroupInner>]) -> bool {
+    let completed: u64 = groups.iter().map(|group| group.completed()).sum();
+    completed == groups.iter().map(|group| group.spawned()).sum::<u64>()
 }
 
 /// The future of [`Group::wait`](super::Group::wait).

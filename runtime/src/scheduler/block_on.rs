@@ -9,7 +9,7 @@ use super::Shared;
 use crate::error::Error;
 use crate::sync::thread::{self, Thread};
 use crate::sync::{self, AtomicBool, Mutex, Ordering};
-use crate::task::take_note;
+use crate::task::{refuse_blocking, take_note};
 
 /// A thread that blocks.
 pub(crate) struct Blocked {
@@ -40,15 +40,13 @@ impl Blocked {
 
 /// Blocks until the future ends, or the runtime hangs.
 ///
-/// **Errors**: called on a worker; a hang.
+/// **Errors**: called in a task; a hang.
 pub(crate) fn block_on<F: Future>(
     shared: &Shared,
     call: &'static str,
     future: F,
 ) -> Result<F::Output, Error> {
-    if super::on_worker() {
-        return Err(Error::BlockingInTask(call));
-    }
+    refuse_blocking(call)?;
     let _tokio = sync::enter(&shared.tokio);
     let mut future = pin!(future);
     let (thread, woken, waits_for) = (thread::current(), AtomicBool::new(true), Mutex::new(None));

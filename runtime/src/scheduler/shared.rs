@@ -15,7 +15,6 @@ use super::worker::Worker;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::cores::cores;
-use crate::error::Error;
 use crate::group::GroupInner;
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
@@ -43,7 +42,7 @@ pub(crate) struct Shared {
     groups: Mutex<Vec<Arc<GroupInner>>>,
     /// What the groups had counted when they were given up.
     ended: OnceLock<Ended>,
-    closed: AtomicBool,
+    closing: AtomicBool,
     stop: AtomicBool,
     /// Parked workers that wake by themselves to look after the others.
     watchers: AtomicUsize,
@@ -108,7 +107,7 @@ impl Shared {
             blocked: Mutex::default(),
             groups: Mutex::default(),
             ended: OnceLock::new(),
-            closed: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             watchers: AtomicUsize::new(0),
         }
@@ -118,10 +117,13 @@ impl Shared {
         self.seats.len()
     }
 
-    /// Refuses new tasks after the shutdown.
-    #[inline]
-    pub(crate) fn accept(&self) -> Result<(), Error> {
-        if self.closed.load(Ordering::SeqCst) { Err(Error::ShutDown) } else { Ok(()) }
+    /// Begins the shutdown: from now on only tasks that are not complete may spawn.
+    pub(crate) fn begin_closing(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
     }
 
     /// Makes a parked worker look for work that was just made outside the workers' deques.
@@ -271,11 +273,6 @@ impl Shared {
     /// What the blocked threads wait for; `None` for something the runtime knows nothing of.
     pub(crate) fn blocked_on(&self) -> Vec<Option<&'static str>> {
         self.blocked.lock().iter().map(|blocked| blocked.waits_for()).collect()
-    }
-
-    /// Refuses new tasks, or accepts them again.
-    pub(crate) fn set_closed(&self, closed: bool) {
-        self.closed.store(closed, Ordering::SeqCst);
     }
 
     /// Lets the workers end.

@@ -57,7 +57,8 @@ pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;
 pub(crate) use self::repeated::{Repeated, free_task, new_repeated, repeated, repeated_async};
 pub(crate) use self::run::{
-    current, current_group, release_ready, resolve, resolve_access, run, satisfy,
+    current, current_group, is_for_task_of, outside_tasks, refuse_blocking, release_ready, resolve,
+    resolve_access, run, satisfy,
 };
 pub(crate) use self::spawn::{Role, SPAWNING, Traits, spawn_future};
 pub(crate) use self::state::Phase;

@@ -154,7 +154,7 @@ fn act(id: RecordId) {
         // After a failure the others are dropped.
         let act =
             || if failure::has_failed(id) { drop(action) } else { action(&Ready { task: id }) };
-        if let Err(reason) = run::outside_tasks(|| callback::call("an action", act)) {
+        if let Err(reason) = run::outside_tasks(Some(id), || callback::call("an action", act)) {
             failure::fail(id, reason);
         }
     }

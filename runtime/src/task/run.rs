@@ -10,9 +10,10 @@ use super::children::Nest;
 use super::ready::{Actions, take_steps};
 use super::{Accesses, Phase, Record, RecordId, Role, SPAWNING, failure, record, waker};
 use crate::access::release_unheld;
+use crate::error::Error;
 use crate::group::GroupInner;
 use crate::replay;
-use crate::scheduler::{self, Reason};
+use crate::scheduler::{self, Reason, Shared};
 use crate::sync::{assert_no_lock_held, thread_local};
 
 /// The task a thread runs, and what it has done since it entered the body.
@@ -22,6 +23,8 @@ struct Running {
     closed: Cell<u32>,
     /// Whether it is interrupted by something that belongs to no task.
     interrupted: Cell<bool>,
+    /// The task whose actions interrupt it, which is not complete before they have ended.
+    acts_for: Cell<Option<RecordId>>,
     /// Whether guards that dropped while a body unwound are put aside, of whatever task.
     aside: Cell<bool>,
 }
@@ -32,6 +35,7 @@ thread_local! {
             task: Cell::new(None),
             closed: Cell::new(0),
             interrupted: Cell::new(false),
+            acts_for: Cell::new(None),
             aside: Cell::new(false),
         }
     };
@@ -80,6 +84,24 @@ pub(super) fn is_inside_task() -> bool {
 /// The group of the task this thread runs.
 pub(crate) fn current_group() -> Option<&'static GroupInner> {
     current().map(|task| GroupInner::of_live_task(record(task)))
+}
+
+/// Whether this thread does something for a task of the runtime that is not complete: it is in its
+/// body, or in its actions.
+pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
+    let acts_for = || RUNNING.with(|running| running.acts_for.get());
+    let group = current().or_else(acts_for).map(|task| GroupInner::of_live_task(record(task)));
+    group.is_some_and(|group| Arc::ptr_eq(&group.shared, shared))
+}
+
+/// **Errors**: this thread is a worker, or in the actions of a task.
+pub(crate) fn refuse_blocking(call: &'static str) -> Result<(), Error> {
+    let task = RUNNING.with(|running| running.acts_for.get().or(running.task.get()));
+    match task.map(|task| record(task).label().text()) {
+        Some(task) => Err(Error::BlockingInTask { call, task }),
+        None if scheduler::on_worker() => Err(Error::BlockingInTask { call, task: "none" }),
+        None => Ok(()),
+    }
 }
 
 /// Notes that something is put aside.
@@ -276,12 +298,17 @@ pub(super) fn take_actions(task: RecordId) -> Option<Actions> {
     unsafe { record(task).body.take_actions() }
 }
 
-/// Does something that belongs to no task, on a thread that may be in the body of one. Guards that
-/// drop there while that body unwinds are put aside with its own.
-pub(super) fn outside_tasks<R>(work: impl FnOnce() -> R) -> R {
-    let outer = RUNNING.with(|running| running.interrupted.replace(true));
+/// Does something that is in no task, on a thread that may be in the body of one; `acts_for` has
+/// it done before it is complete. Guards that drop there while that body unwinds are put aside with
+/// its own.
+pub(crate) fn outside_tasks<R>(acts_for: Option<RecordId>, work: impl FnOnce() -> R) -> R {
+    let outer = RUNNING
+        .with(|running| (running.interrupted.replace(true), running.acts_for.replace(acts_for)));
     let result = work();
-    RUNNING.with(|running| running.interrupted.set(outer));
+    RUNNING.with(|running| {
+        running.interrupted.set(outer.0);
+        running.acts_for.set(outer.1);
+    });
     result
 }
 

@@ -85,7 +85,7 @@ pub(super) fn spawn<'r, B: Body>(
         check(clauses, traits.label, nest)?;
     }
     let count = clauses.count();
-    let id = begin(group, traits, count)?;
+    let id = begin(group, traits, count, nest.is_some())?;
     let new = record(id);
     if let Some(nest) = nest {
         nest.count_spawn();
@@ -146,10 +146,14 @@ fn check<'r>(
 }
 
 #[inline]
-fn begin(group: &Arc<GroupInner>, traits: Traits, count: usize) -> Result<RecordId, Error> {
-    // Counted before the look, so that a shutdown sees this task or this spawn the shutdown.
-    group.count_spawn(traits.role);
-    let id = match group.shared.accept().and_then(|()| pool::allocate()) {
+fn begin(
+    group: &Arc<GroupInner>,
+    traits: Traits,
+    count: usize,
+    is_child: bool,
+) -> Result<RecordId, Error> {
+    group.count_spawn(traits.role, is_child)?;
+    let id = match pool::allocate() {
         Ok(id) => id,
         Err(error) => return Err(not_begun(group, traits.role, error)),
     };
@@ -188,7 +192,8 @@ fn submit(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
 /// Spawns a task without accesses whose body has ended: its one unit is the caller's to resolve.
 #[inline]
 pub(super) fn spawn_ended(group: &Arc<GroupInner>, label: Label) -> Result<RecordId, Error> {
-    let id = begin(group, Traits { inline: true, ..Traits::new(label, Role::Member) }, 0)?;
+    let traits = Traits { inline: true, ..Traits::new(label, Role::Member) };
+    let id = begin(group, traits, 0, false)?;
     record(id).state.set(Phase::Ended);
     let outer = scheduler::trace_begin(id);
     scheduler::trace_end(id, outer);

@@ -135,8 +135,8 @@ fn blocking_calls_in_a_task_are_errors() {
         .task("blocks")
         .run(move || (inner.wait_blocking(), inside.block_on(std::future::ready(()))));
     let (waited, blocked) = runtime.block_on(handle.unwrap()).unwrap().unwrap();
-    assert!(matches!(waited, Err(Error::BlockingInTask("wait_blocking"))));
-    assert!(matches!(blocked, Err(Error::BlockingInTask("block_on"))));
+    assert!(matches!(waited, Err(Error::BlockingInTask { call: "wait_blocking", .. })));
+    assert!(matches!(blocked, Err(Error::BlockingInTask { call: "block_on", task: "blocks" })));
     runtime.wait_blocking().unwrap();
 }
 

@@ -45,6 +45,7 @@ mod replayed_children;
 mod replayed_reductions;
 mod serial_order;
 mod shutdown;
+mod shutdown_spawns;
 mod size_limits;
 mod task_loops;
 mod throttle;
