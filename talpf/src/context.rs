@@ -6,6 +6,7 @@ use std::sync::Arc;
 use talpf_runtime::{Group, In, Out, Region};
 
 use crate::error::Error;
+use crate::exchange::Call;
 use crate::numbers::{Lane, Rank};
 use crate::operation::{OpenRound, Source, Spawned};
 use crate::ping_pong::{Link, PingPong};
@@ -60,14 +61,17 @@ impl Context {
     /// Registers an array that peers reach inside windows. Collective: every rank registers one
     /// of the same element type, of any size, in the same order.
     ///
-    /// **Completion**: all ranks have registered. **Errors**: no room (`resize_memory_register`),
-    /// different element sizes, a rank that failed.
+    /// **Completion**: all ranks have registered. **Errors**: at the rank that cannot register (no
+    /// room: `resize_memory_register`; too large for the device) its own, at all others
+    /// [`Error::CallFailed`], which names it; different element sizes; another collective call at
+    /// another rank; a rank that has failed. After all but the last the register is as before at
+    /// every rank, and all may go on.
     /// **Source**: thesis, chapter 2.3.3.
     pub async fn register_global<A: Registrable>(
         &self,
         array: &A,
     ) -> Result<MemorySlot<A::Element>, Error> {
-        self.register(array, Use::Windowed).await
+        self.register(array, Use::Windowed, Call::RegisterGlobal).await
     }
 
     /// Registers an array that peers reach whenever they like, without windows: the semantics of
@@ -85,18 +89,20 @@ impl Context {
         &self,
         array: &A,
     ) -> Result<MemorySlot<A::Element>, Error> {
-        self.register(array, Use::Raw).await
+        self.register(array, Use::Raw, Call::RegisterRaw).await
     }
 
-    async fn register<A: Registrable>(
+    pub(crate) async fn register<A: Registrable>(
         &self,
         array: &A,
         usage: Use,
+        call: Call,
     ) -> Result<MemorySlot<A::Element>, Error> {
         let state = self.state();
-        let slot = state.slots.prepare_global(&state.endpoint.domain, array, usage)?;
-        let places = self.world.all_gather(self.rank, slot.place()).await?;
-        Ok(MemorySlot::new(state.slots.publish(slot.with_peers(&places)?)))
+        let prepared = state.slots.prepare_global(&state.endpoint.domain, array, usage);
+        let own = prepared.map(|slot| (slot.place(), slot));
+        let (slot, gathered) = self.world.all_gather(self.rank, call, own).await?;
+        Ok(MemorySlot::new(slot.publish(&gathered)?))
     }
 
     /// Registers an array for this rank's own operations: the source of puts and the destination

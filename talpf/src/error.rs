@@ -63,12 +63,27 @@ pub enum Error {
         /// What is missing, beginning with a space.
         why: &'static str,
     },
-    /// The slot was deregistered, or the handle is from another run.
+    /// The slot was deregistered, or is not one of this rank.
     #[error("slot {slot} does not exist")]
     NoSuchSlot {
         /// The slot's number.
         slot: u32,
     },
+    /// A slot was kept from one run and used in another.
+    #[error("slot {slot} belongs to another run of this process")]
+    SlotOfOtherRun {
+        /// The slot's number in its own run.
+        slot: u32,
+    },
+    /// An array belongs to another runtime than the ranks of this run.
+    #[error("array {array} belongs to another runtime than this run")]
+    ArrayOfOtherRun {
+        /// The array's number.
+        array: u64,
+    },
+    /// A handle was kept beyond the end of its run.
+    #[error("the run has ended")]
+    RunEnded,
     /// The ranks register different things as the same slot.
     #[error("slot {slot}: element size is {here} bytes here and {there} bytes at {rank}")]
     SlotMismatch {
@@ -230,11 +245,25 @@ pub enum Error {
         /// The value there.
         there: u64,
     },
-    /// A rank took part in another collective call, and not in the making of an exchange.
-    #[error("{rank} does not make an exchange in the collective call in which this rank does")]
-    NoOffer {
-        /// The rank.
+    /// The ranks met in different collective calls. None of them has done anything.
+    #[error("this rank calls {here} where {rank} calls {there}")]
+    CallsDiffer {
+        /// The call of this rank.
+        here: &'static str,
+        /// The rank that differs.
         rank: Rank,
+        /// Its call.
+        there: &'static str,
+    },
+    /// A collective call failed at another rank. It has done nothing at any rank.
+    #[error("{call} failed at {rank}: {reason}")]
+    CallFailed {
+        /// The call.
+        call: &'static str,
+        /// The rank at which it failed.
+        rank: Rank,
+        /// The error of that rank.
+        reason: String,
     },
     /// An exchange has no such link.
     #[error("link {link} does not exist, the exchange has {links}")]
@@ -294,11 +323,13 @@ pub enum Error {
         /// The value there.
         there: u64,
     },
-    /// Another process has said something that it may not, or that cannot be read.
-    #[error("{rank} has sent a letter that is none or that it may not send")]
+    /// Another process has sent a control message that it may not send, or that cannot be read.
+    #[error("{rank} has sent {what}, which no rank of this run sends")]
     WrongLetter {
         /// The rank of the process.
         rank: Rank,
+        /// The message, with its values and their limits.
+        what: String,
     },
     /// An error of the device.
     #[error("device: {0}")]

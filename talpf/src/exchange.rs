@@ -1,17 +1,118 @@
-//! Collective meta-data: every rank gives some bytes and gets those of all.
+//! Collective calls: every rank gives some bytes, or why it cannot take part, and gets those of all.
 //!
-//! For start and registration, never for supersteps. Each rank calls in the same order; the n-th
-//! call of one belongs to the n-th of the others.
+//! For start and registration, never for supersteps. Each rank calls in the same order: the n-th
+//! call of one rank belongs to the n-th call of every other. The number of a call is drawn under the
+//! lock under which its part is given, so what ranks name after the call has one number everywhere,
+//! whichever ranks fail and however many tasks of a rank call at once. Ranks that meet in different
+//! calls, or of which one fails, all get an error, and may go on with the next call.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
 use crate::error::Error;
 use crate::numbers::Rank;
+
+/// The collective calls that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Start,
+    RegisterGlobal,
+    RegisterRaw,
+    PingPong,
+    Probe,
+}
+
+/// By their numbers in messages.
+const CALLS: [Call; 5] =
+    [Call::Start, Call::RegisterGlobal, Call::RegisterRaw, Call::PingPong, Call::Probe];
+
+impl Call {
+    /// The name that programs know it by.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Call::Start => "the start of the run",
+            Call::RegisterGlobal => "register_global",
+            Call::RegisterRaw => "register_raw",
+            Call::PingPong => "ping_pong",
+            Call::Probe => "probe",
+        }
+    }
+}
+
+/// The part of a rank in a call: its bytes, or why it failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    call: Call,
+    given: Result<Vec<u8>, String>,
+}
+
+impl Part {
+    pub(crate) fn new(call: Call, given: Result<Vec<u8>, String>) -> Self {
+        Part { call, given }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let (failed, rest) = match &self.given {
+            Ok(bytes) => (0, bytes.as_slice()),
+            Err(reason) => (1, reason.as_bytes()),
+        };
+        [&[self.call as u8, failed][..], rest].concat()
+    }
+
+    /// The part that these bytes are, if they are one.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&[call, failed], rest) = bytes.split_first_chunk()?;
+        let given = match failed {
+            0 => Ok(rest.to_vec()),
+            1 => Err(str::from_utf8(rest).ok()?.to_owned()),
+            _ => return None,
+        };
+        Some(Part { call: *CALLS.get(usize::from(call))?, given })
+    }
+
+    fn len(&self) -> usize {
+        self.given.as_ref().map_or_else(String::len, Vec::len)
+    }
+}
+
+/// What all ranks gave in a call.
+pub(crate) struct Gathered {
+    /// The number of the call, the same at every rank.
+    pub(crate) number: u64,
+    parts: Arc<[Part]>,
+}
+
+impl Gathered {
+    /// What each rank gave, by rank.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Rank, &[u8])> {
+        let parts = self.parts.iter().zip((0..).map(Rank));
+        parts.map(|(part, rank)| (rank, part.given.as_deref().unwrap_or_default()))
+    }
+
+    /// **Errors**: a rank made another call, or failed.
+    fn check(self, call: Call) -> Result<Self, Error> {
+        let ranks = || self.parts.iter().zip((0..).map(Rank));
+        if let Some((other, rank)) = ranks().find(|(part, _)| part.call != call) {
+            let (here, there) = (call.name(), other.call.name());
+            return Err(Error::CallsDiffer { here, rank, there });
+        }
+        for (part, rank) in ranks() {
+            if let Err(reason) = &part.given {
+                let (call, reason) = (call.name(), reason.clone());
+                return Err(Error::CallFailed { call, rank, reason });
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Calls that a rank elsewhere may be ahead of this one, and bytes that it may have given in them.
+const CALLS_AHEAD: u64 = 1024;
+const BYTES_AHEAD: usize = 1 << 26;
 
 /// What the ranks give each other, as this process knows it.
 pub(crate) struct Exchange {
@@ -23,16 +124,20 @@ pub(crate) struct Exchange {
 
 #[derive(Default)]
 struct State {
-    calls: HashMap<u64, Call>,
+    calls: HashMap<u64, OpenCall>,
+    /// The next call of each rank of this process.
     next: Vec<u64>,
-    failed: Option<(Rank, String)>,
+    failed: Option<Error>,
 }
 
+/// A call that not all ranks have made, or not all of this process have returned from.
 #[derive(Default)]
-struct Call {
-    given: Vec<Option<Vec<u8>>>,
-    all: Option<Arc<[Vec<u8>]>>,
-    taken: usize,
+struct OpenCall {
+    /// By rank; empty once all have given.
+    given: Vec<Option<Part>>,
+    all: Option<Arc<[Part]>>,
+    /// Ranks of this process that have what they waited for, or do not wait for it.
+    returned: usize,
     waiting: Vec<Waker>,
 }
 
@@ -43,60 +148,142 @@ impl Exchange {
         Exchange { ranks, takers, state: Mutex::new(state) }
     }
 
-    /// Gives `bytes` and waits for those of all ranks, by rank.
-    ///
-    /// **Errors**: a rank failed and will not come.
-    pub(crate) async fn all_gather(
-        &self,
-        rank: Rank,
-        bytes: Vec<u8>,
-    ) -> Result<Arc<[Vec<u8>]>, Error> {
-        let number = self.give(rank, bytes);
-        poll_fn(|cx| {
-            let mut state = self.state.lock();
-            let failed = state.failed.clone();
-            let Some(call) = state.calls.get_mut(&number) else {
-                return Poll::Pending;
-            };
-            if let Some(all) = &call.all {
-                let all = Arc::clone(all);
-                call.taken += 1;
-                if call.taken == self.takers {
-                    state.calls.remove(&number);
-                }
-                return Poll::Ready(Ok(all));
-            }
-            if let Some((rank, reason)) = failed {
-                return Poll::Ready(Err(Error::PeerFailed { rank, reason }));
-            }
-            call.waiting.push(cx.waker().clone());
-            talpf_runtime::note_wait("a collective call of all ranks");
-            Poll::Pending
-        })
-        .await
-    }
-
-    /// Gives the bytes of a rank, and says in which call.
-    pub(crate) fn give(&self, rank: Rank, bytes: Vec<u8>) -> u64 {
+    /// Gives the part of a rank of this process in its next call, and draws the number of that.
+    pub(crate) fn give(&self, rank: Rank, part: Part) -> Given<'_> {
         let mut state = self.state.lock();
         let number = state.next[rank.index()];
         state.next[rank.index()] += 1;
-        let call = state.calls.entry(number).or_default();
-        call.given.resize(self.ranks, None);
-        call.given[rank.index()] = Some(bytes);
-        if call.given.iter().all(Option::is_some) {
-            call.all = Some(call.given.drain(..).flatten().collect());
-            call.waiting.drain(..).for_each(Waker::wake);
-        }
-        number
+        let call = part.call;
+        let woken = state.add(number, rank, part, (self.ranks, self.takers));
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+        Given { exchange: self, call, number }
     }
 
-    /// Ends all waiting: `rank` will not come any more.
-    pub(crate) fn fail(&self, rank: Rank, reason: &str) {
+    /// Adds what a rank of another process says that it has given; `here` is the rank of this one.
+    ///
+    /// **Errors**: it has given that before, or is too far ahead. Nothing is kept then.
+    pub(crate) fn give_elsewhere(
+        &self,
+        here: Rank,
+        rank: Rank,
+        number: u64,
+        part: Part,
+    ) -> Result<(), String> {
         let mut state = self.state.lock();
-        state.failed.get_or_insert((rank, reason.to_owned()));
-        for call in state.calls.values_mut() {
-            call.waiting.drain(..).for_each(Waker::wake);
+        let next = state.next[here.index()];
+        let of_rank = |call: &OpenCall| call.given.get(rank.index()).map(Option::is_some);
+        let again = match state.calls.get(&number) {
+            Some(call) => of_rank(call).unwrap_or(true),
+            None => number < next,
+        };
+        if again {
+            return Err(format!("its part in collective call {number} a second time"));
         }
+        if number >= next.saturating_add(CALLS_AHEAD) {
+            return Err(format!(
+                "its part in collective call {number}, {} ahead of this rank, the limit is \
+                 {CALLS_AHEAD}",
+                number - next
+            ));
+        }
+        let given = state.calls.values().filter_map(|call| call.given.get(rank.index())?.as_ref());
+        let bytes = given.map(Part::len).sum::<usize>() + part.len();
+        if bytes > BYTES_AHEAD {
+            return Err(format!(
+                "{bytes} bytes in collective calls ahead of this rank, the limit is {BYTES_AHEAD}"
+            ));
+        }
+        let woken = state.add(number, rank, part, (self.ranks, self.takers));
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+        Ok(())
+    }
+
+    /// Ends all waiting with `error`: some rank will not come any more.
+    pub(crate) fn fail(&self, error: Error) {
+        let mut state = self.state.lock();
+        state.failed.get_or_insert(error);
+        let waiting = state.calls.values_mut().flat_map(|call| call.waiting.drain(..));
+        let woken: Vec<Waker> = waiting.collect();
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl State {
+    /// Adds a part. Returns who waits for it, to be woken under no lock.
+    #[must_use]
+    fn add(
+        &mut self,
+        number: u64,
+        rank: Rank,
+        part: Part,
+        (ranks, takers): (usize, usize),
+    ) -> Vec<Waker> {
+        let call = self.calls.entry(number).or_default();
+        call.given.resize(ranks, None);
+        call.given[rank.index()] = Some(part);
+        if !call.given.iter().all(Option::is_some) {
+            return Vec::new();
+        }
+        call.all = Some(call.given.drain(..).flatten().collect());
+        let waiting = std::mem::take(&mut call.waiting);
+        self.remove_if_over(number, takers);
+        waiting
+    }
+
+    /// Forgets a call that all ranks have made and all of this process have returned from.
+    fn remove_if_over(&mut self, number: u64, takers: usize) {
+        let over = |call: &OpenCall| call.all.is_some() && call.returned == takers;
+        if self.calls.get(&number).is_some_and(over) {
+            self.calls.remove(&number);
+        }
+    }
+}
+
+/// The part of a rank of this process in a call. Dropping it ends its interest in the others'.
+#[must_use]
+pub(crate) struct Given<'a> {
+    exchange: &'a Exchange,
+    call: Call,
+    pub(crate) number: u64,
+}
+
+impl Given<'_> {
+    /// Waits for what all ranks give.
+    ///
+    /// **Errors**: a rank made another call; one failed in it; the run has failed.
+    pub(crate) async fn gather(self) -> Result<Gathered, Error> {
+        let parts = poll_fn(|cx| self.poll(cx)).await?;
+        Gathered { number: self.number, parts }.check(self.call)
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Arc<[Part]>, Error>> {
+        let mut state = self.exchange.state.lock();
+        let State { calls, failed, .. } = &mut *state;
+        // It is there until this is dropped.
+        let call = calls.entry(self.number).or_default();
+        if let Some(all) = &call.all {
+            return Poll::Ready(Ok(Arc::clone(all)));
+        }
+        if let Some(error) = failed {
+            return Poll::Ready(Err(error.clone()));
+        }
+        if !call.waiting.iter().any(|known| known.will_wake(cx.waker())) {
+            call.waiting.push(cx.waker().clone());
+        }
+        talpf_runtime::note_wait("a collective call of all ranks");
+        Poll::Pending
+    }
+}
+
+impl Drop for Given<'_> {
+    fn drop(&mut self) {
+        let mut state = self.exchange.state.lock();
+        if let Some(call) = state.calls.get_mut(&self.number) {
+            call.returned += 1;
+        }
+        state.remove_if_over(self.number, self.exchange.takers);
     }
 }

@@ -5,8 +5,9 @@ use talpf_runtime::{Array, Region};
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::exchange::Call;
 use crate::numbers::Rank;
-use crate::slot::MemorySlot;
+use crate::slot::{MemorySlot, Use};
 use crate::sync::SyncMode;
 
 /// What a superstep costs in which no rank sends or receives more than `h` bytes: `h * g + l`.
@@ -39,7 +40,7 @@ impl Context {
     pub async fn probe(&self) -> Result<Machine, Error> {
         // What is put, and where it lands.
         let array = Array::new(self.group(), vec![0u64; 2 * LONG], LONG)?;
-        let slot = self.register_global(&array).await?;
+        let slot = self.register(&array, Use::Windowed, Call::Probe).await?;
         let next = Rank((self.rank().0 + 1) % self.ranks());
         let mut times = [0.0; 2];
         for ((len, steps), ns) in [(SHORT, 200), (LONG, 10)].into_iter().zip(&mut times) {
@@ -54,11 +55,14 @@ impl Context {
             *ns = samples[SAMPLES / 2] as f64 / f64::from(steps);
         }
         self.deregister(slot)?;
-        let all = self.world().all_gather(self.rank(), bytes_of(&times).to_vec()).await?;
+        let own = Ok((bytes_of(&times).to_vec(), ()));
+        let ((), all) = self.world().all_gather(self.rank(), Call::Probe, own).await?;
         let [mut short_ns, mut long_ns] = times;
-        for (bytes, rank) in all.iter().zip(0..) {
-            let [short, long]: [f64; 2] = bytemuck::try_pod_read_unaligned(bytes)
-                .map_err(|_| Error::WrongLetter { rank: Rank(rank) })?;
+        for (rank, bytes) in all.each() {
+            let [short, long]: [f64; 2] = bytemuck::try_pod_read_unaligned(bytes).map_err(|_| {
+                let what = format!("{} bytes as the times of a probe", bytes.len());
+                Error::WrongLetter { rank, what }
+            })?;
             (short_ns, long_ns) = (short_ns.max(short), long_ns.max(long));
         }
         let further = (size_of::<u64>() * (LONG - SHORT)) as f64;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytemuck::Pod;
 use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress, RemoteKey};
@@ -14,12 +14,15 @@ use parking_lot::{Mutex, RwLock};
 use talpf_runtime::{Array, Matrix, Rect};
 
 use crate::error::Error;
+use crate::exchange::Gathered;
 use crate::numbers::Rank;
 
 /// A registered array. Clones are handles of the same slot.
+///
+/// A slot belongs to its run: operations of another one that name it are errors.
 pub struct MemorySlot<T> {
     pub(crate) slot: Arc<Slot>,
-    marker: PhantomData<fn() -> T>,
+    marker: PhantomData<fn(T) -> T>,
 }
 
 impl<T> MemorySlot<T> {
@@ -53,7 +56,7 @@ pub struct RemoteRegion<'s, T> {
     pub(crate) slot: &'s Arc<Slot>,
     pub(crate) rank: Rank,
     pub(crate) index: u64,
-    marker: PhantomData<fn() -> T>,
+    marker: PhantomData<fn(T) -> T>,
 }
 
 impl<T> Clone for RemoteRegion<'_, T> {
@@ -70,12 +73,26 @@ impl<T> fmt::Debug for RemoteRegion<'_, T> {
     }
 }
 
-/// An array that can be registered.
-pub trait Registrable: Clone + Send + Sync + 'static {
-    /// Its elements: plain bytes, whatever they are.
+/// An array that can be registered: an [`Array`] or a [`Matrix`].
+pub trait Registrable: private::Memory + Clone + Send + Sync + 'static {
+    /// The elements: plain bytes, whatever they are.
     type Element: Pod;
-    #[doc(hidden)]
-    fn parts(&self) -> Parts;
+}
+
+impl<T: Pod + Send + Sync> Registrable for Array<T> {
+    type Element = T;
+}
+
+impl<T: Pod + Send + Sync> Registrable for Matrix<T> {
+    type Element = T;
+}
+
+mod private {
+    /// Memory that a handle of an array keeps. Programs cannot implement it: the device believes it.
+    pub trait Memory {
+        #[doc(hidden)]
+        fn parts(&self) -> super::Parts;
+    }
 }
 
 /// Where the elements of an array are.
@@ -87,18 +104,14 @@ pub struct Parts {
     cols: usize,
 }
 
-impl<T: Pod + Send + Sync> Registrable for Array<T> {
-    type Element = T;
-
+impl<T: Pod + Send + Sync> private::Memory for Array<T> {
     fn parts(&self) -> Parts {
         let start = self.as_mut_ptr().cast();
         Parts { array: self.id(), start, len: self.len(), cols: self.len() }
     }
 }
 
-impl<T: Pod + Send + Sync> Registrable for Matrix<T> {
-    type Element = T;
-
+impl<T: Pod + Send + Sync> private::Memory for Matrix<T> {
     fn parts(&self) -> Parts {
         let start = self.as_mut_ptr().cast();
         Parts { array: self.id(), start, len: self.rows() * self.cols(), cols: self.cols() }
@@ -118,6 +131,9 @@ pub(crate) enum Use {
 
 /// A slot as this rank knows it.
 pub(crate) struct Slot {
+    /// The number of the run, see [`World::run`](crate::world::World).
+    run: u64,
+    /// The number of the collective call that registered it, the same at every rank.
     pub(crate) number: u32,
     pub(crate) array: u64,
     /// Elements from one row to the next.
@@ -146,10 +162,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    const BYTES: usize = 29;
-
     fn to_bytes(self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Self::BYTES);
+        let mut bytes = Vec::new();
         bytes.extend(self.address.to_le_bytes());
         bytes.extend(self.key.to_u32().to_le_bytes());
         bytes.extend(self.len.to_le_bytes());
@@ -162,22 +176,28 @@ impl Place {
         let (address, rest) = bytes.split_first_chunk()?;
         let (key, rest) = rest.split_first_chunk()?;
         let (len, rest) = rest.split_first_chunk()?;
-        let (element_bytes, rest) = rest.split_first_chunk()?;
+        let (element_bytes, raw) = rest.split_first_chunk()?;
+        let raw = match raw {
+            [0] => false,
+            [1] => true,
+            _ => return None,
+        };
         Some(Place {
             address: u64::from_le_bytes(*address),
             key: RemoteKey::from_u32(u32::from_le_bytes(*key)),
             len: u64::from_le_bytes(*len),
             element_bytes: u64::from_le_bytes(*element_bytes),
-            raw: *rest.first()? != 0,
+            raw,
         })
     }
 }
 
 impl Slot {
+    /// Registers an array. The number of a global slot is not known yet.
     fn new<A: Registrable>(
         domain: &ProtectionDomain,
         array: &A,
-        number: u32,
+        run: u64,
         usage: Use,
     ) -> Result<Self, Error> {
         let parts = array.parts();
@@ -202,7 +222,8 @@ impl Slot {
             raw: usage == Use::Raw,
         };
         Ok(Slot {
-            number,
+            run,
+            number: LOCAL,
             array: parts.array,
             cols: parts.cols as u64,
             element_bytes: element_bytes as u64,
@@ -214,11 +235,6 @@ impl Slot {
             peers: Vec::new(),
             _array: Box::new(array.clone()),
         })
-    }
-
-    /// What the peers need to know.
-    pub(crate) fn place(&self) -> Vec<u8> {
-        self.place.to_bytes()
     }
 
     /// Where a piece of one row is, as peers name it. `rank` is this one.
@@ -240,11 +256,20 @@ impl Slot {
         drop(region.take());
     }
 
-    /// Takes in what the peers gave.
-    pub(crate) fn with_peers(mut self, places: &[Vec<u8>]) -> Result<Self, Error> {
-        for (rank, bytes) in places.iter().enumerate() {
-            let rank = Rank(rank as u32);
-            let place = Place::from_bytes(bytes).ok_or(Error::NoSuchSlot { slot: self.number })?;
+    /// Takes in what the peers gave in the call that registers it.
+    fn with_peers(mut self, gathered: &Gathered) -> Result<Self, Error> {
+        self.number = match u32::try_from(gathered.number) {
+            Ok(number) if number < LOCAL => number,
+            _ => {
+                let (value, limit) = (gathered.number, u64::from(LOCAL));
+                return Err(Error::Limit { what: "number of collective calls", value, limit });
+            }
+        };
+        for (rank, bytes) in gathered.each() {
+            let place = Place::from_bytes(bytes).ok_or_else(|| {
+                let what = format!("{} bytes as the place of a slot", bytes.len());
+                Error::WrongLetter { rank, what }
+            })?;
             if place.element_bytes != self.element_bytes {
                 let (here, there) = (self.element_bytes, place.element_bytes);
                 return Err(Error::SlotMismatch { slot: self.number, here, there, rank });
@@ -258,15 +283,19 @@ impl Slot {
         self.local_key
     }
 
-    /// Checks that `len` elements from `index` lie in the slot at `rank`, and says where and
-    /// whether windows guard them.
+    /// Checks for an operation of `run` that `len` elements from `index` lie in the slot at `rank`,
+    /// and says where and whether windows guard them.
     #[inline]
     pub(crate) fn remote(
         &self,
+        run: u64,
         rank: Rank,
         index: u64,
         len: u64,
     ) -> Result<(RemoteAddress, bool), Error> {
+        if self.run != run {
+            return Err(Error::SlotOfOtherRun { slot: self.number });
+        }
         if self.deregistered.load(Ordering::Relaxed) {
             return Err(Error::NoSuchSlot { slot: self.number });
         }
@@ -292,19 +321,53 @@ impl Slot {
 
 /// The slots of one rank.
 pub(crate) struct SlotTable {
+    /// The number of the run.
+    run: u64,
     slots: RwLock<Vec<Arc<Slot>>>,
-    next_global: AtomicU32,
+    /// Slots that are being registered together with other ranks.
+    prepared: AtomicUsize,
     limit: AtomicUsize,
 }
 
 /// The number of every local slot: no peer refers to it.
 const LOCAL: u32 = u32::MAX;
 
+/// A global slot before the other ranks have registered theirs. Dropped, it leaves the table as it
+/// was.
+pub(crate) struct Prepared<'t> {
+    table: &'t SlotTable,
+    slot: Option<Slot>,
+}
+
+impl Prepared<'_> {
+    /// What the peers need to know.
+    pub(crate) fn place(&self) -> Vec<u8> {
+        self.slot.as_ref().map_or_else(Vec::new, |slot| slot.place.to_bytes())
+    }
+
+    /// Adds the slot to the table with what all ranks gave.
+    ///
+    /// **Errors**: slots that do not match, at all ranks.
+    pub(crate) fn publish(mut self, gathered: &Gathered) -> Result<Arc<Slot>, Error> {
+        let slot = self.slot.take().ok_or(Error::RunEnded)?.with_peers(gathered)?;
+        let slot = Arc::new(slot);
+        self.table.slots.write().push(Arc::clone(&slot));
+        Ok(slot)
+    }
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        self.table.prepared.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl SlotTable {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub(crate) fn new(run: u64, limit: usize) -> Self {
         SlotTable {
+            run,
             slots: RwLock::default(),
-            next_global: AtomicU32::new(0),
+            prepared: AtomicUsize::new(0),
             limit: AtomicUsize::new(limit),
         }
     }
@@ -321,13 +384,14 @@ impl SlotTable {
     }
 
     fn used(&self) -> usize {
-        self.slots.read().len()
+        self.slots.read().len() + self.prepared.load(Ordering::Relaxed)
     }
 
-    fn check_room(&self) -> Result<(), Error> {
-        let (used, limit) = (self.used() as u64, self.limit.load(Ordering::Relaxed) as u64);
+    fn check_room(&self, used: usize) -> Result<(), Error> {
+        let limit = self.limit.load(Ordering::Relaxed);
         if used >= limit {
-            return Err(Error::Limit { what: "number of memory slots", value: used + 1, limit });
+            let (value, limit) = (used as u64 + 1, limit as u64);
+            return Err(Error::Limit { what: "number of memory slots", value, limit });
         }
         Ok(())
     }
@@ -338,36 +402,38 @@ impl SlotTable {
         domain: &ProtectionDomain,
         array: &A,
     ) -> Result<Arc<Slot>, Error> {
-        self.check_room()?;
-        let slot = Arc::new(Slot::new(domain, array, LOCAL, Use::Local)?);
+        self.check_room(self.used())?;
+        let slot = Arc::new(Slot::new(domain, array, self.run, Use::Local)?);
         self.slots.write().push(Arc::clone(&slot));
         Ok(slot)
     }
 
-    /// Registers an array that peers will use as well; `publish` adds it once they are known.
+    /// Registers an array that peers will use as well.
     pub(crate) fn prepare_global<A: Registrable>(
         &self,
         domain: &ProtectionDomain,
         array: &A,
         usage: Use,
-    ) -> Result<Slot, Error> {
-        self.check_room()?;
-        let number = self.next_global.fetch_add(1, Ordering::Relaxed);
-        Slot::new(domain, array, number, usage)
-    }
-
-    pub(crate) fn publish(&self, slot: Slot) -> Arc<Slot> {
-        let slot = Arc::new(slot);
-        self.slots.write().push(Arc::clone(&slot));
-        slot
+    ) -> Result<Prepared<'_>, Error> {
+        self.prepared.fetch_add(1, Ordering::Relaxed);
+        let mut prepared = Prepared { table: self, slot: None };
+        self.check_room(self.used() - 1)?;
+        prepared.slot = Some(Slot::new(domain, array, self.run, usage)?);
+        Ok(prepared)
     }
 
     /// Takes a slot out. The device forgets it when the last handle is gone.
     pub(crate) fn remove(&self, slot: &Arc<Slot>) -> Result<(), Error> {
-        if slot.deregistered.swap(true, Ordering::Relaxed) {
-            return Err(Error::NoSuchSlot { slot: slot.number });
+        if slot.run != self.run {
+            return Err(Error::SlotOfOtherRun { slot: slot.number });
         }
-        self.slots.write().retain(|known| !Arc::ptr_eq(known, slot));
+        let mut slots = self.slots.write();
+        let known = slots.iter().position(|known| Arc::ptr_eq(known, slot));
+        let known = known.ok_or(Error::NoSuchSlot { slot: slot.number })?;
+        slot.deregistered.store(true, Ordering::Relaxed);
+        let removed = slots.remove(known);
+        drop(slots);
+        drop(removed);
         Ok(())
     }
 

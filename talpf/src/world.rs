@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
@@ -11,7 +11,7 @@ use talpf_runtime::Group;
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::exchange::Exchange;
+use crate::exchange::{Call, Exchange, Gathered, Part};
 use crate::numbers::Rank;
 use crate::operation::{Collectors, Issued, Pending};
 use crate::polling::Sleeper;
@@ -29,6 +29,8 @@ pub(crate) struct World {
     /// The first of them.
     first: u32,
     size: u32,
+    /// The number of the run in this process, of which no other has the same.
+    pub(crate) run: u64,
     /// Where the others are, if they are not here.
     processes: Option<Arc<Processes>>,
     pub(crate) config: Config,
@@ -72,6 +74,8 @@ impl World {
         ranks: Vec<(Group, Endpoint)>,
         processes: Option<Arc<Processes>>,
     ) -> Arc<Self> {
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
         let (size, here, apart) = (config.ranks, ranks.len(), processes.is_some());
         let first = ranks.first().map_or(0, |(group, _)| group.number());
         // Ranks elsewhere keep to their credit themselves.
@@ -81,7 +85,7 @@ impl World {
             engine: Engine::new(Rank(group.number()), size, config.poll_batch),
             group,
             endpoint,
-            slots: SlotTable::new(SLOTS),
+            slots: SlotTable::new(run, SLOTS),
             windows: CachePadded::new(
                 WindowTable::new(size, credits).noting(config.check_conflicts),
             ),
@@ -100,7 +104,7 @@ impl World {
         });
         let ranks = states.collect();
         let exchange = Exchange::new(size, here);
-        let world = Arc::new(World { ranks, first, size, processes, config, exchange });
+        let world = Arc::new(World { ranks, first, size, run, processes, config, exchange });
         world.processes.iter().for_each(|others| others.belong_to(Arc::downgrade(&world)));
         world
     }
@@ -174,16 +178,29 @@ impl World {
         }
     }
 
-    /// Gives `bytes` and waits for those of all ranks, by rank. Every rank calls in the same order.
+    /// Gives the bytes of a collective call and waits for those of all ranks. What else `own` has is
+    /// kept meanwhile. Every rank calls in the same order, also one that cannot take part.
     ///
-    /// **Errors**: a rank failed and will not come.
-    pub(crate) async fn all_gather(
+    /// **Errors**: that of `own`; a rank that failed in the call or made another one; a run that has
+    /// failed.
+    pub(crate) async fn all_gather<K>(
         &self,
         rank: Rank,
-        bytes: Vec<u8>,
-    ) -> Result<Arc<[Vec<u8>]>, Error> {
-        self.processes.iter().for_each(|processes| processes.give(&bytes));
-        self.exchange.all_gather(rank, bytes).await
+        call: Call,
+        own: Result<(Vec<u8>, K), Error>,
+    ) -> Result<(K, Gathered), Error> {
+        let (bytes, kept) = match own {
+            Ok((bytes, kept)) => (Ok(bytes), Ok(kept)),
+            Err(error) => (Err(error.to_string()), Err(error)),
+        };
+        let part = Part::new(call, bytes);
+        let letter = self.processes.as_ref().map(|processes| (processes, part.to_bytes()));
+        let given = self.exchange.give(rank, part);
+        if let Some((processes, bytes)) = letter {
+            processes.give(given.number, &bytes);
+        }
+        let kept = kept?;
+        Ok((kept, given.gather().await?))
     }
 
     /// Lets the sources that have credit again go on.
@@ -235,7 +252,7 @@ impl World {
         if let Some(processes) = &self.processes {
             processes.tell_failure(first, reason);
         }
-        self.exchange.fail(first, reason);
+        self.exchange.fail(peer_failed());
         if let Some(processes) = &self.processes {
             self.ranks.iter().for_each(|state| state.endpoint.cut_off());
             processes.fail();

@@ -266,7 +266,7 @@ impl OpenRound {
         kind: Kind,
     ) -> Result<(Place, Claim, bool), Error> {
         let RemoteRegion { slot, rank: target, index, .. } = *remote;
-        let (address, mut windowed) = slot.remote(target, index, len)?;
+        let (address, mut windowed) = slot.remote(self.state.world.run, target, index, len)?;
         self.state.count(target, 1)?;
         let source = self.state.rank;
         let (slot_number, end) = (slot.number, index + len);

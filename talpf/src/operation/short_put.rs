@@ -98,7 +98,8 @@ impl OpenRound {
         let Some(collector) = self.collector() else {
             return false;
         };
-        let Ok((remote, windowed)) = slot.remote(target, index, len) else {
+        let run = self.state.world.run;
+        let Ok((remote, windowed)) = slot.remote(run, target, index, len) else {
             return false;
         };
         let called_ns = Cell::new(origin.trace_clock());

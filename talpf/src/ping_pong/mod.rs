@@ -44,6 +44,7 @@ use talpf_runtime::{In, InOut, Rect, Region};
 use self::offer::Offer;
 use crate::context::Context;
 use crate::error::Error;
+use crate::exchange::Call;
 use crate::numbers::{Lane, Rank, Round};
 use crate::operation::{OpenRound, Spawned};
 use crate::round::User;
@@ -111,7 +112,7 @@ pub struct PingPong<T> {
     round: Round,
     ends: Vec<End>,
     places: Arc<Places>,
-    marker: PhantomData<fn() -> T>,
+    marker: PhantomData<fn(T) -> T>,
 }
 
 /// What is known of a link.
@@ -153,8 +154,8 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
             // After a failure there is no exchange.
             made.places.hold(round, Box::new(guard));
         }
-        let bytes = offer::to_bytes(lane, &offers);
-        let all = made.context.world().all_gather(rank, bytes).await?;
+        let own = Ok((offer::to_bytes(lane, &offers), ()));
+        let ((), all) = made.context.world().all_gather(rank, Call::PingPong, own).await?;
         let remote = offer::connect(rank, lane, &offers, &all)?;
         let ends = links.iter().zip(remote).map(|(link, remote)| End {
             peer: link.peer,

@@ -5,6 +5,7 @@ use ibverbs_sim::{RemoteAddress, RemoteKey};
 
 use super::Link;
 use crate::error::Error;
+use crate::exchange::Gathered;
 use crate::numbers::{Lane, Rank};
 use crate::slot::Slot;
 
@@ -78,16 +79,16 @@ pub(super) fn connect(
     here: Rank,
     lane: Lane,
     own: &[Offer],
-    all: &[Vec<u8>],
+    all: &Gathered,
 ) -> Result<Vec<[RemoteAddress; 2]>, Error> {
     let differ = |what, rank, here, there| match here == there {
         true => Ok(()),
         false => Err(Error::LinksDiffer { what, rank, here, there }),
     };
-    let mut back = Vec::with_capacity(all.len());
-    for (rank, bytes) in all.iter().enumerate() {
-        let rank = Rank(rank as u32);
-        let (its_lane, mut offers) = from_bytes(bytes).ok_or(Error::NoOffer { rank })?;
+    let wrong = |rank| Error::WrongLetter { rank, what: "links that cannot be read".to_owned() };
+    let mut back = Vec::new();
+    for (rank, bytes) in all.each() {
+        let (its_lane, mut offers) = from_bytes(bytes).ok_or_else(|| wrong(rank))?;
         differ("number of the lane", rank, u64::from(lane.0), its_lane)?;
         let links = own.iter().filter(|offer| offer.peer == rank).count();
         offers.retain(|offer| offer.peer == here);
@@ -97,7 +98,7 @@ pub(super) fn connect(
     let mut ends = Vec::with_capacity(own.len());
     for Offer { peer, elements, element_bytes, .. } in own {
         let end = back.get_mut(peer.index()).and_then(Iterator::next);
-        let end = end.ok_or(Error::NoOffer { rank: *peer })?;
+        let end = end.ok_or_else(|| wrong(*peer))?;
         differ("number of elements of a place", *peer, *elements, end.elements)?;
         differ("bytes of an element", *peer, *element_bytes, end.element_bytes)?;
         ends.push(end.places);

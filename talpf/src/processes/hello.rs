@@ -4,11 +4,12 @@ use ibverbs_sim::QueuePairNumber;
 
 use super::Processes;
 use crate::error::Error;
+use crate::exchange::Call;
 use crate::numbers::Rank;
 use crate::world::World;
 
 /// What must be the same in all processes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 impl Processes {
     /// Connects the queue pairs of this rank, once all ranks are there and have the same settings.
@@ -25,9 +26,9 @@ impl Processes {
         ];
         let numbers = (0..world.size()).map(|rank| endpoint.number_for(Rank(rank)).to_u32());
         let words = settings.iter().map(|(_, value)| *value).chain(numbers);
-        let all = world.all_gather(here, words.flat_map(u32::to_le_bytes).collect()).await?;
-        for (rank, bytes) in all.iter().enumerate() {
-            let rank = Rank(rank as u32);
+        let own = Ok((words.flat_map(u32::to_le_bytes).collect(), ()));
+        let ((), all) = world.all_gather(here, Call::Start, own).await?;
+        for (rank, bytes) in all.each() {
             let word = |at: usize| {
                 let word = bytes.as_chunks().0.get(at).copied();
                 word.map_or(0, u32::from_le_bytes)
@@ -46,7 +47,7 @@ impl Processes {
             }
         }
         // Nobody sends before everybody can answer.
-        world.all_gather(here, Vec::new()).await?;
+        world.all_gather(here, Call::Start, Ok((Vec::new(), ()))).await?;
         Ok(())
     }
 }

@@ -15,8 +15,8 @@ pub(super) enum Letter<'a> {
     Go { number: u32 },
     /// It may not: no window of the round covers it.
     Refused { number: u32 },
-    /// What the sender gives in its next collective call.
-    Given(&'a [u8]),
+    /// What the sender gives in a collective call.
+    Given { number: u64, part: &'a [u8] },
     /// The run has failed.
     Failed { first: Rank, reason: &'a str },
     /// The sender needs nothing more.
@@ -53,7 +53,9 @@ impl<'a> Letter<'a> {
             }
             Letter::Go { number } => numbered(GO, number),
             Letter::Refused { number } => numbered(REFUSED, number),
-            Letter::Given(given) => [&[GIVEN], given].concat(),
+            Letter::Given { number, part } => {
+                [&[GIVEN][..], &number.to_le_bytes(), part].concat()
+            }
             Letter::Waiting(traffic) => [&[WAITING], traffic].concat(),
             Letter::Failed { first, reason } => {
                 let mut bytes = numbered(FAILED, first.0);
@@ -81,7 +83,10 @@ impl<'a> Letter<'a> {
             }
             GO => Letter::Go { number: reader.word()? },
             REFUSED => Letter::Refused { number: reader.word()? },
-            GIVEN => return Some(Letter::Given(rest)),
+            GIVEN => {
+                let number = reader.long()?;
+                return Some(Letter::Given { number, part: reader.0 });
+            }
             WAITING => return Some(Letter::Waiting(rest)),
             FAILED => {
                 let first = Rank(reader.word()?);
@@ -134,7 +139,7 @@ mod tests {
                 ASK => Letter::Ask { number, ask, claim },
                 GO => Letter::Go { number },
                 REFUSED => Letter::Refused { number },
-                GIVEN => Letter::Given(&given),
+                GIVEN => Letter::Given { number: round, part: &given },
                 WAITING => Letter::Waiting(&given),
                 FAILED => Letter::Failed { first: Rank(number), reason: &reason },
                 _ => Letter::Bye,

@@ -49,6 +49,7 @@ use self::granted::Grant;
 use self::letter::Letter;
 use self::standstill::Standstill;
 use crate::error::Error;
+use crate::exchange::Part;
 use crate::numbers::Rank;
 use crate::window::{Claim, Landing, Outcome};
 use crate::world::World;
@@ -131,9 +132,9 @@ impl Processes {
         })
     }
 
-    /// Gives what a collective call of this rank gives.
-    pub(crate) fn give(&self, bytes: &[u8]) {
-        self.tell_all(Letter::Given(bytes));
+    /// Gives the part of this rank in a collective call.
+    pub(crate) fn give(&self, number: u64, part: &[u8]) {
+        self.tell_all(Letter::Given { number, part });
     }
 
     /// Whether everything of `source` that the windows of this rank have let go has landed.
@@ -211,8 +212,14 @@ impl Processes {
             }
             Some(Letter::Go { number }) => peer.asked.go(number),
             Some(Letter::Refused { number }) => peer.asked.refuse(number),
-            Some(Letter::Given(bytes)) => {
-                world.exchange.give(from, bytes.to_vec());
+            Some(Letter::Given { number, part }) => {
+                let part = Part::from_bytes(part).ok_or("a part of no collective call".to_owned());
+                let given = part.and_then(|part| {
+                    world.exchange.give_elsewhere(self.here, from, number, part)
+                });
+                if let Err(what) = given {
+                    world.fail(&[self.here], &Error::WrongLetter { rank: from, what });
+                }
             }
             Some(Letter::Failed { first, reason }) => {
                 self.told.store(true, Ordering::SeqCst);
@@ -221,7 +228,8 @@ impl Processes {
             Some(Letter::Bye) => peer.gone.store(true, Ordering::Release),
             Some(Letter::Waiting(traffic)) if self.standstill.hear(from, traffic) => {}
             Some(Letter::Ask { .. } | Letter::Waiting(_)) | None => {
-                world.fail(&[self.here], &Error::WrongLetter { rank: from });
+                let what = "a control message that it may not send".to_owned();
+                world.fail(&[self.here], &Error::WrongLetter { rank: from, what });
             }
         }
     }

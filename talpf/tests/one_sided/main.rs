@@ -8,6 +8,7 @@ mod conflicts;
 mod credits;
 mod device_faults;
 mod early_puts;
+mod failed_registration;
 mod failures;
 mod gets;
 mod long_transfers;

@@ -42,7 +42,7 @@ fn a_get_and_a_put_of_a_raw_slot() {
     };
     let run = |put| common::run_all(config(), move |ctx| main(ctx, put));
     check(run(5), None);
-    check(run(4), Some("rank 0 gets and rank 0 puts elements 4..5 of slot 0 at rank 2"));
+    check(run(4), Some("rank 0 gets and rank 0 puts elements 4..5 of slot 2 at rank 2"));
 }
 
 #[test]
@@ -61,5 +61,5 @@ fn an_update_and_a_put_in_a_window() {
     };
     let run = |cell| common::run_all(config(), move |ctx| main(ctx, cell));
     check(run(4), None);
-    check(run(3), Some("rank 1 updates and rank 0 puts elements 3..4 of slot 0 at rank 2"));
+    check(run(3), Some("rank 1 updates and rank 0 puts elements 3..4 of slot 2 at rank 2"));
 }

@@ -13,6 +13,8 @@ mod credits;
 #[path = "../one_sided/early_puts.rs"]
 mod early_puts;
 mod end_of_run;
+#[path = "../one_sided/failed_registration.rs"]
+mod failed_registration;
 mod failures;
 mod get_and_put;
 #[path = "../one_sided/common.rs"]

@@ -36,7 +36,7 @@ fn put(at: usize, early: bool, len: usize) {
         }
     });
     assert!(!*changed.lock().unwrap());
-    let range = format!("elements {}..{} of slot 0", at * len, (at + 10) * len);
+    let range = format!("elements {}..{} of slot 2", at * len, (at + 10) * len);
     for error in [&ends[0], &ends[1]].map(|end| end.as_ref().unwrap_err()) {
         assert!(matches!(error, Error::OutsideWindow { .. }), "{error}");
         common::says(error, &["rank 0 reaches", &range, "at rank 1 in lane 0 round 0"]);
