@@ -1,13 +1,45 @@
 //! The cores of this machine.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::thread::{Builder, Scope, ScopedJoinHandle, available_parallelism};
 
-use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// Cores this process may use.
 pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
+}
+
+/// Words of a [`CoreMask`].
+const MASK_WORDS: usize = CpuSet::MAX_CPU / u64::BITS as usize;
+
+/// A set of cores of a machine: bit `b` of word `w` stands for core `64 w + b`.
+pub type CoreMask = [u64; MASK_WORDS];
+
+/// The cores this process may use. As many as [`cores`] says: a quota smaller than the affinity
+/// leaves the first ones.
+pub fn core_mask() -> CoreMask {
+    let mut mask = [0; MASK_WORDS];
+    let allowed = sched_getaffinity(None);
+    // Beyond the cores that the call knows, the first ones stand for all.
+    let may_use = |core: &usize| allowed.as_ref().map_or(true, |set| set.is_set(*core));
+    for core in (0..CpuSet::MAX_CPU).filter(may_use).take(cores()) {
+        mask[core / u64::BITS as usize] |= 1 << (core % u64::BITS as usize);
+    }
+    mask
+}
+
+/// A number that processes have in common when they share the cores of one machine, and that others
+/// differ in: of its boot and, as containers have quotas of their own, of its host name.
+pub fn machine_id() -> u64 {
+    let read = |name| std::fs::read(format!("/proc/sys/kernel/{name}"));
+    let mut hasher = DefaultHasher::new();
+    match (read("random/boot_id"), read("hostname")) {
+        (Ok(boot), Ok(host)) => (boot, host).hash(&mut hasher),
+        _ => std::process::id().hash(&mut hasher),
+    }
+    hasher.finish()
 }
 
 /// Spawns a thread that does not run on the core of the caller, if the process may use others: for
@@ -43,6 +75,20 @@ mod tests {
     fn a_thread_apart_leaves_one_core_to_its_parent() {
         let all = sched_getaffinity(None).unwrap().count() as usize;
         assert_eq!(left(), (all - 1).max(1));
+    }
+
+    #[test]
+    fn a_pinned_thread_has_the_core_it_is_pinned_to() {
+        let ones = |mask: CoreMask| mask.iter().map(|word| word.count_ones()).sum::<u32>();
+        assert_eq!(ones(core_mask()) as usize, cores());
+        let pinned = std::thread::spawn(|| {
+            let (mut only, here) = (CpuSet::new(), sched_getcpu());
+            only.set(here);
+            sched_setaffinity(None, &only).unwrap();
+            let mask = core_mask();
+            assert_eq!((ones(mask), mask[here / 64] >> (here % 64)), (1, 1));
+        });
+        pinned.join().unwrap();
     }
 
     #[test]

@@ -9,8 +9,9 @@ use crate::error::Error;
 /// How often the polling task looks at the completion queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PollingFrequency {
-    /// At once while a worker has nothing else to do. After looking in vain for a while it sleeps
-    /// until a completion arrives.
+    /// At once while a worker has nothing else to do. After polling in vain for a time
+    /// ([`PollingFrequency::PATIENCE`]) it sleeps until a completion arrives, or, with ranks in other
+    /// processes, polls ten thousand times a second at most.
     #[default]
     Adaptive,
     /// After every pass, wait this long.
@@ -18,6 +19,16 @@ pub enum PollingFrequency {
 }
 
 impl PollingFrequency {
+    /// How long an adaptive polling task polls in vain before it sleeps: about as long as it takes
+    /// to wake a thread that sleeps.
+    pub const PATIENCE: Duration = Duration::from_micros(100);
+    /// How long it does with ranks in other processes. Nothing wakes it then, and a rank that pauses
+    /// keeps the others waiting: several of its pauses.
+    pub const PATIENCE_WITH_WIRE: Duration = Duration::from_millis(1);
+    /// How long it does, yielding its core after each poll, while the processes of this machine have
+    /// more workers than it has cores.
+    pub const PATIENCE_OVERSUBSCRIBED: Duration = Duration::from_micros(300);
+
     /// The environment variable that sets it.
     pub const VARIABLE: &'static str = "TALPF_POLLING_FREQUENCY";
 

@@ -4,10 +4,12 @@
 //! Adaptive, workers that have nothing else to do look in its place; when none has, it looks a few
 //! times in a while. While a task of the rank is suspended until a sync ends, which those who put
 //! carry on (`sync/tell.rs`), it looks seldom: every look takes cache lines away from them. After it
-//! has looked in vain often enough it arms the completion channel and sleeps: a completion, a new
+//! has looked in vain for long enough it arms the completion channel and sleeps: a completion, a new
 //! sync or a failure wakes it.
 //!
 //! **Source**: thesis, chapter 6.3.
+
+mod empty_polls;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -21,13 +23,12 @@ use crate::numbers::Rank;
 use crate::sync_cell::{AtomicBool, AtomicU32, Mutex, Ordering};
 use crate::world::{RankState, World};
 
-/// Passes in vain before the task sleeps, with something under way and without.
-const PATIENCE: u32 = 2_000;
-const PATIENCE_WITHOUT_WORK: u32 = 100;
-/// As the first, if every look is one at a wire: who is waited for may need the core.
-const PATIENCE_WITH_WIRE: u32 = 100;
-/// Passes in vain that one counts for while peers take in what they bring.
-const TOLD: u32 = PATIENCE / 50;
+use self::empty_polls::EmptyPolls;
+
+/// Patience of a rank that waits for nothing.
+const PATIENCE_WITHOUT_WORK: Duration = Duration::from_micros(10);
+/// Patience while peers take in what they bring, in polls that are apart.
+const PATIENCE_WHILE_PEERS_POLL: Duration = Duration::from_millis(1);
 /// Passes between looks at puts that are collected: every look takes their cache line away.
 const PASSES: u32 = 32;
 /// How often the task looks at the timers of a link with faults, and at what nobody announces.
@@ -72,8 +73,7 @@ pub(crate) struct Poller {
     world: Arc<World>,
     rank: Rank,
     passes: AtomicU32,
-    /// Passes in vain since the last one that was not, about: several threads may count.
-    in_vain: AtomicU32,
+    empty: EmptyPolls,
 }
 
 /// What the task does next.
@@ -86,8 +86,8 @@ enum Next {
 
 impl Poller {
     pub(crate) fn new(world: &Arc<World>, rank: Rank) -> Arc<Self> {
-        let (world, zero) = (Arc::clone(world), || AtomicU32::new(0));
-        Arc::new(Poller { world, rank, passes: zero(), in_vain: zero() })
+        let world = Arc::clone(world);
+        Arc::new(Poller { world, rank, passes: AtomicU32::new(0), empty: EmptyPolls::new() })
     }
 
     /// The body of the polling task. It ends when the program has, and what was under way with it.
@@ -98,7 +98,7 @@ impl Poller {
             match state.group.idle_until(LATEST, move || this.turn()).await {
                 Next::Pause(period) => state.group.wait_for(period).await,
                 Next::Sleep => {
-                    self.in_vain.store(0, Ordering::Relaxed);
+                    self.empty.end();
                     state.collectors.post_all();
                     if let Err(error) = sleep(state, world).await {
                         world.fail(&[self.rank], &error);
@@ -122,31 +122,41 @@ impl Poller {
         if has_timers {
             state.endpoint.context.advance(state.group.clock().now_ns());
         }
-        let before = self.in_vain.load(Ordering::Relaxed);
-        let in_vain = if state.look(world) > 0 { 0 } else { before.saturating_add(1) };
-        self.in_vain.store(in_vain, Ordering::Relaxed);
+        let found = state.look(world) > 0;
         let passes = self.passes.load(Ordering::Relaxed).wrapping_add(1);
         self.passes.store(passes, Ordering::Relaxed);
         if passes.is_multiple_of(PASSES) {
             state.collectors.post_unchanged();
         }
         let works = state.engine.syncs() > 0 || state.outstanding() > 0;
-        let patience = match works {
-            true if has_wire => PATIENCE_WITH_WIRE,
-            true => PATIENCE,
-            false => PATIENCE_WITHOUT_WORK,
+        let peers_poll = !has_wire && state.waits.is_set() && !state.has_unannounced();
+        let yields = world.processes().is_some_and(|others| others.are_oversubscribed());
+        let patience = match () {
+            () if yields => PollingFrequency::PATIENCE_OVERSUBSCRIBED,
+            () if has_wire => PollingFrequency::PATIENCE_WITH_WIRE,
+            () if peers_poll => PATIENCE_WHILE_PEERS_POLL,
+            () if works => PollingFrequency::PATIENCE,
+            () => PATIENCE_WITHOUT_WORK,
         };
-        let is_told = || state.waits.is_set() && !state.has_unannounced() && !has_wire;
+        let is_over = if found {
+            self.empty.end();
+            false
+        } else {
+            let now_ns = || state.group.clock().now_ns();
+            self.empty.last(patience, peers_poll || yields, now_ns)
+        };
         match world.config.polling {
             PollingFrequency::Every(period) if works => {
                 state.collectors.post_all();
                 Some(Next::Pause(period))
             }
-            PollingFrequency::Adaptive if in_vain < PATIENCE && is_told() => {
-                self.in_vain.store(in_vain + TOLD, Ordering::Relaxed);
-                Some(Next::Pause(LATEST))
+            PollingFrequency::Adaptive if !is_over && peers_poll => Some(Next::Pause(LATEST)),
+            PollingFrequency::Adaptive if !is_over => {
+                if yields && !found {
+                    std::thread::yield_now();
+                }
+                None
             }
-            PollingFrequency::Adaptive if in_vain < patience => None,
             _ if has_timers || has_wire || state.has_unannounced() => {
                 Some(Next::Pause(RETRY_PERIOD))
             }

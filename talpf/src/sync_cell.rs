@@ -1,11 +1,11 @@
 //! What state words and locks are built of: parking_lot's, or loom's under `--cfg talpf_loom`.
 
 #[cfg(talpf_loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[cfg(not(talpf_loom))]
 pub(crate) use parking_lot::Mutex;
 #[cfg(not(talpf_loom))]
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// loom's mutex with the interface of the one it stands for.
 #[cfg(talpf_loom)]

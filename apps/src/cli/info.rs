@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use clap::Args;
+use talpf::PollingFrequency;
 use talpf_apps::{Error, jacobi::kernel, memory};
 use talpf_runtime::cores;
 use tampi_shim::{Costs, Protocols};
@@ -43,6 +44,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         ("idle", runtime.idle.to_string()),
         ("throttle", throttle(runtime.throttle)),
         ("polling", polling.to_string()),
+        ("patience", patience()),
         ("conflicts", conflicts.to_owned()),
         ("memcpy 1 MiB", copy(MIB, 200)),
         ("memcpy 128 MiB", copy(128 * MIB, 1)),
@@ -54,6 +56,19 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     ];
     let text: String = lines.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect();
     super::print(&text)
+}
+
+/// How long an adaptive polling task polls in vain before it pauses.
+fn patience() -> String {
+    let [one, wire, crowded] = [
+        PollingFrequency::PATIENCE,
+        PollingFrequency::PATIENCE_WITH_WIRE,
+        PollingFrequency::PATIENCE_OVERSUBSCRIBED,
+    ];
+    format!(
+        "{one:?} in one process, {wire:?} between processes, {crowded:?} if these have more workers \
+         than the machine has cores"
+    )
 }
 
 fn throttle(tasks: usize) -> String {

@@ -1,8 +1,11 @@
 //! The start of a run of several processes.
 
+use std::sync::atomic::Ordering;
+
 use ibverbs_sim::QueuePairNumber;
 
 use super::Processes;
+use super::placement::Placement;
 use crate::error::Error;
 use crate::exchange::Call;
 use crate::numbers::Rank;
@@ -25,10 +28,16 @@ impl Processes {
             ("check of conflicts", u32::from(world.config.check_conflicts)),
         ];
         let numbers = (0..world.size()).map(|rank| endpoint.number_for(Rank(rank)).to_u32());
+        let placement = Placement::here(world.config.runtime.workers);
         let words = settings.iter().map(|(_, value)| *value).chain(numbers);
+        let words = words.chain(placement.to_words());
         let own = Ok((words.flat_map(u32::to_le_bytes).collect(), ()));
         let ((), all) = world.all_gather(here, Call::Start, own).await?;
+        let mut placements = Vec::new();
         for (rank, bytes) in all.each() {
+            let words = bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes);
+            let before = settings.len() + world.size() as usize;
+            placements.push(Placement::from_words(words.skip(before)));
             let word = |at: usize| {
                 let word = bytes.as_chunks().0.get(at).copied();
                 word.map_or(0, u32::from_le_bytes)
@@ -46,6 +55,8 @@ impl Processes {
                 endpoint.connect_elsewhere(rank, number)?;
             }
         }
+        let is_oversubscribed = placement.is_oversubscribed(&placements);
+        self.oversubscribed.store(is_oversubscribed, Ordering::Relaxed);
         // Nobody sends before everybody can answer.
         world.all_gather(here, Call::Start, Ok((Vec::new(), ()))).await?;
         Ok(())

@@ -34,6 +34,7 @@ mod goodbye;
 mod granted;
 mod hello;
 mod letter;
+mod placement;
 mod standstill;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -70,6 +71,8 @@ pub(crate) struct Processes {
     told: AtomicBool,
     /// Nothing of other processes lands here any more.
     cut_off: AtomicBool,
+    /// Set once all have met, if those of this machine have more workers than it has cores.
+    oversubscribed: AtomicBool,
     standstill: Standstill,
 }
 
@@ -96,6 +99,7 @@ impl Processes {
             taking_in: Mutex::default(),
             told: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
+            oversubscribed: AtomicBool::new(false),
             standstill: Standstill::new(ranks),
         }
     }
@@ -161,6 +165,12 @@ impl Processes {
     pub(crate) fn fail(&self) {
         self.cut_off.store(true, Ordering::Release);
         self.others().for_each(|(_, peer)| peer.asked.fail());
+    }
+
+    /// Whether the processes of this machine have more workers than it has cores.
+    #[inline]
+    pub(crate) fn are_oversubscribed(&self) -> bool {
+        self.oversubscribed.load(Ordering::Relaxed)
     }
 
     /// Whether a rank has said that it needs nothing more.

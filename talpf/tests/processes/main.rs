@@ -35,6 +35,7 @@ mod queued_syncs;
 #[path = "../one_sided/random_programs.rs"]
 mod random_programs;
 mod standstill;
+mod step_time;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;
 #[path = "../one_sided/to_itself.rs"]
