@@ -79,7 +79,9 @@ mod tests {
 
     #[test]
     fn a_pinned_thread_has_the_core_it_is_pinned_to() {
-        let ones = |mask: CoreMask| mask.iter().map(|word| word.count_ones()).sum::<u32>();
+        fn ones(mask: CoreMask) -> u32 {
+            mask.iter().map(|word| word.count_ones()).sum()
+        }
         assert_eq!(ones(core_mask()) as usize, cores());
         let pinned = std::thread::spawn(|| {
             let (mut only, here) = (CpuSet::new(), sched_getcpu());

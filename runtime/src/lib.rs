@@ -78,6 +78,6 @@ pub use self::replay::Iteration;
 pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
 pub use self::task::{
-    Children, HeldBack, JoinHandle, PendingEvent, Ready, TaskBuilder, TaskLoop, fail_current_task,
-    note_outside, note_wait,
+    Children, HeldBack, JoinHandle, PendingEvent, Ready, TaskBuilder, TaskLoop, check_blocking,
+    fail_current_task, note_outside, note_wait,
 };

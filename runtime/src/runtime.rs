@@ -103,7 +103,7 @@ impl Runtime {
     /// in a task, of whichever runtime: then a thread of its own shuts the runtime down, as if this
     /// had been dropped.
     pub fn shut_down(mut self) -> Result<(), Error> {
-        task::refuse_blocking("shut_down")?;
+        task::check_blocking("shut_down")?;
         self.end()
     }
 
@@ -135,7 +135,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if self.tokio.is_some() && task::refuse_blocking("drop").is_err() {
+        if self.tokio.is_some() && task::check_blocking("drop").is_err() {
             // A task must not wait, and a worker cannot join itself.
             let mut runtime = ManuallyDrop::new(Runtime {
                 shared: Arc::clone(&self.shared),

@@ -1,11 +1,12 @@
 //! Running a program on several ranks of this process.
 
 use std::future::Future;
+use std::iter::repeat_n;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ibverbs_sim::Device;
-use talpf_runtime::{Group, Runtime};
+use talpf_runtime::{Group, Runtime, check_blocking};
 
 use crate::config::Config;
 use crate::context::Context;
@@ -16,13 +17,64 @@ use crate::polling::Poller;
 use crate::world::{RankState, World};
 
 /// Runs `main` on every rank, all in this process and on one pool of workers, and returns what
-/// each rank returned.
+/// each rank returned, by rank.
+///
+/// `main` is an async closure or function. Each rank runs a clone of it on the workers, so it is
+/// `move`, what it captures is `Clone`, and large things are shared by an [`Arc`]. Its `?` takes
+/// errors of this crate, of the runtime, and whatever else its error type is made from:
+///
+/// ```
+/// use std::sync::Arc;
+/// use talpf::{Config, exec};
+/// use talpf_runtime::Array;
+///
+/// let table = Arc::new(vec![1.0f64; 1 << 20]); // Shared by all ranks.
+/// let scale = vec![2.0, 3.0]; // Each rank gets its own.
+/// let config = Config { ranks: 2, ..Config::default() };
+/// let scaled = exec(config, async move |ctx| {
+///     let factor = scale[ctx.rank().0 as usize];
+///     let part = Array::new(ctx.group(), table[..16].to_vec(), 16)?;
+///     let task = ctx.group().task("scale").inout(&part.all());
+///     let sum = task.run(move |mut part| {
+///         part.iter_mut().for_each(|value| *value *= factor);
+///         part.iter().sum::<f64>()
+///     })?;
+///     Ok::<_, talpf::Error>(sum.await?)
+/// })?;
+/// assert_eq!(scaled, [32.0, 48.0]);
+/// # Ok::<(), talpf::Error>(())
+/// ```
+///
+/// Without `move` the closure would borrow what it captures, and the ranks may not: "`scale` does
+/// not live long enough, argument requires that `scale` is borrowed for `'static`". What is not
+/// `Clone` goes into an [`Arc`] (else "the trait `Clone` is not implemented for ..., within this
+/// closure"), and results are returned instead of written to what was captured ("the trait `Clone`
+/// is not implemented for `&mut ...`").
+///
+/// ```compile_fail,E0597
+/// # use talpf::{Config, exec};
+/// let scale = vec![2.0, 3.0];
+/// exec(Config::default(), async |ctx| { // `async move |ctx|` compiles.
+///     Ok::<f64, talpf::Error>(scale[ctx.rank().0 as usize])
+/// })?;
+/// # Ok::<(), talpf::Error>(())
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use talpf::{Config, exec};
+/// let mut sum = 0;
+/// exec(Config::default(), async |ctx| { // Returns it, and the caller adds up what `exec` returns.
+///     sum += ctx.rank().0;
+///     Ok::<(), talpf::Error>(())
+/// })?;
+/// # Ok::<(), talpf::Error>(())
+/// ```
 ///
 /// After a rank's `main` its tasks are waited for. If a rank fails, the others' syncs end with
 /// [`Error::PeerFailed`] and `exec` returns the failure that came first.
 ///
-/// **Errors**: settings out of range; whatever `main` returns; a task that panicked; a hang; a sync
-/// that was dropped, or a round with operations that none has closed.
+/// **Errors**: called from a task; settings out of range; whatever `main` returns; a task that
+/// panicked; a hang; a sync that was dropped, or a round with operations that none has closed.
 /// **Source**: `lpf_exec` of the thesis, chapter 2.3.1.
 ///
 /// ```
@@ -45,19 +97,26 @@ use crate::world::{RankState, World};
 /// ```
 pub fn exec<R, E, M, F>(config: Config, main: M) -> Result<Vec<R>, E>
 where
-    M: Fn(Context) -> F,
+    M: FnOnce(Context) -> F + Clone,
     F: Future<Output = Result<R, E>> + Send + 'static,
     R: Send + 'static,
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
+    check_blocking("exec").map_err(Error::from)?;
+    let ranks = config.ranks as usize;
     let (runtime, world) = start(config)?;
-    run(runtime, world, main)
+    run(runtime, world, repeat_n(main, ranks))
 }
 
-/// Runs `main` on the ranks of `world` that are here, ends the runtime, and returns their results.
-pub(crate) fn run<R, E, M, F>(runtime: Runtime, world: Arc<World>, main: M) -> Result<Vec<R>, E>
+/// Runs one of `mains` on each rank of `world` that is here, ends the runtime, and returns their
+/// results.
+pub(crate) fn run<R, E, M, F>(
+    runtime: Runtime,
+    world: Arc<World>,
+    mains: impl Iterator<Item = M>,
+) -> Result<Vec<R>, E>
 where
-    M: Fn(Context) -> F,
+    M: FnOnce(Context) -> F,
     F: Future<Output = Result<R, E>> + Send + 'static,
     R: Send + 'static,
     E: From<Error> + std::fmt::Display + Send + 'static,
@@ -68,7 +127,7 @@ where
         drop(state.group.spawn_service("poll", poll).map_err(Error::from)?);
     }
     let stopping = Stopping(&world);
-    let result = run_all(&runtime, &world, main);
+    let result = run_all(&runtime, &world, mains);
     if let Err(error) = &result {
         world.fail_with_reason(world.first(), &error.to_string());
     }
@@ -111,9 +170,13 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     Ok((runtime, world))
 }
 
-fn run_all<R, E, M, F>(runtime: &Runtime, world: &Arc<World>, main: M) -> Result<Vec<R>, E>
+fn run_all<R, E, M, F>(
+    runtime: &Runtime,
+    world: &Arc<World>,
+    mains: impl Iterator<Item = M>,
+) -> Result<Vec<R>, E>
 where
-    M: Fn(Context) -> F,
+    M: FnOnce(Context) -> F,
     F: Future<Output = Result<R, E>> + Send + 'static,
     R: Send + 'static,
     E: From<Error> + std::fmt::Display + Send + 'static,
@@ -129,7 +192,7 @@ where
     });
     let first = Arc::new(parking_lot::Mutex::new(None));
     let mut handles = Vec::new();
-    for state in world.ranks() {
+    for (state, main) in world.ranks().iter().zip(mains) {
         let program = main(Context::new(world, state.rank));
         let (world, rank, first) = (Arc::clone(world), state.rank, Arc::clone(&first));
         let whole = async move {

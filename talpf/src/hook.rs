@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use ibverbs_sim::{Device, Wire};
-use talpf_runtime::Runtime;
+use talpf_runtime::{Runtime, check_blocking};
 
 use crate::config::Config;
 use crate::context::Context;
@@ -19,7 +19,8 @@ use crate::world::World;
 /// calls this, with the same settings. Returns what `main` returned here, once all ranks are done.
 ///
 /// The number of the rank and how many there are is what the wire says; so is
-/// [`Config::ranks`], whatever is given. Programs are those of [`exec`](crate::exec), with these
+/// [`Config::ranks`], whatever is given. `main` is `async move` and owns what it captures, as that
+/// of [`exec`](crate::exec), but need not be `Clone`. Programs are those of `exec`, with these
 /// differences:
 /// - an operation on a window asks the target first, which costs a round trip more, and requests to
 ///   one rank follow each other, each after the answer to the one before;
@@ -46,7 +47,7 @@ use crate::world::World;
 /// let program = |wire| {
 ///     let mut config = Config::default();
 ///     config.runtime.workers = 1;
-///     hook(Arc::new(wire), config, async |ctx| {
+///     hook(Arc::new(wire), config, async move |ctx| {
 ///         let mine = Array::new(ctx.group(), vec![ctx.rank().0 + 1; 1], 1)?;
 ///         let inbox = Array::new(ctx.group(), vec![0u32; 1], 1)?;
 ///         let slot = ctx.register_global(&inbox).await?;
@@ -64,11 +65,12 @@ use crate::world::World;
 /// ```
 pub fn hook<R, E, M, F>(wire: Arc<dyn Wire>, mut config: Config, main: M) -> Result<R, E>
 where
-    M: Fn(Context) -> F,
+    M: FnOnce(Context) -> F,
     F: Future<Output = Result<R, E>> + Send + 'static,
     R: Send + 'static,
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
+    check_blocking("hook").map_err(Error::from)?;
     config.ranks = wire.processes();
     config.check()?;
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
@@ -78,7 +80,7 @@ where
         let world = judge.upgrade();
         world.is_some_and(|world| world.processes().is_some_and(|others| others.is_standstill()))
     });
-    let mut results = exec::run(runtime, world, main)?;
+    let mut results = exec::run(runtime, world, std::iter::once(main))?;
     // One rank, one result.
     results.pop().ok_or_else(|| E::from(Error::Runtime(talpf_runtime::Error::ShutDown)))
 }

@@ -28,6 +28,10 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! A program that captures something is an `async move` closure, of which each rank runs a clone;
+//! what the ranks share is in an `Arc`, and what they find out they return ([`exec`] shows it, and
+//! the compiler's messages for programs that borrow instead).
+//!
 //! Completion levels, named the same everywhere: *posted* (the device has the request), *local*
 //! (the source may be reused), *delivered* (visible at the target), *round ended*.
 

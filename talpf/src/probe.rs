@@ -59,10 +59,11 @@ impl Context {
         let ((), all) = self.world().all_gather(self.rank(), Call::Probe, own).await?;
         let [mut short_ns, mut long_ns] = times;
         for (rank, bytes) in all.each() {
-            let [short, long]: [f64; 2] = bytemuck::try_pod_read_unaligned(bytes).map_err(|_| {
-                let what = format!("{} bytes as the times of a probe", bytes.len());
-                Error::WrongLetter { rank, what }
-            })?;
+            let [short, long]: [f64; 2] =
+                bytemuck::try_pod_read_unaligned(bytes).map_err(|_| {
+                    let what = format!("{} bytes as the times of a probe", bytes.len());
+                    Error::WrongLetter { rank, what }
+                })?;
             (short_ns, long_ns) = (short_ns.max(short), long_ns.max(long));
         }
         let further = (size_of::<u64>() * (LONG - SHORT)) as f64;

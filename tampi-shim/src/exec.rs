@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use talpf_runtime::{Group, Runtime};
+use talpf_runtime::{Group, Runtime, check_blocking};
 
 use crate::communicator::Communicator;
 use crate::config::Config;
@@ -19,17 +19,22 @@ pub(crate) const WORLD: ContextId = ContextId(0);
 /// Runs `main` on every rank, all in this process and on one pool of workers, and returns what
 /// each rank returned.
 ///
+/// Each rank runs a clone of `main`, an async closure or function: it is `async move` and what it
+/// captures is `Clone`, or shared by an [`Arc`].
+///
 /// After a rank's `main` its tasks are waited for. If a rank fails, the operations of the others
 /// end with [`Error::PeerFailed`] and `exec` returns the failure that came first.
 ///
-/// **Errors**: settings out of range; whatever `main` returns; a task that panicked; a hang.
+/// **Errors**: called from a task; settings out of range; whatever `main` returns; a task that
+/// panicked; a hang.
 ///
 /// ```
 /// use tampi_shim::{Config, Rank, Tag, exec};
 ///
-/// let sums = exec(Config { ranks: 2, ..Config::default() }, async |world| {
+/// let values = vec![1, 2];
+/// let sums = exec(Config { ranks: 2, ..Config::default() }, async move |world| {
 ///     let other = Rank(1 - world.rank().0);
-///     let mine = vec![world.rank().0 + 1];
+///     let mine = vec![values[world.rank().0 as usize]];
 ///     let (mine, theirs, _) =
 ///         world.sendrecv((mine, other, Tag(0)), (vec![0u32], other, Tag(0))).await?;
 ///     Ok::<_, tampi_shim::Error>(mine[0] + theirs[0])
@@ -39,11 +44,12 @@ pub(crate) const WORLD: ContextId = ContextId(0);
 /// ```
 pub fn exec<R, E, M, F>(config: Config, main: M) -> Result<Vec<R>, E>
 where
-    M: Fn(Communicator) -> F,
+    M: FnOnce(Communicator) -> F + Clone,
     F: Future<Output = Result<R, E>> + Send + 'static,
     R: Send + 'static,
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
+    check_blocking("exec").map_err(Error::from)?;
     config.check()?;
     // Before there are workers to disturb what it measures.
     let protocols = config.protocols.map_or_else(Protocols::measured, Ok)?;
@@ -72,7 +78,7 @@ where
 
 fn run_all<R, E, M, F>(runtime: &Runtime, worlds: Vec<Communicator>, main: M) -> Result<Vec<R>, E>
 where
-    M: Fn(Communicator) -> F,
+    M: FnOnce(Communicator) -> F + Clone,
     F: Future<Output = Result<R, E>> + Send + 'static,
     R: Send + 'static,
     E: From<Error> + std::fmt::Display + Send + 'static,
@@ -82,7 +88,7 @@ where
     for world in worlds {
         let (group, transport) = (world.group().clone(), Arc::clone(world.transport()));
         let program =
-            run_one(group.clone(), Arc::clone(&transport), main(world), Arc::clone(&first));
+            run_one(group.clone(), Arc::clone(&transport), main.clone()(world), Arc::clone(&first));
         handles.push((transport, group.spawn_main("main", program).map_err(Error::from)?));
     }
     let mut results = Vec::new();

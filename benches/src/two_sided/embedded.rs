@@ -19,7 +19,7 @@ fn measure<F>(config: Config, program: impl Fn(Communicator) -> F) -> Result<Vec
 where
     F: Future<Output = Result<Vec<Value>, tampi_shim::Error>> + Send + 'static,
 {
-    Ok(exec(config, program)?.into_iter().next().unwrap_or_default())
+    Ok(exec(config, &program)?.into_iter().next().unwrap_or_default())
 }
 
 /// Everything, with the protocols that the transport chooses.

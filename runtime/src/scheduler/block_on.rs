@@ -9,7 +9,7 @@ use super::Shared;
 use crate::error::Error;
 use crate::sync::thread::{self, Thread};
 use crate::sync::{self, AtomicBool, Mutex, Ordering};
-use crate::task::{refuse_blocking, take_note};
+use crate::task::{check_blocking, take_note};
 
 /// A thread that blocks.
 pub(crate) struct Blocked {
@@ -46,7 +46,7 @@ pub(crate) fn block_on<F: Future>(
     call: &'static str,
     future: F,
 ) -> Result<F::Output, Error> {
-    refuse_blocking(call)?;
+    check_blocking(call)?;
     let _tokio = sync::enter(&shared.tokio);
     let mut future = pin!(future);
     let (thread, woken, waits_for) = (thread::current(), AtomicBool::new(true), Mutex::new(None));

@@ -45,6 +45,7 @@ pub use self::event::PendingEvent;
 pub use self::failure::fail_current_task;
 pub use self::handle::JoinHandle;
 pub use self::ready::{Actions, Before, HeldBack, Ready};
+pub use self::run::check_blocking;
 pub use self::task_loop::TaskLoop;
 pub use self::waker::{note_outside, note_wait};
 
@@ -57,8 +58,8 @@ pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::Record;
 pub(crate) use self::repeated::{Repeated, free_task, new_repeated, repeated, repeated_async};
 pub(crate) use self::run::{
-    current, current_group, is_for_task_of, outside_tasks, refuse_blocking, release_ready, resolve,
-    resolve_access, run, satisfy,
+    current, current_group, is_for_task_of, outside_tasks, release_ready, resolve, resolve_access,
+    run, satisfy,
 };
 pub(crate) use self::spawn::{Role, SPAWNING, Traits, spawn_future};
 pub(crate) use self::state::Phase;

@@ -94,8 +94,11 @@ pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
     group.is_some_and(|group| Arc::ptr_eq(&group.shared, shared))
 }
 
-/// **Errors**: this thread is a worker, or in the actions of a task.
-pub(crate) fn refuse_blocking(call: &'static str) -> Result<(), Error> {
+/// Refuses `call`, which is going to block its thread, in a task: for calls that set things up
+/// before they block, too.
+///
+/// **Errors**: [`Error::BlockingInTask`], on a worker of any runtime or in the actions of a task.
+pub fn check_blocking(call: &'static str) -> Result<(), Error> {
     let task = RUNNING.with(|running| running.acts_for.get().or(running.task.get()));
     match task.map(|task| record(task).label().text()) {
         Some(task) => Err(Error::BlockingInTask { call, task }),

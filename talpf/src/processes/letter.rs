@@ -53,9 +53,7 @@ impl<'a> Letter<'a> {
             }
             Letter::Go { number } => numbered(GO, number),
             Letter::Refused { number } => numbered(REFUSED, number),
-            Letter::Given { number, part } => {
-                [&[GIVEN][..], &number.to_le_bytes(), part].concat()
-            }
+            Letter::Given { number, part } => [&[GIVEN][..], &number.to_le_bytes(), part].concat(),
             Letter::Waiting(traffic) => [&[WAITING], traffic].concat(),
             Letter::Failed { first, reason } => {
                 let mut bytes = numbered(FAILED, first.0);

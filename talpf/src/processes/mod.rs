@@ -224,9 +224,8 @@ impl Processes {
             Some(Letter::Refused { number }) => peer.asked.refuse(number),
             Some(Letter::Given { number, part }) => {
                 let part = Part::from_bytes(part).ok_or("a part of no collective call".to_owned());
-                let given = part.and_then(|part| {
-                    world.exchange.give_elsewhere(self.here, from, number, part)
-                });
+                let given = part
+                    .and_then(|part| world.exchange.give_elsewhere(self.here, from, number, part));
                 if let Err(what) = given {
                     world.fail(&[self.here], &Error::WrongLetter { rank: from, what });
                 }

@@ -35,7 +35,7 @@ where
     R: Send + 'static,
 {
     let _watchdog = watchdog(what);
-    exec(config, main)
+    exec(config, &main)
 }
 
 /// Ends the process if it lives longer than a run may take: a hang fails instead of blocking.

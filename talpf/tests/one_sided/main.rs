@@ -22,6 +22,7 @@ mod overlapping_windows;
 mod ping_pong;
 mod polling;
 mod probe;
+mod programs;
 mod queued_syncs;
 mod random_programs;
 mod raw_slots;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::common;
 use ibverbs_sim::{SocketWire, Wire};
-use talpf::{Config, Error, SyncMode};
+use talpf::{Config, Error, SyncMode, hook};
+use talpf_runtime::Runtime;
 
 /// Two processes with these settings.
 fn told(settings: [Config; 2], what: &str) {
@@ -50,4 +51,21 @@ fn a_registration_that_does_not_match_is_an_error_everywhere() {
         Ok(())
     });
     assert!(ends.iter().all(Result::is_err), "{ends:?}");
+}
+
+#[test]
+fn hook_in_a_task_is_refused_before_it_asks_the_wire() {
+    let mut wires = SocketWire::mesh(1).unwrap();
+    let wire = Arc::new(wires.pop().unwrap());
+    let runtime = Runtime::new(talpf_runtime::Config { workers: 1, ..Default::default() }).unwrap();
+    let body = runtime.task("outer").run(move || {
+        hook(wire, common::config(1, 1), async |_| -> Result<(), Error> { panic!("it has run") })
+    });
+    let refused = runtime.block_on(body.unwrap()).unwrap().unwrap().unwrap_err();
+    let is_told = matches!(
+        refused,
+        Error::Runtime(talpf_runtime::Error::BlockingInTask { call: "hook", .. })
+    );
+    assert!(is_told, "{refused}");
+    runtime.shut_down().unwrap();
 }

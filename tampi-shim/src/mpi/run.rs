@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, mpsc};
 
 use parking_lot::Mutex;
-use talpf_runtime::{Group, IdlePolicy, Runtime};
+use talpf_runtime::{Group, IdlePolicy, Runtime, check_blocking};
 
 use super::period::Pace;
 use super::poller::Poller;
@@ -79,6 +79,7 @@ where
     R: Send + 'static,
     E: From<Error> + fmt::Display + Send + 'static,
 {
+    check_blocking("run").map_err(Error::from)?;
     let transport = MpiTransport::new(library).map_err(Error::from)?;
     let result = run_here(&transport, config, main);
     if let Err(error) = &result {

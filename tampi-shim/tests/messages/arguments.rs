@@ -1,3 +1,4 @@
+use talpf_runtime::Runtime;
 use tampi_shim::{Communicator, Error, Rank, Tag, exec, iwait};
 
 use crate::common::{config, run};
@@ -37,4 +38,18 @@ fn binding_outside_of_a_task_is_refused() {
     let program = async |world: Communicator| Ok(world.irecv(vec![0u8], Rank(0), Tag(0)));
     let request = run(config(1, 1), program).unwrap().remove(0);
     assert!(matches!(iwait(request), Err(Error::Runtime(_))));
+}
+
+#[test]
+fn exec_in_a_task_is_refused_before_its_program_runs() {
+    let runtime = Runtime::new(talpf_runtime::Config { workers: 1, ..Default::default() }).unwrap();
+    let program = async |_| -> Result<(), Error> { panic!("it has run") };
+    let body = runtime.task("outer").run(move || exec(config(1, 1), program));
+    let refused = runtime.block_on(body.unwrap()).unwrap().unwrap().unwrap_err();
+    let is_told = matches!(
+        refused,
+        Error::Runtime(talpf_runtime::Error::BlockingInTask { call: "exec", .. })
+    );
+    assert!(is_told, "{refused}");
+    runtime.shut_down().unwrap();
 }

@@ -25,7 +25,7 @@ pub(crate) fn with_protocols(config: Config, eager: usize, lazy: usize) -> Confi
 /// Runs `program` on every rank. Panics if it has not ended in time.
 pub(crate) fn run<R, F>(
     config: Config,
-    program: impl Fn(Communicator) -> F + Send + 'static,
+    program: impl Fn(Communicator) -> F + Clone + Send + 'static,
 ) -> Result<Vec<R>, Error>
 where
     F: Future<Output = Result<R, Error>> + Send + 'static,
@@ -56,8 +56,10 @@ pub(crate) fn run_on_workers<F>(
 }
 
 /// Runs `program` and expects it to end well.
-pub(crate) fn run_well<F>(config: Config, program: impl Fn(Communicator) -> F + Send + 'static)
-where
+pub(crate) fn run_well<F>(
+    config: Config,
+    program: impl Fn(Communicator) -> F + Clone + Send + 'static,
+) where
     F: Future<Output = Result<(), Error>> + Send + 'static,
 {
     let (ranks, workers) = (config.ranks, config.runtime.workers);
