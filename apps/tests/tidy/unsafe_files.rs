@@ -4,7 +4,7 @@ use std::fs;
 use crate::assert_none;
 use crate::repository::{File, root, rust_files};
 
-const SECTION: &str = "## Files with unsafe";
+const DOCUMENT: &str = "UNSAFE.md";
 
 /// Whether the file opens the workspace's lint against unsafe code.
 fn opens_unsafe(file: &File) -> bool {
@@ -13,24 +13,73 @@ fn opens_unsafe(file: &File) -> bool {
     ["allow(unsafe_code", "expect(unsafe_code"].iter().any(|attribute| code.contains(attribute))
 }
 
-/// The paths in backticks that start the bullets of the section.
-fn listed(document: &str) -> BTreeSet<String> {
-    let section = document.lines().skip_while(|line| line.trim() != SECTION).skip(1);
-    let lines = section.take_while(|line| !line.starts_with("## "));
-    let path = |line: &str| Some(line.trim().strip_prefix("- `")?.split('`').next()?.to_owned());
-    lines.filter_map(path).collect()
+/// The line of a file in the document.
+#[derive(Debug, PartialEq)]
+struct Entry<'d> {
+    path: &'d str,
+    /// Files and functions in the last column.
+    tested_by: Vec<&'d str>,
+}
+
+/// The lines of all tables that begin with a file.
+fn entries(document: &str) -> Vec<Entry<'_>> {
+    fn entry(line: &str) -> Option<Entry<'_>> {
+        let cells: Vec<_> = line.trim().strip_prefix("| `")?.split('|').collect();
+        let path = cells.first()?.trim().strip_suffix('`')?;
+        let [.., tests, _] = &cells[..] else { return None };
+        path.ends_with(".rs").then(|| Entry { path, tested_by: quoted(tests) })
+    }
+    document.lines().filter_map(entry).collect()
+}
+
+/// The words in backticks.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// The names of all functions.
+fn functions(files: &[File]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in files {
+        let lexed = file.lexed();
+        let words: Vec<_> = lexed.words().map(|(_, word)| word).collect();
+        let named = words.windows(2).filter(|pair| pair[0] == "fn");
+        names.extend(named.map(|pair| pair[1].to_owned()));
+    }
+    names
 }
 
 #[test]
-fn architecture_lists_the_files_with_unsafe() {
-    let document = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
-    assert!(document.lines().any(|line| line.trim() == SECTION), "no section `{SECTION}`");
+fn the_document_lists_the_files_with_unsafe() {
+    let document = fs::read_to_string(root().join(DOCUMENT)).expect(DOCUMENT);
     let opened: BTreeSet<String> =
         rust_files().into_iter().filter(opens_unsafe).map(|file| file.path).collect();
-    let listed = listed(&document);
-    let missing = opened.difference(&listed).map(|path| format!("not listed: {path}"));
-    let extra = listed.difference(&opened).map(|path| format!("opens none: {path}"));
-    assert_none(&missing.chain(extra).collect::<Vec<_>>(), "ARCHITECTURE.md lists what is unsafe");
+    let mut listed = BTreeSet::new();
+    let mut findings = Vec::new();
+    for Entry { path, .. } in entries(&document) {
+        if !listed.insert(path.to_owned()) {
+            findings.push(format!("listed twice: {path}"));
+        }
+    }
+    findings.extend(opened.difference(&listed).map(|path| format!("not listed: {path}")));
+    findings.extend(listed.difference(&opened).map(|path| format!("opens none: {path}")));
+    assert_none(&findings, "UNSAFE.md lists the files with unsafe");
+}
+
+#[test]
+fn the_tests_of_unsafe_files_exist() {
+    let document = fs::read_to_string(root().join(DOCUMENT)).expect(DOCUMENT);
+    let functions = functions(&rust_files());
+    let exists = |name: &str| match name.contains('/') {
+        true => root().join(name).exists(),
+        false => functions.contains(name),
+    };
+    let mut findings = Vec::new();
+    for Entry { path, tested_by } in entries(&document) {
+        let missing = tested_by.into_iter().filter(|name| !exists(name));
+        findings.extend(missing.map(|name| format!("{path}: {name}")));
+    }
+    assert_none(&findings, "UNSAFE.md names tests that exist");
 }
 
 #[test]
@@ -51,7 +100,8 @@ fn unsafe_stands_only_where_it_is_opened() {
 }
 
 #[test]
-fn bullets_of_the_section_are_the_list() {
-    let document = "# A\n- `no.rs`\n## Files with unsafe\ntext\n- `a.rs`: why `not.rs`\n- `b.rs`\n## B\n- `c.rs`";
-    assert_eq!(listed(document), BTreeSet::from(["a.rs".to_owned(), "b.rs".to_owned()]));
+fn lines_of_tables_are_the_list() {
+    let document = "| file | tested by |\n|---|---|\n| `a.rs` | x | `b`, `c/d` |\n\
+                    | the `e.rs` | x | `f` |\n| `g` | x | `h` |\ntext `i.rs`\n";
+    assert_eq!(entries(document), [Entry { path: "a.rs", tested_by: vec!["b", "c/d"] }]);
 }
