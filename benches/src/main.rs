@@ -72,7 +72,8 @@ enum Bench {
         #[arg(long, value_name = "N", value_parser = within(1..=1 << 24))]
         throttle: Option<usize>,
     },
-    /// Random programs of tasks, puts and messages, checked against a serial oracle.
+    /// Random programs of tasks, puts and messages, checked against a serial oracle, and hostile
+    /// ones, which misuse all that safe code can reach.
     Soak {
         /// For how long programs are begun.
         #[arg(long, value_name = "N", default_value_t = 600,
@@ -81,9 +82,13 @@ enum Bench {
         /// The seed of the first program; a random one unless given.
         #[arg(long, value_name = "S")]
         seed: Option<u64>,
-        /// Only kinds of programs whose names begin with this: tasks, puts, messages.
-        #[arg(long, value_name = "KIND", default_value = "")]
-        only: String,
+        /// Only kinds of programs whose names begin with one of these: `tasks,puts,messages` for
+        /// the random ones, `hostile` for the hostile ones. A name of no kind lists all.
+        #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+        only: Vec<String>,
+        /// Run the first program only, and in this process, whatever it does to that.
+        #[arg(long)]
+        once: bool,
     },
     /// A rank that `two-sided` starts under `mpirun`.
     #[cfg(feature = "mpi")]
@@ -138,9 +143,9 @@ fn measure(bench: Bench) -> Result<Report, Error> {
             two_sided::run(&two_sided::Options { peers: !without_peers, quick })
         }
         Bench::Memory { tasks, workers, throttle } => memory::run(tasks, workers, throttle),
-        Bench::Soak { seconds, seed, only } => {
+        Bench::Soak { seconds, seed, only, once } => {
             let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(()));
-            soak::run(&soak::Options { seconds, seed, only })
+            soak::run(&soak::Options { seconds, seed, only, once })
         }
         #[cfg(feature = "mpi")]
         Bench::MpiRank { budget_ms } => {

@@ -1,0 +1,185 @@
+//! Replayed bodies that panic, keep, forget and exchange guards, and graphs declared where they do
+//! not belong.
+
+use std::mem::{forget, swap, take};
+use std::sync::{Arc, Mutex};
+
+use talpf_runtime::operator::Sum;
+use talpf_runtime::{Array, Error, Group, InOut, Iteration, Runtime};
+
+use super::{Bystander, Dice, End, PanicsAsItDrops, Wrong, end_of, expect, finish, panic};
+
+/// What a body does in one of its steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Nothing,
+    Panics,
+    Forgets,
+    Keeps,
+    Exchanges,
+    TakesOut,
+    PushesAnother,
+    Cancels,
+    Iterates,
+    CapturePanics,
+    Awaits,
+}
+
+use What::{
+    Awaits, Cancels, CapturePanics, Exchanges, Forgets, Iterates, Keeps, Nothing, Panics,
+    PushesAnother, TakesOut,
+};
+
+const ALL: [(u32, What); 11] = [
+    (6, Nothing),
+    (1, Panics),
+    (1, Forgets),
+    (2, Keeps),
+    (2, Exchanges),
+    (2, TakesOut),
+    (2, PushesAnother),
+    (1, Cancels),
+    (1, Iterates),
+    (1, CapturePanics),
+    (2, Awaits),
+];
+
+/// Where guards are put that outlive their bodies.
+type Shelf = Arc<Mutex<Vec<InOut<u64>>>>;
+
+pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
+    let runtime = Runtime::new(super::runtime(dice))?;
+    let mut bystander = Bystander::new(&runtime)?;
+    bystander.go_on(&runtime, dice)?;
+    // Of a group of their own: it may be cancelled.
+    let group = runtime.group("victims", 1);
+    let array = Array::new(&group, vec![0u64; 12], 1 + dice.below(12))?;
+    let shelf = Shelf::default();
+    let steps = dice.below(20);
+    let drawn: Vec<What> = (0..1 + dice.below(5)).map(|_| *dice.weigh(&ALL)).collect();
+    let declared = group.iterate::<Error>(steps, |iteration| {
+        for (number, &what) in drawn.iter().enumerate() {
+            let at = dice.below(steps.max(1));
+            declare(&group, iteration, &array, what, (number, at), &shelf)?;
+        }
+        if dice.one_in(10) { Err(Error::ShutDown) } else { Ok(()) }
+    });
+    let refused = matches!(declared, Err(Error::ShutDown));
+    if !refused {
+        declared?;
+    }
+    bystander.go_on(&runtime, dice)?;
+    // What is kept goes on its way, sooner or later.
+    let clears = Arc::clone(&shelf);
+    let outside = std::thread::spawn(move || {
+        while Arc::strong_count(&clears) > 1 {
+            let kept = clears.lock().map(|mut kept| take(&mut *kept));
+            drop(kept);
+            std::thread::yield_now();
+        }
+    });
+    let runs = steps > 0 && !refused;
+    let has = |what| runs && drawn.contains(&what);
+    // A step that forgets may come after one that stops them all.
+    let ends = has(Panics) || has(Cancels) || has(CapturePanics) || has(Exchanges);
+    let may_be: &[End] = match (has(Forgets), ends) {
+        (true, true) => &[End::Hangs, End::Fails],
+        (true, false) => &[End::Hangs],
+        (false, true) => &[End::Well, End::Fails],
+        (false, false) => &[End::Well],
+    };
+    let end = end_of(group.wait_blocking()).and_then(|end| {
+        expect("the steps", end, may_be)?;
+        let may_be: &[End] = if end == End::Hangs { &[End::Hangs] } else { &[End::Well] };
+        finish(runtime, &bystander, may_be)
+    });
+    drop((shelf, array));
+    if matches!(end, Ok(End::Hangs)) {
+        // Bodies of tasks that are stuck keep the shelf, and with it the thread outside.
+        drop(outside);
+    } else {
+        outside.join().map_err(|_| Wrong("the thread outside panicked".to_owned()))?;
+    }
+    end.map(|_| drawn.len() as u64)
+}
+
+fn declare<'a>(
+    group: &'a Group,
+    iteration: &Iteration<'a>,
+    array: &'a Array<u64>,
+    what: What,
+    (number, at): (usize, usize),
+    shelf: &Shelf,
+) -> Result<(), Error> {
+    let (left, right) = (2 * number % 12, (2 * number + 1) % 12);
+    let task = group.task("step");
+    let two =
+        || group.task("step").inout(&array.region(left..=left)).inout(&array.region(right..=right));
+    match what {
+        Nothing => {
+            two().repeat_borrowed(iteration, |_, left, right| swap(&mut left[0], &mut right[0]))
+        }
+        Panics => two().repeat_borrowed(iteration, move |step, left, _| {
+            left[0] += 1;
+            if step == at {
+                panic()
+            }
+        }),
+        Forgets => two().repeat(iteration, move |step, left, right| {
+            if step == at {
+                forget(left);
+            }
+            drop(right);
+        }),
+        Keeps => {
+            let shelf = Arc::clone(shelf);
+            two().repeat(iteration, move |_, left, right| {
+                drop(right);
+                let _ = shelf.lock().map(|mut kept| kept.push(left));
+            })
+        }
+        Exchanges => two().repeat_borrowed(iteration, |_, left, right| swap(left, right)),
+        TakesOut => {
+            let shelf = Arc::clone(shelf);
+            let parts = [left, right].map(|at| array.region(at..=at));
+            task.inouts(parts).repeat_borrowed(iteration, move |_, parts| {
+                let _ = shelf.lock().map(|mut kept| kept.append(parts));
+            })
+        }
+        PushesAnother => {
+            let shelf = Arc::clone(shelf);
+            let parts = [left, right].map(|at| array.region(at..=at));
+            task.inouts(parts).repeat_borrowed(iteration, move |_, parts| {
+                let other = shelf.lock().ok().and_then(|mut kept| kept.pop());
+                parts.reverse();
+                parts.extend(other);
+            })
+        }
+        Cancels => {
+            let own = group.clone();
+            two().repeat(iteration, move |step, _, _| {
+                if step == at {
+                    own.cancel("planned to fail");
+                }
+            })
+        }
+        Iterates => {
+            let own = group.clone();
+            task.reduction(&array.region(left..), Sum).repeat(iteration, move |_, mut copy| {
+                copy[0] += 1;
+                let _ = own.iterate::<Error>(2, |inner| own.task("inner").repeat(inner, |_| ()));
+            })
+        }
+        CapturePanics => {
+            let kept = PanicsAsItDrops;
+            two().repeat(iteration, move |_, _, _| {
+                let _kept = &kept;
+            })
+        }
+        Awaits => two().repeat_async(iteration, |_, left, right| async move {
+            drop(left);
+            tokio::task::yield_now().await;
+            drop(right);
+        }),
+    }
+}

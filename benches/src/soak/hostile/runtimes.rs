@@ -1,0 +1,66 @@
+//! Arrays and groups of one runtime used in another, and runtimes that are made, used and ended
+//! while tasks of others run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use talpf_runtime::{Array, Error, Runtime};
+
+use super::{Bystander, Dice, Wrong};
+use crate::soak::dice::mix;
+
+pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
+    let runtimes = (0..2 + dice.below(2)).map(|_| Runtime::new(super::runtime(dice)));
+    let runtimes = runtimes.collect::<Result<Vec<_>, _>>()?;
+    let owner = dice.below(runtimes.len());
+    let mut bystander = Bystander::new(&runtimes[0])?;
+    let array = Array::new(&runtimes[owner], vec![0u64; 6], 1 + dice.below(6))?;
+    let last = Arc::new(AtomicU64::new(0));
+    let steps = 1 + dice.below(40) as u64;
+    let mut expected = [0u64; 6];
+    for number in 0..steps {
+        let runtime = &runtimes[dice.below(runtimes.len())];
+        bystander.go_on(&runtimes[0], dice)?;
+        let (from, to) = dice.part(6, 6);
+        expected[from..to].iter_mut().for_each(|element| *element = mix(*element, number));
+        let task = runtime.task("step").inout(&array.region(from..to));
+        let nests = dice.one_in(8).then(|| super::runtime(dice));
+        task.spawn(move |mut part| {
+            part.iter_mut().for_each(|element| *element = mix(*element, number));
+            nests.into_iter().for_each(|config| drop(nested(config)));
+        })?;
+    }
+    let keeps = Arc::clone(&last);
+    runtimes[0].task("read").input(&array.all()).spawn(move |all| {
+        keeps.store(all.iter().fold(0, |sum, element| mix(sum, *element)), Ordering::Release);
+    })?;
+    if dice.one_in(2) {
+        drop(array);
+    }
+    for runtime in &runtimes {
+        runtime.wait_blocking()?;
+    }
+    let expected = expected.iter().fold(0, |sum, element| mix(sum, *element));
+    match last.load(Ordering::Acquire) {
+        found if found == expected => {}
+        found => return Err(Wrong(format!("the array has {found:#x} and not {expected:#x}"))),
+    }
+    bystander.check()?;
+    // In any order, also at the same time.
+    let ends = runtimes.into_iter().map(|runtime| thread::spawn(|| runtime.shut_down()));
+    for end in ends.collect::<Vec<_>>() {
+        end.join().map_err(|_| Wrong("a shutdown panicked".to_owned()))??;
+    }
+    Ok(steps)
+}
+
+/// A runtime within a task: it is used, and goes as its last handle does.
+fn nested(config: talpf_runtime::Config) -> Result<(), Error> {
+    let runtime = Runtime::new(config)?;
+    let array = Array::new(&runtime, vec![0u64; 4], 2)?;
+    for _ in 0..5 {
+        runtime.task("nested").inout(&array.all()).spawn(|mut all| all[0] += 1)?;
+    }
+    Ok(())
+}
