@@ -192,7 +192,7 @@ fn in_itself(config: talpf_runtime::Config, shuts_down: bool, findings: Findings
 /// Notes whether a call that would block a worker was not refused.
 fn refused<T>(findings: &Findings, what: &str, result: Result<T, Error>) {
     match result {
-        Err(Error::BlockingInTask(_)) => {}
+        Err(Error::BlockingInTask { .. }) => {}
         Err(error) => note(findings, format!("{what} in a task: {error}")),
         Ok(_) => note(findings, format!("{what} in a task was not refused")),
     }

@@ -48,7 +48,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
         let other = Runtime::new(super::runtime(dice))?;
         let ended = other.task("shuts down").run(move || runtime.shut_down())?;
         match other.block_on(ended)?? {
-            Ok(()) | Err(Error::BlockingInTask(_)) => {}
+            Ok(()) | Err(Error::BlockingInTask { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         other.shut_down()?;
