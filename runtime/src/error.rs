@@ -3,27 +3,27 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::data::{Mode, Rect};
+use crate::data::{ArrayLabel, Mode, Rect};
 
 /// An error of the runtime.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A region reaches beyond its array.
-    #[error("region {region} lies outside its array of {rows} x {cols}")]
+    #[error("region {region} lies outside {array}")]
     RegionOutOfBounds {
         /// What was asked for.
         region: Rect,
-        /// Rows of the array (1 for a one-dimensional one).
-        rows: u32,
-        /// Columns, or the length.
-        cols: u32,
+        /// The array.
+        array: ArrayLabel,
     },
     /// Two accesses of one task overlap and at least one of them writes.
-    #[error("task `{label}` declares {first_mode} {first} and {second_mode} {second} of one array")]
+    #[error("task `{label}` declares {first_mode} {first} and {second_mode} {second} of {array}")]
     OverlappingAccesses {
         /// The task's label.
         label: String,
+        /// The array of both.
+        array: ArrayLabel,
         /// The access declared first.
         first: Rect,
         /// Its mode.
@@ -35,14 +35,26 @@ pub enum Error {
     },
     /// A child declares something that its parent has not lent it, or a task that is no child
     /// something that is lent.
-    #[error("task `{label}` declares {mode} {region}, which is not lent to it")]
+    #[error("task `{label}` declares {mode} {region} of {array}, which is not lent to it")]
     NotLent {
         /// The task's label.
         label: String,
+        /// The array.
+        array: ArrayLabel,
         /// What it declares.
         region: Rect,
         /// The mode.
         mode: Mode,
+    },
+    /// A task declares something of another runtime.
+    #[error("task `{label}` of {group} declares {array}, which belongs to another runtime")]
+    OtherRuntime {
+        /// The task's label.
+        label: &'static str,
+        /// The task's group.
+        group: String,
+        /// The array.
+        array: ArrayLabel,
     },
     /// A task of a graph that is replayed uses what only tasks have that are spawned.
     #[error("task `{label}` is replayed and cannot have {what}")]

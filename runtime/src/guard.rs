@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut};
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
 
 use crate::access::{self, AccessId};
-use crate::data::Rect;
+use crate::data::{ArrayLabel, Rect};
 use crate::lend::Lend;
 use crate::task::{self, Accesses, RecordId, record};
 
@@ -119,6 +119,10 @@ impl<T> Part<T> {
     fn array_id(&self) -> u64 {
         self.held.0.slot().array().id()
     }
+
+    fn array_label(&self) -> ArrayLabel {
+        self.held.0.slot().array().label()
+    }
 }
 
 /// The right to a region, and nothing of what is in it.
@@ -172,6 +176,11 @@ macro_rules! guard {
                 self.part.array_id()
             }
 
+            /// What reports call the array.
+            pub fn array_label(&self) -> ArrayLabel {
+                self.part.array_label()
+            }
+
             /// The first element, the number of rows and columns, and the elements from one row
             /// to the next. The pointer is good as long as the guard lives.
             pub fn as_raw_parts(&self) -> (*const T, usize, usize, usize) {
@@ -220,7 +229,7 @@ macro_rules! guard {
         impl<T, D> fmt::Debug for $name<T, D> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let name = stringify!($name);
-                write!(f, "{name} of array {}{}", self.part.array_id(), self.part.rect())
+                write!(f, "{name} of {}", self.part.array_label().part(self.part.rect()))
             }
         }
     };

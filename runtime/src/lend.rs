@@ -7,7 +7,7 @@ use std::ops::RangeBounds;
 use ndarray::{Ix1, Ix2};
 
 use crate::access::{self, AccessId};
-use crate::data::{Rect, Region, bounds};
+use crate::data::{ArrayLabel, Rect, Region, bounds};
 use crate::guard::Guard;
 use crate::task::{self, Role};
 
@@ -60,6 +60,11 @@ impl<T, D> Lend<T, D> {
     /// The number that identifies the array in this process.
     pub fn array_id(&self) -> u64 {
         self.open.0.slot().array().id()
+    }
+
+    /// What reports call the array.
+    pub fn array_label(&self) -> ArrayLabel {
+        self.open.0.slot().array().label()
     }
 
     fn part<E>(&self, rect: Rect) -> Region<'_, T, E> {
@@ -128,7 +133,7 @@ impl<T: Send + Sync + 'static, D: Send + 'static> Guard for Lend<T, D> {
 
 impl<T, D> fmt::Debug for Lend<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Lend of array {}{}", self.array_id(), self.rect())
+        write!(f, "Lend of {}", self.array_label().part(self.rect()))
     }
 }
 

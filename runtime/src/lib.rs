@@ -62,7 +62,7 @@ pub use ndarray::{Ix1, Ix2};
 pub use self::clock::Clock;
 pub use self::config::Config;
 pub use self::cores::{CoreMask, core_mask, cores, machine_id, spawn_apart};
-pub use self::data::{Array, Matrix, Mode, Rect, Region, Tiling, Token};
+pub use self::data::{Array, ArrayLabel, Matrix, Mode, Rect, Region, Tiling, Token};
 pub use self::dump::{Dump, Standing};
 pub use self::error::{Error, Failure};
 pub use self::graph::{Dependency, GraphRecorder, GraphTask, Outcome, TaskGraph, Waits};

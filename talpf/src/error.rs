@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use talpf_runtime::ArrayLabel;
+
 use crate::numbers::{Lane, Rank, Round};
 use crate::window::Claim;
 
@@ -56,10 +58,10 @@ pub enum Error {
         ranks: u32,
     },
     /// The array is not registered with this context, or not for this use.
-    #[error("array {array} is not registered{why}")]
+    #[error("{array} is not registered{why}")]
     NotRegistered {
-        /// The array's number.
-        array: u64,
+        /// The array.
+        array: ArrayLabel,
         /// What is missing, beginning with a space.
         why: &'static str,
     },
@@ -216,14 +218,14 @@ pub enum Error {
         round: Round,
     },
     /// Windows of one sync overlap: each would wait for the other.
-    #[error("{lane} {round}: a window on array {array} overlaps another one of the same sync")]
+    #[error("{lane} {round}: a window on {array} overlaps another one of the same sync")]
     WindowsOverlap {
         /// The lane.
         lane: Lane,
         /// The round.
         round: Round,
         /// The array of both.
-        array: u64,
+        array: ArrayLabel,
     },
     /// A lane cannot be used in this way.
     #[error("{lane} {why}")]
@@ -274,12 +276,12 @@ pub enum Error {
         links: usize,
     },
     /// A region cannot be the place of a link.
-    #[error("link {link}: a region of array {array} {why}")]
+    #[error("link {link}: a region of {array} {why}")]
     WrongPlace {
         /// The link.
         link: usize,
         /// The region's array.
-        array: u64,
+        array: ArrayLabel,
         /// Why not.
         why: &'static str,
     },

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use bytemuck::Pod;
 use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress, RemoteKey};
 use parking_lot::{Mutex, RwLock};
-use talpf_runtime::{Array, Matrix, Rect};
+use talpf_runtime::{Array, ArrayLabel, Matrix, Rect};
 
 use crate::error::Error;
 use crate::exchange::Gathered;
@@ -301,7 +301,7 @@ impl Slot {
         }
         let Some(place) = self.peers.get(rank.index()) else {
             return Err(if self.peers.is_empty() {
-                Error::NotRegistered { array: self.array, why: " globally" }
+                Error::NotRegistered { array: ArrayLabel::of_id(self.array), why: " globally" }
             } else {
                 Error::NoSuchRank { rank, ranks: self.peers.len() as u32 }
             });
@@ -447,7 +447,10 @@ impl SlotTable {
     pub(crate) fn of_array(&self, array: u64) -> Result<Arc<Slot>, Error> {
         let slots = self.slots.read();
         let slot = slots.iter().find(|slot| slot.array == array);
-        slot.map(Arc::clone).ok_or(Error::NotRegistered { array, why: "" })
+        slot.map(Arc::clone).ok_or_else(|| {
+            let array = ArrayLabel::of_id(array);
+            Error::NotRegistered { array, why: "" }
+        })
     }
 
     /// What `read` says of the windowed slot that an array is.
@@ -460,6 +463,9 @@ impl SlotTable {
         let mut of_array = slots.iter().filter(|slot| slot.array == array);
         let slot = of_array.find(|slot| slot.usage == Use::Windowed);
         let why = " globally, or it is a raw slot, which has no windows";
-        slot.map(read).ok_or(Error::NotRegistered { array, why })
+        slot.map(read).ok_or_else(|| {
+            let array = ArrayLabel::of_id(array);
+            Error::NotRegistered { array, why }
+        })
     }
 }

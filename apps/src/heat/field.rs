@@ -17,7 +17,7 @@ impl Problem {
         border: &Border,
         (rows, cols): (usize, usize),
     ) -> Result<Matrix<f64>, Error> {
-        let tiling = Tiling { rows, cols, first_rows: 1, first_cols: 1 };
+        let tiling = Tiling::new(rows, cols).first(1, 1);
         let band = self.band(ctx.rank(), ctx.ranks());
         let mut cells = matrix::Matrix::zeros(band.len() + 2, self.cols() + 2);
         border.apply(band.start, 0, cells.view_mut());

@@ -82,7 +82,7 @@ impl Slices {
         };
         let b = kernel::initial(Factor::B, rows.clone(), 0..size).into_cells();
         let a = kernel::initial(Factor::A, rows.clone(), 0..size).into_cells();
-        let tiling = Tiling { rows: block, cols: block, ..Tiling::default() };
+        let tiling = Tiling::new(block, block);
         Ok(Self {
             problem,
             ring: Ring::new(ctx, shape, b).await?,

@@ -85,7 +85,7 @@ impl Blocks {
             Shape { pieces: blocks.div_ceil(ranks), rows: 1, cols: bodies, tile_cols: bodies };
         let own = particles.bodies()[mine.start * bodies..mine.end * bodies].to_vec();
         let velocities = particles.velocities()[mine.start * axes..mine.end * axes].to_vec();
-        let tiling = Tiling { cols: axes, ..Tiling::default() };
+        let tiling = Tiling::new(1, axes);
         Ok(Self {
             ring: Ring::new(ctx, shape, own).await?,
             sums: Matrix::new(ctx.group(), vec![0; velocities.len()], axes, tiling)?,

@@ -55,7 +55,7 @@ impl Ring {
         let (rank, ranks) = (ctx.rank(), ctx.ranks());
         let len = shape.pieces * shape.rows * shape.cols;
         own.resize(len, 0.0);
-        let tiling = Tiling { rows: shape.rows, cols: shape.tile_cols, ..Tiling::default() };
+        let tiling = Tiling::new(shape.rows, shape.tile_cols);
         let mut buffers = vec![Matrix::new(ctx.group(), own, shape.cols, tiling)?];
         for _ in 1..ranks.min(3) {
             buffers.push(Matrix::new(ctx.group(), vec![0.0; len], shape.cols, tiling)?);

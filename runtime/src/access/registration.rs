@@ -231,6 +231,7 @@ impl Registration {
         let first = first.unwrap_or(second);
         Error::OverlappingAccesses {
             label: self.task.label().text().to_owned(),
+            array: second.array().label(),
             first: first.rect(),
             first_mode: first.mode(),
             second: second.rect(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{AccessHead, turns};
 use crate::data::{ArrayCore, Mode, Rect, Region};
 use crate::error::{Error, Failure};
+use crate::group::GroupInner;
 use crate::replay;
 use crate::sync::{AtomicU32, Ordering};
 use crate::task::{self, Accesses, Label, Record, RecordId, Role};
@@ -78,6 +79,21 @@ impl<'a> Declared<'a> {
         self.lender.copied()
     }
 
+    /// Whether its array is one of a group.
+    #[inline]
+    pub(crate) fn is_of_group(&self, group: &GroupInner) -> bool {
+        std::ptr::eq(Arc::as_ptr(self.core.group()), group)
+    }
+
+    /// **Errors**: its array belongs to another runtime than `group`, of which the task is to be.
+    pub(crate) fn check_runtime(&self, group: &GroupInner, label: Label) -> Result<(), Error> {
+        if Arc::ptr_eq(&self.core.group().shared, &group.shared) {
+            return Ok(());
+        }
+        let (label, group, array) = (label.text(), group.name().to_owned(), self.core.label());
+        Err(Error::OtherRuntime { label, group, array })
+    }
+
     /// What can be wrong with a single access of a task, which may be a child of another.
     #[inline]
     pub(crate) fn check(&self, label: Label, parent: Option<RecordId>) -> Result<(), Error> {
@@ -100,7 +116,8 @@ impl<'a> Declared<'a> {
         if in_order && self.lender.is_some_and(lends) {
             return Ok(());
         }
-        Err(Error::NotLent { label: label.text().to_owned(), region: rect, mode })
+        let (label, array) = (label.text().to_owned(), self.core.label());
+        Err(Error::NotLent { label, array, region: rect, mode })
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use super::{ArrayCore, Owner, Rect, Region, Tiling};
+use super::{ArrayCore, ArrayLabel, Owner, Rect, Region, Tiling};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -25,7 +25,7 @@ impl<T: Send + Sync + 'static> Array<T> {
     /// **Errors**: a tile of 0 elements; more than 2^32 - 2 elements.
     pub fn new(group: &Group, values: Vec<T>, tile: usize) -> Result<Self, Error> {
         let cols = values.len();
-        let tiling = Tiling { cols: tile, ..Tiling::default() };
+        let tiling = Tiling::new(1, tile);
         let core = ArrayCore::new(group.inner(), values, 1, cols, tiling)?;
         Ok(Array { owner: Arc::new(Owner::new(core)), marker: PhantomData })
     }
@@ -72,6 +72,17 @@ impl<T> Array<T> {
         self.owner.core().data()
     }
 
+    /// Gives the array a name, which reports show beside its number. The first name stays.
+    pub fn named(self, name: impl Into<Arc<str>>) -> Self {
+        self.owner.core().set_name(name.into());
+        self
+    }
+
+    /// What reports call the array.
+    pub fn label(&self) -> ArrayLabel {
+        self.owner.core().label()
+    }
+
     /// The number that identifies the array in this process.
     pub fn id(&self) -> u64 {
         self.owner.core().id()
@@ -103,6 +114,6 @@ impl<T> Clone for Array<T> {
 
 impl<T> fmt::Debug for Array<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Array {} ({} elements, {} tiles)", self.id(), self.len(), self.tiles())
+        write!(f, "{}, {} tiles", self.label(), self.tiles())
     }
 }

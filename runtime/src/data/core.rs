@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::{Rect, Tiling, live};
+use super::{ArrayLabel, Rect, Tiling, live};
 use crate::access::{Domain, Turn};
 use crate::error::Error;
 use crate::group::GroupInner;
@@ -28,6 +28,8 @@ pub(crate) struct ArrayCore {
     tiles: Box<[Rect]>,
     map_index: usize,
     group: Arc<GroupInner>,
+    /// The first one that it was given.
+    name: OnceLock<Arc<str>>,
     /// By tile, once a commutative access is declared.
     turns: OnceLock<Box<[Turn]>>,
     /// Whether a failed task has ever left some of it undefined.
@@ -67,6 +69,7 @@ impl ArrayCore {
             tiles: tiles.unwrap_or_default(),
             map_index,
             group: Arc::clone(group),
+            name: OnceLock::new(),
             turns: OnceLock::new(),
             spoilt: AtomicBool::new(false),
             _storage: Box::new(values),
@@ -90,6 +93,17 @@ impl ArrayCore {
         self.id
     }
 
+    /// Gives the array a name, unless it has one.
+    pub(super) fn set_name(&self, name: Arc<str>) {
+        if self.name.set(name).is_ok() {
+            live::add(self);
+        }
+    }
+
+    pub(crate) fn label(&self) -> ArrayLabel {
+        ArrayLabel::new(self.id, self.name.get().cloned(), self.extent)
+    }
+
     #[inline]
     pub(crate) fn extent(&self) -> Rect {
         self.extent
@@ -102,8 +116,12 @@ impl ArrayCore {
         if in_order && self.extent.covers(&region) {
             return Ok(());
         }
-        let (rows, cols) = (self.extent.row_end, self.extent.col_end);
-        Err(Error::RegionOutOfBounds { region, rows, cols })
+        Err(self.out_of_bounds(region))
+    }
+
+    #[cold]
+    fn out_of_bounds(&self, region: Rect) -> Error {
+        Error::RegionOutOfBounds { region, array: self.label() }
     }
 
     pub(crate) fn group(&self) -> &Arc<GroupInner> {

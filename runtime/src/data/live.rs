@@ -8,19 +8,25 @@ use std::sync::LazyLock;
 
 use parking_lot::Mutex;
 
-use super::ArrayCore;
+use super::{ArrayCore, ArrayLabel};
 
-static LIVE: LazyLock<Mutex<HashMap<usize, u64>>> = LazyLock::new(Mutex::default);
+static LIVE: LazyLock<Mutex<HashMap<usize, ArrayLabel>>> = LazyLock::new(Mutex::default);
 
+/// Adds an array, or changes its label.
 pub(super) fn add(array: &ArrayCore) {
-    LIVE.lock().insert(std::ptr::from_ref(array).addr(), array.id());
+    LIVE.lock().insert(std::ptr::from_ref(array).addr(), array.label());
 }
 
 pub(super) fn remove(array: &ArrayCore) {
     LIVE.lock().remove(&std::ptr::from_ref(array).addr());
 }
 
-/// The number of the array at an address, if there is one.
-pub(crate) fn array_id(array: *const ArrayCore) -> Option<u64> {
-    LIVE.lock().get(&array.addr()).copied()
+/// The label of the array at an address, if there is one.
+pub(super) fn at(array: *const ArrayCore) -> Option<ArrayLabel> {
+    LIVE.lock().get(&array.addr()).cloned()
+}
+
+/// The first label that is wanted.
+pub(super) fn find(wanted: impl Fn(&ArrayLabel) -> bool) -> Option<ArrayLabel> {
+    LIVE.lock().values().find(|label| wanted(label)).cloned()
 }

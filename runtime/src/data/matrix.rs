@@ -7,28 +7,37 @@ use std::sync::Arc;
 
 use ndarray::Ix2;
 
-use super::{ArrayCore, Owner, Rect, Region, bounds};
+use super::{ArrayCore, ArrayLabel, Owner, Rect, Region, bounds};
 use crate::error::Error;
 use crate::group::Group;
 
 /// How a matrix is cut into tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// Rows of a tile.
-    pub rows: usize,
-    /// Columns of a tile.
-    pub cols: usize,
-    /// Rows of the topmost tiles when they are lower than the others, 0 when not: a matrix with
-    /// one halo row above its blocks has 1 here.
-    pub first_rows: usize,
-    /// Columns of the leftmost tiles when they are narrower than the others, 0 when not.
-    pub first_cols: usize,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) first_rows: usize,
+    pub(super) first_cols: usize,
+}
+
+impl Tiling {
+    /// Tiles of `rows` x `cols`.
+    pub const fn new(rows: usize, cols: usize) -> Self {
+        Tiling { rows, cols, first_rows: 0, first_cols: 0 }
+    }
+
+    /// The same with `rows` rows in the topmost tiles, which are lower than the others, and `cols`
+    /// columns in the leftmost ones, which are narrower; 0 where they are not. A matrix with one halo
+    /// row above its blocks and one halo column before them has 1 and 1.
+    pub const fn first(self, rows: usize, cols: usize) -> Self {
+        Tiling { first_rows: rows, first_cols: cols, ..self }
+    }
 }
 
 impl Default for Tiling {
     /// Tiles of one row and one column.
     fn default() -> Self {
-        Tiling { rows: 1, cols: 1, first_rows: 0, first_cols: 0 }
+        Tiling::new(1, 1)
     }
 }
 
@@ -106,6 +115,17 @@ impl<T> Matrix<T> {
         self.owner.core().data()
     }
 
+    /// Gives the matrix a name, which reports show beside its number. The first name stays.
+    pub fn named(self, name: impl Into<Arc<str>>) -> Self {
+        self.owner.core().set_name(name.into());
+        self
+    }
+
+    /// What reports call the matrix.
+    pub fn label(&self) -> ArrayLabel {
+        self.owner.core().label()
+    }
+
     /// The number that identifies the matrix in this process.
     pub fn id(&self) -> u64 {
         self.owner.core().id()
@@ -126,6 +146,6 @@ impl<T> Clone for Matrix<T> {
 
 impl<T> fmt::Debug for Matrix<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Matrix {} ({} x {})", self.id(), self.rows(), self.cols())
+        write!(f, "{}", self.label())
     }
 }

@@ -6,6 +6,7 @@
 
 mod array;
 mod core;
+mod label;
 mod live;
 mod matrix;
 mod rect;
@@ -15,7 +16,7 @@ mod token;
 pub use self::array::Array;
 pub(crate) use self::array::bounds;
 pub(crate) use self::core::{ArrayCore, Owner};
-pub(crate) use self::live::array_id;
+pub use self::label::ArrayLabel;
 pub use self::matrix::{Matrix, Tiling};
 pub use self::rect::Rect;
 pub use self::region::{Mode, Region};

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use ndarray::Ix1;
 
-use super::{ArrayCore, Rect};
+use super::{ArrayCore, ArrayLabel, Rect};
 use crate::access::AccessId;
 use crate::error::Error;
 
@@ -127,6 +127,11 @@ impl<'a, T, D> Region<'a, T, D> {
         self.core.id()
     }
 
+    /// What reports call its array.
+    pub fn array_label(&self) -> ArrayLabel {
+        self.core.label()
+    }
+
     #[inline]
     pub(crate) fn core(&self) -> &'a ArrayCore {
         self.core
@@ -153,6 +158,6 @@ impl<T, D> Copy for Region<'_, T, D> {}
 
 impl<T, D> fmt::Debug for Region<'_, T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "array {}{}", self.core.id(), self.rect)
+        write!(f, "{}", self.core.label().part(self.rect))
     }
 }

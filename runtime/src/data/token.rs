@@ -1,5 +1,7 @@
 //! Dependencies without data.
 
+use std::sync::Arc;
+
 use super::{Array, Region};
 use crate::error::Error;
 use crate::group::Group;
@@ -14,6 +16,11 @@ impl Token {
     /// **Errors**: none today; a constructor like those of the arrays.
     pub fn new(group: &Group) -> Result<Self, Error> {
         Ok(Token(Array::new(group, vec![()], 1)?))
+    }
+
+    /// Gives the token a name, which reports show beside its number. The first name stays.
+    pub fn named(self, name: impl Into<Arc<str>>) -> Self {
+        Token(self.0.named(name))
     }
 
     /// What tasks declare.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::access::AccessId;
-use crate::data::{Mode, Rect, array_id};
+use crate::data::{ArrayLabel, Mode, Rect};
 use crate::group::GroupInner;
 use crate::scheduler::Shared;
 use crate::task::{Accesses, Phase, Record, RecordId, SPAWNING, for_each_record, record};
@@ -69,7 +69,7 @@ struct Parent {
 #[derive(Clone, Debug)]
 struct Access {
     mode: Mode,
-    array: Option<u64>,
+    array: Option<ArrayLabel>,
     rect: Rect,
     /// Tasks that wait for it.
     waiting: Vec<u32>,
@@ -181,7 +181,7 @@ fn look_at_access(access: AccessId) -> Option<Access> {
                 waiting.push(task);
             }
         }
-        let (mode, array, rect) = (slot.mode(), array_id(slot.core()), slot.rect());
+        let (mode, array, rect) = (slot.mode(), ArrayLabel::at(slot.core()), slot.rect());
         Access { mode, array, rect, waiting }
     })
 }

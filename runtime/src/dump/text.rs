@@ -84,8 +84,8 @@ fn write_access(f: &mut fmt::Formatter<'_>, access: &Access) -> fmt::Result {
 
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.array {
-            Some(array) => write!(f, "{} array {array}{}", self.mode, self.rect),
+        match &self.array {
+            Some(array) => write!(f, "{} {}", self.mode, array.part(self.rect)),
             None => write!(f, "{} an array{}", self.mode, self.rect),
         }
     }

@@ -47,7 +47,7 @@ pub(super) fn among(tasks: &[GraphTask]) -> impl Iterator<Item = Dependency> {
     let mut found: BTreeMap<(usize, usize), Waits> = BTreeMap::new();
     for (number, task) in tasks.iter().enumerate() {
         for new in task.uses.iter().filter(|new| !new.rect.is_empty()) {
-            let history = histories.entry((task.parent, new.array)).or_default();
+            let history = histories.entry((task.parent, new.array.id())).or_default();
             let waits = if new.is_weak { Waits::Children } else { Waits::Body };
             for from in history.enter(number, new) {
                 let known = found.entry((from, number)).or_insert(waits);

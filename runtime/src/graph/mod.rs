@@ -15,7 +15,7 @@ mod svg;
 
 use std::sync::Arc;
 
-use crate::data::{Mode, Rect};
+use crate::data::{ArrayLabel, Mode, Rect};
 
 pub use self::recorder::GraphRecorder;
 
@@ -93,7 +93,7 @@ pub enum Waits {
 /// One access of a task.
 #[derive(Clone, Debug)]
 struct Use {
-    array: u64,
+    array: ArrayLabel,
     rect: Rect,
     mode: Mode,
     is_weak: bool,

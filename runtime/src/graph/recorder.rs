@@ -167,7 +167,7 @@ impl Notes {
 impl Use {
     fn new(declared: &Declared<'_>, operator: Option<TypeId>) -> Self {
         Use {
-            array: declared.core().id(),
+            array: declared.core().label(),
             rect: declared.rect(),
             mode: declared.mode(),
             is_weak: declared.is_weak(),

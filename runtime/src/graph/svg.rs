@@ -284,7 +284,7 @@ impl Drawing {
         }
         for used in &task.uses {
             let weak = if used.is_weak { "weak " } else { "" };
-            let _ = write!(tip, "\n{weak}{} array {}{}", used.mode, used.array, used.rect);
+            let _ = write!(tip, "\n{weak}{} {}", used.mode, used.array.part(used.rect));
         }
         let (tip, color, border) = (escaped(&tip), legend.color(task.label), border(task.outcome));
         let outline = outline(place, task.communicates);

@@ -28,7 +28,9 @@ use crate::data::{Mode, Rect};
 use crate::error::Error;
 use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
-use crate::task::{Clauses, Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record};
+use crate::task::{
+    Clauses, Label, Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record,
+};
 
 pub(crate) use self::node::{
     Node, begin, close, close_all, close_here, close_late, complete, home, pause,
@@ -195,6 +197,8 @@ fn spawn(
     let Recorded { sketch, declared, tasks, .. } = recorded;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
     let lengths = tasks.chunk_by(|one, next| one.turn == next.turn).map(<[_]>::len);
+    let label = Label::new("iterate");
+    declared.iter().try_for_each(|declared| declared.check_runtime(group, label))?;
     let homes = homes(lengths, |task| plan.successors_of(task), group.shared.workers());
     let mut nodes = Vec::with_capacity(tasks.len());
     let mut first = 0;
@@ -247,6 +251,7 @@ fn plan_of(
                 label: tasks[task].traits.label.text().to_owned(),
                 first: first.rect(),
                 first_mode: first.mode(),
+                array: second.core().label(),
                 second: second.rect(),
                 second_mode: second.mode(),
             }

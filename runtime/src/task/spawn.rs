@@ -80,9 +80,11 @@ pub(super) fn spawn<'r, B: Body>(
     body: B,
 ) -> Result<(), Error> {
     let mut plain = nest.is_none();
-    clauses.for_each(|declared| plain &= declared.whole_tile().is_some());
+    clauses.for_each(|declared| {
+        plain &= declared.whole_tile().is_some() & declared.is_of_group(group);
+    });
     if !plain {
-        check(clauses, traits.label, nest)?;
+        check(group, clauses, traits.label, nest)?;
     }
     let count = clauses.count();
     let id = begin(group, traits, count, nest.is_some())?;
@@ -131,6 +133,7 @@ pub(super) fn spawn<'r, B: Body>(
 /// Checks what is not just whole tiles: errors are large to hand about.
 #[inline(never)]
 fn check<'r>(
+    group: &GroupInner,
     clauses: &impl Clauses<'r>,
     label: Label,
     nest: Option<&Arc<Nest>>,
@@ -139,7 +142,8 @@ fn check<'r>(
     let mut checked = Ok(());
     clauses.for_each(|declared| {
         if checked.is_ok() {
-            checked = declared.check(label, parent);
+            let ours = declared.check_runtime(group, label);
+            checked = ours.and_then(|()| declared.check(label, parent));
         }
     });
     checked

@@ -99,7 +99,7 @@ fn regions_of_an_array_are_ordered_where_they_overlap() {
 #[test]
 fn regions_of_a_matrix_are_ordered_where_they_overlap() {
     let runtime = common::runtime(1);
-    let tiling = Tiling { rows: 4, cols: 3, first_rows: 1, first_cols: 2 };
+    let tiling = Tiling::new(4, 3).first(1, 2);
     let matrix = Matrix::new(&runtime, vec![0u8; 10 * 9], 9, tiling).unwrap();
     overlapping(&runtime, matrix.tile(1, 1), matrix.tile(1, 1));
     overlapping(&runtime, matrix.region(0..6, 0..6), matrix.region(5..10, 5..9));

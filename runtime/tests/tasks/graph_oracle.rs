@@ -101,7 +101,9 @@ fn task() -> impl Strategy<Value = Task> {
 
 fn program() -> impl Strategy<Value = Program> {
     let tiling = (1..=ROWS, 1..=COLS, 0..3usize, 0..3usize).prop_map(
-        |(rows, cols, first_rows, first_cols)| Tiling { rows, cols, first_rows, first_cols },
+        |(rows, cols, first_rows, first_cols)| {
+            Tiling::new(rows, cols).first(first_rows, first_cols)
+        },
     );
     let workers = prop_oneof![Just(1usize), Just(2), Just(8)];
     (tiling, workers, prop::collection::vec(task(), 1..25))

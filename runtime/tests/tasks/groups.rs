@@ -55,21 +55,6 @@ fn an_array_shared_across_groups_keeps_the_order_of_spawns() {
 }
 
 #[test]
-fn an_array_of_another_runtime_keeps_the_order_of_spawns() {
-    let runtimes = [common::runtime(1), common::runtime(1)];
-    let array = Array::new(&runtimes[0], vec![0usize; 1], 1).unwrap();
-    for step in 0..1000 {
-        let task = runtimes[step % 2].task("step").inout(&array.all());
-        task.spawn(move |mut all| {
-            assert_eq!(all[0], step);
-            all[0] += 1;
-        })
-        .unwrap();
-    }
-    runtimes.iter().for_each(|runtime| runtime.wait_blocking().unwrap());
-}
-
-#[test]
 fn a_wait_does_not_count_mains_and_services() {
     let runtime = common::runtime(1);
     let group = runtime.group("rank", 1);

@@ -1,6 +1,7 @@
 //! Tasks, as programs use them: one behaviour a file.
 
 mod array_lifetime;
+mod array_names;
 mod async_bodies;
 mod bad_accesses;
 mod body_drop;
@@ -32,6 +33,7 @@ mod nested_failures;
 mod nested_order;
 mod nested_tasks;
 mod on_ready;
+mod other_runtimes;
 mod panicking_callbacks;
 mod parked_workers;
 mod pending_events;

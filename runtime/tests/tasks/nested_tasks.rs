@@ -95,9 +95,7 @@ fn nothing_is_released_that_a_child_may_still_get() {
 fn siblings_that_share_nothing_are_not_ordered() {
     let _watchdog = common::watchdog();
     let runtime = common::runtime(1);
-    let matrix =
-        Matrix::new(&runtime, vec![0u64; 16], 4, Tiling { rows: 2, cols: 3, ..Tiling::default() })
-            .unwrap();
+    let matrix = Matrix::new(&runtime, vec![0u64; 16], 4, Tiling::new(2, 3)).unwrap();
     let log = Log::new();
     let (open, gate) = oneshot::channel::<()>();
     let entries = log.clone();

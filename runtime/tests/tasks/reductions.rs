@@ -231,7 +231,7 @@ fn floats_in_order_have_the_bits_of_the_serial_sum() {
 fn a_rectangle_can_be_reduced_into() {
     let _watchdog = common::watchdog();
     let runtime = common::runtime(2);
-    let tiling = Tiling { rows: 2, cols: 2, ..Tiling::default() };
+    let tiling = Tiling::new(2, 2);
     let matrix = Matrix::new(&runtime, vec![1u64; 20], 5, tiling).unwrap();
     for task in 0..10u64 {
         let adds = runtime.task("adds").reduction(&matrix.region(1..3, 1..5), Sum);

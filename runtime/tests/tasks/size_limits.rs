@@ -39,7 +39,7 @@ fn a_tile_has_an_element_at_least() {
         assert_eq!(array.tiles(), 4usize.div_ceil(tile));
         runtime.task("whole").inout(&array.all()).spawn(|all| assert_eq!(all.len(), 4)).unwrap();
     }
-    let flat = |rows, cols| Tiling { rows, cols, ..Tiling::default() };
+    let flat = |rows, cols| Tiling::new(rows, cols);
     let of = |tiling| Matrix::new(&runtime, vec![0u8; 4], 2, tiling);
     assert_eq!(refused(of(flat(0, 1))), ("tile rows", 0, 1));
     assert_eq!(refused(of(flat(1, 0))), ("tile columns", 0, 1));

@@ -192,7 +192,7 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
             return Err(Error::NotOnePut { lane, round, link, puts: 2 });
         }
         if (next.array_id(), next.rect()) != end.own[place_of(after)] {
-            let (array, why) = (next.array_id(), "is not its place for the next round");
+            let (array, why) = (next.array_label(), "is not its place for the next round");
             return Err(Error::WrongPlace { link, array, why });
         }
         if from.len() != end.elements {
@@ -283,7 +283,7 @@ fn place_of(round: Round) -> usize {
 fn check_places<T>(links: &[Link<'_, T>]) -> Result<(), Error> {
     for (link, Link { places: [even, odd], .. }) in links.iter().enumerate() {
         if even.len() != odd.len() {
-            let (array, why) = (odd.array_id(), "has not as many elements as the other place");
+            let (array, why) = (odd.array_label(), "has not as many elements as the other place");
             return Err(Error::WrongPlace { link, array, why });
         }
     }
@@ -294,7 +294,8 @@ fn check_places<T>(links: &[Link<'_, T>]) -> Result<(), Error> {
             other.array_id() == array && other.rect().overlaps(&place.rect())
         };
         if places().take(number).any(|(_, other)| overlaps(&other)) {
-            return Err(Error::WrongPlace { link, array, why: "overlaps another place" });
+            let (array, why) = (place.array_label(), "overlaps another place");
+            return Err(Error::WrongPlace { link, array, why });
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::task::{Context as TaskContext, Poll};
 
 use bytemuck::Pod;
 use smallvec::SmallVec;
-use talpf_runtime::{In, InOut, PendingEvent, Rect, Region};
+use talpf_runtime::{ArrayLabel, In, InOut, PendingEvent, Rect, Region};
 use talpf_traces::Event;
 
 use super::SyncMode;
@@ -192,7 +192,8 @@ impl<'a> Sync<'a> {
                 kind: *kind,
             })?;
             if areas.iter().any(|earlier| area.conflicts(earlier)) {
-                let (lane, round, array) = (round.lane, round.number, *array);
+                let (lane, round) = (round.lane, round.number);
+                let array = ArrayLabel::of_id(*array);
                 return Err(Error::WindowsOverlap { lane, round, array });
             }
             areas.push(area);

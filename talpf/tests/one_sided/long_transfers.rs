@@ -98,7 +98,7 @@ fn strided(rows: usize) -> Result<(), Error> {
     const COLS: usize = 3;
     let ends = common::run(common::unwatched(2, 2), move |ctx| async move {
         let values = (0..(rows * COLS) as u32).collect();
-        let tiling = Tiling { rows: rows.max(1), cols: COLS, ..Tiling::default() };
+        let tiling = Tiling::new(rows.max(1), COLS);
         let grid = Matrix::new(ctx.group(), values, COLS, tiling)?;
         ctx.register_local(&grid)?;
         let inbox = common::array(&ctx, vec![0u32; rows * 2])?;

@@ -9,7 +9,7 @@ const COLS: usize = 10;
 
 fn matrix(ctx: &Context, first: u32, step: u32) -> Result<Matrix<u32>, Error> {
     let values = (0..(ROWS * COLS) as u32).map(|index| first + step * index);
-    let tiling = Tiling { rows: 4, cols: 5, ..Tiling::default() };
+    let tiling = Tiling::new(4, 5);
     Ok(Matrix::new(ctx.group(), values.collect(), COLS, tiling)?)
 }
 

@@ -166,7 +166,7 @@ fn lost_and_late_messages_change_nothing() {
 #[test]
 fn rows_of_matrices() {
     let run = common::run(common::config(2, 2), |ctx| async move {
-        let tiling = Tiling { rows: 2, cols: 3, ..Tiling::default() };
+        let tiling = Tiling::new(2, 3);
         let matrix = Matrix::new(ctx.group(), vec![0u16; 8 * 9], 9, tiling)?;
         ctx.register_global(&matrix).await?;
         let peer = ctx.peer(1 - ctx.rank().0)?;

@@ -40,7 +40,7 @@ async fn columns(world: Communicator) -> Result<(), Error> {
     let (rank, size) = (world.rank().0 as usize, world.size() as usize);
     let group = world.group().clone();
     let values = (0..6 * 4).map(|index| (100 * rank + index) as f64).collect();
-    let matrix = Matrix::new(&group, values, 4, Tiling { rows: 6, cols: 4, ..Tiling::default() })?;
+    let matrix = Matrix::new(&group, values, 4, Tiling::new(6, 4))?;
     let column = matrix.region(1..5, 2..3);
     let here = world.clone();
     let task = group.task("sum of columns").inout(&column);

@@ -9,7 +9,7 @@ const COLS: usize = 300;
 /// Columns and blocks of a matrix go to the same and to other places of the neighbour's.
 async fn blocks(world: Communicator) -> Result<(), Error> {
     let other = Rank(world.size() - 1 - world.rank().0);
-    let tiling = Tiling { rows: ROWS, cols: COLS, ..Tiling::default() };
+    let tiling = Tiling::new(ROWS, COLS);
     let number = |rank: u32, at: usize| f64::from(rank) * 1e6 + at as f64;
     let from: Vec<f64> = (0..ROWS * COLS).map(|at| number(world.rank().0, at)).collect();
     let from = Matrix::new(world.group(), from, COLS, tiling)?;
@@ -58,7 +58,7 @@ fn rectangles_arrive_where_they_are_received() {
 /// A rectangle may be received as a vector, and a vector as a rectangle.
 async fn reshaped(world: Communicator) -> Result<(), Error> {
     let other = Rank(world.size() - 1 - world.rank().0);
-    let tiling = Tiling { rows: ROWS, cols: COLS, ..Tiling::default() };
+    let tiling = Tiling::new(ROWS, COLS);
     let matrix = Matrix::new(world.group(), vec![0u32; ROWS * COLS], COLS, tiling)?;
     let values: Vec<u32> = (0..20 * 200).collect();
     let receive = world.group().task("receive").output(&matrix.region(5..25, 50..250));

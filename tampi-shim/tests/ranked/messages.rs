@@ -124,7 +124,7 @@ async fn a_send_that_is_let_go_arrives(world: Communicator) -> Result<(), Error>
 
 async fn columns_of_a_matrix_travel(world: Communicator) -> Result<(), Error> {
     let (left, right) = neighbours(&world);
-    let tiling = Tiling { rows: 5, cols: 1, ..Tiling::default() };
+    let tiling = Tiling::new(5, 1);
     let here: Vec<u32> = (0..35).collect();
     let from = Matrix::new(world.group(), here, 7, tiling)?;
     let to = Matrix::new(world.group(), vec![0u32; 35], 7, tiling)?;

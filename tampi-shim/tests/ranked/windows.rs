@@ -61,7 +61,7 @@ async fn columns_of_a_matrix_are_put_and_got_in_a_half_of_the_ranks(
     let half = world.split(Some(world.rank().0 % 2), 0).await?.expect("a color");
     let right = Rank((half.rank().0 + 1) % half.size());
     let window = std::sync::Arc::new(Window::<u32>::allocate(&half, 6).await?);
-    let tiling = Tiling { rows: 6, cols: 4, ..Tiling::default() };
+    let tiling = Tiling::new(6, 4);
     let matrix = Matrix::new(world.group(), (0..24).collect(), 4, tiling)?;
     let to = std::sync::Arc::clone(&window);
     let put = world.group().task("put").input(&matrix.region(0..6, 1..2));

@@ -115,7 +115,9 @@ fn draft() -> impl Strategy<Value = Draft> {
 
 pub(super) fn case() -> impl Strategy<Value = Case> {
     let tiling = (1..=ROWS, 1..=COLS, 0..3usize, 0..3usize).prop_map(
-        |(rows, cols, first_rows, first_cols)| Tiling { rows, cols, first_rows, first_cols },
+        |(rows, cols, first_rows, first_cols)| {
+            Tiling::new(rows, cols).first(first_rows, first_cols)
+        },
     );
     let workers = prop_oneof![Just(1usize), Just(2), Just(8)];
     let roots = prop::collection::vec(draft(), 1..8);

@@ -1,0 +1,96 @@
+//! What reports call an array.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{ArrayCore, Rect, live};
+
+/// What reports call an array: its number, its name if it was given one, and its shape.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ArrayLabel {
+    id: u64,
+    name: Option<Arc<str>>,
+    extent: Rect,
+}
+
+impl ArrayLabel {
+    pub(super) fn new(id: u64, name: Option<Arc<str>>, extent: Rect) -> Self {
+        ArrayLabel { id, name, extent }
+    }
+
+    /// Finds the label of the array with a number, which may be gone: then it has no name and no
+    /// element.
+    ///
+    /// **Cost**: a look at every array of the process.
+    pub fn of_id(id: u64) -> Self {
+        let gone = || ArrayLabel::new(id, None, Rect::new(0, 0, 0, 0));
+        live::find(|label| label.id == id).unwrap_or_else(gone)
+    }
+
+    /// Finds the label of the array at an address, if there is one.
+    pub(crate) fn at(array: *const ArrayCore) -> Option<Self> {
+        live::at(array)
+    }
+
+    /// The number that identifies the array in this process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The name that the array was given.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Number of rows, 1 for a one-dimensional array.
+    pub fn rows(&self) -> usize {
+        self.extent.rows()
+    }
+
+    /// Number of columns, or the length.
+    pub fn cols(&self) -> usize {
+        self.extent.cols()
+    }
+
+    /// A part of the array, without the shape of the whole.
+    pub(crate) fn part(&self, rect: Rect) -> Part<'_> {
+        Part { label: self, rect }
+    }
+}
+
+/// The number and the name.
+struct Title<'a>(&'a ArrayLabel);
+
+impl fmt::Display for Title<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "array {}", self.0.id)?;
+        self.0.name().map_or(Ok(()), |name| write!(f, " `{name}`"))
+    }
+}
+
+/// A part of an array, as texts show it.
+pub(crate) struct Part<'a> {
+    label: &'a ArrayLabel,
+    rect: Rect,
+}
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", Title(self.label), self.rect)
+    }
+}
+
+impl fmt::Display for ArrayLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.rows(), self.cols()) {
+            (1, len) => write!(f, "{} of {len} elements", Title(self)),
+            (rows, cols) => write!(f, "{} of {rows} x {cols}", Title(self)),
+        }
+    }
+}
+
+impl fmt::Debug for ArrayLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
