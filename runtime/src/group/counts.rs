@@ -71,13 +71,16 @@ impl GroupInner {
     #[cold]
     fn count_spawn_outside(&self, role: Role, is_child: bool) -> Result<(), Error> {
         // Who spawns a cleanup keeps the shutdown from ending: see `GroupInner::retire`.
-        let may = is_child || role == Role::Cleanup || task::is_for_task_of(&self.shared);
-        let refused = || !may && self.shared.is_closing();
+        let inside =
+            || is_child || role == Role::Cleanup || scheduler::is_for_task_of(&self.shared);
+        // Workers may have ended without a task that hangs.
+        let refused = || self.shared.is_closing() && (self.shared.stops() || !inside());
         // Before it is counted, too: counts that come and go would keep the shutdown awake.
         if refused() {
             return Err(Error::ShutDown);
         }
         self.outside(role).spawned.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         if refused() {
             self.count_completion_outside(role);
             return Err(Error::ShutDown);

@@ -11,7 +11,7 @@ use super::help::{HELP_ROUNDS, SAMPLE_ROUNDS};
 use super::worker::Worker;
 use crate::group::GroupInner;
 use crate::sync::{Ordering, thread_local};
-use crate::task::{Phase, RecordId, Role, Urgency, record};
+use crate::task::{self, Phase, RecordId, Role, Urgency, record};
 
 /// Why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,19 @@ pub(crate) fn own_index() -> Option<usize> {
 #[inline]
 pub(crate) fn on_worker_of(shared: &Arc<Shared>) -> bool {
     worker_index(shared).is_some()
+}
+
+/// Whether this thread does something for a task of the runtime that is not complete: it is in its
+/// body, in its actions, or looks in its place.
+///
+/// **Ordering**: as that of [`Watch::is_for_task`](super::idleness::Watch::is_for_task).
+pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
+    let looks = |worker: &Worker| {
+        let watch = worker.looking.borrow();
+        Arc::ptr_eq(&worker.shared, shared)
+            && watch.as_ref().is_some_and(|watch| watch.is_for_task())
+    };
+    task::is_for_task_of(shared) || with_worker(looks) == Some(true)
 }
 
 /// Whether a task that waits may look again instead of suspending: another worker is at work on

@@ -1,5 +1,6 @@
 //! Waiting for a worker to have nothing else to do, and what it looks for meanwhile.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,7 +14,7 @@ use super::Shared;
 use super::meter::Meter;
 use super::time::{NEVER, nanoseconds};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, assert_no_lock_held};
-use crate::task::note_wait;
+use crate::task::{is_for_task_of, note_wait};
 
 /// What waits for one worker to have nothing else to do.
 ///
@@ -35,14 +36,19 @@ pub(super) struct Waiter {
 }
 
 /// What is looked for as long as a task waits.
-struct Watch<L: ?Sized> {
+pub(super) struct Watch<L: ?Sized> {
     latest: Duration,
+    /// Whether a task of the runtime waits, and not a thread outside.
+    of_task: bool,
     /// Whether somebody has looked since it was last late.
     looked: AtomicBool,
     /// Whether the task has stopped waiting.
     over: AtomicBool,
     look: L,
 }
+
+/// What a worker that is in no task looks for.
+pub(super) type Looking = RefCell<Option<Arc<Watch<dyn Look>>>>;
 
 /// A look, and what it has found for a task that may have gone on meanwhile, to look by itself. Of
 /// what several find at the same time one is kept.
@@ -53,7 +59,7 @@ struct Looker<F, T> {
     has_found: AtomicBool,
 }
 
-trait Look: Send + Sync {
+pub(super) trait Look: Send + Sync {
     /// Whether something is found, or was.
     fn look(&self) -> bool;
 }
@@ -93,12 +99,20 @@ impl<L: Look + ?Sized> Watch<L> {
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
+
+    /// Whether this look is for a task that is not complete.
+    ///
+    /// **Ordering**: of a spawn that was counted before, behind a fence, either this sees that the task
+    /// has gone on, or who sees that the task is complete sees the count.
+    pub(super) fn is_for_task(&self) -> bool {
+        self.of_task && !self.is_over()
+    }
 }
 
 impl<F, T> Watch<Arc<Looker<F, T>>> {
-    fn new(latest: Duration, look: Arc<Looker<F, T>>) -> Arc<Self> {
+    fn new(latest: Duration, of_task: bool, look: Arc<Looker<F, T>>) -> Arc<Self> {
         let (looked, over) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Watch { latest, looked, over, look })
+        Arc::new(Watch { latest, of_task, looked, over, look })
     }
 
     /// The task goes on, with what was found.
@@ -137,21 +151,22 @@ impl IdleWaiters {
     }
 
     /// Looks for what the first one waits for, and wakes it if that is there. Whether any waits.
-    pub(super) fn attend(&self, meter: &Meter) -> bool {
+    pub(super) fn attend(&self, meter: &Meter, looking: &Looking) -> bool {
         if self.is_empty() {
             return false;
         }
         let mut queue = self.queue.lock();
         let Some(first) = queue.front() else { return false };
-        let watch = Arc::clone(&first.watch);
+        looking.replace(Some(Arc::clone(&first.watch)));
         if queue.len() > 1 {
             queue.rotate_left(1);
         }
         drop(queue);
-        if !watch.ends() {
+        let ends = looking.borrow().as_ref().is_some_and(|watch| watch.ends());
+        let Some(watch) = looking.take().filter(|_| ends) else {
             meter.count_poll_pass();
             return true;
-        }
+        };
         let mut queue = self.queue.lock();
         let place = queue.iter().position(|waiter| Arc::ptr_eq(&waiter.watch, &watch));
         let ended = place.and_then(|place| queue.remove(place));
@@ -237,7 +252,8 @@ struct Idle<'a, F, T> {
 
 impl<'a, F, T> Idle<'a, F, T> {
     fn new(shared: &'a Arc<Shared>, latest: Duration, looker: &Arc<Looker<F, T>>) -> Self {
-        Idle { shared, watch: Watch::new(latest, Arc::clone(looker)), added: false }
+        let of_task = is_for_task_of(shared);
+        Idle { shared, watch: Watch::new(latest, of_task, Arc::clone(looker)), added: false }
     }
 }
 
@@ -331,13 +347,13 @@ mod loom_tests {
                     })
                 })
             };
-            waiters.attend(&Meter::new());
+            waiters.attend(&Meter::new(), &Looking::default());
             let anew = match late.join().unwrap() {
                 None => return assert!(watch.end().is_some(), "woken by who has found it"),
                 Some(anew) => anew,
             };
             if let Some(anew) = anew {
-                waiters.attend(&Meter::new());
+                waiters.attend(&Meter::new(), &Looking::default());
                 assert!(anew.end().is_some(), "a find is lost");
             }
             assert!(waiters.is_empty());

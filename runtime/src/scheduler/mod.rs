@@ -24,8 +24,8 @@ pub use self::current::{worker_has_nothing_else, worker_is_spare};
 
 pub(crate) use self::block_on::block_on;
 pub(crate) use self::current::{
-    Reason, count_completion, help, on_worker, on_worker_of, own_index, schedule, schedule_at,
-    schedule_released, trace, trace_begin, trace_end, worker_index,
+    Reason, count_completion, help, is_for_task_of, on_worker, on_worker_of, own_index, schedule,
+    schedule_at, schedule_released, trace, trace_begin, trace_end, worker_index,
 };
 pub(crate) use self::idleness::{idle, idle_until};
 pub(crate) use self::shared::{Shared, prepare};

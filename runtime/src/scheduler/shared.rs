@@ -218,7 +218,7 @@ impl Shared {
     }
 
     #[inline]
-    pub(super) fn stops(&self) -> bool {
+    pub(crate) fn stops(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 

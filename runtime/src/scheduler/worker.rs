@@ -10,6 +10,7 @@ use crossbeam_deque::Worker as Deque;
 use crossbeam_utils::{Backoff, CachePadded};
 use talpf_traces::{Event, LabelId, State, Stream};
 
+use super::idleness::Looking;
 use super::meter::{Meter, Sampler};
 use super::queues::Seat;
 use super::thief::{Thief, until_settled};
@@ -41,6 +42,7 @@ pub(crate) struct Worker {
     pub(super) slice: Cell<Option<RecordId>>,
     /// The group of the last tasks that this worker has completed, if somebody may wait for them.
     unsettled: Cell<Option<&'static GroupInner>>,
+    pub(super) looking: Looking,
     pub(super) thief: Thief,
     pub(super) sampler: Sampler,
 }
@@ -83,6 +85,7 @@ impl Worker {
             labels: RefCell::default(),
             slice: Cell::new(None),
             unsettled: Cell::new(None),
+            looking: Looking::default(),
             thief,
             sampler: Sampler::new(),
         }
@@ -292,9 +295,14 @@ impl Worker {
     /// Attends to what waits for this worker to be idle, or takes over what waits for one that is in
     /// a task. Whether there is anything.
     fn attend(&self) -> bool {
-        let attended = || self.seat().idle_waiters.attend(self.meter());
-        if self.shared.call_back(LOOK, attended).unwrap_or(true) {
-            return true;
+        let attended = || self.seat().idle_waiters.attend(self.meter(), &self.looking);
+        match self.shared.call_back(LOOK, attended) {
+            Some(false) => {}
+            Some(true) => return true,
+            None => {
+                self.shared.call_back(LOOK, || drop(self.looking.take()));
+                return true;
+            }
         }
         let others = self.shared.seats.iter().enumerate();
         let mut others = others.filter(|(other, seat)| {
