@@ -29,7 +29,13 @@ pub struct Config {
     /// spawner. They also run some when plenty of tasks are ready that take less than half a
     /// microsecond, which would be cold by the time anybody else ran them. A spawn is a scheduling
     /// point then: other tasks may run inside it, so it must not be called while a lock is held that
-    /// they take. `usize::MAX` turns it off.
+    /// they take. [`TaskBuilder::unthrottled`](crate::TaskBuilder::unthrottled) turns that off for a
+    /// spawn, `usize::MAX` for all; [`Group::room`](crate::Group::room) has async spawners wait instead.
+    ///
+    /// A task that waits inside a spawn for such a lock keeps its worker for ever. The hang watch sees
+    /// that on Linux, if all workers that are in a task wait for a lock, a condition or a thread: by a
+    /// worker that has nothing to do, or by a thread that blocks in a wait of this runtime. With one
+    /// worker and no such thread, and with locks that spin, nothing sees it.
     pub throttle: usize,
     /// Where to record what happens, if anywhere.
     pub recorder: Option<Recorder>,

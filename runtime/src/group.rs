@@ -25,7 +25,7 @@ use crate::hang::Reporter;
 use crate::metrics::Metrics;
 use crate::replay::RecordedPlan;
 use crate::scheduler::{self, Shared};
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 use crate::wakers::Wakers;
 
@@ -51,6 +51,8 @@ pub(crate) struct GroupInner {
     /// One a worker, and a last one for all other threads.
     counts: Box<[CachePadded<Counts>]>,
     waiters: Wakers,
+    /// The most outstanding tasks that one of those who wait waits for.
+    awaited: AtomicU64,
     /// The failure with the longest chain since the last wait.
     failure: Mutex<Option<Arc<Failure>>>,
     cancellation: Cancellation,
@@ -67,6 +69,7 @@ impl Group {
             number,
             counts,
             waiters: Wakers::default(),
+            awaited: AtomicU64::new(0),
             failure: Mutex::default(),
             cancellation: Cancellation::default(),
         });
@@ -79,6 +82,9 @@ impl Group {
     }
 
     /// Begins the declaration of a task.
+    ///
+    /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take (see
+    /// [`Config::throttle`](crate::Config::throttle)).
     #[inline]
     pub fn task(&self, label: &'static str) -> TaskBuilder<'_> {
         TaskBuilder::new(&self.inner, label)
@@ -123,6 +129,32 @@ impl Group {
     /// **Errors**: also when called from a task.
     pub fn wait_blocking(&self) -> Result<(), Error> {
         scheduler::block_on(&self.inner.shared, "wait_blocking", self.wait())?
+    }
+
+    /// Waits, if [`Config::throttle`](crate::Config::throttle) tasks of the group or more are
+    /// outstanding, until half as many are: the throttle of a spawner that awaits, such as a main, for
+    /// tasks that are [`TaskBuilder::unthrottled`]. Who waits must not hold what those tasks need, and
+    /// counts as outstanding itself if it is a task of the group that is no main.
+    ///
+    /// ```
+    /// # use talpf_runtime::{Config, Error, Runtime};
+    /// # let runtime = Runtime::new(Config::default())?;
+    /// let group = runtime.group("program", 1);
+    /// let program = group.clone();
+    /// let main = group.spawn_main("main", async move {
+    ///     for _ in 0..10_000 {
+    ///         program.room().await?;
+    ///         program.task("task").unthrottled().spawn(|| ())?;
+    ///     }
+    ///     program.wait().await
+    /// })?;
+    /// runtime.block_on(main)???;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// **Errors**: a hang. **Cost**: a look at the counts of every worker.
+    pub async fn room(&self) -> Result<(), Error> {
+        self.inner.room().await
     }
 
     /// Suspends the calling task for `period`, or a little longer.

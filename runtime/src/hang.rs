@@ -2,7 +2,9 @@
 //!
 //! An idle worker looks now and then. The runtime hangs when for the configured time no worker
 //! began, ended or was in a task that counts as progress, somebody waits, and nobody waits for a
-//! time or for something the runtime knows nothing of. A task that waits for one of several things
+//! time or for something the runtime knows nothing of. Workers that are in a task do not count if all
+//! of them wait for another thread, as the system says, and one of them in a task that runs inside a
+//! spawn: it may wait for a lock that the spawner holds. A task that waits for one of several things
 //! counts as waiting for the last one of ours that it has polled. Who knows of an outside that may
 //! change this judges (`Runtime::judge_hangs`). What waits then gets the report as an error,
 //! from then on for ever: the tasks that are stuck keep their memory.
@@ -79,8 +81,9 @@ impl Hang {
         };
         let now_ns = shared.clock.now_ns();
         let (progress, busy) = shared.progress();
+        let locked_out = busy && shared.is_locked_out();
         let since_ns = match *last {
-            Some((before, since_ns)) if before == progress && !busy => since_ns,
+            Some((before, since_ns)) if before == progress && busy == locked_out => since_ns,
             _ => {
                 *last = Some((progress, now_ns));
                 return;
@@ -97,7 +100,7 @@ impl Hang {
         // Who has counted the last completion may have lost its core before it could say so.
         shared.groups().iter().for_each(|group| group.settle());
         // Looking takes time: a task that began meanwhile has left no trace but its progress.
-        if !is_stuck(shared) || shared.progress() != (progress, false) {
+        if !is_stuck(shared, locked_out) || shared.progress() != (progress, busy) {
             return note(now_ns);
         }
         let judgement = self.judge.get().map_or(Ok(true), |judge| callback::call(JUDGE, judge));
@@ -135,9 +138,11 @@ impl Hang {
     }
 }
 
-/// Whether somebody waits, and nobody who may go on by himself.
-fn is_stuck(shared: &Shared) -> bool {
-    if shared.has_ready() || shared.has_next() {
+/// Whether somebody waits, and nobody who may go on by himself. Tasks that run do not go on if they
+/// are `locked_out`, and ready ones do not if all workers are.
+fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
+    let all_out = locked_out && shared.busy_workers() == shared.workers();
+    if !all_out && (shared.has_ready() || shared.has_next()) {
         return false;
     }
     let goes_on = |what: Option<&str>| what.is_none_or(|what| what == A_TIME);
@@ -151,12 +156,11 @@ fn is_stuck(shared: &Shared) -> bool {
             waits = true;
             goes |= goes_on(task.waits_for());
         }
-        (Phase::Created, _) if task.pending.units() >= SPAWNING => goes = true,
+        (Phase::Created, _) if task.pending.units() >= SPAWNING => goes |= !all_out,
         (Phase::Created, _) => waits = true,
         // Woken from outside a moment ago, perhaps, and no worker has come to it yet.
-        (Phase::Scheduled | Phase::Running | Phase::Notified, role) => {
-            goes |= role != Role::Service;
-        }
+        (Phase::Scheduled, role) => goes |= role != Role::Service && !all_out,
+        (Phase::Running | Phase::Notified, role) => goes |= role != Role::Service && !locked_out,
         _ => {}
     });
     waits && !goes

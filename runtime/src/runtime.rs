@@ -99,7 +99,8 @@ impl Runtime {
     /// complete may go on to spawn, in their bodies and actions and through their [`Children`]
     /// (crate::Children); from now on everybody else is refused, with [`Error::ShutDown`].
     ///
-    /// **Errors**: as [`Group::wait`], the first one found; everything is joined all the same. Called
+    /// **Errors**: as [`Group::wait`], the first one found; everything is joined all the same, but for
+    /// workers that a hang has found to wait for a lock that never becomes free. Called
     /// in a task, of whichever runtime: then a thread of its own shuts the runtime down, as if this
     /// had been dropped.
     pub fn shut_down(mut self) -> Result<(), Error> {
@@ -118,7 +119,11 @@ impl Runtime {
             result = result.and(group.take_failure());
         }
         self.shared.stop();
-        for thread in self.threads.drain(..) {
+        for (index, thread) in self.threads.drain(..).enumerate() {
+            // It would be waited for in vain.
+            if self.shared.hang.report().is_some() && self.shared.is_worker_locked_out(index) {
+                continue;
+            }
             // A worker that panicked is a bug of this crate; the others are joined all the same.
             let _ = thread.join();
         }

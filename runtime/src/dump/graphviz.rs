@@ -44,7 +44,10 @@ pub(super) fn graph(dump: &Dump) -> String {
 
 fn described(task: &Task) -> String {
     match task.standing {
-        Standing::Running => "runs".to_owned(),
+        Standing::Running => match task.spawner {
+            Some(spawner) => format!("runs inside a spawn of {spawner}"),
+            None => "runs".to_owned(),
+        },
         Standing::Ready => "ready".to_owned(),
         Standing::Suspended => format!("waits for {}", task.waits_for.unwrap_or("?")),
         Standing::Ended => "ended, held".to_owned(),

@@ -57,6 +57,8 @@ struct Task {
     pending: u32,
     acted: bool,
     waits_for: Option<&'static str>,
+    /// Of one that runs inside a spawn: who spawns.
+    spawner: Option<&'static str>,
     accesses: Vec<Access>,
 }
 
@@ -82,12 +84,18 @@ impl Dump {
     pub(crate) fn take(shared: &Shared) -> Self {
         let mut notes = String::new();
         shared.hang.note(&mut notes);
-        let mut tasks = Vec::new();
+        let mut tasks: Vec<Task> = Vec::new();
         let groups = shared.groups();
         let names: Vec<Arc<str>> = groups.iter().map(|group| Arc::from(group.name())).collect();
         for_each_record(|id, task| {
             tasks.extend((0..LOOKS).find_map(|_| look(id, task, &groups, &names)));
         });
+        for [spawner, inner] in shared.helps() {
+            let inside =
+                |task: &&mut Task| task.id == inner.index() && task.standing == Standing::Running;
+            let spawner = label_of(spawner.index());
+            tasks.iter_mut().find(inside).into_iter().for_each(|task| task.spawner = Some(spawner));
+        }
         tasks.sort_by_key(|task| task.standing);
         Dump { workers: shared.workers(), busy: shared.busy_workers(), notes, tasks }
     }
@@ -164,6 +172,7 @@ fn look(
         pending,
         acted: task.may_be_held(),
         waits_for: task.waits_for(),
+        spawner: None,
         accesses: Accesses::of(task).filter_map(look_at_access).collect(),
     };
     (task.state.phase() == (generation, phase)).then_some(seen)

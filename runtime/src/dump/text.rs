@@ -50,7 +50,10 @@ fn write_task(
     }
     write!(f, "of {} ", task.group)?;
     match task.standing {
-        Standing::Running => f.write_str("runs")?,
+        Standing::Running => match task.spawner {
+            Some(spawner) => write!(f, "runs inside a spawn of `{spawner}`")?,
+            None => f.write_str("runs")?,
+        },
         Standing::Ready => f.write_str("is ready")?,
         Standing::Suspended => {
             write!(f, "is suspended and waits for {}", task.waits_for.unwrap_or("?"))?;

@@ -106,7 +106,7 @@ impl GroupInner {
     pub(crate) fn count_completion(&self, role: Role, worker: usize) {
         let completed = &self.counts[worker].of(role).completed;
         completed.store(completed.load(Ordering::Relaxed) + 1, Ordering::Release);
-        if !self.waiters.seem_empty() && self.is_quiet() {
+        if !self.waiters.seem_empty() && self.is_awaited() {
             self.settle();
         }
     }
@@ -131,7 +131,9 @@ impl GroupInner {
     #[cold]
     fn wake_waiters(&self) {
         // Mains and services count here too: whoever waits for less looks again.
-        if self.is_quiet() {
+        if self.is_awaited() {
+            // Before they are taken out: whoever comes after that sets it anew.
+            self.awaited.swap(0, Ordering::AcqRel);
             self.wake_all();
         }
     }
@@ -171,6 +173,11 @@ impl GroupInner {
         self.outstanding() == 0
     }
 
+    /// Whether as few tasks are outstanding as anybody waits for.
+    fn is_awaited(&self) -> bool {
+        self.outstanding() <= self.awaited.load(Ordering::Relaxed)
+    }
+
     /// Tasks that are complete, mains and services too.
     pub(crate) fn completed(&self) -> u64 {
         let others = self.sum(|counts| counts.others.completed.load(Ordering::SeqCst));
@@ -184,7 +191,13 @@ impl GroupInner {
     }
 
     pub(crate) fn wake_at_completion(&self, waker: &Waker) {
+        self.wake_when_left(waker, 0);
+    }
+
+    /// Wakes at a completion that leaves `left` tasks outstanding or fewer, and at others perhaps.
+    pub(super) fn wake_when_left(&self, waker: &Waker, left: u64) {
         self.waiters.add(waker);
+        self.awaited.fetch_max(left, Ordering::AcqRel);
         // Between this and the caller's look at the counts: see `settle`.
         fence(Ordering::SeqCst);
     }

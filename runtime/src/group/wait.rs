@@ -34,6 +34,31 @@ pub(crate) fn are_finished(groups: &[Arc<GroupInner>]) -> bool {
     completed == groups.iter().map(|group| group.spawned()).sum::<u64>()
 }
 
+impl GroupInner {
+    /// As [`Group::room`](super::Group::room).
+    pub(super) async fn room(&self) -> Result<(), Error> {
+        // A task of the group may wait that counts itself.
+        let limit = self.shared.config.throttle.max(2) as u64;
+        if self.outstanding() < limit {
+            return Ok(());
+        }
+        let mut registered = false;
+        poll_fn(|cx| {
+            if registered && let Some(report) = self.shared.hang.report() {
+                return Poll::Ready(Err(Error::Hang(report)));
+            }
+            self.wake_when_left(cx.waker(), limit / 2);
+            registered = true;
+            if self.outstanding() <= limit / 2 {
+                return Poll::Ready(Ok(()));
+            }
+            note_wait("room in its group");
+            Poll::Pending
+        })
+        .await
+    }
+}
+
 /// The future of [`Group::wait`](super::Group::wait).
 #[must_use = "a future waits when it is awaited"]
 pub struct Wait {

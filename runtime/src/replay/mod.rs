@@ -129,6 +129,8 @@ impl Group {
     /// the step before and that commutative tasks keep their order. The first step begins when
     /// nothing that was spawned before uses a tile of the graph any more; what is spawned later
     /// waits, tile by tile, for the last step to be done with what it uses.
+    /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take (see
+    /// [`Config::throttle`](crate::Config::throttle)).
     /// **Completion**: returns at once. A task that fails stops the steps, and the data that they
     /// write is spoilt (R4).
     /// **Errors**: those of `declare`; accesses of one task that conflict with each other; a
@@ -195,6 +197,8 @@ fn spawn(
     (steps, turns): (usize, usize),
 ) -> Result<(), Error> {
     let Recorded { sketch, declared, tasks, .. } = recorded;
+    let label = Label::new("iterate");
+    declared.iter().try_for_each(|declared| declared.check_runtime(group, label))?;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
     let lengths = tasks.chunk_by(|one, next| one.turn == next.turn).map(<[_]>::len);
     let label = Label::new("iterate");

@@ -66,7 +66,14 @@ pub(crate) fn block_on<F: Future>(
         if let Some(report) = shared.hang.report() {
             return Err(Error::Hang(report));
         }
-        thread::park();
+        match shared.hang.period(&shared.config) {
+            // The workers may all be locked out.
+            Some(period) => {
+                thread::park_timeout(period);
+                shared.hang.watch(shared);
+            }
+            None => thread::park(),
+        }
     }
 }
 

@@ -30,14 +30,14 @@ impl Worker {
         let is_ahead = || group.outstanding() > throttle as u64;
         let is_far_ahead = || group.outstanding() > FAR.saturating_mul(throttle as u64);
         if self.helping.get()
-            // An action that spawns, where a guard drops.
-            || task::current().is_none()
             || !(plenty || is_ahead())
             // What a body that unwinds has dropped must not mix with the guards of another task.
             || std::thread::panicking()
         {
             return;
         }
+        // None: an action that spawns, where a guard drops.
+        let Some(spawner) = task::current() else { return };
         self.helping.set(true);
         let (start_ns, mut ran) = (self.shared.clock.now_ns(), 0);
         let steals = !plenty && is_far_ahead();
@@ -57,11 +57,15 @@ impl Worker {
                     self.shared.inject(task);
                     break;
                 }
-                Some(task) => self.execute(task, false),
+                Some(task) => {
+                    self.seat().pulse.note_help(Some(spawner), Some(task));
+                    self.execute(task, false);
+                }
                 None => break,
             }
             ran += 1;
         }
+        self.seat().pulse.note_help(None, None);
         let now_ns = self.shared.clock.now_ns();
         let spent_ns = now_ns.saturating_sub(start_ns);
         self.grain_ns.set(spent_ns.checked_div(ran).unwrap_or(self.grain_ns.get()));

@@ -318,7 +318,7 @@ mod loom_tests {
         if watch.end().is_some() {
             return None;
         }
-        let anew = Watch::new(Duration::ZERO, Arc::clone(&watch.look));
+        let anew = Watch::new(Duration::ZERO, true, Arc::clone(&watch.look));
         let (watch, waker) = (Arc::clone(&anew) as Arc<_>, waker.clone());
         waiters.add(Waiter { watch, waker, latest_ns: 0 });
         Some(anew)
@@ -333,7 +333,7 @@ mod loom_tests {
             let finds = AtomicUsize::new(0);
             let looker =
                 Looker::new(move || (finds.fetch_add(1, Ordering::Relaxed) == 0).then_some(()));
-            let watch = Watch::new(Duration::ZERO, looker);
+            let watch = Watch::new(Duration::ZERO, true, looker);
             let first =
                 Waiter { watch: Arc::clone(&watch) as Arc<_>, waker: waker.clone(), latest_ns: 0 };
             waiters.add(first);

@@ -7,6 +7,7 @@
 //! workers, lower priorities; then it runs what waits for idleness, and then it parks.
 
 mod block_on;
+mod blocked_thread;
 mod current;
 mod help;
 mod idle_set;

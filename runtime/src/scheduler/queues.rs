@@ -18,6 +18,8 @@ pub(crate) struct Seat {
     pub(super) idle_waiters: IdleWaiters,
     /// Apart from the rest, which idle workers look at all the time.
     pub(super) pulse: CachePadded<Pulse>,
+    /// The thread of the worker, as the system calls it; 0 before it has begun.
+    pub(super) thread: AtomicU32,
     /// Written by the worker only.
     pub(super) meter: CachePadded<Meter>,
 }
@@ -30,11 +32,28 @@ pub(super) struct Pulse {
     pub(super) steps: AtomicU64,
     /// Spawns on this worker. Written by the worker only.
     pub(super) spawns: AtomicU64,
+    /// The tasks of the spawn inside which the worker runs others, and of the last of those; `EMPTY`
+    /// twice while it does not. Written by the worker only.
+    pub(super) helps: [AtomicU32; 2],
     /// Whether the task only waits for those of other workers. Written by the worker only.
     pub(super) catches_up: AtomicBool,
 }
 
 impl Pulse {
+    /// Notes a task that runs inside a spawn of another, or that none does any more.
+    pub(super) fn note_help(&self, spawner: Option<RecordId>, task: Option<RecordId>) {
+        for (noted, task) in self.helps.iter().zip([spawner, task]) {
+            noted.store(task.map_or(EMPTY, RecordId::index), Ordering::Relaxed);
+        }
+    }
+
+    /// The task that spawns and the one that runs inside the spawn.
+    pub(super) fn help(&self) -> Option<[RecordId; 2]> {
+        let [spawner, task] =
+            self.helps.each_ref().map(|noted| some(noted.load(Ordering::Relaxed)));
+        Some([spawner?, task?])
+    }
+
     /// Whether the worker is in a task that counts as progress.
     #[inline]
     pub(super) fn is_in_task(&self) -> bool {
@@ -49,11 +68,20 @@ impl Seat {
             pushes: PushMark::default(),
             steps: AtomicU64::new(0),
             spawns: AtomicU64::new(0),
+            helps: [EMPTY, EMPTY].map(AtomicU32::new),
             catches_up: AtomicBool::new(false),
         };
         let idle_waiters = IdleWaiters::new();
         let (pulse, meter) = (CachePadded::new(pulse), CachePadded::new(Meter::new()));
-        CachePadded::new(Seat { stealer, mail: Injector::new(), idle_waiters, pulse, meter })
+        let thread = AtomicU32::new(0);
+        CachePadded::new(Seat {
+            stealer,
+            mail: Injector::new(),
+            idle_waiters,
+            pulse,
+            thread,
+            meter,
+        })
     }
 
     /// Whether a worker that is about to park would find something here.

@@ -6,6 +6,7 @@ use crossbeam_deque::{Injector, Worker as Deque};
 use crossbeam_utils::CachePadded;
 
 use super::block_on::Blocked;
+use super::blocked_thread::is_locked_out;
 use super::current::goes_on_anywhere;
 use super::idle_set::IdleSet;
 use super::priority::PriorityQueue;
@@ -242,6 +243,27 @@ impl Shared {
             busy |= steps % 2 == 1;
         }
         (sum, busy)
+    }
+
+    /// Whether all workers that are in a task wait there for another thread, for as long as that
+    /// takes, and one of them inside a spawn.
+    ///
+    /// **Cost**: a file of the system for each of them.
+    pub(crate) fn is_locked_out(&self) -> bool {
+        let busy = || self.seats.iter().filter(|seat| seat.pulse.is_in_task());
+        busy().any(|seat| seat.pulse.help().is_some())
+            && busy().all(|seat| is_locked_out(seat.thread.load(Ordering::Relaxed)))
+    }
+
+    /// Whether a worker waits in a task for another thread.
+    pub(crate) fn is_worker_locked_out(&self, worker: usize) -> bool {
+        let seat = &self.seats[worker];
+        seat.pulse.is_in_task() && is_locked_out(seat.thread.load(Ordering::Relaxed))
+    }
+
+    /// Pairs of a task that spawns and one that runs inside the spawn.
+    pub(crate) fn helps(&self) -> Vec<[RecordId; 2]> {
+        self.seats.iter().filter_map(|seat| seat.pulse.help()).collect()
     }
 
     /// Workers that are in a task that counts as progress.

@@ -14,7 +14,7 @@ use super::idleness::Looking;
 use super::meter::{Meter, Sampler};
 use super::queues::Seat;
 use super::thief::{Thief, until_settled};
-use super::{Shared, current};
+use super::{Shared, blocked_thread, current};
 use crate::group::GroupInner;
 use crate::idle_policy::IdlePolicy;
 use crate::sync::{self, Ordering, Parker, thread};
@@ -93,6 +93,7 @@ impl Worker {
 
     /// The life of a worker thread.
     pub(super) fn work(&self) {
+        self.seat().thread.store(blocked_thread::own_id(), Ordering::Relaxed);
         let tokio = sync::enter(&self.shared.tokio);
         current::enter(self, || {
             // Whatever panics, the tasks of the others still need this worker.

@@ -93,6 +93,11 @@ macro_rules! counts {
                 switch();
                 self.0.fetch_or(value, order)
             }
+
+            pub(crate) fn fetch_max(&self, value: $value, order: Ordering) -> $value {
+                switch();
+                self.0.fetch_max(value, order)
+            }
         })*
     };
 }

@@ -8,7 +8,7 @@ use super::children::Nest;
 use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
 use super::ready::{Actions, Before, Ready};
-use super::spawn::{COMMUNICATES, FINAL, Role, Traits, spawn};
+use super::spawn::{COMMUNICATES, FINAL, Role, Traits, UNTHROTTLED, spawn};
 use super::{Label, RecordId};
 use crate::access::{Declared, Joins};
 use crate::data::{Mode, Region};
@@ -103,6 +103,16 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     #[inline]
     pub fn communicates(mut self) -> Self {
         self.traits.marks |= COMMUNICATES;
+        self
+    }
+
+    /// Keeps other tasks from running inside the spawn, however many are outstanding
+    /// ([`Config::throttle`](crate::Config::throttle)): for spawners that hold a lock, or that await
+    /// [`Group::room`](crate::Group::room) instead. A task that is [`TaskBuilder::inline`] runs inside
+    /// its spawn all the same.
+    #[inline]
+    pub fn unthrottled(mut self) -> Self {
+        self.traits.marks |= UNTHROTTLED;
         self
     }
 
@@ -294,9 +304,11 @@ macro_rules! bodies {
         impl<'r $(, $clause: Clause<'r>)*, Acts: Before> TaskBuilder<'_, ($($clause,)*), Acts> {
             /// Spawns the task with a closure that gets its guards.
             ///
-            /// **Completion**: returns at once. **Errors**: a region outside its array or one that is
-            /// not lent to a child, accesses of this task that conflict with each other, a runtime
-            /// that has shut down.
+            /// **Completion**: returns at once. **Scheduling**: other tasks may run inside the spawn, so
+            /// hold no lock that they take (see [`Config::throttle`](crate::Config::throttle)).
+            /// **Errors**: a region outside its array, of another runtime, or one that is not lent to a
+            /// child; accesses of this task that conflict with each other; a runtime that shuts down,
+            /// unless a task of it spawns that is not complete.
             #[inline]
             pub fn spawn<Fun>(self, body: Fun) -> Result<(), Error>
             where
@@ -313,7 +325,9 @@ macro_rules! bodies {
 
             /// Spawns the task with an async closure that gets its guards.
             ///
-            /// **Completion**: returns at once. **Errors**: as [`TaskBuilder::spawn`].
+            /// **Completion**: returns at once. **Scheduling**: other tasks may run inside the spawn, so
+            /// hold no lock that they take (see [`Config::throttle`](crate::Config::throttle)).
+            /// **Errors**: as [`TaskBuilder::spawn`].
             pub fn spawn_async<Fun, Fut>(self, body: Fun) -> Result<(), Error>
             where
                 Fun: FnOnce($($clause::Guard),*) -> Fut + Send + 'static,
@@ -330,6 +344,9 @@ macro_rules! bodies {
 
             /// As [`TaskBuilder::spawn`], and hands back what the body returns: a result, or the
             /// guards themselves.
+            ///
+            /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take (see
+            /// [`Config::throttle`](crate::Config::throttle)).
             pub fn run<Fun, R>(self, body: Fun) -> Result<JoinHandle<R>, Error>
             where
                 Fun: FnOnce($($clause::Guard),*) -> R + Send + 'static,
@@ -341,6 +358,9 @@ macro_rules! bodies {
             }
 
             /// As [`TaskBuilder::spawn_async`], and hands back what the body returns.
+            ///
+            /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take (see
+            /// [`Config::throttle`](crate::Config::throttle)).
             pub fn run_async<Fun, Fut>(self, body: Fun) -> Result<JoinHandle<Fut::Output>, Error>
             where
                 Fun: FnOnce($($clause::Guard),*) -> Fut + Send + 'static,

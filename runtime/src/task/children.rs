@@ -71,6 +71,9 @@ impl Children {
     }
 
     /// Begins the declaration of a child. It belongs to the group of its parent.
+    ///
+    /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take (see
+    /// [`Config::throttle`](crate::Config::throttle)); a child of a final task does.
     pub fn task(&self, label: &'static str) -> TaskBuilder<'_> {
         let child = TaskBuilder::new(&self.group, label).child_in(&self.nest);
         child.final_if(self.is_final).deferred_if(!self.is_final)

@@ -46,7 +46,7 @@ pub(crate) struct Record {
     failure: AtomicPtr<Failure>,
     role: AtomicU8,
     inline: AtomicBool,
-    /// [`FINAL`] and [`COMMUNICATES`].
+    /// [`FINAL`], [`COMMUNICATES`] and `UNTHROTTLED`.
     marks: AtomicU8,
     /// What the task does between its last edge and a queue.
     steps: AtomicU8,

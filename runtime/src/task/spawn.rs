@@ -48,6 +48,9 @@ pub(super) const FINAL: u8 = 1;
 /// It exchanges data with what its runtime does not see: drawings show it.
 pub(super) const COMMUNICATES: u8 = 2;
 
+/// Its spawn runs no other task.
+pub(super) const UNTHROTTLED: u8 = 4;
+
 /// What a task is, apart from accesses and body.
 #[derive(Clone, Copy)]
 pub(crate) struct Traits {
@@ -56,7 +59,7 @@ pub(crate) struct Traits {
     pub(super) role: Role,
     /// Run it where it becomes ready instead of queueing it.
     pub(crate) inline: bool,
-    /// [`FINAL`] and [`COMMUNICATES`].
+    /// [`FINAL`], [`COMMUNICATES`] and [`UNTHROTTLED`].
     pub(super) marks: u8,
 }
 
@@ -124,7 +127,7 @@ pub(super) fn spawn<'r, B: Body>(
     submit(group, id, edges);
     // An inline task may be part of something that its spawner has to finish first, and nobody
     // takes the drop of an array for a spawn.
-    if !traits.inline && traits.role == Role::Member {
+    if !traits.inline && traits.role == Role::Member && traits.marks & UNTHROTTLED == 0 {
         scheduler::help(group);
     }
     Ok(())

@@ -67,7 +67,9 @@ impl<'a> TaskLoop<'a> {
     /// uses and spawns it, or has it repeated. The tasks are ordered by their accesses, like any
     /// others. An empty range has no chunks.
     ///
-    /// **Completion**: returns when all are spawned. **Errors**: a grain of 0; the first error of
+    /// **Completion**: returns when all are spawned. **Scheduling**: other tasks may run inside the
+    /// spawns, so hold no lock that they take (see [`Config::throttle`](crate::Config::throttle)).
+    /// **Errors**: a grain of 0; the first error of
     /// `declare`, after which no further chunk is declared.
     pub fn for_each<E: From<Error>>(
         self,

@@ -1,0 +1,60 @@
+//! Spawners that await room in their group instead of running what they have spawned.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use talpf_runtime::{Config, Error, PendingEvent, Runtime};
+
+use crate::common::{self, POLICIES};
+
+const THROTTLE: usize = 8;
+
+#[test]
+fn a_main_that_awaits_room_is_never_further_ahead_than_the_throttle() {
+    let _watchdog = common::watchdog();
+    for (workers, idle) in [(1, POLICIES[2]), (2, POLICIES[1])] {
+        let config = Config { workers, idle, throttle: THROTTLE, ..Config::default() };
+        let runtime = Runtime::new(config).unwrap();
+        let group = runtime.group("spawner", 1);
+        let (spawner, ran) = (group.clone(), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&ran);
+        let main = group.spawn_main("main", async move {
+            let mut most = 0;
+            for _ in 0..10_000 {
+                spawner.room().await?;
+                let counted = Arc::clone(&counted);
+                let task = spawner.task("counts").unthrottled();
+                task.spawn(move || _ = counted.fetch_add(1, Ordering::Relaxed))?;
+                most = most.max(spawner.outstanding());
+            }
+            spawner.wait().await.map(|()| most)
+        });
+        let most = runtime.block_on(main.unwrap()).unwrap().unwrap().unwrap();
+        assert!(most <= THROTTLE as u64, "{most} tasks were outstanding");
+        assert_eq!(ran.load(Ordering::Relaxed), 10_000);
+    }
+}
+
+#[test]
+fn who_awaits_room_is_told_of_a_hang() {
+    let _watchdog = common::watchdog();
+    let hang_after = Duration::from_millis(20);
+    let config = Config { workers: 1, throttle: THROTTLE, hang_after, ..Config::default() };
+    let runtime = Runtime::new(config).unwrap();
+    let group = runtime.group("spawner", 1);
+    let spawner = group.clone();
+    let main = group.spawn_main("main", async move {
+        let events: Result<Vec<_>, _> =
+            (0..THROTTLE).map(|_| PendingEvent::of_group(&spawner, "event")).collect();
+        let told = spawner.room().await;
+        drop(events);
+        told
+    });
+    let told = runtime.block_on(main.unwrap()).and_then(|joined| joined);
+    let report = match told {
+        Ok(Err(Error::Hang(report))) | Err(Error::Hang(report)) => report,
+        other => panic!("a hang was expected, not {other:?}"),
+    };
+    assert!(report.contains("waits for room in its group"), "{report}");
+}
