@@ -8,12 +8,13 @@ use std::{
 };
 
 use crate::{
-    Context, DeviceAttributes, Error, FaultPlan, QueuePairNumber, Result, Wire,
+    Context, DeviceAttributes, Error, FaultPlan, MAX_PACKET, QueuePairNumber, Result, Wire,
+    attributes::within,
     key_table::KeyTable,
     link::Link,
     queue_pair::{QueuePairCore, SendSlots},
     sync::{AtomicU32, Mutex, Ordering},
-    wire::{Packet, Port},
+    wire::{MAX_HEADER, Packet, Port},
 };
 
 /// Longest message over a wire: it is copied whole, and nothing overtakes it.
@@ -103,7 +104,8 @@ impl Device {
     /// Takes in what has come over the wire, answers it, and moves what could not leave before.
     /// Returns how many packets came; none while another thread is at it.
     ///
-    /// **Errors**: a peer has sent something that is no packet. The others are taken in.
+    /// **Errors**: a peer has sent something that is no packet, and the others are taken in; a peer
+    /// does not take in what is sent to it; datagrams that nobody receives.
     pub fn progress(&self) -> Result<usize> {
         self.core.port.as_ref().map_or(Ok(0), |port| port.progress(&self.core))
     }
@@ -111,13 +113,15 @@ impl Device {
     /// Sends bytes to whoever receives the datagrams of another process. They keep their order,
     /// and come before the requests that are sent after them.
     ///
-    /// **Errors**: no such process.
+    /// **Errors**: no such process; more bytes than [`MAX_PACKET`](crate::MAX_PACKET) allows; the
+    /// process does not take in what was sent before.
     pub fn send_datagram(&self, process: u32, bytes: &[u8]) -> Result<()> {
         self.core.check_process(process)?;
-        if let Some(port) = &self.core.port {
-            port.send(process, Packet::Datagram(bytes));
+        within("datagram", bytes.len() as u64, MAX_PACKET as u64 - 1)?;
+        match &self.core.port {
+            Some(port) => port.send(&self.core, process, Packet::Datagram(bytes)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The oldest datagram that [`progress`](Self::progress) has taken in, with its sender.
@@ -173,6 +177,14 @@ impl DeviceCore {
 
     pub(crate) fn find(&self, number: QueuePairNumber) -> Option<Arc<QueuePairCore>> {
         self.queue_pairs.lock().get(&number)?.upgrade()
+    }
+
+    /// Bytes that the queue pairs which are connected to a process may have sent and not yet had
+    /// taken in there: of each a request and an answer.
+    pub(crate) fn under_way_to(&self, process: u32) -> u64 {
+        let most = 2 * (u64::from(self.attributes.max_message_size) + MAX_HEADER);
+        let connected = |qp: &Arc<QueuePairCore>| qp.elsewhere.process() == Some(process);
+        self.all().into_iter().filter(connected).count() as u64 * most
     }
 
     /// Every queue pair there is.

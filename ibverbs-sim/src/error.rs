@@ -62,6 +62,16 @@ pub enum Error {
         /// Where it came from.
         process: u32,
     },
+    /// A process does not take in what is sent to it: nothing more is sent.
+    #[error("process {process} takes nothing in: {bytes} bytes wait for it, at most {limit} may")]
+    Unsent {
+        /// The process that they are for.
+        process: u32,
+        /// What waits, and would with what was to be sent.
+        bytes: u64,
+        /// What may wait.
+        limit: u64,
+    },
     /// The objects belong to different devices, contexts or protection domains.
     #[error("{what} belongs to another {owner}")]
     ForeignObject {

@@ -99,7 +99,7 @@ pub use queue_pair::{
     Connection, QueuePair, QueuePairAttributes, QueuePairInit, QueuePairNumber, QueuePairState,
 };
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueInit};
-pub use wire::{SocketWire, Wire};
+pub use wire::{MAX_PACKET, SocketWire, Wire};
 pub use work_request::{
     Operation, Payload, ReceiveWorkRequest, RemoteAddress, ScatterGather, SendFlags,
     SendWorkRequest,

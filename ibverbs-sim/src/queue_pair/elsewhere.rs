@@ -130,7 +130,8 @@ impl QueuePairCore {
             length: local.len(),
             payload,
         };
-        port.send(process, Packet::Request(packet));
+        // One that is refused is sent again when no answer comes.
+        let _ = port.send(&self.context.device, process, Packet::Request(packet));
         serial
     }
 
@@ -154,7 +155,8 @@ impl QueuePairCore {
             (promised, &device.port, self.elsewhere.process())
         {
             let to = crate::QueuePairNumber(self.responder.remote.load(Ordering::Relaxed));
-            port.send(process, Packet::Ready { to, from: self.number });
+            let ready = Packet::Ready { to, from: self.number };
+            let _ = port.send(device, process, ready);
         }
         self.resume(aftermath);
     }

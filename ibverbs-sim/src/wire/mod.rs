@@ -18,6 +18,11 @@
 //! - The asking end is `queue_pair::elsewhere`; the answering end is the same responder that
 //!   serves peers of this process, so the rules are.
 //!
+//! What waits to leave for a process is bounded by 64 MiB and what the queue pairs that are
+//! connected to it may have under way; datagrams that nobody has received are bounded by 256 MiB.
+//! Beyond that nothing more is sent or taken in, and
+//! [`Device::progress`](crate::Device::progress) says so.
+//!
 //! What arrives is a claim. A packet that is no packet is an error of
 //! [`Device::progress`](crate::Device::progress) and has no other effect; one that names a queue
 //! pair which is not connected to the sender gets no answer.
@@ -30,9 +35,12 @@ mod packet;
 mod port;
 mod sockets;
 
-pub(crate) use self::packet::{Answer, Packet, Request, Verdict};
+pub(crate) use self::packet::{Answer, MAX_HEADER, Packet, Request, Verdict};
 pub(crate) use self::port::Port;
 pub use self::sockets::SocketWire;
+
+/// Longest packet that a wire carries. One that says it is longer comes from no device.
+pub const MAX_PACKET: usize = 64 << 20;
 
 /// What carries packets between the processes of a run. Packets from one process to another arrive
 /// whole, once, and in the order of sending.
@@ -55,6 +63,13 @@ pub trait Wire: Send + Sync + 'static {
 
     /// Whether something that was sent has not left this process.
     fn has_unsent(&self) -> bool;
+
+    /// Bytes that were sent to a process and have not left this one. The device bounds them: it
+    /// sends nothing more to a process that does not take them in.
+    fn unsent_bytes(&self, to: u32) -> usize {
+        let _ = to;
+        0
+    }
 
     /// Whether nothing will arrive from a process any more.
     fn is_lost(&self, process: u32) -> bool;

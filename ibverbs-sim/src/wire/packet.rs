@@ -5,6 +5,9 @@
 
 use crate::{CompletionStatus, Operation, QueuePairNumber, RemoteAddress, RemoteKey};
 
+/// Bytes of a packet beside its payload, at most.
+pub(crate) const MAX_HEADER: u64 = 64;
+
 /// A packet that has arrived, or is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packet<'a> {

@@ -7,10 +7,11 @@
 
 use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
-use super::{Answer, Packet, Request, Verdict, Wire};
+use super::{Answer, MAX_HEADER, Packet, Request, Verdict, Wire};
 use crate::{
     Error, QueuePairNumber, Result,
     aftermath::Aftermath,
+    attributes::within,
     device::DeviceCore,
     gate::{Gate, Held, Room},
     link::{Message, Setback},
@@ -18,10 +19,37 @@ use crate::{
     sync::{Mutex, Ordering},
 };
 
+/// Bytes that may wait to leave for a process, beside those that queue pairs have under way.
+const UNSENT_LIMIT: u64 = 64 << 20;
+/// Bytes of datagrams that nobody has received, each with some for its place.
+const DATAGRAMS_LIMIT: u64 = 256 << 20;
+const DATAGRAM_PLACE: u64 = 64;
+
 pub(crate) struct Port {
     wire: Arc<dyn Wire>,
     gate: Gate<Delivery>,
-    datagrams: Mutex<VecDeque<(u32, Vec<u8>)>>,
+    datagrams: Mutex<Datagrams>,
+    /// What was not sent, for whoever makes progress next.
+    refused: Mutex<Option<Error>>,
+}
+
+#[derive(Default)]
+struct Datagrams {
+    queue: VecDeque<(u32, Vec<u8>)>,
+    bytes: u64,
+}
+
+impl Datagrams {
+    fn push(&mut self, from: u32, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64 + DATAGRAM_PLACE;
+        self.queue.push_back((from, bytes.to_vec()));
+    }
+
+    fn pop(&mut self) -> Option<(u32, Vec<u8>)> {
+        let (from, bytes) = self.queue.pop_front()?;
+        self.bytes -= bytes.len() as u64 + DATAGRAM_PLACE;
+        Some((from, bytes))
+    }
 }
 
 /// What belongs to the thread that delivers.
@@ -42,7 +70,8 @@ struct News {
 impl Port {
     pub(crate) fn new(wire: Arc<dyn Wire>) -> Self {
         let delivery = Delivery { lost: vec![false; wire.processes() as usize] };
-        Self { wire, gate: Gate::new(delivery), datagrams: Mutex::default() }
+        let (datagrams, refused) = (Mutex::default(), Mutex::default());
+        Self { wire, gate: Gate::new(delivery), datagrams, refused }
     }
 
     /// The number of this process.
@@ -62,12 +91,33 @@ impl Port {
         self.wire.has_unsent()
     }
 
-    pub(crate) fn send(&self, process: u32, packet: Packet<'_>) {
-        self.wire.send(process, packet.to_bytes());
+    /// Sends a packet, unless too much waits for the process already.
+    ///
+    /// **Errors**: that, which [`Port::progress`] says too.
+    pub(crate) fn send(&self, device: &DeviceCore, process: u32, packet: Packet<'_>) -> Result<()> {
+        let bytes = packet.to_bytes();
+        self.check_unsent(device, process, bytes.len() as u64)?;
+        self.wire.send(process, bytes);
+        Ok(())
+    }
+
+    /// **Errors**: with `more` bytes more than may would wait for the process.
+    fn check_unsent(&self, device: &DeviceCore, process: u32, more: u64) -> Result<()> {
+        let bytes = self.wire.unsent_bytes(process) as u64 + more;
+        if bytes <= UNSENT_LIMIT {
+            return Ok(());
+        }
+        let limit = UNSENT_LIMIT + device.under_way_to(process);
+        if bytes <= limit {
+            return Ok(());
+        }
+        let error = Error::Unsent { process, bytes, limit };
+        self.refused.lock().get_or_insert_with(|| error.clone());
+        Err(error)
     }
 
     pub(crate) fn receive_datagram(&self) -> Option<(u32, Vec<u8>)> {
-        self.datagrams.lock().pop_front()
+        self.datagrams.lock().pop()
     }
 
     pub(crate) fn wait_for_holder(&self) {
@@ -77,8 +127,13 @@ impl Port {
     /// Delivers what has arrived and says how many packets that was; none if another thread is at
     /// it.
     ///
-    /// **Errors**: a packet that is none. The others are delivered.
+    /// **Errors**: a packet that is none, and the others are delivered; too much waits for a process,
+    /// or for whoever receives datagrams.
     pub(crate) fn progress(&self, device: &DeviceCore) -> Result<usize> {
+        if let Some(refused) = self.refused.lock().take() {
+            return Err(refused);
+        }
+        within("datagrams not received", self.datagrams.lock().bytes, DATAGRAMS_LIMIT)?;
         let Some((mut hold, _)) = self.gate.enter(0, Room { freed: 0, limit: 1, whole: false })
         else {
             return Ok(0);
@@ -128,7 +183,7 @@ impl Port {
             right.then_some(queue_pair)
         };
         match packet {
-            Packet::Datagram(bytes) => self.datagrams.lock().push_back((from, bytes.to_vec())),
+            Packet::Datagram(bytes) => self.datagrams.lock().push(from, bytes),
             Packet::Request(request) => {
                 if let Some(queue_pair) = connected(request.to, request.from) {
                     self.answer(&queue_pair, from, &request, held, aftermath);
@@ -153,7 +208,12 @@ impl Port {
         held: Held<'_>,
         aftermath: &mut Aftermath,
     ) {
-        if request.length > u64::from(queue_pair.context.device.attributes.max_message_size) {
+        let device = &queue_pair.context.device;
+        // A peer that asks for more than it takes in gets no answer.
+        let brought = if request.operation.brings_back() { request.length } else { 0 };
+        if request.length > u64::from(device.attributes.max_message_size)
+            || self.check_unsent(device, process, brought + MAX_HEADER).is_err()
+        {
             return;
         }
         let brought = RefCell::default();
@@ -178,7 +238,8 @@ impl Port {
         let payload = brought.into_inner();
         let Request { to, from, serial, .. } = *request;
         let answer = Answer { to: from, from: to, serial, verdict, payload: &payload };
-        self.send(process, Packet::Answer(answer));
+        // There was room for it.
+        let _ = self.send(device, process, Packet::Answer(answer));
         if matches!(verdict, Verdict::NotReady { .. }) {
             queue_pair.promise_ready(aftermath);
         }

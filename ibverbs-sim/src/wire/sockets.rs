@@ -15,10 +15,8 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::Wire;
+use super::{MAX_PACKET, Wire};
 
-/// Longest packet. One that says it is longer comes from no peer of ours.
-const MAX_PACKET: usize = 1 << 30;
 const LENGTH: usize = size_of::<u32>();
 /// Bytes read at once.
 const CHUNK: usize = 1 << 18;
@@ -165,6 +163,10 @@ impl Wire for SocketWire {
     fn has_unsent(&self) -> bool {
         let waits = |peer: &Peer| !peer.is_lost() && !peer.unsent.lock().is_empty();
         self.peers.iter().flatten().any(waits)
+    }
+
+    fn unsent_bytes(&self, to: u32) -> usize {
+        self.peer(to).map_or(0, |peer| peer.unsent.lock().len())
     }
 
     fn is_lost(&self, process: u32) -> bool {

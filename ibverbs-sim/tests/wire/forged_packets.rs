@@ -37,6 +37,11 @@ impl Wire for Forger {
         false
     }
 
+    /// The peer takes nothing in.
+    fn unsent_bytes(&self, _: u32) -> usize {
+        self.sent.lock().iter().map(Vec::len).sum()
+    }
+
     fn is_lost(&self, _: u32) -> bool {
         false
     }
@@ -73,10 +78,24 @@ impl Scene {
 
     /// A request with these parts, as a peer would send it.
     fn forge(&self, opcode: u8, address: u64, key: u32, length: u64, payload: &[u8]) -> Vec<u8> {
+        self.forge_nth(0, opcode, address, key, length, payload)
+    }
+
+    /// The same, of the request with this sequence number.
+    fn forge_nth(
+        &self,
+        psn: u32,
+        opcode: u8,
+        address: u64,
+        key: u32,
+        length: u64,
+        payload: &[u8],
+    ) -> Vec<u8> {
         let mut packet = vec![1];
         packet.extend(self.end.queue_pair.number().to_u32().to_le_bytes());
         packet.extend(1u32.to_le_bytes());
-        packet.extend([0; 8]);
+        packet.extend(psn.to_le_bytes());
+        packet.extend([0; 4]);
         packet.extend([0, opcode]);
         packet.extend(address.to_le_bytes());
         packet.extend(key.to_le_bytes());
@@ -119,6 +138,65 @@ fn an_answer_that_brings_too_little_fails_the_request() {
     scene.arrives(&answer).unwrap();
     assert_eq!(statuses(&scene.end.sent()), [(1, CompletionStatus::RemoteOperation)]);
     assert_eq!(scene.open.bytes(), [0; 64]);
+}
+
+#[test]
+fn a_peer_that_reads_without_taking_in_is_not_served() {
+    const LENGTH: u64 = 4 << 20;
+    let scene = Scene::new();
+    let buffer = scene.end.buffer(LENGTH as usize);
+    let RemoteAddress { address, key } = buffer.region.at(0);
+    let mut refused = None;
+    for psn in 0..100 {
+        let read = scene.forge_nth(psn, 4, address, key.to_u32(), LENGTH, b"");
+        refused = scene.arrives(&read).err().or(refused);
+    }
+    let waits = scene.forger.unsent_bytes(1) as u64;
+    let limit = (64 << 20) + 2 * (LENGTH + 64);
+    assert!((limit - LENGTH..=limit).contains(&waits), "{waits} bytes wait");
+    let Some(Error::Unsent { process: 1, bytes, limit: told }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(bytes > limit && told == limit);
+    assert_eq!(scene.end.queue_pair.state(), QueuePairState::ReadyToSend);
+}
+
+#[test]
+fn datagrams_to_a_peer_that_takes_nothing_in_are_refused_at_the_limit() {
+    let scene = Scene::new();
+    let limit = (64 << 20) + 2 * ((4 << 20) + 64);
+    let long = vec![0; 1 << 20];
+    let sent = (0..200).take_while(|_| scene.device.send_datagram(1, &long).is_ok()).count();
+    assert!((limit >> 20) - 1 <= sent && sent <= limit >> 20, "{sent}");
+    assert!(matches!(scene.device.progress(), Err(Error::Unsent { process: 1, .. })));
+    // Said once.
+    assert_eq!(scene.device.progress(), Ok(0));
+}
+
+#[test]
+fn datagrams_that_nobody_receives_are_bounded() {
+    let scene = Scene::new();
+    let long = vec![0; 1 << 20];
+    let taken = (0..400).take_while(|_| scene.arrives(&long).is_ok()).count();
+    assert!((250..=257).contains(&taken), "{taken}");
+    let Err(Error::LimitExceeded { requested, limit, .. }) = scene.device.progress() else {
+        panic!("not refused");
+    };
+    assert!(requested > limit);
+    while scene.device.receive_datagram().is_some() {}
+    assert!(scene.device.progress().is_ok());
+}
+
+#[test]
+fn a_datagram_that_no_packet_holds_is_refused() {
+    let scene = Scene::new();
+    let long = vec![0; MAX_PACKET];
+    assert_eq!(scene.device.send_datagram(1, &long[1..]), Ok(()));
+    let limit = MAX_PACKET as u64 - 1;
+    assert_eq!(
+        scene.device.send_datagram(1, &long),
+        Err(Error::LimitExceeded { what: "datagram", requested: limit + 1, limit })
+    );
 }
 
 proptest! {

@@ -1,8 +1,16 @@
 //! Processes that meet in a folder are joined as a mesh is.
 
-use std::{fs, path::PathBuf, process, thread, time::Duration};
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    process, thread,
+    time::Duration,
+};
 
-use ibverbs_sim::{SocketWire, Wire};
+use ibverbs_sim::{MAX_PACKET, SocketWire, Wire};
+use proptest::{collection::vec, prelude::*};
 
 /// A folder of this test's own.
 struct Folder(PathBuf);
@@ -47,6 +55,79 @@ fn everybody_reaches_everybody() {
         }
     });
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+}
+
+/// A wire whose only peer is a socket of the test's.
+fn with_raw_peer(folder: &Folder) -> (SocketWire, UnixStream) {
+    thread::scope(|scope| {
+        let patience = Duration::from_secs(60);
+        let wire = scope.spawn(move || SocketWire::join(&folder.0, 0, 2, patience).unwrap());
+        let mut peer = loop {
+            match UnixStream::connect(folder.0.join("process-0")) {
+                Ok(peer) => break peer,
+                Err(_) => thread::yield_now(),
+            }
+        };
+        peer.write_all(&1u32.to_le_bytes()).unwrap();
+        (wire.join().unwrap(), peer)
+    })
+}
+
+#[test]
+fn a_peer_that_announces_too_long_a_packet_is_lost() {
+    let folder = Folder::new("too-long");
+    let (wire, mut peer) = with_raw_peer(&folder);
+    peer.write_all(&(MAX_PACKET as u32 + 1).to_le_bytes()).unwrap();
+    while !wire.is_lost(1) {
+        wire.poll(&mut |_, _| panic!("a packet"));
+    }
+}
+
+#[test]
+fn what_a_peer_does_not_take_in_is_counted() {
+    let folder = Folder::new("not-taken-in");
+    let (wire, mut peer) = with_raw_peer(&folder);
+    const LENGTH: usize = 8 << 20;
+    wire.send(1, vec![7; LENGTH]);
+    let waits = wire.unsent_bytes(1);
+    assert!(wire.has_unsent() && waits > LENGTH / 2 && waits <= LENGTH + 4, "{waits}");
+    let reader = thread::spawn(move || {
+        let mut bytes = vec![0; LENGTH + 4];
+        peer.read_exact(&mut bytes).unwrap();
+        peer
+    });
+    while wire.has_unsent() {
+        wire.poll(&mut |_, _| {});
+    }
+    assert_eq!(wire.unsent_bytes(1), 0);
+    drop(reader.join().unwrap());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    /// However a stream is cut, its whole packets arrive, and bytes that are none lose the peer or
+    /// wait for more.
+    #[test]
+    fn a_stream_of_any_bytes_is_taken_in(
+        packets in vec(vec(any::<u8>(), 0..40), 0..5), garbage in vec(any::<u8>(), 0..40),
+    ) {
+        let folder = Folder::new("any-bytes");
+        let (wire, mut peer) = with_raw_peer(&folder);
+        for packet in &packets {
+            peer.write_all(&(packet.len() as u32).to_le_bytes()).unwrap();
+            peer.write_all(packet).unwrap();
+        }
+        peer.write_all(&garbage).unwrap();
+        drop(peer);
+        let mut arrived = Vec::new();
+        while !wire.is_lost(1) {
+            wire.poll(&mut |from, packet| {
+                assert_eq!(from, 1);
+                arrived.push(packet.to_vec());
+            });
+        }
+        prop_assert!(arrived.len() >= packets.len() && arrived[..packets.len()] == packets[..]);
+    }
 }
 
 #[test]

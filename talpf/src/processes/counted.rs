@@ -52,6 +52,10 @@ impl Wire for Counted {
         self.wire.has_unsent()
     }
 
+    fn unsent_bytes(&self, to: u32) -> usize {
+        self.wire.unsent_bytes(to)
+    }
+
     fn is_lost(&self, process: u32) -> bool {
         self.wire.is_lost(process)
     }
