@@ -6,6 +6,7 @@
 
 use std::{
     future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     task::{Poll, Waker},
 };
@@ -47,20 +48,33 @@ impl CompletionChannel {
             if self.try_notified() {
                 return Poll::Ready(());
             }
+            // Under no lock: it is foreign code.
+            let waker = context.waker().clone();
             let mut waiters = self.core.waiters.lock();
-            if !waiters.iter().any(|waiter| waiter.will_wake(context.waker())) {
-                waiters.push(context.waker().clone());
-            }
+            let known = waiters.iter().any(|waiter| waiter.will_wake(&waker));
+            let spare = if known {
+                Some(waker)
+            } else {
+                waiters.push(waker);
+                None
+            };
             drop(waiters);
+            drop(spare);
             if self.try_notified() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
 
-    /// Leaves an event and wakes whoever waits for it.
+    /// Leaves an event and wakes whoever waits for it. A waker that panics keeps neither the others
+    /// from being woken nor the caller from going on.
     pub(crate) fn fire(&self) {
         self.core.event.store(true, Ordering::SeqCst);
         let waiters = std::mem::take(&mut *self.core.waiters.lock());
-        waiters.into_iter().for_each(Waker::wake);
+        for waiter in waiters {
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waiter.wake())) {
+                // It may panic as it drops.
+                std::mem::forget(payload);
+            }
+        }
     }
 }

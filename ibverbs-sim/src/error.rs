@@ -72,6 +72,12 @@ pub enum Error {
         /// What may wait.
         limit: u64,
     },
+    /// A call of the device's wire has panicked. What was to be sent may be lost.
+    #[error("the wire to other processes has panicked in {call}")]
+    WirePanicked {
+        /// The call.
+        call: &'static str,
+    },
     /// The objects belong to different devices, contexts or protection domains.
     #[error("{what} belongs to another {owner}")]
     ForeignObject {

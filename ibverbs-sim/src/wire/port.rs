@@ -5,7 +5,13 @@
 //! makes memory safe to take away. The fields of a responder whose peer is elsewhere belong to
 //! whoever holds this gate.
 
-use std::{cell::RefCell, collections::VecDeque, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use super::{Answer, MAX_HEADER, Packet, Request, Verdict, Wire};
 use crate::{
@@ -97,8 +103,7 @@ impl Port {
     pub(crate) fn send(&self, device: &DeviceCore, process: u32, packet: Packet<'_>) -> Result<()> {
         let bytes = packet.to_bytes();
         self.check_unsent(device, process, bytes.len() as u64)?;
-        self.wire.send(process, bytes);
-        Ok(())
+        caught("send", || self.wire.send(process, bytes)).inspect_err(|error| self.refuse(error))
     }
 
     /// **Errors**: with `more` bytes more than may would wait for the process.
@@ -111,9 +116,13 @@ impl Port {
         if bytes <= limit {
             return Ok(());
         }
-        let error = Error::Unsent { process, bytes, limit };
+        Err(Error::Unsent { process, bytes, limit }).inspect_err(|error| self.refuse(error))
+    }
+
+    /// Notes what whoever makes progress next is told.
+    #[cold]
+    fn refuse(&self, error: &Error) {
         self.refused.lock().get_or_insert_with(|| error.clone());
-        Err(error)
     }
 
     pub(crate) fn receive_datagram(&self) -> Option<(u32, Vec<u8>)> {
@@ -141,13 +150,14 @@ impl Port {
         let mut aftermath = Aftermath::default();
         let mut news = News::default();
         let (delivery, held) = hold.parts();
-        self.wire.poll(&mut |from, bytes| {
+        let mut sink = |from, bytes: &[u8]| {
             news.delivered += 1;
             match Packet::from_bytes(bytes) {
                 Ok(packet) => self.deliver(device, from, packet, held, &mut news, &mut aftermath),
                 Err(_) => news.malformed = Some(from),
             }
-        });
+        };
+        let polled = caught("poll", || self.wire.poll(&mut sink));
         for (process, known) in delivery.lost.iter_mut().enumerate() {
             let process = process as u32;
             if !*known && self.wire.is_lost(process) {
@@ -163,7 +173,7 @@ impl Port {
         aftermath.settle();
         match news.malformed {
             Some(process) => Err(Error::MalformedPacket { process }),
-            None => Ok(news.delivered),
+            None => polled.map(|()| news.delivered),
         }
     }
 
@@ -244,4 +254,13 @@ impl Port {
             queue_pair.promise_ready(aftermath);
         }
     }
+}
+
+/// Calls the wire, which may be foreign code, under a gate.
+fn caught<T>(call: &'static str, wire: impl FnOnce() -> T) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(wire)).map_err(|payload| {
+        // It may panic as it drops.
+        mem::forget(payload);
+        Error::WirePanicked { call }
+    })
 }

@@ -122,3 +122,35 @@ fn arm_then_poll_then_wait_sees_every_completion() {
         });
     });
 }
+
+/// A waker that panics, and one that counts.
+struct Panics(Option<AtomicUsize>);
+
+impl ArcWake for Panics {
+    fn wake_by_ref(this: &Arc<Self>) {
+        match &this.0 {
+            Some(count) => count.fetch_add(1, Ordering::SeqCst),
+            None => panic!("a waker of the program"),
+        };
+    }
+}
+
+#[test]
+fn a_waker_that_panics_stops_neither_the_poster_nor_the_other_wakers() {
+    let (a, b, cq, channel) = ends();
+    b.receives(0..4);
+    for wr_id in 0..2 {
+        cq.request_notify(false).unwrap();
+        let wakers = [None, Some(AtomicUsize::new(0)), None].map(|count| Arc::new(Panics(count)));
+        let mut waits = [(); 3].map(|()| Box::pin(channel.notified()));
+        for (wait, of) in waits.iter_mut().zip(&wakers) {
+            let waker = waker(Arc::clone(of));
+            assert!(wait.as_mut().poll(&mut PollContext::from_waker(&waker)).is_pending());
+        }
+        a.post(&[send(wr_id)]);
+        let count = wakers[1].0.as_ref().unwrap();
+        assert_eq!(count.load(Ordering::SeqCst), 1);
+        assert!(channel.try_notified());
+    }
+    assert_eq!(poll_all(&cq).len(), 2);
+}

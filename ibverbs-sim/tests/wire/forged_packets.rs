@@ -1,6 +1,9 @@
 //! Whatever a peer sends, it changes nothing that it may not, and nothing panics.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use parking_lot::Mutex;
 use proptest::prelude::*;
@@ -13,6 +16,7 @@ use ibverbs_sim::*;
 struct Forger {
     arriving: Mutex<Vec<Vec<u8>>>,
     sent: Mutex<Vec<Vec<u8>>>,
+    panics: AtomicBool,
 }
 
 impl Wire for Forger {
@@ -25,12 +29,14 @@ impl Wire for Forger {
     }
 
     fn send(&self, _: u32, packet: Vec<u8>) {
+        assert!(!self.panics.load(Ordering::SeqCst), "a wire of the program");
         self.sent.lock().push(packet);
     }
 
     fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
         let arriving = std::mem::take(&mut *self.arriving.lock());
         arriving.iter().for_each(|packet| sink(1, packet));
+        assert!(!self.panics.load(Ordering::SeqCst), "a wire of the program");
     }
 
     fn has_unsent(&self) -> bool {
@@ -138,6 +144,19 @@ fn an_answer_that_brings_too_little_fails_the_request() {
     scene.arrives(&answer).unwrap();
     assert_eq!(statuses(&scene.end.sent()), [(1, CompletionStatus::RemoteOperation)]);
     assert_eq!(scene.open.bytes(), [0; 64]);
+}
+
+#[test]
+fn a_wire_that_panics_is_an_error_and_what_has_come_is_delivered() {
+    let scene = Scene::new();
+    scene.forger.panics.store(true, Ordering::SeqCst);
+    let send = scene.forge(0, 0, 0, 2, b"ab");
+    assert_eq!(scene.arrives(&send), Err(Error::WirePanicked { call: "poll" }));
+    assert_eq!(statuses(&scene.end.received()), [(3, CompletionStatus::Success)]);
+    assert_eq!(&scene.open.bytes()[..2], b"ab");
+    assert_eq!(scene.device.progress(), Err(Error::WirePanicked { call: "send" }));
+    scene.forger.panics.store(false, Ordering::SeqCst);
+    assert_eq!(scene.device.progress(), Ok(0));
 }
 
 #[test]
