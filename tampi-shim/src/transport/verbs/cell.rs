@@ -273,14 +273,34 @@ pub(super) fn join_short(place: &mut [u64; WORDS], key: &Key, bytes: &[u8]) -> b
     true
 }
 
-/// What word 7 of cell number `number` begins with.
+/// What word 7 of cell number `number` begins with: nothing that a place begins with which was
+/// cleared, or which holds a cell of an earlier lap of the ring.
 #[inline]
 pub(super) fn stamp(number: u64) -> u32 {
-    (number as u32).wrapping_add(1)
+    number as u32 | 1 << 31
 }
 
 /// Cells of an eager message: the bytes of a synchronous one are never in its first.
 #[inline]
 pub(super) fn cells_of(length: usize, synchronous: bool) -> usize {
     if length <= INLINE && !synchronous { 1 } else { 1 + length.div_ceil(CELL) }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use super::super::ring::CELLS;
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_neither_that_of_a_cleared_place_nor_of_the_laps_before() {
+        for end in [1 << 31, 1 << 32, u64::from(u32::MAX) * 3, u64::MAX] {
+            for number in end - 3 * CELLS as u64..=end.saturating_add(CELLS as u64) {
+                assert_ne!(stamp(number), 0, "cell {number}");
+                for laps in 1..=2 {
+                    let before = number - laps * CELLS as u64;
+                    assert_ne!(stamp(number), stamp(before), "cell {number}");
+                }
+            }
+        }
+    }
 }

@@ -334,3 +334,27 @@ fn what_a_thread_writes_is_there_when_it_goes_on() {
         assert_eq!(late, 0);
     });
 }
+
+/// The numbers of cells go round at 2^32, where credits and stamps have 32 bits.
+#[test]
+fn cells_arrive_once_where_their_numbers_go_round() {
+    let (_runtime, world) = two_ranks();
+    let (link, back) = both_ends(&world);
+    // The place of the last cell before that is still as it was made.
+    let start = u64::from(u32::MAX) - 100;
+    let rank = world.rank(WorldRank(1));
+    rank.inbox.lock().rings[0].ring.skip_to(start);
+    link.sender.lock().outlet.skip_to(start);
+    back.sender.lock().outlet.tell_credits(back, start, 0).expect("a write");
+    for number in start..start + 600 {
+        let ring = &mut rank.inbox.lock().rings[0].ring;
+        assert!(ring.front().is_none(), "a cell before cell {number} is written");
+        let notice = Cell::done(number);
+        let sent = link.sender.lock().notify(link, world.rank(WorldRank(0)), notice);
+        sent.expect("a write");
+        assert!(ring.front().is_some(), "cell {number}");
+        assert_eq!(ring.cell().0[0], number);
+        ring.take(1);
+        back.sender.lock().outlet.tell_credits(back, ring.head(), 0).expect("a write");
+    }
+}
