@@ -28,7 +28,11 @@ impl Memory {
     }
 
     /// The whole of a vector that is kept with it.
-    pub(super) fn of_kept(bytes: &mut Vec<u8>) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// Until this is dropped the vector is neither changed nor dropped; it may move.
+    pub(super) unsafe fn of_kept(bytes: &mut Vec<u8>) -> Self {
         Memory(crate::buffer::sealed::Memory::layout(bytes))
     }
 

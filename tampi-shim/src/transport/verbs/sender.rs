@@ -360,7 +360,8 @@ impl Sender {
                 (registered, place, Vec::new())
             }
             Source::Kept(mut kept) => {
-                let memory = Memory::of_kept(&mut kept);
+                // SAFETY: `memory` ends with this block, and `kept` stays with the registration.
+                let memory = unsafe { Memory::of_kept(&mut kept) };
                 let registered = memory.register(&rank.domain, Access::REMOTE_READ)?;
                 let place = registered.place(memory.layout());
                 (registered, place, kept)
