@@ -40,6 +40,7 @@ mod costs;
 mod derive;
 mod error;
 mod exec;
+mod foreign;
 mod iwait;
 mod located;
 mod matching;

@@ -24,6 +24,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use crate::error::Error;
+use crate::foreign::caught;
 use crate::status::{Packed, Status};
 use crate::sync::{AtomicU8, Ordering, UnsafeCell};
 
@@ -190,12 +191,12 @@ impl Drop for Ticket {
 }
 
 impl Next {
-    /// The caller holds no lock.
+    /// The caller holds no lock. It may end operations of others, so a panic ends here.
     pub(crate) fn run(self) {
-        match self {
+        caught(|| match self {
             Next::Wake(waker) => waker.wake(),
             Next::Call(call, ended) => call(opened(ended)),
-        }
+        });
     }
 }
 

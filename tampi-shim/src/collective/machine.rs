@@ -9,7 +9,6 @@
 //! In debug builds rank 0 also compares what the ranks have called.
 #![allow(unsafe_code, reason = "starts messages on memory that the machine keeps")]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,6 +21,7 @@ use super::schedule::{Schedule, Span, Step};
 use super::turns::take_turn;
 use crate::communicator::{Communicator, Traffic};
 use crate::error::Error;
+use crate::foreign::caught;
 use crate::operator::Fold;
 use crate::rank::Rank;
 use crate::select::Select;
@@ -121,12 +121,13 @@ impl<T: Pod + Send> Machine<T> {
     /// a message.
     fn fold(&self, state: &mut State<T>, fold: impl FnOnce(&mut Memory<T>, &dyn Fold<T>)) {
         let Some(operator) = &state.fold else { return };
-        let folded = catch_unwind(AssertUnwindSafe(|| fold(&mut state.memory, &**operator)));
-        if let Err(payload) = folded {
-            // It may panic as it drops. The run ends, so there is one.
-            std::mem::forget(payload);
-            self.fail(Error::OperatorPanicked { collective: self.call.kind.name() });
+        if caught(|| fold(&mut state.memory, &**operator)).is_none() {
+            self.fail(self.operator_panicked());
         }
+    }
+
+    fn operator_panicked(&self) -> Error {
+        Error::OperatorPanicked { collective: self.call.kind.name() }
     }
 
     fn peer(&self, rank: usize) -> Option<Peer> {
@@ -216,7 +217,7 @@ impl<T: Pod + Send> Machine<T> {
 
     /// With nothing under way: ends the collective if it has failed or nothing is left to do.
     fn is_over(&self) -> bool {
-        let failure = self.failure.lock().take();
+        let mut failure = self.failure.lock().take();
         let mut state = self.state.lock();
         if failure.is_none() && state.next < state.schedule.steps().len() {
             return false;
@@ -224,8 +225,12 @@ impl<T: Pod + Send> Machine<T> {
         if failure.is_none() {
             state.memory.unpack();
         }
-        let ticket = state.ticket.take();
+        let (ticket, fold) = (state.ticket.take(), state.fold.take());
         drop(state);
+        // What the program's operator has captured drops here, before its call ends.
+        if caught(|| drop(fold)).is_none() {
+            failure = failure.or_else(|| Some(self.operator_panicked()));
+        }
         let (source, tag) = (self.communicator.rank(), self.tag);
         let status = Status::new(source, tag, 0);
         if let Some(ticket) = ticket {

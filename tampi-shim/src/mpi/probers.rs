@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::transport::MpiTransport;
 use super::{RawCommunicator, Refused};
+use crate::foreign::caught;
 use crate::select::Select;
 use crate::transport::{MessageId, Probed, Wanted};
 
@@ -19,12 +20,15 @@ pub(super) struct Probers {
 
 impl Probers {
     pub(super) fn add(&self, wanted: Wanted, waker: &Waker) {
+        // Cloned and dropped under no lock: it is foreign code.
+        let mut added = Some((wanted, waker.clone()));
         let mut waiting = self.waiting.lock();
         let same = |(other, known): &(Wanted, Waker)| *other == wanted && known.will_wake(waker);
         if !waiting.iter().any(same) {
-            waiting.push((wanted, waker.clone()));
+            waiting.extend(added.take());
         }
         self.count.store(waiting.len(), Ordering::SeqCst);
+        drop(waiting);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -36,18 +40,13 @@ impl Probers {
         if self.is_empty() {
             return;
         }
-        let mut woken = Vec::new();
         let mut waiting = self.waiting.lock();
-        waiting.retain(|(wanted, waker)| {
-            let stays = !is_there(wanted);
-            if !stays {
-                woken.push(waker.clone());
-            }
-            stays
-        });
+        let woken: Vec<_> = waiting.extract_if(.., |(wanted, _)| is_there(wanted)).collect();
         self.count.store(waiting.len(), Ordering::SeqCst);
         drop(waiting);
-        woken.into_iter().for_each(Waker::wake);
+        for (_, waker) in woken {
+            caught(|| waker.wake());
+        }
     }
 }
 

@@ -87,6 +87,24 @@ fn an_operator_may_panic_with_what_panics_as_it_drops() {
 }
 
 #[test]
+fn an_operator_that_panics_as_it_drops_fails_its_call_alone() {
+    run(3, async |world| {
+        for _ in 0..2 {
+            let captured = Again;
+            let sum = move |left: u32, right: u32| {
+                let _ = &captured;
+                left + right
+            };
+            let failed = world.allreduce(vec![1u32], sum).await;
+            assert!(matches!(failed, Err(Error::OperatorPanicked { .. })), "{failed:?}");
+            assert_eq!(world.allreduce(vec![2u32], Sum).await?, [6]);
+        }
+        Ok(())
+    })
+    .expect("the program");
+}
+
+#[test]
 fn a_rank_that_fails_ends_the_collectives_of_the_others() {
     for ranks in 2..=9 {
         let error = failure(ranks, async |world| {

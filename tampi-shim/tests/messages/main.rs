@@ -22,3 +22,4 @@ mod protocols;
 mod shared_cells;
 mod sizes;
 mod truncation;
+mod wakers;

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::transfers::Transfer;
 use crate::error::Error;
+use crate::foreign::caught;
 use crate::rank::WorldRank;
 use crate::ticket::{Ended, Next, Ticket};
 
@@ -89,7 +90,9 @@ impl Aftermath {
         self.first.take().into_iter().for_each(Next::run);
         if let Some(others) = &mut *self.others {
             others.next.drain(..).for_each(Next::run);
-            others.wakers.drain(..).for_each(Waker::wake);
+            for waker in others.wakers.drain(..) {
+                caught(|| waker.wake());
+            }
         }
     }
 

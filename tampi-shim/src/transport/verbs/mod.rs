@@ -301,12 +301,14 @@ impl Transport for Verbs {
         waker: Option<&Waker>,
     ) -> Result<Option<Probed>, Error> {
         let selection = selection(wanted);
+        // Cloned and dropped under no lock: it is foreign code.
+        let mut waker = waker.cloned();
         let mut inbox = self.state().inbox.lock();
         if let Some(error) = self.world.failure() {
             return Err(error);
         }
         let Some((key, message)) = inbox.matcher.message(&selection) else {
-            inbox.probers.extend(waker.cloned());
+            inbox.probers.extend(waker.take());
             return Ok(None);
         };
         let status = key.status(message.length());
