@@ -1,9 +1,9 @@
 //! The processes that `mpirun` has started, one a rank. MPI is initialised once in a process, so
 //! a process takes part in one run.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tampi_shim::mpi::{self, Library, MpiWire};
 
 use super::{
@@ -11,8 +11,10 @@ use super::{
 };
 use crate::Error;
 
-/// MPI, from the time a machine of processes is made to its run.
-static JOINED: Mutex<Option<Library>> = Mutex::new(None);
+thread_local! {
+    /// MPI, from the time a machine of processes is made to its run, on the same thread.
+    static JOINED: RefCell<Option<Library>> = const { RefCell::new(None) };
+}
 
 /// Makes the machine of all processes, with the cores that this one may use where nobody says how
 /// many workers it has.
@@ -24,7 +26,7 @@ pub fn join(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Err
     let library = Library::initialize(threads).map_err(tampi_shim::Error::from)?;
     let (rank, size) = (library.rank() as usize, library.size() as usize);
     let share = (library.cores() / library.local_size() as usize).max(1);
-    *JOINED.lock() = Some(library);
+    JOINED.set(Some(library));
     Error::check_range("ranks", ranks.unwrap_or(size), size..=size)?;
     Ok(Machine::new(size, workers.unwrap_or(share))?.over(Transport::Mpi { rank }))
 }
@@ -40,7 +42,7 @@ pub(super) fn on_this_rank<F>(
 where
     F: Future<Output = Result<Part, Error>> + Send + 'static,
 {
-    let library = JOINED.lock().take().ok_or(Error::NotJoined)?;
+    let library = JOINED.take().ok_or(Error::NotJoined)?;
     let runtime = ranks::runtime(machine, observer)?;
     let parts = match communication {
         Communication::OneSided(protocol) => {

@@ -3,6 +3,8 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
@@ -31,8 +33,14 @@ impl fmt::Display for Threads {
 
 /// The initialised library. One a process and once: MPI cannot be initialised again.
 ///
-/// It ends MPI when it drops, if it has initialised it: drop it on the thread that made it, after
-/// everything that was started has completed.
+/// It ends MPI when it drops, if it has initialised it, after everything that was started has
+/// completed. That is for the thread that has initialised MPI, so a library does not change threads:
+///
+/// ```compile_fail,E0277
+/// fn elsewhere(library: tampi_shim::mpi::Library) {
+///     std::thread::spawn(move || drop(library));
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Library {
     threads: Threads,
@@ -45,6 +53,27 @@ pub struct Library {
     cores: usize,
     max_tag: u32,
     ended: AtomicBool,
+    stays: PhantomData<*const ()>,
+}
+
+/// The library as it is held by what several threads use. Dropped on another thread than that which
+/// has initialised MPI, it does not end MPI.
+#[derive(Debug)]
+pub(super) struct Shared(pub(super) Library);
+
+// SAFETY: the library is plain numbers and a flag. It may be called by other threads as MPI grants
+// (`may_call`), and ends MPI on its own thread alone (`end`).
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Deref for Shared {
+    type Target = Library;
+
+    #[inline]
+    fn deref(&self) -> &Library {
+        &self.0
+    }
 }
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -86,6 +115,7 @@ impl Library {
             max_tag: max_tag()?,
             world,
             ended: AtomicBool::new(false),
+            stays: PhantomData,
         })
     }
 
@@ -149,10 +179,10 @@ impl Library {
         Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }
 
-    /// Ends MPI, if this has initialised it and not ended it before. Everything that was started
-    /// has completed, and nothing calls MPI afterwards.
+    /// Ends MPI, if this has initialised it and not ended it before, and on the thread that has.
+    /// Everything that was started has completed, and nothing calls MPI afterwards.
     pub(super) fn end(&self) {
-        if self.ended.swap(true, Ordering::SeqCst) {
+        if self.ended.swap(true, Ordering::SeqCst) || thread::current().id() != self.home {
             return;
         }
         // What MPI refuses at the end nobody can act on.

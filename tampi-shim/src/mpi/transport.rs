@@ -13,6 +13,7 @@ use super::aside::Asides;
 use super::contexts::Contexts;
 use super::engine::{Engine, Expected, Kind, Operation};
 use super::home::Home;
+use super::library::Shared;
 use super::poller::Sleeper;
 use super::probers::{Probers, selected};
 use super::{Library, Matched, RawCommunicator, RawRequest, Refused, Shape};
@@ -31,7 +32,7 @@ use crate::transport::{
 pub(crate) struct MpiTransport {
     /// Itself, for what goes on after a call has returned.
     pub(super) me: Weak<MpiTransport>,
-    pub(super) library: Library,
+    pub(super) library: Shared,
     pub(super) engine: Engine,
     pub(super) alarm: Alarm,
     pub(super) home: Home,
@@ -59,7 +60,7 @@ impl MpiTransport {
         let contexts = Contexts::new(two, world.duplicate()?);
         Ok(Arc::new_cyclic(|me| MpiTransport {
             me: Weak::clone(me),
-            library,
+            library: Shared(library),
             engine: Engine::new(),
             alarm: Alarm::default(),
             home: Home::here(),

@@ -7,28 +7,37 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ibverbs_sim::Wire;
+use ibverbs_sim::{MAX_PACKET, Wire};
 use parking_lot::Mutex;
 
+use super::library::Shared;
 use super::{Library, RawRequest, Refused, Shape};
 use crate::transport::SendMode;
 
 /// The processes that `mpirun` has started, joined by MPI, for
 /// [`Device::with_wire`](ibverbs_sim::Device::with_wire).
 ///
-/// Dropped, it drops the [`Library`]: on the thread that made that, when nobody uses it any more.
+/// Dropped, it drops the [`Library`], when nobody uses it any more. That ends MPI on the thread that
+/// has initialised it, and does not on another.
 pub struct MpiWire {
-    sends: Mutex<Vec<Sending>>,
+    sends: Mutex<Sends>,
     receive: Mutex<Option<Receiving>>,
     /// MPI has refused something: nothing can be relied on any more.
     broken: AtomicBool,
-    library: Library,
+    library: Shared,
+}
+
+struct Sends {
+    list: Vec<Sending>,
+    /// Of the list, by process.
+    bytes: Box<[usize]>,
 }
 
 struct Sending {
     request: RawRequest,
+    to: u32,
     /// What MPI reads until the request completes.
-    _packet: Vec<u8>,
+    packet: Vec<u8>,
 }
 
 struct Receiving {
@@ -53,8 +62,10 @@ impl MpiWire {
             let reason = reason.to_owned();
             return Err(Refused { call: "MPI_Init_thread", code: 0, reason });
         }
-        let (sends, receive) = (Mutex::default(), Mutex::default());
-        Ok(MpiWire { sends, receive, broken: AtomicBool::new(false), library })
+        let bytes = vec![0; library.size() as usize].into_boxed_slice();
+        let sends = Mutex::new(Sends { list: Vec::new(), bytes });
+        let (receive, broken) = (Mutex::default(), AtomicBool::new(false));
+        Ok(MpiWire { sends, receive, broken, library: Shared(library) })
     }
 
     fn start(&self, to: u32, packet: Vec<u8>) -> Result<Sending, Refused> {
@@ -63,14 +74,20 @@ impl MpiWire {
         // SAFETY: the packet is kept unchanged beside the request, which is dropped only once it
         // has completed (`poll`), or never (`drop`).
         let request = unsafe { world.start_send(mode, packet.as_ptr(), &shape, to, TAG)? };
-        Ok(Sending { request, _packet: packet })
+        Ok(Sending { request, to, packet })
     }
 
     /// Begins to receive the next packet, if one has come.
+    ///
+    /// **Errors**: what MPI refuses; one that is longer than packets are.
     fn take_next(&self) -> Result<Option<Receiving>, Refused> {
         let Some((matched, status)) = self.library.world().probe_matched(None, Some(TAG))? else {
             return Ok(None);
         };
+        if status.bytes > MAX_PACKET {
+            let reason = format!("a packet of {} bytes, at most {MAX_PACKET}", status.bytes);
+            return Err(Refused { call: "MPI_Mprobe", code: 0, reason });
+        }
         let mut packet = vec![0; status.bytes];
         let shape = Shape::contiguous(status.bytes)?;
         // SAFETY: the packet is kept, and not touched, beside the request until that completes, or
@@ -82,9 +99,11 @@ impl MpiWire {
     /// Tests the sends. **Errors**: MPI refuses one.
     fn take_sent(&self) -> Result<(), ()> {
         let mut result = Ok(());
-        self.sends.lock().retain_mut(|sending| match sending.request.test() {
+        let Sends { list, bytes } = &mut *self.sends.lock();
+        list.retain_mut(|sending| match sending.request.test() {
             Ok(None) => true,
             Ok(Some(outcome)) => {
+                bytes[sending.to as usize] -= sending.packet.len();
                 result = result.and(outcome.map(drop).map_err(drop));
                 false
             }
@@ -130,7 +149,10 @@ impl Wire for MpiWire {
         // Held while it starts: packets start in the order of their sends.
         let mut sends = self.sends.lock();
         match self.start(to, packet) {
-            Ok(sending) => sends.push(sending),
+            Ok(sending) => {
+                sends.bytes[to as usize] += sending.packet.len();
+                sends.list.push(sending);
+            }
             Err(_) => self.broken.store(true, Ordering::Release),
         }
     }
@@ -142,7 +164,11 @@ impl Wire for MpiWire {
     }
 
     fn has_unsent(&self) -> bool {
-        !self.sends.lock().is_empty()
+        !self.sends.lock().list.is_empty()
+    }
+
+    fn unsent_bytes(&self, to: u32) -> usize {
+        self.sends.lock().bytes.get(to as usize).copied().unwrap_or(0)
     }
 
     fn is_lost(&self, _: u32) -> bool {

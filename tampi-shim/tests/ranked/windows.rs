@@ -12,7 +12,20 @@ pub(crate) const CASES: &[Case] = cases![
     columns_of_a_matrix_are_put_and_got_in_a_half_of_the_ranks,
     updates_of_one_element_are_atomic,
     a_transfer_beyond_the_end_is_an_error,
+    a_length_of_more_bytes_than_can_be_is_an_error_at_all_ranks,
 ];
+
+async fn a_length_of_more_bytes_than_can_be_is_an_error_at_all_ranks(
+    world: Communicator,
+) -> Result<(), Error> {
+    // Times eight it wraps to one element.
+    let long = (1 << 61) + 1;
+    let length = if world.rank() == Rank(0) { long } else { 1 };
+    let refused = Window::<u64>::allocate(&world, length).await;
+    let Err(Error::Limit { value, limit, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!((value, limit), (long as u64, isize::MAX as u64 / 8));
+    Window::<u64>::allocate(&world, 1).await?.free().await
+}
 
 async fn what_is_put_is_got(world: Communicator) -> Result<(), Error> {
     let (rank, size) = (world.rank().0, world.size());

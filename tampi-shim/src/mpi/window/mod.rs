@@ -41,7 +41,7 @@ pub struct Window<T> {
     transport: Arc<MpiTransport>,
     raw: RawWindow,
     lengths: Box<[u64]>,
-    elements: PhantomData<T>,
+    elements: PhantomData<fn(T) -> T>,
 }
 
 impl<T: Element> Window<T> {
@@ -49,7 +49,8 @@ impl<T: Element> Window<T> {
     /// it, and may give another length.
     ///
     /// **Errors**: the communicator's messages are not carried by MPI; what MPI refuses; an MPI that
-    /// loses puts, with the variable to be set.
+    /// loses puts, with the variable to be set; at all ranks, a length of more bytes than an address
+    /// counts.
     pub async fn allocate(communicator: &Communicator, length: usize) -> Result<Self, Error> {
         let not_mpi = || refused("MPI_Win_allocate", "the communicator is not one of MPI");
         let transport = communicator.transport().mpi().ok_or_else(not_mpi)?;
@@ -59,11 +60,16 @@ impl<T: Element> Window<T> {
         }
         let room = vec![0; communicator.size() as usize];
         let (_, lengths) = communicator.allgather(vec![length as u64], room).await?;
+        let size = size_of::<T>();
+        let limit = isize::MAX as u64 / size as u64;
+        if let Some(&value) = lengths.iter().find(|length| **length > limit) {
+            return Err(Error::Limit { what: "length of a window", value, limit });
+        }
         let context = communicator.context(Traffic::PointToPoint);
         let raw = transport
             .wait_aside(communicator, move |this| {
                 let all = this.communicator(context)?;
-                RawWindow::allocate(all, length * size_of::<T>(), size_of::<T>())
+                RawWindow::allocate(all, length * size, size)
             })
             .await?;
         transport.open_windows.fetch_add(1, Ordering::SeqCst);
