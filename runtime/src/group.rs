@@ -241,19 +241,25 @@ impl fmt::Debug for Group {
 }
 
 impl GroupInner {
-    /// The group of a task that is not complete.
+    /// The group of a task that is not complete: the runtime keeps its groups until all their tasks
+    /// are.
+    ///
+    /// # Safety
+    /// The caller has a unit of the task's completion as long as it uses the result.
     #[inline]
-    pub(crate) fn of_live_task(record: &Record) -> &'static GroupInner {
-        // SAFETY: the runtime keeps its groups until all their tasks are complete. Callers own a
-        // unit of the task's completion, so it is not; the lifetime is not handed out.
+    pub(crate) unsafe fn of_live_task(record: &Record) -> &'static GroupInner {
+        // SAFETY: the pointer was set from a reference when the task was created, and its group is
+        // there by the contract of this function.
         unsafe { &*record.group() }
     }
 
     /// This group, for a worker of its runtime, which keeps its groups until its workers have ended.
-    /// The lifetime is not handed out.
+    ///
+    /// # Safety
+    /// This thread is such a worker, and uses the result as long as it is.
     #[inline]
-    pub(crate) fn of_worker(&self) -> &'static GroupInner {
-        // SAFETY: see above.
+    pub(crate) unsafe fn of_worker(&self) -> &'static GroupInner {
+        // SAFETY: by the contract of this function.
         unsafe { &*std::ptr::from_ref(self) }
     }
 
@@ -313,7 +319,8 @@ impl GroupInner {
             return;
         }
         let core = Retired(Box::into_raw(core));
-        let array = ArrayCore::of_open_access(core.0);
+        // SAFETY: the task below has an access to it, and frees it once that has closed.
+        let array = unsafe { ArrayCore::of_open_access(core.0) };
         let region = Region::<'_, (), Ix1>::new(array, array.extent());
         let task = TaskBuilder::new(self, "free").role(Role::Cleanup).inout(&region);
         let _ = task.spawn(move |guard| {

@@ -15,18 +15,26 @@ use std::ops::{Deref, DerefMut};
 
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
 
-use crate::access::{self, AccessId};
+use crate::access::{self, AccessId, OpenAccess};
 use crate::data::{ArrayLabel, Rect};
 use crate::lend::Lend;
 use crate::task::{self, Accesses, RecordId, record};
 
-/// Hands out the accesses of a starting task in order, each once: as many as its body has guards.
+/// Hands out the accesses of a task in order: as many as its body has guards.
 pub struct Cursor(Accesses);
 
 impl Cursor {
     #[inline]
     pub(crate) fn new(task: RecordId) -> Self {
         Cursor(Accesses::of(record(task)))
+    }
+
+    /// The next access of a task that starts, for its guard.
+    #[inline]
+    pub(crate) fn next_open(&mut self) -> OpenAccess {
+        let access = self.next_access();
+        // SAFETY: the accesses of a task that starts are open, and each has one guard, which closes it.
+        unsafe { OpenAccess::new(access) }
     }
 
     #[inline]
@@ -47,7 +55,7 @@ impl Cursor {
 /// Anything that is made of one access of a starting task.
 pub trait Guard: Send + 'static {
     #[doc(hidden)]
-    fn of_access(access: AccessId) -> Self;
+    fn of_access(access: OpenAccess) -> Self;
     /// Whether it is the guard of `access`, which it closes when it drops and does nothing else.
     #[doc(hidden)]
     #[inline]
@@ -57,7 +65,7 @@ pub trait Guard: Send + 'static {
 }
 
 /// The open access behind a guard.
-struct Held(AccessId);
+struct Held(OpenAccess);
 
 impl Drop for Held {
     #[inline]
@@ -73,7 +81,7 @@ impl Drop for Held {
 
 impl Held {
     /// Gives up the guard and leaves the access open.
-    fn into_access(self) -> AccessId {
+    fn into_access(self) -> OpenAccess {
         ManuallyDrop::new(self).0
     }
 }
@@ -89,9 +97,9 @@ struct Part<T> {
 
 impl<T> Part<T> {
     #[inline]
-    fn of_access(access: AccessId) -> Self {
+    fn of_access(access: OpenAccess) -> Self {
         let slot = access.slot();
-        let (core, rect) = (slot.array(), slot.rect());
+        let (core, rect) = (access.array(), slot.rect());
         let (first, stride) = (core.first_of(&rect), core.stride());
         // The spawn has checked that the region lies in the array.
         let (rows, cols) = ((rect.row_end - rect.row) as usize, (rect.col_end - rect.col) as usize);
@@ -117,11 +125,11 @@ impl<T> Part<T> {
     }
 
     fn array_id(&self) -> u64 {
-        self.held.0.slot().array().id()
+        self.held.0.array().id()
     }
 
     fn array_label(&self) -> ArrayLabel {
-        self.held.0.slot().array().label()
+        self.held.0.array().label()
     }
 }
 
@@ -131,7 +139,7 @@ pub(crate) struct Hold {
 }
 
 impl Guard for Hold {
-    fn of_access(access: AccessId) -> Self {
+    fn of_access(access: OpenAccess) -> Self {
         Hold { _held: Held(access) }
     }
 }
@@ -155,13 +163,13 @@ macro_rules! guard {
 
         impl<T: Send + Sync + 'static, D: 'static> Guard for $name<T, D> {
             #[inline]
-            fn of_access(access: AccessId) -> Self {
+            fn of_access(access: OpenAccess) -> Self {
                 $name { part: Part::of_access(access), marker: PhantomData }
             }
 
             #[inline]
             fn is_only_of(&self, access: AccessId) -> bool {
-                self.part.held.0 == access
+                *self.part.held.0 == access
             }
         }
 

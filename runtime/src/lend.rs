@@ -6,7 +6,7 @@ use std::ops::RangeBounds;
 
 use ndarray::{Ix1, Ix2};
 
-use crate::access::{self, AccessId};
+use crate::access::{self, OpenAccess};
 use crate::data::{ArrayLabel, Rect, Region, bounds};
 use crate::guard::Guard;
 use crate::task::{self, Role};
@@ -27,7 +27,7 @@ pub struct Lend<T, D = Ix1> {
 }
 
 /// The access that is lent.
-struct Open(AccessId);
+struct Open(OpenAccess);
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -42,7 +42,7 @@ impl Drop for Open {
 
 impl<T, D> Lend<T, D> {
     /// Of an access whose guard was given up.
-    pub(crate) fn of_given_up(access: AccessId) -> Self {
+    pub(crate) fn of_given_up(access: OpenAccess) -> Self {
         access::lend(access);
         Lend { open: Open(access), marker: PhantomData }
     }
@@ -59,16 +59,16 @@ impl<T, D> Lend<T, D> {
 
     /// The number that identifies the array in this process.
     pub fn array_id(&self) -> u64 {
-        self.open.0.slot().array().id()
+        self.open.0.array().id()
     }
 
     /// What reports call the array.
     pub fn array_label(&self) -> ArrayLabel {
-        self.open.0.slot().array().label()
+        self.open.0.array().label()
     }
 
     fn part<E>(&self, rect: Rect) -> Region<'_, T, E> {
-        Region::lent(self.open.0.slot().array(), rect, &self.open.0)
+        Region::lent(self.open.0.array(), rect, &self.open.0)
     }
 }
 
@@ -122,7 +122,7 @@ impl<T> Lend<T, Ix2> {
 }
 
 impl<T: Send + Sync + 'static, D: Send + 'static> Guard for Lend<T, D> {
-    fn of_access(access: AccessId) -> Self {
+    fn of_access(access: OpenAccess) -> Self {
         if task::record(access.task()).role() == Role::Replayed {
             // Of all others that are weak the spawn has made the lending.
             return Lend::of_given_up(access);

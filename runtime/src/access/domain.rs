@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::lending::Lendings;
-use super::{AccessId, BottomMap};
+use super::{BottomMap, OpenAccess};
 use crate::data::Rect;
 use crate::error::Failure;
 
@@ -84,11 +84,11 @@ impl Domain {
     }
 
     /// The failure before `access`, which is open and writes, that left some of it undefined.
-    pub(super) fn spoilt_before(&mut self, access: AccessId) -> Option<&Arc<Failure>> {
-        let (slot, rect) = (access.slot(), access.slot().rect());
+    pub(super) fn spoilt_before(&mut self, access: OpenAccess) -> Option<&Arc<Failure>> {
+        let rect = access.slot().rect();
         match access.lender() {
             Some(lender) => self.lendings.of(lender).first_spoilt(&rect),
-            None => self.spoilt(slot.array().map_index(), &rect),
+            None => self.spoilt(access.array().map_index(), &rect),
         }
     }
 
@@ -101,8 +101,8 @@ impl Domain {
 /// Records that a failed task left a region undefined. Called before the access closes, so a task
 /// spawned later either finds this note or still finds the access open.
 #[cold]
-pub(super) fn poison(access: AccessId, failure: &Arc<Failure>) {
-    let (core, rect) = (access.slot().array(), access.slot().rect());
+pub(super) fn poison(access: OpenAccess, failure: &Arc<Failure>) {
+    let (core, rect) = (access.array(), access.slot().rect());
     let map = core.map_index();
     core.note_spoilt();
     let mut domain = core.domain().lock();
@@ -110,5 +110,5 @@ pub(super) fn poison(access: AccessId, failure: &Arc<Failure>) {
     if !rect.is_empty() && !domain.poisoned.iter().any(known) {
         domain.poisoned.push(Poisoned { map, rect, failure: Arc::clone(failure) });
     }
-    domain.lendings.note_failure(access, failure);
+    domain.lendings.note_failure(*access, failure);
 }

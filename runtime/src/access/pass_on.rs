@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::bottom_map::Entry;
 use super::lending::Lending;
 use super::slot::{Waiter, close};
-use super::{AccessHead, AccessId, Domain, EdgeId, domain, release};
+use super::{AccessHead, AccessId, Domain, EdgeId, OpenAccess, domain, release};
 use crate::group::GroupInner;
 use crate::replay;
 use crate::task::{self, Accesses, RecordId, Role, record};
 
 /// An access that was passed on, in a list of its task's.
 pub(crate) struct PassedOn {
-    access: AccessId,
+    access: OpenAccess,
     /// That of the array, which may be gone by the time the task is complete.
     group: Arc<GroupInner>,
     pub(crate) next: Option<Box<PassedOn>>,
@@ -38,20 +38,20 @@ impl PassedOn {
 }
 
 /// Lets children use an access, whose guard is given up for that.
-pub(crate) fn lend(access: AccessId) {
+pub(crate) fn lend(access: OpenAccess) {
     let slot = access.slot();
-    let mut domain = slot.array().domain().lock();
+    let mut domain = access.array().domain().lock();
     domain.lendings.add(&slot.head, Lending::of(slot.rect()));
 }
 
 /// Closes an access of a task whose body does not run.
-pub(crate) fn release_unheld(access: AccessId) {
+pub(crate) fn release_unheld(access: OpenAccess) {
     if access.slot().is_weak() { pass_on(access) } else { release(access) }
 }
 
 /// Lets go of an access that was lent: it closes if nothing is open that stands for it and nothing
 /// is spoilt, and is passed on otherwise. Called exactly once for each.
-pub(crate) fn pass_on(access: AccessId) {
+pub(crate) fn pass_on(access: OpenAccess) {
     let (slot, owner) = (access.slot(), access.task());
     if record(owner).role() == Role::Replayed {
         return pass_on_within_step(access);
@@ -60,7 +60,7 @@ pub(crate) fn pass_on(access: AccessId) {
     if let Some(failure) = &failure {
         domain::poison(access, failure);
     }
-    let group = Arc::clone(slot.array().group());
+    let group = Arc::clone(access.array().group());
     let mut domain = group.domain.lock();
     if domain.lendings.is_done_with(&slot.head) {
         domain.lendings.remove(&slot.head);
@@ -90,9 +90,9 @@ pub(crate) fn pass_on(access: AccessId) {
 
 /// As `pass_on`, for a replayed task. What its edges lead to was found before there were children:
 /// so nobody looks behind the access, and it closes when the task is complete.
-fn pass_on_within_step(access: AccessId) {
+fn pass_on_within_step(access: OpenAccess) {
     let (slot, owner) = (access.slot(), access.task());
-    let group = Arc::clone(slot.array().group());
+    let group = Arc::clone(access.array().group());
     let mut domain = group.domain.lock();
     if domain.lendings.is_done_with(&slot.head) {
         domain.lendings.remove(&slot.head);
@@ -127,15 +127,16 @@ impl Links {
 
     /// Links the task behind everything that stands for `passed_on` and conflicts with it, and
     /// keeps it from running on what is spoilt of that.
-    fn put(&mut self, domain: &mut Domain, passed_on: AccessId) {
+    fn put(&mut self, domain: &mut Domain, passed_on: OpenAccess) {
         let weak = self.waiter.is_weak();
         let waits = |access: &AccessId| {
             access.slot().is_weak() == weak && access.slot().conflicts(passed_on.slot())
         };
         for access in Accesses::of(record(self.waiter.task())).filter(waits) {
             let slot = access.slot();
-            let (core, rect, mode) = (slot.array(), slot.rect(), slot.mode());
-            let spoilt = domain.lendings.of(passed_on).first_spoilt(&rect).filter(|_| !weak);
+            // What conflicts is of one array.
+            let (core, rect, mode) = (passed_on.array(), slot.rect(), slot.mode());
+            let spoilt = domain.lendings.of(*passed_on).first_spoilt(&rect).filter(|_| !weak);
             spoilt.inspect(|failure| record(self.waiter.task()).poison(failure));
             self.behind.push(&passed_on.slot().head);
             let mut looked = 0;

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use super::bottom_map::{BottomMap, Entry};
 use super::slot::Waiter;
 use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, EdgeId, Joins, OpenReduction};
-use crate::data::Mode;
+use crate::data::{ArrayLabel, Mode};
 use crate::error::Error;
 use crate::sync::{Mutex, MutexGuard};
 use crate::task::{Accesses, Clauses, Record, RecordId, Role, edge};
@@ -231,7 +231,7 @@ impl Registration {
         let first = first.unwrap_or(second);
         Error::OverlappingAccesses {
             label: self.task.label().text().to_owned(),
-            array: second.array().label(),
+            array: ArrayLabel::at(second.core()).unwrap_or_else(|| ArrayLabel::of_gone(0)),
             first: first.rect(),
             first_mode: first.mode(),
             second: second.rect(),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{AccessHead, turns};
+use super::{AccessHead, OpenAccess, turns};
 use crate::data::{ArrayCore, Mode, Rect, Region};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
@@ -196,12 +196,6 @@ impl AccessSlot {
     #[inline]
     pub(crate) fn is_weak(&self) -> bool {
         self.tag() & WEAK != 0
-    }
-
-    /// The array of an access that is open or about to be.
-    #[inline]
-    pub(crate) fn array(&self) -> &'static ArrayCore {
-        ArrayCore::of_open_access(self.core())
     }
 
     /// Whether two accesses exclude each other.
@@ -409,8 +403,9 @@ impl AccessId {
 /// Closes an access: its region is free, the tasks that waited for it may become ready, and its
 /// own task may complete. Called exactly once for each access, when its guard drops.
 #[inline]
-pub(crate) fn release(access: AccessId) {
-    if !replay::close_here(access.carrier, access.index) {
+pub(crate) fn release(access: OpenAccess) {
+    let AccessId { carrier, index } = *access;
+    if !replay::close_here(carrier, index) {
         release_apart(access);
     }
 }
@@ -418,7 +413,7 @@ pub(crate) fn release(access: AccessId) {
 /// Closes an access that is not of the node whose body runs here. Apart, as the other way is, so that
 /// a guard that drops saves no registers for either.
 #[inline(never)]
-fn release_apart(access: AccessId) {
+fn release_apart(access: OpenAccess) {
     let owning = task::record(access.task());
     if !owning.has_failed()
         && owning.role() != Role::Replayed
@@ -432,7 +427,7 @@ fn release_apart(access: AccessId) {
 
 /// Closes an access that is more than its place in the bottom maps.
 #[cold]
-fn release_with_care(access: AccessId, owning: &'static Record) {
+fn release_with_care(access: OpenAccess, owning: &'static Record) {
     if owning.role() == Role::Replayed {
         return replay::close(owning, access.number(owning));
     }
@@ -443,14 +438,14 @@ fn release_with_care(access: AccessId, owning: &'static Record) {
     }
     if slot.mode() == Mode::Commutative {
         // While the access is open, which keeps the array.
-        turns::give_up(slot);
+        turns::give_up(access);
     }
     close(access, failure.as_ref());
 }
 
 /// Closes an access whose turns and failure are seen to.
 #[inline]
-pub(super) fn close(access: AccessId, failure: Option<&Arc<Failure>>) {
+pub(super) fn close(access: OpenAccess, failure: Option<&Arc<Failure>>) {
     let owner = access.task();
     if let Some(first) = access.slot().head.close(access.generation()) {
         follow(first, failure);

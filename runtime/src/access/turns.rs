@@ -14,10 +14,11 @@
 //! A task that fails notes what it has spoilt before it gives up its turns, and a task looks for
 //! such notes once it has got all of its own. A look before that could come between the start of
 //! the holder and its failure, and the task would run on what that has spoilt (R4).
+#![allow(unsafe_code, reason = "says that the accesses of a task that has not begun are open")]
 
 use smallvec::SmallVec;
 
-use super::{AccessId, AccessSlot};
+use super::{AccessSlot, OpenAccess};
 use crate::data::Mode;
 use crate::sync::{AtomicU32, Ordering};
 use crate::task::{self, Accesses, EventCounter, Record, RecordId, record};
@@ -107,8 +108,8 @@ fn take_from(id: RecordId, turns: &[(&Turn, u32)]) -> bool {
 
 /// Gives up the turns of a commutative access that is about to close.
 #[cold]
-pub(super) fn give_up(slot: &AccessSlot) {
-    for_each_turn(slot, |turn| {
+pub(super) fn give_up(access: OpenAccess) {
+    for_each_turn(access, |turn| {
         if turn.held.take(1) {
             let next_of = |task| record(RecordId::new(task)).next_in_turn();
             let set_next = |task, next| record(RecordId::new(task)).set_next_in_turn(next);
@@ -136,7 +137,7 @@ fn carry_on(id: RecordId, turn: &Turn) {
 fn turns_of(task: &'static Record) -> SmallVec<[(&'static Turn, u32); 8]> {
     let mut turns: SmallVec<[(&Turn, u32); 8]> = SmallVec::new();
     for access in commutative(task) {
-        for_each_turn(access.slot(), |turn| turns.push((turn, 1)));
+        for_each_turn(access, |turn| turns.push((turn, 1)));
     }
     turns.sort_unstable_by_key(|(turn, _)| std::ptr::from_ref(*turn));
     turns.dedup_by(|(turn, _), (before, held)| {
@@ -147,15 +148,18 @@ fn turns_of(task: &'static Record) -> SmallVec<[(&'static Turn, u32); 8]> {
     turns
 }
 
-/// The accesses that need turns. What lends one that touches no element may have closed before it.
-fn commutative(task: &'static Record) -> impl Iterator<Item = AccessId> {
+/// The accesses that need turns, of a task that has not begun. What lends one that touches no element
+/// may have closed before it.
+fn commutative(task: &'static Record) -> impl Iterator<Item = OpenAccess> {
     let takes_turns =
         |slot: &AccessSlot| slot.mode() == Mode::Commutative && !slot.rect().is_empty();
-    Accesses::of(task).filter(move |access| takes_turns(access.slot()))
+    let accesses = Accesses::of(task).filter(move |access| takes_turns(access.slot()));
+    // SAFETY: the accesses of a task that has not begun are open.
+    accesses.map(|access| unsafe { OpenAccess::new(access) })
 }
 
-fn for_each_turn(slot: &AccessSlot, mut visit: impl FnMut(&'static Turn)) {
-    let (array, rect) = (slot.array(), slot.rect());
+fn for_each_turn(access: OpenAccess, mut visit: impl FnMut(&'static Turn)) {
+    let (array, rect) = (access.array(), access.slot().rect());
     if !rect.is_empty() {
         let turns = array.turns();
         array.for_each_tile(&rect, |tile, _| visit(&turns[tile]));
@@ -165,7 +169,7 @@ fn for_each_turn(slot: &AccessSlot, mut visit: impl FnMut(&'static Turn)) {
 /// Keeps a task that has all its turns from running if those who had them before have failed.
 fn look_for_failures(task: &'static Record) {
     for access in commutative(task) {
-        let array = access.slot().array();
+        let array = access.array();
         if array.was_spoilt()
             && let Some(failure) = array.domain().lock().spoilt_before(access)
         {

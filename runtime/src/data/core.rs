@@ -78,14 +78,15 @@ impl ArrayCore {
         Ok(core)
     }
 
-    /// The array of an access that is open or that is being registered.
+    /// The array of an access that is open or that is being registered: it is freed by a task that
+    /// waits for every access (see the module text).
     ///
-    /// Arrays are freed by a task that waits for every access (see the module text), so the
-    /// pointer in an open access is valid; callers hold that access or are about to open it.
+    /// # Safety
+    /// `core` is that of such an access, which is open as long as the result is used.
     #[inline]
-    pub(crate) fn of_open_access(core: *const ArrayCore) -> &'static ArrayCore {
+    pub(crate) unsafe fn of_open_access(core: *const ArrayCore) -> &'static ArrayCore {
         // SAFETY: the pointer was made of a reference when the access was declared, and the array
-        // outlives the access. The lifetime is not handed out of this crate.
+        // outlives the access.
         unsafe { &*core }
     }
 

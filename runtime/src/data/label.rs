@@ -23,8 +23,12 @@ impl ArrayLabel {
     ///
     /// **Cost**: a look at every array of the process.
     pub fn of_id(id: u64) -> Self {
-        let gone = || ArrayLabel::new(id, None, Rect::new(0, 0, 0, 0));
-        live::find(|label| label.id == id).unwrap_or_else(gone)
+        live::find(|label| label.id == id).unwrap_or_else(|| ArrayLabel::of_gone(id))
+    }
+
+    /// The label of an array that is not there any more.
+    pub(crate) fn of_gone(id: u64) -> Self {
+        ArrayLabel::new(id, None, Rect::new(0, 0, 0, 0))
     }
 
     /// Finds the label of the array at an address, if there is one.

@@ -78,11 +78,12 @@ impl GraphRecorder {
         TaskGraph { tasks, dependencies, spawned }
     }
 
-    /// Notes the task that `register` registers, a child of `parent`, unless it is refused.
+    /// Notes the task of `group` that `register` registers, a child of `parent`, unless it is refused.
     #[cold]
     pub(crate) fn note<'r>(
         &self,
         id: RecordId,
+        group: &GroupInner,
         parent: Option<RecordId>,
         clauses: &impl Clauses<'r>,
         register: impl FnOnce() -> Registered,
@@ -97,17 +98,18 @@ impl GraphRecorder {
                 uses.push(Use::new(declared, operator));
             });
             let parent = parent.and_then(|parent| notes.place_of(record(parent)));
-            notes.add(new, parent, GroupInner::of_live_task(new).name(), uses);
+            notes.add(new, parent, group.name(), uses);
         }
         registered
     }
 
-    /// Notes the tasks of a graph that `holder` iterates, in which it runs. Edges are pairs of places
+    /// Notes the tasks of a graph that `holder`, of `group`, iterates, in which it runs. Edges are pairs of places
     /// in `tasks`.
     #[cold]
     pub(crate) fn note_iteration(
         &self,
         holder: RecordId,
+        group: &GroupInner,
         tasks: impl Iterator<Item = &'static Record>,
         edges: impl Iterator<Item = (usize, usize)>,
         steps: usize,
@@ -118,8 +120,7 @@ impl GraphRecorder {
             notes.tasks[parent].steps = Some(steps);
         }
         let first = notes.tasks.len();
-        let group = GroupInner::of_live_task(record(holder)).name();
-        tasks.for_each(|task| notes.add(task, parent, group, Vec::new()));
+        tasks.for_each(|task| notes.add(task, parent, group.name(), Vec::new()));
         let end = notes.tasks.len();
         let edges = edges.map(|(from, to)| (first + from, first + to));
         let noted = edges.filter(|&(from, to)| from.max(to) < end).map(|(from, to)| {

@@ -45,7 +45,7 @@ impl<'a, T: Send + Sync + 'static, D: 'static> Clause<'a> for Reduced<'a, T, D> 
     }
 
     fn guard(member: Member<T>, cursor: &mut Cursor) -> Reduction<T, D> {
-        Reduction::new(member, cursor.next_access())
+        Reduction::new(member, cursor.next_open())
     }
 
     fn fill(guard: &mut Reduction<T, D>) {

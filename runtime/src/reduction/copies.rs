@@ -202,8 +202,10 @@ unsafe impl<T: Send> Send for Target<T> {}
 unsafe impl<T: Send> Sync for Target<T> {}
 
 impl<T> Target<T> {
-    /// `first` and what follows it lie in an array that lives while an access to them is open.
-    pub(super) fn new(first: *mut T, rows: usize, cols: usize, stride: usize) -> Self {
+    /// # Safety
+    /// Row for row, `first` and what follows it are elements of an array, which lives while an access
+    /// to them is open; and one is open whenever a task leaves the reduction or brings something.
+    pub(super) unsafe fn new(first: *mut T, rows: usize, cols: usize, stride: usize) -> Self {
         Target { first, rows, cols, stride }
     }
 
@@ -229,7 +231,9 @@ mod loom_tests {
         loom::model(|| {
             let region: &mut [u64] = Box::leak(Box::new([100]));
             let first = region.as_mut_ptr();
-            let copies = Arc::new(Copies::<u64, O>::new(Target::new(first, 1, 1, 1), 0));
+            // SAFETY: the element is leaked.
+            let target = unsafe { Target::new(first, 1, 1, 1) };
+            let copies = Arc::new(Copies::<u64, O>::new(target, 0));
             let numbers = [copies.join(), copies.join(), copies.join()];
             let end = move |copies: &Copies<u64, O>, task: usize| {
                 let mut copy = copies.take();

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2};
 
 use super::{Copy, Member};
-use crate::access::{self, AccessId};
+use crate::access::{self, OpenAccess};
 use crate::callback;
 use crate::data::Rect;
 use crate::task;
@@ -26,11 +26,11 @@ pub struct Reduction<T: 'static, D = Ix1> {
 
 struct Held<T: 'static> {
     member: Member<T>,
-    access: AccessId,
+    access: OpenAccess,
 }
 
 impl<T: 'static, D> Reduction<T, D> {
-    pub(super) fn new(member: Member<T>, access: AccessId) -> Self {
+    pub(super) fn new(member: Member<T>, access: OpenAccess) -> Self {
         let rect = access.slot().rect();
         let held = Some(Held { member, access });
         Reduction { copy: Copy::default(), held, rect, marker: PhantomData }

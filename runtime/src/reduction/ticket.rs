@@ -1,4 +1,5 @@
 //! The part of one task in a reduction.
+#![allow(unsafe_code, reason = "says which region a reduction has to itself")]
 
 use std::any::{Any, TypeId};
 use std::marker::PhantomData;
@@ -51,7 +52,9 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Joins for Ticket<T, O> {
         let (reduction, copies) = same.unwrap_or_else(|| {
             let (core, rect) = (declared.core(), declared.rect());
             let first = core.first_of::<T>(&rect);
-            let target = Target::new(first, rect.rows(), rect.cols(), core.stride());
+            // SAFETY: the access that is declared is to elements of type `T` (`Reduced::new`). Its task
+            // leaves before that closes, as do all that join (`Held::release`, `Member`).
+            let target = unsafe { Target::new(first, rect.rows(), rect.cols(), core.stride()) };
             let copies = Arc::new(Copies::<T, O>::new(target, core.workers()));
             (Arc::new(OpenReduction::new(rect, copies.clone())), copies)
         });

@@ -94,12 +94,15 @@ impl Node {
         self.record.set_node(self);
     }
 
-    /// The node of a record with the role `Replayed`.
+    /// The node of a record with the role `Replayed`. It is linked before the first task of its run is
+    /// ready, and lives until the last is complete.
+    ///
+    /// # Safety
+    /// The task has become ready in its run, and is not complete for the last time as long as the
+    /// result is used: the caller has a unit of it.
     #[inline]
-    fn of(record: &Record) -> &'static Node {
-        // SAFETY: the record of a node is linked to it before the first task of the run is ready,
-        // and whoever asks has a unit of the task, whose run ends after it. The lifetime is not
-        // handed out.
+    unsafe fn of(record: &Record) -> &'static Node {
+        // SAFETY: see above.
         unsafe { &*record.node() }
     }
 
@@ -132,7 +135,8 @@ impl Node {
     #[inline(always)]
     pub(super) fn release(&self, run: &Run) {
         run.waits[self.index as usize].set(SPAWNING + self.waits_for);
-        let group = GroupInner::of_live_task(self.record);
+        // SAFETY: the holder of the tiles, a task of this group, is complete after this task.
+        let group = unsafe { GroupInner::of_live_task(self.record) };
         scheduler::schedule_at(self.home(), group, self.task);
     }
 
@@ -194,15 +198,20 @@ impl Node {
     }
 }
 
-/// The worker where a replayed task is at home.
+/// The worker where a task that is in a queue is at home, if it is replayed.
 pub(crate) fn home(record: &Record) -> Option<usize> {
-    if record.role() == Role::Replayed { Node::of(record).home() } else { None }
+    if record.role() != Role::Replayed {
+        return None;
+    }
+    // SAFETY: a task that is in a queue has a unit for its body.
+    unsafe { Node::of(record) }.home()
 }
 
 /// Begins the next run of a ready task. Says with what, unless it must not run.
 #[inline]
 pub(crate) fn begin(record: &Record) -> Option<&'static Node> {
-    let node = Node::of(record);
+    // SAFETY: the caller has taken the task from a queue: it has a unit for its body.
+    let node = unsafe { Node::of(record) };
     let accesses = record.access_count();
     node.closed.reset();
     if accesses >= BITS {
@@ -252,7 +261,8 @@ pub(crate) fn close_all(record: &Record) -> bool {
     if accesses >= BITS || record.has_failed() {
         return false;
     }
-    let node = Node::of(record);
+    // SAFETY: the body that runs has a unit.
+    let node = unsafe { Node::of(record) };
     node.closed.close_here((1 << accesses) - 1);
     node.follow_all(accesses);
     true
@@ -278,7 +288,8 @@ impl Node {
 /// If others are open, what it has closed counts together with what others do from here on.
 #[inline]
 pub(crate) fn pause(record: &Record) -> u32 {
-    let node = Node::of(record);
+    // SAFETY: the caller gives up the unit of the body after this.
+    let node = unsafe { Node::of(record) };
     let accesses = record.access_count();
     match node.closed.pause() {
         closed if accesses < BITS && closed == (1 << accesses) - 1 => accesses as u32,
@@ -306,7 +317,8 @@ impl Node {
 
 /// Closes access number `access` of a task.
 pub(crate) fn close(record: &Record, access: usize) {
-    let node = Node::of(record);
+    // SAFETY: the access is open, and has a unit that is given up below.
+    let node = unsafe { Node::of(record) };
     node.close(access);
     resolve_access(node.task);
 }
@@ -314,22 +326,26 @@ pub(crate) fn close(record: &Record, access: usize) {
 /// As `close`, for one that was passed on to children: nothing of the task is open, and the caller
 /// completes it.
 pub(crate) fn close_late(record: &Record, access: usize) {
-    Node::of(record).close(access);
+    // SAFETY: the caller completes the task after this.
+    unsafe { Node::of(record) }.close(access);
 }
 
 /// A run of the task is complete: makes it wait for the next, or ends it.
 #[inline]
 pub(crate) fn complete(record: &Record) {
-    let node = Node::of(record);
+    // SAFETY: the caller has taken the last unit of this step.
+    let node = unsafe { Node::of(record) };
     let run = node.run();
     if let Some(failure) = record.take_failure() {
         run.fail(&failure);
-        GroupInner::of_live_task(record).note_failure(record, failure);
+        // SAFETY: as in `release`.
+        unsafe { GroupInner::of_live_task(record) }.note_failure(record, failure);
     }
     if node.is_last() {
         // Nothing for a report: what the others wait for is elsewhere.
         record.state.set(Phase::Free);
-        return run.leave();
+        // SAFETY: nodes are linked by `start`, and this was the last step of the task.
+        return unsafe { run.leave() };
     }
     node.step.store(node.step.load(Ordering::Relaxed) + run.turns, Ordering::Relaxed);
     record.state.set(Phase::Created);

@@ -97,11 +97,13 @@ impl Run {
 
     /// Notes the graph in that of the whole run, if there is one.
     fn note(&self, holder: RecordId) {
-        let Some(graph) = &GroupInner::of_live_task(record(holder)).shared.config.graph else {
+        // SAFETY: the holder runs.
+        let group = unsafe { GroupInner::of_live_task(record(holder)) };
+        let Some(graph) = &group.shared.config.graph else {
             return;
         };
         let tasks = self.nodes.iter().map(|node| record(node.task));
-        graph.note_iteration(holder, tasks, self.plan.edges(), self.steps);
+        graph.note_iteration(holder, group, tasks, self.plan.edges(), self.steps);
     }
 
     #[inline]
@@ -140,11 +142,14 @@ impl Run {
     }
 
     /// A task has run for the last time. With the last of them the run goes.
+    ///
+    /// # Safety
+    /// `start` was called. The caller does this once for each task, and uses nothing of the run, or of
+    /// the task's node, after that.
     #[cold]
-    pub(super) fn leave(&'static self) {
+    pub(super) unsafe fn leave(&'static self) {
         if self.left.take(1) {
-            // SAFETY: it was leaked by `start`; no task is left that could reach it, and the caller
-            // has nothing else of it.
+            // SAFETY: it was leaked by `start`, and no task is left that could reach it.
             let run = unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) };
             drop(run);
         }

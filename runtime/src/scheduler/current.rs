@@ -104,7 +104,9 @@ pub(crate) fn count_completion(group: &GroupInner, role: Role) {
     let counted = with_worker(|worker| {
         let ours = Arc::ptr_eq(&worker.shared, &group.shared);
         if ours {
-            worker.count_completion(group, role);
+            // SAFETY: the worker is one of the group's runtime, and keeps the group no longer than it
+            // works.
+            worker.count_completion(unsafe { group.of_worker() }, role);
         }
         ours
     });

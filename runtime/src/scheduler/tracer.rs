@@ -1,4 +1,5 @@
 //! What a worker records in a trace.
+#![allow(unsafe_code, reason = "follows the group pointer of the task that runs")]
 
 use talpf_traces::Event;
 
@@ -43,7 +44,8 @@ impl Worker {
             return;
         }
         let number = traced.number(task);
-        let group = GroupInner::of_live_task(traced).number();
+        // SAFETY: the task is in its body, or interrupted there by another one.
+        let group = unsafe { GroupInner::of_live_task(traced) }.number();
         let Some(recorder) = &self.shared.config.recorder else {
             return;
         };

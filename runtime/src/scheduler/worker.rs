@@ -155,11 +155,11 @@ impl Worker {
 
     /// Counts a completed task of this runtime.
     #[inline]
-    pub(super) fn count_completion(&self, group: &GroupInner, role: Role) {
+    pub(super) fn count_completion(&self, group: &'static GroupInner, role: Role) {
         let last = self.unsettled.get();
         if !last.is_some_and(|last| std::ptr::eq(last, group)) {
             self.settle();
-            self.unsettled.set(Some(group.of_worker()));
+            self.unsettled.set(Some(group));
         }
         group.count_completion(role, self.index);
     }

@@ -59,7 +59,8 @@ impl Children {
         let parent = run::current().ok_or(Error::NotInTask("Children::of_current_task"))?;
         // The running body holds a unit.
         record(parent).open.add_kept("number of sets of children of a task")?;
-        let group = GroupInner::of_live_task(record(parent)).keep();
+        let group =
+            run::current_group().ok_or(Error::NotInTask("Children::of_current_task"))?.keep();
         let is_final = record(parent).is_final();
         Ok(Children { nest: Arc::new(Nest::of(parent)), group, is_final })
     }
@@ -163,13 +164,13 @@ impl Nest {
         }
     }
 
-    /// A child is complete, with its failure. Returns the parent if that is complete as well.
+    /// A child is complete, with its failure, and so is the parent, of `group`, if it is returned.
     pub(super) fn child_completed(
         nest: Arc<Nest>,
+        group: &GroupInner,
         failure: Option<Arc<Failure>>,
     ) -> Option<RecordId> {
         failure.into_iter().for_each(|failure| nest.note_failure(failure));
-        let group = GroupInner::of_live_task(record(nest.parent()));
         nest.count_completion().into_iter().for_each(|waiter| group.wake(waiter));
         let mut nest = Arc::into_inner(nest)?;
         let parent = nest.parent.take()?;

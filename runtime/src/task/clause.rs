@@ -95,7 +95,7 @@ impl<'a, G: Guard> Clause<'a> for One<'a, G> {
 
     #[inline]
     fn guard((): (), cursor: &mut Cursor) -> G {
-        G::of_access(cursor.next_access())
+        G::of_access(cursor.next_open())
     }
 
     #[inline]
@@ -140,7 +140,7 @@ impl<'a, G: Guard> Clause<'a> for Many<'a, G> {
     }
 
     fn guard(count: usize, cursor: &mut Cursor) -> Vec<G> {
-        (0..count).map(|_| G::of_access(cursor.next_access())).collect()
+        (0..count).map(|_| G::of_access(cursor.next_open())).collect()
     }
 
     fn is_whole(guards: &Vec<G>, cursor: &mut Cursor) -> bool {

@@ -48,13 +48,15 @@ impl Record {
     /// This task does not run, or not to its end, because its group is cancelled.
     #[cold]
     pub(super) fn cancel(&self) {
-        let reason = GroupInner::of_live_task(self).cancel_reason();
+        // SAFETY: the caller runs the task.
+        let reason = unsafe { GroupInner::of_live_task(self) }.cancel_reason();
         self.set_failure(Some(reason), true, None);
     }
 
     fn set_failure(&self, reason: Option<String>, cancelled: bool, upstream: Option<Arc<Failure>>) {
         let label = self.label().text().to_owned();
-        let group = GroupInner::of_live_task(self).name().to_owned();
+        // SAFETY: whoever fails a task has an open access of it, an event, an edge to it, or runs it.
+        let group = unsafe { GroupInner::of_live_task(self) }.name().to_owned();
         let parents = std::iter::successors(self.parent(), |parent| record(*parent).parent());
         let inside = parents.map(|parent| record(parent).label().text().to_owned()).collect();
         let depth = upstream.as_ref().map_or(0, |upstream| upstream.depth + 1);

@@ -124,15 +124,15 @@ impl Drop for HeldBack {
     }
 }
 
-/// Takes the steps of a task that nothing earlier holds back. `false`: it waits for something, and
+/// Takes the steps of a task of `group` that nothing earlier holds back. `false`: it waits for something, and
 /// whoever ends that goes on with the task.
 #[cold]
-pub(super) fn take_steps(id: RecordId) -> bool {
+pub(super) fn take_steps(group: &GroupInner, id: RecordId) -> bool {
     let task = record(id);
     if task.acts() {
         task.set_may_be_held();
         task.pending.set(1);
-        if !task.has_failed() && !GroupInner::of_live_task(task).cancels(task) {
+        if !task.has_failed() && !group.cancels(task) {
             act(id);
         }
         if !task.pending.take(1) {

@@ -9,7 +9,7 @@ use std::task::Poll;
 use super::children::Nest;
 use super::ready::{Actions, take_steps};
 use super::{Accesses, Phase, Record, RecordId, Role, SPAWNING, failure, record, waker};
-use crate::access::release_unheld;
+use crate::access::{OpenAccess, release_unheld};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::replay;
@@ -83,15 +83,20 @@ pub(super) fn is_inside_task() -> bool {
 
 /// The group of the task this thread runs.
 pub(crate) fn current_group() -> Option<&'static GroupInner> {
-    current().map(|task| GroupInner::of_live_task(record(task)))
+    // SAFETY: the task that runs has a unit for its body.
+    current().map(|task| unsafe { GroupInner::of_live_task(record(task)) })
 }
 
 /// Whether this thread does something for a task of the runtime that is not complete: it is in its
 /// body, or in its actions.
 pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
     let acts_for = || RUNNING.with(|running| running.acts_for.get());
-    let group = current().or_else(acts_for).map(|task| GroupInner::of_live_task(record(task)));
-    group.is_some_and(|group| Arc::ptr_eq(&group.shared, shared))
+    current().or_else(acts_for).is_some_and(|task| {
+        // SAFETY: a task that runs has a unit for its body, and none is complete before its actions
+        // have ended.
+        let group = unsafe { GroupInner::of_live_task(record(task)) };
+        Arc::ptr_eq(&group.shared, shared)
+    })
 }
 
 /// Refuses `call`, which is going to block its thread, in a task: for calls that set things up
@@ -117,7 +122,8 @@ pub(super) fn note_aside() {
 pub(crate) fn run(task: RecordId) {
     let running = record(task);
     let _outer = RUNNING.with(|running| running.enter(task));
-    let group = GroupInner::of_live_task(running);
+    // SAFETY: a task that is in a queue has a unit for its body.
+    let group = unsafe { GroupInner::of_live_task(running) };
     let begins = || running.state.phase().1 == Phase::Created;
     let replayed = running.role() == Role::Replayed && begins();
     let node = if replayed { replay::begin(running) } else { None };
@@ -155,7 +161,9 @@ fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) {
 #[cold]
 fn skip(task: RecordId) {
     clear(task);
-    Accesses::of(record(task)).for_each(release_unheld);
+    // SAFETY: the accesses of a task that does not run are open, and nobody has guards of them.
+    let open = |access| unsafe { OpenAccess::new(access) };
+    Accesses::of(record(task)).map(open).for_each(release_unheld);
     resolve(task, 1 + take_closed());
 }
 
@@ -245,7 +253,8 @@ fn suspend(task: RecordId) {
         // The body's own unit is left, so this does not complete the task.
         suspended.open.take(closed);
     }
-    let group = GroupInner::of_live_task(suspended);
+    // SAFETY: a task whose body has not ended has a unit for it.
+    let group = unsafe { GroupInner::of_live_task(suspended) };
     if group.cancels_at_suspension(suspended) {
         suspended.state.set(Phase::Scheduled);
         scheduler::schedule(group, task, Reason::Yielded);
@@ -256,14 +265,18 @@ fn suspend(task: RecordId) {
 
 /// A waker fired and moved `task` from suspended to scheduled.
 pub(super) fn schedule_woken(task: RecordId) {
-    scheduler::schedule(GroupInner::of_live_task(record(task)), task, Reason::Woken);
+    // SAFETY: as for any body that has not ended; the caller alone schedules the task.
+    let group = unsafe { GroupInner::of_live_task(record(task)) };
+    scheduler::schedule(group, task, Reason::Woken);
 }
 
 /// One edge to a pending task was followed.
 #[inline]
 pub(crate) fn satisfy(task: RecordId) {
     let pending = record(task);
-    if pending.pending.take(1) && (!pending.has_steps() || take_steps(task)) {
+    // SAFETY: a task that has not run has a unit for its body.
+    let group = || unsafe { GroupInner::of_live_task(pending) };
+    if pending.pending.take(1) && (!pending.has_steps() || take_steps(group(), task)) {
         release_ready(task);
     }
 }
@@ -274,14 +287,16 @@ pub(crate) fn release_ready(task: RecordId) {
     let ready = record(task);
     // For the hang report, which may come between a queue and the body.
     ready.pending.set(SPAWNING);
-    scheduler::schedule_released(GroupInner::of_live_task(ready), task);
+    // SAFETY: a task that has not run has a unit for its body.
+    let group = unsafe { GroupInner::of_live_task(ready) };
+    scheduler::schedule_released(group, task);
 }
 
 /// A task was spawned with nothing to wait for, or all it waited for went during the spawn.
 #[inline(never)]
 pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
     if record(task).has_steps() {
-        if !take_steps(task) {
+        if !take_steps(group, task) {
             return;
         }
         // As in `release_ready`.
@@ -333,7 +348,8 @@ fn complete(task: RecordId) {
     if role == Role::Replayed {
         return replay::complete(completed);
     }
-    let group = GroupInner::of_live_task(completed);
+    // SAFETY: the caller has taken the last unit, and the task is counted below.
+    let group = unsafe { GroupInner::of_live_task(completed) };
     if let Some(failure) = completed.take_failure() {
         group.note_failure(completed, failure);
     }
@@ -348,8 +364,11 @@ fn complete_nested(task: RecordId) {
     // Not a call inside a call: tasks may be nested deeply.
     while let Some(task) = completed {
         let failure = record(task).failure();
+        // SAFETY: until `complete` as there, and after that a nest has a unit of the parent, which is
+        // of the same group.
+        let group = unsafe { GroupInner::of_live_task(record(task)) };
         let nest = record(task).leave();
         complete(task);
-        completed = nest.and_then(|nest| Nest::child_completed(nest, failure));
+        completed = nest.and_then(|nest| Nest::child_completed(nest, group, failure));
     }
 }

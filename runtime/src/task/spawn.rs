@@ -10,7 +10,7 @@ use super::children::Nest;
 use super::clause::Clauses;
 use super::handle::{JoinHandle, promise};
 use super::{Label, Phase, RecordId, Urgency, pool, record, run};
-use crate::access;
+use crate::access::{self, OpenAccess};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::scheduler;
@@ -107,7 +107,7 @@ pub(super) fn spawn<'r, B: Body>(
     // Apart, so that nothing of the short way goes through memory.
     if let Some(graph) = &group.shared.config.graph {
         let parent = nest.map(|nest| nest.parent());
-        let noted = graph.note(id, parent, clauses, || access::register(id, new, clauses));
+        let noted = graph.note(id, group, parent, clauses, || access::register(id, new, clauses));
         if let Some(overlap) = noted.overlap {
             return refused(body, noted.edges, overlap);
         }
@@ -182,7 +182,9 @@ fn not_begun(group: &GroupInner, role: Role, error: Error) -> Error {
 /// Goes on with a task whose accesses exclude each other: it closes them in their turn.
 #[cold]
 fn refuse(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
-    let body = |task| Accesses::of(record(task)).for_each(access::release_unheld);
+    // SAFETY: the task runs as the body is called, and nobody has guards of its accesses.
+    let open = |access| unsafe { OpenAccess::new(access) };
+    let body = move |task| Accesses::of(record(task)).map(open).for_each(access::release_unheld);
     // SAFETY: the record is ours until `submit`, and its cell is empty.
     unsafe { record(id).body.put(Call(Some(body))) };
     submit(group, id, edges);
