@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut};
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
 
 use crate::access::{self, AccessId, OpenAccess};
-use crate::data::{ArrayLabel, Rect};
+use crate::data::{ArrayLabel, Invariant, Rect};
 use crate::lend::Lend;
 use crate::task::{self, Accesses, RecordId, record};
 
@@ -151,8 +151,7 @@ macro_rules! guard {
         /// `D` is `Ix1` for a contiguous region and `Ix2` for a rectangle.
         pub struct $name<T, D = Ix1> {
             part: Part<T>,
-            /// Invariant in `T`, which is both read and written through it.
-            marker: PhantomData<(fn(T) -> T, D)>,
+            marker: PhantomData<(Invariant<T>, D)>,
         }
 
         // SAFETY: the guard is the only right of its kind to the elements while it lives (the

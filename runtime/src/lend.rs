@@ -7,7 +7,7 @@ use std::ops::RangeBounds;
 use ndarray::{Ix1, Ix2};
 
 use crate::access::{self, OpenAccess};
-use crate::data::{ArrayLabel, Rect, Region, bounds};
+use crate::data::{ArrayLabel, Invariant, Rect, Region, bounds};
 use crate::guard::Guard;
 use crate::task::{self, Role};
 
@@ -22,8 +22,7 @@ use crate::task::{self, Role};
 /// `children.task("back").inout(&lend.all()).run(|all| all)?.await?`.
 pub struct Lend<T, D = Ix1> {
     open: Open,
-    /// Invariant in `T`, which is both read and written through it.
-    marker: PhantomData<(fn(T) -> T, D)>,
+    marker: PhantomData<(Invariant<T>, D)>,
 }
 
 /// The access that is lent.

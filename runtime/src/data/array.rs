@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use super::{ArrayCore, ArrayLabel, Owner, Rect, Region, Tiling};
+use super::{ArrayCore, ArrayLabel, Invariant, Owner, Rect, Region, Tiling};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -15,8 +15,7 @@ use crate::group::Group;
 /// regions may be cut anywhere, and are cheapest when they are whole tiles.
 pub struct Array<T> {
     owner: Arc<Owner>,
-    /// Invariant in `T`, which is both read and written through it.
-    marker: PhantomData<fn(T) -> T>,
+    marker: Invariant<T>,
 }
 
 impl<T: Send + Sync + 'static> Array<T> {

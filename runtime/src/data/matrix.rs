@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ndarray::Ix2;
 
-use super::{ArrayCore, ArrayLabel, Owner, Rect, Region, bounds};
+use super::{ArrayCore, ArrayLabel, Invariant, Owner, Rect, Region, bounds};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -46,8 +46,7 @@ impl Default for Tiling {
 /// Clones are handles of the same matrix.
 pub struct Matrix<T> {
     owner: Arc<Owner>,
-    /// Invariant in `T`, which is both read and written through it.
-    marker: PhantomData<fn(T) -> T>,
+    marker: Invariant<T>,
 }
 
 impl<T: Send + Sync + 'static> Matrix<T> {

@@ -13,6 +13,8 @@ mod rect;
 mod region;
 mod token;
 
+use std::marker::PhantomData;
+
 pub use self::array::Array;
 pub(crate) use self::array::bounds;
 pub(crate) use self::core::{ArrayCore, Owner};
@@ -21,3 +23,7 @@ pub use self::matrix::{Matrix, Tiling};
 pub use self::rect::Rect;
 pub use self::region::{Mode, Region};
 pub use self::token::Token;
+
+/// Makes a handle of elements of type `T` invariant in it: they are read and written through other
+/// handles. It is `Send` and `Sync` whatever `T` is.
+pub(crate) type Invariant<T> = PhantomData<fn(T) -> T>;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use ndarray::Ix1;
 
-use super::{ArrayCore, ArrayLabel, Rect};
+use super::{ArrayCore, ArrayLabel, Invariant, Rect};
 use crate::access::AccessId;
 use crate::error::Error;
 
@@ -70,8 +70,7 @@ pub struct Region<'a, T, D = Ix1> {
     whole_tile: Option<u32>,
     /// The access that it is lent from, to children of that task.
     lender: Option<&'a AccessId>,
-    /// Invariant in `T`, which is both read and written through it.
-    marker: PhantomData<(fn(T) -> T, D)>,
+    marker: PhantomData<(Invariant<T>, D)>,
 }
 
 impl<'a, T, D> Region<'a, T, D> {

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::operator::Operator;
 use super::{Copies, Copy, Target};
 use crate::access::{Declared, Joins, OpenReduction};
+use crate::data::Invariant;
 use crate::task;
 
 /// What a clause makes for its access: it learns at the registration which reduction that joins.
@@ -16,7 +17,7 @@ pub(super) struct Ticket<T, O> {
     joined: OnceLock<Joined<T, O>>,
     /// Of a replayed task: the steps in which it has brought something.
     steps: OnceLock<AtomicU64>,
-    element: PhantomData<fn(T) -> T>,
+    element: Invariant<T>,
 }
 
 struct Joined<T, O> {

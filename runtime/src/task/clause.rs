@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::mem;
 
 use crate::access::{Declared, Joins};
+use crate::data::Invariant;
 use crate::guard::{Cursor, Guard};
 
 /// What one clause declares and what the body gets for it. Programs name it and do not implement it.
@@ -65,8 +66,7 @@ pub(crate) trait Clauses<'a> {
 /// One access, handed to the body as a guard `G`.
 pub struct One<'a, G> {
     declared: Declared<'a>,
-    /// Invariant in `G`: it names the type of the elements.
-    marker: PhantomData<fn(G) -> G>,
+    marker: Invariant<G>,
 }
 
 impl<'a, G> One<'a, G> {
@@ -113,8 +113,7 @@ impl<'a, G: Guard> Clause<'a> for One<'a, G> {
 /// Several accesses, handed to the body as a `Vec<G>`.
 pub struct Many<'a, G> {
     declared: Vec<Declared<'a>>,
-    /// Invariant in `G`: it names the type of the elements.
-    marker: PhantomData<fn(G) -> G>,
+    marker: Invariant<G>,
 }
 
 impl<'a, G> Many<'a, G> {
