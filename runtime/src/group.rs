@@ -6,6 +6,7 @@
 
 mod cancel;
 mod counts;
+mod tally;
 mod wait;
 
 use std::fmt;
@@ -13,7 +14,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_utils::CachePadded;
 use ndarray::Ix1;
 
 use crate::access::Domain;
@@ -25,13 +25,12 @@ use crate::hang::Reporter;
 use crate::metrics::Metrics;
 use crate::replay::RecordedPlan;
 use crate::scheduler::{self, Shared};
-use crate::sync::{AtomicU64, Mutex};
+use crate::sync::Mutex;
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
-use crate::wakers::Wakers;
 
 use self::cancel::Cancellation;
 pub use self::cancel::is_cancelled;
-use self::counts::Counts;
+use self::tally::Tally;
 pub use self::wait::Wait;
 pub(crate) use self::wait::{are_finished, finish};
 
@@ -48,11 +47,7 @@ pub(crate) struct GroupInner {
     pub(crate) last_plan: Mutex<Option<Arc<RecordedPlan>>>,
     name: String,
     number: u32,
-    /// One a worker, and a last one for all other threads.
-    counts: Box<[CachePadded<Counts>]>,
-    waiters: Wakers,
-    /// The most outstanding tasks that one of those who wait waits for.
-    awaited: AtomicU64,
+    tally: Tally,
     /// The failure with the longest chain since the last wait.
     failure: Mutex<Option<Arc<Failure>>>,
     cancellation: Cancellation,
@@ -60,16 +55,13 @@ pub(crate) struct GroupInner {
 
 impl Group {
     pub(crate) fn new(shared: &Arc<Shared>, name: String, number: u32) -> Self {
-        let counts = (0..=shared.workers()).map(|_| CachePadded::default()).collect();
         let inner = Arc::new(GroupInner {
             shared: Arc::clone(shared),
             domain: Mutex::default(),
             last_plan: Mutex::default(),
             name,
             number,
-            counts,
-            waiters: Wakers::default(),
-            awaited: AtomicU64::new(0),
+            tally: Tally::new(shared.workers()),
             failure: Mutex::default(),
             cancellation: Cancellation::default(),
         });

@@ -27,6 +27,10 @@ pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
+// Not one of shuttle's points: what it is used for is counted by others.
+#[cfg(not(talpf_loom))]
+pub(crate) use std::sync::atomic::AtomicPtr;
+
 #[cfg(not(talpf_shuttle))]
 pub(crate) use crossbeam_utils::sync::{Parker, Unparker};
 #[cfg(not(talpf_shuttle))]

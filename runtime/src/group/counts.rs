@@ -1,13 +1,4 @@
-//! How many tasks of a group were spawned and are complete, and who waits for that.
-//!
-//! Both are counted apart and for every worker apart, so that spawner and workers share no line; a
-//! wait adds them up, completions first: if they are as many as the spawns read afterwards, there
-//! was an instant at which every task was complete.
-//!
-//! A worker counts a completion with a plain store and looks for waiters at once, which misses one
-//! that registers in the same nanoseconds. So it looks once more behind a fence before it goes on
-//! to anything but the next task of the group ([`GroupInner::settle`]): as long as it runs those,
-//! the group is not complete.
+//! The tasks of a group as its runtime counts them.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -15,31 +6,8 @@ use std::task::Waker;
 use super::GroupInner;
 use crate::error::Error;
 use crate::scheduler;
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{Ordering, fence};
 use crate::task::{self, Role};
-
-#[derive(Default)]
-pub(super) struct Counts {
-    members: Count,
-    /// Mains and services.
-    others: Count,
-}
-
-#[derive(Default)]
-pub(super) struct Count {
-    spawned: AtomicU64,
-    completed: AtomicU64,
-}
-
-impl Counts {
-    #[inline]
-    fn of(&self, role: Role) -> &Count {
-        match role {
-            Role::Member | Role::Cleanup | Role::Replayed => &self.members,
-            Role::Main | Role::Service => &self.others,
-        }
-    }
-}
 
 /// Counts as a task that is not complete.
 pub(super) struct HeldOpen(Arc<GroupInner>);
@@ -60,8 +28,7 @@ impl GroupInner {
     pub(crate) fn count_spawn(&self, role: Role, is_child: bool) -> Result<(), Error> {
         match scheduler::worker_index(&self.shared) {
             Some(worker) if task::current().is_some() => {
-                let spawned = &self.counts[worker].of(role).spawned;
-                spawned.store(spawned.load(Ordering::Relaxed) + 1, Ordering::Release);
+                self.tally.count_spawn(role, worker);
                 Ok(())
             }
             _ => self.count_spawn_outside(role, is_child),
@@ -79,7 +46,7 @@ impl GroupInner {
         if refused() {
             return Err(Error::ShutDown);
         }
-        self.outside(role).spawned.fetch_add(1, Ordering::SeqCst);
+        self.tally.count_spawn_outside(role);
         fence(Ordering::SeqCst);
         if refused() {
             self.count_completion_outside(role);
@@ -90,23 +57,16 @@ impl GroupInner {
 
     /// Keeps a shutdown from ending until what is returned drops, if it does not end before.
     pub(super) fn hold_open(self: &Arc<Self>) -> HeldOpen {
-        self.outside(Role::Cleanup).spawned.fetch_add(1, Ordering::SeqCst);
+        self.tally.count_spawn_outside(Role::Cleanup);
         fence(Ordering::SeqCst);
         HeldOpen(Arc::clone(self))
-    }
-
-    /// The count of all threads but the workers.
-    fn outside(&self, role: Role) -> &Count {
-        self.counts[self.counts.len() - 1].of(role)
     }
 
     /// Counts a completion on a worker of this runtime, which has to call
     /// [`GroupInner::settle`] before it turns to anything but tasks of this group.
     #[inline]
     pub(crate) fn count_completion(&self, role: Role, worker: usize) {
-        let completed = &self.counts[worker].of(role).completed;
-        completed.store(completed.load(Ordering::Relaxed) + 1, Ordering::Release);
-        if !self.waiters.seem_empty() && self.is_awaited() {
+        if self.tally.count_completion(role, worker) {
             self.settle();
         }
     }
@@ -114,91 +74,59 @@ impl GroupInner {
     /// Counts a completion anywhere else.
     #[cold]
     pub(crate) fn count_completion_outside(&self, role: Role) {
-        self.outside(role).completed.fetch_add(1, Ordering::SeqCst);
+        self.tally.count_completion_outside(role);
         self.settle();
     }
 
     /// Wakes who waits for completions that this thread has counted.
-    ///
-    /// **Ordering**: either this sees the waiter or the waiter sees the completions.
     pub(crate) fn settle(&self) {
-        fence(Ordering::SeqCst);
-        if !self.waiters.is_empty() {
-            self.wake_waiters();
-        }
+        self.wake_each(self.tally.settle());
     }
 
-    #[cold]
-    fn wake_waiters(&self) {
-        // Mains and services count here too: whoever waits for less looks again.
-        if self.is_awaited() {
-            // Before they are taken out: whoever comes after that sets it anew.
-            self.awaited.swap(0, Ordering::AcqRel);
-            self.wake_all();
-        }
-    }
-
-    /// Whether anybody waits for the group.
-    pub(crate) fn has_waiters(&self) -> bool {
-        !self.waiters.is_empty()
-    }
-
-    /// Wakes everybody who waits for the group: it is quiet, or it hangs.
+    /// Wakes everybody who waits for the group, to find that it hangs.
     pub(crate) fn wake_all(&self) {
-        let waiters = self.waiters.take();
+        self.wake_each(self.tally.take_waiters());
+    }
+
+    fn wake_each(&self, waiters: Vec<Waker>) {
+        if waiters.is_empty() {
+            return;
+        }
         // The task that this thread runs may be complete.
         task::outside_tasks(None, || waiters.into_iter().for_each(|waiter| self.wake(waiter)));
     }
 
-    fn sum(&self, count: impl Fn(&Counts) -> u64) -> u64 {
-        self.counts.iter().map(|counts| count(counts)).sum()
-    }
-
-    fn members_completed(&self) -> u64 {
-        self.sum(|counts| counts.members.completed.load(Ordering::SeqCst))
-    }
-
-    fn members_spawned(&self) -> u64 {
-        self.sum(|counts| counts.members.spawned.load(Ordering::SeqCst))
-    }
-
-    /// Spawned and not yet complete tasks, mains and services not counted.
-    pub(crate) fn outstanding(&self) -> u64 {
-        // Completions first: see the module text.
-        let completed = self.members_completed();
-        self.members_spawned() - completed
-    }
-
-    pub(super) fn is_quiet(&self) -> bool {
-        self.outstanding() == 0
-    }
-
-    /// Whether as few tasks are outstanding as anybody waits for.
-    fn is_awaited(&self) -> bool {
-        self.outstanding() <= self.awaited.load(Ordering::Relaxed)
-    }
-
-    /// Tasks that are complete, mains and services too.
-    pub(crate) fn completed(&self) -> u64 {
-        let others = self.sum(|counts| counts.others.completed.load(Ordering::SeqCst));
-        others + self.members_completed()
-    }
-
-    /// Tasks that were spawned, mains and services too.
-    pub(crate) fn spawned(&self) -> u64 {
-        let others = self.sum(|counts| counts.others.spawned.load(Ordering::SeqCst));
-        others + self.members_spawned()
-    }
-
+    /// Wakes at the completion that leaves no task outstanding, and at others perhaps.
     pub(crate) fn wake_at_completion(&self, waker: &Waker) {
         self.wake_when_left(waker, 0);
     }
 
     /// Wakes at a completion that leaves `left` tasks outstanding or fewer, and at others perhaps.
     pub(super) fn wake_when_left(&self, waker: &Waker, left: u64) {
-        self.waiters.add(waker);
-        self.awaited.fetch_max(left, Ordering::AcqRel);
-        // Between this and the caller's look at the counts: see `settle`.
-        fence(Ordering::SeqCst);
+        self.tally.add_waiter(waker, left);
+    }
+
+    /// Whether anybody waits for the group.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.tally.has_waiters()
+    }
+
+    /// Spawned and not yet complete tasks, mains and services not counted.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.tally.outstanding()
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.tally.is_quiet()
+    }
+
+    /// Tasks that are complete, mains and services too.
+    pub(crate) fn completed(&self) -> u64 {
+        self.tally.completed()
+    }
+
+    /// Tasks that were spawned, mains and services too.
+    pub(crate) fn spawned(&self) -> u64 {
+        self.tally.spawned()
     }
 }

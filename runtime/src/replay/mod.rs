@@ -14,6 +14,7 @@ mod homes;
 mod node;
 mod plan;
 mod run;
+mod waits;
 
 use std::any::TypeId;
 use std::cell::RefCell;

@@ -27,9 +27,7 @@ use super::plan::{BITS, Edge, Plan};
 use super::run::Run;
 use crate::group::GroupInner;
 use crate::scheduler;
-use crate::task::{
-    EventCounter, Phase, Record, RecordId, Repeated, Role, SPAWNING, record, resolve_access,
-};
+use crate::task::{EventCounter, Phase, Record, RecordId, Repeated, Role, record, resolve_access};
 
 /// A task of a run. It lives as long as the run, which ends after all its tasks.
 #[repr(align(64))]
@@ -134,7 +132,7 @@ impl Node {
     /// Queues the task: nothing holds it back any more.
     #[inline(always)]
     pub(super) fn release(&self, run: &Run) {
-        run.waits[self.index as usize].set(SPAWNING + self.waits_for);
+        run.waits[self.index as usize].begin(self.waits_for);
         // SAFETY: the holder of the tiles, a task of this group, is complete after this task.
         let group = unsafe { GroupInner::of_live_task(self.record) };
         scheduler::schedule_at(self.home(), group, self.task);
@@ -148,7 +146,7 @@ impl Node {
             self.fail(run, edges, change);
         }
         for edge in edges {
-            if change.completes(edge.accesses) && run.waits[edge.to as usize].take(1) {
+            if change.completes(edge.accesses) && run.waits[edge.to as usize].follow_edge() {
                 run.nodes[edge.to as usize].release(run);
             }
         }
@@ -274,7 +272,7 @@ impl Node {
     fn follow_all(&self, accesses: usize) {
         let run = self.run();
         for to in &self.successors {
-            if run.waits[*to as usize].take(1) {
+            if run.waits[*to as usize].follow_edge() {
                 run.nodes[*to as usize].release(run);
             }
         }
@@ -349,7 +347,7 @@ pub(crate) fn complete(record: &Record) {
     }
     node.step.store(node.step.load(Ordering::Relaxed) + run.turns, Ordering::Relaxed);
     record.state.set(Phase::Created);
-    if run.waits[node.index as usize].take(SPAWNING) {
+    if run.waits[node.index as usize].end() {
         node.release(run);
     }
 }

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::node::Node;
 use super::plan::Plan;
+use super::waits::Waits;
 use crate::callback;
 use crate::error::Failure;
 use crate::group::GroupInner;
@@ -25,8 +26,8 @@ use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, reco
 /// The tasks of a graph and what they share.
 pub(super) struct Run {
     pub(super) nodes: Box<[Node]>,
-    /// Edges that each task still waits for; while it is under way, also a bias.
-    pub(super) waits: Box<[EventCounter]>,
+    /// By task.
+    pub(super) waits: Box<[Waits]>,
     pub(super) plan: Arc<Plan>,
     steps: usize,
     /// Steps of an iteration.
@@ -57,7 +58,7 @@ impl Run {
         (steps, turns): (usize, usize),
     ) -> Box<Self> {
         // One more, until the tiles are there.
-        let waits = plan.within.iter().map(|edges| counter(edges + 1)).collect();
+        let waits = plan.within.iter().map(|edges| Waits::new(edges + 1)).collect();
         let left = counter(nodes.len() as u32);
         let failed = AtomicBool::new(false);
         Box::new(Run {
@@ -89,7 +90,7 @@ impl Run {
         run.note(task);
         // The last task that is let go may end the run: nothing of it is looked at after that.
         for index in 0..run.nodes.len() {
-            if run.waits[index].take(1) {
+            if run.waits[index].follow_edge() {
                 run.nodes[index].release(run);
             }
         }

@@ -146,3 +146,66 @@ impl NextSlot {
 fn some(bits: u32) -> Option<RecordId> {
     (bits != EMPTY).then(|| RecordId::new(bits))
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// A slot, what lies behind each of two tasks, and how often each was had.
+    struct Model {
+        next: NextSlot,
+        work: [AtomicU32; 2],
+        had: [AtomicU32; 2],
+    }
+
+    impl Model {
+        fn have(&self, task: RecordId) {
+            let task = task.index() as usize;
+            assert_eq!(self.work[task].load(Ordering::Relaxed), 1, "it is seen with the task");
+            self.had[task].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The worker puts two tasks in and takes what is left, and a thief takes what it sees.
+    fn each_is_had_once(put: fn(&NextSlot, RecordId) -> Option<RecordId>) {
+        loom::model(move || {
+            let model = Arc::new(Model {
+                next: NextSlot(AtomicU32::new(EMPTY)),
+                work: [AtomicU32::new(0), AtomicU32::new(0)],
+                had: [AtomicU32::new(0), AtomicU32::new(0)],
+            });
+            let thieves: Vec<_> = (0..2)
+                .map(|_| {
+                    let model = Arc::clone(&model);
+                    thread::spawn(move || {
+                        let seen = model.next.peek();
+                        let taken = seen.and_then(|task| model.next.take_if(task));
+                        taken.into_iter().for_each(|task| model.have(task));
+                    })
+                })
+                .collect();
+            for task in 0..2 {
+                model.work[task].store(1, Ordering::Relaxed);
+                let behind = put(&model.next, RecordId::new(task as u32));
+                behind.into_iter().for_each(|task| model.have(task));
+            }
+            model.next.take().into_iter().for_each(|task| model.have(task));
+            thieves.into_iter().for_each(|thief| thief.join().unwrap());
+            assert!(model.had.iter().all(|had| had.load(Ordering::Relaxed) == 1));
+            assert_eq!(model.next.peek(), None);
+        });
+    }
+
+    #[test]
+    fn a_task_that_replaces_another_is_had_once_and_so_is_that() {
+        each_is_had_once(NextSlot::replace);
+    }
+
+    #[test]
+    fn a_task_that_is_offered_is_had_once() {
+        each_is_had_once(NextSlot::offer);
+    }
+}

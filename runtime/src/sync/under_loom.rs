@@ -2,7 +2,7 @@
 
 pub(crate) use loom::sync::MutexGuard;
 pub(crate) use loom::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
 /// loom's mutex with the interface of the one it stands for.

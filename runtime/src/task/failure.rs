@@ -4,14 +4,12 @@
 //! and released once it is, so that no successor runs on undefined data. A body that catches its own
 //! panic has not failed: what was put aside is released with the next guard that it drops, when it
 //! awaits, or at its end.
-#![allow(unsafe_code, reason = "keeps an `Arc` of the failure in an atomic pointer")]
+#![allow(unsafe_code, reason = "follows the group pointer of the task that fails")]
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::{Record, RecordId, Role, record, run};
 use crate::error::{Error, Failure};
@@ -22,13 +20,12 @@ impl Record {
     /// The failure of this task, if it has failed.
     #[inline]
     pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
-        let failure = self.failure_cell().load(Ordering::Acquire);
-        if failure.is_null() { None } else { Some(share(failure)) }
+        self.failure_cell().get()
     }
 
     #[inline]
     pub(crate) fn has_failed(&self) -> bool {
-        !self.failure_cell().load(Ordering::Acquire).is_null()
+        self.failure_cell().is_set()
     }
 
     /// Keeps this task, which has not run, from running.
@@ -67,35 +64,14 @@ impl Record {
     /// This task failed as another one did.
     #[cold]
     pub(crate) fn share_failure(&self, failure: &Arc<Failure>) {
-        let raw = Arc::into_raw(Arc::clone(failure)).cast_mut();
-        let empty = ptr::null_mut();
-        let cell: &AtomicPtr<Failure> = self.failure_cell();
-        if cell.compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            drop(reclaim(raw)); // The first failure counts.
-        }
+        self.failure_cell().set(failure);
     }
 
     /// Takes the failure out; the caller completes the task.
     #[inline]
     pub(crate) fn take_failure(&self) -> Option<Arc<Failure>> {
-        if !self.has_failed() {
-            return None;
-        }
-        let failure = self.failure_cell().swap(ptr::null_mut(), Ordering::AcqRel);
-        (!failure.is_null()).then(|| reclaim(failure))
+        self.failure_cell().take()
     }
-}
-
-fn share(failure: *mut Failure) -> Arc<Failure> {
-    // SAFETY: the cell owns one count of this `Arc` until the task completes, and the caller has
-    // an open access of the task or runs it.
-    unsafe { Arc::increment_strong_count(failure) };
-    reclaim(failure)
-}
-
-fn reclaim(failure: *mut Failure) -> Arc<Failure> {
-    // SAFETY: the pointer is from `Arc::into_raw` and the caller gives up one count.
-    unsafe { Arc::from_raw(failure) }
 }
 
 /// Fails the running task: what it would have written is undefined and its successors do not run.

@@ -23,6 +23,7 @@ mod clause;
 mod counter;
 mod event;
 mod failure;
+mod failure_cell;
 mod handle;
 mod label;
 mod nesting;

@@ -14,13 +14,13 @@ use std::sync::atomic::{
 
 use super::body::BodyCell;
 use super::counter::EventCounter;
+use super::failure_cell::FailureCell;
 use super::label::AtomicLabel;
 use super::nesting::Nesting;
 use super::spawn::{COMMUNICATES, FINAL, Traits};
 use super::state::TaskState;
 use super::{Label, RecordId, Role, Urgency};
 use crate::access::{AccessSlot, Edge};
-use crate::error::Failure;
 use crate::group::GroupInner;
 use crate::replay::Node;
 
@@ -43,7 +43,7 @@ pub(crate) struct Record {
     more: PlainU32,
     access_count: PlainU32,
     urgency: AtomicI32,
-    failure: AtomicPtr<Failure>,
+    failure: FailureCell,
     role: AtomicU8,
     inline: AtomicBool,
     /// [`FINAL`], [`COMMUNICATES`] and `UNTHROTTLED`.
@@ -87,7 +87,7 @@ impl Record {
             more: PlainU32::new(NONE),
             access_count: PlainU32::new(0),
             urgency: AtomicI32::new(0),
-            failure: AtomicPtr::default(),
+            failure: FailureCell::default(),
             role: AtomicU8::new(0),
             inline: AtomicBool::new(false),
             marks: AtomicU8::new(0),
@@ -272,7 +272,7 @@ impl Record {
     }
 
     #[inline]
-    pub(super) fn failure_cell(&self) -> &AtomicPtr<Failure> {
+    pub(super) fn failure_cell(&self) -> &FailureCell {
         &self.failure
     }
 }

@@ -1,0 +1,103 @@
+//! The failure of a task, in its record.
+#![allow(unsafe_code, reason = "keeps an `Arc` of the failure in an atomic pointer")]
+
+use std::ptr;
+use std::sync::Arc;
+
+use crate::error::Failure;
+use crate::sync::{AtomicPtr, Ordering};
+
+/// An `Arc` of the first failure of a task, or nothing. Whoever has a unit of the task's completion
+/// may set and read it; whoever completes the task takes it out.
+#[derive(Default)]
+pub(super) struct FailureCell(AtomicPtr<Failure>);
+
+impl FailureCell {
+    /// The failure, for somebody who has a unit of the task's completion.
+    #[inline]
+    pub(super) fn get(&self) -> Option<Arc<Failure>> {
+        let failure = self.0.load(Ordering::Acquire);
+        if failure.is_null() { None } else { Some(share(failure)) }
+    }
+
+    #[inline]
+    pub(super) fn is_set(&self) -> bool {
+        !self.0.load(Ordering::Acquire).is_null()
+    }
+
+    /// Sets the failure, unless there is one.
+    #[cold]
+    pub(super) fn set(&self, failure: &Arc<Failure>) {
+        let raw = Arc::into_raw(Arc::clone(failure)).cast_mut();
+        let empty = ptr::null_mut();
+        if self.0.compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            drop(reclaim(raw)); // The first failure counts.
+        }
+    }
+
+    /// Takes the failure out, for whoever completes the task.
+    #[inline]
+    pub(super) fn take(&self) -> Option<Arc<Failure>> {
+        if !self.is_set() {
+            return None;
+        }
+        let failure = self.0.swap(ptr::null_mut(), Ordering::AcqRel);
+        (!failure.is_null()).then(|| reclaim(failure))
+    }
+}
+
+fn share(failure: *mut Failure) -> Arc<Failure> {
+    // SAFETY: the cell owns one count of this `Arc` until the task completes, and the caller has
+    // an open access of the task or runs it.
+    unsafe { Arc::increment_strong_count(failure) };
+    reclaim(failure)
+}
+
+fn reclaim(failure: *mut Failure) -> Arc<Failure> {
+    // SAFETY: the pointer is from `Arc::into_raw` and the caller gives up one count.
+    unsafe { Arc::from_raw(failure) }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use loom::thread;
+
+    use super::*;
+    use crate::task::EventCounter;
+
+    fn failure(reason: usize) -> Arc<Failure> {
+        Arc::new(Failure::outside_tasks("a group", reason.to_string()))
+    }
+
+    /// Two units of a task fail it; whoever gives up the last one completes it.
+    #[test]
+    fn of_two_failures_one_is_taken_and_none_is_lost() {
+        loom::model(|| {
+            let shared = Arc::new((FailureCell::default(), EventCounter::new()));
+            shared.1.set(2);
+            let failures = [failure(0), failure(1)];
+            let fail = |own: usize| {
+                let (shared, failure) = (Arc::clone(&shared), Arc::clone(&failures[own]));
+                move || {
+                    let (cell, units) = &*shared;
+                    cell.set(&failure);
+                    drop(failure);
+                    let seen = cell.get().expect("it has failed");
+                    let taken = if units.take(1) { Some(cell.take()) } else { None };
+                    (seen, taken)
+                }
+            };
+            let other = thread::spawn(fail(1));
+            let (seen, taken) = fail(0)();
+            let (other_seen, other_taken) = other.join().unwrap();
+            let taken = taken.xor(other_taken).flatten().expect("one completes it, with a failure");
+            assert!(Arc::ptr_eq(&seen, &taken) && Arc::ptr_eq(&other_seen, &taken));
+            drop((seen, other_seen));
+            assert!(shared.0.take().is_none());
+            for failure in failures {
+                let counts = if Arc::ptr_eq(&failure, &taken) { 2 } else { 1 };
+                assert_eq!(Arc::strong_count(&failure), counts);
+            }
+        });
+    }
+}
