@@ -255,5 +255,33 @@ impl Checked<'_> {
     }
 }
 
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::gate::{Gate, Room};
+
+    #[test]
+    fn a_claim_passes_only_inside_the_region() {
+        let mut memory = [0u8; 16];
+        let domain = NonZeroU32::MIN;
+        let start = NonNull::from(&mut memory).cast::<u8>();
+        let slot = RegionSlot::default();
+        // SAFETY: `memory` outlives the slot's use and nothing is copied.
+        unsafe { slot.open(5, start, 16, domain, Access::REMOTE_READ) };
+        let gate = Gate::new(());
+        let (mut hold, _) = gate.enter(0, Room { freed: 0, limit: 1, whole: false }).unwrap();
+        let (_, held) = hold.parts();
+        let base = start.as_ptr().addr() as u64;
+        let check = |address, length| {
+            slot.check(Claim { address, length, key: 5 }, domain, Access::REMOTE_READ, held).is_ok()
+        };
+        assert!(check(base, 16) && check(base + 16, 0) && check(base + 15, 1));
+        assert!(!check(base, 17) && !check(base + 16, 1) && !check(base - 1, 1));
+        assert!(!check(base + 17, 0) && !check(base + 8, u64::MAX) && !check(u64::MAX, 2));
+        slot.close();
+        assert!(!check(base, 16));
+    }
+}

@@ -298,5 +298,7 @@ fn count(word: u64, posted: u32) -> u64 {
     word.wrapping_add(u64::from(posted) << POSTED_SHIFT)
 }
 
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;
 #[cfg(test)]
 mod tests;

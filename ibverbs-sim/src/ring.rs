@@ -262,5 +262,7 @@ impl<T: Copy> Ring<T> {
     }
 }
 
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 //! A poster that finds the gate idle carries its requests out itself. The rest of a batch whose
 //! first request stalls, and requests posted while another thread holds the gate, wait in the
 //! backlog; whoever ends the hold or the stall carries them out. The protocol is that of `gate`;
-//! the loops that follow it are all here, and the models of `tests` drive them.
+//! the loops that follow it are all here, and the models of `loom_tests` drive them.
 //!
 //! Requests enter the backlog and `BACKLOG` is set under one lock, so a flag without a request, or
 //! a request without the flag, is seen by nobody.
@@ -200,5 +200,5 @@ impl<T, R: Stored> SendQueue<T, R> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

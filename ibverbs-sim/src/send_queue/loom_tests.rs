@@ -1,25 +1,13 @@
+use loom::{sync::Arc, thread};
+
 use super::*;
 use crate::sync::{AtomicU32, Ordering, fence};
 
-#[cfg(talpf_loom)]
-use loom::{sync::Arc, thread};
-#[cfg(not(talpf_loom))]
-use std::{sync::Arc, thread};
-
-/// Runs under loom's scheduler, or once without it. `switches`: how often a thread may be
-/// interrupted where it would not wait.
+/// Explores the schedules in which threads are interrupted so often where they would not wait.
 fn model(switches: usize, check: impl Fn() + Send + Sync + 'static) {
-    #[cfg(talpf_loom)]
-    {
-        let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(switches);
-        model.check(check);
-    }
-    #[cfg(not(talpf_loom))]
-    {
-        let _ = switches;
-        check();
-    }
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(switches);
+    model.check(check);
 }
 
 const ROOM: Room = Room { freed: 0, limit: 8, whole: false };

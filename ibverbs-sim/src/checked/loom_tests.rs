@@ -1,46 +1,16 @@
 #![allow(unsafe_code, reason = "a model shares memory to see that nobody else uses it")]
+use loom::{model, sync::Arc, thread};
+
 use super::*;
 use crate::{
     gate::{Gate, Room},
     sync::UnsafeCell,
 };
 
-#[cfg(talpf_loom)]
-use loom::{model, sync::Arc, thread};
-#[cfg(not(talpf_loom))]
-use std::{sync::Arc, thread};
-
-/// Runs `check` once, where loom does not run it under every schedule.
-#[cfg(not(talpf_loom))]
-fn model(check: impl Fn()) {
-    check();
-}
-
 const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
 
 fn domain(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
-}
-
-#[test]
-fn a_claim_passes_only_inside_the_region() {
-    let mut memory = [0u8; 16];
-    let start = NonNull::from(&mut memory).cast::<u8>();
-    let slot = RegionSlot::default();
-    // SAFETY: `memory` outlives the slot's use and nothing is copied.
-    unsafe { slot.open(5, start, 16, domain(1), Access::REMOTE_READ) };
-    let gate = Gate::new(());
-    let (mut hold, _) = gate.enter(0, ROOM).unwrap();
-    let (_, held) = hold.parts();
-    let base = start.as_ptr().addr() as u64;
-    let check = |address, length| {
-        slot.check(Claim { address, length, key: 5 }, domain(1), Access::REMOTE_READ, held).is_ok()
-    };
-    assert!(check(base, 16) && check(base + 16, 0) && check(base + 15, 1));
-    assert!(!check(base, 17) && !check(base + 16, 1) && !check(base - 1, 1));
-    assert!(!check(base + 17, 0) && !check(base + 8, u64::MAX) && !check(u64::MAX, 2));
-    slot.close();
-    assert!(!check(base, 16));
 }
 
 /// A slot, the gates of two domains, and what stands for the memory of its region.
