@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::counted::counted;
 use crate::run::Variant;
 
 /// Why an application could not start, finish or save its result. The text is one line that
@@ -273,7 +274,7 @@ impl Error {
 fn share(connections: u64, ranks: usize) -> String {
     match connections >> 20 {
         0 => String::new(),
-        mib => format!(", {mib} MiB of them to connect {ranks} ranks (--ranks)"),
+        mib => format!(", {mib} MiB of them to connect {} (--ranks)", counted(ranks, "rank")),
     }
 }
 

@@ -19,6 +19,7 @@
 //! # Ok::<(), talpf_apps::Error>(())
 //! ```
 
+mod counted;
 mod error;
 pub mod gauss_seidel;
 pub mod heat;
@@ -33,5 +34,6 @@ pub mod run;
 mod share;
 mod text_file;
 
+pub use counted::counted;
 pub use error::Error;
 pub use matrix::Matrix;

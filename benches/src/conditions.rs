@@ -3,6 +3,8 @@
 use talpf::Settings;
 use talpf_runtime::{Config, cores};
 
+use crate::say::counted;
+
 /// The processor and how many cores of it this process may use.
 pub(crate) fn machine() -> String {
     let processor = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
@@ -10,7 +12,7 @@ pub(crate) fn machine() -> String {
         Some(line.split_once(':')?.1.trim().to_owned())
     });
     let processor = processor.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
-    format!("{processor}, {} cores", cores())
+    format!("{processor}, {}", counted(cores(), "core"))
 }
 
 /// A runtime as the environment sets it, but for its workers.

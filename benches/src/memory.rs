@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use crate::conditions;
 use crate::error::Error;
 use crate::measure::Report;
-use crate::say::say;
+use crate::say::{counted, say};
 
 /// Cells of the stencil.
 const WIDTH: usize = 256;
@@ -33,13 +33,13 @@ pub fn run(tasks: u64, workers: usize, throttle: Option<usize>) -> Result<Report
     let mut config = conditions::runtime(workers)?;
     config.throttle = throttle.unwrap_or(config.throttle);
     let (machine, idle) = (conditions::machine(), config.idle);
-    say(format_args!("# {machine}, {workers} workers, idle policy {idle}"));
+    say(format_args!("# {machine}, {}, idle policy {idle}", counted(workers, "worker")));
     say(format_args!("# stencil of {WIDTH} cells: 3 inputs and 1 output a task"));
     let ahead = match config.throttle {
         usize::MAX => "off".to_owned(),
-        tasks => format!("{tasks} tasks ahead"),
+        tasks => format!("{} ahead", counted(tasks, "task")),
     };
-    say(format_args!("# {tasks} tasks, throttle {ahead}"));
+    say(format_args!("# {}, throttle {ahead}", counted(tasks, "task")));
     let mut report = Report::new("");
     let (first, last, per_task_ns) = long_run(&config, tasks)?;
     report.add("memory.resident_first_mib", "MiB", vec![first]);

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use clap::Args;
 use talpf::PollingFrequency;
-use talpf_apps::{Error, jacobi::kernel, memory};
+use talpf_apps::{Error, counted, jacobi::kernel, memory};
 use talpf_runtime::cores;
 use tampi_shim::{Costs, Protocols};
 
@@ -72,7 +72,7 @@ fn patience() -> String {
 }
 
 fn throttle(tasks: usize) -> String {
-    if tasks == usize::MAX { "off".to_owned() } else { format!("{tasks} tasks ahead") }
+    if tasks == usize::MAX { "off".to_owned() } else { format!("{} ahead", counted(tasks, "task")) }
 }
 
 /// **Units**: bytes copied (read and written count once) in a second by one thread, between two

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use talpf_apps::Error;
 use talpf_apps::run::Machine;
+use talpf_apps::{Error, counted};
 use talpf_runtime::{GraphRecorder, TaskGraph};
 
 use super::output::Output;
@@ -62,9 +62,9 @@ impl Recordings {
 fn draw(drawing: Output, graph: &TaskGraph) -> Result<Line, Error> {
     let (tasks, spawned) = (graph.tasks().len(), graph.spawned());
     let drawn = if spawned > tasks as u64 {
-        format!("the first {tasks} of {spawned} tasks, no more are drawn")
+        format!("the first {tasks} of {}, no more are drawn", counted(spawned, "task"))
     } else {
-        format!("{tasks} tasks")
+        counted(tasks, "task")
     };
     let path = drawing.path().display();
     let value = format!("{path} ({drawn}; {} dependencies)", graph.dependencies().len());

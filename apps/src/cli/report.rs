@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
+use talpf_apps::counted;
 use talpf_apps::run::{App, Machine, Measure, Outcome, Problem, Solution, Variant, Work};
 use talpf_runtime::Metrics;
 
@@ -17,7 +18,7 @@ pub(super) fn comments<A: App>(
     let replayed = if machine.replays() { ", replayed" } else { "" };
     vec![
         format!("{} {}{replayed}", A::NAME, variant.name()),
-        format!("{} ranks, {} workers", machine.ranks(), machine.workers()),
+        format!("{}, {}", counted(machine.ranks(), "rank"), counted(machine.workers(), "worker")),
         parameters.collect::<Vec<_>>().join(", "),
     ]
 }

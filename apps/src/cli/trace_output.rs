@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use talpf_apps::Error;
 use talpf_apps::run::Machine;
+use talpf_apps::{Error, counted};
 use talpf_traces::{Recorder, TraceInfo};
 
 use super::output::{Output, make_folder};
@@ -74,7 +74,7 @@ impl TraceOutput {
         let files = recorder.write_paraver(&folder, stem, &info).map_err(Error::WriteTrace)?;
         let (kept, dropped) = (recorder.record_count(), recorder.dropped_count());
         let path = files.prv.display();
-        Ok(("trace", format!("{path} ({kept} records, {dropped} dropped)")))
+        Ok(("trace", format!("{path} ({}, {dropped} dropped)", counted(kept, "record"))))
     }
 }
 

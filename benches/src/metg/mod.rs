@@ -36,7 +36,7 @@ use crate::conditions;
 use crate::contest::Contest;
 use crate::error::Error;
 use crate::measure::Report;
-use crate::say::say;
+use crate::say::{counted, say};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -71,9 +71,10 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     let repetitions = if options.quick { 3 } else { 5 };
     let cores = cores();
     say(format_args!(
-        "# METG(50 %): {}, {cores} workers, idle policy {}, radix {RADIX}, no randomness but a \
+        "# METG(50 %): {}, {}, idle policy {}, radix {RADIX}, no randomness but a \
          fixed one, median [min .. max] of {repetitions}",
         conditions::machine(),
+        counted(cores, "worker"),
         conditions::runtime(cores)?.idle,
     ));
     let mut contenders: Vec<Box<dyn Contender>> =

@@ -13,7 +13,7 @@ use crate::conditions;
 use crate::error::Error;
 use crate::line;
 use crate::measure::{REPETITIONS, Report};
-use crate::say::say;
+use crate::say::{counted, say};
 
 /// Workers of every runtime that is measured.
 pub const WORKERS: usize = 2;
@@ -41,9 +41,9 @@ pub fn run(only: &str) -> Result<Report, Error> {
 fn conditions() -> Result<String> {
     let (idle, polling) = (conditions::runtime(WORKERS)?.idle, Settings::load(None)?.polling()?);
     Ok(format!(
-        "{} cores, {WORKERS} workers, idle policy {idle}, polling {polling}, link inproc, \
+        "{}, {WORKERS} workers, idle policy {idle}, polling {polling}, link inproc, \
          no randomness, median [min .. max] of {REPETITIONS}",
-        cores()
+        counted(cores(), "core")
     ))
 }
 

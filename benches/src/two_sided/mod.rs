@@ -30,7 +30,7 @@ use crate::contest::{Contest, OURS};
 use crate::error::Error;
 use crate::line;
 use crate::measure::Report;
-use crate::say::say;
+use crate::say::{counted, say};
 
 /// What to measure.
 #[derive(Clone, Copy, Debug)]
@@ -63,10 +63,11 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     };
     let cores = cores();
     say(format_args!(
-        "# two-sided: {}, {cores} workers, idle policy {}, link inproc, no randomness, median \
+        "# two-sided: {}, {}, idle policy {}, link inproc, no randomness, median \
          [min .. max] of {rounds} rounds; MPI ranks pinned up to {cores}, then not, in \
          {CROWDED_ROUNDS} rounds",
         conditions::machine(),
+        counted(cores, "worker"),
         conditions::runtime(cores)?.idle,
     ));
     say(format_args!("# embedded: {}; measured: {}", Protocols::measured()?, Costs::measured()));

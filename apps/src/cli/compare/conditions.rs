@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::SystemTime;
 
-use talpf_apps::Error;
+use talpf_apps::{Error, counted};
 use talpf_runtime::cores;
 
 use super::super::run_options::MachineOptions;
@@ -17,7 +17,7 @@ pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, 
     });
     let conflicts = if machine.checks_conflicts()? { "checked" } else { "not checked" };
     Ok(vec![
-        ("machine", format!("{}, {} cores", processor(), cores())),
+        ("machine", format!("{}, {}", processor(), counted(cores(), "core"))),
         ("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
         ("load", load()),
         ("workers", format!("{} of all ranks together", machine.workers())),

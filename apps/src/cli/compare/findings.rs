@@ -4,6 +4,8 @@
 //! out. A difference is told as one only where the runs of both do not overlap and that is unlikely
 //! to happen by chance to any of the variants looked at.
 
+use talpf_apps::counted;
+
 use super::Scaling;
 use super::results::{Point, Results};
 
@@ -21,15 +23,17 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
         let apart = |other: &&Point| other.most() < base.least() || base.most() < other.least();
         let (name, speedup) = (base.way.name(), base.speedup);
         sentences.push(format!(
-            "On {most} ranks {name} takes {}, {speedup:.2} times the rate of serial.",
+            "On {} {name} takes {}, {speedup:.2} times the rate of serial.",
+            counted(most, "rank"),
             time(base.median())
         ));
         if !others.is_empty() && chance > UNLIKELY {
             sentences.push(format!(
-                "{} timed runs are too few to tell {} variants from it: by chance one of them may \
-                 stand apart with a probability of {:.0} %.",
-                results.repeat,
-                others.len(),
+                "{} {} too few to tell {} from it: by chance one of them may stand apart with a \
+                 probability of {:.0} %.",
+                counted(results.repeat, "timed run"),
+                if results.repeat == 1 { "is" } else { "are" },
+                counted(others.len(), "variant"),
                 100.0 * chance
             ));
         } else {
@@ -54,7 +58,9 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
     }
     if results.scaling == Scaling::Strong {
         let points = results.points.len();
-        sentences.push(format!("All {points} points computed the same bits as serial."));
+        let all = if points == 1 { "" } else { "All " };
+        let points = counted(points, "point");
+        sentences.push(format!("{all}{points} computed the same bits as serial."));
     }
     sentences
 }

@@ -1,5 +1,7 @@
 //! The page: one file, no script, nothing from elsewhere.
 
+use talpf_apps::counted;
+
 use super::Scaling;
 use super::plot::{mark, plot};
 use super::results::{Point, Results};
@@ -36,10 +38,11 @@ fn what(results: &Results) -> String {
         Scaling::Strong => "Strong scaling: all ranks share this problem.",
         Scaling::Weak => "Weak scaling: the work grows with the ranks; this is the problem of one.",
     };
-    let (repeat, traced) = (results.repeat, results.traced);
+    let (timed, traced) = (counted(results.repeat, "timed run"), counted(results.traced, "run"));
+    let medians = if results.repeat == 1 { "Times are of" } else { "Medians of" };
     format!(
-        "{parameters}. {scaling} Medians of {repeat} runs, and of {traced} others with a trace; \
-         bars reach from the least to the most."
+        "{parameters}. {scaling} {medians} {timed}, and of {traced} with a trace; bars reach from \
+         the least to the most."
     )
 }
 

@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use talpf_apps::counted;
+
 use super::series::{Series, Value};
 
 const WIDTH: f64 = 360.0;
@@ -109,11 +111,11 @@ fn draw(
             svg,
             format_args!(
                 "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{:.1}\"/>\
-             <g transform=\"translate({x:.1} {height:.1})\">{}<title>{name}, {} ranks: {} ({spread})</title></g>",
+             <g transform=\"translate({x:.1} {height:.1})\">{}<title>{name}, {}: {} ({spread})</title></g>",
                 y(value.spread.least),
                 y(value.spread.most),
                 mark(*style),
-                value.ranks,
+                counted(value.ranks, "rank"),
                 short(value.spread.median)
             ),
         );
