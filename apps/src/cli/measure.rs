@@ -63,7 +63,7 @@ where
     let runtime = talpf_runtime::Config { workers: cores().min(2), ..settings.runtime()? };
     let (polling, check_conflicts) = (settings.polling()?, settings.check_conflicts()?);
     let config = Config { ranks: 2, polling, check_conflicts, runtime, ..Config::default() };
-    Ok(exec(config, measure)?.swap_remove(0))
+    Ok(exec(config, &measure)?.swap_remove(0))
 }
 
 /// Nanoseconds of half a round trip of 8 bytes between ranks that do nothing but look for them.
