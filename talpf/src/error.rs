@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use talpf_runtime::ArrayLabel;
 
 use crate::numbers::{Lane, Rank, Round};
-use crate::window::Claim;
+use crate::window::{Claim, Kind};
 
 /// An error of the one-sided layer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -115,11 +115,14 @@ pub enum Error {
     /// R7: no window of the round covers what an operation wants to reach.
     #[error(
         "{source_rank} reaches elements {index}..{end} of slot {slot} at {target} in {lane} \
-         {round}, outside every window"
+         {round}, outside every window: what it {does} needs {} of the sync of that round at {target}",
+        if *does == Kind::Read.verb() { "an `expose`" } else { "a `window`" }
     )]
     OutsideWindow {
         /// The rank that issued the operation.
         source_rank: Rank,
+        /// What that does: it `gets`, `updates` or `puts`.
+        does: &'static str,
         /// The rank whose memory it wants to reach.
         target: Rank,
         /// The lane.
@@ -162,7 +165,10 @@ pub enum Error {
         end: u64,
     },
     /// More operations arrived in a round than its sync expects.
-    #[error("{lane} {round}: {arrived} operations arrived from {source_rank}, {expected} expected")]
+    #[error(
+        "{lane} {round}: {arrived} operations arrived from {source_rank}, {expected} expected: the \
+         sync of this round at {source_rank} comes later than here, or `msg` has too low a number"
+    )]
     UnexpectedArrivals {
         /// The lane.
         lane: Lane,
@@ -176,7 +182,10 @@ pub enum Error {
         expected: u32,
     },
     /// A round under `Cached` differs from the one that was remembered.
-    #[error("{lane} {round}: {sent} operations to {target}, the cached pattern has {expected}")]
+    #[error(
+        "{lane} {round}: {sent} operations to {target}, the cached pattern has {expected}: rounds \
+         that differ need `SyncMode::DEFAULT`, or a lane of their own"
+    )]
     PatternChanged {
         /// The lane.
         lane: Lane,
@@ -343,8 +352,9 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn outside_window(claim: &Claim, target: Rank, lane: Lane, round: Round) -> Self {
-        let Claim { source: source_rank, slot, index, end, .. } = *claim;
-        Error::OutsideWindow { source_rank, target, lane, round, slot, index, end }
+        let Claim { source: source_rank, slot, index, end, kind, .. } = *claim;
+        let does = kind.verb();
+        Error::OutsideWindow { source_rank, does, target, lane, round, slot, index, end }
     }
 
     /// Who is told this that `rank` has found, itself first.

@@ -79,7 +79,11 @@ impl Request {
             Stage::Counting => {
                 let missing = arrivals.counts.iter().enumerate().filter(|(_, c)| c.is_none());
                 let ranks: Vec<String> = missing.map(|(rank, _)| rank.to_string()).collect();
-                write!(text, "waits for the counts of ranks {}", ranks.join(", "))
+                write!(
+                    text,
+                    "waits for the counts of ranks {}, which have not ended the round with a sync",
+                    ranks.join(", ")
+                )
             }
             Stage::Arriving => {
                 let (total, expected) = (arrivals.total, self.expected);

@@ -10,6 +10,7 @@ mod device_faults;
 mod early_puts;
 mod failed_registration;
 mod failures;
+mod first_mistakes;
 mod gets;
 mod long_transfers;
 mod matrix_windows;

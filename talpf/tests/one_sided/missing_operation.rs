@@ -38,7 +38,7 @@ fn default_names_the_ranks_whose_counts_are_missing() {
             contains(
                 &text,
                 &format!(
-                    "rank 0: sync({mode}) of lane 0 round 2 waits for the counts of ranks 1\n"
+                    "rank 0: sync({mode}) of lane 0 round 2 waits for the counts of ranks 1, which have not"
                 ),
             );
         }
