@@ -206,7 +206,6 @@ where
                 Ok(()) => program.await,
                 Err(error) => Err(E::from(error)),
             };
-            std::mem::forget(leaving);
             let result = result.and_then(|value| {
                 state.open_rounds.check_exchanges()?;
                 Ok(value)
@@ -216,17 +215,20 @@ where
                 Ok(()) => Ok(value),
                 Err(error) => Err(E::from(Error::from(error))),
             });
-            match result {
+            let value = match result {
                 Ok(value) => Some(value),
                 Err(error) => {
                     let reason = error.to_string();
-                    first.lock().get_or_insert(error);
+                    let unused = keep_first(&first, error);
                     world.fail_with_reason(rank, &reason);
+                    drop(unused);
                     // Bodies that are under way may still post.
                     let _ = state.group.wait().await;
                     None
                 }
-            }
+            };
+            std::mem::forget(leaving);
+            value
         };
         handles.push((state.rank, state.group.spawn_main("main", whole).map_err(Error::from)?));
     }
@@ -241,13 +243,20 @@ where
             }
         }
     }
+    let first = first.lock().take();
     // A panic is the cause of what the others report.
-    match (broken, first.lock().take()) {
+    match (broken, first) {
         (Some(error), _) => Err(E::from(Error::from(error))),
         (None, Some(error)) => Err(error),
         // Every main has returned well, and may not have looked at all that it started.
         (None, None) => world.check_end().map(|()| results).map_err(E::from),
     }
+}
+
+/// Keeps the first error. Returns another one, which drops under no lock.
+fn keep_first<E>(first: &parking_lot::Mutex<Option<E>>, error: E) -> Option<E> {
+    let mut first = first.lock();
+    if first.is_some() { Some(error) } else { first.replace(error) }
 }
 
 /// Waits until the ranks of other processes are done, too.

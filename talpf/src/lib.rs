@@ -41,6 +41,7 @@ mod endpoint;
 mod error;
 mod exchange;
 mod exec;
+mod foreign;
 mod held;
 mod hook;
 mod immediate;

@@ -133,6 +133,12 @@ impl RoundState {
         self.lost.load(Ordering::Acquire)
     }
 
+    /// Fails the run: `code` of the program that was called for this rank has panicked.
+    #[cold]
+    pub(crate) fn fail_foreign(&self, code: &str, panic: &str) {
+        self.world.fail_with_reason(self.rank, &format!("{code} has panicked: {panic}"));
+    }
+
     /// Whether it is closed and all its operations are posted.
     pub(crate) fn is_posted(&self) -> bool {
         self.open.load(Ordering::Acquire) == 0

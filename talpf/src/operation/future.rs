@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 
 use crate::error::Error;
+use crate::foreign;
 use crate::round::RoundState;
 
 /// An operation under way.
@@ -36,7 +37,8 @@ struct Awaited<G> {
 }
 
 enum UnderWay<G> {
-    Waiting(Option<Waker>),
+    /// With the waker of whoever has polled it, and its round, which a waker that panics fails.
+    Waiting(Option<(Waker, Arc<RoundState>)>),
     Ended(Option<Result<G, Error>>),
     LetGo,
 }
@@ -95,8 +97,10 @@ impl<G> Completer<G> {
         }
         let before = std::mem::replace(&mut *state, UnderWay::Ended(Some(result)));
         drop(state);
-        if let UnderWay::Waiting(Some(waker)) = before {
-            waker.wake();
+        if let UnderWay::Waiting(Some((waker, round))) = before
+            && let Err(panic) = foreign::call(|| waker.wake())
+        {
+            round.fail_foreign("a waker", &panic);
         }
     }
 }
@@ -124,15 +128,18 @@ impl<G> Awaited<G> {
         round.world.rank(round.rank).collectors.post_all();
         let ended = || matches!(*shared.lock(), UnderWay::Ended(_)).then_some(());
         round.world.rank(round.rank).look_while_spare(&round.world, ended);
-        match &mut *shared.lock() {
-            UnderWay::Ended(result) => Poll::Ready(taken(result)),
-            UnderWay::Waiting(waker) => {
-                *waker = Some(cx.waker().clone());
-                talpf_runtime::note_wait("a put, get or atomic");
-                Poll::Pending
-            }
-            UnderWay::LetGo => Poll::Pending,
-        }
+        // Wakers may be code of the program, which runs under no lock: neither clones nor drops.
+        let waits = Some((cx.waker().clone(), Arc::clone(round)));
+        let mut state = shared.lock();
+        let unused = match &mut *state {
+            UnderWay::Ended(result) => return Poll::Ready(taken(result)),
+            UnderWay::Waiting(before) => std::mem::replace(before, waits),
+            UnderWay::LetGo => waits,
+        };
+        drop(state);
+        drop(unused);
+        talpf_runtime::note_wait("a put, get or atomic");
+        Poll::Pending
     }
 }
 

@@ -187,9 +187,7 @@ impl Issued {
         match result {
             Ok(()) => {
                 self.leave_round();
-                if let (Memory::Inline(_), Some(done)) = (&self.memory, self.done.take()) {
-                    done(Ok(()));
-                }
+                self.posted = self.posted.max(1);
                 Post::All
             }
             Err((0, DeviceError::QueueFull { .. })) if self.posted == 0 => Post::Nothing,
@@ -299,12 +297,17 @@ pub(super) fn refusal(claim: &Claim, round: &RoundState, target: Rank) -> Error 
     error
 }
 
-/// One that was never posted lost its operation to a failure.
+/// Ends a copied operation that was posted, here and not there: whoever posts may hold the lock of
+/// windows, and what ends an operation releases regions and wakes tasks. One that was never posted
+/// lost its operation to a failure.
 impl Drop for Issued {
     fn drop(&mut self) {
         self.leave_round();
         if let Some(done) = self.done.take() {
-            done(Err(Error::Runtime(talpf_runtime::Error::ShutDown)));
+            done(match self.memory {
+                Memory::Inline(_) if self.posted > 0 => Ok(()),
+                _ => Err(Error::Runtime(talpf_runtime::Error::ShutDown)),
+            });
         }
     }
 }

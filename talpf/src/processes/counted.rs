@@ -1,21 +1,26 @@
-//! A wire that counts what goes through it.
+//! A wire that counts what goes through it, and outlives its panics.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use std::sync::{Arc, OnceLock};
+
 use ibverbs_sim::Wire;
+
+use crate::foreign;
 
 /// Packets that have gone to each process, and come from it.
 pub(crate) struct Counted {
     wire: Arc<dyn Wire>,
     sent: Box<[AtomicU64]>,
     taken: Box<[AtomicU64]>,
+    /// What the wire has panicked with first.
+    panic: OnceLock<String>,
 }
 
 impl Counted {
     pub(crate) fn new(wire: Arc<dyn Wire>) -> Self {
         let counters = || (0..wire.processes()).map(|_| AtomicU64::new(0)).collect();
-        Counted { sent: counters(), taken: counters(), wire }
+        Counted { sent: counters(), taken: counters(), wire, panic: OnceLock::new() }
     }
 
     pub(super) fn sent(&self, to: u32) -> u64 {
@@ -24,6 +29,17 @@ impl Counted {
 
     pub(super) fn taken(&self, from: u32) -> u64 {
         self.taken[from as usize].load(Ordering::SeqCst)
+    }
+
+    /// What the wire has panicked with, if it has: nothing is sure to arrive any more.
+    pub(super) fn panic(&self) -> Option<&str> {
+        self.panic.get().map(String::as_str)
+    }
+
+    /// Calls the wire. `None` if it panics.
+    fn call<R>(&self, call: impl FnOnce(&dyn Wire) -> R) -> Option<R> {
+        let called = foreign::call(|| call(&*self.wire));
+        called.map_err(|panic| self.panic.set(panic)).ok()
     }
 }
 
@@ -38,18 +54,20 @@ impl Wire for Counted {
 
     fn send(&self, to: u32, packet: Vec<u8>) {
         self.sent[to as usize].fetch_add(1, Ordering::SeqCst);
-        self.wire.send(to, packet);
+        self.call(|wire| wire.send(to, packet));
     }
 
     fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
-        self.wire.poll(&mut |from, packet| {
-            self.taken[from as usize].fetch_add(1, Ordering::SeqCst);
-            sink(from, packet);
+        self.call(|wire| {
+            wire.poll(&mut |from, packet| {
+                self.taken[from as usize].fetch_add(1, Ordering::SeqCst);
+                sink(from, packet);
+            });
         });
     }
 
     fn has_unsent(&self) -> bool {
-        self.wire.has_unsent()
+        self.call(|wire| wire.has_unsent()).unwrap_or(false)
     }
 
     fn unsent_bytes(&self, to: u32) -> usize {
@@ -57,6 +75,6 @@ impl Wire for Counted {
     }
 
     fn is_lost(&self, process: u32) -> bool {
-        self.wire.is_lost(process)
+        self.panic().is_some() || self.call(|wire| wire.is_lost(process)).unwrap_or(true)
     }
 }

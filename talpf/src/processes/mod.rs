@@ -197,6 +197,9 @@ impl Processes {
         if let Err(error) = &taken {
             world.fail(&[self.here], &Error::Device(error.clone()));
         }
+        if let Some(panic) = self.wire.panic() {
+            world.fail_with_reason(self.here, &format!("the wire has panicked: {panic}"));
+        }
         while let Some((from, bytes)) = self.device.receive_datagram() {
             self.take_in(world, Rank(from), &bytes);
         }

@@ -261,7 +261,8 @@ impl IntoFuture for Sync<'_> {
     fn into_future(self) -> SyncHandle {
         let round = self.close();
         if let Err(error) = self.spawn_of(&round) {
-            round.outcome.set(Err(error));
+            // Nobody waits for it yet.
+            let _ = round.outcome.set(Err(error));
         }
         SyncHandle { round }
     }

@@ -9,6 +9,7 @@ use talpf_runtime::PendingEvent;
 use super::SyncMode;
 use super::arrivals::RoundArrivals;
 use crate::error::Error;
+use crate::foreign;
 use crate::ping_pong::Places;
 use crate::round::RoundState;
 use crate::sync_cell::{AtomicU8, Mutex, Ordering};
@@ -60,7 +61,9 @@ impl Request {
             event.fail(error.to_string());
         }
         rank.waits.clear();
-        round.outcome.set(result);
+        if let Err(panic) = round.outcome.set(result) {
+            round.fail_foreign("a waker", &panic);
+        }
         rank.open_rounds.recycle(round);
     }
 
@@ -133,17 +136,21 @@ struct State {
 }
 
 impl Outcome {
-    pub(crate) fn set(&self, result: Result<(), Error>) {
+    /// Sets the result and wakes those who wait for it.
+    ///
+    /// **Errors**: what the first waker has panicked with that has; the others are woken all the same.
+    pub(crate) fn set(&self, result: Result<(), Error>) -> Result<(), String> {
         let known = if result.is_ok() { WELL } else { FAILED };
         let mut state = self.state.lock();
         state.result = Some(result);
         self.known.store(known, Ordering::Release);
         if state.wakers.is_empty() {
-            return;
+            return Ok(());
         }
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
-        wakers.into_iter().for_each(Waker::wake);
+        let wake = |waker: Waker| foreign::call(|| waker.wake());
+        wakers.into_iter().map(wake).fold(Ok(()), Result::and)
     }
 
     /// The result, if there is one.
@@ -158,10 +165,12 @@ impl Outcome {
 
     /// The result, or the waker to call once there is one.
     pub(crate) fn poll(&self, waker: &Waker) -> Option<Result<(), Error>> {
+        // Not under the lock, as it may be code of the program.
+        let waker = waker.clone();
         let mut state = self.state.lock();
         let State { result, wakers } = &mut *state;
-        if result.is_none() && !wakers.iter().any(|known| known.will_wake(waker)) {
-            wakers.push(waker.clone());
+        if result.is_none() && !wakers.iter().any(|known| known.will_wake(&waker)) {
+            wakers.push(waker);
         }
         result.clone()
     }

@@ -83,7 +83,7 @@ mod loom_tests {
                 // As `Request::end`.
                 thread::spawn(move || {
                     shared.0.clear();
-                    shared.1.set(Ok(()));
+                    shared.1.set(Ok(())).unwrap();
                 })
             };
             let (waits, outcome) = &*shared;

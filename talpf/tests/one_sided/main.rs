@@ -11,6 +11,7 @@ mod early_puts;
 mod failed_registration;
 mod failures;
 mod first_mistakes;
+mod foreign_code;
 mod gets;
 mod long_transfers;
 mod matrix_windows;
