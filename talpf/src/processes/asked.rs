@@ -54,8 +54,14 @@ impl Asked {
         if state.waiting.len() >= credits && state.waiting.values().any(behind) {
             return Outcome::Later(operation);
         }
-        let number = state.next;
-        state.next = state.next.wrapping_add(1);
+        let number = loop {
+            let number = state.next;
+            state.next = number.wrapping_add(1);
+            // One that has waited while all others were used keeps its number.
+            if !state.waiting.contains_key(&number) {
+                break number;
+            }
+        };
         state.waiting.insert(number, Waiting { lane, round, operation: operation.park() });
         drop(state);
         send(number);
