@@ -281,7 +281,10 @@ impl Context {
     pub fn arrivals(&self, lane: Lane) -> u32 {
         self.state().collectors.post_all();
         self.state().look(&self.world);
-        self.state().engine.arrivals(lane)
+        let arrivals = self.state().engine.arrivals(lane);
+        // Whoever came to the engine meanwhile has left again.
+        self.state().progress_if_kicked(&self.world);
+        arrivals
     }
 
     /// Declares a sync of lane 0, the superstep, which closes the round that is open when the sync

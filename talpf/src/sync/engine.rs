@@ -2,19 +2,18 @@
 //!
 //! One thread is in it at a time. Whoever changes something that a sync may wait for *kicks* and
 //! then tries to enter; if another thread is inside, that one sees the kick when it leaves and goes
-//! round once more. So nobody waits for the engine and no kick is lost.
+//! round once more (`kicked.rs`). So nobody waits for the engine and no kick is lost.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossbeam_utils::CachePadded;
 use ibverbs_sim::{CompletionOpcode, CompletionStatus, Operation, WorkCompletion};
-use parking_lot::Mutex;
 
 use super::SyncMode;
 use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
+use super::kicked::Kicked;
 use super::request::Request;
 use super::stages::{LaneState, expected_from};
 use crate::endpoint::{NOBODY, POST_BATCH};
@@ -25,8 +24,7 @@ use crate::world::{RankState, World};
 
 /// The receiving half of a rank.
 pub(crate) struct Engine {
-    kicked: CachePadded<AtomicBool>,
-    state: CachePadded<Mutex<State>>,
+    state: Kicked<State>,
     /// Syncs that have not ended.
     syncs: AtomicUsize,
 }
@@ -59,15 +57,11 @@ impl Engine {
             handled: Vec::new(),
             outbox: VecDeque::new(),
         };
-        Engine {
-            kicked: CachePadded::new(AtomicBool::new(false)),
-            state: CachePadded::new(Mutex::new(state)),
-            syncs: AtomicUsize::new(0),
-        }
+        Engine { state: Kicked::new(state), syncs: AtomicUsize::new(0) }
     }
 
     pub(crate) fn kick(&self) {
-        self.kicked.store(true, Ordering::SeqCst);
+        self.state.kick();
     }
 
     /// One more sync, or one less. The caller has the state locked, so that nobody else does it.
@@ -128,7 +122,7 @@ impl RankState {
     /// Goes round if something was kicked since the last time.
     #[inline]
     pub(crate) fn progress_if_kicked(&self, world: &World) {
-        if self.engine.kicked.load(Ordering::SeqCst) {
+        if self.engine.state.is_kicked() {
             self.go_round(world);
         }
     }
@@ -147,7 +141,7 @@ impl RankState {
     /// credit at a target, an operation that another thread is landing.
     #[inline]
     pub(crate) fn has_unannounced(&self) -> bool {
-        self.engine.kicked.load(Ordering::Relaxed) || self.has_later() || self.windows.has_delayed()
+        self.engine.state.is_kicked() || self.has_later() || self.windows.has_delayed()
     }
 
     /// One pass: takes in completions, carries on syncs. Returns the number of completions, or
@@ -162,16 +156,14 @@ impl RankState {
         let mut completions = None;
         let mut again = false;
         let mut aftermath = Aftermath::default();
-        while self.engine.kicked.load(Ordering::SeqCst) {
-            let Some(mut state) = self.engine.state.try_lock() else {
-                return completions;
-            };
-            self.engine.kicked.store(false, Ordering::SeqCst);
+        let mut inside = self.engine.state.enter();
+        while let Some(mut state) = inside {
             let taken = state.pass(self, world, &mut aftermath);
             drop(state);
             *completions.get_or_insert(0) += taken;
             again |= std::mem::take(&mut aftermath.again);
             aftermath.settle(self, world);
+            inside = self.engine.state.enter_again();
         }
         if again {
             // For the next one who looks; going round here would spin.

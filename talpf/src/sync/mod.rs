@@ -12,6 +12,7 @@ mod aftermath;
 mod arrivals;
 mod builder;
 mod engine;
+mod kicked;
 mod looks;
 mod mode;
 mod request;

@@ -1,0 +1,108 @@
+//! A state that one thread at a time carries on, for all who have changed something.
+//!
+//! Whoever changes something that the state is to take in *kicks* and then tries to enter. If
+//! another thread is inside, that one finds the kick as it leaves, and enters again. The race is
+//! between a thread that finds the state locked and the one that has unlocked it and looks for
+//! kicks: both change the word of the kick by read-modify-writes, so one of them comes second and
+//! sees what the first has done, the kick or the unlocked state. Loads and stores would not do:
+//! both threads might read what was before.
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync_cell::{AtomicBool, Mutex, MutexGuard, Ordering};
+
+/// A locked state, and whether something has changed that it has not taken in.
+pub(super) struct Kicked<T> {
+    kicked: CachePadded<AtomicBool>,
+    state: CachePadded<Mutex<T>>,
+}
+
+impl<T> Kicked<T> {
+    pub(super) fn new(state: T) -> Self {
+        let kicked = CachePadded::new(AtomicBool::new(false));
+        Kicked { kicked, state: CachePadded::new(Mutex::new(state)) }
+    }
+
+    /// Notes that something has changed. The caller enters.
+    #[inline]
+    pub(super) fn kick(&self) {
+        self.kicked.swap(true, Ordering::AcqRel);
+    }
+
+    /// Whether there is a kick that nobody has seen. A hint.
+    #[inline]
+    pub(super) fn is_kicked(&self) -> bool {
+        self.kicked.load(Ordering::Acquire)
+    }
+
+    /// Locks the state whatever there is to take in.
+    #[inline]
+    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
+        self.state.lock()
+    }
+
+    /// Locks the state if nobody has.
+    #[inline]
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.state.try_lock()
+    }
+
+    /// Takes the kick and locks the state, which then takes in what has changed. `None`: there is no
+    /// kick, or another thread is inside and finds it.
+    #[inline]
+    pub(super) fn enter(&self) -> Option<MutexGuard<'_, T>> {
+        if !self.is_kicked() {
+            return None;
+        }
+        let state = self.state.try_lock()?;
+        self.kicked.swap(false, Ordering::AcqRel);
+        Some(state)
+    }
+
+    /// As [`Kicked::enter`], for a thread that was inside and has unlocked the state.
+    #[inline]
+    pub(super) fn enter_again(&self) -> Option<MutexGuard<'_, T>> {
+        let (none, some) = (Ordering::AcqRel, Ordering::Acquire);
+        if self.kicked.compare_exchange(false, false, none, some).is_ok() {
+            return None;
+        }
+        self.enter()
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU32;
+    use loom::thread;
+
+    use super::*;
+
+    /// Changes something and enters, as those who post and the polling task do. The state keeps what
+    /// it has seen of the changes.
+    fn change(shared: &(Kicked<u32>, AtomicU32)) {
+        shared.1.fetch_add(1, Ordering::Relaxed);
+        shared.0.kick();
+        let mut inside = shared.0.enter();
+        while let Some(mut seen) = inside {
+            *seen = shared.1.load(Ordering::Relaxed);
+            drop(seen);
+            inside = shared.0.enter_again();
+        }
+    }
+
+    #[test]
+    fn what_has_changed_is_taken_in_by_somebody() {
+        loom::model(|| {
+            let shared = Arc::new((Kicked::new(0), AtomicU32::new(0)));
+            let others = [(); 2].map(|()| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || change(&shared))
+            });
+            change(&shared);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert_eq!(*shared.0.lock(), 3, "a change that nobody has taken in");
+            assert!(!shared.0.is_kicked());
+        });
+    }
+}
