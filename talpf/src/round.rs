@@ -4,11 +4,14 @@
 //! whenever it runs. A sync closes the round; it goes on once every handle is
 //! gone, that is, once every operation has been posted.
 
+mod handles;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
+use self::handles::Handles;
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
 use crate::ping_pong::Places;
@@ -21,8 +24,7 @@ pub(crate) struct RoundState {
     pub(crate) rank: Rank,
     pub(crate) lane: Lane,
     pub(crate) number: Round,
-    /// Handles of it, and one more until a sync closes it.
-    open: AtomicU32,
+    open: Handles,
     /// Operations by target.
     sent: Box<[AtomicU32]>,
     /// Whether a target has had more than its share of what the round may have.
@@ -41,7 +43,7 @@ impl RoundState {
             rank,
             lane,
             number,
-            open: AtomicU32::new(1),
+            open: Handles::new(),
             sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
             uneven: AtomicBool::new(false),
             lost: AtomicBool::new(false),
@@ -68,7 +70,7 @@ impl RoundState {
     /// Makes a round that nobody uses any more the round `number` of its lane.
     fn renew(&mut self, number: Round) {
         self.number = number;
-        *self.open.get_mut() = 1;
+        self.open = Handles::new();
         self.sent.iter_mut().for_each(|count| *count.get_mut() = 0);
         *self.uneven.get_mut() = false;
         *self.lost.get_mut() = false;
@@ -83,14 +85,17 @@ impl RoundState {
     }
 
     pub(crate) fn enter(self: &Arc<Self>) -> Arc<Self> {
-        self.open.fetch_add(1, Ordering::Relaxed);
+        if let Err(error) = self.open.enter() {
+            // The caller may hold a lock.
+            self.state().fail_soon(error);
+        }
         Arc::clone(self)
     }
 
     /// One handle is gone, or the round was closed. The caller calls `progress_if_kicked` of the
     /// rank when it holds no lock.
     pub(crate) fn leave(&self) {
-        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.open.leave() {
             self.state().kick();
         }
     }
@@ -141,12 +146,12 @@ impl RoundState {
 
     /// Whether it is closed and all its operations are posted.
     pub(crate) fn is_posted(&self) -> bool {
-        self.open.load(Ordering::Acquire) == 0
+        self.open.is_none()
     }
 
     /// Handles that are still out.
     pub(crate) fn unposted(&self) -> u32 {
-        self.open.load(Ordering::Relaxed)
+        self.open.count()
     }
 
     /// Operations by target. Final once it is posted.

@@ -151,3 +151,47 @@ impl Parked for Exclusive {
         Box::new(self.0).refuse();
     }
 }
+
+/// One credit for two puts of one source: what finds none is handed back, what was parked gives its
+/// credit back, and nothing is lost or counted twice.
+#[test]
+fn loom_credit_comes_back_with_what_was_parked() {
+    loom::model(|| {
+        let table = Arc::new(WindowTable::new(1, 1));
+        let guard = Shared::<Guard>::default();
+        let peer = {
+            let (table, guard) = (Arc::clone(&table), Shared::clone(&guard));
+            thread::spawn(move || {
+                let (mut fates, mut later) = (Vec::new(), Vec::new());
+                for index in [0, 4] {
+                    let (put, fate) = put(&guard);
+                    fates.push(fate);
+                    match table
+                        .land(LANE, FIRST, claim(0, index, index + 4), true, put, &|_| true)
+                        .0
+                    {
+                        Outcome::Later(put) => later.push((put, index)),
+                        Outcome::Refused(_) => panic!("there will be a window"),
+                        Outcome::Posted(_) | Outcome::Parked => {}
+                    }
+                }
+                (fates, later)
+            })
+        };
+        let freed = table.open(LANE, FIRST, (0, area(0, 8)), guard.give(), &|_| true);
+        let (fates, later) = peer.join().unwrap();
+        assert!(later.len() <= 1, "one credit for two");
+        if !later.is_empty() {
+            assert_eq!(freed.sources(), [Rank(0)], "who may try again is named");
+        }
+        assert!(table.parked().is_empty(), "a credit is lost");
+        for (put, index) in later {
+            let again = table.land(LANE, FIRST, claim(0, index, index + 4), true, put, &|_| true);
+            assert!(matches!(again.0, Outcome::Posted(_)));
+        }
+        drop(freed);
+        drop(table.complete(LANE, FIRST, &[area(0, 8)]));
+        assert!(table.end(LANE, FIRST, &|_| true).is_some());
+        assert!(fates.iter().all(|fate| fate.counts() == (1, 0)), "each lands once");
+    });
+}
