@@ -29,6 +29,7 @@ mod operations_in_bodies;
 mod outside_window;
 #[path = "../one_sided/overlapping_puts.rs"]
 mod overlapping_puts;
+mod panicking_wire;
 mod ping_pong;
 #[path = "../one_sided/queued_syncs.rs"]
 mod queued_syncs;
