@@ -79,16 +79,16 @@ mod tests {
 
     #[test]
     fn a_pinned_thread_has_the_core_it_is_pinned_to() {
-        fn ones(mask: CoreMask) -> u32 {
+        fn ones(mask: &CoreMask) -> u32 {
             mask.iter().map(|word| word.count_ones()).sum()
         }
-        assert_eq!(ones(core_mask()) as usize, cores());
+        assert_eq!(ones(&core_mask()) as usize, cores());
         let pinned = std::thread::spawn(|| {
             let (mut only, here) = (CpuSet::new(), sched_getcpu());
             only.set(here);
             sched_setaffinity(None, &only).unwrap();
             let mask = core_mask();
-            assert_eq!((ones(mask), mask[here / 64] >> (here % 64)), (1, 1));
+            assert_eq!((ones(&mask), mask[here / 64] >> (here % 64)), (1, 1));
         });
         pinned.join().unwrap();
     }

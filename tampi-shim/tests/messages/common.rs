@@ -32,7 +32,7 @@ where
     R: Send + 'static,
 {
     let (done, result) = mpsc::channel();
-    let thread = std::thread::spawn(move || done.send(exec(config, program)));
+    let thread = std::thread::spawn(move || done.send(exec(config, &program)));
     match result.recv_timeout(TIMEOUT) {
         Ok(result) => result,
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("not ended after {TIMEOUT:?}"),
