@@ -11,7 +11,8 @@ mod wait;
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::ptr::NonNull;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ndarray::Ix1;
@@ -41,6 +42,8 @@ pub struct Group {
 }
 
 pub(crate) struct GroupInner {
+    /// Leads to the counts of the `Arc` that it is in, as a reference to it alone does not.
+    me: Weak<GroupInner>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) domain: Mutex<Domain>,
     /// Of the last graph that was iterated.
@@ -55,7 +58,8 @@ pub(crate) struct GroupInner {
 
 impl Group {
     pub(crate) fn new(shared: &Arc<Shared>, name: String, number: u32) -> Self {
-        let inner = Arc::new(GroupInner {
+        let inner = Arc::new_cyclic(|me| GroupInner {
+            me: Weak::clone(me),
             shared: Arc::clone(shared),
             domain: Mutex::default(),
             last_plan: Mutex::default(),
@@ -257,10 +261,10 @@ impl GroupInner {
 
     /// A count of this group.
     pub(crate) fn keep(&self) -> Arc<GroupInner> {
-        // SAFETY: every `GroupInner` is made inside an `Arc`, in `Group::new`.
-        unsafe { Arc::increment_strong_count(self) };
+        // SAFETY: every `GroupInner` is made inside an `Arc`, in `Group::new`, and this one lives.
+        unsafe { Arc::increment_strong_count(self.me.as_ptr()) };
         // SAFETY: the count was added above.
-        unsafe { Arc::from_raw(self) }
+        unsafe { Arc::from_raw(self.me.as_ptr()) }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -304,29 +308,35 @@ impl GroupInner {
     /// completion, if the shutdown sees it, comes with the count of this: so the task that frees the
     /// array is spawned before the shutdown ends, on whichever thread this is.
     #[cold]
-    pub(crate) fn retire(self: &Arc<Self>, core: Box<ArrayCore>) {
+    pub(crate) fn retire(self: &Arc<Self>, core: NonNull<ArrayCore>) {
         let _open = self.hold_open();
-        let in_use = self.domain.lock().any_open(core.map_index());
-        if !in_use {
-            return;
+        let core = Retired(core);
+        // SAFETY: nobody else frees the array: the task below does, once its access has closed, or
+        // this function if there is no such task.
+        let array = unsafe { ArrayCore::of_open_access(core.0.as_ptr()) };
+        if !self.domain.lock().any_open(array.map_index()) {
+            return core.free();
         }
-        let core = Retired(Box::into_raw(core));
-        // SAFETY: the task below has an access to it, and frees it once that has closed.
-        let array = unsafe { ArrayCore::of_open_access(core.0) };
         let region = Region::<'_, (), Ix1>::new(array, array.extent());
         let task = TaskBuilder::new(self, "free").role(Role::Cleanup).inout(&region);
         let _ = task.spawn(move |guard| {
             drop(guard);
-            let core = core;
-            // SAFETY: the pointer is from `Box::into_raw` above, no handle of the array is left to
-            // declare an access with, and the last one that was declared has closed.
-            drop(unsafe { Box::from_raw(core.0) });
+            core.free();
         });
     }
 }
 
 /// An array without handles, on its way to be freed.
-struct Retired(*mut ArrayCore);
+struct Retired(NonNull<ArrayCore>);
 
 // SAFETY: stands for a `Box<ArrayCore>`, which is `Send`.
 unsafe impl Send for Retired {}
+
+impl Retired {
+    /// Called when the last access to it has closed.
+    fn free(self) {
+        // SAFETY: the last handle has leaked the box, none is left to declare an access with, and
+        // the last one that was declared has closed.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}

@@ -7,6 +7,7 @@
 
 use std::any::Any;
 use std::ops::RangeInclusive;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -338,32 +339,38 @@ impl Axis {
 }
 
 /// The last handle of an array: dropping it frees the memory once no access is open.
+///
+/// A `Box` would claim to be the only way to an array that accesses point to as well.
 pub(crate) struct Owner {
-    core: Option<Box<ArrayCore>>,
+    core: NonNull<ArrayCore>,
 }
+
+// SAFETY: stands for a `Box<ArrayCore>`, which is `Send` and `Sync`.
+unsafe impl Send for Owner {}
+// SAFETY: as above.
+unsafe impl Sync for Owner {}
 
 impl Owner {
     pub(super) fn new(core: Box<ArrayCore>) -> Self {
-        Owner { core: Some(core) }
+        Owner { core: NonNull::from(Box::leak(core)) }
     }
 
     #[inline]
     pub(super) fn core(&self) -> &ArrayCore {
-        match &self.core {
-            Some(core) => core,
-            None => unreachable!("the core is taken when the owner drops"),
-        }
+        // SAFETY: leaked by `new`, and freed after this has dropped.
+        unsafe { self.core.as_ref() }
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        if let Some(core) = self.core.take() {
-            let in_use = core.domain().lock().any_open(core.map_index);
-            if in_use {
-                let group = Arc::clone(&core.group);
-                group.retire(core);
-            }
+        let core = self.core();
+        let in_use = core.domain().lock().any_open(core.map_index);
+        if in_use {
+            Arc::clone(&core.group).retire(self.core);
+        } else {
+            // SAFETY: leaked by `new`; this was the last handle, and no access is open.
+            drop(unsafe { Box::from_raw(self.core.as_ptr()) });
         }
     }
 }

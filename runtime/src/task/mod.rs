@@ -26,6 +26,7 @@ mod failure;
 mod failure_cell;
 mod handle;
 mod label;
+mod memory;
 mod nesting;
 mod pool;
 mod ready;

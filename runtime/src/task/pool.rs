@@ -9,14 +9,12 @@
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::Cell;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
-use rustix::process::{Resource, getrlimit};
 
 use super::Record;
+use super::memory;
 use crate::error::Error;
 
 /// Records that are made usable at once.
@@ -221,9 +219,8 @@ fn grow(shared: &mut Shared) {
     assert!(shared.made < shared.room, "spawns are refused long before: see `allocate`");
     // SAFETY: there is room for a chunk behind the records that are made.
     let chunk = unsafe { FIRST.load(Ordering::Relaxed).add(shared.made) };
-    let usable = MprotectFlags::READ | MprotectFlags::WRITE;
     // SAFETY: the chunk lies in what `reserve` has mapped, and nobody has used it.
-    if unsafe { mprotect(chunk.cast(), CHUNK * size_of::<Record>(), usable) }.is_err() {
+    if !unsafe { memory::make_usable(chunk.cast(), CHUNK * size_of::<Record>()) } {
         handle_alloc_error(Layout::new::<[Record; CHUNK]>());
     }
     for index in 0..CHUNK {
@@ -243,16 +240,10 @@ fn grow(shared: &mut Shared) {
 /// Reserves address space for as many records as the process may have: [`MOST`], or a small share of
 /// what it is allowed.
 fn reserve(shared: &mut Shared) {
-    let allowed = getrlimit(Resource::As).current.unwrap_or(u64::MAX) as usize;
-    let share = (allowed / SHARE / size_of::<Record>()).next_multiple_of(CHUNK);
+    let share = (memory::allowed() / SHARE / size_of::<Record>()).next_multiple_of(CHUNK);
     let halves = std::iter::successors(Some(MOST.min(share)), |room| Some(room / 2));
     for room in halves.take_while(|&room| room >= 2 * RESERVE) {
-        let length = room * size_of::<Record>();
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: the kernel chooses where, so nothing is mapped there.
-        let mapped =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::empty(), flags) };
-        if let Some(first) = mapped.ok().and_then(NonNull::new) {
+        if let Some(first) = memory::reserve(room * size_of::<Record>()) {
             shared.room = room;
             LIMIT.store((room - RESERVE) as u32, Ordering::Relaxed);
             FIRST.store(first.as_ptr().cast(), Ordering::Release);

@@ -1,0 +1,65 @@
+//! Address space that is reserved at once and made usable piece by piece.
+//!
+//! Miri has none: there it is memory that is usable at once, and little.
+#![allow(unsafe_code, reason = "maps memory")]
+
+use std::ptr::NonNull;
+
+#[cfg(not(miri))]
+pub(super) use self::mapped::{allowed, make_usable, reserve};
+#[cfg(miri)]
+pub(super) use self::under_miri::{allowed, make_usable, reserve};
+
+#[cfg(not(miri))]
+mod mapped {
+    use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+    use rustix::process::{Resource, getrlimit};
+
+    use super::NonNull;
+
+    /// Bytes of address space that this process may have.
+    pub(in crate::task) fn allowed() -> usize {
+        getrlimit(Resource::As).current.unwrap_or(u64::MAX) as usize
+    }
+
+    /// Reserves address space; `None` if there is not as much.
+    pub(in crate::task) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: the kernel chooses where, so nothing is mapped there.
+        let mapped =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::empty(), flags) };
+        NonNull::new(mapped.ok()?.cast())
+    }
+
+    /// Makes a part usable. `false`: the system has no memory for it.
+    ///
+    /// # Safety
+    ///
+    /// The part lies in what `reserve` has returned, and nobody has used it.
+    pub(in crate::task) unsafe fn make_usable(start: *mut u8, bytes: usize) -> bool {
+        let usable = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: by the contract of this function.
+        unsafe { mprotect(start.cast(), bytes, usable) }.is_ok()
+    }
+}
+
+#[cfg(miri)]
+mod under_miri {
+    use std::alloc::{Layout, alloc};
+
+    use super::NonNull;
+
+    pub(in crate::task) fn allowed() -> usize {
+        64 << 20
+    }
+
+    pub(in crate::task) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+        let layout = Layout::from_size_align(bytes, 4096).ok()?;
+        // SAFETY: it has bytes.
+        NonNull::new(unsafe { alloc(layout) })
+    }
+
+    pub(in crate::task) unsafe fn make_usable(_start: *mut u8, _bytes: usize) -> bool {
+        true
+    }
+}
