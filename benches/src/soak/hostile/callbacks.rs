@@ -63,7 +63,9 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     for _ in 0..count {
         bystander.go_on(&runtime, dice)?;
         let from = dice.below(16);
-        spawn(&group, &array, from, dice.pick(&ALL))?;
+        let what = dice.pick(&ALL);
+        super::show(&what);
+        spawn(&group, &array, from, what)?;
         group.task("behind").inout(&array.all()).spawn(|_| ())?;
     }
     bystander.go_on(&runtime, dice)?;

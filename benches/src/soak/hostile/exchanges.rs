@@ -56,6 +56,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
         runtime: super::runtime(dice),
         ..talpf::Config::default()
     };
+    super::show(&rounds);
     let is_harmless = rounds.iter().flatten().all(|what| HARMLESS.contains(what));
     match exec(config, |ctx| run(ctx, rounds.clone())) {
         Err(error) if error.to_string().contains(WRONG) => Err(error.into()),

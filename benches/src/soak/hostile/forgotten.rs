@@ -64,6 +64,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let runtime = Runtime::new(super::runtime(dice))?;
     let mut bystander = Bystander::new(&runtime)?;
     let drawn: Vec<What> = (0..1 + dice.below(6)).map(|_| dice.pick(&ALL)).collect();
+    super::show(&drawn);
     let array = Array::new(&runtime, vec![0u64; drawn.len()], 1 + dice.below(drawn.len()))?;
     let ran = Arc::new(AtomicU64::new(0));
     for (element, &what) in drawn.iter().enumerate() {

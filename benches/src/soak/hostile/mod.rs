@@ -60,6 +60,11 @@ fn runtime(dice: &mut Dice) -> Config {
     Config { hang_after: Duration::from_millis(200), ..super::runtime(dice) }
 }
 
+/// Notes what a program is, for whoever sees it fail.
+fn show(program: &impl std::fmt::Debug) {
+    eprintln!("{program:?}");
+}
+
 /// A planned panic.
 fn panic() -> ! {
     std::panic::panic_any(PLANNED)

@@ -69,7 +69,9 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let count = 1 + dice.below(6);
     for _ in 0..count {
         bystander.go_on(&runtime, dice)?;
-        spawn(&runtime, dice.pick(&ALL), dice, &findings)?;
+        let what = dice.pick(&ALL);
+        super::show(&what);
+        spawn(&runtime, what, dice, &findings)?;
     }
     bystander.go_on(&runtime, dice)?;
     finish(runtime, &bystander, &[End::Well, End::Fails])?;

@@ -39,6 +39,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
         ..talpf::Config::default()
     };
     config.device.attributes.max_mr_size = MOST as u64;
+    super::show(&program);
     let fails = program.turns.iter().flatten().any(|fails| *fails);
     let ended = exec(config, |ctx| run(ctx, program.clone()));
     match ended {

@@ -2,6 +2,7 @@
 //! not belong.
 
 use std::mem::{forget, swap, take};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use talpf_runtime::operator::Sum;
@@ -57,17 +58,21 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let shelf = Shelf::default();
     let steps = dice.below(20);
     let drawn: Vec<What> = (0..1 + dice.below(5)).map(|_| *dice.weigh(&ALL)).collect();
-    let declared = group.iterate::<Error>(steps, |iteration| {
-        for (number, &what) in drawn.iter().enumerate() {
-            let at = dice.below(steps.max(1));
-            declare(&group, iteration, &array, what, (number, at), &shelf)?;
-        }
-        if dice.one_in(10) { Err(Error::ShutDown) } else { Ok(()) }
-    });
-    let refused = matches!(declared, Err(Error::ShutDown));
-    if !refused {
-        declared?;
-    }
+    super::show(&(steps, &drawn));
+    let declares = || {
+        group.iterate::<Error>(steps, |iteration| {
+            for (number, &what) in drawn.iter().enumerate() {
+                let at = dice.below(steps.max(1));
+                declare(&group, iteration, &array, what, (number, at), &shelf)?;
+            }
+            if dice.one_in(10) { Err(Error::ShutDown) } else { Ok(()) }
+        })
+    };
+    // Bodies that do not run at all are dropped here, and may panic.
+    let refused = match catch_unwind(AssertUnwindSafe(declares)) {
+        Ok(Err(Error::ShutDown)) | Err(_) => true,
+        Ok(declared) => declared.map(|()| false)?,
+    };
     bystander.go_on(&runtime, dice)?;
     // What is kept goes on its way, sooner or later.
     let clears = Arc::clone(&shelf);

@@ -60,6 +60,7 @@ fn act(
     runtime: &Runtime,
     kept: &Arc<Mutex<Vec<Reporter>>>,
 ) -> impl Fn() + Send + Sync + 'static {
+    super::show(&what);
     let (group, kept) = ((**runtime).clone(), Arc::downgrade(kept));
     move || match what {
         Says => {}

@@ -63,6 +63,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
         ..tampi_shim::Config::default()
     };
     let len = dice.pick(&[1, 40, 700, 3_000]);
+    super::show(&(&rounds, len));
     let is_harmless = rounds.iter().flatten().all(|what| *what == Nothing);
     match exec(config, |world| run(world, rounds.clone(), len)) {
         Err(error) if error.to_string().contains(WRONG) => Err(error.into()),

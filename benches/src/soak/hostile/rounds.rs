@@ -85,6 +85,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
         runtime: super::runtime(dice),
         ..talpf::Config::default()
     };
+    super::show(&program);
     let is_harmless = program.rounds.iter().flatten().all(|what| HARMLESS.contains(what));
     // Ranks that have closed as many rounds as others, but not the same, are in others.
     let shifts = program.rounds.iter().flatten().any(|what| *what == ForgetsSync);

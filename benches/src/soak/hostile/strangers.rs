@@ -62,6 +62,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     // A round that is kept and never closed may fail the run that it is of.
     let Ok(lefts) = lefts else { return Ok(0) };
     let what = dice.pick(&ALL);
+    super::show(&what);
     let (who, index, registers) = (dice.below(ranks), dice.below(LEN), dice.below(4));
     let ended = exec(config(dice, ranks), |ctx| {
         let left = lefts[ctx.rank().0 as usize].clone();

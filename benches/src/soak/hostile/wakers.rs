@@ -92,6 +92,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
         bystander.go_on(&runtime, dice)?;
         let polled = future(dice, &group)?;
         let what = dice.pick(&ALL);
+        super::show(&what);
         let bell = Arc::new_cyclic(|me| Bell {
             what,
             group: group.clone(),
