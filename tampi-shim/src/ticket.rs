@@ -58,9 +58,6 @@ struct Shared {
     state: AtomicU8,
     result: UnsafeCell<Option<Ended>>,
     then: UnsafeCell<Option<Then>>,
-    /// A model that does not free it fails.
-    #[cfg(talpf_loom)]
-    _tracked: loom::alloc::Track<()>,
 }
 
 // SAFETY: the state word says which half may touch which cell; see the module text.
@@ -209,8 +206,6 @@ impl Shared {
             state: AtomicU8::new(PENDING),
             result: UnsafeCell::new(None),
             then: UnsafeCell::new(None),
-            #[cfg(talpf_loom)]
-            _tracked: loom::alloc::Track::new(()),
         })
     }
 
