@@ -5,6 +5,7 @@ use talpf_runtime::Mode;
 use super::dice::Dice;
 use super::graph::{Fate, Graph, Manner};
 use super::wrong::compare;
+use super::{Kind, chosen};
 
 #[test]
 fn a_seed_repeats_its_program() {
@@ -39,4 +40,14 @@ fn one_element_that_differs_is_named() {
     let wrong = compare("array", &[1, 2, 3], &[1, 5, 3]).unwrap_err().to_string();
     assert_eq!(wrong, "array, element 1: 0x2 instead of 0x5");
     assert!(compare("array", &[1, 2], &[1, 2, 3]).is_err());
+}
+
+/// A hostile program is repeated in a process of its own by its name.
+#[test]
+fn a_name_chooses_one_kind_of_programs() {
+    for (_, kind) in Kind::all() {
+        let chosen = chosen(&[kind.name.to_owned()]).expect("a kind");
+        assert_eq!(chosen.len(), 1, "{}", kind.name);
+    }
+    assert!(chosen(&["sleep".to_owned()]).is_err());
 }
