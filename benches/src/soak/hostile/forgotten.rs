@@ -51,12 +51,12 @@ const ALL: [What; 13] = [
 impl What {
     /// Whether its task is complete all the same.
     fn is_harmless(self) -> bool {
-        matches!(self, Handle | Nested | Nothing)
+        matches!(self, Handle | Nothing)
     }
 
     /// Whether a task behind it that reads the same element may run.
     fn lets_readers_pass(self) -> bool {
-        self.is_harmless() || matches!(self, In | Event)
+        self.is_harmless() || matches!(self, In | Event | Nested)
     }
 }
 
