@@ -4,12 +4,10 @@
 //! Firing stores the event before it looks for waiters; a waiter registers before it looks for
 //! the event again. One of the two sees the other.
 
-use std::{
-    future::poll_fn,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    task::{Poll, Waker},
-};
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 use crate::sync::{AtomicBool, Mutex, Ordering};
 

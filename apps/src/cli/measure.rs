@@ -56,7 +56,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
 /// What rank 0 of two measures.
 fn of_first<R, M, F>(settings: Settings, measure: M) -> Result<R, Error>
 where
-    M: FnOnce(Context) -> F + Clone,
+    M: Fn(Context) -> F,
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {

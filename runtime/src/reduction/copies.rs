@@ -11,7 +11,7 @@
 //! before its access closes. So whoever waits for all of them finds the region complete.
 #![allow(unsafe_code, reason = "writes the region that a reduction has to itself")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
@@ -24,7 +24,7 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 pub(super) type Copy<T> = Box<[T]>;
 type Place<T> = Mutex<Option<Copy<T>>>;
 
-/// The name of an operator in the message of a lock that is held.
+/// The name of an operator in reports.
 const OPERATOR: &str = "an operator of a reduction";
 
 pub(super) struct Copies<T, O> {
@@ -45,14 +45,14 @@ struct Line<T> {
     /// Tasks that have left and wait for others, with what they bring.
     left: BTreeMap<u64, Option<Copy<T>>>,
     /// Copies that nothing is before.
-    due: Vec<Copy<T>>,
+    due: VecDeque<Copy<T>>,
     /// Whether a thread folds what is due. It does so before the access closes that it has open.
     folds: bool,
 }
 
 impl<T> Line<T> {
     fn new() -> Self {
-        Line { joined: 0, passed: 0, left: BTreeMap::new(), due: Vec::new(), folds: false }
+        Line { joined: 0, passed: 0, left: BTreeMap::new(), due: VecDeque::new(), folds: false }
     }
 
     /// Adds what a task brings, in order.
@@ -123,7 +123,7 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
             let number = step * line.joined + number;
             line.add(number, Some(copy));
         } else {
-            line.due.push(copy);
+            line.due.push_back(copy);
         }
         self.fold_due(line)
     }
@@ -137,13 +137,10 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
         if std::mem::replace(&mut line.folds, true) {
             return folded;
         }
-        while !line.due.is_empty() {
-            let due = std::mem::take(&mut line.due);
+        while let Some(copy) = line.due.pop_front() {
             drop(line);
-            for copy in due {
-                let this = callback::call(OPERATOR, || self.fold(copy));
-                folded = folded.and(this);
-            }
+            let this = callback::call(OPERATOR, || self.fold(copy));
+            folded = folded.and(this);
             line = self.line.lock();
         }
         line.folds = false;

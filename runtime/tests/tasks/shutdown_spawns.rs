@@ -195,7 +195,10 @@ fn a_shutdown_in_a_task_of_another_runtime_is_refused_and_goes_on_beside_it() {
         };
         drop(group.spawn_main("main", main).unwrap());
         let closes = other.task("closes").run(move || match drops {
-            true => Ok(drop(runtime)),
+            true => {
+                drop(runtime);
+                Ok(())
+            }
             false => runtime.shut_down(),
         });
         let closed = other.block_on(closes.unwrap()).unwrap().unwrap();
