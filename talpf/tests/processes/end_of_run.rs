@@ -111,10 +111,13 @@ fn a_process_that_vanishes_after_its_goodbye_fails_nobody() {
         let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
         let config = common::config(2, 3);
         let tell = move |letter: &[u8]| forger.send(0, [&[0], letter].concat());
-        let settings = [2, 2, config.credits as u32, u32::from(config.check_conflicts), 0, 0];
+        let settings = [3, 2, config.credits as u32, u32::from(config.check_conflicts), 0, 0];
         let forged = thread::spawn(move || {
-            tell(&[&[3][..], &settings.map(u32::to_le_bytes).concat()].concat());
-            tell(&[3]);
+            let given = |call: u64, part: &[u8]| {
+                tell(&[&[3][..], &call.to_le_bytes(), &[0, 0], part].concat());
+            };
+            given(0, &settings.map(u32::to_le_bytes).concat());
+            given(1, &[]);
             for number in 0..=LAST {
                 common::spin(Duration::from_micros(20));
                 tell(&ask(number, true, 0));
