@@ -335,7 +335,7 @@ pub enum Error {
         there: u64,
     },
     /// Another process has sent a control message that it may not send, or that cannot be read.
-    #[error("{rank} has sent {what}, which no rank of this run sends")]
+    #[error("{rank} has sent {what}")]
     WrongLetter {
         /// The rank of the process.
         rank: Rank,

@@ -48,8 +48,8 @@ fn trace_of_every_variant_is_clean() {
         let comments = fs::read_to_string(&prv).unwrap();
         assert!(comments.contains(&format!("# jacobi {variant}\n")));
         assert!(comments.contains("# rows 37, cols 23, block 8, steps 9\n"));
-        let ranks = if ["serial", "fork-join"].contains(&variant) { 1 } else { 3 };
-        assert!(comments.contains(&format!("# {ranks} ranks, ")));
+        let ranks = if ["serial", "fork-join"].contains(&variant) { "1 rank" } else { "3 ranks" };
+        assert!(comments.contains(&format!("# {ranks}, ")));
     }
 }
 

@@ -171,7 +171,10 @@ fn a_letter_that_asks_for_a_distant_round_fails_the_run() {
     let ranks = vec![(wire, common::unwatched(2, 1))];
     let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
     drop(forger);
-    crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1 has sent a letter"]);
+    crate::in_one_process::says(
+        ends[0].as_ref().unwrap_err(),
+        &["rank 1 has sent a control message that it may not send"],
+    );
 }
 
 /// Rank 1 ends when rank 0 still needs it, for one more round.
