@@ -96,8 +96,8 @@ impl Runtime {
     }
 
     /// Waits for all tasks of all groups and joins the workers. Meanwhile tasks that are not
-    /// complete may go on to spawn, in their bodies and actions and through their [`Children`]
-    /// (crate::Children); from now on everybody else is refused, with [`Error::ShutDown`].
+    /// complete may go on to spawn, in their bodies and actions and through their
+    /// [`Children`](crate::Children); from now on everybody else is refused, with [`Error::ShutDown`].
     ///
     /// **Errors**: as [`Group::wait`], the first one found; everything is joined all the same, but for
     /// workers that a hang has found to wait for a lock that never becomes free. Called
