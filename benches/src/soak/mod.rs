@@ -6,7 +6,7 @@
 //! with a function that draws a program, runs it, and compares. A run whose first seed is that of
 //! an episode begins with that episode.
 //!
-//! [`hostile`] programs misuse everything that safe code can reach. There is no serial run of them:
+//! Hostile programs misuse everything that safe code can reach. There is no serial run of them:
 //! they end well, with an error that was to be expected, or with a hang report. Each runs in a
 //! process of its own, so that one that aborts is named with its seed, and what it leaves behind
 //! does not add up.
