@@ -106,7 +106,7 @@ impl Context {
     }
 
     /// Registers an array for this rank's own operations: the source of puts and the destination
-    /// of gets.
+    /// of gets. Without it they work too: the device takes in the array anew for each operation.
     ///
     /// **Errors**: no room (`resize_memory_register`).
     /// **Source**: thesis, chapter 2.3.3.

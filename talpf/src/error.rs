@@ -57,12 +57,13 @@ pub enum Error {
         /// How many there are.
         ranks: u32,
     },
-    /// The array is not registered with this context, or not for this use.
+    /// A window is of an array whose memory peers do not know, or a remote region of a slot that is
+    /// local.
     #[error("{array} is not registered{why}")]
     NotRegistered {
         /// The array.
         array: ArrayLabel,
-        /// What is missing, beginning with a space.
+        /// What is missing, and what to call.
         why: &'static str,
     },
     /// The slot was deregistered, or is not one of this rank.
@@ -76,12 +77,6 @@ pub enum Error {
     SlotOfOtherRun {
         /// The slot's number in its own run.
         slot: u32,
-    },
-    /// An array belongs to another runtime than the ranks of this run.
-    #[error("array {array} belongs to another runtime than this run")]
-    ArrayOfOtherRun {
-        /// The array's number.
-        array: u64,
     },
     /// A handle was kept beyond the end of its run.
     #[error("the run has ended")]

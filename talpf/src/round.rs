@@ -92,12 +92,11 @@ impl RoundState {
         Arc::clone(self)
     }
 
-    /// One handle is gone, or the round was closed. The caller calls `progress_if_kicked` of the
-    /// rank when it holds no lock.
-    pub(crate) fn leave(&self) {
-        if self.open.leave() {
-            self.state().kick();
-        }
+    /// Returns a handle. True for the last one of a closed round, whose sync goes on when its rank
+    /// makes progress.
+    #[inline]
+    pub(crate) fn leave(&self) -> bool {
+        self.open.leave()
     }
 
     /// Counts operations.

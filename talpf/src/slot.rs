@@ -301,7 +301,7 @@ impl Slot {
         }
         let Some(place) = self.peers.get(rank.index()) else {
             return Err(if self.peers.is_empty() {
-                Error::NotRegistered { array: ArrayLabel::of_id(self.array), why: " globally" }
+                Error::NotRegistered { array: ArrayLabel::of_id(self.array), why: NOT_GLOBAL }
             } else {
                 Error::NoSuchRank { rank, ranks: self.peers.len() as u32 }
             });
@@ -327,8 +327,14 @@ pub(crate) struct SlotTable {
     /// Slots that are being registered together with other ranks.
     prepared: AtomicUsize,
     limit: AtomicUsize,
+    /// Set once the run is over.
+    ended: AtomicBool,
 }
 
+/// What the array of a local slot lacks that a peer is to reach.
+const NOT_GLOBAL: &str = ": peers reach slots of `register_global` and `register_raw`";
+/// What an array lacks that no window can be on.
+const NOT_WINDOWED: &str = ": a window needs `register_global`, and raw slots have none";
 /// The number of every local slot: no peer refers to it.
 const LOCAL: u32 = u32::MAX;
 
@@ -369,7 +375,12 @@ impl SlotTable {
             slots: RwLock::default(),
             prepared: AtomicUsize::new(0),
             limit: AtomicUsize::new(limit),
+            ended: AtomicBool::new(false),
         }
+    }
+
+    fn check_run(&self) -> Result<(), Error> {
+        if self.ended.load(Ordering::Relaxed) { Err(Error::RunEnded) } else { Ok(()) }
     }
 
     pub(crate) fn set_limit(&self, limit: usize) -> Result<(), Error> {
@@ -388,6 +399,7 @@ impl SlotTable {
     }
 
     fn check_room(&self, used: usize) -> Result<(), Error> {
+        self.check_run()?;
         let limit = self.limit.load(Ordering::Relaxed);
         if used >= limit {
             let (value, limit) = (used as u64 + 1, limit as u64);
@@ -437,20 +449,16 @@ impl SlotTable {
         Ok(())
     }
 
-    /// Gives up all slots.
+    /// Gives up all slots, for good.
     pub(crate) fn clear(&self) {
+        self.ended.store(true, Ordering::Relaxed);
         let slots = std::mem::take(&mut *self.slots.write());
         drop(slots);
     }
 
     /// A slot under which the device may use an array of this rank, for as long as it is kept.
-    pub(crate) fn of_array(&self, array: u64) -> Result<Arc<Slot>, Error> {
-        let slots = self.slots.read();
-        let slot = slots.iter().find(|slot| slot.array == array);
-        slot.map(Arc::clone).ok_or_else(|| {
-            let array = ArrayLabel::of_id(array);
-            Error::NotRegistered { array, why: "" }
-        })
+    pub(crate) fn of_array(&self, array: u64) -> Option<Arc<Slot>> {
+        self.slots.read().iter().find(|slot| slot.array == array).map(Arc::clone)
     }
 
     /// What `read` says of the windowed slot that an array is.
@@ -462,10 +470,11 @@ impl SlotTable {
         let slots = self.slots.read();
         let mut of_array = slots.iter().filter(|slot| slot.array == array);
         let slot = of_array.find(|slot| slot.usage == Use::Windowed);
-        let why = " globally, or it is a raw slot, which has no windows";
-        slot.map(read).ok_or_else(|| {
-            let array = ArrayLabel::of_id(array);
-            Error::NotRegistered { array, why }
-        })
+        if let Some(slot) = slot {
+            return Ok(read(slot));
+        }
+        self.check_run()?;
+        let (array, why) = (ArrayLabel::of_id(array), NOT_WINDOWED);
+        Err(Error::NotRegistered { array, why })
     }
 }

@@ -280,8 +280,14 @@ impl World {
         }
     }
 
-    /// Breaks the cycles between ranks, rounds and operations; nothing runs any more.
+    /// Refuses what is asked with handles that are kept, and breaks the cycles between ranks, rounds
+    /// and operations; nothing runs any more.
     pub(crate) fn clear(&self) {
+        for state in &self.ranks {
+            let _ = state.failure.set(Error::RunEnded);
+            state.failed.store(true, Ordering::Release);
+        }
+        self.exchange.fail(Error::RunEnded);
         self.processes.iter().for_each(|processes| processes.clear());
         for state in &self.ranks {
             let later = std::mem::take(&mut *state.later.lock());

@@ -45,6 +45,12 @@ impl Stretch {
         self.rows == 1
     }
 
+    /// The first byte, and the number of bytes from there to the end of the last row.
+    pub(super) fn hull(&self) -> (*const u8, usize) {
+        let before_last = self.rows.saturating_sub(1) * self.stride_bytes;
+        (self.first, before_last + self.row_bytes)
+    }
+
     /// The bytes of the first row of the guard that this is the stretch of.
     #[inline]
     pub(super) fn lent<'g, G: Source>(_guard: &'g G, stretch: &Stretch) -> &'g [u8] {

@@ -260,8 +260,9 @@ impl Issued {
     }
 
     fn leave_round(&mut self) {
-        if std::mem::take(&mut self.awaited) {
-            self.round.leave();
+        if std::mem::take(&mut self.awaited) && self.round.leave() {
+            // The caller may hold a lock.
+            self.round.state().kick();
         }
     }
 }

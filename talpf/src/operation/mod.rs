@@ -22,6 +22,7 @@ mod issued;
 mod occupancy;
 mod open_round;
 mod pending;
+mod registration;
 mod short_put;
 
 pub use self::future::Operation;

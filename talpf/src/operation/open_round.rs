@@ -4,26 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bytemuck::Pod;
-use ibverbs_sim::{RemoteAddress, ScatterGather};
+use ibverbs_sim::{Access, RemoteAddress, ScatterGather};
 use talpf_runtime::PendingEvent;
 
 use super::future::Completer;
 use super::guards::{Destination, Source, Stretch};
 use super::issued::{Issued, Memory, Place};
+use super::registration::Registered;
 use super::short_put::{NONE, NOWHERE};
 use super::{Done, Operation, Verb};
 use crate::endpoint::{INLINE_BYTES, MOST_SENDS};
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
-use crate::slot::{RemoteRegion, Slot};
+use crate::slot::RemoteRegion;
 use crate::window::{Claim, Kind};
-
-/// The local side of an operation: pieces of a registered array.
-struct Registered {
-    entries: Vec<ScatterGather>,
-    slot: Arc<Slot>,
-}
 
 /// Issues operations of the round that was open when it was taken from the
 /// [`Context`](crate::Context), from any task, whenever that runs.
@@ -66,10 +61,14 @@ impl OpenRound {
     /// travel together: they start when this handle issues something else or is dropped, when a
     /// task of this rank looks for arrivals or awaits a sync or an operation, or when the polling
     /// task finds that no more come.
-    /// **Errors**: beyond the slot; an array of more than 256 bytes that is not registered; later,
+    /// **Errors**: beyond the slot; later,
     /// at both ranks' syncs, a target outside every window (R7) and, if the run looks for it, a
     /// conflict ([`Config::check_conflicts`](crate::Config::check_conflicts)).
+    /// **Cost**: an array of more than 256 bytes that is no slot is registered for the operation: one
+    /// that is put again and again is better a slot ([`Context::register_local`]).
     /// **Source**: thesis, chapters 5.1.1 and 6.1.
+    ///
+    /// [`Context::register_local`]: crate::Context::register_local
     #[inline(always)]
     pub fn put<G: Source>(&self, from: G, to: RemoteRegion<'_, G::Element>) -> Operation<G> {
         let stretch = from.stretch();
@@ -150,8 +149,8 @@ impl OpenRound {
             return self.after_short_put(from, left);
         }
         self.turn_to(NOWHERE);
-        match self.registered(stretch) {
-            Ok(memory) => self.issue(from, None, at, claim, windowed, Verb::Put, memory),
+        match self.registered(from, stretch, Access::NONE) {
+            Ok((from, memory)) => self.issue(from, None, at, claim, windowed, Verb::Put, memory),
             Err(error) => self.refuse(error),
         }
     }
@@ -162,7 +161,7 @@ impl OpenRound {
     /// an arrival of this round.
     /// **Ordering**: reads only once the owner exposes the region in this round (R5). No put or
     /// atomic of the round may write what it reads, of this rank or another (R6).
-    /// **Errors**: as [`OpenRound::put`]; `to` must be registered.
+    /// **Errors**: as [`OpenRound::put`].
     /// **Source**: thesis, chapters 5.1.1 and 6.1.
     pub fn get<G: Destination>(&self, from: RemoteRegion<'_, G::Element>, to: G) -> Operation<G> {
         let stretch = to.stretch();
@@ -223,9 +222,9 @@ impl OpenRound {
     ) -> Operation<G> {
         self.turn_to(NOWHERE);
         let place = self.place(&remote, stretch.len as u64, kind);
-        let placed = place.and_then(|place| Ok((place, self.registered(&stretch)?)));
-        match placed {
-            Ok(((at, claim, windowed), memory)) => {
+        let register = |place| Ok((place, self.registered(local, &stretch, Access::LOCAL_WRITE)?));
+        match place.and_then(register) {
+            Ok(((at, claim, windowed), (local, memory))) => {
                 // What the task writes is undefined if this fails.
                 let event = PendingEvent::of_current_task().ok();
                 self.issue(local, event, at, claim, windowed, verb, memory)
@@ -237,20 +236,19 @@ impl OpenRound {
     #[allow(clippy::too_many_arguments, reason = "the parts of one operation, used once")]
     fn issue<G: Source>(
         &self,
-        guard: G,
+        guard: Registered<G>,
         event: Option<PendingEvent>,
         at: Place,
         claim: Claim,
         windowed: bool,
         verb: Verb,
-        memory: Registered,
+        memory: Vec<ScatterGather>,
     ) -> Operation<G> {
         let (operation, completer) = Operation::under_way(&self.state);
-        let Registered { entries, slot } = memory;
-        let done = when_done(guard, Some(slot), event, completer);
+        let done = when_done(guard, event, completer);
         let origin = self.state.world.rank(self.state.rank);
         let done = Some(origin.trace_get(&self.state, &at, verb, done));
-        let memory = Memory::Entries(entries);
+        let memory = Memory::Entries(memory);
         let issued = Issued::new(&self.state, at, claim, windowed, verb, memory, done);
         if let Some(issued) = issued.attempt() {
             origin.keep_for_later(issued);
@@ -293,17 +291,23 @@ impl OpenRound {
         INLINE_BYTES.min(endpoint.max_transfer)
     }
 
-    fn registered(&self, stretch: &Stretch) -> Result<Registered, Error> {
+    /// The memory of a guard as the device is to use it.
+    fn registered<G: Source>(
+        &self,
+        guard: G,
+        stretch: &Stretch,
+        access: Access,
+    ) -> Result<(Registered<G>, Vec<ScatterGather>), Error> {
         let rank = self.state.world.rank(self.state.rank);
-        let slot = rank.slots.of_array(stretch.array)?;
-        let entries = stretch.entries(slot.local_key(), rank.endpoint.max_transfer);
+        let (guard, key) = Registered::new(rank, guard, stretch, access)?;
+        let entries = stretch.entries(key, rank.endpoint.max_transfer);
         let requests = entries.len().div_ceil(rank.endpoint.max_sge) as u64 + 1;
         let limit = u64::from(MOST_SENDS);
         if requests > limit {
             let what = "number of requests that an operation is cut into";
             return Err(Error::Limit { what, value: requests, limit });
         }
-        Ok(Registered { entries, slot })
+        Ok((guard, entries))
     }
 
     /// An operation that is wrong in itself: its task fails, and so does this rank.
@@ -318,13 +322,12 @@ impl OpenRound {
 
 /// Keeps the memory of an operation, and its registration, until the device is done with them.
 pub(super) fn when_done<G: Send + 'static>(
-    guard: G,
-    slot: Option<Arc<Slot>>,
+    guard: Registered<G>,
     event: Option<PendingEvent>,
     completer: Completer<G>,
 ) -> Done {
     Box::new(move |result: Result<(), Error>| {
-        drop(slot);
+        let guard = guard.into_guard();
         if let (Err(error), Some(event)) = (&result, event) {
             event.fail(error.to_string());
         }
@@ -346,8 +349,11 @@ impl Drop for OpenRound {
         if collector != NONE {
             origin.collectors.release(collector);
         }
-        self.state.leave();
-        origin.progress_if_kicked(world);
+        if self.state.leave() {
+            origin.progress(world);
+        } else {
+            origin.progress_if_kicked(world);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::collector::Collectable;
 use super::issued::{Issued, Memory, Place, refusal};
 use super::open_round::{OpenRound, when_done};
+use super::registration::Registered;
 use super::{Operation, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
@@ -170,7 +171,7 @@ impl OpenRound {
             Ok(None) => Operation::returned(guard),
             Ok(Some(mut issued)) => {
                 let (operation, completer) = Operation::under_way(&self.state);
-                issued.set_done(when_done(guard, None, None, completer));
+                issued.set_done(when_done(Registered::unused(guard), None, completer));
                 self.state.world.rank(self.state.rank).keep_for_later(issued);
                 operation
             }

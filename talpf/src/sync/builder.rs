@@ -37,8 +37,6 @@ pub struct Sync<'a> {
 
 /// A declared window.
 struct Window<'a> {
-    array: u64,
-    rect: Rect,
     kind: Kind,
     opens: Opens<'a>,
 }
@@ -48,7 +46,18 @@ enum Opens<'a> {
     /// A task that has the region.
     Task(Region<'a, ()>),
     /// The guard of a body.
-    Now(Box<dyn Held>),
+    Now { guard: Box<dyn Held>, array: u64, rect: Rect },
+}
+
+impl Opens<'_> {
+    /// The array of the window, and the part of it.
+    #[inline]
+    fn part(&self) -> (u64, Rect) {
+        match self {
+            Opens::Task(region) => (region.array_id(), region.rect()),
+            Opens::Now { array, rect, .. } => (*array, *rect),
+        }
+    }
 }
 
 impl<'a> Sync<'a> {
@@ -69,19 +78,21 @@ impl<'a> Sync<'a> {
     /// Lets puts and atomics of this round land in `region`, which must be of a slot registered
     /// with `register_global`. A task has the region as `inout` from when it is free until the
     /// round has ended.
+    #[inline]
     pub fn window<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
         self,
         region: &Region<'a, T, D>,
     ) -> Self {
-        self.add(region, Kind::Write)
+        self.push(Kind::Write, Opens::Task(region.without_data()))
     }
 
     /// Lets gets of this round read `region`. A task has it as `input` until the round has ended.
+    #[inline]
     pub fn expose<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
         self,
         region: &Region<'a, T, D>,
     ) -> Self {
-        self.add(region, Kind::Read)
+        self.push(Kind::Read, Opens::Task(region.without_data()))
     }
 
     /// As [`Sync::window`], for a body that has the guard of the region already: the window opens
@@ -91,7 +102,7 @@ impl<'a> Sync<'a> {
         guard: InOut<T, D>,
     ) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
-        self.push(array, rect, Kind::Write, Opens::Now(Box::new(guard)))
+        self.push(Kind::Write, Opens::Now { guard: Box::new(guard), array, rect })
     }
 
     /// As [`Sync::expose`], for a body that has the guard of the region already.
@@ -100,16 +111,12 @@ impl<'a> Sync<'a> {
         guard: In<T, D>,
     ) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
-        self.push(array, rect, Kind::Read, Opens::Now(Box::new(guard)))
+        self.push(Kind::Read, Opens::Now { guard: Box::new(guard), array, rect })
     }
 
     #[inline]
-    fn add<T, D>(self, region: &Region<'a, T, D>, kind: Kind) -> Self {
-        self.push(region.array_id(), region.rect(), kind, Opens::Task(region.without_data()))
-    }
-
-    fn push(mut self, array: u64, rect: Rect, kind: Kind, opens: Opens<'a>) -> Self {
-        self.windows.push(Window { array, rect, kind, opens });
+    fn push(mut self, kind: Kind, opens: Opens<'a>) -> Self {
+        self.windows.push(Window { kind, opens });
         self
     }
 
@@ -119,7 +126,7 @@ impl<'a> Sync<'a> {
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; one
     /// that overlaps another window or exposed region of this sync, for which it would wait; a lane
     /// that a [`PingPong`](crate::PingPong) has taken.
-    pub fn spawn(self) -> Result<SyncHandle, Error> {
+    pub fn spawn(mut self) -> Result<SyncHandle, Error> {
         let round = self.close();
         self.spawn_of(&round)?;
         Ok(SyncHandle { round })
@@ -133,11 +140,12 @@ impl<'a> Sync<'a> {
     }
 
     /// Spawns the sync of the round that it has closed.
-    fn spawn_of(self, round: &Arc<RoundState>) -> Result<(), Error> {
+    fn spawn_of(&mut self, round: &Arc<RoundState>) -> Result<(), Error> {
         let RoundState { world, rank, lane, number, .. } = &**round;
         let (state, mode, places) = (round.state(), self.mode, self.places.cloned());
         let fails = |error: &Error| world.fail(&[*rank], error);
-        let (areas, is_held) = self.open_windows(round).inspect_err(fails)?;
+        let mut areas = Areas::new();
+        let is_held = self.open_windows(round, &mut areas).inspect_err(fails)?;
         let freed = state.windows.complete(*lane, *number, &areas);
         world.follow(freed);
         let event = (!is_held).then(|| PendingEvent::of_group(&state.group, "sync"));
@@ -150,55 +158,57 @@ impl<'a> Sync<'a> {
         }
         let (stage, expected) = (Stage::Posting, 0);
         let request = Request { round: Arc::clone(round), mode, stage, expected, event, places };
-        state.engine.request(request);
+        state.begin(request, world);
         state.wake_poller();
-        round.leave();
-        state.progress_if_kicked(world);
         Ok(())
     }
 
-    /// Opens the windows, or spawns the tasks that do. Returns the areas of the windows by number,
-    /// and whether a task of a window that is written to holds the group.
-    fn open_windows(self, round: &Arc<RoundState>) -> Result<(Areas, bool), Error> {
-        let areas = self.areas(round);
-        let mut is_held = false;
-        for (number, window) in self.windows.into_iter().enumerate() {
-            let area = areas.as_ref().map(|areas| (number, areas[number]));
-            match (window.opens, area) {
-                (Opens::Now(guard), Ok(window)) => open(round, window, guard),
-                (Opens::Now(guard), Err(error)) => guard.give_up(&error.to_string()),
-                (Opens::Task(region), Ok(window)) => {
-                    spawn_opening(round, window, &region)?;
-                    is_held |= window.1.kind != Kind::Read;
+    /// Opens the windows, or spawns the tasks that do, and leaves their `areas` by number. True if a
+    /// task of a window that is written to holds the group.
+    fn open_windows(&mut self, round: &Arc<RoundState>, areas: &mut Areas) -> Result<bool, Error> {
+        if let Err(error) = self.check(round, areas) {
+            for window in self.windows.drain(..) {
+                if let Opens::Now { guard, .. } = window.opens {
+                    guard.give_up(&error.to_string());
                 }
-                (Opens::Task(_), Err(_)) => {}
+            }
+            return Err(error);
+        }
+        let mut is_held = false;
+        for (window, area) in self.windows.drain(..).zip(areas.iter().copied().enumerate()) {
+            match window.opens {
+                Opens::Now { guard, .. } => open(round, area, guard),
+                Opens::Task(region) => {
+                    spawn_opening(round, area, &region)?;
+                    is_held |= window.kind != Kind::Read;
+                }
             }
         }
-        Ok((areas?, is_held))
+        Ok(is_held)
     }
 
-    /// Checks all windows before the first one opens.
-    fn areas(&self, round: &RoundState) -> Result<Areas, Error> {
+    /// Checks all windows before the first one opens, and finds their `areas`.
+    fn check(&self, round: &RoundState, areas: &mut Areas) -> Result<(), Error> {
         round.check_lane()?;
-        let mut areas = Areas::new();
-        for Window { array, rect, kind, opens } in &self.windows {
+        for Window { kind, opens } in &self.windows {
             if let Opens::Task(region) = opens {
                 region.check()?;
             }
-            let area = round.state().slots.windowed(*array, |slot| Area {
+            let (array, rect) = opens.part();
+            let area = round.state().slots.windowed(array, |slot| Area {
                 slot: slot.number,
-                rect: *rect,
+                rect,
                 cols: slot.cols,
                 kind: *kind,
             })?;
             if areas.iter().any(|earlier| area.conflicts(earlier)) {
                 let (lane, round) = (round.lane, round.number);
-                let array = ArrayLabel::of_id(*array);
+                let array = ArrayLabel::of_id(array);
                 return Err(Error::WindowsOverlap { lane, round, array });
             }
             areas.push(area);
         }
-        Ok(areas)
+        Ok(())
     }
 }
 
@@ -258,7 +268,7 @@ impl IntoFuture for Sync<'_> {
     type IntoFuture = SyncHandle;
 
     /// Spawns the sync. The errors of [`Sync::spawn`] are those of the future.
-    fn into_future(self) -> SyncHandle {
+    fn into_future(mut self) -> SyncHandle {
         let round = self.close();
         if let Err(error) = self.spawn_of(&round) {
             // Nobody waits for it yet.

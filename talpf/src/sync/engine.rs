@@ -20,6 +20,7 @@ use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::{Lane, Rank, Round};
+use crate::sync_cell::MutexGuard;
 use crate::world::{RankState, World};
 
 /// The receiving half of a rank.
@@ -103,27 +104,29 @@ impl Engine {
             let _ = never_ends.round.outcome.set(Err(shut_down));
         }
     }
-
-    /// Adds a sync.
-    pub(crate) fn request(&self, request: Request) {
-        let mut state = self.state.lock();
-        self.count_syncs(1);
-        let lane = state.lane(request.round.lane);
-        let number = request.round.number;
-        if lane.requests.back().is_none_or(|last| last.round.number < number) {
-            return lane.requests.push_back(request);
-        }
-        let at = lane.requests.partition_point(|earlier| earlier.round.number < number);
-        lane.requests.insert(at, request);
-    }
 }
 
 impl RankState {
+    /// Begins a sync: closes its round, and carries the sync on as far as it goes.
+    pub(crate) fn begin(&self, request: Request, world: &World) {
+        let mut state = self.engine.state.lock();
+        self.engine.count_syncs(1);
+        let is_posted = request.round.leave();
+        state.add(request);
+        if is_posted {
+            self.engine.state.take_kick();
+            self.carry_on(Some(state), world);
+        } else {
+            drop(state);
+            self.progress_if_kicked(world);
+        }
+    }
+
     /// Goes round if something was kicked since the last time.
     #[inline]
     pub(crate) fn progress_if_kicked(&self, world: &World) {
         if self.engine.state.is_kicked() {
-            self.go_round(world);
+            self.carry_on(self.engine.state.enter(), world);
         }
     }
 
@@ -147,16 +150,18 @@ impl RankState {
     /// One pass: takes in completions, carries on syncs. Returns the number of completions, or
     /// `None` if another thread is at it.
     pub(crate) fn progress(&self, world: &World) -> Option<usize> {
-        self.engine.kick();
-        self.go_round(world)
+        self.carry_on(self.engine.state.kick_and_enter(), world)
     }
 
-    /// Passes as long as something is kicked.
-    fn go_round(&self, world: &World) -> Option<usize> {
+    /// Passes of the thread that is inside, as long as something is kicked.
+    fn carry_on<'s>(
+        &'s self,
+        mut inside: Option<MutexGuard<'s, State>>,
+        world: &World,
+    ) -> Option<usize> {
         let mut completions = None;
         let mut again = false;
         let mut aftermath = Aftermath::default();
-        let mut inside = self.engine.state.enter();
         while let Some(mut state) = inside {
             let taken = state.pass(self, world, &mut aftermath);
             drop(state);
@@ -195,6 +200,17 @@ impl State {
             });
         }
         &mut self.lanes[lane.index()]
+    }
+
+    /// Adds a sync after those of the rounds before.
+    fn add(&mut self, request: Request) {
+        let requests = &mut self.lane(request.round.lane).requests;
+        let number = request.round.number;
+        if requests.back().is_none_or(|last| last.round.number < number) {
+            return requests.push_back(request);
+        }
+        let at = requests.partition_point(|earlier| earlier.round.number < number);
+        requests.insert(at, request);
     }
 
     fn pass(&mut self, rank: &RankState, world: &World, aftermath: &mut Aftermath) -> usize {

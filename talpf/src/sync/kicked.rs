@@ -55,8 +55,27 @@ impl<T> Kicked<T> {
             return None;
         }
         let state = self.state.try_lock()?;
-        self.kicked.swap(false, Ordering::AcqRel);
+        self.take_kick();
         Some(state)
+    }
+
+    /// Kicks and enters in one, for a thread that has changed something itself.
+    #[inline]
+    pub(super) fn kick_and_enter(&self) -> Option<MutexGuard<'_, T>> {
+        if let Some(state) = self.state.try_lock() {
+            self.take_kick();
+            return Some(state);
+        }
+        self.kick();
+        self.enter()
+    }
+
+    /// Takes the kick, for a thread that has locked the state and takes in what has changed.
+    #[inline]
+    pub(super) fn take_kick(&self) {
+        if self.is_kicked() {
+            self.kicked.swap(false, Ordering::AcqRel);
+        }
     }
 
     /// As [`Kicked::enter`], for a thread that was inside and has unlocked the state.
@@ -79,11 +98,15 @@ mod loom_tests {
     use super::*;
 
     /// Changes something and enters, as those who post and the polling task do. The state keeps what
-    /// it has seen of the changes.
-    fn change(shared: &(Kicked<u32>, AtomicU32)) {
+    /// it has seen of the changes. `at_once`: kicks and enters in one.
+    fn change(shared: &(Kicked<u32>, AtomicU32), at_once: bool) {
         shared.1.fetch_add(1, Ordering::Relaxed);
-        shared.0.kick();
-        let mut inside = shared.0.enter();
+        let mut inside = if at_once {
+            shared.0.kick_and_enter()
+        } else {
+            shared.0.kick();
+            shared.0.enter()
+        };
         while let Some(mut seen) = inside {
             *seen = shared.1.load(Ordering::Relaxed);
             drop(seen);
@@ -91,18 +114,29 @@ mod loom_tests {
         }
     }
 
-    #[test]
-    fn what_has_changed_is_taken_in_by_somebody() {
-        loom::model(|| {
+    /// Two threads change something and come together.
+    fn both_change(at_once: [bool; 2]) {
+        loom::model(move || {
             let shared = Arc::new((Kicked::new(0), AtomicU32::new(0)));
             let other = {
                 let shared = Arc::clone(&shared);
-                thread::spawn(move || change(&shared))
+                thread::spawn(move || change(&shared, at_once[0]))
             };
-            change(&shared);
+            change(&shared, at_once[1]);
             other.join().unwrap();
             assert_eq!(*shared.0.lock(), 2, "a change that nobody has taken in");
             assert!(!shared.0.is_kicked());
         });
+    }
+
+    #[test]
+    fn what_has_changed_is_taken_in_by_somebody() {
+        both_change([false, false]);
+    }
+
+    #[test]
+    fn what_those_change_who_enter_at_once_is_taken_in_by_somebody() {
+        both_change([true, false]);
+        both_change([true, true]);
     }
 }

@@ -64,8 +64,7 @@ fn elements_of_another_type_at_another_rank() {
 }
 
 #[test]
-fn a_put_of_an_array_that_nobody_has_registered() {
-    // Short ones are copied, and need no registration.
+fn a_window_on_an_array_that_nobody_has_registered() {
     let result = common::run(common::watched(1, 1), |ctx| async move {
         let (mine, inbox) = (common::array(&ctx, vec![1u64])?, common::array(&ctx, vec![0u64])?);
         let slot = ctx.register_global(&inbox).await?;

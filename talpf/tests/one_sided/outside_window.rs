@@ -209,7 +209,7 @@ fn a_window_on_what_is_no_windowed_slot_or_outside_its_array() {
                 ended
             }
         });
-        let expected = if case < 2 { "is not registered globally" } else { "lies outside array" };
+        let expected = if case < 2 { "is not registered: " } else { "lies outside array" };
         common::says(&result.unwrap_err(), &[expected]);
         // The other rank learns the cause, too.
         let told = told.lock().unwrap();

@@ -49,7 +49,7 @@ fn links_that_do_not_match() {
         let places = [ring.values.tile(0), ring.values.tile(1)];
         vec![Link { peer: Rank(0), places }, ring.link(1)]
     });
-    common::says(&error, &["is not registered globally"]);
+    common::says(&error, &["is not registered: "]);
 }
 
 #[test]
