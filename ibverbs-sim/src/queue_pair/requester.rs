@@ -55,9 +55,12 @@ enum Listed {
 }
 
 impl Requester {
-    /// As new, with everything `posted` so far done.
-    pub(crate) fn reset(&mut self, posted: u32) {
+    /// Becomes as new, with everything `posted` so far done. Gives the peer, to be dropped under no
+    /// gate.
+    pub(crate) fn reset(&mut self, posted: u32) -> Option<Arc<QueuePairCore>> {
+        let peer = self.peer.take();
         *self = Self { executed: posted, ..Self::default() };
+        peer
     }
 }
 
@@ -205,7 +208,7 @@ impl QueuePairCore {
         }
         if requester.peer.is_none() {
             if let Some(process) = requester.process {
-                return self.attempt_elsewhere(process, requester, request, local);
+                return self.attempt_elsewhere(process, requester, request, local, aftermath);
             }
             requester.peer = device.find(requester.remote);
         }

@@ -1,6 +1,7 @@
 //! The rules of the verbs between processes: devices joined by a wire, here in one process.
 
 mod atomics;
+mod calls_back;
 #[path = "../verbs/common/mod.rs"]
 mod common;
 mod datagrams;
