@@ -6,10 +6,11 @@ use ibverbs_sim::Access;
 
 use super::aftermath::Aftermath;
 use super::cell::{CELL, Cell, Head, INLINE, Kind, Place, cells_of};
+use super::front::CELLS;
 use super::link::Link;
 use super::memory::Memory;
 use super::offers::{Offer, Subject};
-use super::ring::{CELLS, Ring};
+use super::ring::Ring;
 use super::slots::Slots;
 use super::transfers::{Direction, Transfer};
 use super::waiting::{Content, Message, Offered, Receive, deliver, fits};
