@@ -15,7 +15,7 @@ use std::{
 
 use crate::{
     Access, Error, Result,
-    checked::{Checked, Claim, Refused, RegionSlot},
+    checked::{Checked, Claim, Refused, RegionSlot, ToWrite, Writable},
     gate::Held,
     slab::{INDEX_BITS, Slab},
 };
@@ -108,6 +108,19 @@ impl KeyTable {
     ) -> Result<Checked<'hold>, Refused> {
         let slot = self.slots.get(index(claim.key)).ok_or(Refused)?;
         slot.check(claim, domain, needed, held)
+    }
+
+    /// As [`check`](Self::check), with a right to write.
+    #[inline]
+    pub(crate) fn check_to_write<'hold>(
+        &self,
+        claim: Claim,
+        domain: NonZeroU32,
+        needed: ToWrite,
+        held: Held<'hold>,
+    ) -> Result<Writable<'hold>, Refused> {
+        let slot = self.slots.get(index(claim.key)).ok_or(Refused)?;
+        slot.check_to_write(claim, domain, needed, held)
     }
 }
 

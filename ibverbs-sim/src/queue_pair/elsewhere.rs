@@ -201,7 +201,7 @@ fn settle(
         Verdict::NotReady { wait_ns } => return Err(Setback::ReceiverNotReady { wait_ns }),
         Verdict::Refused(status) => return Err(Setback::Refused(status)),
     };
-    if let (true, Local::Pieces(pieces)) = (request.operation.brings_back(), local) {
+    if let Local::Target(pieces) = local {
         if request.operation.is_atomic() {
             pieces.fill_bytes(&original.to_ne_bytes());
         } else if answer.payload.len() as u64 == local.len() {

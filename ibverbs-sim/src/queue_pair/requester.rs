@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Access, CompletionStatus, Payload, QueuePairNumber, QueuePairState, SendFlags, SendWorkRequest,
+    CompletionStatus, Payload, QueuePairNumber, QueuePairState, SendFlags, SendWorkRequest,
     WorkCompletion,
     aftermath::Aftermath,
     completion::CompletionEntry,
@@ -182,17 +182,22 @@ impl QueuePairCore {
         let device = &self.context.device;
         let operation = &request.operation;
         let refused = |status| Err(Setback::Refused(status));
-        let pieces;
+        let (sources, targets);
         let local = match request.payload {
             Payload::Inline(bytes) => Local::Inline(bytes),
-            Payload::Gather(list) => {
-                let needed =
-                    if operation.brings_back() { Access::LOCAL_WRITE } else { Access::NONE };
-                match Pieces::check(&device.keys, list, self.domain, needed, held) {
-                    Ok(checked) => pieces = checked,
+            Payload::Gather(list) if operation.brings_back() => {
+                match Pieces::to_write(&device.keys, list, self.domain, held) {
+                    Ok(checked) => targets = checked,
                     Err(_) => return refused(CompletionStatus::LocalProtection),
                 }
-                Local::Pieces(&pieces)
+                Local::Target(&targets)
+            }
+            Payload::Gather(list) => {
+                match Pieces::to_read(&device.keys, list, self.domain, held) {
+                    Ok(checked) => sources = checked,
+                    Err(_) => return refused(CompletionStatus::LocalProtection),
+                }
+                Local::Source(&sources)
             }
         };
         let length = local.len();
@@ -228,7 +233,7 @@ impl QueuePairCore {
             timers: &self.context.timers,
         };
         let original = device.link.carry(peer, &message, trip, held, aftermath)?;
-        if let (true, Local::Pieces(pieces)) = (operation.is_atomic(), local) {
+        if let (true, Local::Target(pieces)) = (operation.is_atomic(), local) {
             pieces.fill_bytes(&original.to_ne_bytes());
         }
         Ok(length)
