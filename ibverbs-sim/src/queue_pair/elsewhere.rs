@@ -75,12 +75,14 @@ impl Elsewhere {
         self.serial.load(Ordering::SeqCst) == serial.wrapping_add(1)
     }
 
-    /// Keeps an answer that has arrived, if it is to the request that may be under way.
-    pub(crate) fn keep_answer(&self, answer: &Answer<'_>) {
+    /// Keeps an answer that has arrived, if it is to the request that may be under way. Of a payload
+    /// over `longest`, which fits no request, no more is kept than shows that.
+    pub(crate) fn keep_answer(&self, answer: &Answer<'_>, longest: u32) {
         let &Answer { serial, verdict, payload, .. } = answer;
         if !self.is_last(serial) {
             return;
         }
+        let payload = payload.get(..=longest as usize).unwrap_or(payload);
         let kept = KeptAnswer { serial, verdict, payload: payload.to_vec() };
         *self.answer.lock() = Some(kept);
     }

@@ -66,6 +66,15 @@ struct News {
     malformed: Option<u32>,
 }
 
+impl News {
+    /// A queue pair is to be resumed, once for packets that follow each other.
+    fn resume(&mut self, queue_pair: Arc<QueuePairCore>) {
+        if self.resumed.last().is_none_or(|last| !Arc::ptr_eq(last, &queue_pair)) {
+            self.resumed.push(queue_pair);
+        }
+    }
+}
+
 /// The turn of the thread that polls the wire.
 struct Turn<'a>(&'a AtomicBool);
 
@@ -209,11 +218,13 @@ impl Port {
             }
             Packet::Answer(answer) => {
                 if let Some(queue_pair) = connected(answer.to, answer.from) {
-                    queue_pair.elsewhere.keep_answer(&answer);
-                    news.resumed.push(queue_pair);
+                    queue_pair.elsewhere.keep_answer(&answer, device.attributes.max_message_size);
+                    news.resume(queue_pair);
                 }
             }
-            Packet::Ready { to, from: peer } => news.resumed.extend(connected(to, peer)),
+            Packet::Ready { to, from: peer } => {
+                connected(to, peer).into_iter().for_each(|queue_pair| news.resume(queue_pair));
+            }
         }
     }
 
