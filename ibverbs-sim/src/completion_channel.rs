@@ -73,3 +73,6 @@ impl CompletionChannel {
         }
     }
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

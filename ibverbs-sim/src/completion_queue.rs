@@ -159,3 +159,6 @@ impl fmt::Debug for CompletionQueue {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

@@ -133,3 +133,6 @@ fn index(key: u32) -> u32 {
 fn tag(index: u32, generation: u32) -> u32 {
     index.wrapping_mul(0x9e37_79b9).rotate_left(12).wrapping_add(generation).wrapping_add(1)
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

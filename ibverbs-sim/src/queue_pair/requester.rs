@@ -163,11 +163,7 @@ impl QueuePairCore {
         let Some(deadline) = waits.deadline_ns() else {
             return true;
         };
-        let wait = deadline > timers.now_ns();
-        if wait {
-            timers.arm(deadline, &self.this);
-        }
-        wait
+        timers.arm(deadline, &self.this)
     }
 
     /// Checks the local side, and sends it on its way. Gives the length of what was carried.

@@ -87,7 +87,8 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        // As a change of what is there: so all changes form one order.
+        self.0.swap(false, Ordering::Release);
     }
 }
 
@@ -301,3 +302,6 @@ fn is_connected(queue_pair: &QueuePairCore, process: u32, peer: QueuePairNumber)
     let remote = queue_pair.responder.remote.load(Ordering::Relaxed);
     queue_pair.elsewhere.process() == Some(process) && remote == peer.0
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;
