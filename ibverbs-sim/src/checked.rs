@@ -2,8 +2,8 @@
 //! From a claim to memory.
 //!
 //! What a work request or a peer says about memory (address, length, key) is a [`Claim`]. It is
-//! checked against a [`RegionSlot`]: key, protection domain, rights, range. Only the result, a
-//! [`Checked`], can be copied from or to. A `Checked` borrows the evidence that a gate is held
+//! checked against a [`RegionSlot`]: key, protection domain, rights, range. Only the result can be
+//! copied from, a [`Checked`], or also to, a [`Writable`]: that is made of a right to write alone. A `Checked` borrows the evidence that a gate is held
 //! ([`Held`]), so it cannot outlive the hold, and closing a slot is followed by a wait for every
 //! hold under way that such a claim may come from: memory stays valid for as long as a `Checked` on
 //! it exists.
@@ -32,6 +32,25 @@ pub(crate) struct Claim {
     pub(crate) address: u64,
     pub(crate) length: u64,
     pub(crate) key: u32,
+}
+
+/// A right to write that a claim needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ToWrite {
+    Local,
+    Remote,
+    Atomic,
+}
+
+impl ToWrite {
+    #[inline]
+    pub(crate) const fn access(self) -> Access {
+        match self {
+            Self::Local => Access::LOCAL_WRITE,
+            Self::Remote => Access::REMOTE_WRITE,
+            Self::Atomic => Access::REMOTE_ATOMIC,
+        }
+    }
 }
 
 /// The claim does not hold. Which part failed is not said, as on the wire.
@@ -116,7 +135,22 @@ impl RegionSlot {
     }
 }
 
-/// Memory inside an open region that has the rights asked for, valid while the hold lasts.
+impl RegionSlot {
+    /// As [`check`](Self::check), with a right to write.
+    #[inline]
+    pub(crate) fn check_to_write<'hold>(
+        &self,
+        claim: Claim,
+        domain: NonZeroU32,
+        needed: ToWrite,
+        held: Held<'hold>,
+    ) -> Result<Writable<'hold>, Refused> {
+        self.check(claim, domain, needed.access(), held).map(Writable)
+    }
+}
+
+/// Memory inside an open region that has the rights asked for, valid for reads while the hold
+/// lasts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checked<'hold> {
     start: *mut u8,
@@ -144,22 +178,6 @@ impl Checked<'_> {
         (Self { length: count, ..self }, rest)
     }
 
-    /// Copies as many bytes as fit. The caller has checked this memory for writing.
-    #[inline]
-    pub(crate) fn fill(self, bytes: &[u8]) {
-        let (body, last) = self.for_copy_of(bytes.len());
-        // A word goes without a call.
-        if body.length > 0 {
-            // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::check`), both
-            // for the length of `body`. A caller's slice cannot overlap memory that the device may
-            // write, by the contract of registration; `copy` would allow it all the same.
-            unsafe { ptr::copy(bytes.as_ptr(), body.start, body.length) };
-        }
-        if let (Some(last), Some(word)) = (last, bytes[body.length..].first_chunk()) {
-            last.word().store(u64::from_ne_bytes(*word), Ordering::Release);
-        }
-    }
-
     /// Appends everything to `bytes`.
     pub(crate) fn append_to(self, bytes: &mut Vec<u8>) {
         if self.is_word() {
@@ -173,41 +191,28 @@ impl Checked<'_> {
         unsafe { ptr::copy_nonoverlapping(self.start, room, self.length) }
     }
 
-    /// Copies as many bytes as fit. The caller has checked `to` for writing. They may overlap.
+    /// Copies as many bytes as fit. They may overlap.
     #[inline]
-    pub(crate) fn copy_to(self, to: Checked<'_>) {
+    pub(crate) fn copy_to(self, to: Writable<'_>) {
         let (body, last) = to.for_copy_of(self.length);
-        let word = last.map(|_| self.split_at(body.length).1.read_word());
+        let word = last.map(|_| self.split_at(body.0.length).1.read_word());
         // SAFETY: both ranges lie in open regions (`RegionSlot::check`) whose memory is valid
         // until the holds end, `to` for writes; `body` is not longer than either.
-        unsafe { ptr::copy(self.start, body.start, body.length) };
+        unsafe { ptr::copy(self.start, body.0.start, body.0.length) };
         if let (Some(last), Some(word)) = (last, word) {
-            last.word().store(word, Ordering::Release);
+            last.0.word().store(word, Ordering::Release);
         }
     }
 
     /// As `copy_to`, where nobody looks for the last word to come: in one piece.
     #[inline]
-    pub(crate) fn bring_to(self, to: Checked<'_>) {
-        if to.length <= 8 {
+    pub(crate) fn bring_to(self, to: Writable<'_>) {
+        if to.0.length <= 8 {
             return self.copy_to(to);
         }
-        let length = self.length.min(to.length);
+        let length = self.length.min(to.0.length);
         // SAFETY: as in `copy_to`.
-        unsafe { ptr::copy(self.start, to.start, length) };
-    }
-
-    /// What a copy of `length` bytes to this memory writes plainly, and the aligned word that it
-    /// writes last, if its end is aligned.
-    #[inline]
-    fn for_copy_of(self, length: usize) -> (Self, Option<Self>) {
-        let (all, _) = self.split_at(length);
-        if all.length >= 8 && (all.start.addr() + all.length).is_multiple_of(8) {
-            let (body, last) = all.split_at(all.length - 8);
-            (body, Some(last))
-        } else {
-            (all, None)
-        }
+        unsafe { ptr::copy(self.start, to.0.start, length) };
     }
 
     /// The first eight bytes, of which there are as many, in one access if they are aligned.
@@ -221,21 +226,6 @@ impl Checked<'_> {
         // SAFETY: the memory is valid for reads of eight bytes; a write to it at the same time is
         // excluded by the contract of registration, as they are not one aligned word.
         unsafe { self.start.cast::<u64>().read_unaligned() }
-    }
-
-    /// Adds to the word atomically and gives what it was; `None` if this is no aligned word.
-    pub(crate) fn fetch_add(self, add: u64) -> Option<u64> {
-        self.is_word().then(|| self.word().fetch_add(add, Ordering::AcqRel))
-    }
-
-    /// Replaces the word if it is `compare`, and gives what it was; `None` if this is no
-    /// aligned word.
-    pub(crate) fn compare_swap(self, compare: u64, swap: u64) -> Option<u64> {
-        self.is_word().then(|| {
-            self.word()
-                .compare_exchange(compare, swap, Ordering::AcqRel, Ordering::Acquire)
-                .unwrap_or_else(|seen| seen)
-        })
     }
 
     /// Whether this is one aligned 64-bit word.
@@ -252,6 +242,70 @@ impl Checked<'_> {
         // as this `Checked` can exist. Plain accesses at the same time are excluded by the
         // contract of registration.
         unsafe { Word::from_ptr(self.start.cast()) }
+    }
+}
+
+/// Memory as [`Checked`], valid for writes too: it has a right to write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writable<'hold>(Checked<'hold>);
+
+impl Writable<'_> {
+    /// No memory at all.
+    pub(crate) const EMPTY: Self = Self(Checked::EMPTY);
+
+    pub(crate) fn len(self) -> usize {
+        self.0.length
+    }
+
+    /// As [`Checked::split_at`].
+    pub(crate) fn split_at(self, count: usize) -> (Self, Self) {
+        let (first, rest) = self.0.split_at(count);
+        (Self(first), Self(rest))
+    }
+
+    /// Copies as many bytes as fit.
+    #[inline]
+    pub(crate) fn fill(self, bytes: &[u8]) {
+        let (body, last) = self.for_copy_of(bytes.len());
+        // A word goes without a call.
+        if body.0.length > 0 {
+            // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::open`, as it has a right to write), both
+            // for the length of `body`. A caller's slice cannot overlap memory that the device may
+            // write, by the contract of registration; `copy` would allow it all the same.
+            unsafe { ptr::copy(bytes.as_ptr(), body.0.start, body.0.length) };
+        }
+        if let (Some(last), Some(word)) = (last, bytes[body.0.length..].first_chunk()) {
+            last.0.word().store(u64::from_ne_bytes(*word), Ordering::Release);
+        }
+    }
+
+    /// Adds to the word atomically and gives what it was; `None` if this is no aligned word.
+    pub(crate) fn fetch_add(self, add: u64) -> Option<u64> {
+        self.0.is_word().then(|| self.0.word().fetch_add(add, Ordering::AcqRel))
+    }
+
+    /// Replaces the word if it is `compare`, and gives what it was; `None` if this is no
+    /// aligned word.
+    pub(crate) fn compare_swap(self, compare: u64, swap: u64) -> Option<u64> {
+        self.0.is_word().then(|| {
+            self.0
+                .word()
+                .compare_exchange(compare, swap, Ordering::AcqRel, Ordering::Acquire)
+                .unwrap_or_else(|seen| seen)
+        })
+    }
+
+    /// What a copy of `length` bytes to this memory writes plainly, and the aligned word that it
+    /// writes last, if its end is aligned.
+    #[inline]
+    fn for_copy_of(self, length: usize) -> (Self, Option<Self>) {
+        let (all, _) = self.split_at(length);
+        if all.0.length >= 8 && (all.0.start.addr() + all.0.length).is_multiple_of(8) {
+            let (body, last) = all.split_at(all.0.length - 8);
+            (body, Some(last))
+        } else {
+            (all, None)
+        }
     }
 }
 

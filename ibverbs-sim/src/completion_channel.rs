@@ -5,10 +5,10 @@
 //! the event again. One of the two sees the other.
 
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+use crate::foreign;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
 /// Tells that a completion queue armed with
@@ -69,10 +69,10 @@ impl CompletionChannel {
         self.core.event.store(true, Ordering::SeqCst);
         let waiters = std::mem::take(&mut *self.core.waiters.lock());
         for waiter in waiters {
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waiter.wake())) {
-                // It may panic as it drops.
-                std::mem::forget(payload);
-            }
+            foreign::call("a waker", || waiter.wake());
         }
     }
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

@@ -144,9 +144,9 @@ impl CompletionQueueCore {
             return;
         }
         self.context.raise(AsyncEvent::CompletionQueueOverrun { capacity: self.ring.capacity() });
-        for queue_pair in self.attached.all() {
-            queue_pair.enter_error(aftermath);
-        }
+        let attached = self.attached.all();
+        attached.iter().for_each(|queue_pair| queue_pair.enter_error(aftermath));
+        aftermath.let_go(attached);
         aftermath.fire(self.channel.as_ref());
     }
 }
@@ -159,3 +159,6 @@ impl fmt::Debug for CompletionQueue {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

@@ -119,7 +119,7 @@ impl Device {
         self.core.check_process(process)?;
         within("datagram", bytes.len() as u64, MAX_PACKET as u64 - 1)?;
         match &self.core.port {
-            Some(port) => port.send(&self.core, process, Packet::Datagram(bytes)),
+            Some(port) => port.send(&self.core, process, Packet::Datagram(bytes).to_bytes()),
             None => Ok(()),
         }
     }

@@ -30,7 +30,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::sync::{AtomicU64, Ordering, UnsafeCell, yield_now};
+use crate::sync::{AtomicU64, Ordering, UnsafeCell, note_entry, note_exit, yield_now};
 
 const HELD: u64 = 1;
 const BACKLOG: u64 = 2;
@@ -92,7 +92,7 @@ impl<T> Gate<T> {
         let word = self.word.load(Ordering::Relaxed);
         let granted = room.grant((word >> POSTED_SHIFT) as u32, wanted);
         let next = count(held(word), granted);
-        (word & FLAGS == 0 && self.swap(word, next).is_ok()).then(|| (Hold { gate: self }, granted))
+        (word & FLAGS == 0 && self.swap(word, next).is_ok()).then(|| (Hold::new(self), granted))
     }
 
     /// Counts requests that the caller, who has the backlog locked, adds to it.
@@ -115,7 +115,7 @@ impl<T> Gate<T> {
         let mut word = self.word.load(Ordering::SeqCst);
         while word & (HELD | BACKLOG | STALLED) == BACKLOG {
             match self.swap(word, held(word)) {
-                Ok(_) => return Some(Hold { gate: self }),
+                Ok(_) => return Some(Hold::new(self)),
                 Err(now) => word = now,
             }
         }
@@ -127,7 +127,7 @@ impl<T> Gate<T> {
         loop {
             let word = self.word.load(Ordering::SeqCst);
             if word & HELD == 0 && self.swap(word, held(word)).is_ok() {
-                return Hold { gate: self };
+                return Hold::new(self);
             }
             yield_now();
         }
@@ -172,6 +172,7 @@ impl<T> Gate<T> {
     /// set, so subtracting it borrows from no other bit.
     #[inline]
     fn leave(&self) -> u64 {
+        note_exit();
         let word = self.word.fetch_sub(HELD, Ordering::SeqCst);
         if word & RESUME != 0 {
             self.forget_resumption();
@@ -203,7 +204,14 @@ pub(crate) struct Hold<'gate, T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held<'hold>(std::marker::PhantomData<&'hold ()>);
 
-impl<T> Hold<'_, T> {
+impl<'gate, T> Hold<'gate, T> {
+    /// The hold of the thread that has just set `HELD`.
+    #[inline]
+    fn new(gate: &'gate Gate<T>) -> Self {
+        note_entry();
+        Self { gate }
+    }
+
     /// The value, and evidence of the hold to check memory under.
     #[inline]
     pub(crate) fn parts(&mut self) -> (&mut T, Held<'_>) {
@@ -247,6 +255,7 @@ impl<T> Hold<'_, T> {
             match self.gate.swap(word, next) {
                 Ok(_) if resumed => return Err(self),
                 Ok(_) => {
+                    note_exit();
                     std::mem::forget(self);
                     return Ok(());
                 }

@@ -15,7 +15,7 @@ use std::{
 
 use crate::{
     Access, Error, Result,
-    checked::{Checked, Claim, Refused, RegionSlot},
+    checked::{Checked, Claim, Refused, RegionSlot, ToWrite, Writable},
     gate::Held,
     slab::{INDEX_BITS, Slab},
 };
@@ -109,6 +109,19 @@ impl KeyTable {
         let slot = self.slots.get(index(claim.key)).ok_or(Refused)?;
         slot.check(claim, domain, needed, held)
     }
+
+    /// As [`check`](Self::check), with a right to write.
+    #[inline]
+    pub(crate) fn check_to_write<'hold>(
+        &self,
+        claim: Claim,
+        domain: NonZeroU32,
+        needed: ToWrite,
+        held: Held<'hold>,
+    ) -> Result<Writable<'hold>, Refused> {
+        let slot = self.slots.get(index(claim.key)).ok_or(Refused)?;
+        slot.check_to_write(claim, domain, needed, held)
+    }
 }
 
 #[inline]
@@ -120,3 +133,6 @@ fn index(key: u32) -> u32 {
 fn tag(index: u32, generation: u32) -> u32 {
     index.wrapping_mul(0x9e37_79b9).rotate_left(12).wrapping_add(generation).wrapping_add(1)
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

@@ -66,6 +66,7 @@ mod completion_queue;
 mod context;
 mod device;
 mod error;
+mod foreign;
 mod gate;
 mod key_table;
 mod link;

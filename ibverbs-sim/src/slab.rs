@@ -132,3 +132,6 @@ mod tests {
         assert!(slab.allocate(3).is_none() && slab.allocate(4).is_none());
     }
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

@@ -1,6 +1,10 @@
 //! The atomics, the lock and the cell of the structures that are model-checked.
 //!
-//! Who is modelled takes them from here, so that `--cfg talpf_loom` swaps in loom's versions.
+//! Who is modelled takes them from here, so that `--cfg talpf_loom` swaps in loom's versions. In
+//! debug builds the locks and gates that a thread holds are noted (`held.rs`).
+
+#[cfg(all(debug_assertions, not(talpf_loom)))]
+mod held;
 
 #[cfg(talpf_loom)]
 pub(crate) use loom::{
@@ -9,13 +13,30 @@ pub(crate) use loom::{
     thread::yield_now,
 };
 
-#[cfg(not(talpf_loom))]
+#[cfg(all(debug_assertions, not(talpf_loom)))]
+pub(crate) use self::held::{Mutex, assert_nothing_held, note_entry, note_exit};
+#[cfg(not(any(debug_assertions, talpf_loom)))]
 pub(crate) use parking_lot::Mutex;
 #[cfg(not(talpf_loom))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
     thread::yield_now,
 };
+
+/// In debug builds: **panics** if this thread holds a gate or a lock.
+#[cfg(any(not(debug_assertions), talpf_loom))]
+#[inline(always)]
+pub(crate) fn assert_nothing_held(_: &str) {}
+
+/// In debug builds: notes that this thread has entered a gate.
+#[cfg(any(not(debug_assertions), talpf_loom))]
+#[inline(always)]
+pub(crate) fn note_entry() {}
+
+/// In debug builds: notes that this thread has left a gate.
+#[cfg(any(not(debug_assertions), talpf_loom))]
+#[inline(always)]
+pub(crate) fn note_exit() {}
 
 /// `std`'s cell with the closure interface of loom's.
 #[cfg(not(talpf_loom))]

@@ -28,11 +28,17 @@ impl Timers {
         self.now_ns.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn arm(&self, deadline_ns: u64, queue_pair: &Weak<QueuePairCore>) {
+    /// Lists a queue pair, unless its deadline has been reached; false then. The look at the time is
+    /// under the lock, so whoever has moved it before that takes the queue pair up.
+    pub(crate) fn arm(&self, deadline_ns: u64, queue_pair: &Weak<QueuePairCore>) -> bool {
         let mut waiting = self.waiting.lock();
+        if deadline_ns <= self.now_ns() {
+            return false;
+        }
         waiting.listed += 1;
         let key = (deadline_ns, waiting.listed);
         waiting.by_deadline.insert(key, Weak::clone(queue_pair));
+        true
     }
 
     /// The time of the next deadline.
@@ -51,3 +57,6 @@ impl Timers {
         std::mem::replace(&mut waiting.by_deadline, later).into_values().collect()
     }
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

@@ -206,12 +206,13 @@ impl QueuePairCore {
     }
 
     /// Returns once the request of its peer that is being carried out now has ended. Only the peer
-    /// is answered, and another one takes its place after a reset, which calls this.
-    pub(crate) fn wait_for_peer(&self) {
+    /// is answered, and another one takes its place after a reset, which calls this. Gives the peer,
+    /// to be dropped under no lock.
+    pub(crate) fn wait_for_peer(&self) -> Option<Arc<Self>> {
         let peer = QueuePairNumber(self.responder.remote.load(Ordering::SeqCst));
-        if let Some(peer) = self.context.device.find(peer) {
-            peer.wait_for_holder();
-        }
+        let peer = self.context.device.find(peer);
+        peer.iter().for_each(|peer| peer.wait_for_holder());
+        peer
     }
 
     pub(crate) fn cut_off(&self) {

@@ -1,12 +1,21 @@
 //! Models of whole queue pairs: every step of a post is one at which threads may be switched.
+#![allow(unsafe_code, reason = "registers memory")]
 
-use std::sync::Arc;
+use std::{
+    ptr::NonNull,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use loom::thread;
 
 use crate::{
-    CompletionQueue, CompletionStatus, Connection, Device, DeviceConfig, Operation, Payload,
-    QueuePair, QueuePairInit, ReceiveWorkRequest, SendFlags, SendWorkRequest, WorkCompletion,
+    Access, CompletionQueue, CompletionStatus, Connection, Device, DeviceConfig, MemoryRegion,
+    Operation, Payload, ProtectionDomain, QueuePair, QueuePairAttributes, QueuePairInit,
+    QueuePairState, ReceiveWorkRequest, SendFlags, SendWorkRequest, SharedReceiveQueueInit,
+    WorkCompletion,
 };
 
 fn model(switches: usize, check: impl Fn() + Send + Sync + 'static) {
@@ -21,6 +30,15 @@ struct Pair {
     b: QueuePair,
     sent: CompletionQueue,
     received: CompletionQueue,
+    domain: ProtectionDomain,
+}
+
+impl Pair {
+    fn register(&self, word: &AtomicU64) -> MemoryRegion {
+        let access = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
+        // SAFETY: models look at the word as an atomic, and free it after the region.
+        unsafe { self.domain.register(NonNull::from(word).cast(), 8, access).unwrap() }
+    }
 }
 
 fn pair() -> Arc<Pair> {
@@ -38,7 +56,7 @@ fn pair() -> Arc<Pair> {
     let patient = Connection { rnr_retry: 7, ..Connection::default() };
     a.connect(b.number(), &patient).unwrap();
     b.connect(a.number(), &patient).unwrap();
-    Arc::new(Pair { a, b, sent, received })
+    Arc::new(Pair { a, b, sent, received, domain })
 }
 
 const SEND: SendWorkRequest<'static> = SendWorkRequest {
@@ -69,5 +87,119 @@ fn loom_no_sender_sleeps_on_a_queue_with_a_receive() {
         receiver.join().unwrap();
         assert_eq!(statuses(&pair.sent), [CompletionStatus::Success]);
         assert_eq!(statuses(&pair.received), [CompletionStatus::Success]);
+    });
+}
+
+/// Two senders on a shared queue, and their receives: none of them sleeps while there is one.
+#[test]
+fn loom_no_sender_sleeps_on_a_shared_queue_with_a_receive() {
+    model(1, || {
+        let context = Device::new(DeviceConfig::default()).unwrap().open();
+        let [sent, received] = [(); 2].map(|()| context.create_completion_queue(4, None).unwrap());
+        let domain = context.allocate_protection_domain();
+        let srq = SharedReceiveQueueInit { max_wr: 2, max_sge: 1 };
+        let srq = domain.create_shared_receive_queue(&srq).unwrap();
+        let patient = Connection { rnr_retry: 7, ..Connection::default() };
+        let ends = Arc::new([(); 2].map(|()| {
+            let init = QueuePairInit {
+                max_send_wr: 2,
+                max_recv_wr: 2,
+                max_recv_sge: 1,
+                signal_all: true,
+                ..QueuePairInit::new(&sent, &received)
+            };
+            let near = domain.create_queue_pair(&init).unwrap();
+            let init = QueuePairInit { srq: Some(srq.clone()), ..init };
+            let far = domain.create_queue_pair(&init).unwrap();
+            near.connect(far.number(), &patient).unwrap();
+            far.connect(near.number(), &patient).unwrap();
+            (near, far)
+        }));
+        let sender = {
+            let ends = Arc::clone(&ends);
+            thread::spawn(move || ends[0].0.post_send(&[SEND]).unwrap())
+        };
+        let receiver = thread::spawn(move || {
+            for _ in 0..2 {
+                srq.post_receive(&[RECEIVE]).unwrap();
+            }
+        });
+        ends[1].0.post_send(&[SEND]).unwrap();
+        sender.join().unwrap();
+        receiver.join().unwrap();
+        assert_eq!(statuses(&sent), [CompletionStatus::Success; 2]);
+        assert_eq!(statuses(&received), [CompletionStatus::Success; 2]);
+    });
+}
+
+/// A peer that sends while this end is reset: what is carried out is carried out before.
+#[test]
+fn loom_nothing_of_a_peer_arrives_after_a_reset() {
+    model(2, || {
+        let pair = pair();
+        pair.b.post_receive(&[RECEIVE]).unwrap();
+        let sender = {
+            let pair = Arc::clone(&pair);
+            thread::spawn(move || pair.a.post_send(&[SEND]).unwrap())
+        };
+        pair.b.modify(&QueuePairAttributes::new(QueuePairState::Reset)).unwrap();
+        let before = statuses(&pair.received);
+        sender.join().unwrap();
+        assert_eq!(statuses(&pair.received), []);
+        assert_eq!(statuses(&pair.sent).len(), before.len());
+    });
+}
+
+/// A write that comes as its target goes is carried out before that or refused.
+#[test]
+fn loom_nothing_is_written_to_memory_that_is_deregistered() {
+    model(2, || {
+        let memory = Box::leak(Box::new(AtomicU64::new(0)));
+        let pair = pair();
+        let region = pair.register(memory);
+        let remote = region.at(0);
+        let sender = {
+            let pair = Arc::clone(&pair);
+            thread::spawn(move || {
+                let operation = Operation::Write { remote };
+                let payload = Payload::Inline(&[1; 8]);
+                pair.a.post_send(&[SendWorkRequest { operation, payload, ..SEND }]).unwrap();
+            })
+        };
+        drop(region);
+        let before = memory.load(Ordering::SeqCst);
+        // The slot and its generation are used again.
+        let other = Box::leak(Box::new(AtomicU64::new(0)));
+        let next = pair.register(other);
+        sender.join().unwrap();
+        assert_eq!((memory.load(Ordering::SeqCst), other.load(Ordering::SeqCst)), (before, 0));
+        let expected =
+            if before == 0 { CompletionStatus::RemoteAccess } else { CompletionStatus::Success };
+        assert_eq!(statuses(&pair.sent), [expected]);
+        drop(next);
+        for word in [memory, other] {
+            // SAFETY: it was leaked above, and nobody has it any more.
+            drop(unsafe { Box::from_raw(std::ptr::from_mut(word)) });
+        }
+    });
+}
+
+/// A context that dies as a queue pair is made leaves none that still answers.
+#[test]
+fn loom_no_queue_pair_of_a_dead_context_is_left_connected() {
+    model(2, || {
+        let context = Device::new(DeviceConfig::default()).unwrap().open();
+        let queue = context.create_completion_queue(4, None).unwrap();
+        let domain = context.allocate_protection_domain();
+        let killer = thread::spawn(move || context.kill());
+        let init = QueuePairInit {
+            max_send_wr: 2,
+            max_recv_wr: 2,
+            max_recv_sge: 1,
+            ..QueuePairInit::new(&queue, &queue)
+        };
+        let queue_pair = domain.create_queue_pair(&init).unwrap();
+        killer.join().unwrap();
+        assert!(queue_pair.core.state.is_cut_off());
     });
 }

@@ -5,44 +5,71 @@ use std::{cell::RefCell, num::NonZeroU32};
 use crate::{
     Access, ScatterGather,
     attributes::MAX_SGE,
-    checked::{Checked, Claim, Refused},
+    checked::{Checked, Claim, Refused, ToWrite, Writable},
     gate::Held,
     key_table::KeyTable,
 };
 
-/// A checked list. Empty pieces are left out: their keys do not matter.
-pub(crate) struct Pieces<'hold> {
-    pieces: [Checked<'hold>; MAX_SGE],
+/// A checked list, to be read if `M` is [`Checked`] and to be written if it is [`Writable`]. Empty
+/// pieces are left out: their keys do not matter.
+pub(crate) struct Pieces<M> {
+    pieces: [M; MAX_SGE],
     count: usize,
     length: u64,
 }
 
-impl<'hold> Pieces<'hold> {
-    pub(crate) fn check(
-        keys: &KeyTable,
+impl<M: Copy> Pieces<M> {
+    #[inline]
+    fn check(
         list: &[ScatterGather],
-        domain: NonZeroU32,
-        needed: Access,
-        held: Held<'hold>,
+        empty: M,
+        check: impl Fn(Claim) -> Result<M, Refused>,
     ) -> Result<Self, Refused> {
-        let mut checked = Self { pieces: [Checked::EMPTY; MAX_SGE], count: 0, length: 0 };
+        let mut checked = Self { pieces: [empty; MAX_SGE], count: 0, length: 0 };
         for piece in list.iter().filter(|piece| piece.length > 0) {
             let length = u64::from(piece.length);
             let claim = Claim { address: piece.address, length, key: piece.key.0 };
             let place = checked.pieces.get_mut(checked.count).ok_or(Refused)?;
-            *place = keys.check(claim, domain, needed, held)?;
+            *place = check(claim)?;
             checked.count += 1;
             checked.length += length;
         }
         Ok(checked)
     }
 
-    fn as_slice(&self) -> &[Checked<'hold>] {
+    fn as_slice(&self) -> &[M] {
         &self.pieces[..self.count]
     }
+}
 
-    /// Copies from `source` until either ends. These pieces are checked for writing, and nobody
-    /// looks at them before the completion.
+impl<'hold> Pieces<Checked<'hold>> {
+    /// Checks a list of what is to be read.
+    #[inline]
+    pub(crate) fn to_read(
+        keys: &KeyTable,
+        list: &[ScatterGather],
+        domain: NonZeroU32,
+        held: Held<'hold>,
+    ) -> Result<Self, Refused> {
+        let needed = Access::NONE;
+        Self::check(list, Checked::EMPTY, |claim| keys.check(claim, domain, needed, held))
+    }
+}
+
+impl<'hold> Pieces<Writable<'hold>> {
+    /// Checks a list of what is to be written.
+    #[inline]
+    pub(crate) fn to_write(
+        keys: &KeyTable,
+        list: &[ScatterGather],
+        domain: NonZeroU32,
+        held: Held<'hold>,
+    ) -> Result<Self, Refused> {
+        let needed = ToWrite::Local;
+        Self::check(list, Writable::EMPTY, |claim| keys.check_to_write(claim, domain, needed, held))
+    }
+
+    /// Copies from `source` until either ends. Nobody looks at these pieces before the completion.
     pub(crate) fn fill(&self, mut source: Checked<'_>) {
         for &piece in self.as_slice() {
             let (now, later) = source.split_at(piece.len());
@@ -51,7 +78,7 @@ impl<'hold> Pieces<'hold> {
         }
     }
 
-    /// Copies bytes until either ends. These pieces are checked for writing.
+    /// Copies bytes until either ends.
     pub(crate) fn fill_bytes(&self, mut bytes: &[u8]) {
         for &piece in self.as_slice() {
             let (now, later) = bytes.split_at(piece.len().min(bytes.len()));
@@ -65,7 +92,10 @@ impl<'hold> Pieces<'hold> {
 #[derive(Clone, Copy)]
 pub(crate) enum Local<'a> {
     Inline(&'a [u8]),
-    Pieces(&'a Pieces<'a>),
+    /// It is read from there.
+    Source(&'a Pieces<Checked<'a>>),
+    /// The answer goes there.
+    Target(&'a Pieces<Writable<'a>>),
     /// The answer goes to another process.
     Brought {
         length: u64,
@@ -78,54 +108,55 @@ impl Local<'_> {
     pub(crate) fn len(self) -> u64 {
         match self {
             Self::Inline(bytes) => bytes.len() as u64,
-            Self::Pieces(pieces) => pieces.length,
+            Self::Source(pieces) => pieces.length,
+            Self::Target(pieces) => pieces.length,
             Self::Brought { length, .. } => length,
         }
     }
 
-    /// Copies an answer to where it goes. Pieces are checked for writing.
+    /// Copies an answer to where it goes.
     pub(crate) fn bring(self, answer: Checked<'_>) {
         match self {
-            Self::Inline(_) => {}
-            Self::Pieces(pieces) => pieces.fill(answer),
+            Self::Inline(_) | Self::Source(_) => {}
+            Self::Target(pieces) => pieces.fill(answer),
             Self::Brought { into, .. } => answer.append_to(&mut into.borrow_mut()),
         }
     }
 
     /// Appends everything.
     pub(crate) fn gather_into(self, bytes: &mut Vec<u8>) {
-        if let Self::Pieces(pieces) = self {
+        if let Self::Source(pieces) = self {
             bytes.reserve_exact(pieces.length as usize);
             pieces.as_slice().iter().for_each(|piece| piece.append_to(bytes));
         }
     }
 
-    /// Copies everything to `target`, which is checked for writing.
+    /// Copies everything to `target`.
     #[inline]
-    pub(crate) fn copy_to(self, mut target: Checked<'_>) {
+    pub(crate) fn copy_to(self, mut target: Writable<'_>) {
         match self {
             Self::Inline(bytes) => target.fill(bytes),
-            Self::Pieces(pieces) => {
+            Self::Source(pieces) => {
                 for &piece in pieces.as_slice() {
                     let (now, later) = target.split_at(piece.len());
                     piece.copy_to(now);
                     target = later;
                 }
             }
-            Self::Brought { .. } => {}
+            Self::Target(_) | Self::Brought { .. } => {}
         }
     }
 
-    /// Copies everything to the pieces of `target`, which are checked for writing.
-    pub(crate) fn scatter_to(self, target: &Pieces<'_>) {
-        let Self::Pieces(source) = self else {
+    /// Copies everything to the pieces of `target`.
+    pub(crate) fn scatter_to(self, target: &Pieces<Writable<'_>>) {
+        let Self::Source(source) = self else {
             if let Self::Inline(bytes) = self {
                 target.fill_bytes(bytes);
             }
             return;
         };
         let mut places = target.as_slice().iter().copied();
-        let mut place = Checked::EMPTY;
+        let mut place = Writable::EMPTY;
         for &piece in source.as_slice() {
             let mut left = piece;
             while left.len() > 0 {

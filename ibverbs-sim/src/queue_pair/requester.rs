@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Access, CompletionStatus, Payload, QueuePairNumber, QueuePairState, SendFlags, SendWorkRequest,
+    CompletionStatus, Payload, QueuePairNumber, QueuePairState, SendFlags, SendWorkRequest,
     WorkCompletion,
     aftermath::Aftermath,
     completion::CompletionEntry,
@@ -55,9 +55,12 @@ enum Listed {
 }
 
 impl Requester {
-    /// As new, with everything `posted` so far done.
-    pub(crate) fn reset(&mut self, posted: u32) {
+    /// Becomes as new, with everything `posted` so far done. Gives the peer, to be dropped under no
+    /// gate.
+    pub(crate) fn reset(&mut self, posted: u32) -> Option<Arc<QueuePairCore>> {
+        let peer = self.peer.take();
         *self = Self { executed: posted, ..Self::default() };
+        peer
     }
 }
 
@@ -160,11 +163,7 @@ impl QueuePairCore {
         let Some(deadline) = waits.deadline_ns() else {
             return true;
         };
-        let wait = deadline > timers.now_ns();
-        if wait {
-            timers.arm(deadline, &self.this);
-        }
-        wait
+        timers.arm(deadline, &self.this)
     }
 
     /// Checks the local side, and sends it on its way. Gives the length of what was carried.
@@ -179,17 +178,22 @@ impl QueuePairCore {
         let device = &self.context.device;
         let operation = &request.operation;
         let refused = |status| Err(Setback::Refused(status));
-        let pieces;
+        let (sources, targets);
         let local = match request.payload {
             Payload::Inline(bytes) => Local::Inline(bytes),
-            Payload::Gather(list) => {
-                let needed =
-                    if operation.brings_back() { Access::LOCAL_WRITE } else { Access::NONE };
-                match Pieces::check(&device.keys, list, self.domain, needed, held) {
-                    Ok(checked) => pieces = checked,
+            Payload::Gather(list) if operation.brings_back() => {
+                match Pieces::to_write(&device.keys, list, self.domain, held) {
+                    Ok(checked) => targets = checked,
                     Err(_) => return refused(CompletionStatus::LocalProtection),
                 }
-                Local::Pieces(&pieces)
+                Local::Target(&targets)
+            }
+            Payload::Gather(list) => {
+                match Pieces::to_read(&device.keys, list, self.domain, held) {
+                    Ok(checked) => sources = checked,
+                    Err(_) => return refused(CompletionStatus::LocalProtection),
+                }
+                Local::Source(&sources)
             }
         };
         let length = local.len();
@@ -205,7 +209,7 @@ impl QueuePairCore {
         }
         if requester.peer.is_none() {
             if let Some(process) = requester.process {
-                return self.attempt_elsewhere(process, requester, request, local);
+                return self.attempt_elsewhere(process, requester, request, local, aftermath);
             }
             requester.peer = device.find(requester.remote);
         }
@@ -225,7 +229,7 @@ impl QueuePairCore {
             timers: &self.context.timers,
         };
         let original = device.link.carry(peer, &message, trip, held, aftermath)?;
-        if let (true, Local::Pieces(pieces)) = (operation.is_atomic(), local) {
+        if let (true, Local::Target(pieces)) = (operation.is_atomic(), local) {
             pieces.fill_bytes(&original.to_ne_bytes());
         }
         Ok(length)

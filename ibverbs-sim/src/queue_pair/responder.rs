@@ -7,7 +7,7 @@ use crate::{
     Access, AsyncEvent, CompletionOpcode, CompletionStatus, Operation, RemoteAddress,
     WorkCompletion,
     aftermath::Aftermath,
-    checked::{Checked, Claim},
+    checked::{Checked, Claim, ToWrite, Writable},
     gate::Held,
     link::{Message, Reply, Setback},
     queue_pair::{Pieces, QueuePairCore, requester::PSN_MASK},
@@ -62,7 +62,7 @@ impl QueuePairCore {
             return Err(Setback::NoAnswer);
         }
         if let Operation::Read { remote } = *message.operation {
-            match self.open(remote, message.local.len(), Access::REMOTE_READ, held) {
+            match self.open(remote, message.local.len(), held) {
                 Ok(source) => message.local.bring(source),
                 Err(_) => return Err(Setback::NoAnswer),
             }
@@ -86,10 +86,10 @@ impl QueuePairCore {
                 self.receive(message, Some(immediate), held, aftermath)?;
             }
             Operation::Write { remote } => {
-                local.copy_to(self.open(remote, length, Access::REMOTE_WRITE, held)?);
+                local.copy_to(self.open_to_write(remote, length, ToWrite::Remote, held)?);
             }
             Operation::WriteWithImmediate { remote, immediate } => {
-                let target = self.open(remote, length, Access::REMOTE_WRITE, held)?;
+                let target = self.open_to_write(remote, length, ToWrite::Remote, held)?;
                 let wr_id = self.receives.take_id().ok_or(Obstacle::NoReceive)?;
                 local.copy_to(target);
                 let completion = WorkCompletion {
@@ -103,7 +103,7 @@ impl QueuePairCore {
             }
             Operation::Read { remote } => {
                 self.check_read_limit()?;
-                local.bring(self.open(remote, length, Access::REMOTE_READ, held)?);
+                local.bring(self.open(remote, length, held)?);
             }
             Operation::FetchAdd { remote, add } => {
                 return self.atomic(remote, held, |word| word.fetch_add(add));
@@ -133,7 +133,7 @@ impl QueuePairCore {
         }
         let keys = &self.context.device.keys;
         let domain = self.receives.domain;
-        match Pieces::check(keys, receive.scatter(), domain, Access::LOCAL_WRITE, held) {
+        match Pieces::to_write(keys, receive.scatter(), domain, held) {
             Ok(pieces) => message.local.scatter_to(&pieces),
             Err(_) => {
                 let (local, remote) =
@@ -156,34 +156,57 @@ impl QueuePairCore {
         &self,
         remote: RemoteAddress,
         held: Held<'_>,
-        change: impl FnOnce(Checked<'_>) -> Option<u64>,
+        change: impl FnOnce(Writable<'_>) -> Option<u64>,
     ) -> Result<u64, Obstacle> {
         self.check_read_limit()?;
-        let word = self.open(remote, 8, Access::REMOTE_ATOMIC, held)?;
+        let word = self.open_to_write(remote, 8, ToWrite::Atomic, held)?;
         let original = change(word).ok_or(Obstacle::BadRequest)?;
         self.responder.last_original.store(original, Ordering::Relaxed);
         Ok(original)
     }
 
-    /// Checks a peer's claim on this end's memory. The key of no bytes at all does not matter.
+    /// Checks a peer's claim on this end's memory, which it reads. The key of no bytes at all does
+    /// not matter.
     #[inline]
     fn open<'hold>(
         &self,
         remote: RemoteAddress,
         length: u64,
-        needed: Access,
         held: Held<'hold>,
     ) -> Result<Checked<'hold>, Obstacle> {
-        let access = Access::from_bits(self.responder.access.load(Ordering::Relaxed));
-        if !access.contains(needed) {
-            return Err(Obstacle::BadRequest);
-        }
+        let needed = Access::REMOTE_READ;
+        self.check_right(needed)?;
         if length == 0 {
             return Ok(Checked::EMPTY);
         }
         let claim = Claim { address: remote.address, length, key: remote.key.0 };
         let keys = &self.context.device.keys;
         keys.check(claim, self.domain, needed, held).map_err(|_| Obstacle::BadAccess)
+    }
+
+    /// The same of memory that the peer writes.
+    #[inline]
+    fn open_to_write<'hold>(
+        &self,
+        remote: RemoteAddress,
+        length: u64,
+        needed: ToWrite,
+        held: Held<'hold>,
+    ) -> Result<Writable<'hold>, Obstacle> {
+        self.check_right(needed.access())?;
+        if length == 0 {
+            return Ok(Writable::EMPTY);
+        }
+        let claim = Claim { address: remote.address, length, key: remote.key.0 };
+        let keys = &self.context.device.keys;
+        keys.check_to_write(claim, self.domain, needed, held).map_err(|_| Obstacle::BadAccess)
+    }
+
+    /// Whether the peer may do that at all.
+    #[inline]
+    fn check_right(&self, needed: Access) -> Result<(), Obstacle> {
+        let access = Access::from_bits(self.responder.access.load(Ordering::Relaxed));
+        if access.contains(needed) { Ok(()) } else { Err(Obstacle::BadRequest) }
     }
 
     fn check_read_limit(&self) -> Result<(), Obstacle> {

@@ -28,7 +28,8 @@ impl SendSlots {
         let (index, word) = self.words.allocate(0).ok_or(full)?;
         let generation = (word.load(Ordering::Relaxed) >> (32 + INDEX_BITS)) as u32;
         let number = generation.wrapping_add(1) << INDEX_BITS | index;
-        word.store(u64::from(number) << 32, Ordering::SeqCst);
+        // As a change of what is there: a late completion comes before or after it.
+        word.swap(u64::from(number) << 32, Ordering::SeqCst);
         Ok(QueuePairNumber(number))
     }
 
@@ -64,3 +65,6 @@ impl SendSlots {
 fn index(number: QueuePairNumber) -> u32 {
     number.0 & ((1 << INDEX_BITS) - 1)
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

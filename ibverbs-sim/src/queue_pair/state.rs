@@ -75,3 +75,6 @@ const STATES: [QueuePairState; 5] = [
 fn decode(bits: u8) -> QueuePairState {
     STATES[usize::from(bits & !CUT_OFF).min(STATES.len() - 1)]
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

@@ -173,12 +173,14 @@ impl QueuePairCore {
     pub(crate) fn reset(&self, aftermath: &mut Aftermath) {
         self.state.set(Reset);
         let send_slots = &self.context.device.send_slots;
+        let mut peer = None;
         let reset = |requester: &mut Requester, posted| {
-            requester.reset(posted);
+            peer = requester.reset(posted);
             send_slots.free(self.number, posted);
         };
         self.sends.clear(reset, self.executor(aftermath));
-        self.wait_for_peer();
+        aftermath.let_go(peer);
+        aftermath.let_go(self.wait_for_peer());
         self.context.device.wait_for_delivery();
         if !self.shared_receives {
             while self.receives.take_id().is_some() {}

@@ -13,6 +13,7 @@
 //! ```
 //!
 //! - `packet`: the packets, and how they become bytes and back.
+//! - `departure`: a packet that was made under a gate and leaves after it.
 //! - `port`: the device's end of the wire: sends, delivers, one thread at a time.
 //! - `sockets`: a wire of sockets between processes, or threads, of one machine.
 //! - The asking end is `queue_pair::elsewhere`; the answering end is the same responder that
@@ -31,10 +32,12 @@
 //! next is sent, so a request costs a round trip, and order, atomicity and fences hold as they do
 //! in one process.
 
+mod departure;
 mod packet;
 mod port;
 mod sockets;
 
+pub(crate) use self::departure::Departure;
 pub(crate) use self::packet::{Answer, MAX_HEADER, Packet, Request, Verdict};
 pub(crate) use self::port::Port;
 pub use self::sockets::SocketWire;
@@ -44,6 +47,11 @@ pub const MAX_PACKET: usize = 64 << 20;
 
 /// What carries packets between the processes of a run. Packets from one process to another arrive
 /// whole, once, and in the order of sending.
+///
+/// The device calls a wire under none of its locks, from any thread. A wire may call the device,
+/// [`Device::progress`](crate::Device::progress) too, which does nothing during a
+/// [`poll`](Self::poll); it may also end what it has of the device: memory regions, queue pairs.
+/// Locks of its own that it holds meanwhile are its own affair: the device may call it back at once.
 pub trait Wire: Send + Sync + 'static {
     /// The number of this process, from 0.
     fn process(&self) -> u32;
@@ -58,7 +66,7 @@ pub trait Wire: Send + Sync + 'static {
     /// Gives what has arrived, with its sender, to `sink`, and moves what was kept. The device
     /// calls it from one thread at a time.
     ///
-    /// `sink` may call [`send`](Self::send).
+    /// `sink` may call any function of the wire but this one.
     fn poll(&self, sink: &mut dyn FnMut(u32, &[u8]));
 
     /// Whether something that was sent has not left this process.

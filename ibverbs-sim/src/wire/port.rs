@@ -1,17 +1,11 @@
 //! A device's end of its wire.
 //!
-//! Any thread sends. One thread at a time delivers, under a gate, like the requests that run under
-//! the gates of queue pairs: [`Port::wait_for_holder`] is part of the wait for all holders that
-//! makes memory safe to take away. The fields of a responder whose peer is elsewhere belong to
-//! whoever holds this gate.
+//! Any thread sends. One thread at a time polls the wire (`polled`), and delivers each packet under a
+//! gate, like the requests that run under the gates of queue pairs: [`Port::wait_for_holder`] is
+//! part of the wait for all holders that makes memory safe to take away. The fields of a responder
+//! whose peer is elsewhere belong to whoever holds this gate. The wire is called outside of it.
 
-use std::{
-    cell::RefCell,
-    collections::VecDeque,
-    mem,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
 use super::{Answer, MAX_HEADER, Packet, Request, Verdict, Wire};
 use crate::{
@@ -19,10 +13,11 @@ use crate::{
     aftermath::Aftermath,
     attributes::within,
     device::DeviceCore,
-    gate::{Gate, Held, Room},
+    foreign,
+    gate::Gate,
     link::{Message, Setback},
     queue_pair::{Local, QueuePairCore},
-    sync::{Mutex, Ordering},
+    sync::{AtomicBool, Mutex, Ordering},
 };
 
 /// Bytes that may wait to leave for a process, beside those that queue pairs have under way.
@@ -33,7 +28,11 @@ const DATAGRAM_PLACE: u64 = 64;
 
 pub(crate) struct Port {
     wire: Arc<dyn Wire>,
-    gate: Gate<Delivery>,
+    gate: Gate<()>,
+    /// A thread polls the wire.
+    polled: AtomicBool,
+    /// Processes that are known to be lost, once everything that came from them was delivered.
+    lost: Box<[AtomicBool]>,
     datagrams: Mutex<Datagrams>,
     /// What was not sent, for whoever makes progress next.
     refused: Mutex<Option<Error>>,
@@ -58,12 +57,6 @@ impl Datagrams {
     }
 }
 
-/// What belongs to the thread that delivers.
-struct Delivery {
-    /// Processes that are known to be lost.
-    lost: Vec<bool>,
-}
-
 /// What a delivery leaves to do.
 #[derive(Default)]
 struct News {
@@ -73,11 +66,38 @@ struct News {
     malformed: Option<u32>,
 }
 
+impl News {
+    /// A queue pair is to be resumed, once for packets that follow each other.
+    fn resume(&mut self, queue_pair: Arc<QueuePairCore>) {
+        if self.resumed.last().is_none_or(|last| !Arc::ptr_eq(last, &queue_pair)) {
+            self.resumed.push(queue_pair);
+        }
+    }
+}
+
+/// The turn of the thread that polls the wire.
+struct Turn<'a>(&'a AtomicBool);
+
+impl<'a> Turn<'a> {
+    /// `None` while it is that of another thread, or of a caller of this one.
+    fn take(polled: &'a AtomicBool) -> Option<Self> {
+        (!polled.swap(true, Ordering::Acquire)).then(|| Self(polled))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // As a change of what is there: so all changes form one order.
+        self.0.swap(false, Ordering::Release);
+    }
+}
+
 impl Port {
     pub(crate) fn new(wire: Arc<dyn Wire>) -> Self {
-        let delivery = Delivery { lost: vec![false; wire.processes() as usize] };
+        let lost = (0..wire.processes()).map(|_| AtomicBool::new(false)).collect();
         let (datagrams, refused) = (Mutex::default(), Mutex::default());
-        Self { wire, gate: Gate::new(delivery), datagrams, refused }
+        let polled = AtomicBool::new(false);
+        Self { wire, gate: Gate::new(()), polled, lost, datagrams, refused }
     }
 
     /// The number of this process.
@@ -93,17 +113,23 @@ impl Port {
         self.wire.is_lost(process)
     }
 
+    /// Whether a process is known to be lost. What came from it before can be found.
+    pub(crate) fn is_known_lost(&self, process: u32) -> bool {
+        self.lost.get(process as usize).is_some_and(|lost| lost.load(Ordering::Acquire))
+    }
+
     pub(crate) fn has_unsent(&self) -> bool {
         self.wire.has_unsent()
     }
 
-    /// Sends a packet, unless too much waits for the process already.
+    /// Sends a packet, unless too much waits for the process already. The caller holds no gate and
+    /// no lock.
     ///
     /// **Errors**: that, which [`Port::progress`] says too.
-    pub(crate) fn send(&self, device: &DeviceCore, process: u32, packet: Packet<'_>) -> Result<()> {
-        let bytes = packet.to_bytes();
-        self.check_unsent(device, process, bytes.len() as u64)?;
-        caught("send", || self.wire.send(process, bytes)).inspect_err(|error| self.refuse(error))
+    pub(crate) fn send(&self, device: &DeviceCore, process: u32, packet: Vec<u8>) -> Result<()> {
+        self.check_unsent(device, process, packet.len() as u64)?;
+        let sent = foreign::call("the send of a wire", || self.wire.send(process, packet));
+        sent.ok_or(Error::WirePanicked { call: "send" }).inspect_err(|error| self.refuse(error))
     }
 
     /// **Errors**: with `more` bytes more than may would wait for the process.
@@ -143,37 +169,33 @@ impl Port {
             return Err(refused);
         }
         within("datagrams not received", self.datagrams.lock().bytes, DATAGRAMS_LIMIT)?;
-        let Some((mut hold, _)) = self.gate.enter(0, Room { freed: 0, limit: 1, whole: false })
-        else {
-            return Ok(0);
-        };
+        let Some(turn) = Turn::take(&self.polled) else { return Ok(0) };
         let mut aftermath = Aftermath::default();
         let mut news = News::default();
-        let (delivery, held) = hold.parts();
         let mut sink = |from, bytes: &[u8]| {
             news.delivered += 1;
             match Packet::from_bytes(bytes) {
-                Ok(packet) => self.deliver(device, from, packet, held, &mut news, &mut aftermath),
+                Ok(packet) => self.deliver(device, from, packet, &mut news, &mut aftermath),
                 Err(_) => news.malformed = Some(from),
             }
         };
-        let polled = caught("poll", || self.wire.poll(&mut sink));
-        for (process, known) in delivery.lost.iter_mut().enumerate() {
+        let polled = foreign::call("the poll of a wire", || self.wire.poll(&mut sink));
+        for (process, known) in self.lost.iter().enumerate() {
             let process = process as u32;
-            if !*known && self.wire.is_lost(process) {
-                *known = true;
+            if !known.load(Ordering::Relaxed) && self.wire.is_lost(process) {
+                known.store(true, Ordering::Release);
                 let of_process = |qp: &Arc<QueuePairCore>| qp.elsewhere.process() == Some(process);
                 news.resumed.extend(device.all().into_iter().filter(of_process));
             }
         }
-        drop(hold);
+        drop(turn);
         for queue_pair in news.resumed {
             queue_pair.resume(&mut aftermath);
         }
         aftermath.settle();
         match news.malformed {
             Some(process) => Err(Error::MalformedPacket { process }),
-            None => polled.map(|()| news.delivered),
+            None => polled.map(|()| news.delivered).ok_or(Error::WirePanicked { call: "poll" }),
         }
     }
 
@@ -182,30 +204,28 @@ impl Port {
         device: &DeviceCore,
         from: u32,
         packet: Packet<'_>,
-        held: Held<'_>,
         news: &mut News,
         aftermath: &mut Aftermath,
     ) {
         let connected = |to: QueuePairNumber, peer: QueuePairNumber| {
-            let queue_pair = device.find(to)?;
-            let remote = queue_pair.responder.remote.load(Ordering::Relaxed);
-            let right = queue_pair.elsewhere.process() == Some(from) && remote == peer.0;
-            right.then_some(queue_pair)
+            device.find(to).filter(|queue_pair| is_connected(queue_pair, from, peer))
         };
         match packet {
             Packet::Datagram(bytes) => self.datagrams.lock().push(from, bytes),
             Packet::Request(request) => {
                 if let Some(queue_pair) = connected(request.to, request.from) {
-                    self.answer(&queue_pair, from, &request, held, aftermath);
+                    self.answer(&queue_pair, from, &request, aftermath);
                 }
             }
             Packet::Answer(answer) => {
                 if let Some(queue_pair) = connected(answer.to, answer.from) {
-                    queue_pair.elsewhere.keep_answer(&answer);
-                    news.resumed.push(queue_pair);
+                    queue_pair.elsewhere.keep_answer(&answer, device.attributes.max_message_size);
+                    news.resume(queue_pair);
                 }
             }
-            Packet::Ready { to, from: peer } => news.resumed.extend(connected(to, peer)),
+            Packet::Ready { to, from: peer } => {
+                connected(to, peer).into_iter().for_each(|queue_pair| news.resume(queue_pair));
+            }
         }
     }
 
@@ -215,7 +235,6 @@ impl Port {
         queue_pair: &QueuePairCore,
         process: u32,
         request: &Request<'_>,
-        held: Held<'_>,
         aftermath: &mut Aftermath,
     ) {
         let device = &queue_pair.context.device;
@@ -226,6 +245,31 @@ impl Port {
         {
             return;
         }
+        let Some((verdict, answer)) = self.carry_out(queue_pair, process, request, aftermath)
+        else {
+            return;
+        };
+        // There was room for it.
+        let _ = self.send(device, process, answer);
+        if matches!(verdict, Verdict::NotReady { .. }) {
+            queue_pair.promise_ready(aftermath);
+        }
+    }
+
+    /// Carries a request out under the gate; what became of it, and the packet that says so.
+    fn carry_out(
+        &self,
+        queue_pair: &QueuePairCore,
+        process: u32,
+        request: &Request<'_>,
+        aftermath: &mut Aftermath,
+    ) -> Option<(Verdict, Vec<u8>)> {
+        // Nobody else enters it, so this does not wait.
+        let mut hold = self.gate.enter_blocking();
+        if !is_connected(queue_pair, process, request.from) {
+            return None;
+        }
+        let (_, held) = hold.parts();
         let brought = RefCell::default();
         let local = if request.operation.brings_back() {
             Local::Brought { length: request.length, into: &brought }
@@ -243,24 +287,21 @@ impl Port {
             Ok(original) => Verdict::Done { original },
             Err(Setback::Refused(status)) => Verdict::Refused(status),
             Err(Setback::ReceiverNotReady { wait_ns }) => Verdict::NotReady { wait_ns },
-            Err(Setback::NoAnswer | Setback::Held { .. }) => return,
+            Err(Setback::NoAnswer | Setback::Held { .. }) => return None,
         };
+        drop(hold);
         let payload = brought.into_inner();
         let Request { to, from, serial, .. } = *request;
         let answer = Answer { to: from, from: to, serial, verdict, payload: &payload };
-        // There was room for it.
-        let _ = self.send(device, process, Packet::Answer(answer));
-        if matches!(verdict, Verdict::NotReady { .. }) {
-            queue_pair.promise_ready(aftermath);
-        }
+        Some((verdict, Packet::Answer(answer).to_bytes()))
     }
 }
 
-/// Calls the wire, which may be foreign code, under a gate.
-fn caught<T>(call: &'static str, wire: impl FnOnce() -> T) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(wire)).map_err(|payload| {
-        // It may panic as it drops.
-        mem::forget(payload);
-        Error::WirePanicked { call }
-    })
+/// Whether the peer of a queue pair is that one of a process.
+fn is_connected(queue_pair: &QueuePairCore, process: u32, peer: QueuePairNumber) -> bool {
+    let remote = queue_pair.responder.remote.load(Ordering::Relaxed);
+    queue_pair.elsewhere.process() == Some(process) && remote == peer.0
 }
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

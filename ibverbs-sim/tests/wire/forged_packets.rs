@@ -1,116 +1,11 @@
 //! Whatever a peer sends, it changes nothing that it may not, and nothing panics.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::Ordering;
 
-use parking_lot::Mutex;
 use proptest::prelude::*;
 
-use crate::common::*;
+use crate::{common::*, forger::Scene};
 use ibverbs_sim::*;
-
-/// A wire to one peer that sends what the test says, and keeps what it is sent.
-#[derive(Default)]
-struct Forger {
-    arriving: Mutex<Vec<Vec<u8>>>,
-    sent: Mutex<Vec<Vec<u8>>>,
-    panics: AtomicBool,
-}
-
-impl Wire for Forger {
-    fn process(&self) -> u32 {
-        0
-    }
-
-    fn processes(&self) -> u32 {
-        2
-    }
-
-    fn send(&self, _: u32, packet: Vec<u8>) {
-        assert!(!self.panics.load(Ordering::SeqCst), "a wire of the program");
-        self.sent.lock().push(packet);
-    }
-
-    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
-        let arriving = std::mem::take(&mut *self.arriving.lock());
-        arriving.iter().for_each(|packet| sink(1, packet));
-        assert!(!self.panics.load(Ordering::SeqCst), "a wire of the program");
-    }
-
-    fn has_unsent(&self) -> bool {
-        false
-    }
-
-    /// The peer takes nothing in.
-    fn unsent_bytes(&self, _: u32) -> usize {
-        self.sent.lock().iter().map(Vec::len).sum()
-    }
-
-    fn is_lost(&self, _: u32) -> bool {
-        false
-    }
-}
-
-struct Scene {
-    forger: Arc<Forger>,
-    device: Device,
-    end: End,
-    open: Buffer,
-    closed: Buffer,
-}
-
-impl Scene {
-    /// An end with a request under way to the forger, which knows one region.
-    fn new() -> Self {
-        let forger = Arc::new(Forger::default());
-        let device = Device::with_wire(DeviceConfig::default(), Arc::clone(&forger) as _).unwrap();
-        let end = End::new(&device, |_| {});
-        let patient = Connection { timeout_ns: 0, ..Connection::default() };
-        end.queue_pair.connect_to(1, QueuePairNumber::from_u32(1), &patient).unwrap();
-        let open = end.buffer(64);
-        let closed = Buffer::new(&end.domain, 64, Access::LOCAL_WRITE);
-        end.receive(3, &[open.region.slice(0, 8)]);
-        let read = Operation::Read { remote: RemoteAddress::default() };
-        end.post(&[request(1, read, Payload::Gather(&[open.region.slice(32, 8)]))]);
-        Self { forger, device, end, open, closed }
-    }
-
-    fn arrives(&self, packet: &[u8]) -> Result<usize> {
-        self.forger.arriving.lock().push(packet.to_vec());
-        self.device.progress()
-    }
-
-    /// A request with these parts, as a peer would send it.
-    fn forge(&self, opcode: u8, address: u64, key: u32, length: u64, payload: &[u8]) -> Vec<u8> {
-        self.forge_nth(0, opcode, address, key, length, payload)
-    }
-
-    /// The same, of the request with this sequence number.
-    fn forge_nth(
-        &self,
-        psn: u32,
-        opcode: u8,
-        address: u64,
-        key: u32,
-        length: u64,
-        payload: &[u8],
-    ) -> Vec<u8> {
-        let mut packet = vec![1];
-        packet.extend(self.end.queue_pair.number().to_u32().to_le_bytes());
-        packet.extend(1u32.to_le_bytes());
-        packet.extend(psn.to_le_bytes());
-        packet.extend([0; 4]);
-        packet.extend([0, opcode]);
-        packet.extend(address.to_le_bytes());
-        packet.extend(key.to_le_bytes());
-        packet.extend([0; 16]);
-        packet.extend(length.to_le_bytes());
-        packet.extend(payload);
-        packet
-    }
-}
 
 #[test]
 fn no_packet_is_an_error_that_names_the_process() {

@@ -288,7 +288,7 @@ pub(super) fn cells_of(length: usize, synchronous: bool) -> usize {
 
 #[cfg(all(test, not(talpf_loom)))]
 mod tests {
-    use super::super::ring::CELLS;
+    use super::super::front::CELLS;
     use super::*;
 
     #[test]

@@ -6,10 +6,11 @@ use ibverbs_sim::Access;
 
 use super::aftermath::Aftermath;
 use super::cell::{CELL, Cell, Head, INLINE, Kind, Place, cells_of};
+use super::front::CELLS;
 use super::link::Link;
 use super::memory::Memory;
 use super::offers::{Offer, Subject};
-use super::ring::{CELLS, Ring};
+use super::ring::Ring;
 use super::slots::Slots;
 use super::transfers::{Direction, Transfer};
 use super::waiting::{Content, Message, Offered, Receive, deliver, fits};
@@ -178,9 +179,11 @@ impl Inbox {
             Kind::Eager | Kind::EagerSynchronous | Kind::Announce => {}
             Kind::Done => link.sender.lock().finish(rank, number, after),
             Kind::Offer => link.sender.lock().offers.hold(cell.offered()),
-            Kind::Claim => self.claim(number, cell.key().status(cell.0[1]), after),
+            Kind::Claim => self.claim(link.peer, number, cell.key().status(cell.0[1]), after),
             Kind::Filled => {
-                let found = self.filling.iter().position(|(receive, ..)| *receive == number);
+                let found = self.filling.iter().position(|(claimed, receive, _)| {
+                    *claimed == number && receive.is_offered_to(link.peer)
+                });
                 if let Some(index) = found {
                     let (_, mut receive, status) = self.filling.swap_remove(index);
                     receive.end_offer();
@@ -193,7 +196,7 @@ impl Inbox {
                 after.note(sender.notify(link, rank, Cell::withdrawn(number)));
             }
             Kind::Withdrawn => {
-                if let Some(mut receive) = self.take_back(EntryId::from_u64(number)) {
+                if let Some(mut receive) = self.take_offered(link.peer, number) {
                     receive.end_offer();
                     after.end(receive.ticket, Ok(Status::CANCELLED.into()));
                 }
@@ -201,9 +204,9 @@ impl Inbox {
         }
     }
 
-    /// A message goes to the offered receive of this number.
-    fn claim(&mut self, number: u64, status: Status, after: &mut Aftermath) {
-        let Some(mut receive) = self.take_back(EntryId::from_u64(number)) else { return };
+    /// A message of a peer goes to the receive of this number that it was offered.
+    fn claim(&mut self, peer: WorldRank, number: u64, status: Status, after: &mut Aftermath) {
+        let Some(mut receive) = self.take_offered(peer, number) else { return };
         let Status { source, tag, bytes, .. } = status;
         let room = receive.memory.bytes();
         if bytes > room {
@@ -355,6 +358,14 @@ impl Inbox {
             let (taken, released) = ring.reported;
             after.note(link.sender.lock().outlet.tell_credits(link, taken, released));
         }
+    }
+
+    /// Takes back a receive that was offered to this peer. A number that a peer has sent names no
+    /// other: its registration would end while somebody else may write.
+    fn take_offered(&mut self, peer: WorldRank, number: u64) -> Option<Receive> {
+        let id = EntryId::from_u64(number);
+        let is_its = self.matcher.receive_mut(id)?.is_offered_to(peer);
+        if is_its { self.take_back(id) } else { None }
     }
 
     /// Takes a receive that waits back.

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ibverbs_sim::{CompletionQueue, Connection, QueuePair, RemoteAddress};
 use parking_lot::Mutex;
 
+use super::credits::Credits;
+use super::front::Front;
 use super::outlet::Outlet;
-use super::ring::{Front, Lines};
+use super::ring::Told;
 use super::sender::Sender;
 use super::sleeper::{Collecting, is_to_ring};
 use super::transfers::Transfers;
@@ -29,7 +31,7 @@ pub(super) struct Link {
     control_sent: CompletionQueue,
     pub(super) bulk: QueuePair,
     pub(super) bulk_sent: CompletionQueue,
-    told: Lines,
+    told: Told,
     /// Changed under the lock of `sender`: cells are collected there.
     is_collecting: AtomicBool,
     /// How many links of this rank are.
@@ -44,7 +46,7 @@ pub(super) struct End {
     pub(super) control_sent: CompletionQueue,
     pub(super) bulk: QueuePair,
     pub(super) bulk_sent: CompletionQueue,
-    pub(super) told: Lines,
+    pub(super) told: Told,
 }
 
 impl End {
@@ -66,7 +68,7 @@ impl Link {
     ) -> Self {
         let End { control, control_sent, bulk, bulk_sent, told } = end;
         // The first message rings: the peer may sleep already.
-        told.word(0, ASLEEP).store(1, Ordering::Relaxed);
+        told.word(ASLEEP).store(1, Ordering::Relaxed);
         Link {
             peer,
             incoming,
@@ -98,19 +100,17 @@ impl Link {
         self.is_collecting.load(Ordering::Relaxed)
     }
 
-    /// Cells that the peer has taken, and eager messages that it has matched, each as many as its
-    /// cells; both wrapping.
+    /// What the peer has told of the cells that were written to it.
     #[inline]
-    pub(super) fn credits(&self) -> (u32, u32) {
-        let word = self.told.word(0, CREDITS).load(Ordering::Acquire);
-        (word as u32, (word >> 32) as u32)
+    pub(super) fn credits(&self) -> Credits {
+        Credits::load(self.told.word(CREDITS))
     }
 
     /// Whether the peer sleeps, once: who is told rings. To be called after what the peer is to see
     /// was posted.
     #[inline]
     pub(super) fn is_to_ring(&self) -> bool {
-        is_to_ring(self.told.word(0, ASLEEP))
+        is_to_ring(self.told.word(ASLEEP))
     }
 
     /// Takes the completions of cells and the like: nobody waits for them, and only a failed one

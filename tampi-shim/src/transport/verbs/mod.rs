@@ -6,7 +6,9 @@
 
 mod aftermath;
 mod cell;
+mod credits;
 mod footprint;
+mod front;
 mod inbox;
 mod job;
 mod link;

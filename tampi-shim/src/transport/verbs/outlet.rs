@@ -10,8 +10,9 @@ use ibverbs_sim::{Operation, Payload, QueuePair, RemoteAddress, SendFlags, SendW
 use smallvec::SmallVec;
 
 use super::cell::{CELL, Cell, WORDS, join_short, write_short};
+use super::credits::Credits;
+use super::front::CELLS;
 use super::link::{ASLEEP, CREDITS, Link};
-use super::ring::CELLS;
 use crate::error::Error;
 use crate::matching::Key;
 
@@ -80,15 +81,13 @@ impl Outlet {
     /// Whether the ring has room for so many cells.
     #[inline]
     pub(super) fn room(&self, link: &Link, cells: usize) -> bool {
-        let in_flight = (self.tail as u32).wrapping_sub(link.credits().0);
-        in_flight as usize + cells <= CELLS
+        link.credits().has_room(self.tail, cells)
     }
 
     /// Whether the peer will keep an eager message of so many cells if it has to.
     #[inline]
     pub(super) fn quota(&self, link: &Link, quota: usize, cells: usize) -> bool {
-        let unmatched = (self.eager as u32).wrapping_sub(link.credits().1);
-        unmatched as usize + cells <= quota
+        link.credits().has_quota(self.eager, quota, cells)
     }
 
     /// Writes a cell, and what was collected before it.
@@ -238,8 +237,7 @@ impl Outlet {
         taken: u64,
         released: u64,
     ) -> Result<(), Error> {
-        let word = u64::from(taken as u32) | u64::from(released as u32) << 32;
-        self.tell(link, CREDITS, word)?;
+        self.tell(link, CREDITS, Credits::word(taken, released))?;
         self.wake(link)
     }
 

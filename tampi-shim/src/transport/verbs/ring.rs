@@ -6,39 +6,30 @@ use std::sync::Arc;
 
 use ibverbs_sim::{Access, MemoryRegion, ProtectionDomain, RemoteAddress};
 
-use super::cell::{CELL, Cell, Head, INLINE, WORDS, stamp};
+use super::cell::{CELL, Cell, Head, INLINE};
+use super::front::{CELLS, Front, Line};
 use crate::error::Error;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::AtomicU64;
 
-/// Cells of a ring, a power of two.
-pub(super) const CELLS: usize = 256;
-
-/// One line of memory that the device writes.
-#[repr(align(64))]
-pub(super) struct Line(pub(super) [AtomicU64; WORDS]);
-
-impl Line {
-    pub(super) fn new() -> Self {
-        Line(std::array::from_fn(|_| AtomicU64::new(0)))
-    }
+/// Has the device write lines for a peer.
+fn register(domain: &ProtectionDomain, lines: &[Line]) -> Result<MemoryRegion, Error> {
+    let access = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
+    // SAFETY: callers keep the lines until the region is dropped, and do not move them. They are
+    // atomics; what is read of them in another way is what a stamp says is written, until the peer
+    // is told that it may write again.
+    Ok(unsafe { domain.register(NonNull::from(lines).cast(), lines.len() * CELL, access)? })
 }
 
-/// Lines that a peer writes to. The region is declared first, so it goes first.
-pub(super) struct Lines {
+/// The line that a peer writes to tell of itself. The region is declared first, so it goes first.
+pub(super) struct Told {
     region: MemoryRegion,
     lines: Box<[Line]>,
 }
 
-impl Lines {
-    pub(super) fn new(domain: &ProtectionDomain, count: usize) -> Result<Self, Error> {
-        let lines: Box<[Line]> = (0..count).map(|_| Line::new()).collect();
-        let start = NonNull::from(&*lines).cast();
-        let access = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
-        // SAFETY: the lines are dropped after the region and do not move. They are atomics; what is
-        // read of them in another way is what a stamp says is written, until the peer is told that
-        // it may write again.
-        let region = unsafe { domain.register(start, count * CELL, access)? };
-        Ok(Lines { region, lines })
+impl Told {
+    pub(super) fn new(domain: &ProtectionDomain) -> Result<Self, Error> {
+        let lines: Box<[Line]> = Box::new([Line::new()]);
+        Ok(Told { region: register(domain, &lines)?, lines })
     }
 
     /// The first byte, as peers name it.
@@ -47,35 +38,16 @@ impl Lines {
     }
 
     #[inline]
-    pub(super) fn word(&self, line: usize, word: usize) -> &AtomicU64 {
-        &self.lines[line].0[word]
-    }
-}
-
-/// The cells of a ring, and which is the next.
-pub(super) struct Front {
-    lines: Lines,
-    /// Cells ever taken: the number of the next one. Changed by the owner of the [`Ring`].
-    head: AtomicU64,
-}
-
-impl Front {
-    /// Whether there is a cell to take, or was a moment ago: anybody may ask.
-    #[inline]
-    pub(super) fn has_arrived(&self) -> bool {
-        let head = self.head.load(Ordering::Relaxed);
-        self.line(head).0[WORDS - 1].load(Ordering::Acquire) as u32 == stamp(head)
-    }
-
-    /// The line of a cell.
-    #[inline]
-    fn line(&self, number: u64) -> &Line {
-        &self.lines.lines[number as usize % CELLS]
+    pub(super) fn word(&self, word: usize) -> &AtomicU64 {
+        &self.lines[0].0[word]
     }
 }
 
 /// The owner's side of a ring.
+///
+/// The region is declared before the cells, so it goes first.
 pub(super) struct Ring {
+    region: MemoryRegion,
     front: Arc<Front>,
     /// Messages of the next cell that were taken, of those that share it.
     taken: usize,
@@ -90,13 +62,14 @@ pub(super) struct Ring {
 
 impl Ring {
     pub(super) fn new(domain: &ProtectionDomain) -> Result<Self, Error> {
-        let front = Front { lines: Lines::new(domain, CELLS)?, head: AtomicU64::new(0) };
+        let front = Arc::new(Front::new());
+        let region = register(domain, front.lines())?;
         // As the word is at the peer from the beginning.
-        Ok(Ring { front: Arc::new(front), taken: 0, released: 0, reported: (0, 0), asleep: true })
+        Ok(Ring { region, front, taken: 0, released: 0, reported: (0, 0), asleep: true })
     }
 
     pub(super) fn remote(&self) -> RemoteAddress {
-        self.front.lines.remote()
+        self.region.at(0)
     }
 
     pub(super) fn share_front(&self) -> Arc<Front> {
@@ -106,35 +79,24 @@ impl Ring {
     /// Cells ever taken.
     #[inline]
     pub(super) fn head(&self) -> u64 {
-        self.front.head.load(Ordering::Relaxed)
+        self.front.head()
     }
 
     /// What the next cell says about itself, if it is there.
     #[inline]
     pub(super) fn front(&self) -> Option<Head> {
-        let [.., length, about, last] = &self.line().0;
-        let last = last.load(Ordering::Acquire);
-        (last as u32 == stamp(self.head())).then(|| Head {
-            length: length.load(Ordering::Relaxed),
-            about: about.load(Ordering::Relaxed),
-            last,
-        })
+        self.front.next()
     }
 
     /// The next cell, which is there.
     pub(super) fn cell(&self) -> Cell {
-        Cell(std::array::from_fn(|word| self.line().0[word].load(Ordering::Relaxed)))
-    }
-
-    #[inline]
-    fn line(&self) -> &Line {
-        self.front.line(self.head())
+        self.front.cell()
     }
 
     /// Goes on as if so many cells had been taken.
     #[cfg(test)]
     pub(super) fn skip_to(&mut self, head: u64) {
-        self.front.head.store(head, Ordering::Relaxed);
+        self.front.skip_to(head);
     }
 
     /// The bytes of the next message, in the next cell, which is there.
@@ -142,7 +104,8 @@ impl Ring {
     pub(super) fn short(&self, length: usize) -> &[u8] {
         let length = length.min(INLINE);
         let start = (self.taken * length).min(INLINE - length);
-        let first = std::ptr::from_ref(self.line()).cast::<u8>().wrapping_add(start);
+        let first =
+            std::ptr::from_ref(self.front.line(self.head())).cast::<u8>().wrapping_add(start);
         // SAFETY: the bytes lie in the line. Its stamp was seen, so the device has written them, and
         // it writes them again only when the peer is told that they were taken, which needs this
         // ring mutably.
@@ -164,7 +127,7 @@ impl Ring {
         let start = (self.head() as usize + 1) % CELLS * CELL;
         let length = length.min((CELLS - 1) * CELL);
         let before_end = length.min(CELLS * CELL - start);
-        let base = self.front.lines.lines.as_ptr().cast::<u8>();
+        let base = self.front.lines().as_ptr().cast::<u8>();
         // SAFETY: `start` lies in the ring and `before_end` does not lead beyond its end. The stamp
         // of the first cell was seen, so the device has written these bytes, and it writes them
         // again only when the peer is told that they were taken, which needs this ring mutably.
@@ -174,13 +137,9 @@ impl Ring {
         [first, second]
     }
 
-    /// Takes the next message, of `cells` cells. Bytes of a message must not look like a stamp.
+    /// Takes the next message, of `cells` cells.
     #[inline]
     pub(super) fn take(&mut self, cells: usize) {
-        let (head, front) = (self.head(), &self.front);
-        for number in head + 1..head + cells as u64 {
-            front.line(number).0[WORDS - 1].store(0, Ordering::Relaxed);
-        }
-        front.head.store(head + cells as u64, Ordering::Relaxed);
+        self.front.take(cells);
     }
 }

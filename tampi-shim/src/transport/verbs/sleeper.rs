@@ -34,14 +34,20 @@ impl Sleeper {
 
     /// Has `waker` woken, unless the task was woken already since it fell asleep.
     pub(super) fn waits(&self, waker: &Waker) -> bool {
-        *self.waker.lock() = Some(waker.clone());
+        self.replace(Some(waker.clone()));
         self.is_asleep()
     }
 
     /// The task is awake.
     pub(super) fn is_up(&self) {
         self.asleep.store(false, Ordering::Relaxed);
-        self.waker.lock().take();
+        self.replace(None);
+    }
+
+    /// Keeps another waker. The one before is dropped under no lock: it is foreign code.
+    fn replace(&self, waker: Option<Waker>) {
+        let before = std::mem::replace(&mut *self.waker.lock(), waker);
+        drop(before);
     }
 
     /// To be called after what the task is to see was written.

@@ -23,6 +23,8 @@ use crate::rank::{Rank, WorldRank};
 use crate::tag::Tag;
 use crate::transport::ContextId;
 
+mod hostile_cells;
+
 const KEY: Key = Key { context: ContextId(0), source: Rank(0), tag: Tag(0) };
 
 /// Two ranks without polling tasks.

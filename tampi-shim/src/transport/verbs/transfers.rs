@@ -165,8 +165,9 @@ impl Transfer {
     }
 }
 
-/// Where byte `position` of a message is, from the first, and how many follow it in its row.
+/// Where byte `position` of a message is, from the first, and how many follow it in its row. A stride
+/// that a peer has sent may be any: what is outside of its memory, its device refuses.
 fn locate(position: u64, row_bytes: u64, stride_bytes: u64) -> (u64, u64) {
     let (row, column) = (position / row_bytes.max(1), position % row_bytes.max(1));
-    (row * stride_bytes + column, row_bytes - column)
+    (row.wrapping_mul(stride_bytes).wrapping_add(column), row_bytes - column)
 }

@@ -26,6 +26,11 @@ impl Receive {
         Receive { memory, ticket, offered: None }
     }
 
+    /// Whether it was offered to this peer, and the offer has not ended.
+    pub(super) fn is_offered_to(&self, peer: WorldRank) -> bool {
+        self.offered.as_ref().is_some_and(|offered| offered.peer == peer)
+    }
+
     /// Ends the offer of a receive that the source has taken back, used up or passed over.
     #[inline]
     pub(super) fn end_offer(&mut self) {

@@ -13,10 +13,11 @@ use talpf_runtime::Group;
 use super::aftermath::Aftermath;
 use super::cell::CELL;
 use super::footprint::receives;
+use super::front::CELLS;
 use super::inbox::{Inbox, Incoming};
 use super::link::{End, Link};
 use super::outlet::{CHUNK, SEND_COMPLETIONS, SENDS};
-use super::ring::{CELLS, Lines, Ring};
+use super::ring::{Ring, Told};
 use super::sleeper::{Collecting, Sleeper};
 use crate::config::Config;
 use crate::error::Error;
@@ -252,7 +253,7 @@ impl RankState {
         let init =
             QueuePairInit { max_send_wr: BULK_SENDS, ..QueuePairInit::new(&bulk_sent, &bulk_sent) };
         let bulk = self.domain.create_queue_pair(&init)?;
-        let told = Lines::new(&self.domain, 1)?;
+        let told = Told::new(&self.domain)?;
         let ring = Ring::new(&self.domain)?;
         Ok((End { control, control_sent, bulk, bulk_sent, told }, ring))
     }

@@ -1,0 +1,71 @@
+//! Calls of code that is not this crate's: wires, and the wakers of those who wait.
+//!
+//! Such code may do anything, also come back to the device on the same thread. So it is called
+//! under no gate and under no lock, which debug builds check, and a panic of it ends at the call.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::sync::assert_nothing_held;
+
+/// Calls `foreign`, which is `what`. `None`: it has panicked.
+pub(crate) fn call<R>(what: &'static str, foreign: impl FnOnce() -> R) -> Option<R> {
+    assert_nothing_held(what);
+    catch_unwind(AssertUnwindSafe(foreign)).map_err(forget).ok()
+}
+
+/// What a panic carries may panic as it drops.
+#[cold]
+fn forget(payload: Box<dyn std::any::Any + Send>) {
+    std::mem::forget(payload);
+}
+
+#[cfg(all(test, debug_assertions, not(talpf_loom)))]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+    use crate::{
+        gate::{Gate, Room},
+        sync::Mutex,
+    };
+
+    const ROOM: Room = Room { freed: 0, limit: 1, whole: false };
+
+    fn complaint() -> Option<String> {
+        let called = catch_unwind(|| call("a test", || ()));
+        called.err().and_then(|payload| payload.downcast::<String>().ok()).map(|text| *text)
+    }
+
+    #[test]
+    fn a_call_under_a_lock_is_reported_with_the_place_where_it_was_taken() {
+        let lock = Mutex::new(1);
+        assert_eq!(complaint(), None);
+        let (guard, line) = (lock.lock(), line!());
+        let text = complaint().unwrap();
+        assert!(
+            text.contains("a test") && text.contains(&format!("{}:{line}:", file!())),
+            "{text}"
+        );
+        assert_eq!(*guard, 1);
+        drop(guard);
+        assert_eq!(complaint(), None);
+    }
+
+    #[test]
+    fn a_call_under_a_gate_is_reported_however_the_hold_began_and_ended() {
+        let gate = Gate::new(());
+        let (hold, _) = gate.enter(1, ROOM).unwrap();
+        assert!(complaint().unwrap().contains("a gate"));
+        assert!(!hold.release());
+        assert_eq!(complaint(), None);
+        let hold = gate.enter_blocking();
+        assert!(complaint().is_some());
+        hold.set_backlog();
+        drop(hold);
+        assert_eq!(complaint(), None);
+        let hold = gate.enter_backlog().unwrap();
+        assert!(complaint().is_some());
+        assert!(hold.stall().is_ok());
+        assert_eq!(complaint(), None);
+    }
+}

@@ -1,0 +1,18 @@
+use loom::{model, sync::Arc, thread};
+
+use super::*;
+
+/// A queue pair that arms as its deadline is reached is taken up or told that it is.
+#[test]
+fn loom_no_deadline_is_slept_through() {
+    model(|| {
+        let timers = Arc::new(Timers::default());
+        let advancer = {
+            let timers = Arc::clone(&timers);
+            thread::spawn(move || timers.advance(10).len())
+        };
+        let is_listed = timers.arm(10, &Weak::new());
+        let taken_up = advancer.join().unwrap();
+        assert_eq!(taken_up, usize::from(is_listed));
+    });
+}

@@ -1,0 +1,65 @@
+//! What a rank tells a peer of the peer's cells: how many it has taken, and how many eager messages
+//! it has matched.
+//!
+//! Both counts are absolute, so one that is lost or late does no harm, and both wrap in the halves of
+//! one word, which the peer's device writes. Whoever sees a count sees all that the rank had done
+//! with the cells before it told of them.
+
+use super::front::CELLS;
+use crate::sync::{AtomicU64, Ordering};
+
+/// See the module text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Credits {
+    /// Cells taken.
+    taken: u32,
+    /// Eager messages matched: a short one counts one, and another its cells.
+    released: u32,
+}
+
+impl Credits {
+    /// The credits in the word that the peer writes.
+    #[inline]
+    pub(super) fn load(word: &AtomicU64) -> Self {
+        let word = word.load(Ordering::Acquire);
+        Credits { taken: word as u32, released: (word >> 32) as u32 }
+    }
+
+    /// The word that tells of these counts.
+    pub(super) fn word(taken: u64, released: u64) -> u64 {
+        u64::from(taken as u32) | u64::from(released as u32) << 32
+    }
+
+    /// Whether the ring has room for so many cells after cell number `tail`.
+    #[inline]
+    pub(super) fn has_room(self, tail: u64, cells: usize) -> bool {
+        let in_flight = (tail as u32).wrapping_sub(self.taken);
+        in_flight as usize + cells <= CELLS
+    }
+
+    /// Whether the peer will keep so many cells of an eager message if it has to, after `eager` of
+    /// them were sent.
+    #[inline]
+    pub(super) fn has_quota(self, eager: u64, quota: usize, cells: usize) -> bool {
+        let unmatched = (eager as u32).wrapping_sub(self.released);
+        unmatched as usize + cells <= quota
+    }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use super::*;
+
+    /// Both sides of both limits, also where the halves of the word go round.
+    #[test]
+    fn there_is_room_up_to_the_limit_wherever_counts_go_round() {
+        for start in [0, u64::from(u32::MAX) - 2, (1 << 40) - 1, u64::MAX - CELLS as u64] {
+            let word = AtomicU64::new(Credits::word(start, start));
+            let credits = Credits::load(&word);
+            let end = start + CELLS as u64;
+            assert!(credits.has_room(start, CELLS) && !credits.has_room(start, CELLS + 1));
+            assert!(credits.has_room(end - 1, 1) && !credits.has_room(end, 1));
+            assert!(credits.has_quota(start + 9, 10, 1) && !credits.has_quota(start + 10, 10, 1));
+        }
+    }
+}
