@@ -239,6 +239,24 @@ pub enum Error {
         /// What keeps it from being used.
         why: &'static str,
     },
+    /// A rank is so far ahead of another one that has to take note of it that it cannot.
+    #[error(
+        "{rank} is in {ahead} of {lane} and {peer} in {behind}: at most {limit} may be between"
+    )]
+    TooFarAhead {
+        /// The lane.
+        lane: Lane,
+        /// The rank that is ahead.
+        rank: Rank,
+        /// Its round.
+        ahead: Round,
+        /// The rank that it has sent something to.
+        peer: Rank,
+        /// The oldest round that has not ended there.
+        behind: Round,
+        /// How many rounds may be between the two.
+        limit: u64,
+    },
     /// The two ends of an exchange do not match.
     #[error("{what}: {here} here and {there} at {rank}")]
     LinksDiffer {
@@ -352,10 +370,24 @@ impl Error {
         Error::OutsideWindow { source_rank, does, target, lane, round, slot, index, end }
     }
 
+    /// Checks that a rank which is `ahead` of the other is not too far ahead.
+    pub(crate) fn check_ahead(
+        lane: Lane,
+        (rank, ahead): (Rank, Round),
+        (peer, behind): (Rank, Round),
+        limit: u64,
+    ) -> Result<(), Self> {
+        if ahead.0 < behind.0.saturating_add(limit) {
+            return Ok(());
+        }
+        Err(Error::TooFarAhead { lane, rank, ahead, peer, behind, limit })
+    }
+
     /// Who is told this that `rank` has found, itself first.
     pub(crate) fn ranks(&self, rank: Rank) -> Vec<Rank> {
         match *self {
             Error::Conflict { reader, writer, .. } => vec![rank, reader, writer],
+            Error::TooFarAhead { rank: ahead, .. } => vec![rank, ahead],
             _ => vec![rank],
         }
     }

@@ -1,6 +1,7 @@
 //! The 32 bits that travel with every operation: what it is, and which lane and round it is of.
 //!
 //! The round is sent modulo 2^21 and completed at the receiver with the nearest round it knows.
+//! Control messages carry eight bytes as well: a count, and the rest of the round.
 
 use crate::numbers::{Lane, Round};
 
@@ -13,7 +14,7 @@ const ROUNDS: u64 = 1 << ROUND_BITS;
 pub(crate) enum Kind {
     /// A put has landed, a get has read, an atomic was done.
     Data,
-    /// How many operations the sender has for the receiver in this round; eight bytes of payload.
+    /// How many operations the sender has for the receiver in this round.
     Count,
     /// A step of a barrier. Which one follows from the distance of sender and receiver.
     Barrier,
@@ -58,6 +59,19 @@ impl Immediate {
         Immediate { kind, lane, round: bits & (ROUNDS as u32 - 1) }
     }
 
+    /// The eight bytes of a control message of `round`.
+    #[inline]
+    pub(crate) fn payload(round: Round, count: u32) -> u64 {
+        round.0 >> ROUND_BITS << u32::BITS | u64::from(count)
+    }
+
+    /// The round of a control message, and its count.
+    #[inline]
+    pub(crate) fn with_payload(self, payload: u64) -> (Round, u32) {
+        let round = payload >> u32::BITS << ROUND_BITS | u64::from(self.round);
+        (Round(round), payload as u32)
+    }
+
     /// The round, given one that is less than 2^20 rounds away.
     #[inline]
     pub(crate) fn round_near(self, known: Round) -> Round {
@@ -68,12 +82,6 @@ impl Immediate {
             Round((known.0 + ahead).saturating_sub(ROUNDS))
         }
     }
-}
-
-/// Whether two rounds are so near each other that an immediate of one is understood where the other
-/// is known.
-pub(crate) fn are_near(round: Round, known: Round) -> bool {
-    round.0.abs_diff(known.0) < ROUNDS / 2
 }
 
 #[cfg(all(test, not(talpf_loom)))]
@@ -90,6 +98,15 @@ mod tests {
             let received = Immediate::from_bits(sent.to_bits());
             prop_assert_eq!(received, sent);
             prop_assert_eq!(received.round_near(Round(known)), round);
+        }
+
+        #[test]
+        fn a_control_message_says_which_round_it_is_of_wherever_that_is(
+            round in 0..1u64 << 53, count: u32,
+        ) {
+            let sent = Immediate::new(Kind::Barrier, Lane(3), Round(round));
+            let payload = Immediate::payload(Round(round), count);
+            prop_assert_eq!(sent.with_payload(payload), (Round(round), count));
         }
     }
 }

@@ -15,6 +15,7 @@ use self::handles::Handles;
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
 use crate::ping_pong::Places;
+use crate::rounds::MOST_AHEAD;
 use crate::sync::Outcome;
 use crate::world::{RankState, World};
 
@@ -30,8 +31,8 @@ pub(crate) struct RoundState {
     /// Whether a target has had more than its share of what the round may have.
     uneven: AtomicBool,
     lost: AtomicBool,
-    /// Stands in for a round of a lane that an exchange has taken, and refuses operations.
-    refuses: bool,
+    /// Why it stands in for a round that the program cannot have, and refuses operations.
+    refuses: Option<Box<Error>>,
     /// How its sync ended.
     pub(crate) outcome: Outcome,
 }
@@ -47,24 +48,25 @@ impl RoundState {
             sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
             uneven: AtomicBool::new(false),
             lost: AtomicBool::new(false),
-            refuses: false,
+            refuses: None,
             outcome: Outcome::default(),
         })
     }
 
-    /// What the program gets instead of a round of a lane that an exchange has taken.
+    /// What the program gets instead of a round that it cannot have.
     #[cold]
-    fn refusing(world: &Arc<World>, rank: Rank, lane: Lane) -> Arc<Self> {
+    fn refusing(world: &Arc<World>, rank: Rank, lane: Lane, why: Error) -> Arc<Self> {
         let mut round = RoundState::new(world, rank, lane, Round(0));
-        Arc::get_mut(&mut round).into_iter().for_each(|round| round.refuses = true);
+        let refuses = Some(Box::new(why));
+        Arc::get_mut(&mut round).into_iter().for_each(|round| round.refuses = refuses.clone());
         round
     }
 
-    /// **Errors**: it is of a lane that an exchange has taken.
+    /// **Errors**: it is of a lane that an exchange has taken, or one round too many that has not
+    /// ended.
     #[inline]
-    pub(crate) fn check_lane(&self) -> Result<(), Error> {
-        let (lane, why) = (self.lane, "is taken by a ping-pong exchange");
-        if self.refuses { Err(Error::LaneRefused { lane, why }) } else { Ok(()) }
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.refuses.as_ref().map_or(Ok(()), |why| Err(Error::clone(why)))
     }
 
     /// Makes a round that nobody uses any more the round `number` of its lane.
@@ -104,7 +106,7 @@ impl RoundState {
     /// **Errors**: more than `resize_message_queue` has asked for; the lane is taken.
     #[inline]
     pub(crate) fn count(&self, target: Rank, operations: u32) -> Result<(), Error> {
-        self.check_lane()?;
+        self.check()?;
         let sent = &self.sent[target.index()];
         let to_target = sent.fetch_add(operations, Ordering::Relaxed).saturating_add(operations);
         // As long as no target has more than its share they are not too many in all.
@@ -172,7 +174,12 @@ struct LaneRounds {
     spare: Option<Arc<RoundState>>,
     /// The exchange that has taken it.
     taken: Option<Arc<Places>>,
+    /// Rounds that have ended.
+    ended: u64,
 }
+
+/// What keeps the program from a lane.
+const TAKEN: &str = "is taken by a ping-pong exchange";
 
 /// Who asks for a round of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,12 +230,18 @@ impl OpenRounds {
         let mut lanes = self.lanes.lock();
         let LaneRounds { open, taken, .. } = lane_of(&mut lanes, lane);
         if taken.is_some() && user == User::Program {
-            return RoundState::refusing(world, rank, lane);
+            return RoundState::refusing(
+                world,
+                rank,
+                lane,
+                Error::LaneRefused { lane, why: TAKEN },
+            );
         }
         open.get_or_insert_with(|| RoundState::new(world, rank, lane, Round(0))).enter()
     }
 
-    /// Closes the open round of a lane and opens the next. The caller `leave`s what it gets.
+    /// Closes the open round of a lane and opens the next. The caller `leave`s what it gets, which
+    /// refuses its sync if too many rounds have not ended.
     pub(crate) fn close(
         &self,
         world: &Arc<World>,
@@ -237,9 +250,19 @@ impl OpenRounds {
         user: User,
     ) -> Arc<RoundState> {
         let mut lanes = self.lanes.lock();
-        let LaneRounds { open, spare, taken } = lane_of(&mut lanes, lane);
+        let LaneRounds { open, spare, taken, ended } = lane_of(&mut lanes, lane);
         if taken.is_some() && user == User::Program {
-            return RoundState::refusing(world, rank, lane);
+            return RoundState::refusing(
+                world,
+                rank,
+                lane,
+                Error::LaneRefused { lane, why: TAKEN },
+            );
+        }
+        let value = open.as_ref().map_or(0, |open| open.number.0 - *ended) + 1;
+        if value > MOST_AHEAD {
+            let (what, limit) = ("number of syncs of a lane that have not ended", MOST_AHEAD);
+            return RoundState::refusing(world, rank, lane, Error::Limit { what, value, limit });
         }
         let closed = open.take().unwrap_or_else(|| RoundState::new(world, rank, lane, Round(0)));
         let number = Round(closed.number.0 + 1);
@@ -258,7 +281,7 @@ impl OpenRounds {
         let mut lanes = self.lanes.lock();
         let LaneRounds { open, taken, .. } = lane_of(&mut lanes, lane);
         let why = match (open, &taken) {
-            (_, Some(_)) => "is taken by a ping-pong exchange",
+            (_, Some(_)) => TAKEN,
             (Some(_), None) => "was used before, a ping-pong exchange needs one of its own",
             (None, None) => {
                 *taken = Some(Arc::clone(places));
@@ -308,7 +331,10 @@ impl OpenRounds {
     /// Keeps a round that has ended.
     pub(crate) fn recycle(&self, round: Arc<RoundState>) {
         let mut lanes = self.lanes.lock();
-        let before = lane_of(&mut lanes, round.lane).spare.replace(round);
+        let lane = lane_of(&mut lanes, round.lane);
+        // They end in order.
+        lane.ended = round.number.0 + 1;
+        let before = lane.spare.replace(round);
         drop(lanes);
         drop(before);
     }

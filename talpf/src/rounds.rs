@@ -2,6 +2,12 @@
 
 use crate::numbers::Round;
 
+/// Rounds that one rank may be ahead of another of its process, or of those of its own syncs that
+/// have not ended.
+pub(crate) const MOST_AHEAD: u64 = 1 << 16;
+/// Rounds that a rank of another process may be ahead, whose word is all that is known.
+pub(crate) const MOST_AHEAD_ELSEWHERE: u64 = 1 << 10;
+
 /// A place for each round from the first that is not over. Later rounds use the places again, so
 /// a lane that goes on and on moves and allocates nothing.
 #[derive(Debug)]
@@ -25,11 +31,20 @@ impl<T> Rounds<T> {
         Round(self.first)
     }
 
-    /// The place of a round; `None` if that is over. `empty` makes places.
+    /// The place of a round. `None` if that is over, or `most_ahead` rounds or more after the first
+    /// that is not. `empty` makes places.
     #[inline]
-    pub(crate) fn place(&mut self, round: Round, empty: impl Fn() -> T) -> Option<&mut T> {
+    pub(crate) fn place(
+        &mut self,
+        round: Round,
+        most_ahead: u64,
+        empty: impl Fn() -> T,
+    ) -> Option<&mut T> {
         let ahead = round.0.checked_sub(self.first)?;
         if ahead >= self.places.len() as u64 {
+            if ahead >= most_ahead {
+                return None;
+            }
             self.make_room(ahead, empty);
         }
         let at = self.index(round.0);
@@ -72,6 +87,17 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    #[test]
+    fn a_round_too_far_ahead_has_no_place_and_takes_no_memory() {
+        let mut rounds = Rounds::default();
+        rounds.pass();
+        assert!(rounds.place(Round(1 + 1024), 1024, || ()).is_none());
+        assert!(rounds.place(Round(u64::MAX), 1024, || ()).is_none());
+        assert_eq!(rounds.places().count(), 0);
+        assert!(rounds.place(Round(1024), 1024, || ()).is_some());
+        assert_eq!(rounds.places().count(), 1024);
+    }
+
     proptest! {
         /// Against a map of all rounds.
         #[test]
@@ -83,14 +109,14 @@ mod tests {
                 let first = rounds.first().0;
                 match step {
                     Some(ahead) => {
-                        let place = rounds.place(Round(first + ahead), || None).unwrap();
+                        let place = rounds.place(Round(first + ahead), 20, || None).unwrap();
                         prop_assert_eq!(*place, known.insert(first + ahead, value));
                         *place = Some(value);
                     }
                     None => {
                         let over = rounds.pass().and_then(Option::take);
                         prop_assert_eq!(over, known.remove(&first));
-                        prop_assert!(rounds.place(Round(first), || None).is_none());
+                        prop_assert!(rounds.place(Round(first), 20, || None).is_none());
                     }
                 }
             }

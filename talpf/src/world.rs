@@ -12,11 +12,12 @@ use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::exchange::{Call, Exchange, Gathered, Part};
-use crate::numbers::Rank;
+use crate::numbers::{Lane, Rank, Round};
 use crate::operation::{Collectors, Issued, Pending};
 use crate::polling::Sleeper;
 use crate::processes::{Ask, Processes};
 use crate::round::{OpenRounds, RoundState};
+use crate::rounds::{MOST_AHEAD, MOST_AHEAD_ELSEWHERE};
 use crate::slot::SlotTable;
 use crate::sync::{Engine, Waits};
 use crate::tracer::Tracer;
@@ -80,14 +81,17 @@ impl World {
         let first = ranks.first().map_or(0, |(group, _)| group.number());
         // Ranks elsewhere keep to their credit themselves.
         let credits = if apart { usize::MAX } else { config.credits };
+        let most_ahead = if apart { MOST_AHEAD_ELSEWHERE } else { MOST_AHEAD };
         let states = ranks.into_iter().map(|(group, endpoint)| RankState {
             rank: Rank(group.number()),
-            engine: Engine::new(Rank(group.number()), size, config.poll_batch),
+            engine: Engine::new(Rank(group.number()), size, config.poll_batch, most_ahead),
             group,
             endpoint,
             slots: SlotTable::new(run, SLOTS),
             windows: CachePadded::new(
-                WindowTable::new(size, credits).noting(config.check_conflicts),
+                WindowTable::new(size, credits)
+                    .noting(config.check_conflicts)
+                    .for_peers_ahead(most_ahead),
             ),
             open_rounds: CachePadded::new(OpenRounds::new()),
             collectors: Collectors::new(),
@@ -168,6 +172,24 @@ impl World {
         let (outcome, freed) = windows.land(lane, round, claim, quick, operation, &has_landed);
         self.follow(freed);
         outcome
+    }
+
+    /// Checks that `source` may be in `round` by now, where `target` is. What a rank elsewhere does
+    /// not take it says itself.
+    ///
+    /// **Errors**: it is too far ahead.
+    #[cold]
+    pub(crate) fn check_ahead(
+        &self,
+        target: Rank,
+        source: Rank,
+        lane: Lane,
+        round: Round,
+    ) -> Result<(), Error> {
+        match self.elsewhere(target) {
+            None => self.rank(target).windows.check_ahead((target, source), lane, round),
+            Some(_) => Ok(()),
+        }
     }
 
     /// An operation that needs no window is about to be posted to a rank of this process.

@@ -293,7 +293,9 @@ pub(super) fn refusal(claim: &Claim, round: &RoundState, target: Rank) -> Error 
     if let Some(error) = round.world.rank(round.rank).failure() {
         return error;
     }
-    let error = Error::outside_window(claim, target, round.lane, round.number);
+    let is_ahead = round.world.check_ahead(target, round.rank, round.lane, round.number);
+    let outside = || Error::outside_window(claim, target, round.lane, round.number);
+    let error = is_ahead.err().unwrap_or_else(outside);
     round.world.fail(&[round.rank, target], &error);
     error
 }

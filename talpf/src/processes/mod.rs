@@ -217,11 +217,12 @@ impl Processes {
         let peer = self.peer(from);
         match Letter::from_bytes(bytes) {
             Some(Letter::Ask { number, ask, claim })
-                if ask.target == self.here
-                    && claim.source == from
-                    && world.rank(self.here).windows.is_near(ask.lane, ask.round) =>
+                if ask.target == self.here && claim.source == from =>
             {
-                self.take_ask(number, ask, claim);
+                match world.check_ahead(self.here, from, ask.lane, ask.round) {
+                    Ok(()) => self.take_ask(number, ask, claim),
+                    Err(error) => world.fail(&[self.here], &error),
+                }
             }
             Some(Letter::Go { number }) => peer.asked.go(number),
             Some(Letter::Refused { number }) => peer.asked.refuse(number),

@@ -22,12 +22,13 @@ pub(crate) struct RoundArrivals {
 #[derive(Debug)]
 pub(crate) struct LaneArrivals {
     ranks: usize,
+    most_ahead: u64,
     rounds: Rounds<RoundArrivals>,
 }
 
 impl LaneArrivals {
-    pub(crate) fn new(ranks: usize) -> Self {
-        LaneArrivals { ranks, rounds: Rounds::default() }
+    pub(crate) fn new(ranks: usize, most_ahead: u64) -> Self {
+        LaneArrivals { ranks, most_ahead, rounds: Rounds::default() }
     }
 
     /// The first round that still matters.
@@ -36,11 +37,11 @@ impl LaneArrivals {
         self.rounds.first()
     }
 
-    /// A round that still matters; `None` for one that is over.
+    /// A round that still matters; `None` for one that is over, or further ahead than peers may be.
     #[inline]
     pub(crate) fn round(&mut self, round: Round) -> Option<&mut RoundArrivals> {
         let ranks = self.ranks;
-        self.rounds.place(round, || RoundArrivals::new(ranks))
+        self.rounds.place(round, self.most_ahead, || RoundArrivals::new(ranks))
     }
 
     /// Forgets the rounds before `round`.

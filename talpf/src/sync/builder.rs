@@ -189,7 +189,7 @@ impl<'a> Sync<'a> {
 
     /// Checks all windows before the first one opens, and finds their `areas`.
     fn check(&self, round: &RoundState, areas: &mut Areas) -> Result<(), Error> {
-        round.check_lane()?;
+        round.check()?;
         for Window { kind, opens } in &self.windows {
             if let Opens::Task(region) = opens {
                 region.check()?;

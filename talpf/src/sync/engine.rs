@@ -34,6 +34,8 @@ pub(super) struct State {
     pub(super) rank: Rank,
     pub(super) ranks: u32,
     pub(super) lanes: Vec<LaneState>,
+    /// Rounds that peers may be ahead.
+    most_ahead: u64,
     /// Room for what is polled at a time.
     batch: Vec<WorkCompletion>,
     /// Receives to be given back, several at once.
@@ -45,15 +47,16 @@ pub(super) struct State {
 struct Control {
     target: Rank,
     immediate: Immediate,
-    payload: Option<u64>,
+    payload: u64,
 }
 
 impl Engine {
-    pub(crate) fn new(rank: Rank, ranks: u32, poll_batch: usize) -> Self {
+    pub(crate) fn new(rank: Rank, ranks: u32, poll_batch: usize, most_ahead: u64) -> Self {
         let state = State {
             rank,
             ranks,
             lanes: Vec::new(),
+            most_ahead,
             batch: vec![WorkCompletion::default(); poll_batch],
             handled: Vec::new(),
             outbox: VecDeque::new(),
@@ -190,10 +193,10 @@ impl RankState {
 
 impl State {
     pub(super) fn lane(&mut self, lane: Lane) -> &mut LaneState {
-        let ranks = self.ranks as usize;
+        let (ranks, most_ahead) = (self.ranks as usize, self.most_ahead);
         if self.lanes.len() <= lane.index() {
             self.lanes.resize_with(lane.index() + 1, || LaneState {
-                arrivals: LaneArrivals::new(ranks),
+                arrivals: LaneArrivals::new(ranks, most_ahead),
                 requests: VecDeque::new(),
                 pattern: None,
                 unacknowledged: 0,
@@ -292,40 +295,43 @@ impl State {
         if let (Kind::Granted, Some(processes)) = (immediate.kind, world.processes()) {
             processes.has_arrived(source);
         }
-        let arrivals = &mut self.lane(immediate.lane).arrivals;
-        let number = immediate.round_near(arrivals.first());
+        let is_data = matches!(immediate.kind, Kind::Data | Kind::Granted);
+        // A chain of short puts ends with a message that counts them.
+        let counts = arrived.opcode == CompletionOpcode::Receive;
+        let payload = if counts { rank.endpoint.received(arrived) } else { 0 };
+        let (lane, most_ahead) = (immediate.lane, self.most_ahead);
+        let arrivals = &mut self.lane(lane).arrivals;
+        let first = arrivals.first();
+        let number =
+            if is_data { immediate.round_near(first) } else { immediate.with_payload(payload).0 };
         let Some(round) = arrivals.round(number) else {
-            let lane = immediate.lane;
-            if !matches!(immediate.kind, Kind::Data | Kind::Granted) {
-                // An acknowledgement that nobody waits for any more.
-                return;
-            }
-            out.failures.push((vec![rank.rank, source], too_late(source, lane, number)));
+            let (ahead, behind) = ((source, number), (rank.rank, first));
+            let is_ahead = Error::check_ahead(lane, ahead, behind, most_ahead);
+            // An acknowledgement that nobody waits for any more is fine.
+            let error = is_ahead.err().or(is_data.then(|| too_late(source, lane, number)));
+            out.failures.extend(error.map(|error| (vec![rank.rank, source], error)));
             return;
         };
         match immediate.kind {
             Kind::Data | Kind::Granted => {
-                // A chain of short puts ends with a message that counts them.
-                let counts = arrived.opcode == CompletionOpcode::Receive;
-                let count = if counts { rank.endpoint.received(arrived) as u32 } else { 1 };
+                let count = if counts { payload as u32 } else { 1 };
                 let from_source = &mut round.data[source.index()];
                 *from_source = from_source.saturating_add(count);
                 round.total = round.total.saturating_add(count);
                 if rank.tracer.is_traced() {
                     for _ in 0..count {
-                        rank.trace_arrival(source, immediate.lane, number);
+                        rank.trace_arrival(source, lane, number);
                     }
                 }
             }
             Kind::Count => {
-                let count = rank.endpoint.received(arrived) as u32;
                 round.counts_in += u32::from(round.counts[source.index()].is_none());
-                round.counts[source.index()] = Some(count);
+                round.counts[source.index()] = Some(payload as u32);
             }
             Kind::Barrier => {
                 let distance = (self.rank.0 + self.ranks - source.0) % self.ranks;
                 let step = distance.trailing_zeros();
-                if let Some(round) = self.lane(immediate.lane).arrivals.round(number) {
+                if let Some(round) = self.lane(lane).arrivals.round(number) {
                     round.barrier |= 1 << step;
                 }
             }
@@ -368,7 +374,10 @@ impl State {
         taken
     }
 
-    pub(super) fn control(&mut self, target: Rank, immediate: Immediate, payload: Option<u64>) {
+    /// Sends a control message of a round.
+    pub(super) fn control(&mut self, target: Rank, kind: Kind, at: (Lane, Round), count: u32) {
+        let (immediate, payload) =
+            (Immediate::new(kind, at.0, at.1), Immediate::payload(at.1, count));
         self.outbox.push_back(Control { target, immediate, payload });
     }
 
@@ -376,9 +385,8 @@ impl State {
     pub(super) fn send_controls(&mut self, rank: &RankState, out: &mut Aftermath) {
         while let Some(control) = self.outbox.front() {
             let request = Operation::SendWithImmediate { immediate: control.immediate.to_bits() };
-            let bytes = control.payload.map(u64::to_ne_bytes);
-            let payload = bytes.as_ref().map_or(&[][..], |bytes| &bytes[..]);
-            if rank.endpoint.post_inline(control.target, request, payload).is_err() {
+            let payload = control.payload.to_ne_bytes();
+            if rank.endpoint.post_inline(control.target, request, &payload).is_err() {
                 return;
             }
             out.told.add(control.target);

@@ -10,7 +10,7 @@ use super::engine::State;
 use super::request::{Request, Stage};
 use super::{Arrivals, SyncMode};
 use crate::error::Error;
-use crate::immediate::{Immediate, Kind};
+use crate::immediate::Kind;
 use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
 use crate::world::{RankState, World};
@@ -128,7 +128,6 @@ impl State {
 
     fn send_counts(&mut self, round: &RoundState) {
         let (lane, number) = (round.lane, round.number);
-        let immediate = Immediate::new(Kind::Count, lane, number);
         for (target, count) in round.sent().enumerate() {
             let target = Rank(target as u32);
             if target == self.rank {
@@ -138,7 +137,7 @@ impl State {
                     own.counts_in += 1;
                 }
             } else {
-                self.control(target, immediate, Some(u64::from(count)));
+                self.control(target, Kind::Count, (lane, number), count);
             }
         }
     }
@@ -197,7 +196,7 @@ impl State {
         if request.mode.ack {
             let sources: Vec<Rank> = round.sources().collect();
             for source in sources {
-                self.control(source, Immediate::new(Kind::Ack, lane, number), None);
+                self.control(source, Kind::Ack, (lane, number), 0);
             }
         }
         Ok(Step::Next(if request.mode.barrier {
@@ -226,7 +225,7 @@ impl State {
         let distance = 1u64 << step;
         if distance < u64::from(self.ranks) {
             let target = Rank((self.rank.0 + distance as u32) % self.ranks);
-            self.control(target, Immediate::new(Kind::Barrier, lane, round), None);
+            self.control(target, Kind::Barrier, (lane, round), 0);
         }
     }
 

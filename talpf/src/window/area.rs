@@ -75,6 +75,9 @@ impl Area {
         if row == 0 && row_end == 1 {
             return col <= claim.index && claim.end <= col_end;
         }
+        if self.cols == 0 {
+            return false;
+        }
         let (first, last) = (claim.index / self.cols, (claim.end - 1) / self.cols);
         let rows_inside = row <= first && last < row_end;
         if first == last {
@@ -106,7 +109,7 @@ mod tests {
         /// Against the set of elements, one by one.
         #[test]
         fn covers_means_every_element(
-            cols in 1u64..6, rows in 1u64..5,
+            cols in 0u64..6, rows in 0u64..5,
             row in 0u32..4, height in 0u32..4, col in 0u32..5, width in 0u32..5,
             index in 0u64..20, len in 0u64..12,
         ) {
@@ -115,7 +118,8 @@ mod tests {
             let area = Area { slot: 1, rect, cols, kind: Kind::Write };
             let claim = Claim { source: Rank(0), slot: 1, index, end: index + len, kind: Kind::Write, raw: false };
             let inside = |element: u64| {
-                let (r, c) = ((element / cols) as u32, (element % cols) as u32);
+                let row = element.checked_div(cols).map(|r| (r as u32, (element % cols) as u32));
+                let Some((r, c)) = row else { return false };
                 rect.row <= r && r < rect.row_end && rect.col <= c && c < rect.col_end
             };
             prop_assert_eq!(area.covers(&claim), (index..index + len).all(inside));

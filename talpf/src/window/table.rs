@@ -9,10 +9,10 @@ use smallvec::SmallVec;
 use super::landing::{HasLanded, Landing, Outcome, Over, Post, Rest, Together, outcome_of};
 use super::round::{Admission, InFlight, Phase, RoundWindows, Waiting, unpark};
 use super::{Area, Claim, Freed};
+use crate::error::Error;
 use crate::held::{GivenUp, Held};
-use crate::immediate::are_near;
 use crate::numbers::{Lane, Rank, Round};
-use crate::rounds::Rounds;
+use crate::rounds::{MOST_AHEAD, Rounds};
 use crate::sync_cell::Mutex;
 
 /// The windows of one rank.
@@ -20,6 +20,8 @@ pub(crate) struct WindowTable {
     credits: usize,
     /// Whether operations are noted, to find conflicts.
     notes: bool,
+    /// Rounds that peers may be ahead.
+    most_ahead: u64,
     /// Set while an operation is parked for a window that is open: it waits for another one to
     /// land, or for room to be posted. Apart from the lock, which peers take: tasks that look read
     /// it again and again.
@@ -42,12 +44,18 @@ impl WindowTable {
     pub(crate) fn new(ranks: u32, credits: usize) -> Self {
         let state = State { parked: vec![0; ranks as usize], ..State::default() };
         let delayed = CachePadded::new(AtomicBool::new(false));
-        WindowTable { credits, notes: false, delayed, state: Mutex::new(state) }
+        let (notes, most_ahead) = (false, MOST_AHEAD);
+        WindowTable { credits, notes, most_ahead, delayed, state: Mutex::new(state) }
     }
 
     /// The same table with operations noted, or not: see [`WindowTable::conflict`].
     pub(crate) fn noting(self, notes: bool) -> Self {
         WindowTable { notes, ..self }
+    }
+
+    /// The same table for peers that may be `most_ahead` rounds ahead of this rank.
+    pub(crate) fn for_peers_ahead(self, most_ahead: u64) -> Self {
+        WindowTable { most_ahead, ..self }
     }
 
     /// An operation of a peer arrives: it is posted, parked, or handed back.
@@ -65,7 +73,8 @@ impl WindowTable {
     ) -> (Outcome<L>, Freed) {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
-        let Some(windows) = round_of(lanes, lane, round).filter(|_| failed.is_none()) else {
+        let windows = round_of(lanes, lane, round, self.most_ahead);
+        let Some(windows) = windows.filter(|_| failed.is_none()) else {
             return (Outcome::Refused(operation), Freed::default());
         };
         if self.notes {
@@ -98,7 +107,7 @@ impl WindowTable {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
-        let windows = round_of(lanes, lane, round);
+        let windows = round_of(lanes, lane, round, MOST_AHEAD);
         if let Some(windows) = windows
             && let Some(window) = windows.windows.get_mut(at)
         {
@@ -122,7 +131,8 @@ impl WindowTable {
         let mut rest = Rest::default();
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
-        let Some(windows) = round_of(lanes, lane, round).filter(|_| failed.is_none()) else {
+        let windows = round_of(lanes, lane, round, self.most_ahead);
+        let Some(windows) = windows.filter(|_| failed.is_none()) else {
             rest.refused = Some(0);
             return rest;
         };
@@ -158,17 +168,27 @@ impl WindowTable {
         rest
     }
 
-    /// Whether a round may come here by now.
-    pub(crate) fn is_near(&self, lane: Lane, round: Round) -> bool {
-        let state = self.state.lock();
-        are_near(round, state.lanes.get(lane.index()).map_or(Round(0), Rounds::first))
+    /// Checks that `peer` may be in `round` by now, as `rank` of this table is.
+    ///
+    /// **Errors**: it is too far ahead.
+    #[cold]
+    pub(crate) fn check_ahead(
+        &self,
+        (rank, peer): (Rank, Rank),
+        lane: Lane,
+        round: Round,
+    ) -> Result<(), Error> {
+        let lanes = &self.state.lock().lanes;
+        let behind = lanes.get(lane.index()).map_or(Round(0), Rounds::first);
+        Error::check_ahead(lane, (peer, round), (rank, behind), self.most_ahead)
     }
 
     /// An operation comes that needs no window. One of a round that is over is told there.
     #[cold]
     pub(crate) fn note(&self, lane: Lane, round: Round, claim: Claim) {
         let mut state = self.state.lock();
-        if let Some(windows) = round_of(&mut state.lanes, lane, round).filter(|_| self.notes) {
+        let windows = round_of(&mut state.lanes, lane, round, self.most_ahead);
+        if let Some(windows) = windows.filter(|_| self.notes) {
             windows.notes.add(claim);
         }
     }
@@ -179,7 +199,7 @@ impl WindowTable {
         if !self.notes {
             return None;
         }
-        round_of(&mut self.state.lock().lanes, lane, round)?.notes.conflict()
+        round_of(&mut self.state.lock().lanes, lane, round, MOST_AHEAD)?.notes.conflict()
     }
 
     /// Takes a credit of a source for one that is to be parked.
@@ -195,7 +215,7 @@ impl WindowTable {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
-        let Some(windows) = round_of(lanes, lane, round) else {
+        let Some(windows) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return freed;
         };
         for (number, area) in areas.iter().enumerate() {
@@ -224,7 +244,7 @@ impl WindowTable {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
-        match round_of(lanes, lane, round).filter(|_| failed.is_none()) {
+        match round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none()) {
             Some(windows) => {
                 let at = windows.window(number, area);
                 windows.windows[at].phase = Phase::Open(guard);
@@ -294,7 +314,7 @@ impl WindowTable {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
         let mut over = Over::default();
-        let Some(ended) = round_of(lanes, lane, round) else {
+        let Some(ended) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return Some(over);
         };
         ended.ending = true;
@@ -349,17 +369,18 @@ impl WindowTable {
     }
 }
 
-/// The windows of a round that has not ended.
+/// The windows of a round that has not ended, and is no more than `most_ahead` rounds ahead.
 #[inline]
 fn round_of(
     lanes: &mut SmallVec<[Rounds<RoundWindows>; 1]>,
     lane: Lane,
     round: Round,
+    most_ahead: u64,
 ) -> Option<&mut RoundWindows> {
     if lanes.len() <= lane.index() {
         lanes.resize_with(lane.index() + 1, Rounds::default);
     }
-    lanes[lane.index()].place(round, RoundWindows::default)
+    lanes[lane.index()].place(round, most_ahead, RoundWindows::default)
 }
 
 fn refuse(refused: Vec<Waiting>) {

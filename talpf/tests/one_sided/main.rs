@@ -30,6 +30,7 @@ mod queued_syncs;
 mod random_programs;
 mod raw_slots;
 mod ring;
+mod rounds_apart;
 mod rounds_close_at_spawn;
 mod short_puts_together;
 mod slots;
