@@ -22,6 +22,10 @@ pub struct Config {
     /// Nothing happens when no worker is in a body, nothing is ready, and every suspended task
     /// waits for something of this runtime. A guard that a thread outside keeps for longer than
     /// this, while tasks wait for its region, counts as a hang too.
+    ///
+    /// On Linux a hang that is certain is reported within some tens of milliseconds whatever the
+    /// period: all workers are parked, no timer runs, and all other threads of the process wait for
+    /// threads, too, so that none is left to end it.
     pub hang_after: Duration,
     /// How many tasks of a group may be outstanding, ready or not, before spawns on a worker run
     /// ready ones. At 16 times as many they steal and, if there are none, wait for the workers that

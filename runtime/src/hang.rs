@@ -7,7 +7,8 @@
 //! spawn: it may wait for a lock that the spawner holds. A task that waits for one of several things
 //! counts as waiting for the last one of ours that it has polled. Who knows of an outside that may
 //! change this judges (`Runtime::judge_hangs`). What waits then gets the report as an error,
-//! from then on for ever: the tasks that are stuck keep their memory.
+//! from then on for ever: the tasks that are stuck keep their memory. A hang that is certain does not
+//! wait for the time (`hang/certain.rs`).
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -18,6 +19,8 @@ use crate::dump::Dump;
 use crate::scheduler::{A_TIME, Shared};
 use crate::sync::Mutex;
 use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake_suspended};
+
+mod certain;
 
 type Describe = Arc<dyn Fn(&mut String) + Send + Sync>;
 /// The names of both in reports.
@@ -30,10 +33,19 @@ type Judge = Box<dyn Fn() -> bool + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Hang {
     report: OnceLock<Arc<str>>,
-    /// What the progress was, and since when it has been that.
-    last: Mutex<Option<(u64, u64)>>,
+    last: Mutex<Option<Last>>,
     reporters: Arc<Mutex<Vec<Describe>>>,
     judge: OnceLock<Judge>,
+}
+
+/// What the last look has seen.
+#[derive(Clone, Copy)]
+struct Last {
+    progress: u64,
+    /// Since when the progress has been that.
+    since_ns: u64,
+    /// Whether what was complete by then has been settled.
+    is_settled: bool,
 }
 
 /// A text in hang reports and dumps, for as long as this lives.
@@ -82,36 +94,48 @@ impl Hang {
         let now_ns = shared.clock.now_ns();
         let (progress, busy) = shared.progress();
         let locked_out = busy && shared.is_locked_out();
-        let since_ns = match *last {
-            Some((before, since_ns)) if before == progress && busy == locked_out => since_ns,
+        let seen = match *last {
+            Some(seen) if seen.progress == progress && busy == locked_out => seen,
             _ => {
-                *last = Some((progress, now_ns));
+                *last = Some(Last { progress, since_ns: now_ns, is_settled: false });
                 return;
             }
         };
         // Counters of two cores may differ by a little.
         let patience_ns = shared.config.hang_after.as_nanos() as u64;
-        if now_ns.saturating_sub(since_ns) < patience_ns {
-            return;
-        }
+        let still_ns = now_ns.saturating_sub(seen.since_ns);
         // What follows calls code of the program.
         drop(last);
-        let note = |since_ns| *self.last.lock() = Some((progress, since_ns));
-        // Who has counted the last completion may have lost its core before it could say so.
-        shared.groups().iter().for_each(|group| group.settle());
+        let note = |since_ns, is_settled| {
+            *self.last.lock() = Some(Last { progress, since_ns, is_settled });
+        };
+        if still_ns >= patience_ns / 2 && !seen.is_settled {
+            // Who has counted the last completion may have lost its core before it could say so. Whoever
+            // is woken by this in vain waits again before the next look.
+            shared.groups().iter().for_each(|group| group.settle());
+            return note(seen.since_ns.max(now_ns.saturating_sub(patience_ns / 4 * 3)), true);
+        }
+        if still_ns < patience_ns {
+            return;
+        }
         // Looking takes time: a task that began meanwhile has left no trace but its progress.
         if !is_stuck(shared, locked_out) || shared.progress() != (progress, busy) {
-            return note(now_ns);
+            return note(now_ns, false);
         }
         let judgement = self.judge.get().map_or(Ok(true), |judge| callback::call(JUDGE, judge));
         if judgement == Ok(false) {
             // Not at once again: what goes on outside may need this core.
-            return note(now_ns - patience_ns / 4 * 3);
+            return note(now_ns - patience_ns / 4 * 3, true);
         }
         let mut report = Dump::take(shared).to_string();
         if let Err(reason) = judgement {
             report.push_str(&format!("{JUDGE} panicked: {reason}\n"));
         }
+        self.tell(shared, report);
+    }
+
+    /// Gives the report to everybody who waits.
+    fn tell(&self, shared: &Shared, report: String) {
         let _ = self.report.set(report.into());
         for_each_task(shared, |id, _, phase| {
             if phase == Phase::Suspended {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::Shared;
+use super::blocked_thread::own_id;
 use crate::error::Error;
 use crate::sync::thread::{self, Thread};
 use crate::sync::{self, AtomicBool, Mutex, Ordering};
@@ -14,6 +15,8 @@ use crate::task::{check_blocking, take_note};
 /// A thread that blocks.
 pub(crate) struct Blocked {
     thread: Thread,
+    /// The thread, as the system calls it.
+    id: u32,
     /// It has been woken and has not looked yet.
     woken: AtomicBool,
     /// What it waits for, if that is something of ours.
@@ -33,6 +36,10 @@ impl Blocked {
         if self.woken.load(Ordering::SeqCst) { None } else { *self.waits_for.lock() }
     }
 
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
+
     pub(super) fn unpark(&self) {
         self.thread.unpark();
     }
@@ -50,12 +57,13 @@ pub(crate) fn block_on<F: Future>(
     let _tokio = sync::enter(&shared.tokio);
     let mut future = pin!(future);
     let (thread, woken, waits_for) = (thread::current(), AtomicBool::new(true), Mutex::new(None));
-    let blocked = Arc::new(Blocked { thread, woken, waits_for });
+    let blocked = Arc::new(Blocked { thread, id: own_id(), woken, waits_for });
     let _listed = Listed::enter(shared, &blocked);
     let waker = Waker::from(Arc::clone(&blocked));
     let mut context = Context::from_waker(&waker);
     loop {
         take_note();
+        shared.blocked_polls.fetch_add(1, Ordering::Relaxed);
         *blocked.waits_for.lock() = None;
         blocked.woken.store(false, Ordering::SeqCst);
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {

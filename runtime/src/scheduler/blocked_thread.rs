@@ -3,15 +3,39 @@
 use std::fs;
 
 /// The number of the call that waits for a lock, a condition or the end of a thread.
-const FUTEX: Option<&str> = match () {
-    () if cfg!(target_arch = "x86_64") => Some("202"),
-    () if cfg!(any(target_arch = "aarch64", target_arch = "riscv64")) => Some("98"),
+const FUTEX: Option<u64> = match () {
+    () if cfg!(target_arch = "x86_64") => Some(202),
+    () if cfg!(any(target_arch = "aarch64", target_arch = "riscv64")) => Some(98),
     () => None,
 };
-/// Of the call's numbers, the time at which it gives up.
-const TIMEOUT: usize = 4;
 
-/// The number of this thread, for [`is_locked_out`].
+/// The call of the system that a thread is blocked in.
+pub(super) struct Call {
+    pub(super) number: u64,
+    pub(super) arguments: [u64; 6],
+}
+
+impl Call {
+    /// The call of thread `thread` of this process. `None` if it runs, or the system does not say.
+    pub(super) fn of(thread: u32) -> Option<Self> {
+        let says = fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).ok()?;
+        let mut words = says.split_ascii_whitespace();
+        let number = words.next()?.parse().ok()?;
+        let mut arguments = [0; 6];
+        for argument in &mut arguments {
+            *argument = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+        }
+        Some(Call { number, arguments })
+    }
+
+    /// Whether it waits for another thread for as long as that takes.
+    pub(super) fn waits_for_thread(&self) -> bool {
+        let timeout = self.arguments[3];
+        FUTEX == Some(self.number) && timeout == 0
+    }
+}
+
+/// The number of this thread, for [`Call::of`].
 pub(super) fn own_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
@@ -19,10 +43,5 @@ pub(super) fn own_id() -> u32 {
 /// Whether a thread of this process waits for another thread for as long as that takes. `false`
 /// where the system does not say.
 pub(super) fn is_locked_out(thread: u32) -> bool {
-    let says = fs::read_to_string(format!("/proc/self/task/{thread}/syscall"));
-    says.is_ok_and(|says| {
-        let mut words = says.split_ascii_whitespace();
-        FUTEX.is_some_and(|futex| words.next() == Some(futex))
-            && words.nth(TIMEOUT - 1) == Some("0x0")
-    })
+    Call::of(thread).is_some_and(|call| call.waits_for_thread())
 }

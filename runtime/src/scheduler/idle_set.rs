@@ -36,6 +36,15 @@ impl IdleSet {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// How many there are, with everything that they did before they came.
+    pub(super) fn count(&self) -> usize {
+        self.workers.lock().len()
+    }
+
+    pub(super) fn contains(&self, worker: usize) -> bool {
+        self.workers.lock().contains(&worker)
+    }
+
     /// Removes a worker that goes on. `false`: somebody has taken it off to wake it.
     pub(crate) fn leave(&self, worker: usize) -> bool {
         let mut workers = self.workers.lock();

@@ -60,6 +60,10 @@ impl Meter {
         self.poll_passes.add(1);
     }
 
+    pub(super) fn poll_passes(&self) -> u64 {
+        self.poll_passes.read()
+    }
+
     pub(super) fn count_steal(&self) {
         self.steals.add(1);
     }

@@ -8,6 +8,7 @@
 
 mod block_on;
 mod blocked_thread;
+mod census;
 mod current;
 mod help;
 mod idle_set;
@@ -24,6 +25,7 @@ mod worker;
 pub use self::current::{worker_has_nothing_else, worker_is_spare};
 
 pub(crate) use self::block_on::block_on;
+pub(crate) use self::census::Census;
 pub(crate) use self::current::{
     Reason, count_completion, help, is_for_task_of, on_worker, on_worker_of, own_index, schedule,
     schedule_at, schedule_released, trace, trace_begin, trace_end, worker_index,

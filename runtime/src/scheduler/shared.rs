@@ -7,6 +7,7 @@ use crossbeam_utils::CachePadded;
 
 use super::block_on::Blocked;
 use super::blocked_thread::is_locked_out;
+use super::census::Census;
 use super::current::goes_on_anywhere;
 use super::idle_set::IdleSet;
 use super::priority::PriorityQueue;
@@ -20,7 +21,7 @@ use crate::group::GroupInner;
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
 use crate::replay;
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, Parker, Unparker};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Parker, Unparker};
 use crate::task::{RecordId, record};
 
 /// The state of a runtime that all its threads see.
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     unparkers: Box<[Unparker]>,
     /// Threads outside that block on a future.
     pub(super) blocked: Mutex<Vec<Arc<Blocked>>>,
+    /// How often those have polled their futures.
+    pub(super) blocked_polls: AtomicU64,
     groups: Mutex<Vec<Arc<GroupInner>>>,
     /// What the groups had counted when they were given up.
     ended: OnceLock<Ended>,
@@ -106,6 +109,7 @@ impl Shared {
             idle: IdleSet::default(),
             unparkers,
             blocked: Mutex::default(),
+            blocked_polls: AtomicU64::new(0),
             groups: Mutex::default(),
             ended: OnceLock::new(),
             closing: AtomicBool::new(false),
@@ -159,6 +163,11 @@ impl Shared {
 
     pub(super) fn enter_idle(&self, worker: usize) {
         self.idle.enter(worker);
+    }
+
+    /// Whether a worker is still in the idle set: nobody has taken it off to wake it.
+    pub(super) fn is_idle(&self, worker: usize) -> bool {
+        self.idle.contains(worker)
     }
 
     /// Whether a worker is neither parked nor about to park.
@@ -243,6 +252,30 @@ impl Shared {
             busy |= steps % 2 == 1;
         }
         (sum, busy)
+    }
+
+    /// How often anything was begun: tasks, passes of services, looks for those who wait for
+    /// idleness, polls of blocked threads.
+    pub(crate) fn activity(&self) -> u64 {
+        let passes = self.seats.iter().map(|seat| seat.meter.poll_passes());
+        let polls = self.blocked_polls.load(Ordering::Relaxed);
+        passes.fold(self.progress().0.wrapping_add(polls), u64::wrapping_add)
+    }
+
+    /// Whether all workers are parked, with nothing to do and no time to wait for.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.idle.count() == self.workers()
+            && !self.has_work()
+            && !self.has_next()
+            && self.timers.next_ns().is_none()
+    }
+
+    /// The threads of the process that are neither workers nor on the list of those that block, as
+    /// [`Census::take`].
+    pub(crate) fn other_threads(&self) -> Option<Census> {
+        let workers = self.seats.iter().map(|seat| seat.thread.load(Ordering::Relaxed));
+        let blocked = self.blocked.lock().iter().map(|blocked| blocked.id()).collect::<Vec<_>>();
+        Census::take(&workers.chain(blocked).collect::<Vec<_>>())
     }
 
     /// Whether all workers that are in a task wait there for another thread, for as long as that

@@ -60,6 +60,10 @@ const PAUSES: u32 = 8;
 const LOOK: &str = "a look of an idle worker";
 /// How long a worker parks at most while another is awake, whose next slot may need help.
 const PARK_BESIDE_BUSY: Duration = Duration::from_micros(500);
+/// How long all workers are parked before one of them looks whether the runtime hangs for certain.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+/// The longest pause between such looks.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl Worker {
     pub(super) fn new(
@@ -380,6 +384,7 @@ impl Worker {
     fn park(&self) {
         self.meter().count_park();
         self.shared.enter_idle(self.index);
+        let mut hangs = false;
         if !self.shared.has_work() {
             let timer = self.shared.timers.next_ns().map(|due_ns| {
                 Duration::from_nanos(due_ns.saturating_sub(self.shared.clock.now_ns()))
@@ -391,6 +396,7 @@ impl Worker {
                 self.shared.watch(true);
             }
             match [timer, beside_busy, watch].into_iter().flatten().min() {
+                Some(longest) if self.index == 0 && !watches => hangs = self.park_and_look(longest),
                 Some(longest) => self.parker.park_timeout(longest),
                 None => self.parker.park(),
             }
@@ -399,6 +405,26 @@ impl Worker {
             }
         }
         self.shared.leave_idle(self.index);
-        self.shared.hang.watch(&self.shared);
+        match hangs {
+            true => self.shared.hang.tell_certain(&self.shared),
+            false => self.shared.hang.watch(&self.shared),
+        }
+    }
+
+    /// Parks, and looks now and then whether the runtime hangs for certain, which is returned.
+    fn park_and_look(&self, longest: Duration) -> bool {
+        let (mut pause, mut parked, mut seen) = (FIRST_LOOK, Duration::ZERO, None);
+        while parked < longest {
+            self.parker.park_timeout(pause.min(longest - parked));
+            if self.shared.stops() || !self.shared.is_idle(self.index) {
+                return false;
+            }
+            if self.shared.hang.is_certain(&self.shared, &mut seen) {
+                return true;
+            }
+            parked += pause;
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+        false
     }
 }

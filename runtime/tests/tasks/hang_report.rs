@@ -124,6 +124,15 @@ fn a_main_that_waits_is_told() {
 }
 
 #[test]
+fn a_shutdown_is_told_though_one_group_has_no_tasks() {
+    let _watchdog = common::watchdog();
+    let runtime = watched(1, IdlePolicy::Park);
+    let event = event(&runtime, &runtime.group("rank", 1));
+    contains(&report(runtime.shut_down()), &["task `starter` of rank has ended"]);
+    drop(event);
+}
+
+#[test]
 fn a_thread_that_waits_with_another_executor_is_told() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);

@@ -21,6 +21,7 @@ mod graph_drawing;
 mod graph_oracle;
 mod groups;
 mod guard_release;
+mod hang_certain;
 mod hang_false_alarms;
 mod hang_report;
 mod idle_policies;

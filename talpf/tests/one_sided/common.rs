@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::future::{Future, poll_fn};
+use std::process::Command;
 use std::sync::{Arc, Mutex, Once, mpsc};
 use std::task::{Poll, Waker};
 use std::thread;
@@ -50,6 +51,19 @@ pub(crate) fn watchdog(what: &str) -> mpsc::Sender<()> {
         }
     });
     ends
+}
+
+/// Runs `body` of test `name` in a process of its own, whose other threads all wait for that.
+pub(crate) fn alone(name: &str, body: impl FnOnce()) {
+    const ALONE: &str = "TALPF_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return body();
+    }
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    test.args(["--exact", name, "--test-threads=1"]).env(ALONE, "1");
+    let ended = test.output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && told.contains("1 passed"), "{told}");
 }
 
 /// `ranks` ranks on `workers` workers.

@@ -2,6 +2,7 @@
 
 mod actions;
 mod atomics;
+mod certain_hangs;
 mod changed_pattern;
 mod common;
 mod conflicts;
