@@ -66,7 +66,10 @@ impl RoundState {
     /// ended.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.refuses.as_ref().map_or(Ok(()), |why| Err(Error::clone(why)))
+        match &self.refuses {
+            None => Ok(()),
+            Some(why) => refused(why),
+        }
     }
 
     /// Makes a round that nobody uses any more the round `number` of its lane.
@@ -159,6 +162,12 @@ impl RoundState {
     pub(crate) fn sent(&self) -> impl Iterator<Item = u32> {
         self.sent.iter().map(|count| count.load(Ordering::Relaxed))
     }
+}
+
+#[cold]
+#[inline(never)]
+fn refused(why: &Error) -> Result<(), Error> {
+    Err(why.clone())
 }
 
 /// The open rounds of one rank, by lane.

@@ -134,7 +134,7 @@ impl OpenRound {
         self.put_at(from, &stretch, at, claim, false)
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_at<G: Source>(
         &self,
         from: G,
@@ -148,6 +148,18 @@ impl OpenRound {
             let left = self.short_put(bytes, at, claim, windowed);
             return self.after_short_put(from, left);
         }
+        self.put_long(from, stretch, at, claim, windowed)
+    }
+
+    #[inline(never)]
+    fn put_long<G: Source>(
+        &self,
+        from: G,
+        stretch: &Stretch,
+        at: Place,
+        claim: Claim,
+        windowed: bool,
+    ) -> Operation<G> {
         self.turn_to(NOWHERE);
         match self.registered(from, stretch, Access::NONE) {
             Ok((from, memory)) => self.issue(from, None, at, claim, windowed, Verb::Put, memory),

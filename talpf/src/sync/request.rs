@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::task::Waker;
 
+use smallvec::SmallVec;
 use talpf_runtime::PendingEvent;
 
 use super::SyncMode;
@@ -132,7 +133,8 @@ const FAILED: u8 = 2;
 #[derive(Default)]
 struct State {
     result: Option<Result<(), Error>>,
-    wakers: Vec<Waker>,
+    /// As a rule of the one task that awaits it.
+    wakers: SmallVec<[Waker; 1]>,
 }
 
 impl Outcome {
@@ -149,8 +151,11 @@ impl Outcome {
         }
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
-        let wake = |waker: Waker| foreign::call(|| waker.wake());
-        wakers.into_iter().map(wake).fold(Ok(()), Result::and)
+        let mut result = Ok(());
+        for waker in wakers {
+            result = result.and(foreign::call(|| waker.wake()));
+        }
+        result
     }
 
     /// The result, if there is one.
