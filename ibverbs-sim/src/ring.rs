@@ -107,6 +107,7 @@ impl<T: Copy> Ring<T> {
 
     /// Adds up to `count` entries made by `make(nth, slot index)`; returns how many found room.
     /// `make` runs after the slots are claimed and before they can be popped.
+    #[inline]
     pub(crate) fn push_many(&self, count: usize, mut make: impl FnMut(usize, usize) -> T) -> usize {
         let mut tail = self.tail.load(Ordering::Relaxed);
         loop {

@@ -34,6 +34,11 @@ pub(crate) trait Stored {
     fn as_request(&self) -> Self::Request<'_>;
 }
 
+/// Carries out requests `R` for the holder of a `T`.
+pub(crate) trait Execute<T, R: Stored> {
+    fn execute(&mut self, value: &mut T, held: Held<'_>, request: &R::Request<'_>) -> Progress;
+}
+
 /// See the module text. `T` is what belongs to the holder.
 pub(crate) struct SendQueue<T, R> {
     gate: Gate<T>,
@@ -69,14 +74,14 @@ impl<T, R: Stored> SendQueue<T, R> {
         &self,
         requests: &[R::Request<'_>],
         room: impl Fn() -> Room,
-        mut execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
+        mut execute: impl Execute<T, R>,
     ) -> usize {
         let Some((mut hold, granted)) = self.gate.enter(requests.len() as u32, room()) else {
             return self.queue(requests, room(), execute);
         };
         for (index, request) in requests[..granted as usize].iter().enumerate() {
             let (value, held) = hold.parts();
-            if execute(value, held, request) == Progress::Stalled {
+            if execute.execute(value, held, request) == Progress::Stalled {
                 self.set_aside(hold, &requests[index..granted as usize], execute);
                 return granted as usize;
             }
@@ -89,12 +94,7 @@ impl<T, R: Stored> SendQueue<T, R> {
 
     /// Leaves requests to whoever holds the gate, or to whoever ends the stall.
     #[cold]
-    fn queue(
-        &self,
-        requests: &[R::Request<'_>],
-        room: Room,
-        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
-    ) -> usize {
+    fn queue(&self, requests: &[R::Request<'_>], room: Room, execute: impl Execute<T, R>) -> usize {
         let stored: Vec<_> = requests.iter().map(R::store).collect();
         let mut backlog = self.backlog.lock();
         let granted = self.gate.enqueue(requests.len() as u32, room) as usize;
@@ -106,12 +106,7 @@ impl<T, R: Stored> SendQueue<T, R> {
 
     /// Puts the rest of a batch in front of the backlog: it was posted first.
     #[cold]
-    fn set_aside(
-        &self,
-        hold: Hold<'_, T>,
-        rest: &[R::Request<'_>],
-        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
-    ) {
+    fn set_aside(&self, hold: Hold<'_, T>, rest: &[R::Request<'_>], execute: impl Execute<T, R>) {
         let mut backlog = self.backlog.lock();
         for request in rest.iter().rev() {
             backlog.push_front(R::store(request));
@@ -125,10 +120,7 @@ impl<T, R: Stored> SendQueue<T, R> {
     }
 
     /// Carries out the backlog as far as it goes, unless another thread does.
-    pub(crate) fn drain(
-        &self,
-        mut execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
-    ) {
+    pub(crate) fn drain(&self, mut execute: impl Execute<T, R>) {
         while let Some(mut hold) = self.gate.enter_backlog() {
             loop {
                 let next = {
@@ -141,7 +133,7 @@ impl<T, R: Stored> SendQueue<T, R> {
                 };
                 let Some(stored) = next else { break };
                 let (value, held) = hold.parts();
-                let progress = execute(value, held, &stored.as_request());
+                let progress = execute.execute(value, held, &stored.as_request());
                 match progress {
                     Progress::Done => hold.renew(),
                     Progress::Stalled => {
@@ -157,21 +149,14 @@ impl<T, R: Stored> SendQueue<T, R> {
     }
 
     /// Takes up a request that is stalled, since what it waits for may have come.
-    pub(crate) fn resume(
-        &self,
-        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
-    ) {
+    pub(crate) fn resume(&self, execute: impl Execute<T, R>) {
         if self.gate.resume() {
             self.drain(execute);
         }
     }
 
     /// Changes what belongs to the holder, waiting for one to leave. Control path only.
-    pub(crate) fn change(
-        &self,
-        change: impl FnOnce(&mut T),
-        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
-    ) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut T), execute: impl Execute<T, R>) {
         let mut hold = self.gate.enter_blocking();
         change(&mut hold);
         if hold.release() {
@@ -181,11 +166,7 @@ impl<T, R: Stored> SendQueue<T, R> {
 
     /// Discards the backlog, and gives `reset` the count of everything posted so far. `execute`
     /// discards what is posted meanwhile.
-    pub(crate) fn clear(
-        &self,
-        reset: impl FnOnce(&mut T, u32),
-        execute: impl FnMut(&mut T, Held<'_>, &R::Request<'_>) -> Progress,
-    ) {
+    pub(crate) fn clear(&self, reset: impl FnOnce(&mut T, u32), execute: impl Execute<T, R>) {
         let mut hold = self.gate.enter_blocking();
         let mut backlog = self.backlog.lock();
         let discarded = std::mem::take(&mut *backlog);

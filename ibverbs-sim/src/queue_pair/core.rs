@@ -7,19 +7,22 @@ use std::{
 
 use crate::{
     CompletionOpcode, CompletionStatus, Error, QueuePairInit, QueuePairNumber, QueuePairState,
-    Result, SendWorkRequest, WorkCompletion,
+    Result, WorkCompletion,
     aftermath::Aftermath,
     attributes::{within, within_nonzero},
     completion::CompletionEntry,
     completion_queue::CompletionQueueCore,
     context::ContextCore,
-    gate::{Held, Room},
+    gate::Room,
     protection_domain::DomainCore,
     queue_pair::{
-        backlog::StoredRequest, elsewhere::Elsewhere, requester::Requester, state::StateCell,
+        backlog::StoredRequest,
+        elsewhere::Elsewhere,
+        requester::{Executor, Requester},
+        state::StateCell,
     },
     receive_queue::ReceiveQueue,
-    send_queue::{Progress, SendQueue},
+    send_queue::SendQueue,
     sync::{AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering},
 };
 use crossbeam_utils::CachePadded;
@@ -127,13 +130,9 @@ impl QueuePairCore {
         Room { freed, limit, whole }
     }
 
-    /// Carries out requests of the send queue.
     #[inline]
-    pub(crate) fn executor<'a>(
-        &'a self,
-        aftermath: &'a mut Aftermath,
-    ) -> impl FnMut(&mut Requester, Held<'_>, &SendWorkRequest<'_>) -> Progress {
-        move |requester, held, request| self.execute(requester, held, request, aftermath)
+    pub(crate) fn executor<'a>(&'a self, aftermath: &'a mut Aftermath) -> Executor<'a> {
+        Executor { queue_pair: self, aftermath }
     }
 
     /// Something that a stalled request waits for may have come.

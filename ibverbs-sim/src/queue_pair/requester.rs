@@ -9,8 +9,8 @@ use crate::{
     completion::CompletionEntry,
     gate::Held,
     link::{Message, Setback, Trip},
-    queue_pair::{Local, Pieces, QueuePairCore, retry::Retry},
-    send_queue::Progress,
+    queue_pair::{Local, Pieces, QueuePairCore, backlog::StoredRequest, retry::Retry},
+    send_queue::{Execute, Progress},
 };
 
 /// Sequence numbers have 24 bits.
@@ -64,10 +64,29 @@ impl Requester {
     }
 }
 
+/// Carries out requests of a queue pair.
+pub(crate) struct Executor<'a> {
+    pub(super) queue_pair: &'a QueuePairCore,
+    pub(super) aftermath: &'a mut Aftermath,
+}
+
+impl Execute<Requester, StoredRequest> for Executor<'_> {
+    // Part of the loops that call it: the way of every request.
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        requester: &mut Requester,
+        held: Held<'_>,
+        request: &SendWorkRequest<'_>,
+    ) -> Progress {
+        self.queue_pair.execute(requester, held, request, self.aftermath)
+    }
+}
+
 impl QueuePairCore {
     /// Carries out `request`, which is the oldest of this queue pair.
-    #[inline]
-    pub(crate) fn execute(
+    #[inline(always)]
+    fn execute(
         &self,
         requester: &mut Requester,
         held: Held<'_>,
@@ -167,7 +186,7 @@ impl QueuePairCore {
     }
 
     /// Checks the local side, and sends it on its way. Gives the length of what was carried.
-    #[inline]
+    #[inline(always)]
     fn attempt(
         &self,
         requester: &mut Requester,

@@ -13,6 +13,12 @@ fn model(switches: usize, check: impl Fn() + Send + Sync + 'static) {
 const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
 
 /// A request that needs so many receives to be there.
+impl<F: FnMut(&mut u32, Held<'_>, &u32) -> Progress> Execute<u32, u32> for F {
+    fn execute(&mut self, value: &mut u32, held: Held<'_>, request: &u32) -> Progress {
+        self(value, held, request)
+    }
+}
+
 impl Stored for u32 {
     type Request<'a> = u32;
 
