@@ -197,7 +197,8 @@ impl Group {
     }
 
     /// Adds a text to every hang report and every dump. `describe` must not wait for anything: it
-    /// may be called while the program runs, by any thread. It goes when the returned value drops.
+    /// may be called while the program runs, by any thread. It goes when the returned value drops. A
+    /// dump that `describe` takes has no such texts.
     pub fn on_hang(&self, describe: impl Fn(&mut String) + Send + Sync + 'static) -> Reporter {
         self.inner.shared.hang.add_reporter(Arc::new(describe))
     }

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::dump::Dump;
 use crate::scheduler::{A_TIME, Shared};
 use crate::sync::Mutex;
+use crate::sync::thread::{self, ThreadId};
 use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake_suspended};
 
 mod certain;
@@ -35,6 +36,8 @@ pub(crate) struct Hang {
     report: OnceLock<Arc<str>>,
     last: Mutex<Option<Last>>,
     reporters: Arc<Mutex<Vec<Describe>>>,
+    /// Threads that are in a reporter.
+    reporting: Mutex<Vec<ThreadId>>,
     judge: OnceLock<Judge>,
 }
 
@@ -146,8 +149,16 @@ impl Hang {
         shared.wake_blocked();
     }
 
-    /// What the reporters say.
+    /// Adds the texts of the reporters, unless a reporter asks: it may take a dump, or wait and so
+    /// come to report the hang itself, and would be called again without end.
     pub(crate) fn note(&self, text: &mut String) {
+        let me = thread::current().id();
+        let mut reporting = self.reporting.lock();
+        if reporting.contains(&me) {
+            return;
+        }
+        reporting.push(me);
+        drop(reporting);
         let reporters = self.reporters.lock().clone();
         for describe in reporters {
             // The last to have it drops it, which may be this.
@@ -159,6 +170,7 @@ impl Hang {
                 text.push_str(&format!("  {REPORTER} panicked: {reason}\n"));
             }
         }
+        self.reporting.lock().retain(|thread| *thread != me);
     }
 }
 
