@@ -2,6 +2,7 @@
 //!
 //! A [`Nest`] is what they have in common. It holds one unit of the parent's completion, which goes
 //! with the last of its owners: the handle that spawns, and the children that are not complete.
+#![allow(unsafe_code, reason = "gives up the unit of a nest")]
 
 use std::fmt;
 use std::future::poll_fn;
@@ -191,7 +192,9 @@ impl Drop for Nest {
     fn drop(&mut self) {
         if let Some(parent) = self.parent.take() {
             self.hand_up_failure(parent);
-            run::resolve(parent, 1);
+            // SAFETY: the unit that the nest was made with; the last child takes `parent` out and
+            // gives up the unit itself.
+            unsafe { run::resolve(parent, 1) };
         }
     }
 }
@@ -215,7 +218,7 @@ mod loom_tests {
     #[test]
     fn who_waits_for_children_sees_the_last_or_is_woken() {
         loom::model(|| {
-            let mut nest = Nest::of(RecordId::new(0));
+            let mut nest = Nest::of(RecordId::of_test(0));
             nest.parent = None;
             let nest = Arc::new(nest);
             (0..2).for_each(|_| nest.count_spawn());
