@@ -16,6 +16,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ndarray::Ix1;
+use talpf_traces::counted;
 
 use crate::access::Domain;
 use crate::clock::Clock;
@@ -232,8 +233,8 @@ impl Group {
 
 impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let outstanding = self.outstanding();
-        write!(f, "Group {} `{}` ({outstanding} tasks)", self.number(), self.name())
+        let outstanding = counted(self.outstanding(), "task");
+        write!(f, "Group {} `{}` ({outstanding})", self.number(), self.name())
     }
 }
 

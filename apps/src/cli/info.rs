@@ -4,8 +4,9 @@ use std::hint::black_box;
 
 use clap::Args;
 use talpf::PollingFrequency;
-use talpf_apps::{Error, counted, jacobi::kernel, memory};
+use talpf_apps::{Error, jacobi::kernel, memory};
 use talpf_runtime::cores;
+use talpf_traces::counted;
 use tampi_shim::{Costs, Protocols};
 
 use super::measure::{costs, median};

@@ -9,6 +9,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+use talpf_traces::counted;
+
 use super::{RecordId, TaskBuilder, note_wait, record, run};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
@@ -105,8 +107,8 @@ impl Children {
 impl fmt::Debug for Children {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parent = record(self.nest.parent()).label();
-        let outstanding = self.nest.outstanding.load(Ordering::Relaxed);
-        write!(f, "Children of `{}` ({outstanding} tasks)", parent.text())
+        let outstanding = counted(self.nest.outstanding.load(Ordering::Relaxed), "task");
+        write!(f, "Children of `{}` ({outstanding})", parent.text())
     }
 }
 
