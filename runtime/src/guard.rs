@@ -185,7 +185,7 @@ macro_rules! guard {
                 self.part.array_id()
             }
 
-            /// What reports call the array.
+            /// Returns the name of the array in reports.
             pub fn array_label(&self) -> ArrayLabel {
                 self.part.array_label()
             }

@@ -41,13 +41,13 @@ pub(crate) struct Hang {
     judge: OnceLock<Judge>,
 }
 
-/// What the last look has seen.
+/// The findings of the last look.
 #[derive(Clone, Copy)]
 struct Last {
     progress: u64,
     /// Since when the progress has been that.
     since_ns: u64,
-    /// Whether what was complete by then has been settled.
+    /// True if what was complete by then has been settled.
     is_settled: bool,
 }
 
@@ -174,8 +174,8 @@ impl Hang {
     }
 }
 
-/// Whether somebody waits, and nobody who may go on by himself. Tasks that run do not go on if they
-/// are `locked_out`, and ready ones do not if all workers are.
+/// Returns whether somebody waits, and nobody who may go on by himself. Tasks that run do not go on
+/// if they are `locked_out`, and ready ones do not if all workers are.
 fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
     let all_out = locked_out && shared.busy_workers() == shared.workers();
     if !all_out && (shared.has_ready() || shared.has_next()) {

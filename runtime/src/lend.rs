@@ -64,7 +64,7 @@ impl<T, D> Lend<T, D> {
         self.open.0.array().id()
     }
 
-    /// What reports call the array.
+    /// Returns the name of the array in reports.
     pub fn array_label(&self) -> ArrayLabel {
         self.open.0.array().label()
     }

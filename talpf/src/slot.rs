@@ -331,9 +331,9 @@ pub(crate) struct SlotTable {
     ended: AtomicBool,
 }
 
-/// What the array of a local slot lacks that a peer is to reach.
+/// The end of an error about a local slot that a peer is to reach.
 const NOT_GLOBAL: &str = ": peers reach slots of `register_global` and `register_raw`";
-/// What an array lacks that no window can be on.
+/// The end of an error about an array that no window can be on.
 const NOT_WINDOWED: &str = ": a window needs `register_global`, and raw slots have none";
 /// The number of every local slot: no peer refers to it.
 const LOCAL: u32 = u32::MAX;
@@ -346,7 +346,7 @@ pub(crate) struct Prepared<'t> {
 }
 
 impl Prepared<'_> {
-    /// What the peers need to know.
+    /// Encodes what the peers need to know.
     pub(crate) fn place(&self) -> Vec<u8> {
         self.slot.as_ref().map_or_else(Vec::new, |slot| slot.place.to_bytes())
     }

@@ -59,7 +59,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     super::print(&text)
 }
 
-/// How long an adaptive polling task polls in vain before it pauses.
+/// Returns how long an adaptive polling task polls in vain before it pauses.
 fn patience() -> String {
     let [one, wire, crowded] = [
         PollingFrequency::PATIENCE,

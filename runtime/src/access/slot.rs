@@ -80,7 +80,7 @@ impl<'a> Declared<'a> {
         self.lender.copied()
     }
 
-    /// Whether its array is one of a group.
+    /// Returns whether its array is one of a group.
     #[inline]
     pub(crate) fn is_of_group(&self, group: &GroupInner) -> bool {
         std::ptr::eq(Arc::as_ptr(self.core.group()), group)

@@ -106,7 +106,7 @@ impl GroupInner {
         self.tally.add_waiter(waker, left);
     }
 
-    /// Whether anybody waits for the group.
+    /// Returns whether anybody waits for the group.
     pub(crate) fn has_waiters(&self) -> bool {
         self.tally.has_waiters()
     }

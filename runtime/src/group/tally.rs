@@ -1,4 +1,4 @@
-//! How many tasks of a group were spawned and are complete, and who waits for that.
+//! Counts of the tasks of a group that were spawned and that are complete, and the waits for them.
 //!
 //! Both are counted apart and for every worker apart, so that spawner and workers share no line; a
 //! wait adds them up, completions first: if they are as many as the spawns read afterwards, there
@@ -143,7 +143,7 @@ impl Tally {
         self.outstanding() == 0
     }
 
-    /// Whether as few tasks are outstanding as anybody waits for.
+    /// Returns whether as few tasks are outstanding as anybody waits for.
     fn is_awaited(&self) -> bool {
         self.outstanding() <= self.awaited.load(Ordering::Relaxed)
     }

@@ -23,7 +23,7 @@ pub(crate) async fn finish(groups: &[Arc<GroupInner>]) {
     .await;
 }
 
-/// Whether every task of all groups is complete, mains and services too.
+/// Returns whether every task of all groups is complete, mains and services too.
 ///
 /// The completions of all groups are read before the spawns of any: if they are as many, there was
 /// an instant without tasks. Only a task could spawn after that, once the runtime is closing.

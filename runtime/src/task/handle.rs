@@ -20,7 +20,7 @@ pub struct JoinHandle<R> {
     joint: Arc<Joint<R>>,
 }
 
-/// What a handle shares with its task.
+/// The state that a handle shares with its task.
 struct Joint<R> {
     state: Mutex<State<R>>,
     group: Arc<GroupInner>,

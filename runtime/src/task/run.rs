@@ -41,7 +41,8 @@ thread_local! {
     };
 }
 
-/// What a thread ran before it entered another body, to which it goes back when this drops.
+/// The task that a thread ran before it entered another body, to which it goes back when this
+/// drops.
 struct Outer {
     task: Option<RecordId>,
     closed: u32,
@@ -87,8 +88,8 @@ pub(crate) fn current_group() -> Option<&'static GroupInner> {
     current().map(|task| unsafe { GroupInner::of_live_task(record(task)) })
 }
 
-/// Whether this thread does something for a task of the runtime that is not complete: it is in its
-/// body, or in its actions.
+/// Returns whether this thread does something for a task of the runtime that is not complete: it is
+/// in its body, or in its actions.
 pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
     let acts_for = || RUNNING.with(|running| running.acts_for.get());
     current().or_else(acts_for).is_some_and(|task| {

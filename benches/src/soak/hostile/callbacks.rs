@@ -6,7 +6,7 @@ use talpf_runtime::{Array, Children, Error, Group, PendingEvent, Runtime, fail_c
 
 use super::{Bystander, Dice, End, PanicsAsItDrops, Wrong, drop_quietly, finish, panic};
 
-/// What panics.
+/// The thing that panics.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Body,

@@ -9,7 +9,7 @@ use talpf_runtime::{Array, Children, Error, Group, PendingEvent, Runtime};
 
 use super::{Bystander, Dice, End, Wrong, finish};
 
-/// What is forgotten.
+/// The thing that is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     In,
@@ -49,12 +49,12 @@ const ALL: [What; 13] = [
 ];
 
 impl What {
-    /// Whether its task is complete all the same.
+    /// Returns whether its task is complete all the same.
     fn is_harmless(self) -> bool {
         matches!(self, Handle | Nothing)
     }
 
-    /// Whether a task behind it that reads the same element may run.
+    /// Returns whether a task behind it that reads the same element may run.
     fn lets_readers_pass(self) -> bool {
         self.is_harmless() || matches!(self, In | Event | Nested)
     }

@@ -1,4 +1,4 @@
-//! What calls back into the runtime where nobody expects it: waits, shutdowns and whole runs in
+//! Calls back into the runtime where nobody expects it: waits, shutdowns and whole runs in
 //! tasks, spawns as captures and thread-locals drop.
 
 use std::cell::RefCell;
@@ -59,7 +59,7 @@ const ALL: [What; 12] = [
     WaitsForChildrenOfOther,
 ];
 
-/// What was not as it should be, first of all.
+/// The first thing that was not as it should be.
 type Findings = Arc<Mutex<Option<String>>>;
 
 pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
