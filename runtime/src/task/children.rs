@@ -203,19 +203,11 @@ impl Drop for Nest {
 
 #[cfg(all(test, talpf_loom))]
 mod loom_tests {
-    use super::*;
     use loom::sync::Arc;
-    use loom::sync::atomic::AtomicU32;
     use loom::thread;
-    use std::task::Wake;
 
-    struct Woken(AtomicU32);
-
-    impl Wake for Woken {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.store(1, Ordering::SeqCst);
-        }
-    }
+    use super::*;
+    use crate::wakers::model::Woken;
 
     #[test]
     fn who_waits_for_children_sees_the_last_or_is_woken() {
@@ -232,10 +224,10 @@ mod loom_tests {
                     })
                 })
                 .collect();
-            let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
-            let quiet = nest.is_quiet_or_wakes(&Waker::from(woken.clone()));
+            let (waker, woken) = Woken::waker();
+            let quiet = nest.is_quiet_or_wakes(&waker);
             children.into_iter().for_each(|child| child.join().unwrap());
-            assert!(quiet || woken.0.load(Ordering::SeqCst) == 1);
+            assert!(quiet || woken.is_woken());
         });
     }
 }
