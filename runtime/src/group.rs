@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "follows the group pointer in task records")]
 
 mod cancel;
+mod closing;
 mod counts;
 mod tally;
 mod wait;
@@ -32,6 +33,7 @@ use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
 use self::cancel::Cancellation;
 pub use self::cancel::is_cancelled;
+pub(crate) use self::closing::Closing;
 use self::tally::Tally;
 pub use self::wait::Wait;
 pub(crate) use self::wait::{are_finished, finish};

@@ -17,7 +17,7 @@ use super::worker::Worker;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::cores::cores;
-use crate::group::GroupInner;
+use crate::group::{Closing, GroupInner};
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
 use crate::replay;
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     groups: Mutex<Vec<Arc<GroupInner>>>,
     /// What the groups had counted when they were given up.
     ended: OnceLock<Ended>,
-    closing: AtomicBool,
+    pub(crate) closing: Closing,
     stop: AtomicBool,
     /// Parked workers that wake by themselves to look after the others.
     watchers: AtomicUsize,
@@ -112,7 +112,7 @@ impl Shared {
             blocked_polls: AtomicU64::new(0),
             groups: Mutex::default(),
             ended: OnceLock::new(),
-            closing: AtomicBool::new(false),
+            closing: Closing::default(),
             stop: AtomicBool::new(false),
             watchers: AtomicUsize::new(0),
         }
@@ -124,11 +124,7 @@ impl Shared {
 
     /// Begins the shutdown: from now on only tasks that are not complete may spawn.
     pub(crate) fn begin_closing(&self) {
-        self.closing.store(true, Ordering::SeqCst);
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::SeqCst)
+        self.closing.begin();
     }
 
     /// Makes a parked worker look for work that was just made outside the workers' deques.
