@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::counted::counted;
+use talpf_traces::counted;
+
 use crate::run::Variant;
 
 /// Why an application could not start, finish or save its result. The text is one line that
@@ -216,7 +217,7 @@ pub enum Error {
     },
 
     /// A trace breaks rules of its format.
-    #[error("{} has {errors} errors and {warnings} warnings", path.display())]
+    #[error("{} has {} and {}", path.display(), counted(*errors, "error"), counted(*warnings, "warning"))]
     BadTrace {
         /// The trace.
         path: PathBuf,

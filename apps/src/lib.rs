@@ -19,7 +19,6 @@
 //! # Ok::<(), talpf_apps::Error>(())
 //! ```
 
-mod counted;
 mod error;
 pub mod gauss_seidel;
 pub mod heat;
@@ -34,6 +33,5 @@ pub mod run;
 mod share;
 mod text_file;
 
-pub use counted::counted;
 pub use error::Error;
 pub use matrix::Matrix;

@@ -2,8 +2,7 @@
 
 use talpf::Settings;
 use talpf_runtime::{Config, cores};
-
-use crate::say::counted;
+use talpf_traces::counted;
 
 /// The processor and how many cores of it this process may use.
 pub(crate) fn machine() -> String {

@@ -11,12 +11,13 @@
 use std::time::Instant;
 
 use talpf_runtime::{Array, Config, Group, Runtime};
+use talpf_traces::counted;
 use tokio::sync::oneshot;
 
 use crate::conditions;
 use crate::error::Error;
 use crate::measure::Report;
-use crate::say::{counted, say};
+use crate::say::say;
 
 /// Cells of the stencil.
 const WIDTH: usize = 256;

@@ -4,12 +4,6 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::process;
 
-/// `1 worker`, `2 workers`.
-pub(crate) fn counted(count: impl TryInto<u64>, noun: &str) -> String {
-    let count = count.try_into().unwrap_or(u64::MAX);
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
 /// Prints a line. Where nobody reads on (`head`), or nothing can be written, the process ends: the
 /// figures to come would be lost. The first without a word, as of SIGPIPE.
 pub(crate) fn say(line: impl Display) {

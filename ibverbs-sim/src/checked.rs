@@ -228,7 +228,7 @@ impl Checked<'_> {
         unsafe { self.start.cast::<u64>().read_unaligned() }
     }
 
-    /// Whether this is one aligned 64-bit word.
+    /// Returns whether this is one aligned 64-bit word.
     #[inline]
     fn is_word(self) -> bool {
         self.length == 8 && self.start.addr().is_multiple_of(8)
@@ -295,8 +295,8 @@ impl Writable<'_> {
         })
     }
 
-    /// What a copy of `length` bytes to this memory writes plainly, and the aligned word that it
-    /// writes last, if its end is aligned.
+    /// Returns the part that a copy of `length` bytes to this memory writes plainly, and the
+    /// aligned word that it writes last, if its end is aligned.
     #[inline]
     fn for_copy_of(self, length: usize) -> (Self, Option<Self>) {
         let (all, _) = self.split_at(length);

@@ -67,9 +67,9 @@ pub enum Error {
     Unsent {
         /// The process that they are for.
         process: u32,
-        /// What waits, and would with what was to be sent.
+        /// The bytes that wait, with those that were to be sent.
         bytes: u64,
-        /// What may wait.
+        /// The most that may wait.
         limit: u64,
     },
     /// A call of the device's wire has panicked. What was to be sent may be lost.

@@ -13,7 +13,7 @@ pub(crate) fn call<R>(what: &'static str, foreign: impl FnOnce() -> R) -> Option
     catch_unwind(AssertUnwindSafe(foreign)).map_err(forget).ok()
 }
 
-/// What a panic carries may panic as it drops.
+/// Forgets what a panic carries, which may panic as it drops.
 #[cold]
 fn forget(payload: Box<dyn std::any::Any + Send>) {
     std::mem::forget(payload);

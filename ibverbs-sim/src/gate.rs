@@ -133,8 +133,8 @@ impl<T> Gate<T> {
         }
     }
 
-    /// What a stalled request waited for has come: true if the caller must drain the backlog. A
-    /// holder that has taken a stalled gate does so when it releases.
+    /// Ends a stall, since what its request waited for has come: true if the caller must drain the
+    /// backlog. A holder that has taken a stalled gate does so when it releases.
     pub(crate) fn resume(&self) -> bool {
         let mut word = self.word.load(Ordering::SeqCst);
         loop {

@@ -50,13 +50,13 @@ impl<T, R: Stored> SendQueue<T, R> {
         Self { gate: Gate::new(value), backlog: Mutex::new(VecDeque::new()) }
     }
 
-    /// How many requests were ever posted, wrapping.
+    /// Counts the requests that were ever posted, wrapping.
     #[inline]
     pub(crate) fn posted(&self) -> u32 {
         self.gate.posted()
     }
 
-    /// Whether everything that was posted has been carried out.
+    /// Returns whether everything that was posted has been carried out.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.gate.is_idle()

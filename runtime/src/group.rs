@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "follows the group pointer in task records")]
 
 mod cancel;
+mod closing;
 mod counts;
 mod tally;
 mod wait;
@@ -16,6 +17,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ndarray::Ix1;
+use talpf_traces::counted;
 
 use crate::access::Domain;
 use crate::clock::Clock;
@@ -31,6 +33,7 @@ use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
 use self::cancel::Cancellation;
 pub use self::cancel::is_cancelled;
+pub(crate) use self::closing::Closing;
 use self::tally::Tally;
 pub use self::wait::Wait;
 pub(crate) use self::wait::{are_finished, finish};
@@ -197,7 +200,8 @@ impl Group {
     }
 
     /// Adds a text to every hang report and every dump. `describe` must not wait for anything: it
-    /// may be called while the program runs, by any thread. It goes when the returned value drops.
+    /// may be called while the program runs, by any thread. It goes when the returned value drops. A
+    /// dump that `describe` takes has no such texts.
     pub fn on_hang(&self, describe: impl Fn(&mut String) + Send + Sync + 'static) -> Reporter {
         self.inner.shared.hang.add_reporter(Arc::new(describe))
     }
@@ -231,8 +235,8 @@ impl Group {
 
 impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let outstanding = self.outstanding();
-        write!(f, "Group {} `{}` ({outstanding} tasks)", self.number(), self.name())
+        let outstanding = counted(self.outstanding(), "task");
+        write!(f, "Group {} `{}` ({outstanding})", self.number(), self.name())
     }
 }
 

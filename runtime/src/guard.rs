@@ -72,9 +72,11 @@ impl Drop for Held {
     fn drop(&mut self) {
         if task::is_unwinding() {
             let access = self.0;
-            task::put_aside(move || access::release(access));
+            // SAFETY: this is dropped, once, and so the last to have the access.
+            task::put_aside(move || unsafe { access::release(access) });
         } else {
-            access::release(self.0);
+            // SAFETY: as above.
+            unsafe { access::release(self.0) };
         }
     }
 }
@@ -183,7 +185,7 @@ macro_rules! guard {
                 self.part.array_id()
             }
 
-            /// What reports call the array.
+            /// Returns the name of the array in reports.
             pub fn array_label(&self) -> ArrayLabel {
                 self.part.array_label()
             }

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::dump::Dump;
 use crate::scheduler::{A_TIME, Shared};
 use crate::sync::Mutex;
+use crate::sync::thread::{self, ThreadId};
 use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake_suspended};
 
 mod certain;
@@ -35,16 +36,18 @@ pub(crate) struct Hang {
     report: OnceLock<Arc<str>>,
     last: Mutex<Option<Last>>,
     reporters: Arc<Mutex<Vec<Describe>>>,
+    /// Threads that are in a reporter.
+    reporting: Mutex<Vec<ThreadId>>,
     judge: OnceLock<Judge>,
 }
 
-/// What the last look has seen.
+/// The findings of the last look.
 #[derive(Clone, Copy)]
 struct Last {
     progress: u64,
     /// Since when the progress has been that.
     since_ns: u64,
-    /// Whether what was complete by then has been settled.
+    /// True if what was complete by then has been settled.
     is_settled: bool,
 }
 
@@ -146,8 +149,16 @@ impl Hang {
         shared.wake_blocked();
     }
 
-    /// What the reporters say.
+    /// Adds the texts of the reporters, unless a reporter asks: it may take a dump, or wait and so
+    /// come to report the hang itself, and would be called again without end.
     pub(crate) fn note(&self, text: &mut String) {
+        let me = thread::current().id();
+        let mut reporting = self.reporting.lock();
+        if reporting.contains(&me) {
+            return;
+        }
+        reporting.push(me);
+        drop(reporting);
         let reporters = self.reporters.lock().clone();
         for describe in reporters {
             // The last to have it drops it, which may be this.
@@ -159,11 +170,12 @@ impl Hang {
                 text.push_str(&format!("  {REPORTER} panicked: {reason}\n"));
             }
         }
+        self.reporting.lock().retain(|thread| *thread != me);
     }
 }
 
-/// Whether somebody waits, and nobody who may go on by himself. Tasks that run do not go on if they
-/// are `locked_out`, and ready ones do not if all workers are.
+/// Returns whether somebody waits, and nobody who may go on by himself. Tasks that run do not go on
+/// if they are `locked_out`, and ready ones do not if all workers are.
 fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
     let all_out = locked_out && shared.busy_workers() == shared.workers();
     if !all_out && (shared.has_ready() || shared.has_next()) {

@@ -1,4 +1,5 @@
 //! Lent regions: what a body holds of the regions that it leaves to its children.
+#![allow(unsafe_code, reason = "gives up the access that is lent")]
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -32,9 +33,11 @@ impl Drop for Open {
     fn drop(&mut self) {
         if task::is_unwinding() {
             let access = self.0;
-            task::put_aside(move || access::pass_on(access));
+            // SAFETY: this is dropped, once, and so the last to have the access.
+            task::put_aside(move || unsafe { access::pass_on(access) });
         } else {
-            access::pass_on(self.0);
+            // SAFETY: as above.
+            unsafe { access::pass_on(self.0) };
         }
     }
 }
@@ -61,7 +64,7 @@ impl<T, D> Lend<T, D> {
         self.open.0.array().id()
     }
 
-    /// What reports call the array.
+    /// Returns the name of the array in reports.
     pub fn array_label(&self) -> ArrayLabel {
         self.open.0.array().label()
     }

@@ -6,6 +6,8 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use talpf_traces::counted;
+
 use crate::config::Config;
 use crate::error::Error;
 use crate::group::{self, Group};
@@ -172,6 +174,6 @@ impl Deref for Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Runtime ({} workers, {})", self.workers(), self.idle_policy())
+        write!(f, "Runtime ({}, {})", counted(self.workers(), "worker"), self.idle_policy())
     }
 }

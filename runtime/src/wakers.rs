@@ -48,3 +48,35 @@ impl Wakers {
         self.count.load(Ordering::Relaxed) == 0
     }
 }
+
+#[cfg(all(test, talpf_loom))]
+pub(crate) mod model {
+    //! A waker for models.
+
+    use std::sync::Arc;
+    use std::task::{Wake, Waker};
+
+    use crate::sync::{AtomicBool, Ordering};
+
+    /// Notes that its waker was called.
+    #[derive(Default)]
+    pub(crate) struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    impl Woken {
+        /// Makes a waker, and what it notes.
+        pub(crate) fn waker() -> (Waker, Arc<Self>) {
+            let woken = Arc::new(Self::default());
+            (Waker::from(Arc::clone(&woken)), woken)
+        }
+
+        pub(crate) fn is_woken(&self) -> bool {
+            self.0.load(Ordering::SeqCst)
+        }
+    }
+}

@@ -19,14 +19,14 @@ pub enum PollingFrequency {
 }
 
 impl PollingFrequency {
-    /// How long an adaptive polling task polls in vain before it sleeps: about as long as it takes
-    /// to wake a thread that sleeps.
+    /// The time for which an adaptive polling task polls in vain before it sleeps: about as long as
+    /// it takes to wake a thread that sleeps.
     pub const PATIENCE: Duration = Duration::from_micros(100);
-    /// How long it does with ranks in other processes. Nothing wakes it then, and a rank that pauses
+    /// The same time with ranks in other processes. Nothing wakes it then, and a rank that pauses
     /// keeps the others waiting: several of its pauses.
     pub const PATIENCE_WITH_WIRE: Duration = Duration::from_millis(1);
-    /// How long it does, yielding its core after each poll, while the processes of this machine have
-    /// more workers than it has cores.
+    /// The same time, in which it yields its core after each poll, while the processes of this
+    /// machine have more workers than it has cores.
     pub const PATIENCE_OVERSUBSCRIBED: Duration = Duration::from_micros(300);
 
     /// The environment variable that sets it.

@@ -63,7 +63,7 @@ pub enum Error {
     NotRegistered {
         /// The array.
         array: ArrayLabel,
-        /// What is missing, and what to call.
+        /// The property that is missing, and what to call.
         why: &'static str,
     },
     /// The slot was deregistered, or is not one of this rank.
@@ -116,7 +116,7 @@ pub enum Error {
     OutsideWindow {
         /// The rank that issued the operation.
         source_rank: Rank,
-        /// What that does: it `gets`, `updates` or `puts`.
+        /// The operation as a verb: `gets`, `updates` or `puts`.
         does: &'static str,
         /// The rank whose memory it wants to reach.
         target: Rank,
@@ -254,7 +254,7 @@ pub enum Error {
         peer: Rank,
         /// The oldest round that has not ended there.
         behind: Round,
-        /// How many rounds may be between the two.
+        /// The most rounds that may be between the two.
         limit: u64,
     },
     /// The two ends of an exchange do not match.

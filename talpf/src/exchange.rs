@@ -79,7 +79,7 @@ impl Part {
     }
 }
 
-/// What all ranks gave in a call.
+/// The parts that all ranks gave in a call.
 pub(crate) struct Gathered {
     /// The number of the call, the same at every rank.
     pub(crate) number: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// What each rank gave, by rank.
+    /// Returns the part that each rank gave, by rank.
     pub(crate) fn each(&self) -> impl Iterator<Item = (Rank, &[u8])> {
         let parts = self.parts.iter().zip((0..).map(Rank));
         parts.map(|(part, rank)| (rank, part.given.as_deref().unwrap_or_default()))

@@ -14,7 +14,7 @@ const ROUNDS: u64 = 1 << ROUND_BITS;
 pub(crate) enum Kind {
     /// A put has landed, a get has read, an atomic was done.
     Data,
-    /// How many operations the sender has for the receiver in this round.
+    /// The number of operations that the sender has for the receiver in this round.
     Count,
     /// A step of a barrier. Which one follows from the distance of sender and receiver.
     Barrier,

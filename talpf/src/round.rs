@@ -53,7 +53,7 @@ impl RoundState {
         })
     }
 
-    /// What the program gets instead of a round that it cannot have.
+    /// Makes what the program gets instead of a round that it cannot have.
     #[cold]
     fn refusing(world: &Arc<World>, rank: Rank, lane: Lane, why: Error) -> Arc<Self> {
         let mut round = RoundState::new(world, rank, lane, Round(0));
@@ -187,7 +187,7 @@ struct LaneRounds {
     ended: u64,
 }
 
-/// What keeps the program from a lane.
+/// The reason that keeps the program from a lane.
 const TAKEN: &str = "is taken by a ping-pong exchange";
 
 /// Who asks for a round of a lane.

@@ -27,6 +27,7 @@
 //! The crate knows ranks, tasks, lanes and messages as numbers only, reads no clock and prints
 //! nothing. What a trace shows is in its `README.md`.
 
+mod counted;
 mod error;
 mod event;
 mod label;
@@ -36,6 +37,7 @@ mod state;
 mod stream;
 mod sync_mode;
 
+pub use counted::counted;
 pub use error::{Error, Result};
 pub use event::{Event, ValueKind, WaitNs};
 pub use label::LabelId;

@@ -4,8 +4,9 @@ use std::hint::black_box;
 
 use clap::Args;
 use talpf::PollingFrequency;
-use talpf_apps::{Error, counted, jacobi::kernel, memory};
+use talpf_apps::{Error, jacobi::kernel, memory};
 use talpf_runtime::cores;
+use talpf_traces::counted;
 use tampi_shim::{Costs, Protocols};
 
 use super::measure::{costs, median};
@@ -58,7 +59,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     super::print(&text)
 }
 
-/// How long an adaptive polling task polls in vain before it pauses.
+/// Returns how long an adaptive polling task polls in vain before it pauses.
 fn patience() -> String {
     let [one, wire, crowded] = [
         PollingFrequency::PATIENCE,

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use talpf_apps::Error;
 use talpf_apps::run::Machine;
-use talpf_apps::{Error, counted};
 use talpf_runtime::{GraphRecorder, TaskGraph};
+use talpf_traces::counted;
 
 use super::output::Output;
 use super::report::Line;

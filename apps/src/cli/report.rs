@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use talpf_apps::counted;
 use talpf_apps::run::{App, Machine, Measure, Outcome, Problem, Solution, Variant, Work};
 use talpf_runtime::Metrics;
+use talpf_traces::counted;
 
 /// What was run, for the comments of a trace.
 pub(super) fn comments<A: App>(

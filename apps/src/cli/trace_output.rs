@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use talpf_apps::Error;
 use talpf_apps::run::Machine;
-use talpf_apps::{Error, counted};
-use talpf_traces::{Recorder, TraceInfo};
+use talpf_traces::{Recorder, TraceInfo, counted};
 
 use super::output::{Output, make_folder};
 use super::report::Line;

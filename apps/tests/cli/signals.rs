@@ -80,7 +80,7 @@ impl Endless {
             if ends(&line) {
                 return answer;
             }
-            if line.contains(" workers in a task; ") {
+            if line.contains(" in a task; ") {
                 // This dump may end without such a line.
                 self.signal(name, number);
             }
@@ -92,8 +92,8 @@ impl Endless {
 fn a_signal_shows_the_tasks_of_every_rank_as_text() {
     let mut run = Endless::start(&[]);
     for _ in 0..3 {
-        let answer = run.answer("USR1", 10, |line| line.contains("tasks: "));
-        assert!(answer.contains(" workers in a task; "), "{answer}");
+        let answer = run.answer("USR1", 10, |line| line.contains(" in a task; "));
+        assert!(answer.contains(" in a task; "), "{answer}");
     }
     run.answer("USR1", 10, |line| line.starts_with("  task `"));
     assert!(run.child.try_wait().unwrap().is_none(), "it goes on");
@@ -114,7 +114,7 @@ fn a_run_that_is_killed_leaves_no_empty_outputs() {
     let outputs = ["--json", &json, "--image", &image, "--graph", &graph, "--trace", &trace];
     let mut run = Endless::start(&outputs);
     // It catches signals once it has tried its outputs.
-    run.answer("USR1", 10, |line| line.contains("tasks: "));
+    run.answer("USR1", 10, |line| line.contains(" in a task; "));
     drop(run);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

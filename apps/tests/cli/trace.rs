@@ -78,9 +78,9 @@ fn broken_trace_is_reported_line_by_line_and_fails() {
     assert!(finding.starts_with(prv.to_str().unwrap()), "{finding}");
     assert!(finding.contains(": error: "), "{finding}");
     let last = found.lines().last().unwrap();
-    assert!(last.starts_with("1 errors, 0 warnings; "), "{last}");
+    assert!(last.starts_with("1 error, 0 warnings; "), "{last}");
     let error = String::from_utf8(output.stderr).unwrap();
-    let expected = format!("error: {} has 1 errors and 0 warnings\n", prv.display());
+    let expected = format!("error: {} has 1 error and 0 warnings\n", prv.display());
     assert_eq!(error, expected);
 }
 

@@ -22,7 +22,7 @@ fn files_are_short_or_say_why_not() {
     );
 }
 
-/// Whether a line is neither blank nor a comment: documentation does not compete with code.
+/// Returns whether a line is neither blank nor a comment: documentation does not compete with code.
 fn is_code(line: &str) -> bool {
     let line = line.trim_start();
     !line.is_empty() && !line.starts_with("//")

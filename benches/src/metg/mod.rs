@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use talpf_runtime::cores;
+use talpf_traces::counted;
 
 pub use self::graph::Graph;
 pub use self::kernel::Kernel;
@@ -36,7 +37,7 @@ use crate::conditions;
 use crate::contest::Contest;
 use crate::error::Error;
 use crate::measure::Report;
-use crate::say::{counted, say};
+use crate::say::say;
 
 /// What to measure.
 #[derive(Clone, Debug)]

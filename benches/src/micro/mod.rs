@@ -8,12 +8,13 @@ mod verbs;
 
 use talpf::Settings;
 use talpf_runtime::cores;
+use talpf_traces::counted;
 
 use crate::conditions;
 use crate::error::Error;
 use crate::line;
 use crate::measure::{REPETITIONS, Report};
-use crate::say::{counted, say};
+use crate::say::say;
 
 /// Workers of every runtime that is measured.
 pub const WORKERS: usize = 2;

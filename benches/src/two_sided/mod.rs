@@ -18,6 +18,7 @@ mod tasks;
 use std::time::Duration;
 
 use talpf_runtime::cores;
+use talpf_traces::counted;
 use tampi_shim::{Costs, Protocols};
 
 #[cfg(feature = "mpi")]
@@ -30,7 +31,7 @@ use crate::contest::{Contest, OURS};
 use crate::error::Error;
 use crate::line;
 use crate::measure::Report;
-use crate::say::{counted, say};
+use crate::say::say;
 
 /// What to measure.
 #[derive(Clone, Copy, Debug)]

@@ -24,8 +24,8 @@ struct Scene {
 unsafe impl Sync for Scene {}
 
 impl Scene {
-    /// Whether a claim with the key of the first region is let through for a domain. If it is, the
-    /// memory is used.
+    /// Returns whether a claim with the key of the first region is let through for a domain. If it
+    /// is, the memory is used.
     fn use_memory(&self, user: u32) -> bool {
         let Some((mut hold, _)) = self.gates[user as usize - 1].enter(0, ROOM) else {
             return false;

@@ -16,7 +16,7 @@ impl Wake for Count {
     }
 }
 
-/// Whoever waits finds the event or is woken for it, and takes it once.
+/// An event is found or wakes the thread that waits for it, and is taken once.
 #[test]
 fn loom_no_event_is_slept_through() {
     model(|| {

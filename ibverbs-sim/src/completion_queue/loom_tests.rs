@@ -3,7 +3,8 @@ use loom::{model, thread};
 use super::*;
 use crate::{Device, DeviceConfig};
 
-/// Whoever arms a queue that overflows is told, also if the event of the overflow was taken before.
+/// A thread that arms a queue which overflows is told, also if the event of the overflow was taken
+/// before.
 #[test]
 fn loom_nobody_sleeps_on_a_queue_that_has_overflowed() {
     model(|| {

@@ -1,4 +1,4 @@
-//! What a queue pair consists of, and how it moves.
+//! The parts of a queue pair, and how they move.
 
 use std::{
     num::NonZeroU32,

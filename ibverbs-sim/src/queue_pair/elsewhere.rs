@@ -70,7 +70,7 @@ impl Elsewhere {
         self.answer.lock().take();
     }
 
-    /// Whether a request is the last that was sent since the last reset.
+    /// Returns whether a request is the last that was sent since the last reset.
     pub(crate) fn is_last(&self, serial: u32) -> bool {
         self.serial.load(Ordering::SeqCst) == serial.wrapping_add(1)
     }

@@ -202,7 +202,7 @@ impl QueuePairCore {
         keys.check_to_write(claim, self.domain, needed, held).map_err(|_| Obstacle::BadAccess)
     }
 
-    /// Whether the peer may do that at all.
+    /// Checks whether the peer may do that at all.
     #[inline]
     fn check_right(&self, needed: Access) -> Result<(), Obstacle> {
         let access = Access::from_bits(self.responder.access.load(Ordering::Relaxed));

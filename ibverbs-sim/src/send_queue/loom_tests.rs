@@ -120,7 +120,7 @@ fn loom_a_resumption_is_kept_for_the_hold_that_it_came_in() {
     });
 }
 
-/// What is posted or resumed while the control path holds the gate does not stay behind.
+/// A request that is posted or resumed while the control path holds the gate does not stay behind.
 #[test]
 fn loom_the_control_path_leaves_nothing_behind() {
     model(3, || {

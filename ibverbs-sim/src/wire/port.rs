@@ -34,7 +34,7 @@ pub(crate) struct Port {
     /// Processes that are known to be lost, once everything that came from them was delivered.
     lost: Box<[AtomicBool]>,
     datagrams: Mutex<Datagrams>,
-    /// What was not sent, for whoever makes progress next.
+    /// The error of a packet that was not sent, for the thread that makes progress next.
     refused: Mutex<Option<Error>>,
 }
 
@@ -113,7 +113,7 @@ impl Port {
         self.wire.is_lost(process)
     }
 
-    /// Whether a process is known to be lost. What came from it before can be found.
+    /// Returns whether a process is known to be lost. What came from it before can be found.
     pub(crate) fn is_known_lost(&self, process: u32) -> bool {
         self.lost.get(process as usize).is_some_and(|lost| lost.load(Ordering::Acquire))
     }
@@ -297,7 +297,7 @@ impl Port {
     }
 }
 
-/// Whether the peer of a queue pair is that one of a process.
+/// Returns whether the peer of a queue pair is that one of a process.
 fn is_connected(queue_pair: &QueuePairCore, process: u32, peer: QueuePairNumber) -> bool {
     let remote = queue_pair.responder.remote.load(Ordering::Relaxed);
     queue_pair.elsewhere.process() == Some(process) && remote == peer.0

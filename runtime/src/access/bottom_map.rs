@@ -302,7 +302,7 @@ mod tests {
         let head: &'static AccessHead = Box::leak(Box::new(AccessHead::new()));
         head.open(number);
         let rect = Rect::new(0, 1, cols.start, cols.end);
-        Entry { head, generation: number, task: RecordId::new(number), rect }
+        Entry { head, generation: number, task: RecordId::of_test(number), rect }
     }
 
     fn linked(map: &mut BottomMap, new: Entry, mode: Mode) -> Vec<u32> {

@@ -1,4 +1,5 @@
 //! Lending: from a guard to a lending, and what becomes of the access when it is let go of.
+#![allow(unsafe_code, reason = "says which accesses are given up")]
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -33,7 +34,9 @@ impl PassedOn {
         drop(domain);
         let spoilt = lending.as_ref().and_then(|lending| lending.first_spoilt(&slot.rect()));
         spoilt.inspect(|failure| owner.share_failure(failure));
-        replay::close_late(owner, self.access.number(owner));
+        // SAFETY: the task is complete but for this, and each access that it has passed on is in its list
+        // once.
+        unsafe { replay::close_late(owner, self.access.number(owner)) };
     }
 }
 
@@ -45,18 +48,28 @@ pub(crate) fn lend(access: OpenAccess) {
 }
 
 /// Closes an access of a task whose body does not run.
-pub(crate) fn release_unheld(access: OpenAccess) {
-    if access.slot().is_weak() { pass_on(access) } else { release(access) }
+///
+/// # Safety
+/// As for [`release`].
+pub(crate) unsafe fn release_unheld(access: OpenAccess) {
+    let close = if access.slot().is_weak() { pass_on } else { release };
+    // SAFETY: by the contract of this function.
+    unsafe { close(access) }
 }
 
 /// Lets go of an access that was lent: it closes if nothing is open that stands for it and nothing
-/// is spoilt, and is passed on otherwise. Called exactly once for each.
-pub(crate) fn pass_on(access: OpenAccess) {
+/// is spoilt, and is passed on otherwise.
+///
+/// # Safety
+/// As for [`release`].
+pub(crate) unsafe fn pass_on(access: OpenAccess) {
     let (slot, owner) = (access.slot(), access.task());
     if record(owner).role() == Role::Replayed {
-        return pass_on_within_step(access);
+        // SAFETY: by the contract of this function.
+        return unsafe { pass_on_within_step(access) };
     }
-    let failure = slot.spoilt_by(record(owner));
+    // SAFETY: the access is open.
+    let failure = unsafe { slot.spoilt_by(record(owner)) };
     if let Some(failure) = &failure {
         domain::poison(access, failure);
     }
@@ -65,7 +78,8 @@ pub(crate) fn pass_on(access: OpenAccess) {
     if domain.lendings.is_done_with(&slot.head) {
         domain.lendings.remove(&slot.head);
         drop(domain);
-        return close(access, failure.as_ref());
+        // SAFETY: by the contract of this function.
+        return unsafe { close(access, failure.as_ref()) };
     }
     let passed_on = PassedOn { access, group: Arc::clone(&group), next: None };
     record(owner).note_passed_on(passed_on);
@@ -73,7 +87,8 @@ pub(crate) fn pass_on(access: OpenAccess) {
     let mut linked = HashSet::new();
     let mut next = slot.head.pass_on(access.generation());
     while let Some(bits) = next {
-        let edge = EdgeId::from_bits(bits);
+        // SAFETY: the lists of a head hold edges only.
+        let edge = unsafe { EdgeId::from_bits(bits) };
         next = edge.edge().next();
         let waiter = edge.edge().waiter();
         // Of several edges to one task, from several tiles, the first does for all.
@@ -84,24 +99,31 @@ pub(crate) fn pass_on(access: OpenAccess) {
     }
     // What follows takes locks of its own.
     drop(domain);
-    waiters.into_iter().for_each(|waiter| waiter.follow(failure.as_ref()));
-    task::resolve_access(owner);
+    // SAFETY: the edges were taken from the access; those linked instead are counted by themselves.
+    waiters.into_iter().for_each(|waiter| unsafe { waiter.follow(failure.as_ref()) });
+    // SAFETY: the unit of the access, which the caller gives up.
+    unsafe { task::resolve_access(owner) };
 }
 
 /// As `pass_on`, for a replayed task. What its edges lead to was found before there were children:
 /// so nobody looks behind the access, and it closes when the task is complete.
-fn pass_on_within_step(access: OpenAccess) {
+///
+/// # Safety
+/// As for [`release`].
+unsafe fn pass_on_within_step(access: OpenAccess) {
     let (slot, owner) = (access.slot(), access.task());
     let group = Arc::clone(access.array().group());
     let mut domain = group.domain.lock();
     if domain.lendings.is_done_with(&slot.head) {
         domain.lendings.remove(&slot.head);
         drop(domain);
-        return release(access);
+        // SAFETY: by the contract of this function.
+        return unsafe { release(access) };
     }
     drop(domain);
     record(owner).note_passed_on(PassedOn { access, group, next: None });
-    task::resolve_access(owner);
+    // SAFETY: the unit of the access, which the caller gives up.
+    unsafe { task::resolve_access(owner) };
 }
 
 /// New edges to a task that has waited for an access which is passed on. The unit of the old edge

@@ -1,6 +1,7 @@
 //! Where accesses and edges live: inside task records, which never move and are never freed.
 //!
 //! over 400 lines: what is declared, what is stored of it and what is linked to it name each other.
+#![allow(unsafe_code, reason = "says which accesses are given up, and makes ids of stored indices")]
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl<'a> Declared<'a> {
         self.lender.copied()
     }
 
-    /// Whether its array is one of a group.
+    /// Returns whether its array is one of a group.
     #[inline]
     pub(crate) fn is_of_group(&self, group: &GroupInner) -> bool {
         std::ptr::eq(Arc::as_ptr(self.core.group()), group)
@@ -186,9 +187,13 @@ impl AccessSlot {
     }
 
     /// Why what its task would have written is undefined, if so.
+    ///
+    /// # Safety
+    /// The access, of `task`, is open.
     #[inline]
-    pub(super) fn spoilt_by(&self, task: &Record) -> Option<Arc<Failure>> {
-        let failure = if self.writes() { task.failure() } else { None };
+    pub(super) unsafe fn spoilt_by(&self, task: &Record) -> Option<Arc<Failure>> {
+        // SAFETY: by the contract of this function.
+        let failure = if self.writes() { unsafe { task.failure() } } else { None };
         failure.filter(|_| !self.rect().is_empty())
     }
 
@@ -252,7 +257,8 @@ impl Waiter {
 
     #[inline]
     pub(super) fn task(self) -> RecordId {
-        RecordId::new(self.0 & !TO_COMPLETE)
+        // SAFETY: `new` has put the index of an id there; that of an edge not set yet is 0, the first.
+        unsafe { RecordId::new(self.0 & !TO_COMPLETE) }
     }
 
     #[inline]
@@ -261,20 +267,28 @@ impl Waiter {
     }
 
     /// Follows an edge. What a failed task leaves undefined is not for the waiter to use.
+    ///
+    /// # Safety
+    /// The edge was linked and counted for the waiter, was taken from its access, and is followed once.
     #[inline]
-    pub(super) fn follow(self, failure: Option<&Arc<Failure>>) {
+    pub(super) unsafe fn follow(self, failure: Option<&Arc<Failure>>) {
         if self.is_weak() {
-            return self.complete();
+            // SAFETY: an edge of a weak access is a unit of its task's completion.
+            return unsafe { self.complete() };
         }
         if let Some(failure) = failure {
             task::record(self.task()).poison(failure);
         }
-        task::satisfy(self.task());
+        // SAFETY: by the contract of this function.
+        unsafe { task::satisfy(self.task()) };
     }
 
+    /// # Safety
+    /// As for [`task::resolve`], of one unit.
     #[cold]
-    fn complete(self) {
-        task::resolve(self.task(), 1);
+    unsafe fn complete(self) {
+        // SAFETY: by the contract of this function.
+        unsafe { task::resolve(self.task(), 1) };
     }
 }
 
@@ -316,8 +330,10 @@ impl EdgeId {
         EdgeId(record.index() << 3 | index as u32)
     }
 
+    /// # Safety
+    /// They are the [`bits`](Self::bits) of an id.
     #[inline]
-    pub(super) fn from_bits(bits: u32) -> Self {
+    pub(super) unsafe fn from_bits(bits: u32) -> Self {
         EdgeId(bits)
     }
 
@@ -328,7 +344,9 @@ impl EdgeId {
 
     #[inline]
     pub(super) fn edge(self) -> &'static Edge {
-        &task::record(RecordId::new(self.0 >> 3)).edges[(self.0 & 7) as usize]
+        // SAFETY: `new` has put the index of an id there.
+        let carrier = unsafe { RecordId::new(self.0 >> 3) };
+        &task::record(carrier).edges[(self.0 & 7) as usize]
     }
 }
 
@@ -376,7 +394,8 @@ impl AccessId {
 
     /// The tasks that wait for the access, if it is open. For reports: they may be moving on.
     pub(crate) fn waiting(self) -> Vec<RecordId> {
-        let edge = |bits| EdgeId::from_bits(bits).edge();
+        // SAFETY: the lists of a head hold edges only.
+        let edge = |bits| unsafe { EdgeId::from_bits(bits) }.edge();
         let first = self.slot().head.first(self.generation()).map(edge);
         std::iter::successors(first, |&current| current.next().map(edge))
             .take(REPORTED)
@@ -401,38 +420,54 @@ impl AccessId {
 }
 
 /// Closes an access: its region is free, the tasks that waited for it may become ready, and its
-/// own task may complete. Called exactly once for each access, when its guard drops.
+/// own task may complete. Called when the guard of the access drops.
+///
+/// # Safety
+/// The access is open and the caller's to close, which it does once: nothing is asked of it or of a
+/// copy afterwards, and nobody uses the region by it.
 #[inline]
-pub(crate) fn release(access: OpenAccess) {
+pub(crate) unsafe fn release(access: OpenAccess) {
     let AccessId { carrier, index } = *access;
-    if !replay::close_here(carrier, index) {
-        release_apart(access);
+    // SAFETY: by the contract of this function.
+    if !unsafe { replay::close_here(carrier, index) } {
+        // SAFETY: the same; it was not closed here.
+        unsafe { release_apart(access) };
     }
 }
 
 /// Closes an access that is not of the node whose body runs here. Apart, as the other way is, so that
 /// a guard that drops saves no registers for either.
+///
+/// # Safety
+/// As for [`release`].
 #[inline(never)]
-fn release_apart(access: OpenAccess) {
+unsafe fn release_apart(access: OpenAccess) {
     let owning = task::record(access.task());
     if !owning.has_failed()
         && owning.role() != Role::Replayed
         && access.slot().mode() != Mode::Commutative
     {
-        close(access, None);
+        // SAFETY: by the contract of this function.
+        unsafe { close(access, None) };
     } else {
-        release_with_care(access, owning);
+        // SAFETY: by the contract of this function.
+        unsafe { release_with_care(access, owning) };
     }
 }
 
 /// Closes an access that is more than its place in the bottom maps.
+///
+/// # Safety
+/// As for [`release`]; the access is of the task `owning`.
 #[cold]
-fn release_with_care(access: OpenAccess, owning: &'static Record) {
+unsafe fn release_with_care(access: OpenAccess, owning: &'static Record) {
     if owning.role() == Role::Replayed {
-        return replay::close(owning, access.number(owning));
+        // SAFETY: by the contract of this function.
+        return unsafe { replay::close(owning, access.number(owning)) };
     }
     let slot = access.slot();
-    let failure = slot.spoilt_by(owning);
+    // SAFETY: by the contract of this function.
+    let failure = unsafe { slot.spoilt_by(owning) };
     if let Some(failure) = &failure {
         super::domain::poison(access, failure);
     }
@@ -440,27 +475,38 @@ fn release_with_care(access: OpenAccess, owning: &'static Record) {
         // While the access is open, which keeps the array.
         turns::give_up(access);
     }
-    close(access, failure.as_ref());
+    // SAFETY: by the contract of this function.
+    unsafe { close(access, failure.as_ref()) };
 }
 
 /// Closes an access whose turns and failure are seen to.
+///
+/// # Safety
+/// As for [`release`].
 #[inline]
-pub(super) fn close(access: OpenAccess, failure: Option<&Arc<Failure>>) {
+pub(super) unsafe fn close(access: OpenAccess, failure: Option<&Arc<Failure>>) {
     let owner = access.task();
     if let Some(first) = access.slot().head.close(access.generation()) {
-        follow(first, failure);
+        // SAFETY: closing the access has taken its list.
+        unsafe { follow(first, failure) };
     }
-    task::resolve_access(owner);
+    // SAFETY: the unit of the access, which has closed.
+    unsafe { task::resolve_access(owner) };
 }
 
 /// Follows the edges of a closed access. Apart: most have none.
+///
+/// # Safety
+/// They are the list from `first` on that the access had, which nobody else has.
 #[inline(never)]
-fn follow(first: u32, failure: Option<&Arc<Failure>>) {
+unsafe fn follow(first: u32, failure: Option<&Arc<Failure>>) {
     let mut next = Some(first);
     while let Some(bits) = next {
-        let edge = EdgeId::from_bits(bits).edge();
+        // SAFETY: by the contract of this function.
+        let edge = unsafe { EdgeId::from_bits(bits) }.edge();
         // Read first: once satisfied, the successor may run and its record be reused.
         next = edge.next();
-        edge.waiter().follow(failure);
+        // SAFETY: by the contract of this function.
+        unsafe { edge.waiter().follow(failure) };
     }
 }

@@ -111,10 +111,12 @@ fn take_from(id: RecordId, turns: &[(&Turn, u32)]) -> bool {
 pub(super) fn give_up(access: OpenAccess) {
     for_each_turn(access, |turn| {
         if turn.held.take(1) {
-            let next_of = |task| record(RecordId::new(task)).next_in_turn();
-            let set_next = |task, next| record(RecordId::new(task)).set_next_in_turn(next);
+            // SAFETY: who waits for a turn has entered the index of its id, in `take_from`.
+            let id_of = |task| unsafe { RecordId::new(task) };
+            let next_of = |task| record(id_of(task)).next_in_turn();
+            let set_next = |task, next| record(id_of(task)).set_next_in_turn(next);
             if let Some(next) = turn.pass_on(next_of, set_next) {
-                carry_on(RecordId::new(next), turn);
+                carry_on(id_of(next), turn);
             }
         }
     });

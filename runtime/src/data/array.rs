@@ -77,7 +77,7 @@ impl<T> Array<T> {
         self
     }
 
-    /// What reports call the array.
+    /// Returns the name of the array in reports.
     pub fn label(&self) -> ArrayLabel {
         self.owner.core().label()
     }

@@ -1,11 +1,11 @@
-//! What reports call an array.
+//! Names of arrays in reports.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::{ArrayCore, Rect, live};
 
-/// What reports call an array: its number, its name if it was given one, and its shape.
+/// The name of an array in reports: its number, its name if it was given one, and its shape.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ArrayLabel {
     id: u64,

@@ -120,7 +120,7 @@ impl<T> Matrix<T> {
         self
     }
 
-    /// What reports call the matrix.
+    /// Returns the name of the matrix in reports.
     pub fn label(&self) -> ArrayLabel {
         self.owner.core().label()
     }

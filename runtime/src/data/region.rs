@@ -126,7 +126,7 @@ impl<'a, T, D> Region<'a, T, D> {
         self.core.id()
     }
 
-    /// What reports call its array.
+    /// Returns the name of its array in reports.
     pub fn array_label(&self) -> ArrayLabel {
         self.core.label()
     }

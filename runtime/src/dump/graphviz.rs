@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 use super::{Dump, Standing, Task};
+use crate::task::RecordId;
 
 pub(super) fn graph(dump: &Dump) -> String {
     let mut text = String::from(
@@ -17,24 +18,30 @@ pub(super) fn graph(dump: &Dump) -> String {
         let _ = writeln!(text, "  subgraph cluster_{number} {{\n    label={};", quoted(group));
         for task in tasks {
             let says = format!("{}\n{}", task.label, described(task));
-            let (name, says) = (task.id, quoted(&says));
+            let (name, says) = (task.id.index(), quoted(&says));
             let _ = writeln!(text, "    t{name} [label={says}, fillcolor={}];", color(task));
         }
         text.push_str("  }\n");
     }
-    let known: HashSet<u32> = dump.tasks.iter().map(|task| task.id).collect();
+    let known: HashSet<RecordId> = dump.tasks.iter().map(|task| task.id).collect();
     for task in &dump.tasks {
         if let Some(parent) = task.parent.filter(|parent| known.contains(&parent.id)) {
             let _ = writeln!(
                 text,
                 "  t{} -> t{} [style=dotted, arrowhead=none, label=\"in\"];",
-                parent.id, task.id
+                parent.id.index(),
+                task.id.index()
             );
         }
         for access in &task.accesses {
             let says = quoted(&access.to_string());
             for waiting in access.waiting.iter().filter(|waiting| known.contains(waiting)) {
-                let _ = writeln!(text, "  t{} -> t{waiting} [label={says}];", task.id);
+                let _ = writeln!(
+                    text,
+                    "  t{} -> t{} [label={says}];",
+                    task.id.index(),
+                    waiting.index()
+                );
             }
         }
     }

@@ -47,7 +47,7 @@ pub enum Standing {
 
 #[derive(Clone, Debug)]
 struct Task {
-    id: u32,
+    id: RecordId,
     label: &'static str,
     /// Of a child.
     parent: Option<Parent>,
@@ -64,7 +64,7 @@ struct Task {
 
 #[derive(Clone, Copy, Debug)]
 struct Parent {
-    id: u32,
+    id: RecordId,
     label: &'static str,
 }
 
@@ -74,7 +74,7 @@ struct Access {
     array: Option<ArrayLabel>,
     rect: Rect,
     /// Tasks that wait for it.
-    waiting: Vec<u32>,
+    waiting: Vec<RecordId>,
 }
 
 /// Looks at a task that does not hold still.
@@ -91,9 +91,8 @@ impl Dump {
             tasks.extend((0..LOOKS).find_map(|_| look(id, task, &groups, &names)));
         });
         for [spawner, inner] in shared.helps() {
-            let inside =
-                |task: &&mut Task| task.id == inner.index() && task.standing == Standing::Running;
-            let spawner = label_of(spawner.index());
+            let inside = |task: &&mut Task| task.id == inner && task.standing == Standing::Running;
+            let spawner = label_of(spawner);
             tasks.iter_mut().find(inside).into_iter().for_each(|task| task.spawner = Some(spawner));
         }
         tasks.sort_by_key(|task| task.standing);
@@ -117,8 +116,8 @@ impl Dump {
     }
 
     /// By task, the tasks whose accesses it waits for.
-    fn holders(&self) -> HashMap<u32, Vec<&Task>> {
-        let mut holders: HashMap<u32, Vec<&Task>> = HashMap::new();
+    fn holders(&self) -> HashMap<RecordId, Vec<&Task>> {
+        let mut holders: HashMap<RecordId, Vec<&Task>> = HashMap::new();
         for task in &self.tasks {
             for waiting in task.accesses.iter().flat_map(|access| &access.waiting) {
                 let known = holders.entry(*waiting).or_default();
@@ -131,7 +130,7 @@ impl Dump {
     }
 
     /// By task, how many children it has that are not complete.
-    fn children(&self) -> HashMap<u32, usize> {
+    fn children(&self) -> HashMap<RecordId, usize> {
         let mut children = HashMap::new();
         for parent in self.tasks.iter().filter_map(|task| task.parent) {
             *children.entry(parent.id).or_default() += 1;
@@ -164,9 +163,9 @@ fn look(
         Phase::Ended => Standing::Ended,
     };
     let seen = Task {
-        id: id.index(),
+        id,
         label: task.label().text(),
-        parent: task.parent().map(|id| Parent { id: id.index(), label: label_of(id.index()) }),
+        parent: task.parent().map(|id| Parent { id, label: label_of(id) }),
         group: Arc::clone(&names[group]),
         standing,
         pending,
@@ -183,8 +182,8 @@ fn look_at_access(access: AccessId) -> Option<Access> {
     // What was passed on is seen where the children have it.
     let is_shown = slot.head.is_open(generation) && !slot.head.is_passed_on(generation);
     is_shown.then(|| {
-        let mut waiting: Vec<u32> = Vec::new();
-        for task in access.waiting().into_iter().map(RecordId::index) {
+        let mut waiting: Vec<RecordId> = Vec::new();
+        for task in access.waiting() {
             // It may wait in several tiles.
             if !waiting.contains(&task) {
                 waiting.push(task);
@@ -196,6 +195,6 @@ fn look_at_access(access: AccessId) -> Option<Access> {
 }
 
 /// The label of a task, which may be another one by now.
-fn label_of(task: u32) -> &'static str {
-    record(RecordId::new(task)).label().text()
+fn label_of(task: RecordId) -> &'static str {
+    record(task).label().text()
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use talpf_traces::counted;
+
 use super::{Access, Dump, Standing, Task, label_of};
 
 /// Tasks of a dump before its text breaks off.
@@ -14,11 +16,11 @@ impl fmt::Display for Dump {
         let count = |standing| self.count(standing);
         writeln!(
             f,
-            "{} of {} workers in a task; {} tasks: {} running, {} ready, {} suspended, {} ended \
-             but held, {} waiting",
+            "{} of {} in a task; {}: {} running, {} ready, {} suspended, {} ended but held, {} \
+             waiting",
             self.busy,
-            self.workers,
-            self.tasks.len(),
+            counted(self.workers, "worker"),
+            counted(self.tasks.len(), "task"),
             count(Standing::Running),
             count(Standing::Ready),
             count(Standing::Suspended),
@@ -33,7 +35,7 @@ impl fmt::Display for Dump {
         }
         match self.tasks.len().saturating_sub(TASKS) {
             0 => Ok(()),
-            more => writeln!(f, "  and {more} more tasks"),
+            more => writeln!(f, "  and {}", counted(more, "more task")),
         }
     }
 }

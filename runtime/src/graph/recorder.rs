@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use talpf_traces::counted;
+
 use super::{Dependency, GraphTask, Outcome, TaskGraph, Use, Waits, dependencies};
 use crate::access::{Declared, Registered};
 use crate::data::Mode;
@@ -180,6 +182,6 @@ impl Use {
 impl fmt::Debug for GraphRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let notes = self.notes.lock();
-        write!(f, "GraphRecorder ({} of {} tasks)", notes.tasks.len(), notes.limit)
+        write!(f, "GraphRecorder ({} of {})", notes.tasks.len(), counted(notes.limit, "task"))
     }
 }

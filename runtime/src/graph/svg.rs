@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use talpf_traces::counted;
+
 use super::layout::{BESIDE, BOX_HEIGHT, Layout, PADDING, Place, lay_out};
 use super::{GraphTask, Outcome, TaskGraph, Waits};
 
@@ -112,17 +114,21 @@ impl<'a> Legend<'a> {
             }
         }
         let (tasks, dependencies) = (graph.tasks.len(), graph.dependencies.len());
+        let dependencies = match dependencies {
+            1 => "1 dependency".to_owned(),
+            more => format!("{more} dependencies"),
+        };
         let cut = if graph.spawned > tasks as u64 {
-            format!("the first {tasks} of {} tasks", graph.spawned)
+            format!("the first {tasks} of {}", counted(graph.spawned, "task"))
         } else {
-            format!("{tasks} tasks")
+            counted(tasks, "task")
         };
         let waits = [Waits::Body, Waits::Children, Waits::NextIteration];
         let known = |waits: &Waits| graph.dependencies.iter().any(|known| known.waits == *waits);
         let outcomes = [Outcome::Failed, Outcome::NotRun, Outcome::Cancelled];
         let occurs = |outcome: &Outcome| graph.tasks.iter().any(|task| task.outcome == *outcome);
         Legend {
-            title: format!("{cut}, {dependencies} dependencies"),
+            title: format!("{cut}, {dependencies}"),
             labels,
             communicates: graph.tasks.iter().any(|task| task.communicates),
             waits: waits.into_iter().filter(known).collect(),

@@ -41,18 +41,9 @@ impl GroupInner {
         let inside =
             || is_child || role == Role::Cleanup || scheduler::is_for_task_of(&self.shared);
         // Workers may have ended without a task that hangs.
-        let refused = || self.shared.is_closing() && (self.shared.stops() || !inside());
-        // Before it is counted, too: counts that come and go would keep the shutdown awake.
-        if refused() {
-            return Err(Error::ShutDown);
-        }
-        self.tally.count_spawn_outside(role);
-        fence(Ordering::SeqCst);
-        if refused() {
-            self.count_completion_outside(role);
-            return Err(Error::ShutDown);
-        }
-        Ok(())
+        let is_exempt = || !self.shared.stops() && inside();
+        let count = || self.tally.count_spawn_outside(role);
+        self.shared.closing.admit(is_exempt, count, || self.count_completion_outside(role))
     }
 
     /// Keeps a shutdown from ending until what is returned drops, if it does not end before.
@@ -106,7 +97,7 @@ impl GroupInner {
         self.tally.add_waiter(waker, left);
     }
 
-    /// Whether anybody waits for the group.
+    /// Returns whether anybody waits for the group.
     pub(crate) fn has_waiters(&self) -> bool {
         self.tally.has_waiters()
     }

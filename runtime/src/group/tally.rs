@@ -1,4 +1,4 @@
-//! How many tasks of a group were spawned and are complete, and who waits for that.
+//! Counts of the tasks of a group that were spawned and that are complete, and the waits for them.
 //!
 //! Both are counted apart and for every worker apart, so that spawner and workers share no line; a
 //! wait adds them up, completions first: if they are as many as the spawns read afterwards, there
@@ -143,7 +143,7 @@ impl Tally {
         self.outstanding() == 0
     }
 
-    /// Whether as few tasks are outstanding as anybody waits for.
+    /// Returns whether as few tasks are outstanding as anybody waits for.
     fn is_awaited(&self) -> bool {
         self.outstanding() <= self.awaited.load(Ordering::Relaxed)
     }
@@ -163,21 +163,12 @@ impl Tally {
 
 #[cfg(all(test, talpf_loom))]
 mod loom_tests {
-    use std::task::Wake;
-
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicU32;
     use loom::thread;
 
     use super::*;
-
-    struct Woken(AtomicU32);
-
-    impl Wake for Woken {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.store(1, Ordering::SeqCst);
-        }
-    }
+    use crate::wakers::model::Woken;
 
     fn complete(tally: &Tally, worker: usize) {
         let mut woken = Vec::new();
@@ -201,11 +192,11 @@ mod loom_tests {
                     thread::spawn(move || complete(&tally, worker))
                 })
                 .collect();
-            let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
-            tally.add_waiter(&Waker::from(woken.clone()), 0);
+            let (waker, woken) = Woken::waker();
+            tally.add_waiter(&waker, 0);
             let quiet = tally.is_quiet();
             workers.into_iter().for_each(|worker| worker.join().unwrap());
-            assert!(quiet || woken.0.load(Ordering::SeqCst) == 1);
+            assert!(quiet || woken.is_woken());
         });
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::GroupInner;
+use super::closing::are_complete;
 use crate::error::Error;
-use crate::sync::{Ordering, fence};
 use crate::task::note_wait;
 
 /// Waits until every task of all groups is complete, mains and services too.
@@ -23,15 +23,9 @@ pub(crate) async fn finish(groups: &[Arc<GroupInner>]) {
     .await;
 }
 
-/// Whether every task of all groups is complete, mains and services too.
-///
-/// The completions of all groups are read before the spawns of any: if they are as many, there was
-/// an instant without tasks. Only a task could spawn after that, once the runtime is closing.
+/// Returns whether every task of all groups is complete, mains and services too.
 pub(crate) fn are_finished(groups: &[Arc<GroupInner>]) -> bool {
-    let completed: u64 = groups.iter().map(|group| group.completed()).sum();
-    // For those who look for an incomplete task behind a fence of their own after they have counted.
-    fence(Ordering::SeqCst);
-    completed == groups.iter().map(|group| group.spawned()).sum::<u64>()
+    are_complete(groups.iter().map(|group| &group.tally))
 }
 
 impl GroupInner {

@@ -18,7 +18,7 @@ use super::{Hang, is_stuck};
 use crate::dump::Dump;
 use crate::scheduler::{Census, Shared};
 
-/// What one look has seen of a process in which nothing moves.
+/// The findings of one look at a process in which nothing moves.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Stillness {
     activity: u64,

@@ -37,7 +37,7 @@ pub(super) struct Copies<T, O> {
     operator: PhantomData<fn() -> O>,
 }
 
-/// What is to be folded: in order, or as it comes.
+/// Copies that are to be folded: in order, or as they come.
 struct Line<T> {
     /// In order: tasks that have joined, and those whose copies are due or folded.
     joined: u64,
@@ -46,7 +46,8 @@ struct Line<T> {
     left: BTreeMap<u64, Option<Copy<T>>>,
     /// Copies that nothing is before.
     due: VecDeque<Copy<T>>,
-    /// Whether a thread folds what is due. It does so before the access closes that it has open.
+    /// True while a thread folds what is due, which it does before the access closes that it has
+    /// open.
     folds: bool,
 }
 

@@ -1,4 +1,5 @@
 //! The guard of a reduction: a private copy of its region.
+#![allow(unsafe_code, reason = "gives up the access of a reduction")]
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -59,7 +60,8 @@ impl<T: 'static> Held<T> {
         if let Err(reason) = self.member.leave(brought).and(dropped) {
             task::fail(task, reason);
         }
-        access::release(self.access);
+        // SAFETY: the guard has given this up, once, and its copy is no part of the region.
+        unsafe { access::release(self.access) };
     }
 }
 

@@ -155,7 +155,8 @@ impl Node {
     /// The task has failed: stops the run, and poisons whoever waits for it in its iteration.
     #[cold]
     fn fail(&self, run: &Run, edges: &[Edge], change: Change) {
-        let Some(failure) = self.record.failure() else {
+        // SAFETY: the access that closes, or the task that follows all its edges, has a unit.
+        let Some(failure) = (unsafe { self.record.failure() }) else {
             return;
         };
         run.fail(&failure);
@@ -244,8 +245,11 @@ impl Drop for Outer {
 
 /// Closes access number `access` of a record if this thread runs the body of its task. The short
 /// way, which most guards go.
+///
+/// # Safety
+/// The access is open and the caller's to close.
 #[inline]
-pub(crate) fn close_here(record: &Record, access: usize) -> bool {
+pub(crate) unsafe fn close_here(record: &Record, access: usize) -> bool {
     // SAFETY: `call` has put it there and is still on the stack, and a body runs inside its node.
     let node = unsafe { HERE.get().as_ref() };
     node.is_some_and(|node| node.close_own(record, access))
@@ -314,16 +318,23 @@ impl Node {
 }
 
 /// Closes access number `access` of a task.
-pub(crate) fn close(record: &Record, access: usize) {
+///
+/// # Safety
+/// The access is open and the caller's to close, with its unit of the task's completion.
+pub(crate) unsafe fn close(record: &Record, access: usize) {
     // SAFETY: the access is open, and has a unit that is given up below.
     let node = unsafe { Node::of(record) };
     node.close(access);
-    resolve_access(node.task);
+    // SAFETY: by the contract of this function.
+    unsafe { resolve_access(node.task) };
 }
 
 /// As `close`, for one that was passed on to children: nothing of the task is open, and the caller
 /// completes it.
-pub(crate) fn close_late(record: &Record, access: usize) {
+///
+/// # Safety
+/// The task is not complete before the caller has it so, and the access is closed once.
+pub(crate) unsafe fn close_late(record: &Record, access: usize) {
     // SAFETY: the caller completes the task after this.
     unsafe { Node::of(record) }.close(access);
 }

@@ -1,4 +1,4 @@
-//! What a replayed task waits for: edges of the run it is waiting for, and its own run before.
+//! Waits of a replayed task: for edges of the run it is waiting for, and its own run before.
 //!
 //! The count is set anew whenever the task becomes ready, to what its next run waits for; see
 //! `node.rs`.

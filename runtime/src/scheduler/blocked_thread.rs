@@ -28,7 +28,7 @@ impl Call {
         Some(Call { number, arguments })
     }
 
-    /// Whether it waits for another thread for as long as that takes.
+    /// Returns whether it waits for another thread for as long as that takes.
     pub(super) fn waits_for_thread(&self) -> bool {
         let timeout = self.arguments[3];
         FUTEX == Some(self.number) && timeout == 0
@@ -40,8 +40,8 @@ pub(super) fn own_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Whether a thread of this process waits for another thread for as long as that takes. `false`
-/// where the system does not say.
+/// Returns whether a thread of this process waits for another thread for as long as that takes.
+/// `false` where the system does not say.
 pub(super) fn is_locked_out(thread: u32) -> bool {
     Call::of(thread).is_some_and(|call| call.waits_for_thread())
 }

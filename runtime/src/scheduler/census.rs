@@ -60,14 +60,15 @@ impl Census {
     }
 }
 
-/// Whether the process has handlers of signals, which may come at any time.
+/// Returns whether the process has handlers of signals, which may come at any time.
 fn has_handlers() -> Option<bool> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let caught = u64::from_str_radix(field(&status, "SigCgt:")?, 16).ok()?;
     Some(caught & !INTERNAL != 0)
 }
 
-/// How often the thread has gone to sleep, if it now waits for another thread of this process.
+/// Counts how often the thread has gone to sleep, if it now waits for another thread of this
+/// process.
 fn sleep(thread: u32) -> Option<u64> {
     // First the call: if the thread goes on and then to sleep in another one, it is counted after.
     let call = Call::of(thread)?;
@@ -84,7 +85,7 @@ fn is_private(call: &Call) -> bool {
     call.waits_for_thread() && WAITS.iter().any(|wait| operation == wait | PRIVATE)
 }
 
-/// Whether this is tokio's wait for files and times while a program uses neither.
+/// Returns whether this is tokio's wait for files and times while a program uses neither.
 fn is_without_files(call: &Call) -> bool {
     let [file, .., timeout, _, _] = call.arguments;
     // An `int`, of which the upper half may be anything.

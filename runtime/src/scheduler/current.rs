@@ -54,7 +54,7 @@ fn with_worker<R>(visit: impl FnOnce(&Worker) -> R) -> Option<R> {
     unsafe { worker.as_ref() }.map(visit)
 }
 
-/// Whether this thread is a worker of any runtime.
+/// Returns whether this thread is a worker of any runtime.
 pub(crate) fn on_worker() -> bool {
     !WORKER.get().is_null()
 }
@@ -76,8 +76,8 @@ pub(crate) fn on_worker_of(shared: &Arc<Shared>) -> bool {
     worker_index(shared).is_some()
 }
 
-/// Whether this thread does something for a task of the runtime that is not complete: it is in its
-/// body, in its actions, or looks in its place.
+/// Returns whether this thread does something for a task of the runtime that is not complete: it is
+/// in its body, in its actions, or looks in its place.
 ///
 /// **Ordering**: as that of [`Watch::is_for_task`](super::idleness::Watch::is_for_task).
 pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {

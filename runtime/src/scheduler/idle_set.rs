@@ -36,7 +36,7 @@ impl IdleSet {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many there are, with everything that they did before they came.
+    /// Counts the workers of the set, and sees everything that they did before they came.
     pub(super) fn count(&self) -> usize {
         self.workers.lock().len()
     }

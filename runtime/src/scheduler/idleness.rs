@@ -38,7 +38,7 @@ pub(super) struct Waiter {
 /// What is looked for as long as a task waits.
 pub(super) struct Watch<L: ?Sized> {
     latest: Duration,
-    /// Whether a task of the runtime waits, and not a thread outside.
+    /// True if a task of the runtime waits, and not a thread outside.
     of_task: bool,
     /// Whether somebody has looked since it was last late.
     looked: AtomicBool,
@@ -47,7 +47,7 @@ pub(super) struct Watch<L: ?Sized> {
     look: L,
 }
 
-/// What a worker that is in no task looks for.
+/// The condition that a worker in no task looks for.
 pub(super) type Looking = RefCell<Option<Arc<Watch<dyn Look>>>>;
 
 /// A look, and what it has found for a task that may have gone on meanwhile, to look by itself. Of
@@ -100,7 +100,7 @@ impl<L: Look + ?Sized> Watch<L> {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Whether this look is for a task that is not complete.
+    /// Returns whether this look is for a task that is not complete.
     ///
     /// **Ordering**: of a spawn that was counted before, behind a fence, either this sees that the task
     /// has gone on, or who sees that the task is complete sees the count.

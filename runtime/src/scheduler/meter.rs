@@ -92,20 +92,16 @@ impl Meter {
 /// The sample of a worker.
 pub(super) struct Sampler {
     armed: Cell<bool>,
-    /// Index of its record, or `NOTHING`.
-    task: Cell<u32>,
+    task: Cell<Option<RecordId>>,
     generation: Cell<u32>,
     ready_ns: Cell<u64>,
 }
-
-/// There are fewer records.
-const NOTHING: u32 = u32::MAX;
 
 impl Sampler {
     pub(super) fn new() -> Self {
         Sampler {
             armed: Cell::new(false),
-            task: Cell::new(NOTHING),
+            task: Cell::new(None),
             generation: Cell::new(0),
             ready_ns: Cell::new(0),
         }
@@ -119,23 +115,23 @@ impl Sampler {
     /// Whether `task` has the record of the sample.
     #[inline]
     pub(super) fn has(&self, task: RecordId) -> bool {
-        self.task.get() == task.index()
+        self.task.get() == Some(task)
     }
 
     /// Whether the sample has still to be begun, by whichever worker.
     fn waits(&self) -> bool {
-        self.task.get() != NOTHING && {
-            let (generation, phase) = record(RecordId::new(self.task.get())).state.phase();
+        self.task.get().is_some_and(|task| {
+            let (generation, phase) = record(task).state.phase();
             generation == self.generation.get()
                 && matches!(phase, Phase::Created | Phase::Scheduled)
-        }
+        })
     }
 
     /// Makes the next task that this worker queues the sample, unless it waits for one.
     #[cold]
     pub(super) fn arm(&self) {
         if !self.waits() {
-            self.task.set(NOTHING);
+            self.task.set(None);
             self.armed.set(true);
         }
     }
@@ -148,7 +144,7 @@ impl Worker {
         if record(task).role() != Role::Service {
             let sampler = &self.sampler;
             sampler.armed.set(false);
-            sampler.task.set(task.index());
+            sampler.task.set(Some(task));
             sampler.generation.set(record(task).generation());
             sampler.ready_ns.set(self.shared.clock.now_ns());
         }
@@ -158,7 +154,7 @@ impl Worker {
     #[cold]
     pub(super) fn end_sample(&self, task: RecordId) {
         let sampler = &self.sampler;
-        sampler.task.set(NOTHING);
+        sampler.task.set(None);
         if sampler.generation.get() == record(task).generation() {
             let delay_ns = self.shared.clock.now_ns().saturating_sub(sampler.ready_ns.get());
             self.meter().delays[class_of(delay_ns)].add(1);

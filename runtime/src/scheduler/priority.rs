@@ -75,7 +75,7 @@ mod tests {
     fn highest_first_then_in_order() {
         let queue = PriorityQueue::default();
         for (priority, task) in [(1, 10), (5, 50), (-2, 90), (5, 51), (1, 11), (-1, 91)] {
-            queue.push(Urgency::default().with_priority(priority), RecordId::new(task));
+            queue.push(Urgency::default().with_priority(priority), RecordId::of_test(task));
         }
         let above: Vec<u32> = std::iter::from_fn(|| queue.pop_above()).map(|t| t.index()).collect();
         assert_eq!(above, [50, 51, 10, 11]);

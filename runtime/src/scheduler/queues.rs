@@ -1,4 +1,5 @@
 //! The queues of one worker, as the others see them.
+#![allow(unsafe_code, reason = "makes ids of the indices that it has stored")]
 
 use crossbeam_deque::{Injector, Stealer};
 use crossbeam_utils::CachePadded;
@@ -143,8 +144,10 @@ impl NextSlot {
     }
 }
 
+/// The task whose index was in a slot, if any.
 fn some(bits: u32) -> Option<RecordId> {
-    (bits != EMPTY).then(|| RecordId::new(bits))
+    // SAFETY: besides `EMPTY`, a slot holds indices of ids only.
+    (bits != EMPTY).then(|| unsafe { RecordId::new(bits) })
 }
 
 #[cfg(all(test, talpf_loom))]
@@ -189,7 +192,7 @@ mod loom_tests {
                 .collect();
             for task in 0..2 {
                 model.work[task].store(1, Ordering::Relaxed);
-                let behind = put(&model.next, RecordId::new(task as u32));
+                let behind = put(&model.next, RecordId::of_test(task as u32));
                 behind.into_iter().for_each(|task| model.have(task));
             }
             model.next.take().into_iter().for_each(|task| model.have(task));

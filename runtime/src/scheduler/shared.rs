@@ -17,7 +17,7 @@ use super::worker::Worker;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::cores::cores;
-use crate::group::GroupInner;
+use crate::group::{Closing, GroupInner};
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
 use crate::replay;
@@ -41,12 +41,12 @@ pub(crate) struct Shared {
     unparkers: Box<[Unparker]>,
     /// Threads outside that block on a future.
     pub(super) blocked: Mutex<Vec<Arc<Blocked>>>,
-    /// How often those have polled their futures.
+    /// Polls of their futures by those threads.
     pub(super) blocked_polls: AtomicU64,
     groups: Mutex<Vec<Arc<GroupInner>>>,
     /// What the groups had counted when they were given up.
     ended: OnceLock<Ended>,
-    closing: AtomicBool,
+    pub(crate) closing: Closing,
     stop: AtomicBool,
     /// Parked workers that wake by themselves to look after the others.
     watchers: AtomicUsize,
@@ -112,7 +112,7 @@ impl Shared {
             blocked_polls: AtomicU64::new(0),
             groups: Mutex::default(),
             ended: OnceLock::new(),
-            closing: AtomicBool::new(false),
+            closing: Closing::default(),
             stop: AtomicBool::new(false),
             watchers: AtomicUsize::new(0),
         }
@@ -124,11 +124,7 @@ impl Shared {
 
     /// Begins the shutdown: from now on only tasks that are not complete may spawn.
     pub(crate) fn begin_closing(&self) {
-        self.closing.store(true, Ordering::SeqCst);
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::SeqCst)
+        self.closing.begin();
     }
 
     /// Makes a parked worker look for work that was just made outside the workers' deques.
@@ -165,7 +161,7 @@ impl Shared {
         self.idle.enter(worker);
     }
 
-    /// Whether a worker is still in the idle set: nobody has taken it off to wake it.
+    /// Returns whether a worker is still in the idle set: nobody has taken it off to wake it.
     pub(super) fn is_idle(&self, worker: usize) -> bool {
         self.idle.contains(worker)
     }
@@ -254,7 +250,7 @@ impl Shared {
         (sum, busy)
     }
 
-    /// How often anything was begun: tasks, passes of services, looks for those who wait for
+    /// Counts how often anything was begun: tasks, passes of services, looks for those who wait for
     /// idleness, polls of blocked threads.
     pub(crate) fn activity(&self) -> u64 {
         let passes = self.seats.iter().map(|seat| seat.meter.poll_passes());
@@ -262,7 +258,7 @@ impl Shared {
         passes.fold(self.progress().0.wrapping_add(polls), u64::wrapping_add)
     }
 
-    /// Whether all workers are parked, with nothing to do and no time to wait for.
+    /// Returns whether all workers are parked, with nothing to do and no time to wait for.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.idle.count() == self.workers()
             && !self.has_work()
@@ -278,8 +274,8 @@ impl Shared {
         Census::take(&workers.chain(blocked).collect::<Vec<_>>())
     }
 
-    /// Whether all workers that are in a task wait there for another thread, for as long as that
-    /// takes, and one of them inside a spawn.
+    /// Returns whether all workers that are in a task wait there for another thread, for as long as
+    /// that takes, and one of them inside a spawn.
     ///
     /// **Cost**: a file of the system for each of them.
     pub(crate) fn is_locked_out(&self) -> bool {
@@ -288,7 +284,7 @@ impl Shared {
             && busy().all(|seat| is_locked_out(seat.thread.load(Ordering::Relaxed)))
     }
 
-    /// Whether a worker waits in a task for another thread.
+    /// Returns whether a worker waits in a task for another thread.
     pub(crate) fn is_worker_locked_out(&self, worker: usize) -> bool {
         let seat = &self.seats[worker];
         seat.pulse.is_in_task() && is_locked_out(seat.thread.load(Ordering::Relaxed))

@@ -60,7 +60,8 @@ const PAUSES: u32 = 8;
 const LOOK: &str = "a look of an idle worker";
 /// How long a worker parks at most while another is awake, whose next slot may need help.
 const PARK_BESIDE_BUSY: Duration = Duration::from_micros(500);
-/// How long all workers are parked before one of them looks whether the runtime hangs for certain.
+/// The time that all workers are parked before one of them looks whether the runtime hangs for
+/// certain.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 /// The longest pause between such looks.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);

@@ -2,11 +2,14 @@
 //!
 //! A [`Nest`] is what they have in common. It holds one unit of the parent's completion, which goes
 //! with the last of its owners: the handle that spawns, and the children that are not complete.
+#![allow(unsafe_code, reason = "gives up the unit of a nest")]
 
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
+
+use talpf_traces::counted;
 
 use super::{RecordId, TaskBuilder, note_wait, record, run};
 use crate::error::{Error, Failure};
@@ -104,8 +107,8 @@ impl Children {
 impl fmt::Debug for Children {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parent = record(self.nest.parent()).label();
-        let outstanding = self.nest.outstanding.load(Ordering::Relaxed);
-        write!(f, "Children of `{}` ({outstanding} tasks)", parent.text())
+        let outstanding = counted(self.nest.outstanding.load(Ordering::Relaxed), "task");
+        write!(f, "Children of `{}` ({outstanding})", parent.text())
     }
 }
 
@@ -191,31 +194,25 @@ impl Drop for Nest {
     fn drop(&mut self) {
         if let Some(parent) = self.parent.take() {
             self.hand_up_failure(parent);
-            run::resolve(parent, 1);
+            // SAFETY: the unit that the nest was made with; the last child takes `parent` out and
+            // gives up the unit itself.
+            unsafe { run::resolve(parent, 1) };
         }
     }
 }
 
 #[cfg(all(test, talpf_loom))]
 mod loom_tests {
-    use super::*;
     use loom::sync::Arc;
-    use loom::sync::atomic::AtomicU32;
     use loom::thread;
-    use std::task::Wake;
 
-    struct Woken(AtomicU32);
-
-    impl Wake for Woken {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.store(1, Ordering::SeqCst);
-        }
-    }
+    use super::*;
+    use crate::wakers::model::Woken;
 
     #[test]
     fn who_waits_for_children_sees_the_last_or_is_woken() {
         loom::model(|| {
-            let mut nest = Nest::of(RecordId::new(0));
+            let mut nest = Nest::of(RecordId::of_test(0));
             nest.parent = None;
             let nest = Arc::new(nest);
             (0..2).for_each(|_| nest.count_spawn());
@@ -227,10 +224,10 @@ mod loom_tests {
                     })
                 })
                 .collect();
-            let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
-            let quiet = nest.is_quiet_or_wakes(&Waker::from(woken.clone()));
+            let (waker, woken) = Woken::waker();
+            let quiet = nest.is_quiet_or_wakes(&waker);
             children.into_iter().for_each(|child| child.join().unwrap());
-            assert!(quiet || woken.0.load(Ordering::SeqCst) == 1);
+            assert!(quiet || woken.is_woken());
         });
     }
 }

@@ -1,4 +1,5 @@
 //! Events: work outside the body that a task waits for before it completes.
+#![allow(unsafe_code, reason = "gives up the unit of an event")]
 
 use super::spawn::spawn_ended;
 use super::{Label, RecordId, record, run};
@@ -42,6 +43,7 @@ impl PendingEvent {
 
 impl Drop for PendingEvent {
     fn drop(&mut self) {
-        run::resolve(self.task, 1);
+        // SAFETY: the unit that the event was made with.
+        unsafe { run::resolve(self.task, 1) };
     }
 }

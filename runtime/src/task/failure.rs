@@ -18,9 +18,13 @@ use crate::sync::thread_local;
 
 impl Record {
     /// The failure of this task, if it has failed.
+    ///
+    /// # Safety
+    /// The caller has a unit of the task's completion, or completes it and has not taken the failure.
     #[inline]
-    pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
-        self.failure_cell().get()
+    pub(crate) unsafe fn failure(&self) -> Option<Arc<Failure>> {
+        // SAFETY: by the contract of this function.
+        unsafe { self.failure_cell().get() }
     }
 
     #[inline]
@@ -82,6 +86,12 @@ pub fn fail_current_task(reason: impl Into<String>) -> Result<(), Error> {
     let task = run::current().ok_or(Error::NotInTask("fail_current_task"))?;
     record(task).fail(reason.into());
     Ok(())
+}
+
+/// The failure of the task this thread runs.
+pub(super) fn of_current_task() -> Option<Arc<Failure>> {
+    // SAFETY: the task that runs has a unit for its body.
+    run::current().and_then(|task| unsafe { record(task).failure() })
 }
 
 // By the task that unwinds, and by inline tasks that run meanwhile.

@@ -13,11 +13,21 @@ use crate::sync::{AtomicPtr, Ordering};
 pub(super) struct FailureCell(AtomicPtr<Failure>);
 
 impl FailureCell {
-    /// The failure, for somebody who has a unit of the task's completion.
+    /// The failure, which stays.
+    ///
+    /// # Safety
+    /// The caller has a unit of the task's completion, or completes it and has not taken the failure.
     #[inline]
-    pub(super) fn get(&self) -> Option<Arc<Failure>> {
+    pub(super) unsafe fn get(&self) -> Option<Arc<Failure>> {
         let failure = self.0.load(Ordering::Acquire);
-        if failure.is_null() { None } else { Some(share(failure)) }
+        if failure.is_null() {
+            return None;
+        }
+        // SAFETY: the cell owns one count of this `Arc` until whoever completes the task takes it,
+        // which is not before the caller has given up its unit.
+        unsafe { Arc::increment_strong_count(failure) };
+        // SAFETY: the count was added above.
+        Some(unsafe { reclaim(failure) })
     }
 
     #[inline]
@@ -31,7 +41,9 @@ impl FailureCell {
         let raw = Arc::into_raw(Arc::clone(failure)).cast_mut();
         let empty = ptr::null_mut();
         if self.0.compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            drop(reclaim(raw)); // The first failure counts.
+            // The first failure counts.
+            // SAFETY: the cell has not taken the count.
+            drop(unsafe { reclaim(raw) });
         }
     }
 
@@ -42,19 +54,15 @@ impl FailureCell {
             return None;
         }
         let failure = self.0.swap(ptr::null_mut(), Ordering::AcqRel);
-        (!failure.is_null()).then(|| reclaim(failure))
+        // SAFETY: the swap has taken the count of the cell.
+        (!failure.is_null()).then(|| unsafe { reclaim(failure) })
     }
 }
 
-fn share(failure: *mut Failure) -> Arc<Failure> {
-    // SAFETY: the cell owns one count of this `Arc` until the task completes, and the caller has
-    // an open access of the task or runs it.
-    unsafe { Arc::increment_strong_count(failure) };
-    reclaim(failure)
-}
-
-fn reclaim(failure: *mut Failure) -> Arc<Failure> {
-    // SAFETY: the pointer is from `Arc::into_raw` and the caller gives up one count.
+/// # Safety
+/// The pointer is from `Arc::into_raw`, and the caller gives up one count.
+unsafe fn reclaim(failure: *mut Failure) -> Arc<Failure> {
+    // SAFETY: by the contract of this function.
     unsafe { Arc::from_raw(failure) }
 }
 
@@ -82,7 +90,8 @@ mod loom_tests {
                     let (cell, units) = &*shared;
                     cell.set(&failure);
                     drop(failure);
-                    let seen = cell.get().expect("it has failed");
+                    // SAFETY: this thread's unit is given up below.
+                    let seen = unsafe { cell.get() }.expect("it has failed");
                     let taken = if units.take(1) { Some(cell.take()) } else { None };
                     (seen, taken)
                 }

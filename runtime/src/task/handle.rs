@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::{failure, note_wait, record, run};
+use super::{failure, note_wait};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::sync::Mutex;
@@ -20,7 +20,7 @@ pub struct JoinHandle<R> {
     joint: Arc<Joint<R>>,
 }
 
-/// What a handle shares with its task.
+/// The state that a handle shares with its task.
 struct Joint<R> {
     state: Mutex<State<R>>,
     group: Arc<GroupInner>,
@@ -74,8 +74,7 @@ impl<R: Send + 'static> Drop for Promise<R> {
 }
 
 fn reason() -> Error {
-    let failure = run::current().and_then(|task| record(task).failure());
-    failure.map_or(Error::ShutDown, Error::of_task)
+    failure::of_current_task().map_or(Error::ShutDown, Error::of_task)
 }
 
 impl<R> Future for JoinHandle<R> {

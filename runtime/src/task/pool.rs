@@ -34,8 +34,16 @@ const KEPT: usize = 2 * BATCH;
 pub struct RecordId(u32);
 
 impl RecordId {
+    /// # Safety
+    /// The index is that of an id, whose [`index`](Self::index) it was.
     #[inline]
-    pub(crate) const fn new(index: u32) -> Self {
+    pub(crate) const unsafe fn new(index: u32) -> Self {
+        RecordId(index)
+    }
+
+    /// An id for models and tests that follow none to its record.
+    #[cfg(test)]
+    pub(crate) const fn of_test(index: u32) -> Self {
         RecordId(index)
     }
 
@@ -67,8 +75,8 @@ static LIMIT: AtomicU32 = AtomicU32::new((MOST - RESERVE) as u32);
 pub(crate) fn record(id: RecordId) -> &'static Record {
     let first = FIRST.load(Ordering::Acquire);
     debug_assert!(!first.is_null());
-    // SAFETY: an index is only made by `grow`, after its record was, in one piece of memory. Who has
-    // one got it from there by hand-overs that synchronise.
+    // SAFETY: an index is only made by `grow`, after its record was, in one piece of memory, and ids of
+    // indices only. Who has one got it from there by hand-overs that synchronise.
     let record = unsafe { first.add(id.0 as usize) };
     // SAFETY: as above; records are not freed or moved.
     unsafe { &*record }

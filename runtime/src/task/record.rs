@@ -6,6 +6,7 @@
 //!
 //! A task with more than [`ACCESSES`] accesses or [`EDGES`] edges carries on in further records,
 //! linked through `more`.
+#![allow(unsafe_code, reason = "makes ids of the indices that it has stored")]
 
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32 as PlainU32,
@@ -123,13 +124,15 @@ impl Record {
     /// The task this record belongs to: itself, or the one it carries on.
     #[inline]
     pub(crate) fn owner(&self) -> RecordId {
-        RecordId::new(self.owner.load(Relaxed))
+        // SAFETY: `create` has stored the index of an id; before, it is 0, the first of all records.
+        unsafe { RecordId::new(self.owner.load(Relaxed)) }
     }
 
     #[inline]
     pub(crate) fn more(&self) -> Option<RecordId> {
         let more = self.more.load(Relaxed);
-        (more != NONE).then(|| RecordId::new(more))
+        // SAFETY: besides `NONE`, the word holds indices of ids only.
+        (more != NONE).then(|| unsafe { RecordId::new(more) })
     }
 
     #[inline]
@@ -142,7 +145,8 @@ impl Record {
     /// For a task that may run: the caller keeps it from being complete.
     pub(super) fn append(&self, more: RecordId) -> Result<(), RecordId> {
         let appended = self.more.compare_exchange(NONE, more.index(), Release, Relaxed);
-        appended.map(|_| ()).map_err(RecordId::new)
+        // SAFETY: as in `more`; `NONE` would have been replaced.
+        appended.map(|_| ()).map_err(|other| unsafe { RecordId::new(other) })
     }
 
     #[inline]

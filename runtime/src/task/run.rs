@@ -41,7 +41,8 @@ thread_local! {
     };
 }
 
-/// What a thread ran before it entered another body, to which it goes back when this drops.
+/// The task that a thread ran before it entered another body, to which it goes back when this
+/// drops.
 struct Outer {
     task: Option<RecordId>,
     closed: u32,
@@ -87,8 +88,8 @@ pub(crate) fn current_group() -> Option<&'static GroupInner> {
     current().map(|task| unsafe { GroupInner::of_live_task(record(task)) })
 }
 
-/// Whether this thread does something for a task of the runtime that is not complete: it is in its
-/// body, or in its actions.
+/// Returns whether this thread does something for a task of the runtime that is not complete: it is
+/// in its body, or in its actions.
 pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
     let acts_for = || RUNNING.with(|running| running.acts_for.get());
     current().or_else(acts_for).is_some_and(|task| {
@@ -163,8 +164,12 @@ fn skip(task: RecordId) {
     clear(task);
     // SAFETY: the accesses of a task that does not run are open, and nobody has guards of them.
     let open = |access| unsafe { OpenAccess::new(access) };
-    Accesses::of(record(task)).map(open).for_each(release_unheld);
-    resolve(task, 1 + take_closed());
+    let accesses = Accesses::of(record(task)).map(open);
+    // SAFETY: as above; each is given up once.
+    accesses.for_each(|access| unsafe { release_unheld(access) });
+    let closed = take_closed();
+    // SAFETY: the units of the body, which does not run, and of the accesses closed here.
+    unsafe { resolve(task, 1 + closed) };
 }
 
 /// Completes a task whose group is cancelled.
@@ -198,7 +203,8 @@ fn end(task: RecordId) {
     let ended = record(task);
     ended.state.set(Phase::Ended);
     let closed = take_closed() + pause(ended);
-    resolve(task, 1 + closed);
+    // SAFETY: the units of the body, which has ended, and of the accesses closed here.
+    unsafe { resolve(task, 1 + closed) };
 }
 
 /// The accesses that the running task has closed and not yet been credited for.
@@ -222,8 +228,11 @@ fn release_aside() {
 
 /// An access of a task was closed. While the task runs on this thread that is only counted, so
 /// that guards dropped at the end of a body cost its counter one update together.
+///
+/// # Safety
+/// As for [`resolve`], of the unit of the access.
 #[inline]
-pub(crate) fn resolve_access(task: RecordId) {
+pub(crate) unsafe fn resolve_access(task: RecordId) {
     let counted = RUNNING.with(|running| {
         let runs = running.task.get() == Some(task);
         if runs {
@@ -235,7 +244,8 @@ pub(crate) fn resolve_access(task: RecordId) {
         runs
     });
     if !counted {
-        resolve(task, 1);
+        // SAFETY: by the contract of this function.
+        unsafe { resolve(task, 1) };
     }
 }
 
@@ -271,8 +281,11 @@ pub(super) fn schedule_woken(task: RecordId) {
 }
 
 /// One edge to a pending task was followed.
+///
+/// # Safety
+/// The edge is counted in what the task waits for, and is followed once.
 #[inline]
-pub(crate) fn satisfy(task: RecordId) {
+pub(crate) unsafe fn satisfy(task: RecordId) {
     let pending = record(task);
     // SAFETY: a task that has not run has a unit for its body.
     let group = || unsafe { GroupInner::of_live_task(pending) };
@@ -331,8 +344,11 @@ pub(crate) fn outside_tasks<R>(acts_for: Option<RecordId>, work: impl FnOnce() -
 }
 
 /// Takes `units` from what the completion of a task waits for.
+///
+/// # Safety
+/// The units are the caller's, which gives them up: what it knew to live by them may be gone.
 #[inline]
-pub(crate) fn resolve(task: RecordId, units: u32) {
+pub(crate) unsafe fn resolve(task: RecordId, units: u32) {
     if record(task).open.take(units) {
         complete(task);
     }
@@ -363,7 +379,9 @@ fn complete_nested(task: RecordId) {
     let mut completed = Some(task);
     // Not a call inside a call: tasks may be nested deeply.
     while let Some(task) = completed {
-        let failure = record(task).failure();
+        // SAFETY: the last unit was taken here, or by the last child below, and `complete` takes the
+        // failure out.
+        let failure = unsafe { record(task).failure() };
         // SAFETY: until `complete` as there, and after that a nest has a unit of the parent, which is
         // of the same group.
         let group = unsafe { GroupInner::of_live_task(record(task)) };

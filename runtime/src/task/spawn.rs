@@ -184,7 +184,9 @@ fn not_begun(group: &GroupInner, role: Role, error: Error) -> Error {
 fn refuse(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
     // SAFETY: the task runs as the body is called, and nobody has guards of its accesses.
     let open = |access| unsafe { OpenAccess::new(access) };
-    let body = move |task| Accesses::of(record(task)).map(open).for_each(access::release_unheld);
+    // SAFETY: as above; each is given up once.
+    let release = |access| unsafe { access::release_unheld(access) };
+    let body = move |task| Accesses::of(record(task)).map(open).for_each(release);
     // SAFETY: the record is ours until `submit`, and its cell is empty.
     unsafe { record(id).body.put(Call(Some(body))) };
     submit(group, id, edges);

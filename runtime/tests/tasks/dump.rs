@@ -57,7 +57,7 @@ fn every_standing_of_a_task_is_shown() {
     contains(
         &dump.to_string(),
         &[
-            "1 of 1 workers in a task; 5 tasks: 1 running, 1 ready, 1 suspended, 1 ended but held, \
+            "1 of 1 worker in a task; 5 tasks: 1 running, 1 ready, 1 suspended, 1 ended but held, \
              1 waiting\n",
             "task `holder` of part runs\n",
             &format!("{region}, awaited by `reader`\n"),

@@ -2,6 +2,8 @@
 
 use crate::common;
 use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -60,6 +62,36 @@ fn a_guard_that_a_thread_keeps_is_named_with_who_waits_for_it() {
     contains(&text, &["task `giver`", "task `taker`", "rank 3 waits for a put", &region]);
     assert!(!text.contains("gone"), "{text}");
     drop(reporter);
+}
+
+#[test]
+fn a_reporter_that_takes_a_dump_is_called_once_a_report() {
+    const ENOUGH: usize = 100;
+    let _watchdog = common::watchdog();
+    let (runtime, other) = (watched(1, IdlePolicy::Park), watched(1, IdlePolicy::Park));
+    let calls = Arc::new(AtomicUsize::new(0));
+    let dumps = |of: &Runtime, name: &'static str| {
+        let (group, calls) = ((**of).clone(), Arc::clone(&calls));
+        move |text: &mut String| {
+            // Before the stack ends.
+            assert!(calls.fetch_add(1, Ordering::Relaxed) < ENOUGH, "it calls itself");
+            text.push_str(&format!("{name} knows:\n{}", group.dump()));
+        }
+    };
+    let first = runtime.on_hang(dumps(&runtime, "the first"));
+    let around = [
+        runtime.on_hang(dumps(&other, "the one around")),
+        other.on_hang(dumps(&runtime, "the other one")),
+    ];
+    let text = runtime.dump().to_string();
+    assert_eq!(calls.swap(0, Ordering::Relaxed), 3, "{text}");
+    contains(&text, &["the first knows:", "the one around knows:", "the other one knows:"]);
+    drop(around);
+    let event = event(&runtime, &runtime);
+    contains(&report_of_wait(&runtime, event), &["the first knows:", "task `starter`"]);
+    // Two threads may have come to report it.
+    assert!(calls.load(Ordering::Relaxed) <= 2);
+    drop(first);
 }
 
 #[test]

@@ -40,6 +40,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use ibverbs_sim::RemoteAddress;
 use talpf_runtime::{In, InOut, Rect, Region};
+use talpf_traces::counted;
 
 use self::offer::Offer;
 use crate::context::Context;
@@ -271,7 +272,8 @@ impl<T> Drop for PingPong<T> {
 impl<T> fmt::Debug for PingPong<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PingPong { lane, round, ends, .. } = self;
-        write!(f, "PingPong ({} links on {lane}, {round} is open)", ends.len())
+        let links = counted(ends.len(), "link");
+        write!(f, "PingPong ({links} on {lane}, {round} is open)")
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Counted {
     wire: Arc<dyn Wire>,
     sent: Box<[AtomicU64]>,
     taken: Box<[AtomicU64]>,
-    /// What the wire has panicked with first.
+    /// The text of the first panic of the wire.
     panic: OnceLock<String>,
 }
 
@@ -31,7 +31,8 @@ impl Counted {
         self.taken[from as usize].load(Ordering::SeqCst)
     }
 
-    /// What the wire has panicked with, if it has: nothing is sure to arrive any more.
+    /// Returns the text of the first panic of the wire, if there was one: nothing is sure to arrive
+    /// any more.
     pub(super) fn panic(&self) -> Option<&str> {
         self.panic.get().map(String::as_str)
     }

@@ -15,7 +15,7 @@ pub(super) enum Letter<'a> {
     Go { number: u32 },
     /// It may not: no window of the round covers it.
     Refused { number: u32 },
-    /// What the sender gives in a collective call.
+    /// The part that the sender gives in a collective call.
     Given { number: u64, part: &'a [u8] },
     /// The run has failed.
     Failed { first: Rank, reason: &'a str },

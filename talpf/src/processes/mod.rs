@@ -167,7 +167,7 @@ impl Processes {
         self.others().for_each(|(_, peer)| peer.asked.fail());
     }
 
-    /// Whether the processes of this machine have more workers than it has cores.
+    /// Returns whether the processes of this machine have more workers than it has cores.
     #[inline]
     pub(crate) fn are_oversubscribed(&self) -> bool {
         self.oversubscribed.load(Ordering::Relaxed)

@@ -33,7 +33,7 @@ impl Placement {
         Placement { machine, workers, cores: array::from_fn(|_| whole(&mut word)) }
     }
 
-    /// Whether the processes of this machine, among `all`, have more workers than cores.
+    /// Returns whether the processes of this machine, among `all`, have more workers than cores.
     pub(super) fn is_oversubscribed(&self, all: &[Placement]) -> bool {
         let (mut workers, mut cores) = (0, CoreMask::default());
         for process in all.iter().filter(|process| process.machine == self.machine) {

@@ -32,13 +32,13 @@ impl Handles {
         self.0.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Whether all have been returned, and the round is closed.
+    /// Returns whether all have been returned, and the round is closed.
     #[inline]
     pub(super) fn is_none(&self) -> bool {
         self.0.load(Ordering::Acquire) == 0
     }
 
-    /// How many there are. For reports.
+    /// Counts those that are out, for reports.
     pub(super) fn count(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ibverbs_sim::{CompletionOpcode, CompletionStatus, Operation, WorkCompletion};
+use talpf_traces::counted;
 
 use super::SyncMode;
 use super::aftermath::Aftermath;
@@ -186,7 +187,8 @@ impl RankState {
             state.describe(self, text);
         }
         for (source, count) in self.windows.parked() {
-            let _ = writeln!(text, "  {}: {count} operations of {source} are parked", self.rank);
+            let operations = counted(count, "operation");
+            let _ = writeln!(text, "  {}: keeps {operations} of {source} parked", self.rank);
         }
     }
 }

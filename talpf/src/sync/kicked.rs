@@ -29,7 +29,7 @@ impl<T> Kicked<T> {
         self.kicked.swap(true, Ordering::AcqRel);
     }
 
-    /// Whether there is a kick that nobody has seen. A hint.
+    /// Returns whether there is a kick that nobody has seen. A hint.
     #[inline]
     pub(super) fn is_kicked(&self) -> bool {
         self.kicked.load(Ordering::Acquire)

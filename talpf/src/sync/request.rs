@@ -6,6 +6,7 @@ use std::task::Waker;
 
 use smallvec::SmallVec;
 use talpf_runtime::PendingEvent;
+use talpf_traces::counted;
 
 use super::SyncMode;
 use super::arrivals::RoundArrivals;
@@ -78,20 +79,26 @@ impl Request {
     ) {
         let _ = match self.stage {
             Stage::Posting => {
-                write!(text, "waits for {} operations to be posted", self.round.unposted())
+                let operations = counted(self.round.unposted(), "operation");
+                write!(text, "waits for {operations} to be posted")
             }
             Stage::Counting => {
                 let missing = arrivals.counts.iter().enumerate().filter(|(_, c)| c.is_none());
                 let ranks: Vec<String> = missing.map(|(rank, _)| rank.to_string()).collect();
+                let (counts, have) = match ranks.len() {
+                    1 => ("count of rank", "has"),
+                    _ => ("counts of ranks", "have"),
+                };
                 write!(
                     text,
-                    "waits for the counts of ranks {}, which have not ended the round with a sync",
+                    "waits for the {counts} {}, which {have} not ended the round with a sync",
                     ranks.join(", ")
                 )
             }
             Stage::Arriving => {
-                let (total, expected) = (arrivals.total, self.expected);
-                let _ = write!(text, "expects {expected} operations, {total} have arrived");
+                let (total, expected) = (arrivals.total, counted(self.expected, "operation"));
+                let have = if total == 1 { "has" } else { "have" };
+                let _ = write!(text, "expects {expected}, {total} {have} arrived");
                 for (rank, &arrived) in arrivals.data.iter().enumerate() {
                     match expects(rank) {
                         Some(expected) if arrived < expected => {

@@ -84,9 +84,7 @@ fn a_rank_with_one_sync_less_than_the_others() {
     });
     common::says(
         &error,
-        &[
-            "rank 0: sync(default) of lane 0 round 2 waits for the counts of ranks 1, which have not",
-        ],
+        &["rank 0: sync(default) of lane 0 round 2 waits for the count of rank 1, which has not"],
     );
 }
 

@@ -38,7 +38,7 @@ fn default_names_the_ranks_whose_counts_are_missing() {
             contains(
                 &text,
                 &format!(
-                    "rank 0: sync({mode}) of lane 0 round 2 waits for the counts of ranks 1, which have not"
+                    "rank 0: sync({mode}) of lane 0 round 2 waits for the count of rank 1, which has not"
                 ),
             );
         }
@@ -50,11 +50,14 @@ fn cached_names_the_rank_and_how_many_are_missing() {
     for mode in [SyncMode::CACHED, SyncMode::CACHED.with_barrier()] {
         for ranks in [2, 3, 32] {
             let text = report(ranks, mode);
-            let arrived = ranks - 1;
+            let arrived = match ranks - 1 {
+                1 => "1 has".to_owned(),
+                more => format!("{more} have"),
+            };
             contains(
                 &text,
                 &format!(
-                    "rank 0: sync({mode}) of lane 0 round 2 expects {ranks} operations, {arrived} have arrived; 1 missing from rank 1\n"
+                    "rank 0: sync({mode}) of lane 0 round 2 expects {ranks} operations, {arrived} arrived; 1 missing from rank 1\n"
                 ),
             );
         }
@@ -120,7 +123,7 @@ fn a_handle_of_a_round_that_is_kept_is_told() {
         drop(kept);
         ended
     });
-    common::says(&result.unwrap_err(), &["waits for 1 operations to be posted"]);
+    common::says(&result.unwrap_err(), &["waits for 1 operation to be posted"]);
 }
 
 /// The region of the window is never free.
@@ -141,8 +144,8 @@ fn operations_that_are_parked_for_good_are_told() {
     common::says(
         &error,
         &[
-            "rank 0: 1 operations of rank 1 are parked",
-            "rank 1: 1 operations of rank 0 are parked",
+            "rank 0: keeps 1 operation of rank 1 parked",
+            "rank 1: keeps 1 operation of rank 0 parked",
             "task `keep`",
         ],
     );

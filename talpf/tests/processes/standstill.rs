@@ -28,7 +28,7 @@ fn a_put_that_is_missing_is_reported() {
             ctx.register_global(&inbox).await?;
             ctx.sync(SyncMode::msg(1)).window(&inbox.all()).await
         });
-        let what = "sync(msg(1)) of lane 0 round 0 expects 1 operations, 0 have arrived";
+        let what = "sync(msg(1)) of lane 0 round 0 expects 1 operation, 0 have arrived";
         assert!(text.contains(what), "{text}");
     }
 }
@@ -43,7 +43,7 @@ fn a_rank_that_has_ended_keeps_nobody_from_seeing_it() {
         }
         ctx.sync(SyncMode::msg(1)).window(&inbox.all()).await
     });
-    assert!(text.contains("expects 1 operations"), "{text}");
+    assert!(text.contains("expects 1 operation,"), "{text}");
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn findings_are_shown_one_a_line_and_counted_beyond_the_limit() {
     assert_eq!(lines[20], "warning: 5 more [BlankLine]");
     assert_eq!(
         lines[21],
-        "0 errors, 25 warnings; 6 records (3 states, 2 events with 4 values, 1 communications), \
+        "0 errors, 25 warnings; 6 records (3 states, 2 events with 4 values, 1 communication), \
          2 ranks, 2 threads, 2 nodes, 4 cpus, 100 ns",
     );
 }

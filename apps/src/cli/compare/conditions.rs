@@ -3,8 +3,9 @@
 use std::fs;
 use std::time::SystemTime;
 
-use talpf_apps::{Error, counted};
+use talpf_apps::Error;
 use talpf_runtime::cores;
+use talpf_traces::counted;
 
 use super::super::run_options::MachineOptions;
 use super::super::trace_output::utc;

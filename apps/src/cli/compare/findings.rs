@@ -4,7 +4,7 @@
 //! out. A difference is told as one only where the runs of both do not overlap and that is unlikely
 //! to happen by chance to any of the variants looked at.
 
-use talpf_apps::counted;
+use talpf_traces::counted;
 
 use super::Scaling;
 use super::results::{Point, Results};

@@ -1,6 +1,6 @@
 //! The page: one file, no script, nothing from elsewhere.
 
-use talpf_apps::counted;
+use talpf_traces::counted;
 
 use super::Scaling;
 use super::plot::{mark, plot};

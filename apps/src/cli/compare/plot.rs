@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use talpf_apps::counted;
+use talpf_traces::counted;
 
 use super::series::{Series, Value};
 

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use talpf_runtime::{Array, Children, Error, Group, PendingEvent, Runtime, fail_current_task};
 
 use super::{Bystander, Dice, End, PanicsAsItDrops, Wrong, drop_quietly, finish, panic};
 
-/// What panics.
-#[derive(Clone, Copy, Debug)]
+/// The thing that panics.
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum What {
     Body,
     AsyncBody,
@@ -28,31 +29,6 @@ enum What {
     Main,
 }
 
-use What::{
-    Action, AfterAwait, AsyncBody, Body, Cancellation, Capture, CaptureOfSkipped, Child, Chunk,
-    Cost, EventInUnwinding, Future, Look, Main, Payload, Priority, Result as Returned,
-};
-
-const ALL: [What; 17] = [
-    Body,
-    AsyncBody,
-    AfterAwait,
-    Action,
-    Priority,
-    Cost,
-    Capture,
-    CaptureOfSkipped,
-    Future,
-    Returned,
-    Payload,
-    Child,
-    Look,
-    Cancellation,
-    EventInUnwinding,
-    Chunk,
-    Main,
-];
-
 pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let runtime = Runtime::new(super::runtime(dice))?;
     let mut bystander = Bystander::new(&runtime)?;
@@ -63,7 +39,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     for _ in 0..count {
         bystander.go_on(&runtime, dice)?;
         let from = dice.below(16);
-        let what = dice.pick(&ALL);
+        let what = dice.pick(What::value_variants());
         super::show(&what);
         spawn(&group, &array, from, what)?;
         group.task("behind").inout(&array.all()).spawn(|_| ())?;
@@ -77,46 +53,46 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
 fn spawn(group: &Group, array: &Array<u64>, from: usize, what: What) -> Result<(), Error> {
     let task = group.task("victim").inout(&array.region(from..));
     match what {
-        Body => task.spawn(|_| panic()),
-        AsyncBody => task.spawn_async(|_| async { panic() }),
-        AfterAwait => task.spawn_async(|part| async move {
+        What::Body => task.spawn(|_| panic()),
+        What::AsyncBody => task.spawn_async(|_| async { panic() }),
+        What::AfterAwait => task.spawn_async(|part| async move {
             let _part = part;
             tokio::task::yield_now().await;
             panic()
         }),
-        Action => task.on_ready(|_| panic()).spawn(|_| ()),
-        Priority => task.priority_with(|| panic()).spawn(|_| ()),
-        Cost => task.cost_with(|| panic()).spawn(|_| ()),
-        Capture => {
+        What::Action => task.on_ready(|_| panic()).spawn(|_| ()),
+        What::Priority => task.priority_with(|| panic()).spawn(|_| ()),
+        What::Cost => task.cost_with(|| panic()).spawn(|_| ()),
+        What::Capture => {
             let kept = PanicsAsItDrops;
             task.spawn(move |_| {
                 let _kept = &kept;
             })
         }
-        CaptureOfSkipped => {
+        What::CaptureOfSkipped => {
             let kept = PanicsAsItDrops;
             group.task("fails").output(&array.all()).spawn(|_| panic())?;
             task.spawn(move |_| {
                 let _kept = &kept;
             })
         }
-        Future => {
+        What::Future => {
             let kept = PanicsAsItDrops;
             task.spawn_async(move |_| async move {
                 let _kept = kept;
                 tokio::task::yield_now().await;
             })
         }
-        Returned => task.run(|_| PanicsAsItDrops).map(drop_quietly),
-        Payload => task.spawn(|_| std::panic::panic_any(PanicsAsItDrops)),
-        Child => task.spawn(|part| {
+        What::Result => task.run(|_| PanicsAsItDrops).map(drop_quietly),
+        What::Payload => task.spawn(|_| std::panic::panic_any(PanicsAsItDrops)),
+        What::Child => task.spawn(|part| {
             let _part = part;
             if let Ok(children) = Children::of_current_task() {
                 let _ = children.task("child").on_ready(|_| panic()).spawn(|| ());
                 let _ = children.task("child").inline().spawn(|| panic());
             }
         }),
-        Look => {
+        What::Look => {
             let asks = group.clone();
             task.spawn_async(move |_| async move {
                 let mut looks = std::sync::atomic::AtomicUsize::new(0);
@@ -128,24 +104,24 @@ fn spawn(group: &Group, array: &Array<u64>, from: usize, what: What) -> Result<(
                 asks.idle_until(Duration::from_micros(50), look).await;
             })
         }
-        Cancellation => {
+        What::Cancellation => {
             group.on_cancel(|_| panic());
             let cancels = group.clone();
             task.spawn(move |_| cancels.cancel("planned to fail"))
         }
-        EventInUnwinding => task.spawn(|_| {
+        What::EventInUnwinding => task.spawn(|_| {
             let _event = PendingEvent::of_current_task();
             let _ = fail_current_task("planned to fail");
             panic()
         }),
-        Chunk => group.task_loop("chunk", 0..20).grain(3).for_each(|task, chunk| {
+        What::Chunk => group.task_loop("chunk", 0..20).grain(3).for_each(|task, chunk| {
             task.spawn(move || {
                 if chunk.contains(&7) {
                     panic()
                 }
             })
         }),
-        Main => {
+        What::Main => {
             let main = group.spawn_main("main", async { panic() })?;
             drop(main);
             task.spawn(|_| ())

@@ -7,7 +7,7 @@ use talpf_runtime::{Array, Group, Runtime};
 
 use super::{Bystander, Dice, End, Wrong, drop_quietly, finish, panic};
 
-/// What an element does when it drops.
+/// The act of an element when it drops.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Nothing,

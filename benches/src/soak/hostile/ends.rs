@@ -1,10 +1,10 @@
-//! How hostile programs may end.
+//! Ends that hostile programs may come to.
 
 use talpf_runtime::{Error, Runtime};
 
 use super::{Bystander, Wrong};
 
-/// How something has ended.
+/// The end of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Well,
@@ -13,7 +13,7 @@ pub(super) enum End {
     Hangs,
 }
 
-/// How a wait has ended, which nobody should refuse.
+/// Tells the end of a wait, which nobody should refuse.
 pub(super) fn end_of<T>(result: Result<T, Error>) -> Result<End, Wrong> {
     match result {
         Ok(_) => Ok(End::Well),

@@ -4,13 +4,14 @@ use std::mem::forget;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use clap::ValueEnum;
 use talpf_runtime::operator::Sum;
 use talpf_runtime::{Array, Children, Error, Group, PendingEvent, Runtime};
 
 use super::{Bystander, Dice, End, Wrong, finish};
 
-/// What is forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The thing that is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
     In,
     Out,
@@ -27,43 +28,23 @@ enum What {
     Nothing,
 }
 
-use What::{
-    Children as Nested, Commutative, Concurrent, Event, Handle, Hold, In, InOut, Lend, Nothing,
-    Out, Reduction, Suspended,
-};
-
-const ALL: [What; 13] = [
-    In,
-    Out,
-    InOut,
-    Concurrent,
-    Commutative,
-    Reduction,
-    Lend,
-    Event,
-    Hold,
-    Suspended,
-    Handle,
-    Nested,
-    Nothing,
-];
-
 impl What {
-    /// Whether its task is complete all the same.
+    /// Returns whether its task is complete all the same.
     fn is_harmless(self) -> bool {
-        matches!(self, Handle | Nothing)
+        matches!(self, What::Handle | What::Nothing)
     }
 
-    /// Whether a task behind it that reads the same element may run.
+    /// Returns whether a task behind it that reads the same element may run.
     fn lets_readers_pass(self) -> bool {
-        self.is_harmless() || matches!(self, In | Event | Nested)
+        self.is_harmless() || matches!(self, What::In | What::Event | What::Children)
     }
 }
 
 pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let runtime = Runtime::new(super::runtime(dice))?;
     let mut bystander = Bystander::new(&runtime)?;
-    let drawn: Vec<What> = (0..1 + dice.below(6)).map(|_| dice.pick(&ALL)).collect();
+    let drawn: Vec<What> =
+        (0..1 + dice.below(6)).map(|_| dice.pick(What::value_variants())).collect();
     super::show(&drawn);
     let array = Array::new(&runtime, vec![0u64; drawn.len()], 1 + dice.below(drawn.len()))?;
     let ran = Arc::new(AtomicU64::new(0));
@@ -90,16 +71,16 @@ fn spawn(group: &Group, array: &Array<u64>, element: usize, what: What) -> Resul
     let part = array.region(element..=element);
     let task = group.task("forgets");
     match what {
-        In => task.input(&part).spawn(forget),
-        Out => task.output(&part).spawn(forget),
-        InOut => task.inout(&part).spawn(forget),
-        Concurrent => task.concurrent(&part).spawn(forget),
-        Commutative => task.commutative(&part).spawn(forget),
-        Reduction => task.reduction(&part, Sum).spawn(forget),
-        Lend => task.weak_inout(&part).spawn(forget),
-        Event => task.inout(&part).spawn(|_| forget(PendingEvent::of_current_task())),
-        Hold => task.inout(&part).on_ready(|ready| forget(ready.hold_back())).spawn(|_| ()),
-        Suspended => task.inout(&part).spawn_async(|part| async move {
+        What::In => task.input(&part).spawn(forget),
+        What::Out => task.output(&part).spawn(forget),
+        What::InOut => task.inout(&part).spawn(forget),
+        What::Concurrent => task.concurrent(&part).spawn(forget),
+        What::Commutative => task.commutative(&part).spawn(forget),
+        What::Reduction => task.reduction(&part, Sum).spawn(forget),
+        What::Lend => task.weak_inout(&part).spawn(forget),
+        What::Event => task.inout(&part).spawn(|_| forget(PendingEvent::of_current_task())),
+        What::Hold => task.inout(&part).on_ready(|ready| forget(ready.hold_back())).spawn(|_| ()),
+        What::Suspended => task.inout(&part).spawn_async(|part| async move {
             let _part = part;
             // Neither woken nor dropped.
             let mut never = Box::pin(std::future::pending::<()>());
@@ -109,8 +90,8 @@ fn spawn(group: &Group, array: &Array<u64>, element: usize, what: What) -> Resul
             })
             .await;
         }),
-        Handle => task.inout(&part).run(|_| ()).map(forget),
-        Nested => task.inout(&part).spawn(|_| forget(Children::of_current_task())),
-        Nothing => task.inout(&part).spawn(|_| ()),
+        What::Handle => task.inout(&part).run(|_| ()).map(forget),
+        What::Children => task.inout(&part).spawn(|_| forget(Children::of_current_task())),
+        What::Nothing => task.inout(&part).spawn(|_| ()),
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A program knows which ends it may have. Beside it runs a [`Bystander`], which has nothing to do
 //! with it and comes to its end whatever the program does. Nothing may abort, and nothing may be
-//! silent: a program ends within [`PATIENCE`].
+//! silent: a program ends within [`PATIENCE`]. Kinds of misuse are enums with `ValueEnum`, which lists
+//! their variants to draw from.
 
 mod bystander;
 mod callbacks;

@@ -1,10 +1,11 @@
-//! What calls back into the runtime where nobody expects it: waits, shutdowns and whole runs in
+//! Calls back into the runtime where nobody expects it: waits, shutdowns and whole runs in
 //! tasks, spawns as captures and thread-locals drop.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use clap::ValueEnum;
 use talpf_runtime::{Array, Children, Error, Group, Runtime};
 
 use super::{Bystander, Dice, End, Wrong, finish, panic};
@@ -22,7 +23,7 @@ thread_local! {
     static LEFT_BEHIND: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) };
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum What {
     SpawnsAsCaptureDrops,
     WaitsAsCaptureDrops,
@@ -38,28 +39,7 @@ enum What {
     WaitsForChildrenOfOther,
 }
 
-use What::{
-    BlocksOn, DropsRuntime, IteratesInside, PanicsAsThreadLocalDrops, Runs, ShutsDown,
-    SpawnsAsCaptureDrops, SpawnsAsThreadLocalDrops, SpawnsInlineInInline, Waits,
-    WaitsAsCaptureDrops, WaitsForChildrenOfOther,
-};
-
-const ALL: [What; 12] = [
-    SpawnsAsCaptureDrops,
-    WaitsAsCaptureDrops,
-    SpawnsAsThreadLocalDrops,
-    PanicsAsThreadLocalDrops,
-    Waits,
-    BlocksOn,
-    ShutsDown,
-    DropsRuntime,
-    Runs,
-    SpawnsInlineInInline,
-    IteratesInside,
-    WaitsForChildrenOfOther,
-];
-
-/// What was not as it should be, first of all.
+/// The first thing that was not as it should be.
 type Findings = Arc<Mutex<Option<String>>>;
 
 pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
@@ -69,7 +49,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let count = 1 + dice.below(6);
     for _ in 0..count {
         bystander.go_on(&runtime, dice)?;
-        let what = dice.pick(&ALL);
+        let what = dice.pick(What::value_variants());
         super::show(&what);
         spawn(&runtime, what, dice, &findings)?;
     }
@@ -83,21 +63,21 @@ fn spawn(group: &Group, what: What, dice: &mut Dice, findings: &Findings) -> Res
     let own = group.clone();
     let task = group.task("calls back");
     match what {
-        SpawnsAsCaptureDrops => {
+        What::SpawnsAsCaptureDrops => {
             let kept = AtDrop(move || drop(own.task("of a capture").inline().spawn(|| ())));
             task.spawn(move || drop(kept))
         }
-        WaitsAsCaptureDrops => {
+        What::WaitsAsCaptureDrops => {
             let kept = AtDrop(move || drop(own.wait_blocking()));
             task.spawn(move || {
                 let _kept = &kept;
             })
         }
-        SpawnsAsThreadLocalDrops => task.spawn(move || {
+        What::SpawnsAsThreadLocalDrops => task.spawn(move || {
             let kept = AtDrop(move || drop(own.task("of a thread-local").spawn(|| ())));
             LEFT_BEHIND.with_borrow_mut(|left| left.push(Box::new(kept)));
         }),
-        PanicsAsThreadLocalDrops => {
+        What::PanicsAsThreadLocalDrops => {
             // A panic in the destructor of a thread-local ends the process, so it is caught there.
             let kept = AtDrop(move || {
                 let _ = std::panic::catch_unwind(|| panic());
@@ -105,11 +85,11 @@ fn spawn(group: &Group, what: What, dice: &mut Dice, findings: &Findings) -> Res
             });
             task.spawn(move || LEFT_BEHIND.with_borrow_mut(|left| left.push(Box::new(kept))))
         }
-        Waits => {
+        What::Waits => {
             let findings = Arc::clone(findings);
             task.spawn(move || refused(&findings, "wait_blocking", own.wait_blocking()))
         }
-        BlocksOn => {
+        What::BlocksOn => {
             let (findings, config) = (Arc::clone(findings), super::runtime(dice));
             task.spawn(move || {
                 if let Ok(other) = Runtime::new(config) {
@@ -117,13 +97,13 @@ fn spawn(group: &Group, what: What, dice: &mut Dice, findings: &Findings) -> Res
                 }
             })
         }
-        ShutsDown | DropsRuntime => {
+        What::ShutsDown | What::DropsRuntime => {
             let (findings, mut config) = (Arc::clone(findings), super::runtime(dice));
             config.workers = 1 + dice.below(2);
-            let shuts_down = matches!(what, ShutsDown);
+            let shuts_down = matches!(what, What::ShutsDown);
             task.spawn(move || in_itself(config, shuts_down, findings))
         }
-        Runs => {
+        What::Runs => {
             let findings = Arc::clone(findings);
             let config = talpf::Config {
                 ranks: 1 + dice.below(3) as u32,
@@ -150,8 +130,8 @@ fn spawn(group: &Group, what: What, dice: &mut Dice, findings: &Findings) -> Res
                 }
             })
         }
-        SpawnsInlineInInline => task.spawn(move || nest(&own, 40)),
-        IteratesInside => task.spawn(move || {
+        What::SpawnsInlineInInline => task.spawn(move || nest(&own, 40)),
+        What::IteratesInside => task.spawn(move || {
             let _ = own.iterate::<Error>(3, |iteration| {
                 let inner = own.clone();
                 own.task("step").repeat(iteration, move |_| {
@@ -159,7 +139,7 @@ fn spawn(group: &Group, what: What, dice: &mut Dice, findings: &Findings) -> Res
                 })
             });
         }),
-        WaitsForChildrenOfOther => task.spawn_async(move || async move {
+        What::WaitsForChildrenOfOther => task.spawn_async(move || async move {
             let Ok(children) = Children::of_current_task() else { return };
             let array = Array::new(&own, vec![0u8; 4], 1);
             let _ = array.map(|array| children.task("child").inout(&array.all()).spawn(|_| ()));

@@ -4,12 +4,13 @@ use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
+use clap::ValueEnum;
 use talpf_runtime::{PendingEvent, Reporter, Runtime};
 
 use super::{Bystander, Dice, End, Wrong, finish, panic};
 
 /// What is done in the middle of a report.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum What {
     Says,
     Panics,
@@ -19,16 +20,12 @@ enum What {
     Removes,
 }
 
-use What::{Adds, Panics, Removes, Says, Spawns, Waits};
-
-const ALL: [What; 6] = [Says, Panics, Spawns, Waits, Adds, Removes];
-
 pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let runtime = Runtime::new(super::runtime(dice))?;
     let mut bystander = Bystander::new(&runtime)?;
     let kept = Arc::new(Mutex::new(Vec::<Reporter>::new()));
     for _ in 0..dice.below(4) {
-        let act = act(dice.pick(&ALL), &runtime, &kept);
+        let act = act(dice.pick(What::value_variants()), &runtime, &kept);
         let reporter = runtime.on_hang(move |text| {
             text.push_str("a hostile reporter\n");
             act();
@@ -36,7 +33,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
         kept.lock().map_err(|_| Wrong("poisoned".to_owned()))?.push(reporter);
     }
     if dice.one_in(2) {
-        let judge = act(dice.pick(&ALL), &runtime, &kept);
+        let judge = act(dice.pick(What::value_variants()), &runtime, &kept);
         runtime.judge_hangs(move || {
             judge();
             true
@@ -63,11 +60,11 @@ fn act(
     super::show(&what);
     let (group, kept) = ((**runtime).clone(), Arc::downgrade(kept));
     move || match what {
-        Says => {}
-        Panics => panic(),
-        Spawns => drop(group.task("of a reporter").spawn(|| ())),
-        Waits => drop(group.wait_blocking()),
-        Adds => {
+        What::Says => {}
+        What::Panics => panic(),
+        What::Spawns => drop(group.task("of a reporter").spawn(|| ())),
+        What::Waits => drop(group.wait_blocking()),
+        What::Adds => {
             let added = group.on_hang(|text| text.push_str("one more\n"));
             if let Some(kept) = kept.upgrade()
                 && let Ok(mut kept) = kept.try_lock()
@@ -75,7 +72,7 @@ fn act(
                 kept.push(added);
             }
         }
-        Removes => {
+        What::Removes => {
             if let Some(kept) = kept.upgrade() {
                 // Dropped once the lock is let go.
                 let taken = kept.try_lock().ok().and_then(|mut kept| kept.pop());

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use clap::ValueEnum;
 use talpf::{Context, Error, Lane, MemorySlot, OpenRound, Rank, SyncMode, exec};
 use talpf_runtime::Array;
 
@@ -19,7 +20,7 @@ struct Left {
 }
 
 /// What of the run before is used, or nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
     Nothing,
     Slot,
@@ -32,19 +33,6 @@ enum What {
     Group,
     Deregistered,
 }
-
-const ALL: [What; 10] = [
-    What::Nothing,
-    What::Slot,
-    What::SlotOfGet,
-    What::SlotToFetch,
-    What::Array,
-    What::Window,
-    What::Context,
-    What::Round,
-    What::Group,
-    What::Deregistered,
-];
 
 pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let ranks = 1 + dice.below(3);
@@ -61,7 +49,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     });
     // A round that is kept and never closed may fail the run that it is of.
     let Ok(lefts) = lefts else { return Ok(0) };
-    let what = dice.pick(&ALL);
+    let what = dice.pick(What::value_variants());
     super::show(&what);
     let (who, index, registers) = (dice.below(ranks), dice.below(LEN), dice.below(4));
     let ended = exec(config(dice, ranks), |ctx| {

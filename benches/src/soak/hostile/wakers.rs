@@ -7,12 +7,13 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use talpf_runtime::{Group, Runtime};
 
 use super::{Bystander, Dice, End, Wrong, finish, panic};
 
 /// What a waker does when it wakes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum What {
     Panics,
     PanicsAsItDrops,
@@ -21,10 +22,6 @@ enum What {
     Waits,
     PollsAndPanics,
 }
-
-use What::{Panics, PanicsAsItDrops, Polls, PollsAndPanics, Spawns, Waits};
-
-const ALL: [What; 6] = [Panics, PanicsAsItDrops, Polls, Spawns, Waits, PollsAndPanics];
 
 type Polled = Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>;
 
@@ -56,17 +53,17 @@ impl Wake for Bell {
 
     fn wake_by_ref(self: &Arc<Self>) {
         match self.what {
-            PanicsAsItDrops => {}
-            Panics => panic(),
-            Polls => self.poll(),
-            PollsAndPanics => {
+            What::PanicsAsItDrops => {}
+            What::Panics => panic(),
+            What::Polls => self.poll(),
+            What::PollsAndPanics => {
                 self.poll();
                 panic()
             }
-            Spawns => {
+            What::Spawns => {
                 let _ = self.group.task("of a waker").spawn(|| ());
             }
-            Waits => {
+            What::Waits => {
                 let _ = self.group.wait_blocking();
             }
         }
@@ -75,7 +72,7 @@ impl Wake for Bell {
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        if matches!(self.what, PanicsAsItDrops) && !thread::panicking() {
+        if matches!(self.what, What::PanicsAsItDrops) && !thread::panicking() {
             panic()
         }
     }
@@ -91,7 +88,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     for _ in 0..count {
         bystander.go_on(&runtime, dice)?;
         let polled = future(dice, &group)?;
-        let what = dice.pick(&ALL);
+        let what = dice.pick(What::value_variants());
         super::show(&what);
         let bell = Arc::new_cyclic(|me| Bell {
             what,

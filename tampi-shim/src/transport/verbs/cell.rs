@@ -273,8 +273,8 @@ pub(super) fn join_short(place: &mut [u64; WORDS], key: &Key, bytes: &[u8]) -> b
     true
 }
 
-/// What word 7 of cell number `number` begins with: nothing that a place begins with which was
-/// cleared, or which holds a cell of an earlier lap of the ring.
+/// Returns the beginning of word 7 of cell number `number`: nothing that a place begins with which
+/// was cleared, or which holds a cell of an earlier lap of the ring.
 #[inline]
 pub(super) fn stamp(number: u64) -> u32 {
     number as u32 | 1 << 31

@@ -1,5 +1,5 @@
-//! What a rank tells a peer of the peer's cells: how many it has taken, and how many eager messages
-//! it has matched.
+//! Credits that a rank gives a peer for the peer's cells: how many it has taken, and how many eager
+//! messages it has matched.
 //!
 //! Both counts are absolute, so one that is lost or late does no harm, and both wrap in the halves of
 //! one word, which the peer's device writes. Whoever sees a count sees all that the rank had done
@@ -30,15 +30,15 @@ impl Credits {
         u64::from(taken as u32) | u64::from(released as u32) << 32
     }
 
-    /// Whether the ring has room for so many cells after cell number `tail`.
+    /// Returns whether the ring has room for so many cells after cell number `tail`.
     #[inline]
     pub(super) fn has_room(self, tail: u64, cells: usize) -> bool {
         let in_flight = (tail as u32).wrapping_sub(self.taken);
         in_flight as usize + cells <= CELLS
     }
 
-    /// Whether the peer will keep so many cells of an eager message if it has to, after `eager` of
-    /// them were sent.
+    /// Returns whether the peer will keep so many cells of an eager message if it has to, after
+    /// `eager` of them were sent.
     #[inline]
     pub(super) fn has_quota(self, eager: u64, quota: usize, cells: usize) -> bool {
         let unmatched = (eager as u32).wrapping_sub(self.released);

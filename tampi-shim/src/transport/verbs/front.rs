@@ -48,14 +48,14 @@ impl Front {
         self.head.load(Ordering::Relaxed)
     }
 
-    /// Whether there is a cell to take, or was a moment ago: anybody may ask.
+    /// Returns whether there is a cell to take, or was a moment ago: anybody may ask.
     #[inline]
     pub(super) fn has_arrived(&self) -> bool {
         let head = self.head();
         self.line(head).0[WORDS - 1].load(Ordering::Acquire) as u32 == stamp(head)
     }
 
-    /// What the next cell says about itself, if it is there.
+    /// Reads what the next cell says about itself, if it is there.
     #[inline]
     pub(super) fn next(&self) -> Option<Head> {
         let head = self.head();

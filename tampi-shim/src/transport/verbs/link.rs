@@ -100,7 +100,7 @@ impl Link {
         self.is_collecting.load(Ordering::Relaxed)
     }
 
-    /// What the peer has told of the cells that were written to it.
+    /// Returns what the peer has told of the cells that were written to it.
     #[inline]
     pub(super) fn credits(&self) -> Credits {
         Credits::load(self.told.word(CREDITS))

@@ -26,7 +26,7 @@ impl Receive {
         Receive { memory, ticket, offered: None }
     }
 
-    /// Whether it was offered to this peer, and the offer has not ended.
+    /// Returns whether it was offered to this peer, and the offer has not ended.
     pub(super) fn is_offered_to(&self, peer: WorldRank) -> bool {
         self.offered.as_ref().is_some_and(|offered| offered.peer == peer)
     }

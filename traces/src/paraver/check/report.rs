@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::rule::{Rule, Severity};
+use crate::counted;
 
 /// Findings kept for each rule; further ones are only counted.
 const KEPT_PER_RULE: u64 = 20;
@@ -139,17 +140,16 @@ impl fmt::Display for TraceCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} records ({} states, {} events with {} values, {} communications), {} ranks, \
-             {} threads, {} nodes, {} cpus, {} {}",
-            self.records,
-            self.states,
-            self.events,
-            self.event_values,
-            self.communications,
-            self.ranks,
-            self.threads,
-            self.nodes,
-            self.cpus,
+            "{} ({}, {} with {}, {}), {}, {}, {}, {}, {} {}",
+            counted(self.records, "record"),
+            counted(self.states, "state"),
+            counted(self.events, "event"),
+            counted(self.event_values, "value"),
+            counted(self.communications, "communication"),
+            counted(self.ranks, "rank"),
+            counted(self.threads, "thread"),
+            counted(self.nodes, "node"),
+            counted(self.cpus, "cpu"),
             self.duration,
             self.unit,
         )
@@ -165,7 +165,8 @@ impl fmt::Display for Report {
         for (rule, count) in self.breaches.iter().filter(|(_, count)| **count > KEPT_PER_RULE) {
             writeln!(f, "{}: {} more [{rule:?}]", rule.severity(), count - KEPT_PER_RULE)?;
         }
-        let (errors, warnings) = (self.errors(), self.warnings());
-        write!(f, "{errors} errors, {warnings} warnings; {}", self.counts)
+        let errors = counted(self.errors(), "error");
+        let warnings = counted(self.warnings(), "warning");
+        write!(f, "{errors}, {warnings}; {}", self.counts)
     }
 }

@@ -1,6 +1,6 @@
-//! Numbers of things, as texts say them.
+//! Numbers of things, as the texts of all our crates say them.
 
-/// `1 run`, `2 runs`.
+/// Returns a count with its noun: `1 run`, `2 runs`.
 pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
     let count = count.try_into().unwrap_or(u64::MAX);
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }

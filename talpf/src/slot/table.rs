@@ -1,0 +1,168 @@
+//! The slots of one rank: how many there may be, and those that are being registered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ibverbs_sim::ProtectionDomain;
+use parking_lot::RwLock;
+use talpf_runtime::ArrayLabel;
+
+use super::{Registrable, Slot, Use};
+use crate::error::Error;
+use crate::exchange::Gathered;
+
+/// The end of an error about an array that no window can be on.
+const NOT_WINDOWED: &str = ": a window needs `register_global`, and raw slots have none";
+
+/// The slots of one rank.
+pub(crate) struct SlotTable {
+    /// The number of the run.
+    run: u64,
+    slots: RwLock<Vec<Arc<Slot>>>,
+    /// Slots that are being registered together with other ranks.
+    prepared: AtomicUsize,
+    limit: AtomicUsize,
+    /// Set once the run is over.
+    ended: AtomicBool,
+}
+
+/// A global slot before the other ranks have registered theirs. Dropped, it leaves the table as it
+/// was.
+pub(crate) struct Prepared<'t> {
+    table: &'t SlotTable,
+    slot: Option<Slot>,
+}
+
+impl Prepared<'_> {
+    /// Encodes what the peers need to know.
+    pub(crate) fn place(&self) -> Vec<u8> {
+        self.slot.as_ref().map_or_else(Vec::new, |slot| slot.place.to_bytes())
+    }
+
+    /// Adds the slot to the table with what all ranks gave.
+    ///
+    /// **Errors**: slots that do not match, at all ranks.
+    pub(crate) fn publish(mut self, gathered: &Gathered) -> Result<Arc<Slot>, Error> {
+        let slot = self.slot.take().ok_or(Error::RunEnded)?.with_peers(gathered)?;
+        let slot = Arc::new(slot);
+        self.table.slots.write().push(Arc::clone(&slot));
+        Ok(slot)
+    }
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        self.table.prepared.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl SlotTable {
+    pub(crate) fn new(run: u64, limit: usize) -> Self {
+        SlotTable {
+            run,
+            slots: RwLock::default(),
+            prepared: AtomicUsize::new(0),
+            limit: AtomicUsize::new(limit),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    fn check_run(&self) -> Result<(), Error> {
+        if self.ended.load(Ordering::Relaxed) { Err(Error::RunEnded) } else { Ok(()) }
+    }
+
+    pub(crate) fn set_limit(&self, limit: usize) -> Result<(), Error> {
+        let used = self.used();
+        if limit < used {
+            let (value, limit) = (limit as u64, used as u64);
+            let what = "memory register size below slots in use";
+            return Err(Error::Limit { what, value, limit });
+        }
+        self.limit.store(limit, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn used(&self) -> usize {
+        self.slots.read().len() + self.prepared.load(Ordering::Relaxed)
+    }
+
+    fn check_room(&self, used: usize) -> Result<(), Error> {
+        self.check_run()?;
+        let limit = self.limit.load(Ordering::Relaxed);
+        if used >= limit {
+            let (value, limit) = (used as u64 + 1, limit as u64);
+            return Err(Error::Limit { what: "number of memory slots", value, limit });
+        }
+        Ok(())
+    }
+
+    /// Registers an array for this rank's own operations.
+    pub(crate) fn add_local<A: Registrable>(
+        &self,
+        domain: &ProtectionDomain,
+        array: &A,
+    ) -> Result<Arc<Slot>, Error> {
+        self.check_room(self.used())?;
+        let slot = Arc::new(Slot::new(domain, array, self.run, Use::Local)?);
+        self.slots.write().push(Arc::clone(&slot));
+        Ok(slot)
+    }
+
+    /// Registers an array that peers will use as well.
+    pub(crate) fn prepare_global<A: Registrable>(
+        &self,
+        domain: &ProtectionDomain,
+        array: &A,
+        usage: Use,
+    ) -> Result<Prepared<'_>, Error> {
+        self.prepared.fetch_add(1, Ordering::Relaxed);
+        let mut prepared = Prepared { table: self, slot: None };
+        self.check_room(self.used() - 1)?;
+        prepared.slot = Some(Slot::new(domain, array, self.run, usage)?);
+        Ok(prepared)
+    }
+
+    /// Takes a slot out. The device forgets it when the last handle is gone.
+    pub(crate) fn remove(&self, slot: &Arc<Slot>) -> Result<(), Error> {
+        if slot.run != self.run {
+            return Err(Error::SlotOfOtherRun { slot: slot.number });
+        }
+        let mut slots = self.slots.write();
+        let known = slots.iter().position(|known| Arc::ptr_eq(known, slot));
+        let known = known.ok_or(Error::NoSuchSlot { slot: slot.number })?;
+        slot.deregistered.store(true, Ordering::Relaxed);
+        let removed = slots.remove(known);
+        drop(slots);
+        drop(removed);
+        Ok(())
+    }
+
+    /// Gives up all slots, for good.
+    pub(crate) fn clear(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        let slots = std::mem::take(&mut *self.slots.write());
+        drop(slots);
+    }
+
+    /// A slot under which the device may use an array of this rank, for as long as it is kept.
+    pub(crate) fn of_array(&self, array: u64) -> Option<Arc<Slot>> {
+        self.slots.read().iter().find(|slot| slot.array == array).map(Arc::clone)
+    }
+
+    /// What `read` says of the windowed slot that an array is.
+    pub(crate) fn windowed<R>(
+        &self,
+        array: u64,
+        read: impl FnOnce(&Arc<Slot>) -> R,
+    ) -> Result<R, Error> {
+        let slots = self.slots.read();
+        let mut of_array = slots.iter().filter(|slot| slot.array == array);
+        let slot = of_array.find(|slot| slot.usage == Use::Windowed);
+        if let Some(slot) = slot {
+            return Ok(read(slot));
+        }
+        self.check_run()?;
+        let (array, why) = (ArrayLabel::of_id(array), NOT_WINDOWED);
+        Err(Error::NotRegistered { array, why })
+    }
+}
