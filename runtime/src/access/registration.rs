@@ -31,11 +31,12 @@ pub(crate) struct Registered {
 }
 
 /// Registers the accesses of an unshared task, which has room for them, and links it to every open
-/// access that conflicts with one of them.
+/// access that conflicts with one of them. They are all of the domain `own` if there is one.
 #[inline]
 pub(crate) fn register<'r>(
     id: RecordId,
     task: &'static Record,
+    own: Option<&Mutex<Domain>>,
     clauses: &impl Clauses<'r>,
 ) -> Registered {
     let mut registration = Registration {
@@ -49,16 +50,8 @@ pub(crate) fn register<'r>(
         behind: Vec::new(),
         overlap: None,
     };
-    let mut first = None;
-    let mut only = true;
-    clauses.for_each(|declared| {
-        let domain = domain_of(declared);
-        only &= std::ptr::eq(*first.get_or_insert(domain), domain);
-    });
-    if let Some(first) = first
-        && only
-    {
-        let mut domain = first.lock();
+    if let Some(own) = own {
+        let mut domain = own.lock();
         clauses.for_each(|declared| {
             registration.access(clauses, &mut domain, declared);
         });

@@ -82,14 +82,16 @@ pub(super) fn spawn<'r, B: Body>(
     clauses: &impl Clauses<'r>,
     body: B,
 ) -> Result<(), Error> {
-    let mut plain = nest.is_none();
+    let (mut whole, mut ours) = (nest.is_none(), true);
     clauses.for_each(|declared| {
-        plain &= declared.whole_tile().is_some() & declared.is_of_group(group);
+        whole &= declared.whole_tile().is_some();
+        ours &= declared.is_of_group(group);
     });
-    if !plain {
+    if !(whole & ours) {
         check(group, clauses, traits.label, nest)?;
     }
     let count = clauses.count();
+    let own = ours.then_some(&group.domain);
     let id = begin(group, traits, count, nest.is_some())?;
     let new = record(id);
     if let Some(nest) = nest {
@@ -107,13 +109,14 @@ pub(super) fn spawn<'r, B: Body>(
     // Apart, so that nothing of the short way goes through memory.
     if let Some(graph) = &group.shared.config.graph {
         let parent = nest.map(|nest| nest.parent());
-        let noted = graph.note(id, group, parent, clauses, || access::register(id, new, clauses));
+        let noted =
+            graph.note(id, group, parent, clauses, || access::register(id, new, own, clauses));
         if let Some(overlap) = noted.overlap {
             return refused(body, noted.edges, overlap);
         }
         edges = noted.edges;
     } else if count > 0 {
-        let registered = access::register(id, new, clauses);
+        let registered = access::register(id, new, own, clauses);
         if let Some(overlap) = registered.overlap {
             return refused(body, registered.edges, overlap);
         }
