@@ -12,7 +12,7 @@ use crate::numbers::Rank;
 use crate::world::World;
 
 /// What must be the same in all processes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 impl Processes {
     /// Connects the queue pairs of this rank, once all ranks are there and have the same settings.
@@ -35,19 +35,23 @@ impl Processes {
         let ((), all) = world.all_gather(here, Call::Start, own).await?;
         let mut placements = Vec::new();
         for (rank, bytes) in all.each() {
-            let words = bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes);
-            let before = settings.len() + world.size() as usize;
-            placements.push(Placement::from_words(words.skip(before)));
-            let word = |at: usize| {
-                let word = bytes.as_chunks().0.get(at).copied();
-                word.map_or(0, u32::from_le_bytes)
-            };
+            let words: Vec<u32> =
+                bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect();
+            let word = |at: usize| words.get(at).copied().unwrap_or(0);
             for (at, (what, here)) in settings.into_iter().enumerate() {
                 let (here, there) = (u64::from(here), u64::from(word(at)));
                 if here != there {
                     return Err(Error::OtherRun { rank, what, here, there });
                 }
             }
+            // Those of another version or size are told what differs.
+            let before = settings.len() + world.size() as usize;
+            let expected = (before + Placement::WORDS) * size_of::<u32>();
+            if bytes.len() != expected {
+                let what = format!("{} bytes to begin the run with, not {expected}", bytes.len());
+                return Err(Error::WrongLetter { rank, what });
+            }
+            placements.push(Placement::from_words(words[before..].iter().copied()));
             let number = QueuePairNumber::from_u32(word(settings.len() + here.index()));
             if rank == here {
                 endpoint.connect(rank, number)?;

@@ -25,6 +25,12 @@
 //! that windows can close. What a rank reports is its own error if it has one, else the first that
 //! it learns of.
 //!
+//! **Trust.** Every field of a control message is checked before anything is done with it: a number
+//! out of range, of another round, call or run, or a length that does not fit, ends the run with an
+//! error that names the sender. Data is trusted more: keys cover whole slots, so a process that writes
+//! without asking, or goes on before it is told to, is believed like a program that registers raw
+//! slots. Processes of one run are of one user.
+//!
 //! **Who may touch what.** Any thread sends. One at a time takes in what has come, letters in order,
 //! holding no lock of a rank. So whoever finds a process lost has read all that it has said.
 

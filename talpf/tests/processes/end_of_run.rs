@@ -103,6 +103,10 @@ impl Wire for Slow {
     }
 }
 
+/// The version of control messages, and words that say where a process is.
+const VERSION: u32 = 4;
+const PLACEMENT: usize = 35;
+
 /// Rank 1 asks rank 0, which is done, again and again, says goodbye and is gone. One worker of rank
 /// 0 still answers when others see that.
 #[test]
@@ -111,12 +115,14 @@ fn a_process_that_vanishes_after_its_goodbye_fails_nobody() {
         let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
         let config = common::config(2, 3);
         let tell = move |letter: &[u8]| forger.send(0, [&[0], letter].concat());
-        let settings = [3, 2, config.credits as u32, u32::from(config.check_conflicts), 0, 0];
+        let (credits, check_conflicts) = (config.credits as u32, config.check_conflicts);
         let forged = thread::spawn(move || {
             let given = |call: u64, part: &[u8]| {
                 tell(&[&[3][..], &call.to_le_bytes(), &[0, 0], part].concat());
             };
-            given(0, &settings.map(u32::to_le_bytes).concat());
+            let settings = [VERSION, 2, credits, u32::from(check_conflicts), 0, 0];
+            let words = settings.into_iter().chain(std::iter::repeat_n(0, PLACEMENT));
+            given(0, &words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
             given(1, &[]);
             for number in 0..=LAST {
                 common::spin(Duration::from_micros(20));
@@ -175,6 +181,34 @@ fn a_letter_that_asks_for_a_distant_round_fails_the_run() {
         ends[0].as_ref().unwrap_err(),
         &["rank 1 is in round 1152921504606846976 of lane 0 and rank 0 in round 0: at most 1024"],
     );
+}
+
+/// Words too few or too many, with settings that fit.
+#[test]
+fn a_beginning_of_another_length_fails_the_run() {
+    // Side by side: each waits a while for the rank that does not come.
+    thread::scope(|scope| {
+        for words in [0, PLACEMENT - 1, PLACEMENT + 1] {
+            scope.spawn(move || begins_with(words));
+        }
+    });
+}
+
+/// Rank 1 begins the run with so many words about its place.
+fn begins_with(words: usize) {
+    let mut wires = SocketWire::mesh(2).unwrap();
+    let forger = wires.pop().unwrap();
+    let config = common::unwatched(2, 1);
+    let conflicts = u32::from(config.check_conflicts);
+    let settings = [VERSION, 2, config.credits as u32, conflicts, 0, 0];
+    let words = settings.into_iter().chain(std::iter::repeat_n(0, words));
+    let part: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+    forger.send(0, [&[0, 3][..], &[0; 10], &part].concat());
+    let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
+    let ends = common::on_wires(vec![(wire, config)], async |_| Ok(()));
+    drop(forger);
+    let says = format!("{} bytes to begin the run with, not 164", part.len());
+    crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1", &says]);
 }
 
 /// Rank 1 ends when rank 0 still needs it, for one more round.
