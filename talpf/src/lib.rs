@@ -58,6 +58,8 @@ mod slot;
 mod sync;
 mod sync_cell;
 mod tracer;
+#[cfg(doctest)]
+mod variance;
 mod window;
 mod world;
 
