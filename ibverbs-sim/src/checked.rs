@@ -3,10 +3,10 @@
 //!
 //! What a work request or a peer says about memory (address, length, key) is a [`Claim`]. It is
 //! checked against a [`RegionSlot`]: key, protection domain, rights, range. Only the result can be
-//! copied from, a [`Checked`], or also to, a [`Writable`]: that is made of a right to write alone. A `Checked` borrows the evidence that a gate is held
-//! ([`Held`]), so it cannot outlive the hold, and closing a slot is followed by a wait for every
-//! hold under way that such a claim may come from: memory stays valid for as long as a `Checked` on
-//! it exists.
+//! copied from, a [`Checked`], or also to, a [`Writable`]: that is made of a right to write alone.
+//! A `Checked` borrows the evidence that a gate is held ([`Held`]), so it cannot outlive the hold,
+//! and closing a slot is followed by a wait for every hold under way that such a claim may come
+//! from: memory stays valid for as long as a `Checked` on it exists.
 //!
 //! Copies are ordinary memory copies, except that the last eight bytes, where they end aligned,
 //! are written in one atomic access after all others: their owner may watch them. Two accesses to
@@ -269,9 +269,10 @@ impl Writable<'_> {
         let (body, last) = self.for_copy_of(bytes.len());
         // A word goes without a call.
         if body.0.length > 0 {
-            // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::open`, as it has a right to write), both
-            // for the length of `body`. A caller's slice cannot overlap memory that the device may
-            // write, by the contract of registration; `copy` would allow it all the same.
+            // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::open`, as it
+            // has a right to write), both for the length of `body`. A caller's slice cannot overlap
+            // memory that the device may write, by the contract of registration; `copy` would allow
+            // it all the same.
             unsafe { ptr::copy(bytes.as_ptr(), body.0.start, body.0.length) };
         }
         if let (Some(last), Some(word)) = (last, bytes[body.0.length..].first_chunk()) {

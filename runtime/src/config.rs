@@ -34,7 +34,8 @@ pub struct Config {
     /// microsecond, which would be cold by the time anybody else ran them. A spawn is a scheduling
     /// point then: other tasks may run inside it, so it must not be called while a lock is held that
     /// they take. [`TaskBuilder::unthrottled`](crate::TaskBuilder::unthrottled) turns that off for a
-    /// spawn, `usize::MAX` for all; [`Group::room`](crate::Group::room) has async spawners wait instead.
+    /// spawn, `usize::MAX` for all; [`Group::room`](crate::Group::room) has async spawners wait
+    /// instead.
     ///
     /// A task that waits inside a spawn for such a lock keeps its worker for ever. The hang watch sees
     /// that on Linux, if all workers that are in a task wait for a lock, a condition or a thread: by a

@@ -169,8 +169,8 @@ impl Group {
 
     /// Calls `look` until it finds something, and returns that: in the task at first, then whenever its
     /// worker has nothing else to do, without waking the task for that, and in the task again if nobody
-    /// has called it for `latest` or something else wakes the task. Two may call it at the same time; of
-    /// what both find, one is returned. What `look` panics with, the task panics with.
+    /// has called it for `latest` or something else wakes the task. Two may call it at the same
+    /// time; of what both find, one is returned. What `look` panics with, the task panics with.
     pub fn idle_until<T: Send + 'static>(
         &self,
         latest: Duration,

@@ -113,8 +113,8 @@ impl Hang {
             *self.last.lock() = Some(Last { progress, since_ns, is_settled });
         };
         if still_ns >= patience_ns / 2 && !seen.is_settled {
-            // Who has counted the last completion may have lost its core before it could say so. Whoever
-            // is woken by this in vain waits again before the next look.
+            // Who has counted the last completion may have lost its core before it could say so.
+            // Whoever is woken by this in vain waits again before the next look.
             shared.groups().iter().for_each(|group| group.settle());
             return note(seen.since_ns.max(now_ns.saturating_sub(patience_ns / 4 * 3)), true);
         }

@@ -57,8 +57,8 @@ use crate::world::World;
 ///         Ok::<_, talpf::Error>(read.await?)
 ///     })
 /// };
-/// let threads: Vec<_> = wires.into_iter().map(|wire| std::thread::spawn(move || program(wire))).collect();
-/// let results: Vec<u32> =
+/// let threads: Vec<_> = wires.into_iter().map(|wire| std::thread::spawn(move ||
+/// program(wire))).collect(); let results: Vec<u32> =
 ///     threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Result<_, _>>()?;
 /// assert_eq!(results, [2, 1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -4,8 +4,8 @@
 //! places before it; after as many hops as there are ranks, less one, each has seen all. What has
 //! come is kept in two buffers in turn: while one is passed on, the next comes into the other. That
 //! nothing comes before the pieces there are read and passed on is the doing of the windows and of
-//! the receives; two buffers and no more are needed because a rank cannot empty the only one it has before the next
-//! rank has emptied its own, all the way round.
+//! the receives; two buffers and no more are needed because a rank cannot empty the only one it has
+//! before the next rank has emptied its own, all the way round.
 
 use talpf::{Context, Lane, MemorySlot, Rank, SyncHandle};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling, Token};

@@ -102,7 +102,8 @@ impl Kind {
 
 /// Runs episodes until the time is over.
 ///
-/// **Errors**: no such kind; the first episode that went wrong, with its seed. One that hangs ends the process.
+/// **Errors**: no such kind; the first episode that went wrong, with its seed. One that hangs ends
+/// the process.
 pub fn run(options: &Options) -> Result<Report, Error> {
     let kinds = chosen(&options.only)?;
     if !options.once {

@@ -34,8 +34,8 @@ impl PassedOn {
         drop(domain);
         let spoilt = lending.as_ref().and_then(|lending| lending.first_spoilt(&slot.rect()));
         spoilt.inspect(|failure| owner.share_failure(failure));
-        // SAFETY: the task is complete but for this, and each access that it has passed on is in its list
-        // once.
+        // SAFETY: the task is complete but for this, and each access that it has passed on is in
+        // its list once.
         unsafe { replay::close_late(owner, self.access.number(owner)) };
     }
 }

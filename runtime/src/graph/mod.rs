@@ -5,8 +5,8 @@
 //! from the accesses alone and not from what was complete when: a program that spawns in the same
 //! order has the same graph. It is drawn as SVG by hand ([`layout`], [`svg`]).
 //!
-//! Programs, services, events of a group, and the tasks that free arrays are left out. What tasks of different groups
-//! tell each other by other means than accesses is not known here.
+//! Programs, services, events of a group, and the tasks that free arrays are left out. What tasks
+//! of different groups tell each other by other means than accesses is not known here.
 
 mod dependencies;
 mod layout;

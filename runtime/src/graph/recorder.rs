@@ -105,8 +105,8 @@ impl GraphRecorder {
         registered
     }
 
-    /// Notes the tasks of a graph that `holder`, of `group`, iterates, in which it runs. Edges are pairs of places
-    /// in `tasks`.
+    /// Notes the tasks of a graph that `holder`, of `group`, iterates, in which it runs. Edges are
+    /// pairs of places in `tasks`.
     #[cold]
     pub(crate) fn note_iteration(
         &self,

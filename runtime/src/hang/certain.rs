@@ -1,11 +1,12 @@
 //! Hangs that are certain: nothing in the process moves, and nothing outside can move it.
 //!
 //! The first worker looks while it is parked, after a few milliseconds and then less and less often,
-//! unless something waits for a time. A hang is certain if two looks one after the other see the same: all workers parked, no
-//! task in a queue, no timer, nobody who waits for idleness, somebody who waits, every task and
-//! every blocked thread suspended on something of the runtime, no task begun in between; and all
-//! other threads of the process asleep until a thread wakes them (`scheduler/census.rs`). Then the one
-//! time between the looks is one at which all threads waited for each other.
+//! unless something waits for a time. A hang is certain if two looks one after the other see the
+//! same: all workers parked, no task in a queue, no timer, nobody who waits for idleness, somebody
+//! who waits, every task and every blocked thread suspended on something of the runtime, no task
+//! begun in between; and all other threads of the process asleep until a thread wakes them
+//! (`scheduler/census.rs`). Then the one time between the looks is one at which all threads waited
+//! for each other.
 //!
 //! Whatever a thread holds - a guard, an event, a waker, a group to spawn in - it can only use if it
 //! goes on. So nothing needs to know who holds what, and no counter is kept for this.

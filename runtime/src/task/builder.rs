@@ -304,8 +304,9 @@ macro_rules! bodies {
         impl<'r $(, $clause: Clause<'r>)*, Acts: Before> TaskBuilder<'_, ($($clause,)*), Acts> {
             /// Spawns the task with a closure that gets its guards.
             ///
-            /// **Completion**: returns at once. **Scheduling**: other tasks may run inside the spawn, so
-            /// hold no lock that they take (see [`Config::throttle`](crate::Config::throttle)).
+            /// **Completion**: returns at once. **Scheduling**: other tasks may run inside the
+            /// spawn, so hold no lock that they take (see
+            /// [`Config::throttle`](crate::Config::throttle)).
             /// **Errors**: a region outside its array, of another runtime, or one that is not lent to a
             /// child; accesses of this task that conflict with each other; a runtime that shuts down,
             /// unless a task of it spawns that is not complete.
@@ -325,8 +326,9 @@ macro_rules! bodies {
 
             /// Spawns the task with an async closure that gets its guards.
             ///
-            /// **Completion**: returns at once. **Scheduling**: other tasks may run inside the spawn, so
-            /// hold no lock that they take (see [`Config::throttle`](crate::Config::throttle)).
+            /// **Completion**: returns at once. **Scheduling**: other tasks may run inside the
+            /// spawn, so hold no lock that they take (see
+            /// [`Config::throttle`](crate::Config::throttle)).
             /// **Errors**: as [`TaskBuilder::spawn`].
             pub fn spawn_async<Fun, Fut>(self, body: Fun) -> Result<(), Error>
             where
@@ -345,8 +347,8 @@ macro_rules! bodies {
             /// As [`TaskBuilder::spawn`], and hands back what the body returns: a result, or the
             /// guards themselves.
             ///
-            /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take (see
-            /// [`Config::throttle`](crate::Config::throttle)).
+            /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take
+            /// (see [`Config::throttle`](crate::Config::throttle)).
             pub fn run<Fun, R>(self, body: Fun) -> Result<JoinHandle<R>, Error>
             where
                 Fun: FnOnce($($clause::Guard),*) -> R + Send + 'static,
@@ -359,8 +361,8 @@ macro_rules! bodies {
 
             /// As [`TaskBuilder::spawn_async`], and hands back what the body returns.
             ///
-            /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take (see
-            /// [`Config::throttle`](crate::Config::throttle)).
+            /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take
+            /// (see [`Config::throttle`](crate::Config::throttle)).
             pub fn run_async<Fun, Fut>(self, body: Fun) -> Result<JoinHandle<Fut::Output>, Error>
             where
                 Fun: FnOnce($($clause::Guard),*) -> Fut + Send + 'static,

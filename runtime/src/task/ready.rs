@@ -124,8 +124,8 @@ impl Drop for HeldBack {
     }
 }
 
-/// Takes the steps of a task of `group` that nothing earlier holds back. `false`: it waits for something, and
-/// whoever ends that goes on with the task.
+/// Takes the steps of a task of `group` that nothing earlier holds back. `false`: it waits for
+/// something, and whoever ends that goes on with the task.
 #[cold]
 pub(super) fn take_steps(group: &GroupInner, id: RecordId) -> bool {
     let task = record(id);

@@ -26,7 +26,8 @@ pub(super) fn of_task(task: RecordId) -> Waker {
 
 fn wake(data: *const ()) {
     let word = data.addr();
-    // SAFETY: the low half of the word is the index of an id: only `of_task` makes wakers with the table.
+    // SAFETY: the low half of the word is the index of an id: only `of_task` makes wakers with the
+    // table.
     let task = unsafe { RecordId::new(word as u32) };
     if record(task).state.wake((word >> 32) as u32) {
         run::schedule_woken(task);
