@@ -1,5 +1,6 @@
 //! The slots of one rank: how many there may be, and those that are being registered.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -18,12 +19,34 @@ const NOT_WINDOWED: &str = ": a window needs `register_global`, and raw slots ha
 pub(crate) struct SlotTable {
     /// The number of the run.
     run: u64,
-    slots: RwLock<Vec<Arc<Slot>>>,
+    slots: RwLock<Slots>,
     /// Slots that are being registered together with other ranks.
     prepared: AtomicUsize,
     limit: AtomicUsize,
     /// Set once the run is over.
     ended: AtomicBool,
+}
+
+/// The registered slots. What is asked of them takes as long as the logarithm of their number.
+#[derive(Default)]
+struct Slots {
+    /// By array, and in the order of registration.
+    by_array: BTreeMap<(u64, u64), Arc<Slot>>,
+    /// Slots that were ever added.
+    added: u64,
+}
+
+impl Slots {
+    fn add(&mut self, slot: &Arc<Slot>) {
+        self.by_array.insert((slot.array, self.added), Arc::clone(slot));
+        self.added += 1;
+    }
+
+    /// The slots that an array is.
+    #[inline]
+    fn of_array(&self, array: u64) -> impl Iterator<Item = (&(u64, u64), &Arc<Slot>)> {
+        self.by_array.range((array, 0)..).take_while(move |(key, _)| key.0 == array)
+    }
 }
 
 /// A global slot before the other ranks have registered theirs. Dropped, it leaves the table as it
@@ -45,7 +68,7 @@ impl Prepared<'_> {
     pub(crate) fn publish(mut self, gathered: &Gathered) -> Result<Arc<Slot>, Error> {
         let slot = self.slot.take().ok_or(Error::RunEnded)?.with_peers(gathered)?;
         let slot = Arc::new(slot);
-        self.table.slots.write().push(Arc::clone(&slot));
+        self.table.slots.write().add(&slot);
         Ok(slot)
     }
 }
@@ -83,7 +106,7 @@ impl SlotTable {
     }
 
     fn used(&self) -> usize {
-        self.slots.read().len() + self.prepared.load(Ordering::Relaxed)
+        self.slots.read().by_array.len() + self.prepared.load(Ordering::Relaxed)
     }
 
     fn check_room(&self, used: usize) -> Result<(), Error> {
@@ -104,7 +127,7 @@ impl SlotTable {
     ) -> Result<Arc<Slot>, Error> {
         self.check_room(self.used())?;
         let slot = Arc::new(Slot::new(domain, array, self.run, Use::Local)?);
-        self.slots.write().push(Arc::clone(&slot));
+        self.slots.write().add(&slot);
         Ok(slot)
     }
 
@@ -128,10 +151,10 @@ impl SlotTable {
             return Err(Error::SlotOfOtherRun { slot: slot.number });
         }
         let mut slots = self.slots.write();
-        let known = slots.iter().position(|known| Arc::ptr_eq(known, slot));
-        let known = known.ok_or(Error::NoSuchSlot { slot: slot.number })?;
+        let known = slots.of_array(slot.array).find(|(_, known)| Arc::ptr_eq(known, slot));
+        let key = known.map(|(key, _)| *key).ok_or(Error::NoSuchSlot { slot: slot.number })?;
         slot.deregistered.store(true, Ordering::Relaxed);
-        let removed = slots.remove(known);
+        let removed = slots.by_array.remove(&key);
         drop(slots);
         drop(removed);
         Ok(())
@@ -140,13 +163,13 @@ impl SlotTable {
     /// Gives up all slots, for good.
     pub(crate) fn clear(&self) {
         self.ended.store(true, Ordering::Relaxed);
-        let slots = std::mem::take(&mut *self.slots.write());
+        let slots = std::mem::take(&mut self.slots.write().by_array);
         drop(slots);
     }
 
     /// A slot under which the device may use an array of this rank, for as long as it is kept.
     pub(crate) fn of_array(&self, array: u64) -> Option<Arc<Slot>> {
-        self.slots.read().iter().find(|slot| slot.array == array).map(Arc::clone)
+        self.slots.read().of_array(array).next().map(|(_, slot)| Arc::clone(slot))
     }
 
     /// What `read` says of the windowed slot that an array is.
@@ -156,9 +179,8 @@ impl SlotTable {
         read: impl FnOnce(&Arc<Slot>) -> R,
     ) -> Result<R, Error> {
         let slots = self.slots.read();
-        let mut of_array = slots.iter().filter(|slot| slot.array == array);
-        let slot = of_array.find(|slot| slot.usage == Use::Windowed);
-        if let Some(slot) = slot {
+        let mut of_array = slots.of_array(array).map(|(_, slot)| slot);
+        if let Some(slot) = of_array.find(|slot| slot.usage == Use::Windowed) {
             return Ok(read(slot));
         }
         self.check_run()?;
