@@ -68,7 +68,10 @@ impl Queue {
     fn assert_carried_out(&self, count: u32) {
         assert_eq!(self.sends.posted(), count);
         assert!(self.sends.is_idle());
-        self.sends.change(|carried_out| assert_eq!(*carried_out, count), |_, _, _| Progress::Done);
+        self.sends.change(
+            |carried_out| assert_eq!(*carried_out, count),
+            |_: &mut u32, _: Held<'_>, _: &u32| Progress::Done,
+        );
     }
 }
 
