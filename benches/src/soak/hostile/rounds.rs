@@ -87,8 +87,9 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     };
     super::show(&program);
     let is_harmless = program.rounds.iter().flatten().all(|what| HARMLESS.contains(what));
-    // Ranks that have closed as many rounds as others, but not the same, are in others.
-    let shifts = program.rounds.iter().flatten().any(|what| *what == ForgetsSync);
+    // A declared sync that is not spawned closes no round: its rank is in another one after that.
+    let declares_only = |what: &What| matches!(what, ForgetsSync | DropsSync);
+    let shifts = program.rounds.iter().flatten().any(declares_only);
     let count = program.rounds.len() as u64;
     match exec(config, |ctx| run(ctx, program.clone())) {
         Err(error) if !shifts && error.to_string().contains(WRONG) => Err(error.into()),
