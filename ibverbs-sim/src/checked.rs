@@ -133,9 +133,7 @@ impl RegionSlot {
             held: PhantomData,
         })
     }
-}
 
-impl RegionSlot {
     /// As [`check`](Self::check), with a right to write.
     #[inline]
     pub(crate) fn check_to_write<'hold>(

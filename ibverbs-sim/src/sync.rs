@@ -1,6 +1,6 @@
 //! The atomics, the lock and the cell of the structures that are model-checked.
 //!
-//! Who is modelled takes them from here, so that `--cfg talpf_loom` swaps in loom's versions. In
+//! Structures with a model take them from here, so that `--cfg talpf_loom` swaps in loom's versions. In
 //! debug builds the locks and gates that a thread holds are noted (`held.rs`).
 
 #[cfg(all(debug_assertions, not(talpf_loom)))]

@@ -31,7 +31,8 @@ pub(crate) struct RoundState {
     /// Whether a target has had more than its share of what the round may have.
     uneven: AtomicBool,
     lost: AtomicBool,
-    /// Why it stands in for a round that the program cannot have, and refuses operations.
+    /// The reason for which operations are refused, of a round that stands in for one that the
+    /// program cannot have.
     refuses: Option<Box<Error>>,
     /// How its sync ended.
     pub(crate) outcome: Outcome,

@@ -92,7 +92,7 @@ impl<'hold> Pieces<Writable<'hold>> {
 #[derive(Clone, Copy)]
 pub(crate) enum Local<'a> {
     Inline(&'a [u8]),
-    /// It is read from there.
+    /// Memory that the request reads.
     Source(&'a Pieces<Checked<'a>>),
     /// The answer goes there.
     Target(&'a Pieces<Writable<'a>>),

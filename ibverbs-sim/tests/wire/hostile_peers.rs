@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use crate::{allocated::most_during, common::*, forger::Scene};
 use ibverbs_sim::*;
 
-/// What a number of a packet says, where what is right depends on the scene.
+/// A number in a packet, whose right value depends on the scene.
 #[derive(Clone, Copy, Debug)]
 enum Claimed {
     Right,

@@ -331,7 +331,7 @@ impl EdgeId {
     }
 
     /// # Safety
-    /// They are the [`bits`](Self::bits) of an id.
+    /// `bits` are the [`bits`](Self::bits) of an id.
     #[inline]
     pub(super) unsafe fn from_bits(bits: u32) -> Self {
         EdgeId(bits)
@@ -497,7 +497,7 @@ pub(super) unsafe fn close(access: OpenAccess, failure: Option<&Arc<Failure>>) {
 /// Follows the edges of a closed access. Apart: most have none.
 ///
 /// # Safety
-/// They are the list from `first` on that the access had, which nobody else has.
+/// `first` begins the list that the access had, which nobody else has.
 #[inline(never)]
 unsafe fn follow(first: u32, failure: Option<&Arc<Failure>>) {
     let mut next = Some(first);

@@ -37,8 +37,8 @@ impl Stillness {
 }
 
 impl Hang {
-    /// One look by a worker that is parked, after a look that has seen `before`. Whether the runtime
-    /// hangs for certain.
+    /// Looks once more, by a worker that is parked, after a look that has seen `before`. True if the
+    /// runtime hangs for certain.
     pub(crate) fn is_certain(&self, shared: &Shared, before: &mut Option<Stillness>) -> bool {
         if self.judge.get().is_some() {
             return false;

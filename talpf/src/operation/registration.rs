@@ -20,9 +20,9 @@ pub(super) struct Registered<G> {
 
 #[expect(dead_code, reason = "kept for its drop")]
 enum Registration {
-    /// That of the slot which the array is.
+    /// The registration of the slot that the array is.
     Slot(Arc<Slot>),
-    /// One for this operation, of an array that is no slot.
+    /// A registration for this operation, of an array that is no slot.
     Own(MemoryRegion),
 }
 

@@ -172,7 +172,7 @@ impl SlotTable {
         self.slots.read().of_array(array).next().map(|(_, slot)| Arc::clone(slot))
     }
 
-    /// What `read` says of the windowed slot that an array is.
+    /// Reads the windowed slot that an array is.
     pub(crate) fn windowed<R>(
         &self,
         array: u64,

@@ -9,7 +9,7 @@ use crate::common;
 use talpf::{Context, Error, Lane, Link, MemorySlot, OpenRound, Rank, SyncMode};
 use talpf_runtime::Array;
 
-/// What one rank keeps of its run.
+/// Handles that one rank keeps of its run.
 struct Kept {
     ctx: Context,
     inbox: Array<u64>,

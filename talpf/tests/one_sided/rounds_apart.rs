@@ -55,7 +55,7 @@ fn a_put_to_a_rank_that_is_too_far_behind() {
     }
 }
 
-/// One round less is parked until the target is there.
+/// A put that is one round less ahead is parked until the target is there.
 #[test]
 fn a_put_that_is_as_far_ahead_as_may_be() {
     let ends = common::run(common::config(2, 2), |ctx| async move {

@@ -19,7 +19,7 @@ struct Polled {
 // SAFETY: the model below checks that no two threads use the cell at the same time.
 unsafe impl Sync for Polled {}
 
-/// One thread at a time polls, and sees what those before it have done.
+/// Polling is done by one thread at a time, which sees what those before it have done.
 #[test]
 fn loom_one_thread_polls() {
     model(|| {
