@@ -22,14 +22,15 @@ pub(crate) struct PassedOn {
 }
 
 impl PassedOn {
-    /// Closes the access of a task that is complete: nothing that stood for it is open.
-    pub(crate) fn close(&self) {
+    /// Closes the access of a task that is complete: nothing that stood for it is open. Returns the
+    /// next one of the list.
+    pub(crate) fn close(self) -> Option<Box<PassedOn>> {
         let (slot, owner) = (self.access.slot(), record(self.access.task()));
         let mut domain = self.group.domain.lock();
         let lending = domain.lendings.remove(&slot.head);
         if owner.role() != Role::Replayed {
             slot.head.close(self.access.generation());
-            return;
+            return self.next;
         }
         drop(domain);
         let spoilt = lending.as_ref().and_then(|lending| lending.first_spoilt(&slot.rect()));
@@ -37,6 +38,7 @@ impl PassedOn {
         // SAFETY: the task is complete but for this, and each access that it has passed on is in
         // its list once.
         unsafe { replay::close_late(owner, self.access.number(owner)) };
+        self.next
     }
 }
 

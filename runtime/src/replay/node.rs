@@ -255,10 +255,13 @@ pub(crate) unsafe fn close_here(record: &Record, access: usize) -> bool {
     node.is_some_and(|node| node.close_own(record, access))
 }
 
-/// Closes all accesses of the task whose body this thread runs, which are all open. `false`: that is
-/// for their guards to do.
+/// Closes all accesses of the task whose body this thread runs. `false`: that is for their guards to
+/// do.
+///
+/// # Safety
+/// All accesses are open and the caller's to close: if this returns `true` it forgets their guards.
 #[inline(always)]
-pub(crate) fn close_all(record: &Record) -> bool {
+pub(crate) unsafe fn close_all(record: &Record) -> bool {
     let accesses = record.access_count();
     if accesses >= BITS || record.has_failed() {
         return false;

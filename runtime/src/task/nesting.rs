@@ -57,9 +57,8 @@ impl Record {
     pub(super) fn leave(&self) -> Option<Arc<Nest>> {
         self.is_nested.store(false, Relaxed);
         let Parts { nest, mut passed_on } = std::mem::take(&mut *self.nesting.0.lock());
-        while let Some(mut access) = passed_on {
-            access.close();
-            passed_on = access.next.take();
+        while let Some(access) = passed_on {
+            passed_on = access.close();
         }
         nest
     }
