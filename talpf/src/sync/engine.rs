@@ -183,9 +183,7 @@ impl RankState {
 
     /// What the syncs of this rank wait for, for hang reports.
     pub(crate) fn describe(&self, text: &mut String) {
-        if let Some(mut state) = self.engine.state.try_lock() {
-            state.describe(self, text);
-        }
+        self.engine.state.lock().describe(self, text);
         for (source, count) in self.windows.parked() {
             let operations = counted(count, "operation");
             let _ = writeln!(text, "  {}: keeps {operations} of {source} parked", self.rank);

@@ -41,12 +41,6 @@ impl<T> Kicked<T> {
         self.state.lock()
     }
 
-    /// Locks the state if nobody has.
-    #[inline]
-    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.state.try_lock()
-    }
-
     /// Takes the kick and locks the state, which then takes in what has changed. `None`: there is no
     /// kick, or another thread is inside and finds it.
     #[inline]

@@ -8,6 +8,7 @@ mod common;
 mod conflicts;
 mod credits;
 mod device_faults;
+mod dumps;
 mod early_puts;
 mod failed_registration;
 mod failures;
