@@ -19,7 +19,8 @@ pub(crate) struct Contest {
 type Contenders = Vec<(&'static str, BTreeMap<usize, f64>)>;
 
 impl Contest {
-    /// Adds a sample. The name of a figure ends in its unit: `_ns`, `_us`, `_mops`, `_gbs`.
+    /// Adds a sample. The name of a figure ends in its unit: `_ns`, `_us`, `_mops`, `_gbs`,
+    /// `_mups`, `_mpairs`, `_mflops`.
     pub(crate) fn record(
         &mut self,
         round: usize,
@@ -73,6 +74,9 @@ fn unit_of(figure: &str) -> &'static str {
         Some("us") => "us",
         Some("mops") => "M/s",
         Some("gbs") => "GB/s",
+        Some("mups") => "Mupdates/s",
+        Some("mpairs") => "Mpairs/s",
+        Some("mflops") => "Mflop/s",
         _ => "",
     }
 }

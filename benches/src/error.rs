@@ -9,6 +9,9 @@ pub enum Error {
     /// The one-sided layer refused something.
     #[error(transparent)]
     Talpf(#[from] talpf::Error),
+    /// An application refused something.
+    #[error(transparent)]
+    Apps(#[from] talpf_apps::Error),
     /// The task runtime refused something.
     #[error(transparent)]
     Runtime(#[from] talpf_runtime::Error),
@@ -26,6 +29,18 @@ pub enum Error {
         expected: u64,
         /// The wrong one.
         found: u64,
+    },
+    /// A run computed other numbers than it should have.
+    #[error("{contender} computed a sum of {found} instead of {expected} in {what}")]
+    WrongSum {
+        /// Name of the contender.
+        contender: &'static str,
+        /// Name of the problem.
+        what: String,
+        /// The sum that another contender computed.
+        expected: f64,
+        /// The wrong one.
+        found: f64,
     },
     /// There is no such figure.
     #[error("no figure has a name that begins with `{name}`")]

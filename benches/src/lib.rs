@@ -1,9 +1,10 @@
 //! Benchmarks: what a task, a put and a sync cost, how small a task may be.
 //!
-//! Each file of [`micro`] asks one question. [`metg`] and [`two_sided`] run peers in turn with
-//! ours. [`soak`] measures nothing: it runs random programs for long and checks their results.
+//! Each file of [`micro`] asks one question. [`apps`], [`metg`] and [`two_sided`] run peers in turn
+//! with ours. [`soak`] measures nothing: it runs random programs for long and checks their results.
 //! A [`Report`] prints a metric a line with its spread, under the conditions it was measured in.
 
+pub mod apps;
 mod conditions;
 mod contest;
 mod error;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
-use talpf_benches::{Error, Report, memory, micro, soak, two_sided};
+use talpf_benches::{Error, Report, apps, memory, micro, soak, two_sided};
 
 /// Measures what tasks, puts and syncs cost.
 #[derive(Parser)]
@@ -29,6 +29,14 @@ enum Bench {
         /// Only figures whose names begin with this.
         #[arg(default_value = "")]
         only: String,
+    },
+    /// The applications against plain loops in C, at several sizes.
+    Apps {
+        /// Only problems whose names begin with one of these, such as `jacobi_10`.
+        only: Vec<String>,
+        /// Few and short rounds.
+        #[arg(long)]
+        quick: bool,
     },
     /// The smallest task for which half of the peak rate remains, METG(50 %), by pattern.
     Metg {
@@ -133,6 +141,7 @@ fn run(Arguments { bench, json }: Arguments) -> Result<(), String> {
 fn measure(bench: Bench) -> Result<Report, Error> {
     match bench {
         Bench::Micro { only } => micro::run(&only),
+        Bench::Apps { only, quick } => apps::run(&apps::Options { only, quick }),
         Bench::Metg { patterns, widths, mut kernels, peers, quick } => {
             if quick && kernels.is_empty() {
                 kernels.push(Kernel::Compute);

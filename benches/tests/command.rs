@@ -97,6 +97,7 @@ fn arguments_that_make_no_sense_are_named() {
     assert_refused(&["two-sided", "--with-peers"], "--with-peers");
     assert_refused(&["other"], "other");
     assert_refused(&["micro", "sleep"], "sleep");
+    assert_refused(&["apps", "sleep", "--quick"], "sleep");
     assert_refused(&["memory", "--workers", "0"], "1..=1024");
     assert_refused(&["memory", "--throttle", "0"], "1..=16777216");
     assert_refused(&["soak", "--seconds", "0"], "1..=31536000");
@@ -155,4 +156,21 @@ fn a_soak_goes_through_all_kinds_of_programs() {
     let wrong = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("seed"), "{said}{wrong}");
     assert!(figures(&json)["soak.tasks.episodes"]["median"].is_f64(), "{said}");
+}
+
+#[test]
+fn apps_are_compared_with_what_is_installed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("apps.json");
+    let json_name = json.to_str().expect("a name");
+    let output = bench(&["apps", "jacobi_256", "nbody_4096_m", "--quick", "--json", json_name]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures = figures(&json);
+    for name in ["jacobi_256_mups", "jacobi_256_serial_mups", "nbody_4096_mpairs"] {
+        let median = figures[format!("apps.{name}")]["median"].as_f64();
+        assert!(median.is_some_and(|median| median > 0.0), "{name}: {figures}");
+    }
+    let compiled = Command::new("gcc").arg("--version").output().is_ok();
+    let ratio = figures["apps.jacobi_256_mups.vs_openmp"]["median"].is_f64();
+    assert!(ratio == compiled && figures["apps.jacobi_512_mups"].is_null(), "{figures}");
 }

@@ -1,0 +1,62 @@
+//! Problems as the peers in C read them.
+
+use talpf_apps::{Matrix, heat, matmul, nbody};
+
+/// A problem that a peer can solve too.
+pub(super) trait Input {
+    /// The number that says how large it is.
+    fn size(&self) -> usize;
+
+    /// The numbers that the peer's file has, in its order.
+    fn numbers(&self) -> Vec<f64>;
+}
+
+/// The first and the last row of the border, and the first and the last column between them.
+impl Input for heat::Problem {
+    fn size(&self) -> usize {
+        self.rows()
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        let (border, last) = (self.border(), self.rows() + 1);
+        let side = |first: (usize, usize), (rows, cols): (usize, usize)| {
+            let mut part = Matrix::zeros(rows, cols);
+            border.apply(first.0, first.1, part.view_mut());
+            part.into_cells()
+        };
+        let (row, col) = ((1, last + 1), (last - 1, 1));
+        [side((0, 0), row), side((last, 0), row), side((1, 0), col), side((1, last), col)].concat()
+    }
+}
+
+/// All `x`, all `y`, all `z`, all masses, and the velocities as the places.
+impl Input for nbody::Problem {
+    fn size(&self) -> usize {
+        self.particles().len()
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        let all = |number: fn(nbody::Particle) -> [f64; 3]| {
+            (0..3).flat_map(move |axis| self.particles().iter().map(move |p| number(p)[axis]))
+        };
+        let masses = self.particles().iter().map(|particle| particle.mass);
+        all(|particle| particle.place)
+            .chain(masses)
+            .chain(all(|particle| particle.velocity))
+            .collect()
+    }
+}
+
+/// `A` and `B`, row by row.
+impl Input for matmul::Problem {
+    fn size(&self) -> usize {
+        matmul::Problem::size(self)
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        use matmul::kernel::{Factor, initial};
+        let size = matmul::Problem::size(self);
+        let of = |factor| initial(factor, 0..size, 0..size).into_cells();
+        [of(Factor::A), of(Factor::B)].concat()
+    }
+}

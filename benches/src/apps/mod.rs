@@ -1,0 +1,150 @@
+//! How far are the applications from a plain loop in C?
+//!
+//! The peers are compiled as the benchmark starts, with GCC and OpenMP on as many threads as there are
+//! cores, and run in turn with ours: the same problem, the same arithmetic, results compared. In every
+//! round each contender runs once, so what disturbs the machine disturbs all of them.
+//!
+//! Ours is the usual variant (`talpf-cached`, of Gauss-Seidel `talpf-lanes`), with or without replay:
+//! whichever has the better median. The other one and our own fork-join are contenders too. One thread is compared with one thread of the peer.
+
+mod case;
+mod input;
+mod peers;
+
+use std::time::Duration;
+
+use talpf::Settings;
+use talpf_apps::gauss_seidel::GaussSeidel;
+use talpf_apps::heat::{Problem as Heat, default_sources};
+use talpf_apps::jacobi::Jacobi;
+use talpf_apps::matmul::{self, Matmul};
+use talpf_apps::nbody::{self, Nbody, Particles};
+use talpf_apps::run::{App, Machine};
+use talpf_runtime::cores;
+use talpf_traces::counted;
+
+use self::case::{Case, Plan};
+use self::input::Input;
+use self::peers::{Peers, Source};
+use crate::conditions;
+use crate::error::Error;
+use crate::line;
+use crate::measure::{REPETITIONS, Report};
+use crate::say::say;
+
+/// Choice of what is measured.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Beginnings of the names of problems, such as `jacobi_10`; all problems if there is none.
+    pub only: Vec<String>,
+    /// Few and short runs, for a first impression.
+    pub quick: bool,
+}
+
+/// Sides and steps of heat problems, for a quarter of a second or so.
+const JACOBI: [(usize, usize); 5] =
+    [(256, 8000), (512, 3000), (1024, 1000), (4096, 64), (8192, 24)];
+const GAUSS_SEIDEL: [(usize, usize); 3] = [(512, 1000), (2048, 64), (8192, 16)];
+/// Particles, and the sizes of their blocks: the usual one where none is given.
+const NBODY: (usize, [Option<usize>; 3]) = (4096, [None, Some(512), Some(64)]);
+const NBODY_STEPS: usize = 40;
+/// Sides of matrices, and multiplications.
+const MATMUL: [(usize, usize); 2] = [(1024, 8), (2048, 2)];
+
+/// Measures all problems that are asked for.
+///
+/// **Errors**: a name that no problem begins with; those of our runs; a peer that fails or computes
+/// something else. A compiler or a library that is not installed is reported, and its peers are left
+/// out.
+pub fn run(options: &Options) -> Result<Report, Error> {
+    let workers = cores().min(*Machine::WORKERS.end());
+    let plan = Plan {
+        machine: Machine::new(2, workers)?.set(Settings::load(None)?),
+        rounds: if options.quick { 3 } else { REPETITIONS },
+        budget: Duration::from_secs(if options.quick { 2 } else { 40 }),
+    };
+    say(format_args!(
+        "# apps: {}, {}, {} each with a half of the problem, idle policy {}, link inproc, no \
+         randomness, median [min .. max] of {} rounds, fewer where these take {} s",
+        conditions::machine(),
+        counted(workers, "worker"),
+        counted(plan.machine.ranks(), "rank"),
+        conditions::runtime(workers)?.idle,
+        plan.rounds,
+        plan.budget.as_secs(),
+    ));
+    let mut bench = Bench {
+        only: &options.only,
+        hurry: if options.quick { 5 } else { 1 },
+        plan,
+        peers: Peers::default(),
+        lines: Vec::new(),
+        report: Report::new(""),
+    };
+    for (size, steps) in JACOBI {
+        let problem = |steps| Ok(Heat::new(size, size, 128, steps, default_sources())?);
+        bench.measure::<Jacobi>(&format!("jacobi_{size}_mups"), Source::Jacobi, problem, steps)?;
+    }
+    for (size, steps) in GAUSS_SEIDEL {
+        let problem = |steps| Ok(Heat::new(size, size, 128, steps, default_sources())?);
+        let name = format!("gauss_seidel_{size}_mups");
+        bench.measure::<GaussSeidel>(&name, Source::GaussSeidel, problem, steps)?;
+    }
+    for block in NBODY.1 {
+        let of_block = block.map_or_else(String::new, |block| format!("_block_{block}"));
+        let name = format!("nbody_{}{of_block}_mpairs", NBODY.0);
+        let particles = Particles::generate(NBODY.0, block.unwrap_or(128), 1);
+        let problem = |steps| Ok(nbody::Problem::new(particles.clone(), steps, true, 1)?);
+        bench.measure::<Nbody>(&name, Source::Nbody, problem, NBODY_STEPS)?;
+    }
+    for (size, steps) in MATMUL {
+        let problem = |steps| Ok(matmul::Problem::new(size, 128, steps)?);
+        bench.measure::<Matmul>(
+            &format!("matmul_{size}_mflops"),
+            Source::Matmul,
+            problem,
+            steps,
+        )?;
+    }
+    if bench.lines.is_empty() {
+        return Err(Error::NoSuchFigure { name: options.only.join(", ") });
+    }
+    bench.report.add(line::NAME, "ns", bench.lines);
+    Ok(bench.report)
+}
+
+/// What all problems are measured with.
+struct Bench<'a> {
+    only: &'a [String],
+    /// Divides the numbers of steps.
+    hurry: usize,
+    plan: Plan,
+    peers: Peers,
+    /// Samples of [`line::sample`].
+    lines: Vec<f64>,
+    report: Report,
+}
+
+impl Bench<'_> {
+    /// Measures a problem on all cores and then, with fewer steps, on one, if it is asked for.
+    fn measure<A: App>(
+        &mut self,
+        name: &str,
+        source: Source,
+        problem: impl Fn(usize) -> Result<A::Problem, Error>,
+        steps: usize,
+    ) -> Result<(), Error>
+    where
+        A::Problem: Input,
+    {
+        if !self.only.is_empty() && !self.only.iter().any(|only| name.starts_with(only.as_str())) {
+            return Ok(());
+        }
+        let steps = |threads: usize| (steps / self.hurry / threads).max(1);
+        let (all, one) = (problem(steps(1))?, problem(steps(cores()))?);
+        let peers = self.peers.of(source)?;
+        let case = Case::<A> { name: format!("apps.{name}"), source, all, one, peers };
+        self.lines.extend(case.measure(self.plan, &mut self.report)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! The peers in C: compiled when they are needed first, a process for each run.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::peer::{self, Program};
+use crate::say::say;
+
+/// A program in C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Source {
+    Jacobi,
+    GaussSeidel,
+    Nbody,
+    Matmul,
+}
+
+/// A way to run a program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mode {
+    /// The name as a contender.
+    pub(super) name: &'static str,
+    /// Its argument.
+    argument: &'static str,
+    /// The smallest problem that it is for.
+    least_size: usize,
+}
+
+/// Programs by source, if they can be built.
+#[derive(Debug, Default)]
+pub(super) struct Peers(HashMap<Source, Option<Rc<Program>>>);
+
+/// Result of a run.
+pub(super) struct Run {
+    pub(super) seconds: f64,
+    pub(super) checksum: f64,
+}
+
+/// A run that takes longer has failed.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The file that a program reads, in its folder.
+const FILE: &str = "input";
+
+impl Source {
+    /// The ways to run it on a problem; the first is the plain one.
+    pub(super) fn modes(self, size: usize) -> impl Iterator<Item = Mode> {
+        let mode = |name, argument, least_size| Mode { name, argument, least_size };
+        let modes = match self {
+            Self::Jacobi => [mode("openmp", "plain", 0), mode("tiled", "tiled", 4096)].to_vec(),
+            Self::GaussSeidel => [mode("openmp", "wavefront", 0)].to_vec(),
+            Self::Nbody => [mode("openmp", "sqrt", 0), mode("rsqrt", "rsqrt", 0)].to_vec(),
+            Self::Matmul => [mode("openblas", "blas", 0)].to_vec(),
+        };
+        modes.into_iter().filter(move |mode| mode.least_size <= size)
+    }
+
+    fn compile(self) -> Result<Program, Error> {
+        const HEAT: &str = include_str!("../../peers/heat.h");
+        let (before, text) = match self {
+            Self::Jacobi => (HEAT, include_str!("../../peers/jacobi.c")),
+            Self::GaussSeidel => (HEAT, include_str!("../../peers/gauss_seidel.c")),
+            Self::Nbody => ("", include_str!("../../peers/nbody.c")),
+            Self::Matmul => ("", include_str!("../../peers/matmul.c")),
+        };
+        let mut options = vec!["-O3", "-march=native", "-fopenmp", "-fno-math-errno"];
+        if self == Self::Matmul {
+            // The library stands before what needs it.
+            options.extend(["-Wl,--no-as-needed", "-lopenblas", "-lm"]);
+        }
+        Program::compile("gcc", &options, &[before, text].concat())
+    }
+}
+
+impl Peers {
+    /// The program of a source; `None`, once with a reason, where it cannot be built.
+    ///
+    /// **Errors**: a source that the compiler refuses.
+    pub(super) fn of(&mut self, source: Source) -> Result<Option<Rc<Program>>, Error> {
+        if let Some(known) = self.0.get(&source) {
+            return Ok(known.clone());
+        }
+        let program = match source.compile() {
+            Ok(program) => {
+                say(format_args!("# {source:?}: {}", peer::version("gcc")?));
+                Some(Rc::new(program))
+            }
+            Err(missing @ Error::NotInstalled { .. }) => {
+                say(format_args!("# {source:?}: no peer, {missing}"));
+                None
+            }
+            Err(Error::Failed { output, .. }) if output.contains("-lopenblas") => {
+                say(format_args!("# {source:?}: no peer, OpenBLAS is not installed"));
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        self.0.insert(source, program.clone());
+        Ok(program)
+    }
+}
+
+/// Writes what the runs to come read.
+///
+/// **Errors**: those of the file.
+pub(super) fn write_input(program: &Program, numbers: &[f64]) -> Result<(), Error> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    let written = std::fs::write(program.folder().join(FILE), bytes);
+    written.map_err(|reason| Error::System { doing: "writing the input of a peer", reason })
+}
+
+/// Runs a program on `threads` threads.
+///
+/// **Errors**: it fails, takes too long, or prints something else than its result.
+pub(super) fn run(
+    program: &Program,
+    mode: Mode,
+    size: usize,
+    steps: usize,
+    threads: usize,
+) -> Result<Run, Error> {
+    let mut command = peer::limited(program.path(), LIMIT);
+    command.arg(mode.argument).args([size.to_string(), steps.to_string()]).arg(FILE);
+    for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
+        command.env(variable, threads.to_string());
+    }
+    let output = peer::run(command.current_dir(program.folder()))?;
+    Ok(Run { seconds: output.value("seconds")?, checksum: output.value("checksum")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_compiles_where_its_compiler_and_libraries_are() {
+        let mut peers = Peers::default();
+        for source in [Source::Jacobi, Source::GaussSeidel, Source::Nbody, Source::Matmul] {
+            peers.of(source).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_tiled_program_is_for_large_problems() {
+        let names = |size| Source::Jacobi.modes(size).map(|mode| mode.name).collect::<Vec<_>>();
+        assert_eq!(names(4095), ["openmp"]);
+        assert_eq!(names(4096), ["openmp", "tiled"]);
+    }
+}
