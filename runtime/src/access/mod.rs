@@ -33,7 +33,9 @@ mod open;
 mod pass_on;
 mod reductions;
 mod registration;
+mod rtree;
 mod slot;
+mod spatial_list;
 mod turns;
 
 pub(crate) use self::bottom_map::BottomMap;

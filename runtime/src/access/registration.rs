@@ -177,7 +177,7 @@ impl Registration {
     ) {
         if joined.is_none() {
             let open = map.open_reduction(&declared.rect());
-            *joined = joins.map(|joins| joins.join(open, declared));
+            *joined = joins.map(|joins| joins.join(open.as_ref(), declared));
         }
         if let Some(reduction) = joined {
             map.register_reduction(new, reduction, |earlier| self.link(earlier));
