@@ -18,7 +18,7 @@ const MOST: usize = 24;
 const FILLED: usize = 18;
 
 /// An item of a tree.
-pub(super) trait Placed {
+pub(crate) trait Placed {
     /// The elements it is about, at least one.
     fn rect(&self) -> &Rect;
 }

@@ -17,12 +17,12 @@ const SHORT: usize = 16;
 const ROOM_AT_LEAST: usize = 4;
 
 /// Something that closes some time.
-pub(super) trait Item: Placed {
+pub(crate) trait Item: Placed {
     fn is_open(&self) -> bool;
 }
 
 /// Items of a tile.
-pub(super) struct SpatialList<T> {
+pub(crate) struct SpatialList<T> {
     list: Vec<T>,
     index: Option<Box<Index<T>>>,
 }
@@ -44,7 +44,7 @@ impl<T: Item> SpatialList<T> {
     /// Visits the items that overlap `rect` and forgets those that `stays` says no to. Their order is
     /// of no matter.
     #[inline]
-    pub(super) fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&mut T) -> bool) {
+    pub(crate) fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&mut T) -> bool) {
         self.visit_list(|item| !item.rect().overlaps(rect) || stays(item));
         if self.index.is_some() {
             self.visit_index(|tree| tree.visit(rect, stays));
@@ -74,7 +74,7 @@ impl<T: Item> SpatialList<T> {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, new: T) {
+    pub(crate) fn add(&mut self, new: T) {
         if self.list.len() == self.list.capacity() {
             self.make_room();
         }
