@@ -4,11 +4,14 @@
 //! write covers completely it also supersedes: later accesses need to know the write only. Closed
 //! entries are forgotten when they are met, and all of them whenever a list has doubled, so a tile
 //! that is only ever read does not grow. Reads never look at other reads. An access to the whole
-//! tile conflicts with everything in it and compares no rectangles.
+//! tile conflicts with everything in it and compares no rectangles. Parts of a tile are searched for
+//! by where they lie once there are more than a few.
 
 use std::sync::Arc;
 
 use super::reductions::Reductions;
+use super::rtree::Placed;
+use super::spatial_list::{Item, SpatialList};
 use super::{AccessHead, OpenReduction};
 use crate::data::{Mode, Rect};
 use crate::task::RecordId;
@@ -24,7 +27,8 @@ pub(crate) struct Entry {
     pub(crate) rect: Rect,
 }
 
-const ROOM_AT_LEAST: usize = 4;
+/// Accesses of one tile.
+pub(super) type Entries = SpatialList<Entry>;
 
 /// The accesses of one tile that later ones may have to wait for.
 #[derive(Default)]
@@ -39,22 +43,25 @@ pub(crate) struct BottomMap {
 #[derive(Default)]
 struct Unordered {
     concurrent: Entries,
-    commutative: Entries,
+    commutative: Commutative,
     reductions: Reductions,
     empty: Entries,
 }
 
+/// Commutative accesses do not look at those of other tasks.
 #[derive(Default)]
-pub(super) struct Entries {
-    list: Vec<Entry>,
+struct Commutative {
+    others: Entries,
+    /// Those of the task that has registered one last.
+    newest: Entries,
+    task: Option<RecordId>,
 }
 
 impl Unordered {
     /// Whether there is anything that touches an element.
     #[cold]
     fn meets(&self) -> bool {
-        !(self.concurrent.is_empty() && self.commutative.is_empty())
-            || self.reductions.entries().next().is_some()
+        !(self.concurrent.is_empty() && self.commutative.is_empty() && self.reductions.is_empty())
     }
 }
 
@@ -72,7 +79,8 @@ impl BottomMap {
             return self.register_unordered(new, mode, link);
         }
         let covers = mode.writes();
-        let mut stays = |entry: &Entry| link(entry) && !(covers && new.rect.covers(&entry.rect));
+        let mut stays =
+            |entry: &mut Entry| link(entry) && !(covers && new.rect.covers(&entry.rect));
         self.writes.visit(&new.rect, &mut stays);
         if let Some(unordered) = &mut self.unordered {
             unordered.concurrent.visit(&new.rect, &mut stays);
@@ -102,17 +110,11 @@ impl BottomMap {
         mut link: impl FnMut(&Entry) -> bool,
     ) {
         if mode.writes() {
-            for earlier in &self.writes.list {
-                link(earlier);
-            }
-            for earlier in &self.reads.list {
-                link(earlier);
-            }
-            self.writes.list.clear();
-            self.reads.list.clear();
-            self.writes.list.push(new);
+            self.writes.take_all(|earlier| _ = link(earlier));
+            self.reads.take_all(|earlier| _ = link(earlier));
+            self.writes.add(new);
         } else {
-            self.writes.visit_all(link);
+            self.writes.visit_all(|earlier| link(earlier));
             self.reads.add(new);
         }
     }
@@ -121,6 +123,7 @@ impl BottomMap {
     /// wait for them, so it has to find what they have waited for.
     #[cold]
     fn register_unordered(&mut self, new: Entry, mode: Mode, mut link: impl FnMut(&Entry) -> bool) {
+        let mut link = |entry: &mut Entry| link(entry);
         self.writes.visit(&new.rect, &mut link);
         self.reads.visit(&new.rect, &mut link);
         let unordered = self.unordered.get_or_insert_default();
@@ -130,10 +133,7 @@ impl BottomMap {
             unordered.concurrent.add(new);
         } else {
             unordered.concurrent.visit(&new.rect, &mut link);
-            // Its own task cannot have two turns.
-            let mut own = |entry: &Entry| entry.task != new.task || link(entry);
-            unordered.commutative.visit(&new.rect, &mut own);
-            unordered.commutative.add(new);
+            unordered.commutative.register(new, &mut link);
         }
     }
 
@@ -145,6 +145,7 @@ impl BottomMap {
         reduction: &Arc<OpenReduction>,
         mut link: impl FnMut(&Entry) -> bool,
     ) {
+        let mut link = |entry: &mut Entry| link(entry);
         self.writes.visit(&new.rect, &mut link);
         self.reads.visit(&new.rect, &mut link);
         let unordered = self.unordered.get_or_insert_default();
@@ -154,8 +155,8 @@ impl BottomMap {
     }
 
     /// The reduction over exactly `rect` that tasks may join.
-    pub(crate) fn open_reduction(&self, rect: &Rect) -> Option<&Arc<OpenReduction>> {
-        self.unordered.as_ref()?.reductions.open(rect)
+    pub(crate) fn open_reduction(&mut self, rect: &Rect) -> Option<Arc<OpenReduction>> {
+        self.unordered.as_mut()?.reductions.open(rect)
     }
 
     /// Remembers an access that touches no element, so that its array is kept.
@@ -164,114 +165,116 @@ impl BottomMap {
     }
 
     /// Calls `visit` for every open access that touches no element.
-    pub(crate) fn for_each_empty(&self, visit: impl FnMut(&Entry)) {
-        let empty = self.unordered.iter().flat_map(|unordered| unordered.empty.iter());
-        empty.filter(|entry| entry.is_open()).for_each(visit);
+    pub(crate) fn for_each_empty(&mut self, mut visit: impl FnMut(&Entry)) {
+        if let Some(unordered) = &mut self.unordered {
+            unordered.empty.visit_all(|entry| entry.visit_if_open(&mut visit));
+        }
     }
 
     /// Whether any remembered access is open.
     pub(crate) fn any_open(&self) -> bool {
-        self.entries().any(Entry::is_open)
+        self.any(Entry::is_open)
     }
 
-    /// The accesses it remembers, some of which may have closed.
-    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        let unordered = self.unordered.iter().flat_map(|unordered| {
-            let Unordered { concurrent, commutative, reductions, empty } = &**unordered;
-            let listed = concurrent.iter().chain(commutative.iter()).chain(empty.iter());
-            listed.chain(reductions.entries())
-        });
-        self.writes.list.iter().chain(&self.reads.list).chain(unordered)
+    /// Whether `is_one` holds for an access that it remembers, some of which may have closed.
+    pub(super) fn any(&self, mut is_one: impl FnMut(&Entry) -> bool) -> bool {
+        let among_unordered = |unordered: &Unordered, is_one: &mut _| {
+            let Unordered { concurrent, commutative, reductions, empty } = unordered;
+            concurrent.any(&mut *is_one)
+                || commutative.others.any(&mut *is_one)
+                || commutative.newest.any(&mut *is_one)
+                || reductions.any(&mut *is_one)
+                || empty.any(is_one)
+        };
+        let is_one = &mut is_one;
+        self.writes.any(&mut *is_one)
+            || self.reads.any(&mut *is_one)
+            || self.unordered.as_ref().is_some_and(|unordered| among_unordered(unordered, is_one))
     }
 
     /// Calls `visit` for every open access that a new one of `mode` to `rect` would wait for.
-    pub(super) fn for_each_conflict(&self, rect: &Rect, mode: Mode, mut visit: impl FnMut(&Entry)) {
-        self.conflicts(rect, mode).into_iter().flatten().for_each(&mut visit);
-        self.reducing(rect).for_each(visit);
+    pub(super) fn for_each_conflict(
+        &mut self,
+        rect: &Rect,
+        mode: Mode,
+        mut visit: impl FnMut(&Entry),
+    ) {
+        let visit = &mut |entry: &mut Entry| entry.visit_if_open(&mut visit);
+        self.writes.visit(rect, visit);
+        if mode != Mode::In {
+            self.reads.visit(rect, visit);
+        }
+        let Some(unordered) = &mut self.unordered else { return };
+        if mode != Mode::Concurrent {
+            unordered.concurrent.visit(rect, visit);
+        }
+        if mode != Mode::Commutative {
+            unordered.commutative.visit(rect, visit);
+        }
+        unordered.reductions.look(rect, visit);
     }
 
     /// What is left of the map for a new access of `mode` to `rect`: all that it would wait for.
     /// Nobody joins the reductions among it, so all wait for them as for writes.
-    pub(super) fn inherit(&self, rect: &Rect, mode: Mode) -> BottomMap {
-        let [mut writes, reads, concurrent, commutative] =
-            self.conflicts(rect, mode).map(|entries| Entries { list: entries.copied().collect() });
-        writes.list.extend(self.reducing(rect));
-        let unordered = Unordered { concurrent, commutative, ..Unordered::default() };
-        let any = !unordered.concurrent.is_empty() || !unordered.commutative.is_empty();
-        BottomMap { writes, reads, unordered: any.then(|| Box::new(unordered)) }
-    }
-
-    /// The open accesses that one of `mode` to `rect` conflicts with: writes, reads, concurrent and
-    /// commutative ones.
-    fn conflicts<'a>(&'a self, rect: &'a Rect, mode: Mode) -> [impl Iterator<Item = &'a Entry>; 4] {
-        let unordered = self.unordered.as_deref();
-        let lists = [
-            Some(&self.writes),
-            Some(&self.reads).filter(|_| mode != Mode::In),
-            unordered.map(|u| &u.concurrent).filter(|_| mode != Mode::Concurrent),
-            unordered.map(|u| &u.commutative).filter(|_| mode != Mode::Commutative),
-        ];
-        lists.map(|list| {
-            let entries = list.map_or(&[][..], |entries| &entries.list);
-            entries.iter().filter(move |entry| entry.rect.overlaps(rect) && entry.is_open())
-        })
-    }
-
-    /// The open accesses of reductions that overlap `rect`.
-    fn reducing<'a>(&'a self, rect: &'a Rect) -> impl Iterator<Item = &'a Entry> {
-        let entries = self.unordered.iter().flat_map(|unordered| unordered.reductions.entries());
-        entries.filter(move |entry| entry.rect.overlaps(rect) && entry.is_open())
+    pub(super) fn inherit(&mut self, rect: &Rect, mode: Mode) -> BottomMap {
+        let mut left = BottomMap::default();
+        let copy = |from: &mut Entries, to: &mut Entries| {
+            from.visit(rect, &mut |entry| entry.visit_if_open(|entry| to.add(*entry)));
+        };
+        copy(&mut self.writes, &mut left.writes);
+        if mode != Mode::In {
+            copy(&mut self.reads, &mut left.reads);
+        }
+        let Some(own) = &mut self.unordered else { return left };
+        let mut unordered = Box::new(Unordered::default());
+        if mode != Mode::Concurrent {
+            copy(&mut own.concurrent, &mut unordered.concurrent);
+        }
+        if mode != Mode::Commutative {
+            copy(&mut own.commutative.others, &mut unordered.commutative.others);
+            copy(&mut own.commutative.newest, &mut unordered.commutative.others);
+        }
+        let writes = &mut left.writes;
+        let copy = |entry: &mut Entry| entry.visit_if_open(|entry| writes.add(*entry));
+        own.reductions.look(rect, &mut { copy });
+        left.unordered = unordered.meets().then_some(unordered);
+        left
     }
 }
 
-impl Entries {
-    /// Forgets the entries that overlap `rect` and that `stays` says no to. Their order is of no
-    /// matter.
-    #[inline]
-    pub(super) fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&Entry) -> bool) {
-        self.visit_all(|entry| !entry.rect.overlaps(rect) || stays(entry));
-    }
-
-    #[inline]
-    fn visit_all(&mut self, mut stays: impl FnMut(&Entry) -> bool) {
-        let mut at = 0;
-        while let Some(entry) = self.list.get(at) {
-            if stays(entry) {
-                at += 1;
-            } else {
-                self.list.swap_remove(at);
-            }
+impl Commutative {
+    /// Adds an access and calls `link` for those of its own task that it overlaps: a task cannot have
+    /// two turns.
+    fn register(&mut self, new: Entry, link: &mut impl FnMut(&mut Entry) -> bool) {
+        if self.task.replace(new.task) != Some(new.task) {
+            let Commutative { others, newest, .. } = self;
+            newest.take_all(|entry| others.add(*entry));
         }
+        self.newest.visit(&new.rect, link);
+        self.newest.add(new);
     }
 
+    fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&mut Entry) -> bool) {
+        self.others.visit(rect, stays);
+        self.newest.visit(rect, stays);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.others.is_empty() && self.newest.is_empty()
+    }
+}
+
+impl Placed for Entry {
     #[inline]
-    pub(super) fn add(&mut self, new: Entry) {
-        if self.list.len() == self.list.capacity() {
-            self.make_room();
-        }
-        self.list.push(new);
+    fn rect(&self) -> &Rect {
+        &self.rect
     }
+}
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    pub(super) fn last(&self) -> Option<&Entry> {
-        self.list.last()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.list.iter()
-    }
-
-    /// Forgets closed entries, and grows if most are open.
-    #[cold]
-    fn make_room(&mut self) {
-        let full = self.list.len();
-        self.list.retain(Entry::is_open);
-        if self.list.len() > full / 2 || full == 0 {
-            self.list.reserve_exact(ROOM_AT_LEAST.max(full));
-        }
+impl Item for Entry {
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.head.is_open(self.generation)
     }
 }
 
@@ -279,6 +282,15 @@ impl Entry {
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.head.is_open(self.generation)
+    }
+
+    /// Calls `visit` if the access is open, and answers whether it is.
+    fn visit_if_open(&self, visit: impl FnOnce(&Entry)) -> bool {
+        let open = self.is_open();
+        if open {
+            visit(self);
+        }
+        open
     }
 
     /// Adds the access to those that have to be looked behind, if it was passed on. Answers whether
@@ -294,87 +306,4 @@ impl Entry {
 }
 
 #[cfg(all(test, not(talpf_loom)))]
-mod tests {
-    use super::*;
-
-    /// An access with its number for a generation.
-    fn entry(number: u32, cols: std::ops::Range<u32>) -> Entry {
-        let head: &'static AccessHead = Box::leak(Box::new(AccessHead::new()));
-        head.open(number);
-        let rect = Rect::new(0, 1, cols.start, cols.end);
-        Entry { head, generation: number, task: RecordId::of_test(number), rect }
-    }
-
-    fn linked(map: &mut BottomMap, new: Entry, mode: Mode) -> Vec<u32> {
-        let mut found = Vec::new();
-        map.register(new, mode, |entry| {
-            found.push(entry.generation);
-            true
-        });
-        found.sort_unstable();
-        found
-    }
-
-    #[test]
-    fn readers_wait_for_overlapping_writers_only() {
-        let mut map = BottomMap::default();
-        assert!(linked(&mut map, entry(1, 0..4), Mode::InOut).is_empty());
-        assert!(linked(&mut map, entry(2, 4..8), Mode::InOut).is_empty());
-        assert_eq!(linked(&mut map, entry(3, 2..4), Mode::In), [1]);
-        assert_eq!(linked(&mut map, entry(4, 3..5), Mode::In), [1, 2]);
-    }
-
-    #[test]
-    fn a_covering_write_supersedes_what_it_covers() {
-        let mut map = BottomMap::default();
-        linked(&mut map, entry(1, 0..4), Mode::InOut);
-        linked(&mut map, entry(2, 0..8), Mode::In);
-        assert_eq!(linked(&mut map, entry(3, 0..4), Mode::InOut), [1, 2]);
-        assert_eq!(linked(&mut map, entry(4, 0..4), Mode::In), [3], "1 is superseded");
-        assert_eq!(linked(&mut map, entry(5, 4..8), Mode::InOut), [2], "2 still reads 4..8");
-    }
-
-    #[test]
-    fn an_access_to_the_whole_tile_meets_every_other() {
-        let mut map = BottomMap::default();
-        let whole = |map: &mut BottomMap, number, mode| {
-            let mut found = Vec::new();
-            map.register_whole(entry(number, 0..8), mode, |entry| {
-                found.push(entry.generation);
-                true
-            });
-            found.sort_unstable();
-            found
-        };
-        linked(&mut map, entry(1, 0..4), Mode::InOut);
-        assert_eq!(whole(&mut map, 2, Mode::In), [1]);
-        assert_eq!(whole(&mut map, 3, Mode::In), [1], "reads do not meet");
-        assert_eq!(whole(&mut map, 4, Mode::InOut), [1, 2, 3]);
-        assert_eq!(linked(&mut map, entry(5, 0..1), Mode::In), [4], "the others are superseded");
-    }
-
-    #[test]
-    fn unordered_accesses_meet_all_but_those_of_their_mode() {
-        let mut map = BottomMap::default();
-        linked(&mut map, entry(1, 0..8), Mode::InOut);
-        linked(&mut map, entry(2, 0..8), Mode::In);
-        assert_eq!(linked(&mut map, entry(3, 0..4), Mode::Commutative), [1, 2]);
-        assert_eq!(linked(&mut map, entry(4, 0..8), Mode::Commutative), [1, 2], "not 3");
-        assert_eq!(linked(&mut map, entry(5, 0..4), Mode::Concurrent), [1, 2, 3, 4]);
-        assert_eq!(linked(&mut map, entry(6, 0..1), Mode::Concurrent), [1, 2, 3, 4], "not 5");
-        assert_eq!(linked(&mut map, entry(7, 4..8), Mode::In), [1, 4]);
-        assert_eq!(linked(&mut map, entry(8, 0..8), Mode::Out), [1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(linked(&mut map, entry(9, 0..8), Mode::Commutative), [8]);
-    }
-
-    #[test]
-    fn only_reads_do_not_grow_a_tile() {
-        let mut map = BottomMap::default();
-        for number in 0..10_000 {
-            let read = entry(number, 0..8);
-            read.head.close(number);
-            map.register(read, Mode::In, |_| true);
-        }
-        assert!(map.reads.list.len() < 32, "{} entries", map.reads.list.len());
-    }
-}
+mod tests;

@@ -69,8 +69,9 @@ impl Lending {
         self.spoilt.iter().find(spoils).map(|(_, failure)| failure)
     }
 
-    fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.maps.values().flat_map(BottomMap::entries)
+    /// Whether `is_one` holds for an access of a child, or for one that came before.
+    fn any(&self, mut is_one: impl FnMut(&Entry) -> bool) -> bool {
+        self.maps.values().any(|map| map.any(&mut is_one))
     }
 }
 
@@ -94,26 +95,26 @@ impl Lendings {
     /// Whether nothing is open of what an access lends, or of what came before it, and nothing of
     /// it is spoilt.
     pub(super) fn is_done_with(&self, head: &'static AccessHead) -> bool {
-        self.0.get(&lender(head)).is_none_or(|lending| {
-            lending.spoilt.is_empty() && !lending.entries().any(Entry::is_open)
-        })
+        self.0
+            .get(&lender(head))
+            .is_none_or(|lending| lending.spoilt.is_empty() && !lending.any(Entry::is_open))
     }
 
     /// Calls `visit` for every open access, of those that stand for one that was passed on, which
     /// one of `mode` to `rect` conflicts with, and for those that touch no element: the array goes
     /// some time after who waits here.
     pub(super) fn for_each_conflict(
-        &self,
+        &mut self,
         passed_on: &'static AccessHead,
         core: &ArrayCore,
         rect: &Rect,
         mode: Mode,
         mut visit: impl FnMut(&Entry),
     ) {
-        let Some(lending) = self.0.get(&lender(passed_on)) else {
+        let Some(lending) = self.0.get_mut(&lender(passed_on)) else {
             return;
         };
-        if let Some(map) = lending.maps.get(&0) {
+        if let Some(map) = lending.maps.get_mut(&0) {
             map.for_each_empty(&mut visit);
         }
         let rect = rect.intersection(&lending.rect);
@@ -121,7 +122,7 @@ impl Lendings {
             return;
         }
         core.for_each_tile(&rect, |tile, rect| {
-            if let Some(map) = lending.maps.get(&tile) {
+            if let Some(map) = lending.maps.get_mut(&tile) {
                 map.for_each_conflict(&rect, mode, &mut visit);
             }
         });
@@ -136,7 +137,7 @@ impl Lendings {
         loop {
             // A closed entry may be of an earlier access in the same place.
             let is_one = |entry: &Entry| entry.is_open() && spoils.contains(&lender(entry.head));
-            let remembers = |lending: &Lending| lending.entries().any(is_one);
+            let remembers = |lending: &Lending| lending.any(is_one);
             let after = |(of, lending): &(&Lender, &Lending)| {
                 !noted.contains(*of) && (spoils.contains(*of) || remembers(lending))
             };

@@ -33,7 +33,9 @@ mod open;
 mod pass_on;
 mod reductions;
 mod registration;
+mod rtree;
 mod slot;
+mod spatial_list;
 mod turns;
 
 pub(crate) use self::bottom_map::BottomMap;
@@ -43,5 +45,7 @@ pub(crate) use self::open::OpenAccess;
 pub(crate) use self::pass_on::{PassedOn, lend, pass_on, release_unheld};
 pub(crate) use self::reductions::{Joins, OpenReduction};
 pub(crate) use self::registration::{Registered, register};
+pub(crate) use self::rtree::Placed;
 pub(crate) use self::slot::{AccessId, AccessSlot, Declared, Edge, EdgeId, release};
+pub(crate) use self::spatial_list::{Item, SpatialList};
 pub(crate) use self::turns::{Turn, take_turns};

@@ -16,11 +16,11 @@ use smallvec::SmallVec;
 
 use super::bottom_map::{BottomMap, Entry};
 use super::slot::Waiter;
-use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, EdgeId, Joins, OpenReduction};
+use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, Joins, OpenReduction};
 use crate::data::{ArrayLabel, Mode};
 use crate::error::Error;
 use crate::sync::{Mutex, MutexGuard};
-use crate::task::{Accesses, Clauses, Record, RecordId, Role, edge};
+use crate::task::{Accesses, Clauses, Edges, Record, RecordId, Role};
 
 /// What became of a registration.
 pub(crate) struct Registered {
@@ -45,6 +45,7 @@ pub(crate) fn register<'r>(
         task,
         free: Accesses::of(task),
         edges: 0,
+        places: Edges::of(id),
         weak_edges: 0,
         meets_itself: false,
         behind: Vec::new(),
@@ -75,6 +76,8 @@ struct Registration {
     /// The places of the accesses that are not registered yet.
     free: Accesses,
     edges: u32,
+    /// Where they are.
+    places: Edges,
     /// Those of them that the task does not wait for before it runs.
     weak_edges: u32,
     meets_itself: bool,
@@ -174,7 +177,7 @@ impl Registration {
     ) {
         if joined.is_none() {
             let open = map.open_reduction(&declared.rect());
-            *joined = joins.map(|joins| joins.join(open, declared));
+            *joined = joins.map(|joins| joins.join(open.as_ref(), declared));
         }
         if let Some(reduction) = joined {
             map.register_reduction(new, reduction, |earlier| self.link(earlier));
@@ -192,15 +195,15 @@ impl Registration {
             self.meets_itself = true;
             return true;
         }
-        let edge_id: EdgeId = edge(self.id, self.edges as usize);
-        let edge = edge_id.edge();
+        let id = self.places.place(self.edges as usize);
+        let edge = id.edge();
         edge.set_waiter(self.waiter);
         let weak = self.waiter.is_weak();
         if weak {
             self.task.open.add();
         }
         let set_next = |next| edge.set_next(next);
-        if earlier.head.push(earlier.generation, edge_id.bits(), set_next) {
+        if earlier.head.push(earlier.generation, id.bits(), set_next) {
             self.edges += 1;
             self.weak_edges += u32::from(weak);
             return true;

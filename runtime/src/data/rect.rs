@@ -54,6 +54,17 @@ impl Rect {
             & (other.col_end <= self.col_end)
     }
 
+    /// The least rectangle that covers both.
+    #[inline]
+    pub(crate) fn around(&self, other: &Rect) -> Rect {
+        Rect {
+            row: self.row.min(other.row),
+            row_end: self.row_end.max(other.row_end),
+            col: self.col.min(other.col),
+            col_end: self.col_end.max(other.col_end),
+        }
+    }
+
     #[inline]
     pub(crate) fn intersection(&self, other: &Rect) -> Rect {
         Rect {

@@ -13,7 +13,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::access::Declared;
+use crate::access::{Declared, Item, Placed, SpatialList};
 use crate::data::{Mode, Rect};
 
 /// Accesses of a task beyond this many share the last bit: they are released together.
@@ -109,7 +109,27 @@ struct Entry {
     repeated: bool,
 }
 
-type Maps = HashMap<(u64, usize), Vec<Entry>>;
+impl Placed for Entry {
+    fn rect(&self) -> &Rect {
+        &self.part
+    }
+}
+
+impl Item for Entry {
+    /// Nothing closes while a graph is recorded.
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+/// The accesses of a tile. Reads do not look at reads.
+#[derive(Default)]
+struct Map {
+    reads: SpatialList<Entry>,
+    others: SpatialList<Entry>,
+}
+
+type Maps = HashMap<(u64, usize), Map>;
 
 impl Plan {
     /// Finds the edges of `sketch`, whose accesses are `declared`.
@@ -232,8 +252,10 @@ impl Plan {
             self.followed_by.push(begin..self.successors.len() as u32);
             for access in 0..*accesses {
                 let begin = self.edges.len() as u32;
-                let waits = |edge: &&Edge| access < BITS && edge.accesses & 1 << access != 0;
-                self.edges.extend(own.iter().filter(waits));
+                if access < BITS {
+                    let waits = |edge: &&Edge| edge.accesses & 1 << access != 0;
+                    self.edges.extend(own.iter().filter(waits));
+                }
                 self.waiting.push(begin..self.edges.len() as u32);
             }
         }
@@ -320,16 +342,16 @@ fn are_ordered(one: &Use, other: &Use) -> bool {
 
 /// Adds an access to the map of a tile, and an edge from every one there that conflicts. Returns
 /// an access of the same task that does.
-fn enter(map: &mut Vec<Entry>, new: Entry, found: &mut Vec<(u32, Edge)>) -> Option<u32> {
+fn enter(map: &mut Map, new: Entry, found: &mut Vec<(u32, Edge)>) -> Option<u32> {
     let mut overlap = None;
     let mode = new.whole.mode;
     let supersedes = mode.writes() && !matches!(mode, Mode::Concurrent | Mode::Reduction);
-    map.retain(|old| {
+    let mut stays = |old: &mut Entry| {
         let same_iteration = old.repeated == new.repeated;
         let own = old.task == new.task && same_iteration;
         // A task cannot have two copies.
         let meets = own && mode == Mode::Reduction || are_ordered(&old.whole, &new.whole);
-        if !meets || !old.part.overlaps(&new.part) {
+        if !meets {
             return true;
         }
         if own {
@@ -340,7 +362,13 @@ fn enter(map: &mut Vec<Entry>, new: Entry, found: &mut Vec<(u32, Edge)>) -> Opti
             found.push((old.task, Edge { to: new.task, accesses }));
         }
         !(supersedes && new.part.covers(&old.part))
-    });
-    map.push(new);
+    };
+    map.others.visit(&new.part, &mut stays);
+    if mode == Mode::In {
+        map.reads.add(new);
+    } else {
+        map.reads.visit(&new.part, &mut stays);
+        map.others.add(new);
+    }
     overlap
 }

@@ -54,32 +54,48 @@ impl Iterator for Accesses {
 #[inline]
 pub(super) fn make_room(task: RecordId, accesses: usize) {
     if accesses > ACCESSES {
-        carrier(task, accesses - 1, ACCESSES);
+        add_carriers(task, accesses);
     }
 }
 
-/// Edge number `index` of an unshared task; there is always room for one more.
-#[inline]
-pub(crate) fn edge(task: RecordId, index: usize) -> EdgeId {
-    if index < EDGES {
-        return EdgeId::new(task, index);
-    }
-    let (id, index) = carrier(task, index, EDGES);
-    EdgeId::new(id, index)
-}
-
-/// The record that holds item `index` when each holds `per_record`, added if it is missing.
 #[cold]
-fn carrier(task: RecordId, mut index: usize, per_record: usize) -> (RecordId, usize) {
-    let mut id = task;
-    while index >= per_record {
-        id = match record(id).more() {
-            Some(more) => more,
-            None => add_record(task, id),
-        };
-        index -= per_record;
+fn add_carriers(task: RecordId, accesses: usize) {
+    (1..accesses.div_ceil(ACCESSES)).fold(task, |last, _| carrier_after(task, last));
+}
+
+/// The places for edges of an unshared task, in order; there is always one more.
+pub(crate) struct Edges {
+    task: RecordId,
+    carrier: RecordId,
+    /// The number of the first one in that record.
+    first: usize,
+}
+
+impl Edges {
+    #[inline]
+    pub(crate) fn of(task: RecordId) -> Self {
+        Edges { task, carrier: task, first: 0 }
     }
-    (id, index)
+
+    /// The place of edge number `index`. Numbers are asked for in rising order, some of them twice.
+    #[inline]
+    pub(crate) fn place(&mut self, index: usize) -> EdgeId {
+        if index < EDGES { EdgeId::new(self.task, index) } else { self.place_in_carrier(index) }
+    }
+
+    #[cold]
+    fn place_in_carrier(&mut self, index: usize) -> EdgeId {
+        while index >= self.first + EDGES {
+            self.carrier = carrier_after(self.task, self.carrier);
+            self.first += EDGES;
+        }
+        EdgeId::new(self.carrier, index - self.first)
+    }
+}
+
+/// The record of `task` that carries on after `last`, added if it is missing.
+fn carrier_after(task: RecordId, last: RecordId) -> RecordId {
+    record(last).more().unwrap_or_else(|| add_record(task, last))
 }
 
 fn add_record(task: RecordId, last: RecordId) -> RecordId {

@@ -51,7 +51,7 @@ pub use self::run::check_blocking;
 pub use self::task_loop::TaskLoop;
 pub use self::waker::{note_outside, note_wait};
 
-pub(crate) use self::access_list::{Accesses, edge, more_edges};
+pub(crate) use self::access_list::{Accesses, Edges, more_edges};
 pub(crate) use self::clause::Clauses;
 pub(crate) use self::counter::EventCounter;
 pub(crate) use self::failure::{catch_panic, fail, has_failed, is_unwinding, put_aside};

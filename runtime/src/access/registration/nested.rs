@@ -58,7 +58,7 @@ impl Registration {
 
     /// Links the task behind what stands for the accesses in its way that were passed on.
     #[cold]
-    pub(super) fn look_behind(&mut self, domain: &Domain, declared: &Declared<'_>) {
+    pub(super) fn look_behind(&mut self, domain: &mut Domain, declared: &Declared<'_>) {
         let mut looked = 0;
         while let Some(&passed_on) = self.behind.get(looked) {
             looked += 1;
