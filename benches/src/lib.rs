@@ -7,6 +7,7 @@
 mod conditions;
 mod contest;
 mod error;
+pub mod growth;
 mod line;
 pub mod measure;
 pub mod memory;

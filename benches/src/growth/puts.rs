@@ -1,0 +1,97 @@
+//! Does an operation cost more, the more of them are in one round?
+
+use talpf::{Context, Error, MemorySlot, Rank, SyncMode};
+use talpf_runtime::Array;
+
+use super::meter::Meter;
+use super::plan::Samples;
+use super::row::Row;
+
+const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
+
+pub(super) const ROWS: [Row; 4] = [
+    Row::new("puts", "puts of one round; one", SIZES, |plan, size| plan.on_ranks(2, size, puts))
+        .asked(60.0),
+    Row::new(
+        "put_tasks",
+        "puts of one round spawned from parts of a tile into parts; one",
+        SIZES,
+        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, put)),
+    )
+    .asked(300.0),
+    Row::new(
+        "get_tasks",
+        "gets of one round spawned from parts of a tile into parts; one",
+        SIZES,
+        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, get)),
+    )
+    .asked(300.0),
+    Row::new(
+        "atomic_tasks",
+        "atomics of one round spawned on parts of a tile; one",
+        SIZES,
+        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, add)),
+    )
+    .asked(300.0),
+];
+
+/// Rank 0 puts 8 bytes into each place of a window of rank 1.
+async fn puts(ctx: Context, mut meter: Meter, size: usize) -> Samples {
+    let inbox = Array::new(ctx.group(), vec![0u64; size], size)?;
+    let slot = ctx.register_global(&inbox).await?;
+    let mode = SyncMode::CACHED.with_barrier();
+    while meter.again() {
+        ctx.sync(SyncMode::msg(0).with_barrier()).await?;
+        meter.start();
+        let round = ctx.round();
+        let sync = ctx.sync(mode).window(&inbox.all()).spawn()?;
+        if ctx.rank().0 == 0 {
+            for index in 0..size {
+                round.put_copy(&[7], slot.at(Rank(1), index)).await?;
+            }
+        }
+        drop(round);
+        sync.await?;
+        meter.stop(size);
+    }
+    Ok(meter.into_samples())
+}
+
+/// Spawns the operation of one place of an array.
+type Spawn = fn(&Context, &Array<u64>, &MemorySlot<u64>, usize) -> Result<(), Error>;
+
+fn put(ctx: &Context, mine: &Array<u64>, to: &MemorySlot<u64>, at: usize) -> Result<(), Error> {
+    ctx.put(&mine.region(at..at + 1), to.at(Rank(1), at))
+}
+
+fn get(ctx: &Context, mine: &Array<u64>, from: &MemorySlot<u64>, at: usize) -> Result<(), Error> {
+    ctx.get(from.at(Rank(1), at), &mine.region(at..at + 1))
+}
+
+fn add(ctx: &Context, mine: &Array<u64>, to: &MemorySlot<u64>, at: usize) -> Result<(), Error> {
+    ctx.fetch_and_add(to.at(Rank(1), at), 1, &mine.region(at..at + 1))
+}
+
+/// Rank 0 spawns operations on all places of an array of rank 1, which both opens and exposes it in
+/// turn.
+async fn tasks(ctx: Context, mut meter: Meter, size: usize, spawn: Spawn) -> Samples {
+    let mine = Array::new(ctx.group(), vec![1u64; size], size)?;
+    let theirs = Array::new(ctx.group(), vec![0u64; size], size)?;
+    let slot = ctx.register_global(&theirs).await?;
+    ctx.register_local(&mine)?;
+    let is_get = spawn as usize == get as Spawn as usize;
+    let mode = if is_get { SyncMode::msg(0) } else { SyncMode::CACHED }.with_barrier();
+    while meter.again() {
+        ctx.sync(SyncMode::msg(0).with_barrier()).await?;
+        meter.start();
+        if ctx.rank().0 == 0 {
+            (0..size).try_for_each(|at| spawn(&ctx, &mine, &slot, at))?;
+        }
+        let sync = ctx.sync(mode);
+        let all = theirs.all();
+        let sync = if is_get { sync.expose(&all) } else { sync.window(&all) };
+        sync.await?;
+        meter.stop(size);
+    }
+    Ok(meter.into_samples())
+}
