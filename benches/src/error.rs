@@ -48,6 +48,12 @@ pub enum Error {
         /// What was asked for.
         name: String,
     },
+    /// Costs of a unit are more than twice as much at the largest size as at a hundred.
+    #[error("cost of a unit grows: {}", .rows.join(", "))]
+    Grows {
+        /// The rows that grow.
+        rows: Vec<String>,
+    },
     /// A soak has no such kind of episode.
     #[error("no kind of program has a name that begins with `{name}`, there are {kinds}")]
     NoSuchEpisode {

@@ -8,6 +8,7 @@ pub mod apps;
 mod conditions;
 mod contest;
 mod error;
+pub mod growth;
 mod line;
 pub mod measure;
 pub mod memory;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
-use talpf_benches::{Error, Report, apps, memory, micro, soak, two_sided};
+use talpf_benches::{Error, Report, apps, growth, memory, micro, soak, two_sided};
 
 /// Measures what tasks, puts and syncs cost.
 #[derive(Parser)]
@@ -56,6 +56,23 @@ enum Bench {
         /// Few steps and repetitions, and no memory-bound kernel unless it is asked for.
         #[arg(long)]
         quick: bool,
+    },
+    /// The cost of a unit of everything that a program makes more of, by how many there are.
+    ///
+    /// Fails if that is more than twice as much at the largest size as at a hundred.
+    Growth {
+        /// Only rows whose names begin with this.
+        #[arg(default_value = "")]
+        only: String,
+        /// Count instructions, by valgrind, in place of time.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// The process that `growth --quick` starts under valgrind.
+    #[command(hide = true)]
+    GrowthCounted {
+        /// Only rows whose names begin with this.
+        only: String,
     },
     /// Messages between ranks: times, bandwidths, rates, matching, collectives.
     TwoSided {
@@ -132,10 +149,10 @@ fn run(Arguments { bench, json }: Arguments) -> Result<(), String> {
         tried.map_err(|error| unwritable(path, &error))?;
     }
     let report = measure(bench).map_err(|error| error.to_string())?;
-    match json {
-        Some(path) => report.write_json(&path).map_err(|error| unwritable(&path, &error)),
-        None => Ok(()),
+    if let Some(path) = json {
+        report.write_json(&path).map_err(|error| unwritable(&path, &error))?;
     }
+    report.verdict().map_err(|error| error.to_string())
 }
 
 fn measure(bench: Bench) -> Result<Report, Error> {
@@ -147,6 +164,11 @@ fn measure(bench: Bench) -> Result<Report, Error> {
                 kernels.push(Kernel::Compute);
             }
             metg::run(&metg::Options { patterns, widths, kernels, peers, quick })
+        }
+        Bench::Growth { only, quick } => growth::run(&growth::Options { only, quick }),
+        Bench::GrowthCounted { only } => {
+            growth::measure_counted(&only)?;
+            Ok(Report::new(""))
         }
         Bench::TwoSided { without_peers, quick } => {
             two_sided::run(&two_sided::Options { peers: !without_peers, quick })

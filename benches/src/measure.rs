@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::say::say;
 
 /// One figure, measured several times.
@@ -27,6 +28,7 @@ pub struct Metric {
 pub struct Report {
     only: String,
     metrics: BTreeMap<String, Metric>,
+    failure: Option<Error>,
 }
 
 /// How often a figure is measured, after one measurement that does not count.
@@ -53,7 +55,7 @@ impl fmt::Display for Metric {
 impl Report {
     /// A report of the figures whose names begin with `only`.
     pub fn new(only: &str) -> Self {
-        Report { only: only.to_owned(), metrics: BTreeMap::new() }
+        Report { only: only.to_owned(), metrics: BTreeMap::new(), failure: None }
     }
 
     /// Whether a figure is asked for.
@@ -76,6 +78,18 @@ impl Report {
         let metric = Metric::of(samples, unit);
         say(format_args!("{name:<40} {metric}"));
         self.metrics.insert(name.to_owned(), metric);
+    }
+
+    /// Makes a failure of the figures. They are written all the same.
+    pub fn fail(&mut self, error: Error) {
+        self.failure = Some(error);
+    }
+
+    /// The end of a command that made these figures.
+    ///
+    /// **Errors**: the failure that the figures were made.
+    pub fn verdict(self) -> Result<(), Error> {
+        self.failure.map_or(Ok(()), Err)
     }
 
     /// The figures so far.

@@ -1,0 +1,133 @@
+//! What grows faster than its work? The cost of a unit of everything that a program makes more of.
+//!
+//! A row measures one such number at sizes a factor of ten apart. The cost of a unit should be the
+//! same at all of them: a row fails if it is more than twice as much at the largest size as at a
+//! hundred. Quickly, instructions are counted in place of time, which no other program disturbs.
+
+mod count;
+mod fit;
+mod inputs;
+mod large_puts;
+mod many;
+mod marker;
+mod messages;
+mod meter;
+mod plan;
+mod puts;
+mod ranks;
+mod row;
+mod slots;
+mod tiles;
+mod windows;
+
+use talpf::Settings;
+
+pub use self::count::measure as measure_counted;
+use self::fit::exponent;
+use self::plan::{Plan, WORKERS};
+use self::row::{MOST_GROWTH, Row};
+use crate::conditions;
+use crate::error::Error;
+use crate::line;
+use crate::measure::Report;
+use crate::say::say;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Only rows whose names begin with this.
+    pub only: String,
+    /// Whether instructions are counted in place of time.
+    pub quick: bool,
+}
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    let groups: [&'static [Row]; 8] = [
+        &tiles::ROWS,
+        &inputs::ROWS,
+        &many::ROWS,
+        &windows::ROWS,
+        &slots::ROWS,
+        &puts::ROWS,
+        &ranks::ROWS,
+        &messages::ROWS,
+    ];
+    groups.into_iter().flatten().chain(&large_puts::ROWS)
+}
+
+/// Measures the rows. Those that grow faster than their work are an error of the report.
+///
+/// **Errors**: whatever the measured crates refuse; no row's name begins so; quickly, no valgrind.
+pub fn run(options: &Options) -> Result<Report, Error> {
+    let only = options.only.as_str();
+    if !rows().any(|row| row.name.starts_with(only)) {
+        return Err(Error::NoSuchFigure { name: only.to_owned() });
+    }
+    let mut report = Report::new("");
+    let grown = if options.quick { count(only, &mut report)? } else { time(only, &mut report)? };
+    if !grown.is_empty() {
+        report.fail(Error::Grows { rows: grown });
+    }
+    Ok(report)
+}
+
+/// Measures times. Names the rows that grow.
+fn time(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
+    say(format_args!(
+        "# growth: {}, {WORKERS} workers, idle policy {}, polling {}, link inproc, no randomness, \
+         median [min .. max] of 5 to 101 rounds",
+        conditions::machine(),
+        Plan::Times.runtime()?.idle,
+        Settings::load(None)?.polling()?,
+    ));
+    let mut grown = Vec::new();
+    for row in rows().filter(|row| row.name.starts_with(only)) {
+        report.add(line::NAME, "ns", vec![line::sample()]);
+        say(format_args!("# {}: {}", row.name, row.what));
+        let mut costs = Vec::new();
+        for &size in row.sizes {
+            let name = figure(row, size);
+            report.add(&name, row.unit, (row.sample)(Plan::Times, size)?);
+            costs.push((size, report.metrics()[&name].median));
+        }
+        report.add(&format!("growth.{}.exponent", row.name), "", vec![exponent(&costs)]);
+        let cost_at = |size: usize| costs.iter().find(|cost| cost.0 == size).map(|cost| cost.1);
+        let [base, largest] =
+            [row.base(), row.largest()].map(|size| cost_at(size).unwrap_or(f64::NAN));
+        grown.extend(judge(row, [row.base(), row.largest()], [base, largest], row.asked));
+    }
+    Ok(grown)
+}
+
+/// Counts instructions. Names the rows that grow.
+fn count(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
+    say(format_args!("# growth: instructions a unit, counted by callgrind, 1 worker"));
+    let mut grown = Vec::new();
+    for (row, costs) in count::count(only)? {
+        let sizes = count::sizes(row);
+        for (size, cost) in sizes.into_iter().zip(costs) {
+            report.add(&format!("{}.instructions", figure(row, size)), "", vec![cost]);
+        }
+        grown.extend(judge(row, sizes, costs, None));
+    }
+    Ok(grown)
+}
+
+fn figure(row: &Row, size: usize) -> String {
+    format!("growth.{}.{size}", row.name)
+}
+
+/// Says how a row grows between two sizes. The row's name, if that is too much.
+fn judge(row: &Row, sizes: [usize; 2], costs: [f64; 2], asked: Option<f64>) -> Option<String> {
+    let ratio = costs[1] / costs[0];
+    let is_too_much = ratio.is_nan() || ratio > MOST_GROWTH;
+    let verdict = if is_too_much { "TOO MUCH" } else { "ok" };
+    let asked = asked.map(|asked| {
+        let is_met = if costs[1] <= asked { "met" } else { "not met" };
+        format!("; asked {asked:.2} {}: {is_met}", row.unit)
+    });
+    let (name, [base, largest]) = (row.name, sizes);
+    let asked = asked.unwrap_or_default();
+    say(format_args!("# {name}: at {largest} {ratio:.2} times that at {base}, {verdict}{asked}"));
+    is_too_much.then(|| name.to_owned())
+}

@@ -1,0 +1,158 @@
+//! The setting in which rows are measured: runtimes, runs of ranks, and meters.
+
+use std::time::Duration;
+
+use talpf::{Context, Settings};
+use talpf_runtime::{Group, IdlePolicy, Runtime};
+use tampi_shim::Communicator;
+
+use super::meter::Meter;
+use crate::conditions;
+use crate::error::Error;
+
+/// Workers whose time is taken.
+pub(super) const WORKERS: usize = 2;
+
+/// The way to measure: with a clock, or by counting instructions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Plan {
+    /// Takes times.
+    Times,
+    /// Counts instructions, on one worker that does nothing while it has nothing to do.
+    Counts,
+}
+
+/// The cost of a unit in nanoseconds, once for each repetition.
+pub(super) type Samples = Result<Vec<f64>, Error>;
+
+impl Plan {
+    /// A meter of one size.
+    pub(super) fn meter(self, size: usize) -> Meter {
+        match self {
+            Plan::Times => Meter::of_times(size),
+            Plan::Counts => Meter::of_counts(),
+        }
+    }
+
+    /// A runtime as the environment sets it, but for its workers; one that counts has no watch.
+    ///
+    /// **Errors**: what the environment says is not allowed.
+    pub(super) fn runtime(self) -> Result<talpf_runtime::Config, Error> {
+        Ok(match self {
+            Plan::Times => conditions::runtime(WORKERS)?,
+            Plan::Counts => talpf_runtime::Config {
+                workers: 1,
+                idle: IdlePolicy::Park,
+                hang_after: Duration::ZERO,
+                ..talpf_runtime::Config::default()
+            },
+        })
+    }
+
+    /// Settings of a run of ranks with puts.
+    ///
+    /// **Errors**: as [`Plan::runtime`].
+    pub(super) fn puts(self, ranks: u32) -> Result<talpf::Config, Error> {
+        let (polling, runtime) = (Settings::load(None)?.polling()?, self.runtime()?);
+        Ok(talpf::Config { ranks, polling, runtime, ..talpf::Config::default() })
+    }
+
+    /// Settings of a run of ranks with messages.
+    ///
+    /// **Errors**: as [`Plan::runtime`].
+    pub(super) fn messages(self, ranks: u32) -> Result<tampi_shim::Config, Error> {
+        let runtime = self.runtime()?;
+        Ok(tampi_shim::Config { ranks, runtime, ..tampi_shim::Config::default() })
+    }
+
+    /// Runs a program of tasks, whose creator may be as far ahead as it likes.
+    ///
+    /// **Errors**: those of the program.
+    pub(super) fn in_group<F>(
+        self,
+        size: usize,
+        program: impl FnOnce(Group, Meter, usize) -> F,
+    ) -> Samples
+    where
+        F: Future<Output = Samples> + Send + 'static,
+    {
+        let config = talpf_runtime::Config { throttle: usize::MAX, ..self.runtime()? };
+        self.run(config, size, program)
+    }
+
+    /// As [`Plan::in_group`], with the throttle that the environment sets.
+    ///
+    /// **Errors**: those of the program.
+    pub(super) fn in_throttled_group<F>(
+        self,
+        size: usize,
+        program: impl FnOnce(Group, Meter, usize) -> F,
+    ) -> Samples
+    where
+        F: Future<Output = Samples> + Send + 'static,
+    {
+        self.run(self.runtime()?, size, program)
+    }
+
+    fn run<F>(
+        self,
+        config: talpf_runtime::Config,
+        size: usize,
+        program: impl FnOnce(Group, Meter, usize) -> F,
+    ) -> Samples
+    where
+        F: Future<Output = Samples> + Send + 'static,
+    {
+        let runtime = Runtime::new(config)?;
+        let program = program((*runtime).clone(), self.meter(size), size);
+        let samples = runtime.block_on(runtime.spawn_main("creator", program)?)??;
+        runtime.shut_down()?;
+        samples
+    }
+
+    /// Runs a program on ranks with puts, of which the first measures.
+    ///
+    /// **Errors**: those of the program.
+    pub(super) fn on_ranks<F>(
+        self,
+        ranks: u32,
+        size: usize,
+        program: impl Fn(Context, Meter, usize) -> F,
+    ) -> Samples
+    where
+        F: Future<Output = Samples> + Send + 'static,
+    {
+        let program = &program;
+        let main = move |ctx: Context| {
+            let meter = self.meter(size);
+            let meter = if ctx.rank().0 == 0 { meter } else { meter.silent() };
+            program(ctx, meter, size)
+        };
+        first(talpf::exec(self.puts(ranks)?, main)?)
+    }
+
+    /// Runs a program on ranks with messages, of which the first measures.
+    ///
+    /// **Errors**: those of the program.
+    pub(super) fn on_members<F>(
+        self,
+        ranks: u32,
+        size: usize,
+        program: impl Fn(Communicator, Meter, usize) -> F,
+    ) -> Samples
+    where
+        F: Future<Output = Samples> + Send + 'static,
+    {
+        let program = &program;
+        let main = move |world: Communicator| {
+            let meter = self.meter(size);
+            let meter = if world.rank().0 == 0 { meter } else { meter.silent() };
+            program(world, meter, size)
+        };
+        first(tampi_shim::exec(self.messages(ranks)?, main)?)
+    }
+}
+
+fn first(of_ranks: Vec<Vec<f64>>) -> Samples {
+    Ok(of_ranks.into_iter().next().unwrap_or_default())
+}

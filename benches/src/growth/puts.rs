@@ -1,0 +1,106 @@
+//! Does an operation cost more, the more of them are in one round?
+
+use talpf::{Context, Error, MemorySlot, Rank, SyncMode};
+use talpf_runtime::Array;
+
+use super::meter::Meter;
+use super::plan::Samples;
+use super::row::Row;
+
+const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
+
+pub(super) const ROWS: [Row; 4] = [
+    Row::new("puts", "puts of one round; one", SIZES, |plan, size| plan.on_ranks(2, size, puts))
+        .asked(60.0),
+    Row::new(
+        "put_tasks",
+        "puts of one round spawned from parts of a tile into parts; one",
+        SIZES,
+        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, PUTS)),
+    )
+    .asked(300.0),
+    Row::new(
+        "get_tasks",
+        "gets of one round spawned from parts of a tile into parts; one",
+        SIZES,
+        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, GETS)),
+    )
+    .asked(300.0),
+    Row::new(
+        "atomic_tasks",
+        "atomics of one round spawned on parts of a tile; one",
+        SIZES,
+        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, ADDS)),
+    )
+    .asked(300.0),
+];
+
+/// Rank 0 puts 8 bytes into each place of a window of rank 1.
+async fn puts(ctx: Context, mut meter: Meter, size: usize) -> Samples {
+    let inbox = Array::new(ctx.group(), vec![0u64; size], size)?;
+    let slot = ctx.register_global(&inbox).await?;
+    let mode = SyncMode::CACHED.with_barrier();
+    while meter.again() {
+        ctx.sync(SyncMode::msg(0).with_barrier()).await?;
+        meter.start();
+        let round = ctx.round();
+        let sync = ctx.sync(mode).window(&inbox.all()).spawn()?;
+        if ctx.rank().0 == 0 {
+            for index in 0..size {
+                round.put_copy(&[7], slot.at(Rank(1), index)).await?;
+            }
+        }
+        drop(round);
+        sync.await?;
+        meter.stop(size);
+    }
+    Ok(meter.into_samples())
+}
+
+/// Spawns the operation of one place of an array, given the slot of the other rank's.
+type Spawn = fn(&Context, &Array<u64>, &MemorySlot<u64>, usize) -> Result<(), Error>;
+
+/// The operations of a kind.
+#[derive(Clone, Copy)]
+struct Operations {
+    spawn: Spawn,
+    are_gets: bool,
+}
+
+const PUTS: Operations = Operations { spawn: put, are_gets: false };
+const GETS: Operations = Operations { spawn: get, are_gets: true };
+const ADDS: Operations = Operations { spawn: add, are_gets: false };
+
+fn put(ctx: &Context, mine: &Array<u64>, to: &MemorySlot<u64>, at: usize) -> Result<(), Error> {
+    ctx.put(&mine.region(at..at + 1), to.at(Rank(1), at))
+}
+
+fn get(ctx: &Context, mine: &Array<u64>, from: &MemorySlot<u64>, at: usize) -> Result<(), Error> {
+    ctx.get(from.at(Rank(1), at), &mine.region(at..at + 1))
+}
+
+fn add(ctx: &Context, mine: &Array<u64>, to: &MemorySlot<u64>, at: usize) -> Result<(), Error> {
+    ctx.fetch_and_add(to.at(Rank(1), at), 1, &mine.region(at..at + 1))
+}
+
+/// Rank 0 spawns operations on all places of an array of rank 1, which opens it, or exposes it.
+async fn tasks(ctx: Context, mut meter: Meter, size: usize, operations: Operations) -> Samples {
+    let mine = Array::new(ctx.group(), vec![1u64; size], size)?;
+    let theirs = Array::new(ctx.group(), vec![0u64; size], size)?;
+    let slot = ctx.register_global(&theirs).await?;
+    ctx.register_local(&mine)?;
+    let mode = SyncMode::CACHED.with_barrier();
+    while meter.again() {
+        ctx.sync(SyncMode::msg(0).with_barrier()).await?;
+        meter.start();
+        if ctx.rank().0 == 0 {
+            (0..size).try_for_each(|at| (operations.spawn)(&ctx, &mine, &slot, at))?;
+        }
+        let sync = ctx.sync(mode);
+        let all = theirs.all();
+        let sync = if operations.are_gets { sync.expose(&all) } else { sync.window(&all) };
+        sync.await?;
+        meter.stop(size);
+    }
+    Ok(meter.into_samples())
+}

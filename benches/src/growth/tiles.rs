@@ -1,0 +1,108 @@
+//! Do accesses of parts of one tile cost more, the more of them are live?
+//!
+//! A gate has the whole tile, so that nothing that is spawned behind it ends before it opens.
+
+use talpf_runtime::{Array, Error, Group, Region};
+use tokio::sync::oneshot;
+
+use super::meter::Meter;
+use super::plan::Samples;
+use super::row::Row;
+
+const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
+
+pub(super) const ROWS: [Row; 6] = [
+    Row::new("tile_outputs", "live outputs of parts of one tile; spawn of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| live(group, meter, size, OUTPUTS)))
+    .asked(400.0),
+    Row::new("tile_outputs_end", "live outputs of parts of one tile; run of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| ended(group, meter, size, OUTPUTS))),
+    Row::new("tile_commutative", "live commutative parts of one tile; spawn of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| live(group, meter, size, COMMUTATIVE)))
+    .asked(400.0),
+    Row::new("tile_commutative_end", "live commutative parts of one tile; run of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| ended(group, meter, size, COMMUTATIVE))),
+    Row::new(
+        "tile_readers",
+        "readers of parts of one tile, then a writer of it; spawn of one, and a part of the writer's",
+        SIZES,
+        |plan, size| plan.in_group(size, |group, meter, size| live(group, meter, size, READERS)),
+    )
+    .asked(400.0),
+    Row::new("tile_readers_end", "readers of parts of one tile, then a writer; run of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| ended(group, meter, size, READERS))),
+];
+
+/// The way to spawn the task of one part, and of all at the end.
+#[derive(Clone, Copy)]
+struct Program {
+    part: fn(&Group, Region<'_, u64>) -> Result<(), Error>,
+    all: fn(&Group, &Array<u64>) -> Result<(), Error>,
+}
+
+const OUTPUTS: Program = Program {
+    part: |group, part| group.task("output").output(&part).spawn(|mut part| part[0] = 1),
+    all: |_, _| Ok(()),
+};
+
+const COMMUTATIVE: Program = Program {
+    part: |group, part| group.task("commutative").commutative(&part).spawn(|mut part| part[0] += 1),
+    all: |_, _| Ok(()),
+};
+
+const READERS: Program = Program {
+    part: |group, part| group.task("reader").input(&part).spawn(|_| {}),
+    all: |group, array| group.task("writer").inout(&array.all()).spawn(|mut all| all[0] += 1),
+};
+
+/// Measures the spawns.
+async fn live(group: Group, mut meter: Meter, size: usize, program: Program) -> Samples {
+    let array = Array::new(&group, vec![0u64; size], size)?;
+    while meter.again() {
+        let gate = Gate::close(&group, &array)?;
+        meter.start();
+        spawn_all(&group, &array, program)?;
+        meter.stop(size);
+        gate.open();
+        group.wait().await?;
+    }
+    Ok(meter.into_samples())
+}
+
+/// Measures all that comes after the spawns.
+async fn ended(group: Group, mut meter: Meter, size: usize, program: Program) -> Samples {
+    let array = Array::new(&group, vec![0u64; size], size)?;
+    while meter.again() {
+        let gate = Gate::close(&group, &array)?;
+        spawn_all(&group, &array, program)?;
+        meter.start();
+        gate.open();
+        group.wait().await?;
+        meter.stop(size);
+    }
+    Ok(meter.into_samples())
+}
+
+fn spawn_all(group: &Group, array: &Array<u64>, program: Program) -> Result<(), Error> {
+    (0..array.len()).try_for_each(|part| (program.part)(group, array.region(part..part + 1)))?;
+    (program.all)(group, array)
+}
+
+/// A task that has an array until it is opened.
+pub(super) struct Gate(oneshot::Sender<()>);
+
+impl Gate {
+    /// Spawns the task.
+    ///
+    /// **Errors**: those of the spawn.
+    pub(super) fn close(group: &Group, array: &Array<u64>) -> Result<Self, Error> {
+        let (open, opened) = oneshot::channel();
+        group.task("gate").inout(&array.all()).spawn_async(|array| async move {
+            // An error is a gate that was dropped: it is open, too.
+            let _ = opened.await;
+            drop(array);
+        })?;
+        Ok(Gate(open))
+    }
+
+    /// Lets the task end.
+    pub(super) fn open(self) {
+        // Only a cancelled group no longer waits for it.
+        let _ = self.0.send(());
+    }
+}
