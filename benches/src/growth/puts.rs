@@ -16,21 +16,21 @@ pub(super) const ROWS: [Row; 4] = [
         "put_tasks",
         "puts of one round spawned from parts of a tile into parts; one",
         SIZES,
-        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, put)),
+        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, PUTS)),
     )
     .asked(300.0),
     Row::new(
         "get_tasks",
         "gets of one round spawned from parts of a tile into parts; one",
         SIZES,
-        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, get)),
+        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, GETS)),
     )
     .asked(300.0),
     Row::new(
         "atomic_tasks",
         "atomics of one round spawned on parts of a tile; one",
         SIZES,
-        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, add)),
+        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, ADDS)),
     )
     .asked(300.0),
 ];
@@ -60,6 +60,17 @@ async fn puts(ctx: Context, mut meter: Meter, size: usize) -> Samples {
 /// Spawns the operation of one place of an array.
 type Spawn = fn(&Context, &Array<u64>, &MemorySlot<u64>, usize) -> Result<(), Error>;
 
+/// Operations of one kind, on a place of this rank and the same place of the other rank's slot.
+#[derive(Clone, Copy)]
+struct Operations {
+    spawn: Spawn,
+    are_gets: bool,
+}
+
+const PUTS: Operations = Operations { spawn: put, are_gets: false };
+const GETS: Operations = Operations { spawn: get, are_gets: true };
+const ADDS: Operations = Operations { spawn: add, are_gets: false };
+
 fn put(ctx: &Context, mine: &Array<u64>, to: &MemorySlot<u64>, at: usize) -> Result<(), Error> {
     ctx.put(&mine.region(at..at + 1), to.at(Rank(1), at))
 }
@@ -72,24 +83,22 @@ fn add(ctx: &Context, mine: &Array<u64>, to: &MemorySlot<u64>, at: usize) -> Res
     ctx.fetch_and_add(to.at(Rank(1), at), 1, &mine.region(at..at + 1))
 }
 
-/// Rank 0 spawns operations on all places of an array of rank 1, which both opens and exposes it in
-/// turn.
-async fn tasks(ctx: Context, mut meter: Meter, size: usize, spawn: Spawn) -> Samples {
+/// Rank 0 spawns operations on all places of an array of rank 1, which opens it, or exposes it.
+async fn tasks(ctx: Context, mut meter: Meter, size: usize, operations: Operations) -> Samples {
     let mine = Array::new(ctx.group(), vec![1u64; size], size)?;
     let theirs = Array::new(ctx.group(), vec![0u64; size], size)?;
     let slot = ctx.register_global(&theirs).await?;
     ctx.register_local(&mine)?;
-    let is_get = spawn as usize == get as Spawn as usize;
-    let mode = if is_get { SyncMode::msg(0) } else { SyncMode::CACHED }.with_barrier();
+    let mode = SyncMode::CACHED.with_barrier();
     while meter.again() {
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
         meter.start();
         if ctx.rank().0 == 0 {
-            (0..size).try_for_each(|at| spawn(&ctx, &mine, &slot, at))?;
+            (0..size).try_for_each(|at| (operations.spawn)(&ctx, &mine, &slot, at))?;
         }
         let sync = ctx.sync(mode);
         let all = theirs.all();
-        let sync = if is_get { sync.expose(&all) } else { sync.window(&all) };
+        let sync = if operations.are_gets { sync.expose(&all) } else { sync.window(&all) };
         sync.await?;
         meter.stop(size);
     }

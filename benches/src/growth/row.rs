@@ -35,7 +35,7 @@ impl Row {
         sizes: &'static [usize],
         sample: fn(Plan, usize) -> Samples,
     ) -> Self {
-        Row { name, what, sizes, counted: Some(10_000), asked: None, unit: "ns", sample }
+        Row { name, what, sizes, counted: Some(3_000), asked: None, unit: "ns", sample }
     }
 
     /// With a cost of a unit that is asked for at the largest size.

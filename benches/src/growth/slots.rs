@@ -37,8 +37,8 @@ struct Unused {
 }
 
 impl Unused {
-    fn register(ctx: &Context, count: usize) -> Result<Self, talpf::Error> {
-        ctx.resize_memory_register(count + OPERATIONS + 8)?;
+    fn register(ctx: &Context, count: usize, limit: usize) -> Result<Self, talpf::Error> {
+        ctx.resize_memory_register(limit + OPERATIONS + 8)?;
         let (mut arrays, mut slots) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let array = Array::new(ctx.group(), vec![0u64; 1], 1)?;
@@ -50,10 +50,10 @@ impl Unused {
 }
 
 async fn syncs(ctx: Context, mut meter: Meter, size: usize) -> Samples {
-    let _before = Unused::register(&ctx, size / 2)?;
+    let _before = Unused::register(&ctx, size / 2, size)?;
     let inbox = Array::new(ctx.group(), vec![0u64; 1], 1)?;
     let slot = ctx.register_global(&inbox).await?;
-    let _after = Unused::register(&ctx, size - size / 2)?;
+    let _after = Unused::register(&ctx, size - size / 2, size)?;
     let other = Rank(1 - ctx.rank().0);
     while meter.again() {
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
@@ -71,12 +71,12 @@ async fn syncs(ctx: Context, mut meter: Meter, size: usize) -> Samples {
 }
 
 async fn gets(ctx: Context, mut meter: Meter, size: usize) -> Samples {
-    let _before = Unused::register(&ctx, size / 2)?;
+    let _before = Unused::register(&ctx, size / 2, size)?;
     let theirs = Array::new(ctx.group(), vec![0u64; 1], 1)?;
     let mine = Array::new(ctx.group(), vec![0u64; 1], 1)?;
     let slot = ctx.register_global(&theirs).await?;
     ctx.register_local(&mine)?;
-    let _after = Unused::register(&ctx, size - size / 2)?;
+    let _after = Unused::register(&ctx, size - size / 2, size)?;
     let other = Rank(1 - ctx.rank().0);
     let mut into = ctx.group().task("into").inout(&mine.all()).run(|into| into)?.await?;
     while meter.again() {
@@ -84,8 +84,7 @@ async fn gets(ctx: Context, mut meter: Meter, size: usize) -> Samples {
         meter.start();
         for _ in 0..OPERATIONS {
             let round = ctx.round();
-            let mode = SyncMode::msg(0).with_barrier();
-            let sync = ctx.sync(mode).expose(&theirs.all()).spawn()?;
+            let sync = ctx.sync(SyncMode::CACHED).expose(&theirs.all()).spawn()?;
             into = round.get(slot.at(other, 0), into).await?;
             drop(round);
             sync.await?;
@@ -96,7 +95,7 @@ async fn gets(ctx: Context, mut meter: Meter, size: usize) -> Samples {
 }
 
 async fn registrations(ctx: Context, mut meter: Meter, size: usize) -> Samples {
-    let _before = Unused::register(&ctx, size)?;
+    let _before = Unused::register(&ctx, size, size)?;
     let new = |_| Array::new(ctx.group(), vec![0u64; 1], 1);
     let arrays = (0..OPERATIONS).map(new).collect::<Result<Vec<_>, _>>()?;
     while meter.again() {
