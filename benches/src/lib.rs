@@ -1,7 +1,8 @@
 //! Benchmarks: what a task, a put and a sync cost, how small a task may be.
 //!
 //! Each file of [`micro`] asks one question. [`apps`], [`metg`] and [`two_sided`] run peers in turn
-//! with ours. [`soak`] measures nothing: it runs random programs for long and checks their results.
+//! with ours. [`growth`] fails where costs grow faster than work. [`soak`] measures nothing: it runs
+//! random programs for long and checks their results.
 //! A [`Report`] prints a metric a line with its spread, under the conditions it was measured in.
 
 pub mod apps;

@@ -90,6 +90,40 @@ fn two_sided_measures_all_figures_without_peers() {
 }
 
 #[test]
+fn growth_measures_the_rows_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("growth.json");
+    let output = bench(&["growth", "lanes", "--json", json.to_str().expect("a name")]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    // On a machine that others keep busy a row may fail; its figures are there.
+    let figures = figures(&json);
+    for size in [10, 100, 255] {
+        let name = format!("growth.lanes.{size}");
+        let median = figures[&name]["median"].as_f64();
+        assert!(median.is_some_and(|median| median > 0.0), "{name}: {said}");
+    }
+    assert!(figures["growth.lanes.exponent"]["median"].is_f64(), "{said}");
+    let failed = said.contains("TOO MUCH");
+    assert_eq!(output.status.success(), !failed, "{said}");
+}
+
+#[test]
+fn growth_counts_instructions_quickly() {
+    let output = bench(&["growth", "timers", "--quick"]);
+    let (said, wrong) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    );
+    if wrong.contains("valgrind is not installed") {
+        eprintln!("no valgrind: nothing to check");
+        return;
+    }
+    assert!(output.status.success(), "{said}{wrong}");
+    assert!(said.contains("growth.timers.3000.instructions"), "{said}");
+    assert!(!said.contains("growth.arrays"), "{said}");
+}
+
+#[test]
 fn arguments_that_make_no_sense_are_named() {
     assert_refused(&["metg", "--pattern", "circle"], "circle");
     assert_refused(&["metg", "--width", "0"], "0");
@@ -98,6 +132,8 @@ fn arguments_that_make_no_sense_are_named() {
     assert_refused(&["other"], "other");
     assert_refused(&["micro", "sleep"], "sleep");
     assert_refused(&["apps", "sleep", "--quick"], "sleep");
+    assert_refused(&["growth", "sleep"], "sleep");
+    assert_refused(&["growth", "sleep", "--quick"], "sleep");
     assert_refused(&["memory", "--workers", "0"], "1..=1024");
     assert_refused(&["memory", "--throttle", "0"], "1..=16777216");
     assert_refused(&["soak", "--seconds", "0"], "1..=31536000");

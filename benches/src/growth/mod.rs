@@ -131,3 +131,34 @@ fn judge(row: &Row, sizes: [usize; 2], costs: [f64; 2], asked: Option<f64>) -> O
     say(format_args!("# {name}: at {largest} {ratio:.2} times that at {base}, {verdict}{asked}"));
     is_too_much.then(|| name.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: &[usize] = &[100, 1_000];
+    const ROW: Row = Row::new("row", "", SIZES, |_, _| Ok(Vec::new())).asked(5.0);
+
+    #[test]
+    fn a_row_fails_beyond_twice_the_cost_whatever_is_asked() {
+        let grown = |costs| judge(&ROW, [100, 1_000], costs, ROW.asked);
+        assert_eq!(grown([1.0, 2.0]), None);
+        assert_eq!(grown([1.0, 2.01]).as_deref(), Some("row"));
+        assert_eq!(grown([10.0, 10.0]), None);
+    }
+
+    #[test]
+    fn a_cost_that_is_no_number_fails() {
+        assert!(judge(&ROW, [100, 1_000], [f64::NAN, 1.0], None).is_some());
+    }
+
+    #[test]
+    fn names_are_unique_and_sizes_ascend() {
+        let names: std::collections::BTreeSet<_> = rows().map(|row| row.name).collect();
+        assert_eq!(names.len(), rows().count());
+        for row in rows() {
+            assert!(row.sizes.is_sorted() && row.sizes.len() > 1, "{}", row.name);
+            assert!(row.counted.is_none_or(|most| most > row.base()), "{}", row.name);
+        }
+    }
+}

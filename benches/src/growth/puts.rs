@@ -57,10 +57,10 @@ async fn puts(ctx: Context, mut meter: Meter, size: usize) -> Samples {
     Ok(meter.into_samples())
 }
 
-/// Spawns the operation of one place of an array, given the slot of the other rank's.
+/// Spawns the operation of one place of an array.
 type Spawn = fn(&Context, &Array<u64>, &MemorySlot<u64>, usize) -> Result<(), Error>;
 
-/// The operations of a kind.
+/// Operations of one kind, on a place of this rank and the same place of the other rank's slot.
 #[derive(Clone, Copy)]
 struct Operations {
     spawn: Spawn,
