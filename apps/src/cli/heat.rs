@@ -25,7 +25,8 @@ pub(super) struct HeatOptions {
     cols: Option<usize>,
 
     /// Rows and columns of a block, the unit of work of tasks; those of jacobi take as many side by
-    /// side as make 4096 columns [default: 128]
+    /// side as make 4096 columns [default: 128, or for gauss-seidel two blocks a core side by side,
+    /// of 256 to 1024]
     #[arg(long, value_name = "B", value_parser = number_within(Problem::EXTENTS))]
     block: Option<usize>,
 
@@ -43,19 +44,25 @@ pub(super) struct HeatOptions {
 }
 
 impl HeatOptions {
-    /// The problem; `steps` is for when neither an option nor a preset says how many.
-    pub(super) fn problem(&self, steps: usize) -> Result<Problem, Error> {
+    /// The problem. `steps` is for when neither an option nor a preset says how many, and so is
+    /// `block`, of a matrix of so many columns.
+    pub(super) fn problem(
+        &self,
+        steps: usize,
+        block: impl FnOnce(usize) -> usize,
+    ) -> Result<Problem, Error> {
         let sources = match &self.config {
             Some(path) => heat::load(path)?,
             None => heat::default_sources(),
         };
-        let (size, block, steps) = match self.preset {
-            None => (1024, 128, steps),
-            Some(Preset::Thesis) => (16_384, 512, 100),
+        let (size, usual, steps) = match self.preset {
+            None => (1024, None, steps),
+            Some(Preset::Thesis) => (16_384, Some(512), 100),
         };
         let size = self.size.unwrap_or(size);
         let (rows, cols) = self.rows.zip(self.cols).unwrap_or((size, size));
-        let (block, steps) = (self.block.unwrap_or(block), self.steps.unwrap_or(steps));
+        let block = self.block.or(usual).unwrap_or_else(|| block(cols));
+        let steps = self.steps.unwrap_or(steps);
         Problem::new(rows, cols, block, steps, sources)
     }
 }

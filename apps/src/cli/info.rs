@@ -4,7 +4,8 @@ use std::hint::black_box;
 
 use clap::Args;
 use talpf::PollingFrequency;
-use talpf_apps::{Error, jacobi::kernel, memory};
+use talpf_apps::jacobi::{self, kernel};
+use talpf_apps::{Error, gauss_seidel, memory, nbody};
 use talpf_runtime::cores;
 use talpf_traces::counted;
 use tampi_shim::{Costs, Protocols};
@@ -47,6 +48,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         ("polling", polling.to_string()),
         ("patience", patience()),
         ("conflicts", conflicts.to_owned()),
+        ("blocks", blocks()),
         ("memcpy 1 MiB", copy(MIB, 200)),
         ("memcpy 128 MiB", copy(128 * MIB, 1)),
         ("put", put),
@@ -57,6 +59,17 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     ];
     let text: String = lines.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect();
     super::print(&text)
+}
+
+/// Returns the blocks of applications at their usual sizes.
+fn blocks() -> String {
+    format!(
+        "jacobi {}, gauss-seidel {} (two a core side by side, of 256 to 1024), nbody {} (four a \
+         core, of 64 to 512)",
+        jacobi::block(1024),
+        gauss_seidel::block(1024),
+        nbody::block(4096),
+    )
 }
 
 /// Returns how long an adaptive polling task polls in vain before it pauses.

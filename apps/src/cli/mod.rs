@@ -25,8 +25,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use talpf_apps::Error;
-use talpf_apps::gauss_seidel::GaussSeidel;
-use talpf_apps::jacobi::Jacobi;
+use talpf_apps::gauss_seidel::{self, GaussSeidel};
+use talpf_apps::jacobi::{self, Jacobi};
 use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::Nbody;
@@ -71,8 +71,10 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return usage::explain(&error),
     };
     let result = match cli.command {
-        Command::Jacobi(options) => options.run(|heat| heat.problem(STEPS)),
-        Command::GaussSeidel(options) => options.run(|heat| heat.problem(STEPS / 2)),
+        Command::Jacobi(options) => options.run(|heat| heat.problem(STEPS, jacobi::block)),
+        Command::GaussSeidel(options) => {
+            options.run(|heat| heat.problem(STEPS / 2, gauss_seidel::block))
+        }
         Command::Nbody(options) => options.run(nbody::ProblemOptions::problem),
         Command::Matmul(options) => options.run(matmul::ProblemOptions::problem),
         Command::MatmulG(options) => options.run(matmul::ProblemOptions::problem),

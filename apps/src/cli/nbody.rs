@@ -17,7 +17,8 @@ pub(super) struct ProblemOptions {
           conflicts_with = "file")]
     particles: Option<usize>,
 
-    /// Particles of a block; a task computes the forces between two blocks [default: 128]
+    /// Particles of a block; a task computes the forces between two blocks
+    /// [default: four blocks a core, of 64 to 512]
     #[arg(long, value_name = "B", value_parser = number_within(Particles::COUNTS))]
     block: Option<usize>,
 
@@ -50,15 +51,22 @@ enum Switch {
 
 impl ProblemOptions {
     pub(super) fn problem(&self) -> Result<Problem, Error> {
-        let (particles, block, steps) = match self.preset {
-            None => (4096, 128, 20),
-            Some(Preset::Thesis) => (65_536, 512, 100),
+        let (particles, usual, steps) = match self.preset {
+            None => (4096, None, 20),
+            Some(Preset::Thesis) => (65_536, Some(512), 100),
         };
-        let (block, steps) = (self.block.unwrap_or(block), self.steps.unwrap_or(steps));
+        let block = |count| self.block.or(usual).unwrap_or_else(|| nbody::block(count));
+        let steps = self.steps.unwrap_or(steps);
         let seed = self.seed as u64;
         let particles = match &self.file {
-            Some(path) => Particles::new(&nbody::load(path)?, block),
-            None => Particles::generate(self.particles.unwrap_or(particles), block, seed),
+            Some(path) => {
+                let particles = nbody::load(path)?;
+                Particles::new(&particles, block(particles.len()))
+            }
+            None => {
+                let count = self.particles.unwrap_or(particles);
+                Particles::generate(count, block(count), seed)
+            }
         };
         Problem::new(particles, steps, self.priorities == Switch::On, seed)
     }

@@ -13,6 +13,8 @@ pub mod kernel;
 pub mod serial;
 mod tasks;
 
+use talpf_runtime::cores;
+
 use crate::run::{self, App, ForkJoin, Serial, Tasks, Variant};
 use crate::{Error, Matrix};
 
@@ -20,6 +22,14 @@ pub use crate::heat::Problem;
 
 /// A solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).
 pub type Solution = run::Solution<Matrix>;
+
+/// Rows and columns of a block of a matrix with `cols` columns where nobody says how many: two blocks
+/// side by side for each core, so that a wavefront has work for all. In smaller ones the beginning and
+/// the end of each group of rows, in which only some of them are computed, take most of the time;
+/// larger ones leave the cache.
+pub fn block(cols: usize) -> usize {
+    (cols / (2 * cores())).clamp(256, 1024)
+}
 
 /// The solver, as an application.
 #[derive(Debug)]

@@ -18,6 +18,8 @@ mod problem;
 pub mod serial;
 mod tasks;
 
+use talpf_runtime::cores;
+
 use crate::Error;
 use crate::run::{self, App, ForkJoin, Measure, Serial, Tasks, Variant};
 
@@ -27,6 +29,12 @@ pub use problem::Problem;
 
 /// The particles after the last step.
 pub type Solution = run::Solution<Particles>;
+
+/// Particles of a block of `count` where nobody says how many: four blocks for each core. With fewer
+/// than 64 a task does little but begin, with more than 512 two blocks fill the nearest cache (32 KiB).
+pub fn block(count: usize) -> usize {
+    (count / (4 * cores())).clamp(64, 512)
+}
 
 /// The simulation, as an application.
 #[derive(Debug)]

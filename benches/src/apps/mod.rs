@@ -14,9 +14,9 @@ mod peers;
 use std::time::Duration;
 
 use talpf::Settings;
-use talpf_apps::gauss_seidel::GaussSeidel;
+use talpf_apps::gauss_seidel::{self, GaussSeidel};
 use talpf_apps::heat::{Problem as Heat, default_sources};
-use talpf_apps::jacobi::Jacobi;
+use talpf_apps::jacobi::{self, Jacobi};
 use talpf_apps::matmul::{self, Matmul};
 use talpf_apps::nbody::{self, Nbody, Particles};
 use talpf_apps::run::{App, Machine};
@@ -82,18 +82,21 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         report: Report::new(""),
     };
     for (size, steps) in JACOBI {
-        let problem = |steps| Ok(Heat::new(size, size, 128, steps, default_sources())?);
+        let problem =
+            |steps| Ok(Heat::new(size, size, jacobi::block(size), steps, default_sources())?);
         bench.measure::<Jacobi>(&format!("jacobi_{size}_mups"), Source::Jacobi, problem, steps)?;
     }
     for (size, steps) in GAUSS_SEIDEL {
-        let problem = |steps| Ok(Heat::new(size, size, 128, steps, default_sources())?);
+        let problem =
+            |steps| Ok(Heat::new(size, size, gauss_seidel::block(size), steps, default_sources())?);
         let name = format!("gauss_seidel_{size}_mups");
         bench.measure::<GaussSeidel>(&name, Source::GaussSeidel, problem, steps)?;
     }
     for block in NBODY.1 {
         let of_block = block.map_or_else(String::new, |block| format!("_block_{block}"));
         let name = format!("nbody_{}{of_block}_mpairs", NBODY.0);
-        let particles = Particles::generate(NBODY.0, block.unwrap_or(128), 1);
+        let particles =
+            Particles::generate(NBODY.0, block.unwrap_or_else(|| nbody::block(NBODY.0)), 1);
         let problem = |steps| Ok(nbody::Problem::new(particles.clone(), steps, true, 1)?);
         bench.measure::<Nbody>(&name, Source::Nbody, problem, NBODY_STEPS)?;
     }

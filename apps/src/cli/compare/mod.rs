@@ -20,8 +20,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use talpf_apps::Error;
-use talpf_apps::gauss_seidel::GaussSeidel;
-use talpf_apps::jacobi::Jacobi;
+use talpf_apps::gauss_seidel::{self, GaussSeidel};
+use talpf_apps::jacobi::{self, Jacobi};
 use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::Nbody;
@@ -132,11 +132,13 @@ impl Settings {
 pub(super) fn run(options: Options) -> Result<(), Error> {
     match options.app {
         Application::Jacobi(c) => {
-            compare::<Jacobi>(&c.variants, c.problem.problem(STEPS)?, c.settings)
+            compare::<Jacobi>(&c.variants, c.problem.problem(STEPS, jacobi::block)?, c.settings)
         }
-        Application::GaussSeidel(c) => {
-            compare::<GaussSeidel>(&c.variants, c.problem.problem(STEPS / 2)?, c.settings)
-        }
+        Application::GaussSeidel(c) => compare::<GaussSeidel>(
+            &c.variants,
+            c.problem.problem(STEPS / 2, gauss_seidel::block)?,
+            c.settings,
+        ),
         Application::Nbody(c) => compare::<Nbody>(&c.variants, c.problem.problem()?, c.settings),
         Application::Matmul(c) => compare::<Matmul>(&c.variants, c.problem.problem()?, c.settings),
         Application::MatmulG(c) => {
