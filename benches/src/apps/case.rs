@@ -1,4 +1,4 @@
-//! One problem: ours and its peers in turn.
+//! A problem of an application: ours and its peers in turn.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ pub(super) struct Case<A: App> {
     pub(super) peers: Option<Rc<Program>>,
 }
 
-/// How all problems are measured.
+/// Plan of all measurements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) machine: Machine,

@@ -1,4 +1,4 @@
-//! How far are the applications from a plain loop in C?
+//! Applications against plain loops in C.
 //!
 //! The peers are compiled as the benchmark starts, with GCC and OpenMP on as many threads as there are
 //! cores, and run in turn with ours: the same problem, the same arithmetic, results compared. In every
@@ -116,7 +116,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     Ok(bench.report)
 }
 
-/// What all problems are measured with.
+/// State of a measurement of all problems.
 struct Bench<'a> {
     only: &'a [String],
     /// Divides the numbers of steps.

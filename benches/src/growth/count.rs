@@ -38,7 +38,7 @@ pub(super) fn count(only: &str) -> Result<Vec<(&'static Row, [f64; 2])>, Error> 
     Ok(counted_rows(only).zip(pairs.iter().copied()).collect())
 }
 
-/// What the process does: prints the units of each measurement.
+/// Runs in the process that is counted: prints the units of each measurement.
 ///
 /// **Errors**: whatever the rows refuse.
 pub fn measure(only: &str) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! What grows faster than its work? The cost of a unit of everything that a program makes more of.
+//! Growth: the cost of a unit of everything that a program makes more of.
 //!
 //! A row measures one such number at sizes a factor of ten apart. The cost of a unit should be the
 //! same at all of them: a row fails if it is more than twice as much at the largest size as at a
@@ -32,12 +32,12 @@ use crate::line;
 use crate::measure::Report;
 use crate::say::say;
 
-/// What to measure.
+/// Choice of what is measured.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Only rows whose names begin with this.
     pub only: String,
-    /// Whether instructions are counted in place of time.
+    /// True if instructions are counted in place of time.
     pub quick: bool,
 }
 

@@ -52,7 +52,7 @@ async fn windows(ctx: Context, mut meter: Meter, size: usize, with_puts: bool) -
     Ok(meter.into_samples())
 }
 
-/// One sync of each lane in turn, several times.
+/// Syncs each lane in turn, several times.
 async fn lanes(ctx: Context, mut meter: Meter, size: usize) -> Samples {
     const TURNS: usize = 10;
     let array = Array::new(ctx.group(), vec![0u64; size], 1)?;

@@ -52,7 +52,7 @@ struct Unordered {
 #[derive(Default)]
 struct Commutative {
     others: Entries,
-    /// Those of the task that has registered one last.
+    /// Accesses of the task that has registered one last.
     newest: Entries,
     task: Option<RecordId>,
 }
@@ -176,7 +176,7 @@ impl BottomMap {
         self.any(Entry::is_open)
     }
 
-    /// Whether `is_one` holds for an access that it remembers, some of which may have closed.
+    /// Returns whether `is_one` holds for an access that the map remembers, which may have closed.
     pub(super) fn any(&self, mut is_one: impl FnMut(&Entry) -> bool) -> bool {
         let among_unordered = |unordered: &Unordered, is_one: &mut _| {
             let Unordered { concurrent, commutative, reductions, empty } = unordered;

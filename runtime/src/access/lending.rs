@@ -69,7 +69,7 @@ impl Lending {
         self.spoilt.iter().find(spoils).map(|(_, failure)| failure)
     }
 
-    /// Whether `is_one` holds for an access of a child, or for one that came before.
+    /// Returns whether `is_one` holds for an access of a child, or for one that came before.
     fn any(&self, mut is_one: impl FnMut(&Entry) -> bool) -> bool {
         self.maps.values().any(|map| map.any(&mut is_one))
     }

@@ -100,7 +100,7 @@ fn commutative_accesses_of_one_task_meet_each_other() {
     assert_eq!(linked(&mut map, entry(6, 0..8), Mode::In), [1, 2, 3, 4, 5]);
 }
 
-/// What a map must remember and link, from a list that is walked through.
+/// The oracle of a map, which must remember and link the same: a list that is walked through.
 #[derive(Default)]
 struct Oracle(Vec<(Entry, Mode)>);
 
