@@ -1,8 +1,10 @@
 //! The arithmetic of a step, on any rectangle of a matrix.
 //!
 //! A cell needs the new cell to its left, so a row is one chain of additions and multiplications:
-//! the latency of both, not their rate, is what it takes. Four rows at a time, each a cell behind
-//! the one above it, keep four chains under way.
+//! the latency of both, not their rate, is what it takes. Four rows at a time keep four chains under
+//! way. Each is two cells behind the one above it: one cell behind, it would need the cell above in
+//! the very front after that was computed, and all four additions and multiplications of a cell
+//! would be links of the chain instead of the last two.
 
 use std::ops::Range;
 
@@ -26,6 +28,12 @@ pub struct Ring<'a> {
 
 /// Rows that are computed at once.
 const ROWS: usize = 4;
+
+/// Cells that a row is behind the one above it.
+const LAG: usize = 2;
+
+/// Cells that the last of the rows is behind the first.
+const BEHIND: usize = LAG * (ROWS - 1);
 
 /// One Gauss-Seidel step on a rectangle (`rows x cols`) inside `ring`.
 ///
@@ -107,41 +115,37 @@ fn one_row(up: &[f64], row: &mut [f64], down: &[f64], (left, right): (f64, f64))
     row[last] = mean(up[last], down[last], right, before);
 }
 
-/// Row `k` of the four is at column `front - k`: the row above it has done that column one front
-/// earlier, and the row below it comes there one front later.
+/// Row `k` of the four is at column `front - LAG * k`: the row above it has done that column two fronts
+/// earlier, and the row below it comes there two fronts later.
 fn four_rows(up: &[f64], rows: [&mut [f64]; ROWS], down: &[f64], sides: [(f64, f64); ROWS]) {
     let cols = rows[0].len();
     let (up, down) = (&up[..cols], &down[..cols]);
     let mut rows = rows.map(|row| &mut row[..cols]);
-    let mut before = sides.map(|(left, _)| left);
-    let right = sides.map(|(_, right)| right);
-
-    let inner = (ROWS - 1).min(cols)..(cols - 1).max((ROWS - 1).min(cols));
+    // All four rows are inside, and none at its last column.
+    let inner = BEHIND..(cols - 1).max(BEHIND);
     for front in 0..inner.start {
-        front_at_edge(up, &mut rows, down, right, &mut before, front);
+        front_at_edge(up, &mut rows, down, sides, front);
     }
-    {
+    if !inner.is_empty() {
         let [a, b, c, d] = &mut rows;
-        let [mut p, mut q, mut r, mut s] = before;
+        // The cells to the left, and those that the rows below need next: still at hand, so that no
+        // cell is read that was written a moment ago.
+        let [mut p, mut q, mut r, mut s] = [a[5], b[3], c[1], sides[3].0];
+        let [mut above_q, mut above_r, mut above_s] = [a[4], b[2], c[0]];
         for front in inner.clone() {
-            // What the row above has just done is still at hand; no cell is read that was written
-            // a moment ago.
-            let (next_b, next_c, next_d) = (b[front], c[front - 1], d[front - 2]);
-            (s, r, q, p) = (
-                mean(r, down[front - 3], next_d, s),
-                mean(q, next_d, next_c, r),
-                mean(p, next_c, next_b, q),
-                mean(up[front], next_b, a[front + 1], p),
-            );
-            a[front] = p;
-            b[front - 1] = q;
-            c[front - 2] = r;
-            d[front - 3] = s;
+            let next = [
+                mean(up[front], b[front], a[front + 1], p),
+                mean(above_q, c[front - 2], b[front - 1], q),
+                mean(above_r, d[front - 4], c[front - 3], r),
+                mean(above_s, down[front - 6], d[front - 5], s),
+            ];
+            [above_q, above_r, above_s] = [p, q, r];
+            [p, q, r, s] = next;
+            (a[front], b[front - 2], c[front - 4], d[front - 6]) = (p, q, r, s);
         }
-        before = [p, q, r, s];
     }
-    for front in inner.end..cols + ROWS - 1 {
-        front_at_edge(up, &mut rows, down, right, &mut before, front);
+    for front in inner.end..cols + BEHIND {
+        front_at_edge(up, &mut rows, down, sides, front);
     }
 }
 
@@ -150,17 +154,16 @@ fn front_at_edge(
     up: &[f64],
     rows: &mut [&mut [f64]; ROWS],
     down: &[f64],
-    right: [f64; ROWS],
-    before: &mut [f64; ROWS],
+    sides: [(f64, f64); ROWS],
     front: usize,
 ) {
     let cols = up.len();
     for k in 0..ROWS {
-        let Some(col) = front.checked_sub(k).filter(|&col| col < cols) else { continue };
+        let Some(col) = front.checked_sub(LAG * k).filter(|&col| col < cols) else { continue };
         let above = if k == 0 { up[col] } else { rows[k - 1][col] };
         let below = if k == ROWS - 1 { down[col] } else { rows[k + 1][col] };
-        let next = if col + 1 < cols { rows[k][col + 1] } else { right[k] };
-        before[k] = mean(above, below, next, before[k]);
-        rows[k][col] = before[k];
+        let left = if col > 0 { rows[k][col - 1] } else { sides[k].0 };
+        let right = if col + 1 < cols { rows[k][col + 1] } else { sides[k].1 };
+        rows[k][col] = mean(above, below, right, left);
     }
 }
