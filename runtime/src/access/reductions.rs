@@ -153,7 +153,7 @@ impl Placed for InTile {
 }
 
 impl Item for InTile {
-    /// What is folded begins anew when somebody joins.
+    /// Folds begin anew when somebody joins.
     fn is_open(&self) -> bool {
         self.accesses.any(Entry::is_open)
     }

@@ -76,9 +76,9 @@ struct Registration {
     /// The places of the accesses that are not registered yet.
     free: Accesses,
     edges: u32,
-    /// Where they are.
+    /// Places of those links in the records of the task.
     places: Edges,
-    /// Those of them that the task does not wait for before it runs.
+    /// Number of those links that the task does not wait for before it runs.
     weak_edges: u32,
     meets_itself: bool,
     /// Accesses in its way that were passed on, to look behind.

@@ -14,7 +14,7 @@ use crate::data::Rect;
 
 /// Items in a leaf, and nodes in a node, at most.
 const MOST: usize = 24;
-/// How many there are in a tree that is built anew.
+/// Items in a leaf, and nodes in a node, of a tree that is built anew.
 const FILLED: usize = 18;
 
 /// An item of a tree.
@@ -83,7 +83,7 @@ impl<T: Placed> RTree<T> {
         self.visit(&everywhere, stays);
     }
 
-    /// Whether `is_one` holds for an item.
+    /// Returns whether `is_one` holds for an item.
     pub(super) fn any(&self, is_one: &mut impl FnMut(&T) -> bool) -> bool {
         self.root.any(is_one)
     }

@@ -1,6 +1,6 @@
 //! A list of what lies in a tile, searched by overlap.
 //!
-//! It is a plain list while it is short, and as long as searches find most of what is in it: adding
+//! The list is plain while it is short, and as long as searches find most of what is in it: adding
 //! is a push. A search that has passed by more than [`SHORT`] items moves what is in the list into
 //! an [`RTree`]; what is added later is listed again. So what is never searched, as the readers of a
 //! tile that nobody writes, costs no order, and a search passes by few items.
@@ -27,7 +27,7 @@ pub(crate) struct SpatialList<T> {
     index: Option<Box<Index<T>>>,
 }
 
-/// What was moved out of the list.
+/// Items that were moved out of the list.
 struct Index<T> {
     tree: RTree<T>,
     /// Number of items from which on closed ones are looked for.
@@ -95,7 +95,7 @@ impl<T: Item> SpatialList<T> {
         self.list.len() + self.index.as_ref().map_or(0, |index| index.tree.len())
     }
 
-    /// Whether `is_one` holds for an item.
+    /// Returns whether `is_one` holds for an item.
     pub(super) fn any(&self, mut is_one: impl FnMut(&T) -> bool) -> bool {
         self.list.iter().any(&mut is_one)
             || self.index.as_ref().is_some_and(|index| index.tree.any(&mut is_one))
