@@ -293,15 +293,18 @@ impl Entry {
         open
     }
 
-    /// Adds the access to those that have to be looked behind, if it was passed on. Answers whether
-    /// it was.
+    /// Returns whether the access was passed on, and has to be looked behind.
+    #[inline]
+    pub(super) fn is_passed_on(&self) -> bool {
+        self.head.is_passed_on(self.generation)
+    }
+
+    /// Adds the access to those that have to be looked behind, once.
     #[cold]
-    pub(super) fn note_passed_on(&self, behind: &mut Vec<&'static AccessHead>) -> bool {
-        let passed_on = self.head.is_passed_on(self.generation);
-        if passed_on && !behind.iter().any(|known| std::ptr::eq(*known, self.head)) {
+    pub(super) fn note_in(&self, behind: &mut Vec<&'static AccessHead>) {
+        if !behind.iter().any(|known| std::ptr::eq(*known, self.head)) {
             behind.push(self.head);
         }
-        passed_on
     }
 }
 

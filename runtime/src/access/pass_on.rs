@@ -188,7 +188,9 @@ impl Links {
         if !earlier.head.push(earlier.generation, id.bits(), set_next) {
             units.take(1);
             self.spare = Some(id);
-            earlier.note_passed_on(&mut self.behind);
+            if earlier.is_passed_on() {
+                earlier.note_in(&mut self.behind);
+            }
             return;
         }
         self.linked.insert(address);

@@ -16,11 +16,11 @@ use smallvec::SmallVec;
 
 use super::bottom_map::{BottomMap, Entry};
 use super::slot::Waiter;
-use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, Joins, OpenReduction};
+use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, EdgeId, Joins, OpenReduction};
 use crate::data::{ArrayLabel, Mode};
 use crate::error::Error;
 use crate::sync::{Mutex, MutexGuard};
-use crate::task::{Accesses, Clauses, Edges, Record, RecordId, Role};
+use crate::task::{Accesses, Clauses, EDGES, MoreEdges, Record, RecordId, Role};
 
 /// What became of a registration.
 pub(crate) struct Registered {
@@ -45,11 +45,8 @@ pub(crate) fn register<'r>(
         task,
         free: Accesses::of(task),
         edges: 0,
-        places: Edges::of(id),
         weak_edges: 0,
-        meets_itself: false,
-        behind: Vec::new(),
-        overlap: None,
+        unusual: None,
     };
     if let Some(own) = own {
         let mut domain = own.lock();
@@ -60,7 +57,7 @@ pub(crate) fn register<'r>(
         registration.over_several_domains(clauses);
     }
     let edges = registration.edges - registration.weak_edges;
-    Registered { edges, overlap: registration.overlap }
+    Registered { edges, overlap: registration.unusual.and_then(|unusual| unusual.overlap) }
 }
 
 #[inline]
@@ -76,10 +73,17 @@ struct Registration {
     /// The places of the accesses that are not registered yet.
     free: Accesses,
     edges: u32,
-    /// Places of those links in the records of the task.
-    places: Edges,
     /// Number of those links that the task does not wait for before it runs.
     weak_edges: u32,
+    /// What few registrations need, apart: the others need not set it up.
+    unusual: Option<Box<Unusual>>,
+}
+
+/// The state of a registration that more is to be done for than to link the task.
+struct Unusual {
+    /// Places of the links that the record of the task has no room for.
+    more_edges: MoreEdges,
+    /// Whether the access that is being registered conflicts with another one of its task.
     meets_itself: bool,
     /// Accesses in its way that were passed on, to look behind.
     behind: Vec<&'static AccessHead>,
@@ -108,10 +112,8 @@ impl Registration {
         } else {
             self.any_access(clauses, domain, declared, new);
         }
-        if !self.behind.is_empty() {
+        if self.unusual.is_some() {
             self.look_behind(domain, declared);
-        }
-        if self.meets_itself {
             self.note_overlap(slot);
         }
     }
@@ -192,10 +194,13 @@ impl Registration {
 
     fn push_edge(&mut self, earlier: &Entry) -> bool {
         if earlier.task == self.id {
-            self.meets_itself = true;
+            self.unusual().meets_itself = true;
             return true;
         }
-        let id = self.places.place(self.edges as usize);
+        let id = match self.edges as usize {
+            index if index < EDGES => EdgeId::new(self.id, index),
+            index => self.unusual().more_edges.place(index),
+        };
         let edge = id.edge();
         edge.set_waiter(self.waiter);
         let weak = self.waiter.is_weak();
@@ -211,13 +216,31 @@ impl Registration {
         if weak {
             self.task.open.take(1);
         }
-        earlier.note_passed_on(&mut self.behind)
+        let passed_on = earlier.is_passed_on();
+        if passed_on {
+            earlier.note_in(&mut self.unusual().behind);
+        }
+        passed_on
     }
 
     #[cold]
+    fn unusual(&mut self) -> &mut Unusual {
+        let more_edges = || MoreEdges::of(self.id);
+        self.unusual.get_or_insert_with(|| {
+            Box::new(Unusual {
+                more_edges: more_edges(),
+                meets_itself: false,
+                behind: Vec::new(),
+                overlap: None,
+            })
+        })
+    }
+
+    /// Describes the conflict of an access with another one of its task, if it has met any.
+    #[cold]
     fn note_overlap(&mut self, second: &AccessSlot) {
-        if self.overlap.is_none() {
-            self.overlap = Some(Box::new(self.describe_overlap(second)));
+        if self.unusual().meets_itself && self.unusual().overlap.is_none() {
+            self.unusual().overlap = Some(Box::new(self.describe_overlap(second)));
         }
     }
 

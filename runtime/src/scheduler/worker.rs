@@ -177,30 +177,35 @@ impl Worker {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn execute(&self, task: RecordId, after_idling: bool) {
         let role = record(task).role();
-        let goes_on = |group| std::ptr::eq(record(task).group(), group) && role == Role::Member;
-        if self.unsettled.get().is_some_and(|group| !goes_on(group)) {
-            self.settle();
-        }
-        if role == Role::Main {
-            self.forget_theft();
+        let is_other = |group: &GroupInner| !std::ptr::eq(record(task).group(), group);
+        if role != Role::Member || self.unsettled.get().is_some_and(is_other) {
+            self.turn_to(role);
         }
         if role == Role::Service {
-            self.serve(task);
-        } else {
-            let steps = &self.seat().pulse.steps;
-            let before = steps.load(Ordering::Relaxed);
-            // Odd already when it runs inside a task that spawns.
-            let nested = before % 2;
-            steps.store(before.wrapping_add(1 + nested), Ordering::Relaxed);
-            if after_idling {
-                self.shared.keep_watch();
-            }
-            task::run(task);
-            let inside = steps.load(Ordering::Relaxed);
-            steps.store(inside.wrapping_add(1 - nested), Ordering::Relaxed);
+            return self.serve(task);
+        }
+        let steps = &self.seat().pulse.steps;
+        let before = steps.load(Ordering::Relaxed);
+        // Odd already when it runs inside a task that spawns.
+        let nested = before % 2;
+        steps.store(before.wrapping_add(1 + nested), Ordering::Relaxed);
+        if after_idling {
+            self.shared.keep_watch();
+        }
+        task::run(task);
+        let inside = steps.load(Ordering::Relaxed);
+        steps.store(inside.wrapping_add(1 - nested), Ordering::Relaxed);
+    }
+
+    /// Turns from the members of one group to anything else.
+    #[cold]
+    fn turn_to(&self, role: Role) {
+        self.settle();
+        if role == Role::Main {
+            self.forget_theft();
         }
     }
 

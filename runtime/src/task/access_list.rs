@@ -63,28 +63,21 @@ fn add_carriers(task: RecordId, accesses: usize) {
     (1..accesses.div_ceil(ACCESSES)).fold(task, |last, _| carrier_after(task, last));
 }
 
-/// The places for edges of an unshared task, in order; there is always one more.
-pub(crate) struct Edges {
+/// The places for edges of an unshared task that its own record has no room for.
+pub(crate) struct MoreEdges {
     task: RecordId,
     carrier: RecordId,
-    /// The number of the first one in that record.
+    /// The number of the first edge in that record.
     first: usize,
 }
 
-impl Edges {
-    #[inline]
+impl MoreEdges {
     pub(crate) fn of(task: RecordId) -> Self {
-        Edges { task, carrier: task, first: 0 }
+        MoreEdges { task, carrier: task, first: 0 }
     }
 
     /// The place of edge number `index`. Numbers are asked for in rising order, some of them twice.
-    #[inline]
     pub(crate) fn place(&mut self, index: usize) -> EdgeId {
-        if index < EDGES { EdgeId::new(self.task, index) } else { self.place_in_carrier(index) }
-    }
-
-    #[cold]
-    fn place_in_carrier(&mut self, index: usize) -> EdgeId {
         while index >= self.first + EDGES {
             self.carrier = carrier_after(self.task, self.carrier);
             self.first += EDGES;

@@ -51,13 +51,13 @@ pub use self::run::check_blocking;
 pub use self::task_loop::TaskLoop;
 pub use self::waker::{note_outside, note_wait};
 
-pub(crate) use self::access_list::{Accesses, Edges, more_edges};
+pub(crate) use self::access_list::{Accesses, MoreEdges, more_edges};
 pub(crate) use self::clause::Clauses;
 pub(crate) use self::counter::EventCounter;
 pub(crate) use self::failure::{catch_panic, fail, has_failed, is_unwinding, put_aside};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
-pub(crate) use self::record::Record;
+pub(crate) use self::record::{EDGES, Record};
 pub(crate) use self::repeated::{Repeated, free_task, new_repeated, repeated, repeated_async};
 pub(crate) use self::run::{
     current, current_group, is_for_task_of, outside_tasks, release_ready, resolve, resolve_access,

@@ -4,7 +4,7 @@ use super::Registration;
 use crate::access::bottom_map::Entry;
 use crate::access::lending::Lending;
 use crate::access::slot::Waiter;
-use crate::access::{Declared, Domain};
+use crate::access::{AccessHead, Declared, Domain};
 use crate::data::Mode;
 use crate::task::Clauses;
 
@@ -60,14 +60,21 @@ impl Registration {
     #[cold]
     pub(super) fn look_behind(&mut self, domain: &mut Domain, declared: &Declared<'_>) {
         let mut looked = 0;
-        while let Some(&passed_on) = self.behind.get(looked) {
+        while let Some(passed_on) = self.passed_on(looked) {
             looked += 1;
             let (core, rect, mode) = (declared.core(), declared.rect(), declared.mode());
             domain.lendings.for_each_conflict(passed_on, core, &rect, mode, |earlier| {
                 self.link(earlier);
             });
         }
-        self.behind.clear();
+        if let Some(unusual) = &mut self.unusual {
+            unusual.behind.clear();
+        }
+    }
+
+    /// The access number `nth` of those to look behind.
+    fn passed_on(&self, nth: usize) -> Option<&'static AccessHead> {
+        self.unusual.as_ref()?.behind.get(nth).copied()
     }
 
     /// Keeps the task from running on what is spoilt; of what it only lends, its children.
