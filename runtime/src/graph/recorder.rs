@@ -162,7 +162,7 @@ impl Notes {
         self.places.insert(task.number(task.owner()), self.tasks.len());
         let label = task.label().text();
         let (steps, outcome) = (None, Outcome::Fine);
-        let communicates = task.communicates();
+        let communicates = task.marks().communicates();
         self.tasks.push(GraphTask { label, group, parent, steps, communicates, outcome, uses });
     }
 }

@@ -220,7 +220,7 @@ fn spawn(
         // For reports.
         record(task).pending.set(plan.within[index] + plan.across[index]);
         let last_step = steps - 1 - (steps - 1 - turn) % turns;
-        let home = homes[index].filter(|_| !traits.inline);
+        let home = homes[index].filter(|_| !traits.marks().is_inline());
         nodes.push(Node::new(task, body, &plan, (index, first), (turn, last_step), home));
         first = end;
     }

@@ -154,7 +154,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         let next = &worker.seat().pulse.next;
         let behind = match reason {
             Reason::Spawned => Some(task),
-            Reason::Released if record(task).is_inline() => next.replace(task),
+            Reason::Released if record(task).marks().is_inline() => next.replace(task),
             Reason::Released => next.offer(task),
             Reason::Woken => next.replace(task),
             Reason::Yielded => {

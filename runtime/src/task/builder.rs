@@ -8,8 +8,8 @@ use super::children::Nest;
 use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
 use super::ready::{Actions, Before, Ready};
-use super::spawn::{COMMUNICATES, FINAL, Role, Traits, UNTHROTTLED, spawn};
-use super::{Label, RecordId};
+use super::spawn::spawn;
+use super::{Label, RecordId, Role, Traits};
 use crate::access::{Declared, Joins};
 use crate::data::{Mode, Region};
 use crate::error::Error;
@@ -57,7 +57,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     /// direction count as that.
     #[inline]
     pub fn priority(mut self, priority: i32) -> Self {
-        self.traits.urgency = self.traits.urgency.with_priority(priority);
+        self.traits.set_urgency(self.traits.urgency().with_priority(priority));
         self
     }
 
@@ -68,7 +68,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     /// **Units**: nanoseconds. **Cost**: the task goes through the queue of priorities.
     #[inline]
     pub fn cost(mut self, cost_ns: u64) -> Self {
-        self.traits.urgency = self.traits.urgency.with_cost(cost_ns);
+        self.traits.set_urgency(self.traits.urgency().with_cost(cost_ns));
         self
     }
 
@@ -78,23 +78,24 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     /// the stack of the spawner: a recursion of such tasks goes as deep as one of calls.
     #[inline]
     pub fn inline(mut self) -> Self {
-        self.traits.inline = true;
+        self.traits.set_inline();
         self
     }
 
     /// Runs the body as [`TaskBuilder::inline`] unless `condition` holds: the `if` clause of OmpSs-2
     /// and OpenMP, for tasks that are not worth a queue.
     #[inline]
-    pub fn deferred_if(mut self, condition: bool) -> Self {
-        self.traits.inline |= !condition;
-        self
+    pub fn deferred_if(self, condition: bool) -> Self {
+        if condition { self } else { self.inline() }
     }
 
     /// Makes the task final if `condition` holds: its [`Children`](crate::Children), and theirs, run
     /// as [`TaskBuilder::inline`]. For the depth from which on a recursion is not worth tasks.
     #[inline]
     pub fn final_if(mut self, condition: bool) -> Self {
-        self.traits.marks |= if condition { FINAL } else { 0 };
+        if condition {
+            self.traits.set_final();
+        }
         self
     }
 
@@ -102,7 +103,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     /// process for instance. Drawings of a [`TaskGraph`](crate::TaskGraph) show it.
     #[inline]
     pub fn communicates(mut self) -> Self {
-        self.traits.marks |= COMMUNICATES;
+        self.traits.set_communicates();
         self
     }
 
@@ -112,7 +113,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     /// its spawn all the same.
     #[inline]
     pub fn unthrottled(mut self) -> Self {
-        self.traits.marks |= UNTHROTTLED;
+        self.traits.set_unthrottled();
         self
     }
 
@@ -143,7 +144,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     }
 
     pub(crate) fn role(mut self, role: Role) -> Self {
-        self.traits.role = role;
+        self.traits.set_role(role);
         self
     }
 }

@@ -64,7 +64,7 @@ impl Children {
         record(parent).open.add_kept("number of sets of children of a task")?;
         let group =
             run::current_group().ok_or(Error::NotInTask("Children::of_current_task"))?.keep();
-        let is_final = record(parent).is_final();
+        let is_final = record(parent).marks().is_final();
         Ok(Children { nest: Arc::new(Nest::of(parent)), group, is_final })
     }
 

@@ -36,6 +36,7 @@ mod run;
 mod spawn;
 mod state;
 mod task_loop;
+mod traits;
 mod urgency;
 mod waker;
 mod weak;
@@ -63,9 +64,10 @@ pub(crate) use self::run::{
     current, current_group, is_for_task_of, outside_tasks, release_ready, resolve, resolve_access,
     run, satisfy,
 };
-pub(crate) use self::spawn::{Role, SPAWNING, Traits, spawn_future};
+pub(crate) use self::spawn::{SPAWNING, spawn_future};
 pub(crate) use self::state::Phase;
 #[cfg(all(test, talpf_loom))]
 pub(crate) use self::state::TaskState;
+pub(crate) use self::traits::{Marks, Role, Traits};
 pub(crate) use self::urgency::Urgency;
 pub(crate) use self::waker::{take_note, wake_suspended};

@@ -18,9 +18,8 @@ use super::counter::EventCounter;
 use super::failure_cell::FailureCell;
 use super::label::AtomicLabel;
 use super::nesting::Nesting;
-use super::spawn::{COMMUNICATES, FINAL, Traits};
 use super::state::TaskState;
-use super::{Label, RecordId, Role, Urgency};
+use super::{Label, Marks, RecordId, Role, Traits, Urgency};
 use crate::access::{AccessSlot, Edge};
 use crate::group::GroupInner;
 use crate::replay::Node;
@@ -45,10 +44,7 @@ pub(crate) struct Record {
     access_count: PlainU32,
     urgency: AtomicI32,
     failure: FailureCell,
-    role: AtomicU8,
-    inline: AtomicBool,
-    /// [`FINAL`], [`COMMUNICATES`] and `UNTHROTTLED`.
-    marks: AtomicU8,
+    marks: PlainU32,
     /// What the task does between its last edge and a queue.
     steps: AtomicU8,
     pub(super) is_nested: AtomicBool,
@@ -89,9 +85,7 @@ impl Record {
             access_count: PlainU32::new(0),
             urgency: AtomicI32::new(0),
             failure: FailureCell::default(),
-            role: AtomicU8::new(0),
-            inline: AtomicBool::new(false),
-            marks: AtomicU8::new(0),
+            marks: PlainU32::new(0),
             steps: AtomicU8::new(0),
             is_nested: AtomicBool::new(false),
             accesses: std::array::from_fn(|_| AccessSlot::new()),
@@ -176,29 +170,18 @@ impl Record {
 
     #[inline]
     pub(super) fn set_traits(&self, traits: &Traits) {
-        self.role.store(traits.role as u8, Relaxed);
-        self.inline.store(traits.inline, Relaxed);
-        self.marks.store(traits.marks, Relaxed);
-        self.urgency.store(traits.urgency.bits(), Relaxed);
+        self.marks.store(traits.marks().bits(), Relaxed);
+        self.urgency.store(traits.urgency().bits(), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn marks(&self) -> Marks {
+        Marks::from_bits(self.marks.load(Relaxed))
     }
 
     #[inline]
     pub(crate) fn role(&self) -> Role {
-        Role::from_bits(self.role.load(Relaxed))
-    }
-
-    #[inline]
-    pub(crate) fn is_inline(&self) -> bool {
-        self.inline.load(Relaxed)
-    }
-
-    pub(super) fn is_final(&self) -> bool {
-        self.marks.load(Relaxed) & FINAL != 0
-    }
-
-    /// Whether its declaration says so.
-    pub(crate) fn communicates(&self) -> bool {
-        self.marks.load(Relaxed) & COMMUNICATES != 0
+        self.marks().role()
     }
 
     #[inline]

@@ -10,8 +10,7 @@ use std::task::Poll;
 
 use super::access_list::{Accesses, free_all, make_room};
 use super::body::Later;
-use super::spawn::{Role, Traits};
-use super::{RecordId, pool, record};
+use super::{RecordId, Role, Traits, pool, record};
 use crate::access::Declared;
 use crate::error::Error;
 use crate::group::GroupInner;
@@ -76,7 +75,9 @@ pub(crate) fn new_repeated(
     let new = record(id);
     new.create(id, Arc::as_ptr(group), traits.label);
     new.set_access_count(accesses.len());
-    new.set_traits(&Traits { role: Role::Replayed, ..*traits });
+    let mut traits = *traits;
+    traits.set_role(Role::Replayed);
+    new.set_traits(&traits);
     make_room(id, accesses.len());
     for (access, declared) in Accesses::of(new).zip(accesses) {
         access.slot().fill(access.generation(), declared);

@@ -315,7 +315,7 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
         // As in `release_ready`.
         record(task).pending.set(SPAWNING);
     }
-    let inline = record(task).is_inline();
+    let inline = record(task).marks().is_inline();
     if inline && scheduler::on_worker_of(&group.shared) {
         run(task);
     } else {

@@ -9,66 +9,11 @@ use super::body::{Body, Call, Later};
 use super::children::Nest;
 use super::clause::Clauses;
 use super::handle::{JoinHandle, promise};
-use super::{Label, Phase, RecordId, Urgency, pool, record, run};
+use super::{Label, Phase, RecordId, Role, Traits, pool, record, run};
 use crate::access::{self, OpenAccess};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::scheduler;
-
-/// Who waits for a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Role {
-    /// Waits for its group wait for it.
-    Member,
-    /// A program that spawns tasks of the group and may wait for them: only shutdown waits for it.
-    Main,
-    /// A service such as a poller: shutdown waits for it, and its running is no sign of progress.
-    Service,
-    /// As `Member`, and runs on data that failed tasks left undefined.
-    Cleanup,
-    /// Runs once in every iteration of a recorded graph, of which another task completes.
-    Replayed,
-}
-
-impl Role {
-    pub(super) fn from_bits(bits: u8) -> Self {
-        match bits {
-            0 => Role::Member,
-            1 => Role::Main,
-            2 => Role::Service,
-            3 => Role::Cleanup,
-            _ => Role::Replayed,
-        }
-    }
-}
-
-/// Its children run inline, and theirs.
-pub(super) const FINAL: u8 = 1;
-/// It exchanges data with what its runtime does not see: drawings show it.
-pub(super) const COMMUNICATES: u8 = 2;
-
-/// Its spawn runs no other task.
-pub(super) const UNTHROTTLED: u8 = 4;
-
-/// What a task is, apart from accesses and body.
-#[derive(Clone, Copy)]
-pub(crate) struct Traits {
-    pub(crate) label: Label,
-    pub(super) urgency: Urgency,
-    pub(super) role: Role,
-    /// Run it where it becomes ready instead of queueing it.
-    pub(crate) inline: bool,
-    /// [`FINAL`], [`COMMUNICATES`] and [`UNTHROTTLED`].
-    pub(super) marks: u8,
-}
-
-impl Traits {
-    #[inline]
-    pub(super) fn new(label: Label, role: Role) -> Self {
-        Traits { label, urgency: Urgency::default(), role, inline: false, marks: 0 }
-    }
-}
 
 /// A bias that keeps `pending` above zero while edges are being linked; it stays if there are none.
 pub(crate) const SPAWNING: u32 = 1 << 30;
@@ -130,7 +75,7 @@ pub(super) fn spawn<'r, B: Body>(
     submit(group, id, edges);
     // An inline task may be part of something that its spawner has to finish first, and nobody
     // takes the drop of an array for a spawn.
-    if !traits.inline && traits.role == Role::Member && traits.marks & UNTHROTTLED == 0 {
+    if traits.marks().is_throttled() {
         scheduler::help(group);
     }
     Ok(())
@@ -162,10 +107,11 @@ fn begin(
     count: usize,
     is_child: bool,
 ) -> Result<RecordId, Error> {
-    group.count_spawn(traits.role, is_child)?;
+    let role = traits.marks().role();
+    group.count_spawn(role, is_child)?;
     let id = match pool::allocate() {
         Ok(id) => id,
-        Err(error) => return Err(not_begun(group, traits.role, error)),
+        Err(error) => return Err(not_begun(group, role, error)),
     };
     let new = record(id);
     new.create(id, Arc::as_ptr(group), traits.label);
@@ -206,7 +152,8 @@ fn submit(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
 /// Spawns a task without accesses whose body has ended: its one unit is the caller's to resolve.
 #[inline]
 pub(super) fn spawn_ended(group: &Arc<GroupInner>, label: Label) -> Result<RecordId, Error> {
-    let traits = Traits { inline: true, ..Traits::new(label, Role::Member) };
+    let mut traits = Traits::new(label, Role::Member);
+    traits.set_inline();
     let id = begin(group, traits, 0, false)?;
     record(id).state.set(Phase::Ended);
     let outer = scheduler::trace_begin(id);
