@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
 use talpf_runtime::Group;
 
 use crate::config::Config;
@@ -13,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::exchange::{Call, Exchange, Gathered, Part};
 use crate::numbers::{Lane, Rank, Round};
-use crate::operation::{Collectors, Issued, Pending};
+use crate::operation::{Collectors, Issued, Pending, RetryQueue};
 use crate::polling::Sleeper;
 use crate::processes::{Ask, Processes};
 use crate::round::{OpenRounds, RoundState};
@@ -51,8 +50,7 @@ pub(crate) struct RankState {
     pub(crate) pending: Pending,
     pub(crate) engine: Engine,
     /// Operations that could not be posted or parked yet.
-    later: Mutex<Vec<Issued>>,
-    later_count: AtomicUsize,
+    later: RetryQueue,
     /// What the next pass of the engine fails the run with.
     failing: OnceLock<Error>,
     failure: OnceLock<Error>,
@@ -96,8 +94,7 @@ impl World {
             open_rounds: CachePadded::new(OpenRounds::new()),
             collectors: Collectors::new(),
             pending: Pending::default(),
-            later: Mutex::default(),
-            later_count: AtomicUsize::new(0),
+            later: RetryQueue::default(),
             failing: OnceLock::new(),
             failure: OnceLock::new(),
             failed: AtomicBool::new(false),
@@ -312,10 +309,8 @@ impl World {
         self.exchange.fail(Error::RunEnded);
         self.processes.iter().for_each(|processes| processes.clear());
         for state in &self.ranks {
-            let later = std::mem::take(&mut *state.later.lock());
-            later
-                .into_iter()
-                .for_each(|issued| issued.fail(Error::Runtime(talpf_runtime::Error::ShutDown)));
+            let shut_down = || Error::Runtime(talpf_runtime::Error::ShutDown);
+            state.later.drain().for_each(|issued| issued.fail(shut_down()));
             state.windows.clear();
             state.engine.clear();
             state.open_rounds.clear();
@@ -371,47 +366,23 @@ impl RankState {
     /// credit again.
     #[cold]
     pub(crate) fn keep_for_later(&self, issued: Issued) {
-        let mut later = self.later.lock();
-        later.push(issued);
-        self.later_count.store(later.len(), Ordering::Relaxed);
-        drop(later);
+        self.later.push(issued);
         self.wake_poller();
     }
 
     pub(crate) fn has_later(&self) -> bool {
-        self.later_count.load(Ordering::Relaxed) > 0
+        self.later.len() > 0
     }
 
-    /// Tries the kept operations, of every target and lane no later rounds than the first one that
-    /// has to be kept.
+    /// Tries the kept operations.
     #[cold]
     pub(crate) fn try_again(&self) {
-        let mut later = self.later.lock();
-        let all = std::mem::take(&mut *later);
-        self.later_count.store(0, Ordering::Relaxed);
-        drop(later);
-        let mut kept: Vec<Issued> = Vec::new();
-        for issued in all {
-            if !self.has_failed() && kept.iter().any(|before| issued.is_behind(before)) {
-                kept.push(issued);
-            } else {
-                kept.extend(issued.attempt());
-            }
-        }
-        if kept.is_empty() {
-            return;
-        }
-        let mut later = self.later.lock();
-        kept.append(&mut later);
-        *later = kept;
-        self.later_count.store(later.len(), Ordering::Relaxed);
-        drop(later);
-        self.wake_poller();
+        self.later.try_again(self);
     }
 
     /// Operations that are under way.
     pub(crate) fn outstanding(&self) -> usize {
-        self.pending.len() + self.later_count.load(Ordering::Relaxed)
+        self.pending.len() + self.later.len()
     }
 
     /// Whether nothing that the polling task would see is under way. What a link with faults has

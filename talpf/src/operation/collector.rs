@@ -1,9 +1,8 @@
 //! Short puts of one body to one rank, collected and posted together.
 //!
 //! The first short put to a rank is posted at once. Those of the same [`OpenRound`] that follow it
-//! to the same rank are copied into a collector and posted as one chain: plain writes, and behind
-//! them one message that counts them at the target. A chain takes the lock of the target's windows,
-//! the send queue, a receive and a completion once, and not once a put.
+//! to the same rank are copied into a collector and posted as one `chain`, which takes the lock of
+//! the target's windows, the send queue, a receive and a completion once, and not once a put.
 //!
 //! Each collector belongs to one `OpenRound` at a time. What is in it is posted when it is full,
 //! when its owner turns to another rank or another kind of operation or is dropped, when a task of
@@ -19,17 +18,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
-use ibverbs_sim::{Operation as Request, Payload, RemoteAddress, SendFlags, SendWorkRequest};
+use ibverbs_sim::RemoteAddress;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::Verb;
+use super::chain::{PUTS, post_chain};
 use super::issued::{Issued, Place, refusal};
 use super::occupancy::Occupancy;
-use super::short_put::{ShortPut, posted};
-use crate::endpoint::{FEWEST_SENDS, NOBODY, SIGNAL_EVERY};
+use super::short_put::ShortPut;
 use crate::error::Error;
-use crate::immediate::{Immediate, Kind as Announced};
 use crate::numbers::Rank;
 use crate::round::RoundState;
 use crate::sync_cell::{AtomicU32, Ordering};
@@ -38,10 +36,6 @@ use crate::world::RankState;
 
 /// Collectors of a rank. Who finds none free posts every put by itself.
 const COLLECTORS: usize = 16;
-/// Requests that are posted together at most: puts, and a message that counts them.
-const CHAIN: usize = 128;
-const PUTS: usize = CHAIN - 1;
-const _: () = assert!(CHAIN as u32 + 2 * SIGNAL_EVERY <= FEWEST_SENDS, "there is room for a chain");
 /// Bytes that are collected at most.
 const BYTES: usize = 2048;
 
@@ -339,25 +333,6 @@ impl Chain<'_> {
             put.called_ns.set(place.called_ns);
         }
     }
-
-    fn post_several(&self, range: Range<usize>, origin: &RankState) -> Post {
-        let RoundState { lane, number, .. } = &**self.round;
-        let count = (range.len() as u64).to_ne_bytes();
-        let silent = |operation, bytes| SendWorkRequest {
-            wr_id: NOBODY,
-            operation,
-            payload: Payload::Inline(bytes),
-            flags: SendFlags::NONE,
-        };
-        let mut requests = SmallVec::<[SendWorkRequest<'_>; CHAIN]>::new();
-        for put in &self.collected.puts[range] {
-            let write = Request::Write { remote: put.remote };
-            requests.push(silent(write, self.collected.bytes_of(put)));
-        }
-        let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
-        requests.push(silent(Request::SendWithImmediate { immediate }, &count));
-        posted(origin, origin.endpoint.post_all(self.collected.target, &mut requests))
-    }
 }
 
 impl Together for Chain<'_> {
@@ -374,10 +349,13 @@ impl Together for Chain<'_> {
     fn post(&self, range: Range<usize>) -> Post {
         let origin = self.round.state();
         self.trace(origin, &self.collected.puts[range.clone()]);
-        match range.len() {
-            1 => self.put(range.start).post_now(),
-            _ => self.post_several(range, origin),
+        let count = range.len();
+        if count == 1 {
+            return self.put(range.start).post_now();
         }
+        let puts = self.collected.puts[range].iter();
+        let requests = puts.map(|put| (put.remote, self.collected.bytes_of(put)));
+        post_chain(self.round, self.collected.target, count, requests)
     }
 
     fn park(&self, index: usize) -> Box<dyn Parked> {

@@ -13,7 +13,7 @@ use super::Done;
 use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::numbers::Rank;
+use crate::numbers::{Lane, Rank, Round};
 use crate::processes::Ask;
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
@@ -112,13 +112,51 @@ impl Issued {
         again
     }
 
-    /// Whether it waits for the same as `other`, or for something that comes after that.
-    pub(crate) fn is_behind(&self, other: &Self) -> bool {
-        let place = |issued: &Self| (issued.at.target, issued.round.lane);
-        place(self) == place(other) && self.round.number > other.round.number
+    /// Its target, and the lane and round that it is of.
+    pub(super) fn destination(&self) -> (Rank, Lane, Round) {
+        (self.at.target, self.round.lane, self.round.number)
     }
 
-    fn refused(self) {
+    pub(super) fn round(&self) -> &Arc<RoundState> {
+        &self.round
+    }
+
+    pub(super) fn claim(&self) -> Claim {
+        self.claim
+    }
+
+    /// Returns the bytes of a short put, and the place they go to.
+    pub(super) fn inline(&self) -> Option<(RemoteAddress, &[u8])> {
+        match &self.memory {
+            Memory::Inline(bytes) => Some((self.at.remote, bytes)),
+            Memory::Entries(_) => None,
+        }
+    }
+
+    /// Returns whether it may be posted in one chain with others of its round and target.
+    pub(super) fn goes_together(&self) -> bool {
+        self.windowed
+            && self.posted == 0
+            && self.inline().is_some()
+            && self.round.world.elsewhere(self.at.target).is_none()
+    }
+
+    pub(super) fn is_posted(&self) -> bool {
+        self.posted > 0
+    }
+
+    /// Notes that all of its requests are posted.
+    pub(super) fn note_posted(&mut self) {
+        self.leave_round();
+        self.posted = self.posted.max(1);
+    }
+
+    pub(super) fn trace_send(&mut self) {
+        self.round.state().trace_send(&mut self.at, self.verb);
+    }
+
+    /// Fails it, and with it the run: no window takes it.
+    pub(super) fn refused(self) {
         let error = refusal(&self.claim, &self.round, self.at.target);
         if self.is_on_its_way() {
             let round = Arc::clone(&self.round);
@@ -186,8 +224,7 @@ impl Issued {
         };
         match result {
             Ok(()) => {
-                self.leave_round();
-                self.posted = self.posted.max(1);
+                self.note_posted();
                 Post::All
             }
             Err((0, DeviceError::QueueFull { .. })) if self.posted == 0 => Post::Nothing,

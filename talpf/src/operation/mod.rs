@@ -15,6 +15,7 @@
 //! ones are cut into requests; the last one carries the immediate, and its completion returns the
 //! guard. A get or an atomic ends with an empty write that carries the immediate.
 
+mod chain;
 mod collector;
 mod future;
 mod guards;
@@ -23,6 +24,7 @@ mod occupancy;
 mod open_round;
 mod pending;
 mod registration;
+mod retry_queue;
 mod short_put;
 
 pub use self::future::Operation;
@@ -33,3 +35,4 @@ pub(crate) use self::collector::Collectors;
 pub(crate) use self::issued::{Issued, Place, Verb};
 pub(crate) use self::open_round::Spawned;
 pub(crate) use self::pending::{Done, Pending};
+pub(crate) use self::retry_queue::RetryQueue;
