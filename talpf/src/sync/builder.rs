@@ -18,7 +18,7 @@ use crate::held::Held;
 use crate::numbers::{Lane, Round};
 use crate::ping_pong::Places;
 use crate::round::{RoundState, User};
-use crate::window::{Area, Kind};
+use crate::window::{Area, Areas, Kind};
 
 /// A sync being declared: its mode, and the windows in which operations of peers may land.
 ///
@@ -144,10 +144,22 @@ impl<'a> Sync<'a> {
         let RoundState { world, rank, lane, number, .. } = &**round;
         let (state, mode, places) = (round.state(), self.mode, self.places.cloned());
         let fails = |error: &Error| world.fail(&[*rank], error);
-        let mut areas = Areas::new();
-        let is_held = self.open_windows(round, &mut areas).inspect_err(fails)?;
-        let freed = state.windows.complete(*lane, *number, &areas);
-        world.follow(freed);
+        let mut areas = Areas::default();
+        self.check(round, &mut areas).inspect_err(fails)?;
+        let declare = |areas: &mut Areas| {
+            let freed = state.windows.declare(*lane, *number, areas);
+            world.follow(freed);
+        };
+        // Few windows open first: puts that come before are parked, at a cost to their posters. Of
+        // many, operations find theirs once all are declared.
+        let many = areas.are_many();
+        if many {
+            declare(&mut areas);
+        }
+        let is_held = self.open_windows(round, areas.as_slice()).inspect_err(fails)?;
+        if !many {
+            declare(&mut areas);
+        }
         let event = (!is_held).then(|| PendingEvent::of_group(&state.group, "sync"));
         let event = event.transpose().map_err(Error::from).inspect_err(fails)?;
         if state.tracer.is_traced() {
@@ -163,17 +175,9 @@ impl<'a> Sync<'a> {
         Ok(())
     }
 
-    /// Opens the windows, or spawns the tasks that do, and leaves their `areas` by number. True if a
-    /// task of a window that is written to holds the group.
-    fn open_windows(&mut self, round: &Arc<RoundState>, areas: &mut Areas) -> Result<bool, Error> {
-        if let Err(error) = self.check(round, areas) {
-            for window in self.windows.drain(..) {
-                if let Opens::Now { guard, .. } = window.opens {
-                    guard.give_up(&error.to_string());
-                }
-            }
-            return Err(error);
-        }
+    /// Opens the windows, or spawns the tasks that do. True if a task of a window that is written to
+    /// holds the group.
+    fn open_windows(&mut self, round: &Arc<RoundState>, areas: &[Area]) -> Result<bool, Error> {
         let mut is_held = false;
         for (window, area) in self.windows.drain(..).zip(areas.iter().copied().enumerate()) {
             match window.opens {
@@ -187,33 +191,42 @@ impl<'a> Sync<'a> {
         Ok(is_held)
     }
 
-    /// Checks all windows before the first one opens, and finds their `areas`.
-    fn check(&self, round: &RoundState, areas: &mut Areas) -> Result<(), Error> {
+    /// Checks all windows before the first one opens, and finds their `areas`. Of windows that are
+    /// refused the guards are given up.
+    fn check(&mut self, round: &RoundState, areas: &mut Areas) -> Result<(), Error> {
+        let checked = self.find_areas(round, areas);
+        if let Err(error) = &checked {
+            for window in self.windows.drain(..) {
+                if let Opens::Now { guard, .. } = window.opens {
+                    guard.give_up(&error.to_string());
+                }
+            }
+        }
+        checked
+    }
+
+    #[inline]
+    fn find_areas(&self, round: &RoundState, areas: &mut Areas) -> Result<(), Error> {
         round.check()?;
         for Window { kind, opens } in &self.windows {
             if let Opens::Task(region) = opens {
                 region.check()?;
             }
             let (array, rect) = opens.part();
-            let area = round.state().slots.windowed(array, |slot| Area {
+            areas.push(round.state().slots.windowed(array, |slot| Area {
                 slot: slot.number,
                 rect,
                 cols: slot.cols,
                 kind: *kind,
-            })?;
-            if areas.iter().any(|earlier| area.conflicts(earlier)) {
-                let (lane, round) = (round.lane, round.number);
-                let array = ArrayLabel::of_id(array);
-                return Err(Error::WindowsOverlap { lane, round, array });
-            }
-            areas.push(area);
+            })?);
         }
-        Ok(())
+        areas.sort().map_err(|number| {
+            let (array, _) = self.windows[number].opens.part();
+            let (lane, round, array) = (round.lane, round.number, ArrayLabel::of_id(array));
+            Error::WindowsOverlap { lane, round, array }
+        })
     }
 }
-
-/// The areas of the windows of a sync, by number.
-type Areas = SmallVec<[Area; 2]>;
 
 /// Spawns the task that opens a window once its region is free.
 fn spawn_opening(

@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     #[inline]
-    fn changes(self) -> bool {
+    pub(super) fn changes(self) -> bool {
         self != Kind::Read
     }
 

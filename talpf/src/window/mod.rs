@@ -1,8 +1,9 @@
 //! Windows: where and when operations of peers may land (R5 to R7).
 //!
 //! A window belongs to one round of one lane. It is *declared* when the sync of the round is
-//! spawned, *opened* when its expose task runs, which may be before that, and brings the guard of the
-//! region, and *closed* when the sync ends, which drops the guard. What arrives
+//! spawned, *opened* when its expose task runs, which may be before that if the windows are few, and
+//! brings the guard of the region, and *closed* when the sync ends, which drops the guard. What
+//! arrives
 //!
 //! * before it is open is parked here, up to a number of operations a source, and lands when it
 //!   opens; a source without credit keeps its operation and tries again;
@@ -22,7 +23,9 @@
 //! lock a rank; long copies are made outside it.
 
 mod area;
+mod areas;
 mod conflicts;
+mod in_flight;
 mod landing;
 mod round;
 mod table;
@@ -30,5 +33,6 @@ mod table;
 mod tests;
 
 pub(crate) use self::area::{Area, Claim, Kind};
+pub(crate) use self::areas::Areas;
 pub(crate) use self::landing::{Freed, Landing, Outcome, Over, Parked, Post, Rest, Together};
 pub(crate) use self::table::WindowTable;

@@ -7,34 +7,45 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
+use super::areas::{Areas, FEW, Index};
 use super::conflicts::Notes;
-use super::landing::{Freed, HasLanded, Parked, Post, Together};
+use super::in_flight::InFlight;
+use super::landing::{Freed, HasLanded, Over, Parked, Post, Together};
 use super::{Area, Claim};
 use crate::held::Held;
 
+/// Apart from other rounds in memory: peers come to one while the owner ends another.
 #[derive(Default)]
+#[repr(align(128))]
 pub(super) struct RoundWindows {
     /// Whether all windows are declared.
-    pub(super) complete: bool,
+    declared: bool,
     /// Whether the sync has ended and only waits for what was admitted to land.
-    pub(super) ending: bool,
-    pub(super) windows: SmallVec<[Window; 2]>,
-    /// Parked until the window that covers them opens, or until all windows are declared.
-    pub(super) parked: Vec<Waiting>,
+    ending: bool,
+    /// By number. The place keeps some for the rounds that use it next.
+    windows: SmallVec<[Window; 2]>,
+    /// Number of them that are of this round.
+    known: u32,
+    /// Its windows by place, if they are many.
+    index: Option<Box<Index>>,
+    /// Parked until the window that covers them is known, or until all are declared.
+    parked: Vec<Waiting>,
     /// All operations of the round, if they are noted.
     pub(super) notes: Notes,
 }
 
+#[derive(Default)]
 pub(super) struct Window {
-    /// Tells it from the others of its round.
-    pub(super) number: usize,
-    pub(super) area: Area,
-    pub(super) phase: Phase,
-    pub(super) landing: Vec<InFlight>,
+    /// Unknown if a later one has opened before this one was declared.
+    area: Option<Area>,
+    phase: Phase,
+    pub(super) in_flight: InFlight,
+    /// Parked until it opens, or until what they overlap has landed.
+    parked: Vec<Waiting>,
 }
 
 #[derive(Default)]
-pub(super) enum Phase {
+enum Phase {
     #[default]
     Declared,
     Open(Box<dyn Held>),
@@ -42,10 +53,10 @@ pub(super) enum Phase {
 
 /// What is decided about an operation.
 pub(super) enum Admission {
-    /// It may land in the window at this place.
+    /// It may land in the window with this number.
     Lands(usize),
-    /// It is parked, if its source has credit.
-    Waits,
+    /// It is parked, if its source has credit, for the window with this number if that is known.
+    Waits(Option<usize>),
     /// Nowhere.
     Refused,
 }
@@ -55,28 +66,93 @@ pub(super) struct Waiting {
     pub(super) operation: Box<dyn Parked>,
 }
 
-/// An admitted operation that may not have landed.
-pub(super) struct InFlight {
-    pub(super) claim: Claim,
-    /// Tells it from others while it is being posted outside the lock.
-    pub(super) posting: Option<u64>,
-}
-
 impl RoundWindows {
-    /// The place of the window with this number, which may be new.
-    pub(super) fn window(&mut self, number: usize, area: Area) -> usize {
-        let known = self.windows.iter().position(|window| window.number == number);
-        known.unwrap_or_else(|| {
-            let (phase, landing) = (Phase::Declared, Vec::new());
-            self.windows.push(Window { number, area, phase, landing });
-            self.windows.len() - 1
-        })
+    /// Declares its windows, of which some may be known. Returns what was parked and is for none.
+    pub(super) fn declare(&mut self, areas: &mut Areas) -> Vec<Waiting> {
+        for (number, area) in areas.as_slice().iter().enumerate() {
+            self.know(number, *area);
+        }
+        self.index = areas.take_index();
+        self.declared = true;
+        if self.parked.is_empty() {
+            return Vec::new();
+        }
+        let parked = std::mem::take(&mut self.parked);
+        let for_none =
+            parked.into_iter().filter_map(|waiting| match self.covering(&waiting.claim) {
+                Some(at) => {
+                    self.windows[at].parked.push(waiting);
+                    None
+                }
+                None => Some(waiting),
+            });
+        for_none.collect()
     }
 
-    /// The window that an operation is for.
+    /// Opens a window with the guard of its region. Not all windows need be declared.
+    pub(super) fn open(
+        &mut self,
+        (number, area): (usize, Area),
+        guard: Box<dyn Held>,
+    ) -> &mut Window {
+        self.know(number, area);
+        let window = &mut self.windows[number];
+        window.phase = Phase::Open(guard);
+        if !self.parked.is_empty() {
+            let is_for_it = |waiting: &mut Waiting| area.covers(&waiting.claim);
+            window.parked.extend(self.parked.extract_if(.., is_for_it));
+        }
+        window
+    }
+
+    fn know(&mut self, number: usize, area: Area) {
+        if self.windows.len() <= number {
+            self.windows.resize_with(number + 1, Window::default);
+        }
+        self.windows[number].area = Some(area);
+        self.known = self.known.max(number as u32 + 1);
+    }
+
+    /// Its windows by number, as far as they are known.
     #[inline]
-    fn covering(&self, claim: &Claim) -> Option<usize> {
-        self.windows.iter().position(|window| window.area.covers(claim))
+    pub(super) fn windows(&mut self) -> &mut [Window] {
+        &mut self.windows[..self.known as usize]
+    }
+
+    /// The number of the window that an operation is for, if that is known.
+    #[inline]
+    pub(super) fn covering(&self, claim: &Claim) -> Option<usize> {
+        match &self.index {
+            Some(index) if claim.index < claim.end => index.covering(claim),
+            _ => self.windows[..self.known as usize].iter().position(|window| window.covers(claim)),
+        }
+    }
+
+    /// Counts the operations from number `first` on that may land one after the other, of which the
+    /// first one may in window `at`.
+    #[inline]
+    pub(super) fn count_landing(
+        &mut self,
+        mut at: usize,
+        operations: &impl Together,
+        first: usize,
+        has_landed: HasLanded<'_>,
+    ) -> usize {
+        let mut next = first + 1;
+        while next < operations.len() {
+            let claim = operations.claim(next);
+            if !self.windows[at].covers(&claim) {
+                match self.covering(&claim) {
+                    Some(other) => at = other,
+                    None => break,
+                }
+            }
+            if !self.windows[at].may_land(&claim, has_landed) {
+                break;
+            }
+            next += 1;
+        }
+        next - first
     }
 
     /// Decides about an operation. `delayed` is set if it waits although its window is open.
@@ -93,68 +169,92 @@ impl RoundWindows {
                 if self.windows[at].is_open() {
                     delayed.store(true, Ordering::Relaxed);
                 }
-                Admission::Waits
+                Admission::Waits(Some(at))
             }
-            None if self.complete => Admission::Refused,
-            None => Admission::Waits,
+            None if self.declared => Admission::Refused,
+            None => Admission::Waits(None),
         }
     }
 
-    /// Takes out what waits and is for no window.
-    pub(super) fn take_uncovered(&mut self) -> Vec<Waiting> {
-        if self.parked.is_empty() {
-            return Vec::new();
+    /// Keeps an operation that waits for window `at`, or for the windows to be declared.
+    pub(super) fn park(&mut self, at: Option<usize>, waiting: Waiting) {
+        match at {
+            Some(at) => self.windows[at].parked.push(waiting),
+            None => self.parked.push(waiting),
         }
-        let windows = &self.windows;
-        let is_for = |claim: &Claim| windows.iter().any(|window| window.area.covers(claim));
-        self.parked.extract_if(.., |waiting| !is_for(&waiting.claim)).collect()
     }
 
-    /// Whether anything waits although its window is open.
-    pub(super) fn has_delayed(&self) -> bool {
-        let window = |waiting: &Waiting| self.covering(&waiting.claim);
-        self.parked.iter().filter_map(window).any(|at| self.windows[at].is_open())
-    }
-
-    /// Lands what waits for the window at this place, as far as it may.
-    pub(super) fn land_parked(
+    /// Notes operations that were posted together and may not have landed.
+    #[cold]
+    pub(super) fn note_flying(
         &mut self,
-        at: usize,
-        parked: &mut [usize],
+        operations: &impl Together,
+        posted: Range<usize>,
         has_landed: HasLanded<'_>,
-        freed: &mut Freed,
     ) {
-        let mut next = 0;
-        while next < self.parked.len() {
-            let claim = self.parked[next].claim;
-            let is_for_it =
-                self.windows[at].area.covers(&claim) && self.covering(&claim) == Some(at);
-            if !is_for_it || !self.windows[at].may_land(&claim, has_landed) {
-                next += 1;
-                continue;
-            }
-            let post = self.parked[next].operation.post();
-            self.windows[at].note_posted(claim, post, has_landed);
-            if post == Post::All {
-                freed.lists().posted.push(self.parked.remove(next).operation);
-                unpark(parked, &claim, freed);
-            } else {
-                next += 1;
+        for claim in posted.map(|index| operations.claim(index)) {
+            if let Some(at) = self.covering(&claim) {
+                self.windows[at].in_flight.add(&claim, has_landed);
             }
         }
+    }
+
+    /// Returns whether anything waits although its window is open.
+    pub(super) fn has_delayed(&mut self) -> bool {
+        self.windows().iter().any(Window::has_delayed)
+    }
+
+    /// Takes out all that is parked.
+    pub(super) fn take_parked(&mut self) -> Vec<Waiting> {
+        let mut parked = std::mem::take(&mut self.parked);
+        self.windows().iter_mut().for_each(|window| parked.append(&mut window.parked));
+        parked
+    }
+
+    /// Returns whether everything that was admitted has landed: its windows may close. From now on
+    /// nothing is admitted.
+    pub(super) fn may_end(&mut self, has_landed: HasLanded<'_>) -> bool {
+        self.ending = true;
+        let has_ended = |window: &mut Window| {
+            window.in_flight.is_empty() || window.in_flight.forget_landed(has_landed)
+        };
+        // All of them, so that none is looked through in vain again.
+        self.windows().iter_mut().fold(true, |all, window| all & has_ended(window))
+    }
+
+    /// Empties the place for a later round: the guards of the windows and what is still parked go to
+    /// `over`.
+    pub(super) fn empty(&mut self, parked: &mut [usize], over: &mut Over) {
+        let Over { guards, refused, freed } = over;
+        let mut refuse = |waiting: Waiting| {
+            unpark(parked, &waiting.claim, freed);
+            refused.push(waiting.operation);
+        };
+        if !self.parked.is_empty() {
+            self.parked.drain(..).for_each(&mut refuse);
+        }
+        for window in self.windows() {
+            window.area = None;
+            if let Phase::Open(guard) = std::mem::take(&mut window.phase) {
+                guards.push(guard);
+            }
+            if !window.parked.is_empty() {
+                window.parked.drain(..).for_each(&mut refuse);
+            }
+        }
+        if self.windows.len() > FEW {
+            self.windows.truncate(FEW);
+            self.index = None;
+        }
+        self.notes.clear();
+        (self.declared, self.ending, self.known) = (false, false, 0);
     }
 }
 
 impl Window {
-    /// Whether an operation may land that follows one which may.
     #[inline]
-    pub(super) fn lands(&self, claim: &Claim) -> bool {
-        self.area.covers(claim) && !self.landing.iter().any(|other| other.claim.conflicts(claim))
-    }
-
-    pub(super) fn note_landing(&mut self, operations: &impl Together, posted: Range<usize>) {
-        let claims = posted.map(|index| operations.claim(index));
-        self.landing.extend(claims.map(|claim| InFlight { claim, posting: None }));
+    fn covers(&self, claim: &Claim) -> bool {
+        self.area.is_some_and(|area| area.covers(claim))
     }
 
     #[inline]
@@ -162,25 +262,48 @@ impl Window {
         matches!(self.phase, Phase::Open(_))
     }
 
-    fn may_land(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
-        if !self.is_open() {
-            return false;
-        }
-        if !self.landing.is_empty() {
-            self.forget_landed(has_landed);
-        }
-        !self.landing.iter().any(|landing| landing.claim.conflicts(claim))
+    /// Returns whether anything waits although it is open.
+    pub(super) fn has_delayed(&self) -> bool {
+        self.is_open() && !self.parked.is_empty()
     }
 
-    pub(super) fn forget_landed(&mut self, has_landed: HasLanded<'_>) {
-        self.landing
-            .retain(|landing| landing.posting.is_some() || !has_landed(landing.claim.source));
+    #[inline]
+    fn may_land(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
+        self.is_open() && self.in_flight.admits(claim, has_landed)
+    }
+
+    /// Lands what waits for it, as far as it may.
+    #[inline]
+    pub(super) fn land_parked(
+        &mut self,
+        parked: &mut [usize],
+        has_landed: HasLanded<'_>,
+        freed: &mut Freed,
+    ) {
+        if self.has_delayed() {
+            self.try_parked(parked, has_landed, freed);
+        }
+    }
+
+    fn try_parked(&mut self, parked: &mut [usize], has_landed: HasLanded<'_>, freed: &mut Freed) {
+        let in_flight = &mut self.in_flight;
+        let landed = self.parked.extract_if(.., |Waiting { claim, operation }| {
+            let post = match in_flight.admits(claim, has_landed) {
+                true => operation.post(),
+                false => Post::Nothing,
+            };
+            note_posted(in_flight, claim, post, has_landed);
+            post == Post::All
+        });
+        for Waiting { claim, operation } in landed {
+            freed.lists().posted.push(operation);
+            unpark(parked, &claim, freed);
+        }
     }
 
     /// The guard, if nothing that was admitted may still land.
     pub(super) fn close_if_landed(&mut self, has_landed: HasLanded<'_>) -> Option<Box<dyn Held>> {
-        self.forget_landed(has_landed);
-        if !self.landing.is_empty() {
+        if !self.in_flight.forget_landed(has_landed) {
             return None;
         }
         match std::mem::take(&mut self.phase) {
@@ -188,11 +311,18 @@ impl Window {
             Phase::Declared => None,
         }
     }
+}
 
-    pub(super) fn note_posted(&mut self, claim: Claim, post: Post, has_landed: HasLanded<'_>) {
-        if post != Post::Nothing && !has_landed(claim.source) {
-            self.landing.push(InFlight { claim, posting: None });
-        }
+/// Notes what was posted of an operation, unless it has landed.
+#[inline]
+pub(super) fn note_posted(
+    in_flight: &mut InFlight,
+    claim: &Claim,
+    post: Post,
+    has_landed: HasLanded<'_>,
+) {
+    if post != Post::Nothing && !has_landed(claim.source) {
+        in_flight.add(claim, has_landed);
     }
 }
 

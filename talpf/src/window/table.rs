@@ -7,8 +7,8 @@ use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
 use super::landing::{HasLanded, Landing, Outcome, Over, Post, Rest, Together, outcome_of};
-use super::round::{Admission, InFlight, Phase, RoundWindows, Waiting, unpark};
-use super::{Area, Claim, Freed};
+use super::round::{Admission, RoundWindows, Waiting, note_posted, unpark};
+use super::{Area, Areas, Claim, Freed};
 use crate::error::Error;
 use crate::held::{GivenUp, Held};
 use crate::numbers::{Lane, Rank, Round};
@@ -82,9 +82,9 @@ impl WindowTable {
         }
         let at = match windows.admit(&claim, has_landed, &self.delayed) {
             Admission::Lands(at) => at,
-            Admission::Waits => {
+            Admission::Waits(at) => {
                 let outcome = if self.has_credit(parked, claim.source) {
-                    windows.parked.push(Waiting { claim, operation: operation.park() });
+                    windows.park(at, Waiting { claim, operation: operation.park() });
                     Outcome::Parked
                 } else {
                     Outcome::Later(operation)
@@ -93,27 +93,23 @@ impl WindowTable {
             }
             Admission::Refused => return (Outcome::Refused(operation), Freed::default()),
         };
-        let window = &mut windows.windows[at];
+        let window = &mut windows.windows()[at];
         if quick {
             let post = operation.post();
-            window.note_posted(claim, post, has_landed);
+            note_posted(&mut window.in_flight, &claim, post, has_landed);
             return (outcome_of(post, operation), Freed::default());
         }
-        let number = window.landing.iter().filter_map(|landing| landing.posting).max();
-        let posting = Some(number.unwrap_or(0) + 1);
-        window.landing.push(InFlight { claim, posting });
+        window.in_flight.begin_to_post(&claim);
         drop(state);
         let post = operation.post();
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
         let windows = round_of(lanes, lane, round, MOST_AHEAD);
-        if let Some(windows) = windows
-            && let Some(window) = windows.windows.get_mut(at)
-        {
-            window.landing.retain(|landing| landing.posting != posting);
-            window.note_posted(claim, post, has_landed);
-            windows.land_parked(at, parked, has_landed, &mut freed);
+        if let Some(window) = windows.and_then(|windows| windows.windows().get_mut(at)) {
+            window.in_flight.end_to_post(&claim);
+            note_posted(&mut window.in_flight, &claim, post, has_landed);
+            window.land_parked(parked, has_landed, &mut freed);
         }
         (outcome_of(post, operation), freed)
     }
@@ -146,20 +142,17 @@ impl WindowTable {
             next += 1;
             match windows.admit(&claim, has_landed, &self.delayed) {
                 Admission::Lands(at) => {
-                    let window = &mut windows.windows[at];
-                    while next < operations.len() && window.lands(&operations.claim(next)) {
-                        next += 1;
-                    }
+                    next = first + windows.count_landing(at, operations, first, has_landed);
                     match operations.post(first..next) {
                         Post::All if has_landed(claim.source) => {}
-                        Post::All => window.note_landing(operations, first..next),
+                        Post::All => windows.note_flying(operations, first..next, has_landed),
                         _ => rest.later.extend(first..next),
                     }
                 }
-                Admission::Waits if self.has_credit(parked, claim.source) => {
-                    windows.parked.push(Waiting { claim, operation: operations.park(first) });
+                Admission::Waits(at) if self.has_credit(parked, claim.source) => {
+                    windows.park(at, Waiting { claim, operation: operations.park(first) });
                 }
-                Admission::Waits => rest.later.push(first),
+                Admission::Waits(_) => rest.later.push(first),
                 Admission::Refused => {
                     rest.refused.get_or_insert(first);
                 }
@@ -210,19 +203,15 @@ impl WindowTable {
         left
     }
 
-    /// These are all windows of the round, by number: what none of them covers is refused.
-    pub(crate) fn complete(&self, lane: Lane, round: Round, areas: &[Area]) -> Freed {
+    /// Declares the windows of the round, all of them: what none covers is refused.
+    pub(crate) fn declare(&self, lane: Lane, round: Round, areas: &mut Areas) -> Freed {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
         let Some(windows) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return freed;
         };
-        for (number, area) in areas.iter().enumerate() {
-            windows.window(number, *area);
-        }
-        windows.complete = true;
-        let refused = windows.take_uncovered();
+        let refused = windows.declare(areas);
         for waiting in &refused {
             unpark(parked, &waiting.claim, &mut freed);
         }
@@ -231,13 +220,13 @@ impl WindowTable {
         freed
     }
 
-    /// Opens a window with the guard of its region; what is parked for it lands. The round need
-    /// not be complete.
+    /// Opens a window with the guard of its region; what is parked for it lands. Of a few windows
+    /// not all need be declared.
     pub(crate) fn open(
         &self,
         lane: Lane,
         round: Round,
-        (number, area): (usize, Area),
+        window: (usize, Area),
         guard: Box<dyn Held>,
         has_landed: HasLanded<'_>,
     ) -> Freed {
@@ -246,10 +235,9 @@ impl WindowTable {
         let mut freed = Freed::default();
         match round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none()) {
             Some(windows) => {
-                let at = windows.window(number, area);
-                windows.windows[at].phase = Phase::Open(guard);
-                windows.land_parked(at, parked, has_landed, &mut freed);
-                if windows.has_delayed() {
+                let window = windows.open(window, guard);
+                window.land_parked(parked, has_landed, &mut freed);
+                if window.has_delayed() {
                     self.delayed.store(true, Ordering::Relaxed);
                 }
             }
@@ -275,12 +263,11 @@ impl WindowTable {
         let mut freed = Freed::default();
         let mut delayed = false;
         for round in lanes.iter_mut().flat_map(Rounds::places) {
-            for at in 0..round.windows.len() {
+            for window in round.windows() {
                 let Some(reason) = failed else {
-                    round.land_parked(at, parked, has_landed, &mut freed);
+                    window.land_parked(parked, has_landed, &mut freed);
                     continue;
                 };
-                let window = &mut round.windows[at];
                 if let Some(guard) = window.close_if_landed(has_landed) {
                     freed.lists().guards.push(GivenUp::new(guard, reason));
                 }
@@ -301,7 +288,7 @@ impl WindowTable {
         parked.fill(0);
         let mut refused = Vec::new();
         for round in lanes.iter_mut().flat_map(Rounds::places) {
-            refused.append(&mut round.parked);
+            refused.append(&mut round.take_parked());
         }
         self.delayed.store(true, Ordering::Relaxed);
         drop(state);
@@ -317,29 +304,10 @@ impl WindowTable {
         let Some(ended) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return Some(over);
         };
-        ended.ending = true;
-        let mut landing = false;
-        for window in &mut ended.windows {
-            if !window.landing.is_empty() {
-                window.forget_landed(has_landed);
-                landing |= !window.landing.is_empty();
-            }
-        }
-        if landing {
+        if !ended.may_end(has_landed) {
             return None;
         }
-        for window in ended.windows.drain(..) {
-            if let Phase::Open(guard) = window.phase {
-                over.guards.push(guard);
-            }
-        }
-        // It may have room for many, which the place keeps.
-        for waiting in ended.parked.drain(..) {
-            unpark(parked, &waiting.claim, &mut over.freed);
-            over.refused.push(waiting.operation);
-        }
-        ended.notes.clear();
-        (ended.complete, ended.ending) = (false, false);
+        ended.empty(parked, &mut over);
         let rounds = &mut lanes[lane.index()];
         debug_assert_eq!(rounds.first(), round, "rounds of a lane end in order");
         rounds.pass();
@@ -370,7 +338,7 @@ impl WindowTable {
 }
 
 /// The windows of a round that has not ended, and is no more than `most_ahead` rounds ahead.
-#[inline]
+#[inline(always)]
 fn round_of(
     lanes: &mut SmallVec<[Rounds<RoundWindows>; 1]>,
     lane: Lane,

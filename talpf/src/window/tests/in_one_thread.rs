@@ -19,7 +19,7 @@ fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
         assert!(matches!(land(&table, 0, claim(1, index, end), put), Outcome::Parked));
         fate
     });
-    assert!(table.complete(LANE, FIRST, &[area(0, 10), area(10, 20)]).sources().is_empty());
+    assert!(declare(&table, &[area(0, 10), area(10, 20)]).sources().is_empty());
     assert_eq!(table.parked(), [(Rank(1), 3)]);
     let freed = table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), LANDED);
     assert_eq!(freed.sources(), [Rank(1)]);
@@ -43,11 +43,59 @@ fn a_window_that_opens_before_all_are_declared_takes_what_came_early() {
     let counts = || puts.each_ref().map(|fate| fate.counts());
     drop(table.open(LANE, FIRST, (1, area(10, 20)), guard.give(), LANDED));
     assert_eq!(counts(), [(1, 0), (0, 0), (0, 0)]);
-    drop(table.complete(LANE, FIRST, &[area(0, 10), area(10, 20)]));
+    drop(declare(&table, &[area(0, 10), area(10, 20)]));
     assert_eq!(counts(), [(1, 0), (0, 0), (0, 1)]);
     let other = Shared::<Guard>::default().give();
     drop(table.open(LANE, FIRST, (0, area(0, 10)), other, LANDED));
     assert_eq!(counts(), [(1, 0), (1, 0), (0, 1)]);
+}
+
+/// Among many windows, which are found by place.
+#[test]
+fn each_of_many_windows_takes_what_came_early_when_it_opens() {
+    let (table, count) = (WindowTable::new(1, 99), 9);
+    let puts: Vec<_> = (0..=count)
+        .map(|index| {
+            let (put, fate) = put(&Shared::<Guard>::default());
+            let claim = claim(0, 10 * index + 9, 10 * index + 10);
+            assert!(matches!(land(&table, 0, claim, put), Outcome::Parked));
+            fate
+        })
+        .collect();
+    let areas: Vec<Area> =
+        (0..count).rev().map(|at| area(10 * at as u32, 10 * at as u32 + 10)).collect();
+    drop(declare(&table, &areas));
+    let counts = |at: u64| puts[at as usize].counts();
+    assert_eq!(counts(count), (0, 1), "no window covers the last one");
+    for at in 0..count {
+        assert_eq!(counts(at), (0, 0));
+        let number = (count - 1 - at) as usize;
+        let window = (number, areas[number]);
+        drop(table.open(LANE, FIRST, window, puts[at as usize].guard.give(), LANDED));
+        assert_eq!(counts(at), (1, 0));
+    }
+    assert!(table.parked().is_empty());
+    assert!(table.end(LANE, FIRST, LANDED).is_some());
+}
+
+/// A place is used again by a later round, which has other windows.
+#[test]
+fn a_round_has_the_windows_it_declares_and_none_of_an_earlier_one() {
+    let table = WindowTable::new(1, 8);
+    for (round, end) in [(0, 20), (1, 20), (2, 10), (3, 20), (4, 10)] {
+        let areas = [area(0, 10), area(10, 20)];
+        let areas = &areas[..end as usize / 10];
+        drop(table.declare(LANE, Round(round), &mut areas_of(areas)));
+        let guards: Vec<_> = areas.iter().map(|_| Shared::<Guard>::default()).collect();
+        for (number, guard) in guards.iter().enumerate() {
+            let window = (number, areas[number]);
+            drop(table.open(LANE, Round(round), window, guard.give(), LANDED));
+        }
+        let put = put(guards.last().unwrap()).0;
+        let outcome = land(&table, round, claim(0, 15, 16), put);
+        assert_eq!(matches!(outcome, Outcome::Posted(_)), end == 20, "{round}");
+        assert!(table.end(LANE, Round(round), LANDED).is_some());
+    }
 }
 
 #[test]
@@ -55,7 +103,7 @@ fn what_no_window_covers_is_refused_when_all_are_declared_and_after_that_handed_
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
     let (early, fate) = put(&guard);
     assert!(matches!(land(&table, 0, claim(0, 9, 11), early), Outcome::Parked));
-    assert_eq!(table.complete(LANE, FIRST, &[area(0, 10), area(10, 20)]).sources(), [Rank(0)]);
+    assert_eq!(declare(&table, &[area(0, 10), area(10, 20)]).sources(), [Rank(0)]);
     assert_eq!(fate.counts(), (0, 1));
     let (late, fate) = put(&guard);
     assert!(matches!(land(&table, 0, claim(0, 19, 21), late), Outcome::Refused(_)));
@@ -65,7 +113,7 @@ fn what_no_window_covers_is_refused_when_all_are_declared_and_after_that_handed_
 #[test]
 fn a_round_that_has_ended_refuses_and_the_next_parks() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
-    drop(table.complete(LANE, FIRST, &[area(0, 10)]));
+    drop(declare(&table, &[area(0, 10)]));
     let (waiting, fate) = put(&guard);
     assert!(matches!(land(&table, 0, claim(0, 0, 1), waiting), Outcome::Parked));
     let freed = table.end(LANE, FIRST, LANDED).unwrap().release();
@@ -87,7 +135,7 @@ fn credits_are_exact_and_come_back() {
         assert!(matches!(attempt(source), Outcome::Parked));
         assert!(matches!(attempt(source), Outcome::Later(_)));
     }
-    drop(table.complete(LANE, FIRST, &[area(0, 1)]));
+    drop(declare(&table, &[area(0, 1)]));
     assert!(matches!(attempt(0), Outcome::Later(_)));
     let mut freed =
         table.open(LANE, FIRST, (0, area(0, 1)), guard.give(), LANDED).sources().to_vec();
@@ -99,7 +147,7 @@ fn credits_are_exact_and_come_back() {
 #[test]
 fn what_overlaps_something_that_is_landing_waits_for_it_and_nothing_else_does() {
     let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
-    drop(table.complete(LANE, FIRST, &[area(0, 30)]));
+    drop(declare(&table, &[area(0, 30)]));
     drop(table.open(LANE, FIRST, (0, area(0, 30)), guard.give(), FLYING));
     let flying = |claim| table.land(LANE, FIRST, claim, true, put(&guard).0, FLYING).0;
     assert!(matches!(flying(claim(0, 0, 10)), Outcome::Posted(_)));
@@ -124,7 +172,7 @@ fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after
         assert!(matches!(land(&table, 0, claim(source, 0, 1), early), Outcome::Parked));
         fate
     });
-    drop(table.complete(LANE, FIRST, &[area(0, 1)]));
+    drop(declare(&table, &[area(0, 1)]));
     assert_eq!(table.open(LANE, FIRST, (0, area(0, 1)), guard.give(), FLYING).sources(), [Rank(1)]);
     assert!(table.has_delayed());
     assert_eq!(table.settle(LANDED).sources(), [Rank(0)]);
@@ -136,7 +184,7 @@ fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after
 #[test]
 fn a_round_that_is_ending_takes_nothing_more() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
-    drop(table.complete(LANE, FIRST, &[area(0, 10)]));
+    drop(declare(&table, &[area(0, 10)]));
     drop(table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), FLYING));
     let posted = table.land(LANE, FIRST, claim(0, 0, 1), true, put(&guard).0, FLYING);
     assert!(matches!(posted.0, Outcome::Posted(_)));
@@ -161,7 +209,7 @@ fn clearing_drops_guards_and_operations() {
 #[test]
 fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
-    drop(table.complete(LANE, FIRST, &[area(0, 10), area(10, 20)]));
+    drop(declare(&table, &[area(0, 10), area(10, 20)]));
     drop(table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), FLYING));
     let posted = table.land(LANE, FIRST, claim(0, 0, 1), true, put(&guard).0, FLYING);
     assert!(matches!(posted.0, Outcome::Posted(_)));

@@ -21,7 +21,7 @@ fn arrives(quick: bool, declared: bool) {
         let table = Arc::new(WindowTable::new(1, 1));
         let (put, fate) = put(&Shared::<Guard>::default());
         if declared {
-            drop(table.complete(LANE, FIRST, &[area(0, 8)]));
+            drop(declare(&table, &[area(0, 8)]));
         }
         let peer = {
             let table = Arc::clone(&table);
@@ -29,7 +29,7 @@ fn arrives(quick: bool, declared: bool) {
         };
         drop(table.open(LANE, FIRST, (0, area(0, 8)), fate.guard.give(), &|_| true));
         if !declared {
-            drop(table.complete(LANE, FIRST, &[area(0, 8)]));
+            drop(declare(&table, &[area(0, 8)]));
         }
         while table.end(LANE, FIRST, &|_| true).is_none() {
             thread::yield_now();
@@ -65,7 +65,7 @@ fn loom_the_guard_stays_until_what_was_admitted_has_landed() {
         loom::model(move || {
             let table = Arc::new(WindowTable::new(1, 1));
             let (put, fate) = put(&Shared::<Guard>::default());
-            drop(table.complete(LANE, FIRST, &[area(0, 8)]));
+            drop(declare(&table, &[area(0, 8)]));
             drop(table.open(LANE, FIRST, (0, area(0, 8)), fate.guard.give(), &|_| true));
             let peer = {
                 let (table, fate) = (Arc::clone(&table), Shared::clone(&fate));
@@ -98,7 +98,7 @@ fn loom_two_overlapping_long_puts_do_not_land_at_one_time() {
     loom::model(|| {
         let table = Arc::new(WindowTable::new(2, 1));
         let guard = Shared::<Guard>::default();
-        drop(table.complete(LANE, FIRST, &[area(0, 8)]));
+        drop(declare(&table, &[area(0, 8)]));
         drop(table.open(LANE, FIRST, (0, area(0, 8)), guard.give(), &|_| true));
         let copying = Shared::new(AtomicBool::new(false));
         let peers = [0, 1].map(|source| {
@@ -190,7 +190,7 @@ fn loom_credit_comes_back_with_what_was_parked() {
             assert!(matches!(again.0, Outcome::Posted(_)));
         }
         drop(freed);
-        drop(table.complete(LANE, FIRST, &[area(0, 8)]));
+        drop(declare(&table, &[area(0, 8)]));
         assert!(table.end(LANE, FIRST, &|_| true).is_some());
         assert!(fates.iter().all(|fate| fate.counts() == (1, 0)), "each lands once");
     });

@@ -127,3 +127,15 @@ fn area(col: u32, col_end: u32) -> Area {
     let rect = Rect { row: 0, row_end: 1, col, col_end };
     Area { slot: 0, rect, cols: 100, kind: Kind::Write }
 }
+
+fn areas_of(areas: &[Area]) -> Areas {
+    let mut sorted = Areas::default();
+    areas.iter().for_each(|area| sorted.push(*area));
+    assert_eq!(sorted.sort(), Ok(()));
+    sorted
+}
+
+/// Declares the windows of the first round.
+fn declare(table: &WindowTable, areas: &[Area]) -> Freed {
+    table.declare(LANE, FIRST, &mut areas_of(areas))
+}

@@ -1,0 +1,239 @@
+//! Operations that were admitted to a window and may not have landed.
+//!
+//! A window takes operations of one kind. Reads do not exclude each other, so only their sources are
+//! kept. Changes wait for those that they overlap, so what is kept of them is disjoint, in the order
+//! of the elements; a change is kept as one with those of its source that it follows or overlaps.
+//!
+//! **Cost**: the logarithm of the number of changes. Those that have landed are forgotten when an
+//! overlapping one comes, and all of them whenever their number has doubled.
+
+use std::collections::BTreeMap;
+
+use super::area::{Claim, Kind};
+use super::landing::HasLanded;
+use crate::numbers::Rank;
+
+/// The operations of one window that may not have landed: as a rule none, and then it is one word.
+#[derive(Default)]
+pub(super) struct InFlight(Option<Box<Flights>>);
+
+#[derive(Default)]
+struct Flights {
+    /// By first element.
+    changes: BTreeMap<u64, Change>,
+    /// Number of changes at which those that have landed are looked for.
+    full: usize,
+    /// Ranks that read, each once.
+    readers: Vec<Rank>,
+    /// Number of reads that are being posted.
+    posting: u32,
+}
+
+/// A change of the elements from its key to `end`.
+struct Change {
+    end: u64,
+    source: Rank,
+    /// True while it is being posted, outside the lock.
+    posting: bool,
+}
+
+const FULL_AT_LEAST: usize = 32;
+
+impl InFlight {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|flights| flights.is_empty())
+    }
+
+    /// Returns whether an operation may land beside all others.
+    #[inline]
+    pub(super) fn admits(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
+        self.0.as_mut().is_none_or(|flights| flights.admit(claim, has_landed))
+    }
+
+    /// Adds an operation that was admitted and posted.
+    #[cold]
+    pub(super) fn add(&mut self, claim: &Claim, has_landed: HasLanded<'_>) {
+        self.0.get_or_insert_default().add(claim, has_landed);
+    }
+
+    /// Adds an operation that was admitted and is going to be posted outside the lock.
+    pub(super) fn begin_to_post(&mut self, claim: &Claim) {
+        self.0.get_or_insert_default().begin_to_post(claim);
+    }
+
+    /// Removes an operation that was being posted.
+    pub(super) fn end_to_post(&mut self, claim: &Claim) {
+        if let Some(flights) = &mut self.0 {
+            flights.end_to_post(claim);
+        }
+    }
+
+    /// Forgets what has landed. Returns whether nothing is left.
+    #[inline]
+    pub(super) fn forget_landed(&mut self, has_landed: HasLanded<'_>) -> bool {
+        self.0.as_mut().is_none_or(|flights| flights.forget_landed(has_landed))
+    }
+}
+
+impl Flights {
+    fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.readers.is_empty() && self.posting == 0
+    }
+
+    fn admit(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
+        while let Some((first, change)) = self.last_before(claim.end) {
+            if change.end <= claim.index {
+                return true;
+            }
+            if change.posting || !has_landed(change.source) {
+                return false;
+            }
+            self.changes.remove(&first);
+        }
+        true
+    }
+
+    /// The change that begins last of those that begin before element `end`.
+    fn last_before(&self, end: u64) -> Option<(u64, &Change)> {
+        self.changes.range(..end).next_back().map(|(first, change)| (*first, change))
+    }
+
+    fn add(&mut self, claim: &Claim, has_landed: HasLanded<'_>) {
+        if claim.kind == Kind::Read {
+            if !self.readers.contains(&claim.source) {
+                self.readers.push(claim.source);
+            }
+        } else if claim.index < claim.end {
+            if self.changes.len() >= self.full {
+                self.forget_landed(has_landed);
+                self.full = FULL_AT_LEAST.max(2 * self.changes.len());
+            }
+            self.add_change(claim);
+        }
+    }
+
+    fn add_change(&mut self, claim: &Claim) {
+        let (source, mut first, mut end) = (claim.source, claim.index, claim.end);
+        while let Some((before, change)) = self.last_before(end)
+            && change.end >= first
+            && change.source == source
+            && !change.posting
+        {
+            (first, end) = (first.min(before), end.max(change.end));
+            self.changes.remove(&before);
+        }
+        self.changes.insert(first, Change { end, source, posting: false });
+    }
+
+    fn begin_to_post(&mut self, claim: &Claim) {
+        if claim.kind == Kind::Read {
+            self.posting += 1;
+        } else if claim.index < claim.end {
+            let change = Change { end: claim.end, source: claim.source, posting: true };
+            self.changes.insert(claim.index, change);
+        }
+    }
+
+    fn end_to_post(&mut self, claim: &Claim) {
+        if claim.kind == Kind::Read {
+            self.posting -= 1;
+        } else if claim.index < claim.end {
+            self.changes.remove(&claim.index);
+        }
+    }
+
+    fn forget_landed(&mut self, has_landed: HasLanded<'_>) -> bool {
+        self.changes.retain(|_, change| change.posting || !has_landed(change.source));
+        self.readers.retain(|reader| !has_landed(*reader));
+        self.is_empty()
+    }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An operation of one of three ranks, and whether that has landed everything before it comes.
+    fn steps() -> impl Strategy<Value = Vec<(u32, u64, u64, bool, bool)>> {
+        let step = (0..3u32, 0..40u64, 0..6u64, prop::bool::weighted(0.2), any::<bool>());
+        prop::collection::vec(step, 0..200)
+    }
+
+    proptest! {
+        /// Against a list of all. What landed before its source has posted more may still be waited
+        /// for, but not when everything of its source has landed.
+        #[test]
+        fn a_change_is_admitted_when_all_it_overlaps_have_landed(steps in steps()) {
+            let landed = Cell::new([false; 3]);
+            let has_landed = |source: Rank| landed.get()[source.index()];
+            let mut flight = InFlight::default();
+            let mut list: Vec<(Claim, bool)> = Vec::new();
+            for (source, index, len, lands, posts_outside) in steps {
+                let mut now = [false; 3];
+                now[source as usize] = lands;
+                landed.set(now);
+                list.retain(|(other, posting)| *posting || !has_landed(other.source));
+                let (slot, kind) = (0, Kind::Write);
+                let source = Rank(source);
+                let claim = Claim { source, slot, index, end: index + len, kind, raw: false };
+                let mut overlapped = list.iter().filter(|(other, _)| other.conflicts(&claim));
+                let is_free = overlapped.clone().next().is_none();
+                let is_posting = overlapped.any(|(_, posting)| *posting);
+                let mut free = flight.admits(&claim, &has_landed);
+                prop_assert!(is_free || !free, "{:?} lands on another one", claim);
+                if !free {
+                    landed.set([true; 3]);
+                    list.retain(|(_, posting)| *posting);
+                    free = flight.admits(&claim, &has_landed);
+                    prop_assert_eq!(free, !is_posting, "{:?}", claim);
+                }
+                if free && len > 0 {
+                    if posts_outside {
+                        flight.begin_to_post(&claim);
+                    } else {
+                        flight.add(&claim, &has_landed);
+                    }
+                    list.push((claim, posts_outside));
+                }
+                if let Some(at) = list.iter().position(|(_, posting)| *posting && index % 3 == 0) {
+                    let (claim, _) = list.remove(at);
+                    flight.end_to_post(&claim);
+                }
+                prop_assert!(!flight.is_empty() || list.is_empty());
+            }
+            landed.set([true; 3]);
+            list.retain(|(_, posting)| *posting);
+            prop_assert_eq!(flight.forget_landed(&has_landed), list.is_empty());
+        }
+    }
+
+    #[test]
+    fn reads_do_not_exclude_each_other_and_are_known_by_their_ranks() {
+        let read = |source| Claim {
+            source: Rank(source),
+            slot: 0,
+            index: 0,
+            end: 8,
+            kind: Kind::Read,
+            raw: false,
+        };
+        let flying: HasLanded<'_> = &|_| false;
+        let mut flight = InFlight::default();
+        for source in [0, 1, 0] {
+            assert!(flight.admits(&read(source), flying));
+            flight.add(&read(source), flying);
+        }
+        flight.begin_to_post(&read(2));
+        assert!(!flight.forget_landed(&|_| true), "one is being posted");
+        flight.end_to_post(&read(2));
+        assert!(flight.is_empty());
+        flight.add(&read(1), flying);
+        assert!(!flight.forget_landed(&|source| source == Rank(0)));
+        assert!(flight.forget_landed(&|source| source == Rank(1)));
+    }
+}
