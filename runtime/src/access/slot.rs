@@ -385,11 +385,8 @@ impl AccessId {
     /// The place among the accesses of its task.
     #[inline]
     pub(super) fn number(self, owner: &'static Record) -> usize {
-        if std::ptr::eq(self.carrier, owner) {
-            return self.index;
-        }
-        let is_this = |access: AccessId| std::ptr::eq(access.slot(), self.slot());
-        task::Accesses::of(owner).position(is_this).unwrap_or(self.index)
+        let is_own = std::ptr::eq(self.carrier, owner);
+        self.index + if is_own { 0 } else { self.carrier.accesses_before() }
     }
 
     /// The tasks that wait for the access, if it is open. For reports: they may be moving on.

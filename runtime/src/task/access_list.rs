@@ -95,6 +95,8 @@ fn add_record(task: RecordId, last: RecordId) -> RecordId {
     let more = pool::allocate_more();
     let owner = record(task);
     record(more).create(task, owner.group(), owner.label());
+    let before = if last == task { 0 } else { record(last).accesses_before() };
+    record(more).set_access_count(before + ACCESSES);
     record(last).set_more(more);
     more
 }

@@ -41,6 +41,7 @@ pub(crate) struct Record {
     label: AtomicLabel,
     owner: PlainU32,
     more: PlainU32,
+    /// Number of accesses of the task; in a record that carries it on, of those before its own.
     access_count: PlainU32,
     urgency: AtomicI32,
     failure: FailureCell,
@@ -160,6 +161,11 @@ impl Record {
 
     #[inline]
     pub(crate) fn access_count(&self) -> usize {
+        self.access_count.load(Relaxed) as usize
+    }
+
+    /// Number of accesses in the records of the task before this one, which carries it on.
+    pub(crate) fn accesses_before(&self) -> usize {
         self.access_count.load(Relaxed) as usize
     }
 
