@@ -5,7 +5,9 @@
 //! worker takes the newest of the stack, then the oldest of the queue; thieves take the oldest of
 //! the queue, then that of the stack: what is farthest from the worker's cache.
 
-use crossbeam_deque::{Stealer, Worker};
+use std::cell::Cell;
+
+use crossbeam_deque::{Steal, Stealer, Worker};
 
 use super::thief::until_settled;
 use crate::task::RecordId;
@@ -14,6 +16,8 @@ use crate::task::RecordId;
 pub(super) struct Deques {
     queue: Worker<RecordId>,
     stack: Worker<RecordId>,
+    /// Whether the stack may have a task: most that are not released never look at it.
+    is_stacked: Cell<bool>,
     stealers: Stealers,
 }
 
@@ -21,7 +25,7 @@ impl Deques {
     pub(super) fn new() -> Self {
         let (queue, stack) = (Worker::new_fifo(), Worker::new_lifo());
         let stealers = Stealers { queue: queue.stealer(), stack: stack.stealer() };
-        Deques { queue, stack, stealers }
+        Deques { queue, stack, is_stacked: Cell::new(false), stealers }
     }
 
     /// The side of thieves.
@@ -39,11 +43,19 @@ impl Deques {
     #[inline]
     pub(super) fn push_first(&self, task: RecordId) {
         self.stack.push(task);
+        self.is_stacked.set(true);
     }
 
     #[inline]
     pub(super) fn pop(&self) -> Option<RecordId> {
-        self.stack.pop().or_else(|| self.queue.pop())
+        if self.is_stacked.get() {
+            let newest = self.stack.pop();
+            if newest.is_some() {
+                return newest;
+            }
+            self.is_stacked.set(false);
+        }
+        self.queue.pop()
     }
 
     /// Takes what waits longest, of the stack or of the queue first.
@@ -69,7 +81,7 @@ impl Deques {
     /// Takes the first task of a queue of others, and some of the rest into this one.
     pub(super) fn take_some(
         &self,
-        take: impl Fn(&Worker<RecordId>) -> crossbeam_deque::Steal<RecordId>,
+        take: impl Fn(&Worker<RecordId>) -> Steal<RecordId>,
     ) -> Option<RecordId> {
         until_settled(|| take(&self.queue))
     }
