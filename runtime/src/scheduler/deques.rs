@@ -116,8 +116,8 @@ mod tests {
 
     fn filled() -> Deques {
         let deques = Deques::new();
-        [0, 1].map(|task| deques.push_last(RecordId::of_test(task)));
-        [2, 3].map(|task| deques.push_first(RecordId::of_test(task)));
+        [0, 1].into_iter().for_each(|task| deques.push_last(RecordId::of_test(task)));
+        [2, 3].into_iter().for_each(|task| deques.push_first(RecordId::of_test(task)));
         deques
     }
 
