@@ -19,6 +19,7 @@
 //! # Ok::<(), talpf_apps::Error>(())
 //! ```
 
+pub mod caches;
 mod error;
 pub mod gauss_seidel;
 pub mod heat;

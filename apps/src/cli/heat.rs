@@ -25,8 +25,8 @@ pub(super) struct HeatOptions {
     cols: Option<usize>,
 
     /// Rows and columns of a block, the unit of work of tasks; those of jacobi take as many side by
-    /// side as make 4096 columns [default: 128, or for gauss-seidel two blocks a core side by side,
-    /// of 256 to 1024]
+    /// side as make 4096 columns [default: by the caches, see `talpf info`; for gauss-seidel two
+    /// blocks a core side by side, of 256 to 1024]
     #[arg(long, value_name = "B", value_parser = number_within(Problem::EXTENTS))]
     block: Option<usize>,
 

@@ -4,6 +4,7 @@ use std::hint::black_box;
 
 use clap::Args;
 use talpf::PollingFrequency;
+use talpf_apps::caches::Caches;
 use talpf_apps::jacobi::{self, kernel};
 use talpf_apps::{Error, gauss_seidel, memory, nbody};
 use talpf_runtime::cores;
@@ -38,6 +39,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     let copy = |bytes, copies| format!("{:.1} GB/s", copy_rate(bytes, copies) / 1e9);
     let lines = [
         ("cores", cores().to_string()),
+        ("caches", Caches::of_this_machine().to_string()),
         ("memory", memory),
         ("vectors", format!("{} x f64 in the kernel of jacobi", kernel::lanes())),
         ("clock", format!("{:.0} ns a reading", costs.clock_ns)),
@@ -64,9 +66,11 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
 /// Returns the blocks of applications at their usual sizes.
 fn blocks() -> String {
     format!(
-        "jacobi {}, gauss-seidel {} (two a core side by side, of 256 to 1024), nbody {} (four a \
-         core, of 64 to 512)",
+        "jacobi {} at 1024, {} at 8192 (a strip of blocks is half the second level of the cache, an \
+         eighth if both matrices exceed the last one; one a core at least), gauss-seidel {} (two a \
+         core side by side, of 256 to 1024), nbody {} (four a core, of 64 to 512)",
         jacobi::block(1024),
+        jacobi::block(8192),
         gauss_seidel::block(1024),
         nbody::block(4096),
     )

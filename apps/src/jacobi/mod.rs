@@ -5,6 +5,7 @@
 //! [`kernel`] and gives bitwise the result of [`serial`], so that two of them can be compared in
 //! time alone.
 
+mod block;
 pub mod fork_join;
 pub mod kernel;
 pub mod serial;
@@ -15,10 +16,15 @@ use crate::{Error, Matrix};
 
 pub use crate::heat::Problem;
 
-/// Rows and columns of a block where nobody says how many.
-pub fn block(_cols: usize) -> usize {
-    128
-}
+pub use self::block::block;
+
+/// Cells that a row of a strip has at least, where the band is that wide: 32 KiB, eight pages.
+///
+/// A task computes as many blocks side by side as that takes. Each row of a block is another
+/// stretch of memory: the hardware's prefetch, which stays within a page, starts anew, so short
+/// rows wait for the latency of every line. Square blocks of 256 reach 0.6 of the rate of whole
+/// rows on a matrix of 4096 x 4096, rows of 2048 cells 0.9.
+const STRIP_CELLS: usize = 4096;
 
 /// A solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).
 pub type Solution = run::Solution<Matrix>;

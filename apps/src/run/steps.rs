@@ -9,8 +9,8 @@ use talpf_runtime::{JoinHandle, Token};
 use super::{Observer, Progress, RankContext};
 use crate::Error;
 
-/// Steps that a rank spawns before it waits for the first of them to end. Enough to have work
-/// for the time that data is under way; more costs memory and caches.
+/// Steps that a rank spawns, where it does not say otherwise, before it waits for the first of them to
+/// end. Enough to have work for the time that data is under way; more costs memory and caches.
 const LOOKAHEAD: usize = 4;
 
 /// The steps that one rank has spawned and that have not ended.
@@ -30,18 +30,27 @@ struct Step {
 
 impl Steps {
     pub(crate) fn new(ctx: &RankContext, observer: &Observer) -> Result<Self, Error> {
-        let tokens = iter::repeat_with(|| Token::new(ctx.group())).take(LOOKAHEAD);
+        Self::overlapping(LOOKAHEAD, ctx, observer)
+    }
+
+    /// Steps of which up to `lookahead` overlap.
+    pub(crate) fn overlapping(
+        lookahead: usize,
+        ctx: &RankContext,
+        observer: &Observer,
+    ) -> Result<Self, Error> {
+        let tokens = iter::repeat_with(|| Token::new(ctx.group())).take(lookahead);
         Ok(Self {
             tokens: tokens.collect::<Result<_, _>>()?,
             spawned: 0,
-            under_way: VecDeque::with_capacity(LOOKAHEAD),
+            under_way: VecDeque::with_capacity(lookahead),
             progress: (ctx.rank() == 0).then(|| observer.progress.clone()),
         })
     }
 
     /// Waits until one more step may be spawned, and hands out what its tasks must have as input.
     pub(crate) async fn begin(&mut self) -> Result<Token, Error> {
-        if self.under_way.len() == LOOKAHEAD {
+        if self.under_way.len() == self.tokens.len() {
             self.end_of_first().await?;
         }
         Ok(self.token())
@@ -49,7 +58,7 @@ impl Steps {
 
     /// What the tasks of the next step, or of the one being spawned, must have as input.
     pub(crate) fn token(&self) -> Token {
-        self.tokens[self.spawned % LOOKAHEAD].clone()
+        self.tokens[self.spawned % self.tokens.len()].clone()
     }
 
     /// Says that all tasks of the step are spawned, and which syncs belong to it.
@@ -58,7 +67,7 @@ impl Steps {
         ctx: &RankContext,
         exchanged: impl IntoIterator<Item = SyncHandle>,
     ) -> Result<(), Error> {
-        let token = &self.tokens[self.spawned % LOOKAHEAD];
+        let token = &self.tokens[self.spawned % self.tokens.len()];
         let end = ctx.group().task("step").inline().inout(&token.region());
         let exchanged = exchanged.into_iter().collect();
         self.under_way.push_back(Step { computed: end.run(|_| ())?, exchanged });

@@ -54,6 +54,11 @@ pub(crate) struct Node {
     successors: Box<[u32]>,
 }
 
+/// Steps of a block. A task that begins one is queued behind what is ready, any other runs as soon as
+/// it is: so data passes the steps of a block while it is in a cache, and a worker does not lose
+/// itself in later steps with an ever longer front of tasks.
+const BLOCK_STEPS: usize = 8;
+
 thread_local! {
     /// The node whose body this thread runs, or one further out.
     static HERE: Cell<*const Node> = const { Cell::new(ptr::null()) };
@@ -135,7 +140,8 @@ impl Node {
         run.waits[self.index as usize].begin(self.waits_for);
         // SAFETY: the holder of the tiles, a task of this group, is complete after this task.
         let group = unsafe { GroupInner::of_live_task(self.record) };
-        scheduler::schedule_at(self.home(), group, self.task);
+        let later = self.step.load(Ordering::Relaxed).is_multiple_of(BLOCK_STEPS);
+        scheduler::schedule_at(self.home(), group, self.task, later);
     }
 
     /// Follows the edges of a bit whose accesses have all closed.

@@ -20,10 +20,18 @@ pub(crate) enum Reason {
     Spawned,
     /// The last access it waited for has closed.
     Released,
+    /// As `Released`, but what is ready already comes first.
+    ReleasedLater,
     /// A waker fired.
     Woken,
     /// It was woken while it ran.
     Yielded,
+}
+
+impl Reason {
+    fn is_release(self) -> bool {
+        matches!(self, Self::Released | Self::ReleasedLater)
+    }
 }
 
 thread_local! {
@@ -153,24 +161,27 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         }
         let next = &worker.seat().pulse.next;
         let behind = match reason {
-            Reason::Spawned => Some(task),
+            Reason::Spawned | Reason::ReleasedLater => Some(task),
             Reason::Released if record(task).marks().is_inline() => next.replace(task),
             Reason::Released => next.offer(task),
             Reason::Woken => next.replace(task),
             Reason::Yielded => {
-                worker.deque.push(task);
+                worker.deques.push_last(task);
                 None
             }
         };
         match behind {
             // Where a worker that rests from stealing finds it.
             Some(behind)
-                if (reason != Reason::Released || behind != task) && goes_on_anywhere(behind) =>
+                if !(reason.is_release() && behind == task) && goes_on_anywhere(behind) =>
             {
                 shared.inject(behind);
             }
             Some(behind) => {
-                worker.deque.push(behind);
+                match reason {
+                    Reason::Spawned | Reason::ReleasedLater => worker.deques.push_last(behind),
+                    _ => worker.deques.push_first(behind),
+                }
                 shared.wake_another(worker.index);
             }
             None => {}
@@ -185,9 +196,10 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
     }
 }
 
-/// Queues a task of `group` that is ready where worker `home`, if it has one, looks for it.
+/// Queues a task of `group` that is ready where worker `home`, if it has one, looks for it; behind
+/// what is ready there already if it comes `later`.
 #[inline(always)]
-pub(crate) fn schedule_at(home: Option<usize>, group: &GroupInner, task: RecordId) {
+pub(crate) fn schedule_at(home: Option<usize>, group: &GroupInner, task: RecordId, later: bool) {
     let sent = with_worker(|worker| {
         let Some(home) = home else {
             return false;
@@ -200,8 +212,10 @@ pub(crate) fn schedule_at(home: Option<usize>, group: &GroupInner, task: RecordI
         }
         is_away
     });
-    if sent != Some(true) {
-        schedule_released(group, task);
+    match (sent, later) {
+        (Some(true), _) => {}
+        (_, true) => schedule(group, task, Reason::ReleasedLater),
+        (_, false) => schedule_released(group, task),
     }
 }
 

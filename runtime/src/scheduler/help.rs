@@ -26,7 +26,7 @@ impl Worker {
         let throttle = self.shared.config.throttle;
         let plenty = throttle < usize::MAX
             && self.grain_ns.get() < SHORT_NS
-            && self.deque.len() >= PLENTY.min(throttle);
+            && self.deques.len() >= PLENTY.min(throttle);
         let is_ahead = || group.outstanding() > throttle as u64;
         let is_far_ahead = || group.outstanding() > FAR.saturating_mul(throttle as u64);
         if self.helping.get()
@@ -49,7 +49,7 @@ impl Worker {
         let next = &self.seat().pulse.next;
         for _ in 0..HELP_ROUNDS {
             let sent = || self.take_mail().or_else(|| self.take_returned());
-            let own = || next.take().or_else(|| self.deque.pop()).or_else(sent);
+            let own = || next.take().or_else(|| self.deques.pop()).or_else(sent);
             let others = || if steals { self.steal() } else { None };
             match self.shared.priorities.pop_above().or_else(own).or_else(others) {
                 // A program must not run on top of another, which could not go on before it.

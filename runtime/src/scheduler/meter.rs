@@ -179,7 +179,7 @@ impl Shared {
         }
         let queued = QueueDepths {
             next: seats().filter(|seat| seat.pulse.next.peek().is_some()).count() as u64,
-            own: seats().map(|seat| (seat.stealer.len() + seat.mail.len()) as u64).sum(),
+            own: seats().map(|seat| (seat.stealers.len() + seat.mail.len()) as u64).sum(),
             shared: (self.injector.len() + self.returned.len()) as u64,
             priorities: self.priorities.len() as u64,
         };

@@ -1,15 +1,16 @@
 //! Workers and their queues.
 //!
 //! Every worker has a *next slot* (the task its last release or wake-up made ready, run at once,
-//! as an immediate successor), a deque, and a seat in the idle protocol (`README.md` beside this
+//! as an immediate successor), two deques, and a seat in the idle protocol (`README.md` beside this
 //! file). Ready tasks of a priority other than 0 go to a shared queue of buckets. A worker looks
-//! for work in this order: higher priorities, next slot, own deque, tasks from outside, other
+//! for work in this order: higher priorities, next slot, own deques, tasks from outside, other
 //! workers, lower priorities; then it runs what waits for idleness, and then it parks.
 
 mod block_on;
 mod blocked_thread;
 mod census;
 mod current;
+mod deques;
 mod help;
 mod idle_set;
 mod idleness;

@@ -1,9 +1,10 @@
 //! The queues of one worker, as the others see them.
 #![allow(unsafe_code, reason = "makes ids of the indices that it has stored")]
 
-use crossbeam_deque::{Injector, Stealer};
+use crossbeam_deque::Injector;
 use crossbeam_utils::CachePadded;
 
+use super::deques::Stealers;
 use super::idle_set::PushMark;
 use super::idleness::IdleWaiters;
 use super::meter::Meter;
@@ -13,7 +14,7 @@ use crate::task::RecordId;
 
 /// The shared side of a worker.
 pub(crate) struct Seat {
-    pub(super) stealer: Stealer<RecordId>,
+    pub(super) stealers: Stealers,
     /// Tasks at home here that others have made ready.
     pub(super) mail: Injector<RecordId>,
     pub(super) idle_waiters: IdleWaiters,
@@ -63,7 +64,7 @@ impl Pulse {
 }
 
 impl Seat {
-    pub(crate) fn new(stealer: Stealer<RecordId>) -> CachePadded<Self> {
+    pub(crate) fn new(stealers: Stealers) -> CachePadded<Self> {
         let pulse = Pulse {
             next: NextSlot(AtomicU32::new(EMPTY)),
             pushes: PushMark::default(),
@@ -76,7 +77,7 @@ impl Seat {
         let (pulse, meter) = (CachePadded::new(pulse), CachePadded::new(Meter::new()));
         let thread = AtomicU32::new(0);
         CachePadded::new(Seat {
-            stealer,
+            stealers,
             mail: Injector::new(),
             idle_waiters,
             pulse,
@@ -93,7 +94,7 @@ impl Seat {
 
     /// Whether a task is ready here that another worker may run.
     pub(super) fn has_ready(&self) -> bool {
-        !self.stealer.is_empty() || !self.mail.is_empty()
+        !self.stealers.is_empty() || !self.mail.is_empty()
     }
 }
 

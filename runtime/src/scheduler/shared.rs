@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crossbeam_deque::{Injector, Worker as Deque};
+use crossbeam_deque::Injector;
 use crossbeam_utils::CachePadded;
 
 use super::block_on::Blocked;
 use super::blocked_thread::is_locked_out;
 use super::census::Census;
 use super::current::goes_on_anywhere;
+use super::deques::Deques;
 use super::idle_set::IdleSet;
 use super::priority::PriorityQueue;
 use super::queues::Seat;
@@ -63,26 +64,26 @@ struct Ended {
 pub(crate) struct Seated {
     shared: Arc<Shared>,
     index: usize,
-    deque: Deque<RecordId>,
+    deques: Deques,
     parker: Parker,
 }
 
 impl Seated {
     /// Works until the runtime ends.
     pub(crate) fn start(self) {
-        Worker::new(self.shared, self.index, self.deque, self.parker).work();
+        Worker::new(self.shared, self.index, self.deques, self.parker).work();
     }
 }
 
 /// Makes the shared state and the workers of a runtime.
 pub(crate) fn prepare(config: Config, tokio: tokio::runtime::Handle) -> (Arc<Shared>, Vec<Seated>) {
-    let own: Vec<_> = (0..config.workers).map(|_| (Deque::new_fifo(), Parker::new())).collect();
-    let seats = own.iter().map(|(deque, _)| Arc::new(Seat::new(deque.stealer()))).collect();
+    let own: Vec<_> = (0..config.workers).map(|_| (Deques::new(), Parker::new())).collect();
+    let seats = own.iter().map(|(deques, _)| Arc::new(Seat::new(deques.stealers()))).collect();
     let unparkers = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
     let shared = Arc::new(Shared::new(config, tokio, seats, unparkers));
-    let seated = own.into_iter().enumerate().map(|(index, (deque, parker))| {
+    let seated = own.into_iter().enumerate().map(|(index, (deques, parker))| {
         let shared = Arc::clone(&shared);
-        Seated { shared, index, deque, parker }
+        Seated { shared, index, deques, parker }
     });
     let seated = seated.collect();
     (shared, seated)

@@ -103,11 +103,11 @@ impl Worker {
     }
 
     fn steal_from_queues(&self, victim: usize) -> Option<RecordId> {
-        let Seat { stealer, mail, .. } = &**self.shared.seats[victim];
-        if stealer.is_empty() {
+        let Seat { stealers, mail, .. } = &**self.shared.seats[victim];
+        if stealers.is_empty() {
             return self.take_some(mail);
         }
-        let stolen = until_settled(|| stealer.steal_batch_and_pop(&self.deque));
+        let stolen = stealers.steal_some(&self.deques);
         self.offer_rest();
         stolen
     }
@@ -117,14 +117,14 @@ impl Worker {
         if queue.is_empty() {
             return None;
         }
-        let first = until_settled(|| queue.steal_batch_and_pop(&self.deque));
+        let first = self.deques.take_some(|own| queue.steal_batch_and_pop(own));
         self.offer_rest();
         first
     }
 
     /// Other workers may have what this one has got together with a task.
     fn offer_rest(&self) {
-        if !self.deque.is_empty() {
+        if !self.deques.is_empty() {
             self.shared.wake_another(self.index);
         }
     }
@@ -204,7 +204,7 @@ impl Worker {
         }
         self.thief.measure_from(None);
         let next = &self.seat().pulse.next;
-        while let Some(task) = next.take().or_else(|| self.deque.pop()) {
+        while let Some(task) = next.take().or_else(|| self.deques.pop()) {
             self.shared.give_back(task);
         }
         self.note_done();

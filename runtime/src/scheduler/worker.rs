@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crossbeam_deque::Worker as Deque;
 use crossbeam_utils::{Backoff, CachePadded};
 use talpf_traces::{Event, LabelId, State, Stream};
 
+use super::deques::Deques;
 use super::idleness::Looking;
 use super::meter::{Meter, Sampler};
 use super::queues::Seat;
@@ -26,7 +26,7 @@ pub(crate) struct Worker {
     pub(super) index: usize,
     /// What the others see of it.
     seat: Arc<CachePadded<Seat>>,
-    pub(super) deque: Deque<RecordId>,
+    pub(super) deques: Deques,
     parker: Parker,
     pub(super) is_traced: bool,
     pub(super) stream: RefCell<Option<Stream>>,
@@ -67,12 +67,7 @@ const FIRST_LOOK: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl Worker {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        index: usize,
-        deque: Deque<RecordId>,
-        parker: Parker,
-    ) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, index: usize, deques: Deques, parker: Parker) -> Self {
         let stream = shared.config.recorder.as_ref().map(|r| r.stream(index as u32));
         let thief = Thief::new(shared.workers());
         let seat = Arc::clone(&shared.seats[index]);
@@ -80,7 +75,7 @@ impl Worker {
             shared,
             index,
             seat,
-            deque,
+            deques,
             parker,
             is_traced: stream.is_some(),
             stream: RefCell::new(stream),
@@ -229,7 +224,8 @@ impl Worker {
             self.sampler.arm();
             let returned = || self.take_returned().or_else(|| self.take_mail());
             let fair = self.take_injected().or_else(returned);
-            if let Some(task) = fair.or_else(|| self.deque.pop()) {
+            if let Some(task) = fair.or_else(|| self.deques.pop_oldest(tick / FAIR_ROUNDS % 2 == 1))
+            {
                 return Some(task);
             }
         }
@@ -237,7 +233,7 @@ impl Worker {
             .priorities
             .pop_above()
             .or_else(|| next.take())
-            .or_else(|| self.deque.pop())
+            .or_else(|| self.deques.pop())
             .or_else(|| self.take_mail())
             .or_else(|| self.find_elsewhere())
     }

@@ -40,6 +40,7 @@ mod panicking_callbacks;
 mod parked_workers;
 mod pending_events;
 mod priorities;
+mod ready_order;
 mod reductions;
 mod replay;
 mod replay_borrowed;

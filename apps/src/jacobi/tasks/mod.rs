@@ -33,6 +33,9 @@ use crate::run::{
     solve_on_ranks,
 };
 
+/// Steps that overlap: a strip passes as many while it is in a cache.
+const LOOKAHEAD: usize = 8;
+
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
 /// **Errors**: [`Error::Talpf`], [`Error::Tampi`].
@@ -76,7 +79,7 @@ async fn rank(
         })?;
         ctx.group().wait().await?;
     } else {
-        let mut under_way = Steps::new(&ctx, &job.observer)?;
+        let mut under_way = Steps::overlapping(LOOKAHEAD, &ctx, &job.observer)?;
         for step in 0..steps {
             let token = under_way.begin().await?;
             band.declare_step(&ctx, step, Step::Spawned(&token), &pace)?;

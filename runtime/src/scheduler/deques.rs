@@ -1,0 +1,162 @@
+//! The ready tasks that only their worker and thieves look at.
+//!
+//! A *queue* has what was spawned or stolen, or begins a block of steps; a *stack* has what an
+//! access that has closed made ready, while the data of whoever closed it is in the cache. The
+//! worker takes the newest of the stack, then the oldest of the queue; thieves take the oldest of
+//! the queue, then that of the stack: what is farthest from the worker's cache.
+
+use std::cell::Cell;
+
+use crossbeam_deque::{Steal, Stealer, Worker};
+
+use super::thief::until_settled;
+use crate::task::RecordId;
+
+/// The worker's side.
+pub(super) struct Deques {
+    queue: Worker<RecordId>,
+    stack: Worker<RecordId>,
+    /// Whether the stack may have a task: most that are not released never look at it.
+    is_stacked: Cell<bool>,
+    stealers: Stealers,
+}
+
+impl Deques {
+    pub(super) fn new() -> Self {
+        let (queue, stack) = (Worker::new_fifo(), Worker::new_lifo());
+        let stealers = Stealers { queue: queue.stealer(), stack: stack.stealer() };
+        Deques { queue, stack, is_stacked: Cell::new(false), stealers }
+    }
+
+    /// The side of thieves.
+    pub(super) fn stealers(&self) -> Stealers {
+        self.stealers.clone()
+    }
+
+    /// Adds a task that runs after all others.
+    #[inline]
+    pub(super) fn push_last(&self, task: RecordId) {
+        self.queue.push(task);
+    }
+
+    /// Adds a task that runs before all others.
+    #[inline]
+    pub(super) fn push_first(&self, task: RecordId) {
+        self.stack.push(task);
+        self.is_stacked.set(true);
+    }
+
+    #[inline]
+    pub(super) fn pop(&self) -> Option<RecordId> {
+        if self.is_stacked.get() {
+            let newest = self.stack.pop();
+            if newest.is_some() {
+                return newest;
+            }
+            self.is_stacked.set(false);
+        }
+        self.queue.pop()
+    }
+
+    /// Takes what waits longest, of the stack or of the queue first.
+    pub(super) fn pop_oldest(&self, of_stack: bool) -> Option<RecordId> {
+        let bottom = || match self.stack.is_empty() {
+            true => None,
+            false => until_settled(|| self.stealers.stack.steal()),
+        };
+        match of_stack {
+            true => bottom().or_else(|| self.queue.pop()),
+            false => self.queue.pop().or_else(bottom),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queue.len() + self.stack.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.stack.is_empty()
+    }
+
+    /// Takes the first task of a queue of others, and some of the rest into this one.
+    pub(super) fn take_some(
+        &self,
+        take: impl Fn(&Worker<RecordId>) -> Steal<RecordId>,
+    ) -> Option<RecordId> {
+        until_settled(|| take(&self.queue))
+    }
+}
+
+/// The side of thieves.
+#[derive(Clone)]
+pub(crate) struct Stealers {
+    queue: Stealer<RecordId>,
+    stack: Stealer<RecordId>,
+}
+
+impl Stealers {
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.stack.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queue.len() + self.stack.len()
+    }
+
+    /// Moves the oldest tasks to `to`, but for the first of them, which is returned.
+    pub(super) fn steal_some(&self, to: &Deques) -> Option<RecordId> {
+        let from = if self.queue.is_empty() { &self.stack } else { &self.queue };
+        to.take_some(|to| from.steal_batch_and_pop(to))
+    }
+}
+
+#[cfg(all(test, not(talpf_loom), not(talpf_shuttle)))]
+mod tests {
+    use super::*;
+
+    fn filled() -> Deques {
+        let deques = Deques::new();
+        [0, 1].into_iter().for_each(|task| deques.push_last(RecordId::of_test(task)));
+        [2, 3].into_iter().for_each(|task| deques.push_first(RecordId::of_test(task)));
+        deques
+    }
+
+    fn rest(first: Option<RecordId>, deques: &Deques) -> Vec<u32> {
+        let rest = std::iter::from_fn(|| deques.pop());
+        first.into_iter().chain(rest).map(RecordId::index).collect()
+    }
+
+    #[test]
+    fn the_worker_takes_the_newest_that_was_released_and_the_oldest_of_others() {
+        assert_eq!(rest(None, &filled()), [3, 2, 0, 1]);
+    }
+
+    #[test]
+    fn the_oldest_of_either_kind_comes_first_by_turns() {
+        let deques = filled();
+        assert_eq!(rest(deques.pop_oldest(true), &deques), [2, 3, 0, 1]);
+        let deques = filled();
+        assert_eq!(rest(deques.pop_oldest(false), &deques), [0, 3, 2, 1]);
+    }
+
+    #[test]
+    fn the_oldest_of_the_other_kind_stands_in() {
+        let deques = Deques::new();
+        deques.push_first(RecordId::of_test(7));
+        assert_eq!(rest(deques.pop_oldest(false), &deques), [7]);
+        deques.push_last(RecordId::of_test(8));
+        assert_eq!(rest(deques.pop_oldest(true), &deques), [8]);
+        assert!(deques.pop_oldest(true).is_none() && deques.pop_oldest(false).is_none());
+    }
+
+    #[test]
+    fn a_thief_takes_from_the_far_end() {
+        let (victim, thief) = (filled(), Deques::new());
+        let stolen = victim.stealers().steal_some(&thief);
+        assert_eq!(stolen.map(RecordId::index), Some(0));
+        assert_eq!(victim.len() + thief.len(), 3);
+        while victim.stealers().queue.steal().success().is_some() {}
+        rest(None, &thief);
+        assert_eq!(victim.stealers().steal_some(&thief).map(RecordId::index), Some(2));
+    }
+}
