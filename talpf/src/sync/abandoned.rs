@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 
 use super::aftermath::Aftermath;
-use super::dissemination::{Steps, step_between};
+use super::dissemination::Steps;
 use super::engine::State;
 use super::request::{Request, Stage};
 use super::stages::expected_from;
@@ -48,7 +48,7 @@ impl State {
         // In this order: what is let go is not parked any more, but has not landed.
         let is_parked = !rank.windows.parked().is_empty();
         let lands = |source: Rank| is_parked || !world.has_landed(source, rank.rank);
-        let ranks = self.ranks;
+        let (ranks, plan) = (self.ranks, self.plan);
         let nobody_comes = || gone.len() + 1 == ranks as usize && !(0..ranks).map(Rank).any(lands);
         for lane in (0..self.lanes.len()).map(|lane| Lane(lane as u8)) {
             let state = self.lane(lane);
@@ -61,7 +61,7 @@ impl State {
             };
             // Those that do not meet this rank in a step are named by others.
             let is_missing_step = |source: &Rank, come: Steps| {
-                step_between(*source, rank.rank, ranks).is_some_and(|step| !come.has(step))
+                plan.step_of(*source).is_some_and(|step| !come.has(step))
             };
             let owes = |source: &&Rank| match *stage {
                 // It has not ended a round in which this rank has not begun to disseminate.

@@ -46,7 +46,7 @@ impl State {
     /// The round of a lane that is in an exchange of counts, and the ranks that this one has not
     /// heard of in it.
     fn unheard_of(&mut self, lane: Lane) -> Option<(Arc<RoundState>, Vec<Rank>)> {
-        let (rank, ranks) = (self.rank, self.ranks);
+        let (ranks, plan) = (self.ranks, self.plan);
         let state = self.lane(lane);
         let request = state.requests.front()?;
         if !matches!(request.stage, Stage::Delivering | Stage::Counting(_)) {
@@ -55,7 +55,7 @@ impl State {
         let round = Arc::clone(&request.round);
         let arrivals = state.arrivals.round(round.number)?;
         let is_heard_of = |source: Rank| {
-            arrivals.counts()[source.index()] > 0 || arrivals.counted.tell_of(source, rank, ranks)
+            arrivals.counts()[source.index()] > 0 || plan.is_told_of(source, arrivals.counted)
         };
         let unheard_of = (0..ranks).map(Rank).filter(|source| !is_heard_of(*source)).collect();
         Some((round, unheard_of))

@@ -1,10 +1,10 @@
 //! The exchange of counts, and barriers.
 //!
 //! A rank learns how many operations come to it by two kinds of control messages. In an exchange
-//! all ranks disseminate that they have come (`dissemination.rs`); the message to the rank 2^k after
-//! its sender brings the count of that rank along. A rank at another distance gets its count in
-//! a message of its own, and only if that is not 0. So a rank sends as many messages as there are
-//! steps, and at most one more for each of its targets.
+//! all ranks disseminate that they have come (`dissemination.rs`); a message of that brings a count
+//! along. A rank that gets none from the sender gets its count in a message of its own, and only if
+//! that is not 0. So beyond the messages of the dissemination a rank sends at most one to each of
+//! its targets.
 //!
 //! A rank begins to disseminate once its counts are *delivered*: the device has carried their
 //! messages out, which has left a completion in the queue of each target. When the message of the
@@ -21,7 +21,6 @@
 
 use super::Arrivals;
 use super::aftermath::Aftermath;
-use super::dissemination::{self, step_between};
 use super::engine::State;
 use super::request::{Request, Stage};
 use super::stages::{Pattern, Step};
@@ -42,7 +41,7 @@ impl State {
             if target == self.rank {
                 let own = self.lane(at.0).arrivals.round(at.1);
                 own.into_iter().for_each(|own| own.count(target, count));
-            } else if step_between(self.rank, target, self.ranks).is_none() {
+            } else if !self.plan.meets(target) {
                 self.control(target, Kind::Count, at, count);
             }
         }
@@ -102,7 +101,9 @@ impl State {
         kind: Kind,
         step: u32,
     ) -> Option<Option<Stage>> {
-        dissemination::target(self.rank, step, self.ranks)?;
+        if step == self.plan.steps() {
+            return None;
+        }
         let arrivals = self.lane(round.lane).arrivals.round(round.number);
         let come = arrivals.map(|of| if kind == Kind::Count { of.counted } else { of.barrier });
         if !come.is_some_and(|come| come.has(step)) {
@@ -113,7 +114,7 @@ impl State {
     }
 
     fn send_step(&mut self, round: &RoundState, kind: Kind, step: u32) {
-        if let Some(target) = dissemination::target(self.rank, step, self.ranks) {
+        for target in self.plan.targets(step).map(Rank) {
             let count = if kind == Kind::Count { round.sent_to(target) } else { 0 };
             self.control(target, kind, (round.lane, round.number), count);
         }

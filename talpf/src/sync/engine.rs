@@ -14,7 +14,7 @@ use talpf_traces::counted;
 use super::SyncMode;
 use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
-use super::dissemination::step_between;
+use super::dissemination::Plan;
 use super::kicked::Kicked;
 use super::request::Request;
 use super::stages::{LaneState, expected_from};
@@ -35,6 +35,7 @@ pub(crate) struct Engine {
 pub(super) struct State {
     pub(super) rank: Rank,
     pub(super) ranks: u32,
+    pub(super) plan: Plan,
     pub(super) lanes: Vec<LaneState>,
     /// Rounds that peers may be ahead.
     most_ahead: u64,
@@ -53,10 +54,19 @@ struct Control {
 }
 
 impl Engine {
-    pub(crate) fn new(rank: Rank, ranks: u32, poll_batch: usize, most_ahead: u64) -> Self {
+    /// The engine of one of so many `ranks`, which have so many `workers` if they are all in this
+    /// process.
+    pub(crate) fn new(
+        rank: Rank,
+        ranks: u32,
+        workers: Option<usize>,
+        poll_batch: usize,
+        most_ahead: u64,
+    ) -> Self {
         let state = State {
             rank,
             ranks,
+            plan: Plan::new(rank, ranks, workers),
             lanes: Vec::new(),
             most_ahead,
             batch: vec![WorkCompletion::default(); poll_batch],
@@ -307,7 +317,7 @@ impl State {
         let counts = arrived.opcode == CompletionOpcode::Receive;
         let payload = if counts { rank.endpoint.received(arrived) } else { 0 };
         let (lane, most_ahead) = (immediate.lane, self.most_ahead);
-        let step = || step_between(source, rank.rank, world.size());
+        let plan = self.plan;
         let arrivals = &mut self.lane(lane).arrivals;
         let first = arrivals.first();
         let number =
@@ -334,9 +344,9 @@ impl State {
             }
             Kind::Count => {
                 round.count(source, payload as u32);
-                step().into_iter().for_each(|step| round.counted.add(step));
+                plan.step_of(source).into_iter().for_each(|step| round.counted.add(step));
             }
-            Kind::Barrier => match step() {
+            Kind::Barrier => match plan.step_of(source) {
                 Some(step) => round.barrier.add(step),
                 None => out.failures.push((vec![rank.rank], no_step(source))),
             },
@@ -405,6 +415,7 @@ impl State {
     }
 
     fn describe(&mut self, rank: &RankState, absent: &[Vec<Rank>], text: &mut String) {
+        let plan = self.plan;
         for (number, lane) in self.lanes.iter_mut().enumerate() {
             let Some(request) = lane.requests.front() else {
                 continue;
@@ -415,7 +426,7 @@ impl State {
             if let Some(arrivals) = lane.arrivals.round(round) {
                 let expects = |rank| expected_from(rank, request.mode, &lane.pattern, arrivals);
                 let absent = absent.get(number).map_or(&[][..], Vec::as_slice);
-                request.describe(arrivals, expects, absent, text);
+                request.describe(arrivals, expects, (absent, &plan), text);
             }
             text.push('\n');
         }

@@ -10,7 +10,7 @@ use talpf_traces::counted;
 
 use super::SyncMode;
 use super::arrivals::RoundArrivals;
-use super::dissemination::source;
+use super::dissemination::Plan;
 use crate::error::Error;
 use crate::foreign;
 use crate::numbers::Rank;
@@ -79,7 +79,7 @@ impl Request {
         &self,
         arrivals: &RoundArrivals,
         expects: impl Fn(usize) -> Option<u32>,
-        absent: &[Rank],
+        (absent, plan): (&[Rank], &Plan),
         text: &mut String,
     ) {
         let _ = match self.stage {
@@ -108,7 +108,7 @@ impl Request {
             },
             Stage::Counting(step) => {
                 write!(text, "is in step {step} of the exchange of counts and waits for ")
-                    .and_then(|()| write!(text, "{}", self.before(step)))
+                    .and_then(|()| write!(text, "{}", plan.source(step)))
             }
             Stage::Arriving => {
                 let (total, expected) = (arrivals.total, counted(self.expected, "operation"));
@@ -129,16 +129,11 @@ impl Request {
                 Ok(())
             }
             Stage::Barrier(step) => {
-                write!(text, "is in step {step} of its barrier and waits for {}", self.before(step))
+                write!(text, "is in step {step} of its barrier and waits for {}", plan.source(step))
             }
             Stage::Acknowledging => text.write_str("waits for its targets to end the round before"),
             Stage::Closing => text.write_str("waits for operations to land"),
         };
-    }
-
-    /// The rank whose message a step waits for.
-    fn before(&self, step: u32) -> Rank {
-        source(self.round.rank, step, self.round.world.size())
     }
 }
 

@@ -125,7 +125,7 @@ impl State {
     }
 
     fn arriving(&mut self, request: &mut Request, rank: &RankState) -> Result<Step, Box<Error>> {
-        let (lane, number, ranks) = (request.round.lane, request.round.number, self.ranks);
+        let (lane, number, plan) = (request.round.lane, request.round.number, self.plan);
         let LaneState { arrivals, pattern, .. } = self.lane(lane);
         let Some(round) = arrivals.round(number) else {
             return Ok(Step::Wait);
@@ -148,7 +148,7 @@ impl State {
             return Err(Error::conflict(claims, rank.rank, lane, number).into());
         }
         let is_known = matches!(request.mode.arrivals, Arrivals::Msg(_));
-        let has_passed = !is_known && round.counted.are_all(ranks) && exchange_is_barrier(request);
+        let has_passed = !is_known && round.counted.are_all(&plan) && exchange_is_barrier(request);
         if request.mode.ack {
             let sources: Vec<Rank> = round.sources().collect();
             for source in sources {

@@ -10,7 +10,8 @@ use super::*;
 
 /// A rank in an exchange.
 struct Member {
-    /// The next step whose message it waits for, once it has begun.
+    plan: Plan,
+    /// The step that it is in, once it has begun.
     step: Option<u32>,
     arrivals: RoundArrivals,
     /// Completions that it has not taken, with their sources.
@@ -30,12 +31,12 @@ impl Exchange<'_> {
 
     /// As `State::announce_counts`, of a rank whose messages are carried out at once.
     fn begin(&mut self, rank: Rank) {
-        let ranks = self.ranks();
-        for target in (0..ranks).map(Rank) {
+        let plan = self.members[rank.index()].plan;
+        for target in (0..self.ranks()).map(Rank) {
             let count = self.sent[rank.index()][target.index()];
             if target == rank {
                 self.members[rank.index()].arrivals.count(rank, count);
-            } else if count > 0 && step_between(rank, target, ranks).is_none() {
+            } else if count > 0 && !plan.meets(target) {
                 self.members[target.index()].queue.push_back((rank, count));
             }
         }
@@ -44,7 +45,8 @@ impl Exchange<'_> {
     }
 
     fn send_step(&mut self, rank: Rank, step: u32) {
-        if let Some(target) = target(rank, step, self.ranks()) {
+        let plan = self.members[rank.index()].plan;
+        for target in plan.targets(step).map(Rank) {
             let count = self.sent[rank.index()][target.index()];
             self.members[target.index()].queue.push_back((rank, count));
         }
@@ -52,17 +54,18 @@ impl Exchange<'_> {
 
     /// Takes one completion in and goes on. False if there is nothing to do.
     fn turn(&mut self, rank: Rank) -> bool {
-        let ranks = self.ranks();
         let member = &mut self.members[rank.index()];
         let taken = member.queue.pop_front();
         if let Some((source, count)) = taken {
             member.arrivals.count(source, count);
-            if let Some(step) = step_between(source, rank, ranks) {
+            if let Some(step) = member.plan.step_of(source) {
                 assert!(!member.arrivals.counted.has(step), "step {step} to {rank} came twice");
                 member.arrivals.counted.add(step);
             }
         }
-        let goes_on = member.step.filter(|step| member.arrivals.counted.has(*step));
+        let is_within = |step: &u32| *step < member.plan.steps();
+        let goes_on = member.step.filter(is_within);
+        let goes_on = goes_on.filter(|step| member.arrivals.counted.has(*step));
         if let Some(step) = goes_on {
             member.step = Some(step + 1);
             self.send_step(rank, step + 1);
@@ -71,20 +74,20 @@ impl Exchange<'_> {
     }
 
     fn has_ended(&self, rank: Rank) -> bool {
-        let step = self.members[rank.index()].step;
-        step.is_some_and(|step| target(rank, step, self.ranks()).is_none())
+        let Member { plan, step, .. } = &self.members[rank.index()];
+        *step == Some(plan.steps())
     }
 
     /// Checks what a rank knows against all counts and all ranks.
     fn check(&self, rank: Rank) -> Result<(), TestCaseError> {
-        let Member { arrivals, step, .. } = &self.members[rank.index()];
+        let Member { plan, arrivals, step, .. } = &self.members[rank.index()];
         let begun = |source: &Rank| self.members[source.index()].step.is_some();
         for source in (0..self.ranks()).map(Rank) {
-            if arrivals.counted.tell_of(source, rank, self.ranks()) && source != rank {
+            if plan.is_told_of(source, arrivals.counted) && source != rank {
                 prop_assert!(begun(&source), "{} of {} is told of too early", source, rank);
             }
         }
-        let is_over = step.is_some() && arrivals.counted.are_all(self.ranks());
+        let is_over = step.is_some() && arrivals.counted.are_all(plan);
         prop_assert!(!self.has_ended(rank) || is_over);
         if self.has_ended(rank) {
             let all: Vec<u32> = self.sent.iter().map(|row| row[rank.index()]).collect();
@@ -103,10 +106,14 @@ fn counts(ranks: usize, rng: &mut TestRng) -> Vec<Vec<u32>> {
     (0..ranks).map(|_| (0..ranks).map(|_| count()).collect()).collect()
 }
 
-fn exchange(ranks: usize, rng: &mut TestRng) -> Result<(), TestCaseError> {
+fn exchange(ranks: usize, group_bits: u32, rng: &mut TestRng) -> Result<(), TestCaseError> {
     let sent = counts(ranks, rng);
-    let member =
-        |_| Member { step: None, arrivals: RoundArrivals::new(ranks), queue: VecDeque::new() };
+    let member = |rank| Member {
+        plan: Plan::in_groups(Rank(rank as u32), ranks as u32, group_bits),
+        step: None,
+        arrivals: RoundArrivals::new(ranks),
+        queue: VecDeque::new(),
+    };
     let mut exchange = Exchange { sent: &sent, members: (0..ranks).map(member).collect() };
     let mut left = ranks;
     let mut in_vain = 0;
@@ -132,23 +139,42 @@ proptest! {
     fn every_rank_gets_its_counts_and_ends_when_all_have_begun(rng in any::<u64>().prop_perturb(|_, rng| rng)) {
         let mut rng = rng;
         for ranks in 1..=70 {
-            exchange(ranks, &mut rng)?;
+            for group_bits in [0, 1, GROUP_BITS] {
+                exchange(ranks, group_bits, &mut rng)?;
+            }
         }
     }
 }
 
 #[test]
-fn ranks_meet_in_one_step_or_none_and_agree_on_it() {
-    for ranks in 1..=70 {
-        for rank in (0..ranks).map(Rank) {
-            let steps = (0..=6).filter_map(|step| Some((step, target(rank, step, ranks)?)));
-            for (step, target) in steps.clone() {
-                assert_eq!(step_between(rank, target, ranks), Some(step));
-                assert_eq!(source(target, step, ranks), rank);
+fn ranks_meet_once_or_never_and_agree_on_the_step() {
+    for (ranks, group_bits) in (1..=70).flat_map(|ranks| (0..=4).map(move |bits| (ranks, bits))) {
+        let plan = |rank| Plan::in_groups(rank, ranks, group_bits);
+        let all = || (0..ranks).map(Rank);
+        let messages =
+            |rank: Rank| (0..=plan(rank).steps()).flat_map(move |s| plan(rank).targets(s));
+        for rank in all() {
+            let mut targets: Vec<u32> = messages(rank).collect();
+            targets.sort_unstable();
+            let meets = all().filter(|target| plan(rank).meets(*target)).map(|target| target.0);
+            assert_eq!(targets, meets.collect::<Vec<_>>(), "{rank} of {ranks} in {group_bits}");
+            for target in targets.into_iter().map(Rank) {
+                let step = plan(target).step_of(rank).unwrap();
+                assert_eq!(plan(target).source(step), rank);
             }
-            assert_eq!(steps.count() as u32, ranks.next_power_of_two().trailing_zeros());
-            assert_eq!(step_between(rank, rank, ranks), None);
+            let steps = all().filter_map(|source| plan(rank).step_of(source));
+            let mut steps: Vec<u32> = steps.collect();
+            steps.sort_unstable();
+            assert_eq!(steps, (0..plan(rank).steps()).collect::<Vec<_>>());
         }
     }
-    assert_eq!(target(Rank(0), 32, u32::MAX), None);
+}
+
+#[test]
+fn groups_are_for_ranks_that_share_cores() {
+    let steps = |ranks, workers| Plan::new(Rank(1), ranks, workers).steps();
+    assert_eq!([steps(128, None), steps(128, Some(128)), steps(128, Some(127))], [7, 7, 1]);
+    assert_eq!([steps(8, Some(1)), steps(9, Some(1))], [3, 1]);
+    // A rank counts the steps of the most ranks that there may be in a word.
+    assert_eq!(Plan::new(Rank(0), u32::MAX, Some(1)).steps(), 7 + 29);
 }
