@@ -16,6 +16,9 @@
 //! are known without an exchange, or are looked through for conflicts, which all ranks of the round
 //! hear of, the barrier comes after them: a rank begins it once it has its arrivals.
 //!
+//! So it is with few ranks, too, which have few messages in any case: counts travel while operations
+//! wait for windows, and no rank waits for another to let its operations in before it sends.
+//!
 //! **Source**: Hoefler, Siebert, Lumsdaine, *Scalable communication protocols for dynamic sparse
 //! data exchange* (2010), with dissemination in place of their non-blocking barrier.
 
@@ -29,23 +32,29 @@ use crate::numbers::Rank;
 use crate::round::RoundState;
 use crate::world::RankState;
 
+/// Ranks whose barrier comes after their arrivals, at most.
+const FEW: u32 = 3;
+
 impl State {
     /// Sends the counts of a posted round that no step of the exchange brings along. Returns the
     /// stage that follows.
-    pub(super) fn announce_counts(&mut self, round: &RoundState) -> Stage {
+    pub(super) fn announce_counts(&mut self, request: &Request) -> Stage {
+        let round = &request.round;
         let at = (round.lane, round.number);
-        let mut is_empty = true;
+        let is_barrier = exchange_is_barrier(request);
+        let mut waits = false;
         for (target, count) in round.sent().enumerate().filter(|(_, count)| *count > 0) {
-            is_empty = false;
+            waits |= is_barrier;
             let target = Rank(target as u32);
             if target == self.rank {
                 let own = self.lane(at.0).arrivals.round(at.1);
                 own.into_iter().for_each(|own| own.count(target, count));
             } else if !self.plan.meets(target) {
+                waits = true;
                 self.control(target, Kind::Count, at, count);
             }
         }
-        if is_empty { self.begin(round, Kind::Count) } else { Stage::Delivering }
+        if waits { Stage::Delivering } else { self.begin(round, Kind::Count) }
     }
 
     /// Waits until the counts are delivered, and with a barrier the operations.
@@ -123,7 +132,8 @@ impl State {
 
 /// Returns whether the exchange of counts of a sync, if it has one, is its barrier as well.
 pub(super) fn exchange_is_barrier(request: &Request) -> bool {
-    request.mode.barrier && !request.round.world.config.check_conflicts
+    let world = &request.round.world;
+    request.mode.barrier && world.size() > FEW && !world.config.check_conflicts
 }
 
 fn stage_of(kind: Kind, step: u32) -> Stage {

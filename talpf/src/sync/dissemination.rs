@@ -92,7 +92,7 @@ impl Plan {
             None => self.rank + 1 + step,
             Some(exchange) => {
                 let group = self.group() + self.groups - (1 << exchange);
-                group % self.groups << self.group_bits
+                (group % self.groups) << self.group_bits
             }
         })
     }

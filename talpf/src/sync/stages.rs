@@ -120,7 +120,7 @@ impl State {
                 request.expected = state.recall(request)?;
                 Ok(Step::Next(Stage::Arriving))
             }
-            Arrivals::Cached | Arrivals::Default => Ok(Step::Next(self.announce_counts(round))),
+            Arrivals::Cached | Arrivals::Default => Ok(Step::Next(self.announce_counts(request))),
         }
     }
 
