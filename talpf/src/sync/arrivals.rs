@@ -95,8 +95,8 @@ impl RoundArrivals {
         &self.counts
     }
 
-    /// How many operations all sources together say they have. No more than can be counted, whatever
-    /// ranks of other processes say.
+    /// How many operations all sources together say they have. No more than can be counted,
+    /// whatever ranks of other processes say.
     pub(super) fn counts_in_all(&self) -> u32 {
         if !self.has_counts {
             return 0;

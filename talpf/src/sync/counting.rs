@@ -9,7 +9,8 @@
 //! A rank begins to disseminate once its counts are *delivered*: the device has carried their
 //! messages out, which has left a completion in the queue of each target. When the message of the
 //! last step arrives at a rank, all ranks have begun, so every completion of a count was in its
-//! queue before, and was taken before: the queue is first in, first out. What has not come then is 0.
+//! queue before, and was taken before: the queue is first in, first out. What has not come then is
+//! 0.
 //!
 //! If the sync has a barrier, a rank begins once its operations are delivered, too, and the exchange
 //! is the barrier: whoever has all steps knows that all ranks have their arrivals. Where arrivals
