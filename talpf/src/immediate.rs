@@ -14,9 +14,10 @@ const ROUNDS: u64 = 1 << ROUND_BITS;
 pub(crate) enum Kind {
     /// A put has landed, a get has read, an atomic was done.
     Data,
-    /// The number of operations that the sender has for the receiver in this round.
+    /// The number of operations that the sender has for the receiver in this round. If the two meet
+    /// in a step of the exchange of counts, which follows from the ranks, the message of that, too.
     Count,
-    /// A step of a barrier. Which one follows from the distance of sender and receiver.
+    /// A step of a barrier, which follows from the ranks.
     Barrier,
     /// The sender has ended this round.
     Ack,

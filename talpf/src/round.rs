@@ -28,6 +28,8 @@ pub(crate) struct RoundState {
     open: Handles,
     /// Operations by target.
     sent: Box<[AtomicU32]>,
+    /// Operations that are parked at their targets.
+    parked: AtomicU32,
     /// Whether a target has had more than its share of what the round may have.
     uneven: AtomicBool,
     lost: AtomicBool,
@@ -47,6 +49,7 @@ impl RoundState {
             number,
             open: Handles::new(),
             sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
+            parked: AtomicU32::new(0),
             uneven: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             refuses: None,
@@ -78,6 +81,7 @@ impl RoundState {
         self.number = number;
         self.open = Handles::new();
         self.sent.iter_mut().for_each(|count| *count.get_mut() = 0);
+        *self.parked.get_mut() = 0;
         *self.uneven.get_mut() = false;
         *self.lost.get_mut() = false;
         self.outcome = Outcome::default();
@@ -154,9 +158,31 @@ impl RoundState {
         self.open.is_none()
     }
 
+    /// An operation is about to be parked, which still has a handle.
+    pub(crate) fn park(&self) {
+        self.parked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An operation that was parked is posted or given up. True for the last one, after which its
+    /// sync goes on when its rank makes progress.
+    pub(crate) fn unpark(&self) -> bool {
+        self.parked.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Operations that are parked at their targets. None is added once the round is posted.
+    pub(crate) fn parked(&self) -> u32 {
+        self.parked.load(Ordering::Acquire)
+    }
+
     /// Handles that are still out.
     pub(crate) fn unposted(&self) -> u32 {
         self.open.count()
+    }
+
+    /// Operations for one target. Final once it is posted.
+    #[inline]
+    pub(crate) fn sent_to(&self, target: Rank) -> u32 {
+        self.sent[target.index()].load(Ordering::Relaxed)
     }
 
     /// Operations by target. Final once it is posted.

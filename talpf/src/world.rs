@@ -80,9 +80,11 @@ impl World {
         // Ranks elsewhere keep to their credit themselves.
         let credits = if apart { usize::MAX } else { config.credits };
         let most_ahead = if apart { MOST_AHEAD_ELSEWHERE } else { MOST_AHEAD };
+        let workers = (!apart).then_some(config.runtime.workers);
+        let engine = |rank| Engine::new(rank, size, workers, config.poll_batch, most_ahead);
         let states = ranks.into_iter().map(|(group, endpoint)| RankState {
             rank: Rank(group.number()),
-            engine: Engine::new(Rank(group.number()), size, config.poll_batch, most_ahead),
+            engine: engine(Rank(group.number())),
             group,
             endpoint,
             slots: SlotTable::new(run, SLOTS),

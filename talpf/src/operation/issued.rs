@@ -40,6 +40,8 @@ pub(crate) struct Issued {
     round: Arc<RoundState>,
     /// Whether the round waits for it: until it is posted or parked.
     awaited: bool,
+    /// Whether the round counts it as parked.
+    parked: bool,
     at: Place,
     claim: Claim,
     windowed: bool,
@@ -74,7 +76,8 @@ impl Issued {
     ) -> Self {
         let round = round.enter();
         let (wr_id, posted) = (None, 0);
-        Issued { round, awaited: true, at, claim, windowed, verb, memory, done, wr_id, posted }
+        let (awaited, parked) = (true, false);
+        Issued { round, awaited, parked, at, claim, windowed, verb, memory, done, wr_id, posted }
     }
 
     /// Posts it or parks it at its target. Returned, it has to be tried again.
@@ -297,7 +300,8 @@ impl Issued {
     }
 
     fn leave_round(&mut self) {
-        if std::mem::take(&mut self.awaited) && self.round.leave() {
+        let is_last = std::mem::take(&mut self.awaited) && self.round.leave();
+        if std::mem::take(&mut self.parked) && self.round.unpark() || is_last {
             // The caller may hold a lock.
             self.round.state().kick();
         }
@@ -358,7 +362,9 @@ impl Landing for Issued {
     }
 
     fn park(mut self) -> Box<dyn Parked> {
+        self.round.park();
         self.leave_round();
+        self.parked = true;
         Box::new(self)
     }
 }

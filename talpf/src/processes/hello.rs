@@ -12,7 +12,7 @@ use crate::numbers::Rank;
 use crate::world::World;
 
 /// What must be the same in all processes.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 impl Processes {
     /// Connects the queue pairs of this rank, once all ranks are there and have the same settings.

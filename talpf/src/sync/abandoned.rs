@@ -8,6 +8,7 @@
 use smallvec::SmallVec;
 
 use super::aftermath::Aftermath;
+use super::dissemination::Steps;
 use super::engine::State;
 use super::request::{Request, Stage};
 use super::stages::expected_from;
@@ -47,7 +48,7 @@ impl State {
         // In this order: what is let go is not parked any more, but has not landed.
         let is_parked = !rank.windows.parked().is_empty();
         let lands = |source: Rank| is_parked || !world.has_landed(source, rank.rank);
-        let ranks = self.ranks;
+        let (ranks, plan) = (self.ranks, self.plan);
         let nobody_comes = || gone.len() + 1 == ranks as usize && !(0..ranks).map(Rank).any(lands);
         for lane in (0..self.lanes.len()).map(|lane| Lane(lane as u8)) {
             let state = self.lane(lane);
@@ -58,8 +59,14 @@ impl State {
             let Some(arrivals) = state.arrivals.round(number) else {
                 continue;
             };
+            // Those that do not meet this rank in a step are named by others.
+            let is_missing_step = |source: &Rank, come: Steps| {
+                plan.step_of(*source).is_some_and(|step| !come.has(step))
+            };
             let owes = |source: &&Rank| match *stage {
-                Stage::Counting => arrivals.counts[source.index()].is_none(),
+                // It has not ended a round in which this rank has not begun to disseminate.
+                Stage::Delivering => true,
+                Stage::Counting(_) => is_missing_step(source, arrivals.counted),
                 Stage::Arriving => {
                     let of_source = expected_from(source.index(), *mode, &state.pattern, arrivals);
                     let is_missing =
@@ -67,10 +74,7 @@ impl State {
                     of_source.is_some_and(is_missing)
                         || of_source.is_none() && arrivals.total < *expected && nobody_comes()
                 }
-                Stage::Barrier(step) => {
-                    let distance = (rank.rank.0 + ranks - source.0) % ranks;
-                    distance == 1 << step && arrivals.barrier & (1 << step) == 0
-                }
+                Stage::Barrier(_) => is_missing_step(source, arrivals.barrier),
                 Stage::Acknowledging => nobody_comes(),
                 Stage::Posting | Stage::Closing => false,
             };

@@ -1,5 +1,7 @@
 //! What a pass of the engine leaves to do.
 
+use smallvec::SmallVec;
+
 use super::request::Request;
 use crate::error::Error;
 use crate::numbers::Rank;
@@ -44,9 +46,9 @@ impl Aftermath {
             rank.kick();
         }
         freed.into_iter().for_each(|freed| world.follow(freed));
-        if self.told.0 != 0 {
-            let told = std::mem::take(&mut self.told);
-            told.ranks(world.size()).for_each(|target| world.tell(target));
+        if !self.told.0.is_empty() {
+            let told = std::mem::take(&mut self.told.0);
+            told.into_iter().for_each(|target| world.tell(target));
         }
         if rank.has_later() {
             rank.try_again();
@@ -54,44 +56,16 @@ impl Aftermath {
     }
 }
 
-/// Ranks to be told, each a bit, those beyond the last bit with others: to be told in vain costs a
-/// rank no more than a look.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Told(u64);
+/// Ranks to be told.
+#[derive(Default)]
+pub(super) struct Told(SmallVec<[Rank; 8]>);
 
 impl Told {
+    /// Adds a rank, as a rule one that is not there: a rank that is told twice looks in vain.
+    #[inline]
     pub(super) fn add(&mut self, rank: Rank) {
-        self.0 |= 1 << (rank.0 % u64::BITS);
-    }
-
-    fn ranks(self, size: u32) -> impl Iterator<Item = Rank> {
-        let mut left = self.0;
-        let next = move || {
-            let bit = left.trailing_zeros();
-            left &= left.wrapping_sub(1);
-            (bit < u64::BITS).then_some(bit)
-        };
-        std::iter::from_fn(next)
-            .flat_map(move |bit| (bit..size).step_by(u64::BITS as usize).map(Rank))
-    }
-}
-
-#[cfg(all(test, not(talpf_loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whoever_was_sent_something_is_told_and_with_many_ranks_some_others() {
-        for size in [1, 2, 64, 65, 130] {
-            assert_eq!(Told::default().ranks(size).count(), 0);
-            for rank in (0..size).map(Rank) {
-                let mut told = Told::default();
-                (0..2).for_each(|_| told.add(rank));
-                let ranks: Vec<Rank> = told.ranks(size).collect();
-                assert!(ranks.contains(&rank), "{rank} of {size} in {ranks:?}");
-                assert!(ranks.len() as u32 <= size.div_ceil(64), "{ranks:?}");
-                assert!(ranks.iter().all(|told| told.0 < size), "{ranks:?}");
-            }
+        if self.0.last() != Some(&rank) {
+            self.0.push(rank);
         }
     }
 }

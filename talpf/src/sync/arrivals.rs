@@ -1,5 +1,6 @@
 //! What has arrived for the rounds of one lane that have not ended.
 
+use super::dissemination::Steps;
 use crate::numbers::{Rank, Round};
 use crate::rounds::Rounds;
 
@@ -9,11 +10,15 @@ pub(crate) struct RoundArrivals {
     /// Operations by source.
     pub(crate) data: Box<[u32]>,
     pub(crate) total: u32,
-    /// How many operations each source says it has for us.
-    pub(crate) counts: Box<[Option<u32>]>,
-    pub(crate) counts_in: u32,
-    /// Barrier steps that have come, a bit each.
-    pub(crate) barrier: u32,
+    /// The number of operations that each source says it has for this rank; 0 if it says nothing.
+    /// Final once the messages of all steps of the exchange have come.
+    counts: Box<[u32]>,
+    /// Whether any of them is not 0.
+    has_counts: bool,
+    /// Steps of the exchange of counts that have come.
+    pub(crate) counted: Steps,
+    /// Steps of the barrier that have come.
+    pub(crate) barrier: Steps,
     /// Targets of this round that have ended it.
     pub(crate) acks: u32,
 }
@@ -53,23 +58,51 @@ impl LaneArrivals {
 }
 
 impl RoundArrivals {
-    fn new(ranks: usize) -> Self {
+    pub(super) fn new(ranks: usize) -> Self {
         RoundArrivals {
             data: vec![0; ranks].into(),
             total: 0,
-            counts: vec![None; ranks].into(),
-            counts_in: 0,
-            barrier: 0,
+            counts: vec![0; ranks].into(),
+            has_counts: false,
+            counted: Steps::default(),
+            barrier: Steps::default(),
             acks: 0,
         }
     }
 
     fn clear(&mut self) {
-        self.data.fill(0);
-        if self.counts_in > 0 {
-            self.counts.fill(None);
+        if self.total > 0 {
+            self.data.fill(0);
         }
-        (self.total, self.counts_in, self.barrier, self.acks) = (0, 0, 0, 0);
+        if self.has_counts {
+            self.counts.fill(0);
+        }
+        (self.total, self.has_counts, self.acks) = (0, false, 0);
+        (self.counted, self.barrier) = (Steps::default(), Steps::default());
+    }
+
+    /// Takes in how many operations a source has for this rank.
+    #[inline]
+    pub(super) fn count(&mut self, source: Rank, operations: u32) {
+        if operations > 0 {
+            self.counts[source.index()] = operations;
+            self.has_counts = true;
+        }
+    }
+
+    /// How many operations each source says it has for this rank.
+    pub(super) fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// How many operations all sources together say they have. No more than can be counted,
+    /// whatever ranks of other processes say.
+    pub(super) fn counts_in_all(&self) -> u32 {
+        if !self.has_counts {
+            return 0;
+        }
+        let sum: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        u32::try_from(sum).unwrap_or(u32::MAX)
     }
 
     /// The sources of operations.

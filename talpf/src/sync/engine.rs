@@ -14,6 +14,7 @@ use talpf_traces::counted;
 use super::SyncMode;
 use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
+use super::dissemination::Plan;
 use super::kicked::Kicked;
 use super::request::Request;
 use super::stages::{LaneState, expected_from};
@@ -34,6 +35,7 @@ pub(crate) struct Engine {
 pub(super) struct State {
     pub(super) rank: Rank,
     pub(super) ranks: u32,
+    pub(super) plan: Plan,
     pub(super) lanes: Vec<LaneState>,
     /// Rounds that peers may be ahead.
     most_ahead: u64,
@@ -52,10 +54,19 @@ struct Control {
 }
 
 impl Engine {
-    pub(crate) fn new(rank: Rank, ranks: u32, poll_batch: usize, most_ahead: u64) -> Self {
+    /// The engine of one of so many `ranks`, which have so many `workers` if they are all in this
+    /// process.
+    pub(crate) fn new(
+        rank: Rank,
+        ranks: u32,
+        workers: Option<usize>,
+        poll_batch: usize,
+        most_ahead: u64,
+    ) -> Self {
         let state = State {
             rank,
             ranks,
+            plan: Plan::new(rank, ranks, workers),
             lanes: Vec::new(),
             most_ahead,
             batch: vec![WorkCompletion::default(); poll_batch],
@@ -95,9 +106,14 @@ impl Engine {
         self.state.lock().lane(lane).known(mode)
     }
 
+    /// Looks into the state, for reports.
+    pub(super) fn with_state<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
+        look(&mut self.state.lock())
+    }
+
     /// Whether no control message waits for room in a send queue.
     pub(crate) fn has_sent_controls(&self) -> bool {
-        self.state.lock().outbox.is_empty()
+        self.state.lock().has_sent_controls()
     }
 
     pub(crate) fn clear(&self) {
@@ -183,7 +199,8 @@ impl RankState {
 
     /// What the syncs of this rank wait for, for hang reports.
     pub(crate) fn describe(&self, text: &mut String) {
-        self.engine.state.lock().describe(self, text);
+        let absent = self.absent();
+        self.engine.state.lock().describe(self, &absent, text);
         for (source, count) in self.windows.parked() {
             let operations = counted(count, "operation");
             let _ = writeln!(text, "  {}: keeps {operations} of {source} parked", self.rank);
@@ -300,6 +317,7 @@ impl State {
         let counts = arrived.opcode == CompletionOpcode::Receive;
         let payload = if counts { rank.endpoint.received(arrived) } else { 0 };
         let (lane, most_ahead) = (immediate.lane, self.most_ahead);
+        let plan = self.plan;
         let arrivals = &mut self.lane(lane).arrivals;
         let first = arrivals.first();
         let number =
@@ -325,16 +343,13 @@ impl State {
                 }
             }
             Kind::Count => {
-                round.counts_in += u32::from(round.counts[source.index()].is_none());
-                round.counts[source.index()] = Some(payload as u32);
+                round.count(source, payload as u32);
+                plan.step_of(source).into_iter().for_each(|step| round.counted.add(step));
             }
-            Kind::Barrier => {
-                let distance = (self.rank.0 + self.ranks - source.0) % self.ranks;
-                let step = distance.trailing_zeros();
-                if let Some(round) = self.lane(lane).arrivals.round(number) {
-                    round.barrier |= 1 << step;
-                }
-            }
+            Kind::Barrier => match plan.step_of(source) {
+                Some(step) => round.barrier.add(step),
+                None => out.failures.push((vec![rank.rank], no_step(source))),
+            },
             Kind::Ack => round.acks += 1,
         }
     }
@@ -381,6 +396,11 @@ impl State {
         self.outbox.push_back(Control { target, immediate, payload });
     }
 
+    /// Whether no control message waits for room in a send queue.
+    pub(super) fn has_sent_controls(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
     /// Sends control messages in order, as far as the send queues have room.
     pub(super) fn send_controls(&mut self, rank: &RankState, out: &mut Aftermath) {
         while let Some(control) = self.outbox.front() {
@@ -394,7 +414,8 @@ impl State {
         }
     }
 
-    fn describe(&mut self, rank: &RankState, text: &mut String) {
+    fn describe(&mut self, rank: &RankState, absent: &[Vec<Rank>], text: &mut String) {
+        let plan = self.plan;
         for (number, lane) in self.lanes.iter_mut().enumerate() {
             let Some(request) = lane.requests.front() else {
                 continue;
@@ -404,11 +425,17 @@ impl State {
                 write!(text, "  {}: sync({}) of lane {number} {round} ", rank.rank, request.mode);
             if let Some(arrivals) = lane.arrivals.round(round) {
                 let expects = |rank| expected_from(rank, request.mode, &lane.pattern, arrivals);
-                request.describe(arrivals, expects, text);
+                let absent = absent.get(number).map_or(&[][..], Vec::as_slice);
+                request.describe(arrivals, expects, (absent, &plan), text);
             }
             text.push('\n');
         }
     }
+}
+
+fn no_step(rank: Rank) -> Error {
+    let what = "a step of a barrier in which it does not meet this rank".to_owned();
+    Error::WrongLetter { rank, what }
 }
 
 fn too_late(source_rank: Rank, lane: Lane, round: Round) -> Error {

@@ -8,9 +8,12 @@
 //! suspended.
 
 mod abandoned;
+mod absent;
 mod aftermath;
 mod arrivals;
 mod builder;
+mod counting;
+mod dissemination;
 mod engine;
 mod kicked;
 mod looks;

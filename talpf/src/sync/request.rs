@@ -10,8 +10,10 @@ use talpf_traces::counted;
 
 use super::SyncMode;
 use super::arrivals::RoundArrivals;
+use super::dissemination::Plan;
 use crate::error::Error;
 use crate::foreign;
+use crate::numbers::Rank;
 use crate::ping_pong::Places;
 use crate::round::RoundState;
 use crate::sync_cell::{AtomicU8, Mutex, Ordering};
@@ -22,8 +24,10 @@ use crate::world::RankState;
 pub(crate) enum Stage {
     /// Operations of this rank are not posted yet.
     Posting,
-    /// Counts of other ranks are missing.
-    Counting,
+    /// Counts, or operations that a barrier waits for, are not delivered yet.
+    Delivering,
+    /// In step `.0` of the exchange of counts.
+    Counting(u32),
     /// Operations have not arrived yet.
     Arriving,
     /// In step `.0` of the barrier.
@@ -70,11 +74,12 @@ impl Request {
     }
 
     /// What it waits for. `expects` says how many operations are expected from a rank, if that
-    /// is known.
+    /// is known, and `absent` which ranks have not ended the round with a sync.
     pub(crate) fn describe(
         &self,
         arrivals: &RoundArrivals,
         expects: impl Fn(usize) -> Option<u32>,
+        (absent, plan): (&[Rank], &Plan),
         text: &mut String,
     ) {
         let _ = match self.stage {
@@ -82,9 +87,8 @@ impl Request {
                 let operations = counted(self.round.unposted(), "operation");
                 write!(text, "waits for {operations} to be posted")
             }
-            Stage::Counting => {
-                let missing = arrivals.counts.iter().enumerate().filter(|(_, c)| c.is_none());
-                let ranks: Vec<String> = missing.map(|(rank, _)| rank.to_string()).collect();
+            Stage::Delivering | Stage::Counting(_) if !absent.is_empty() => {
+                let ranks: Vec<String> = absent.iter().map(|rank| rank.0.to_string()).collect();
                 let (counts, have) = match ranks.len() {
                     1 => ("count of rank", "has"),
                     _ => ("counts of ranks", "have"),
@@ -94,6 +98,17 @@ impl Request {
                     "waits for the {counts} {}, which {have} not ended the round with a sync",
                     ranks.join(", ")
                 )
+            }
+            Stage::Delivering => match self.round.parked() {
+                0 => text.write_str("waits for its operations to land"),
+                parked => {
+                    let operations = counted(parked, "operation");
+                    write!(text, "waits for {operations} to be let into windows")
+                }
+            },
+            Stage::Counting(step) => {
+                write!(text, "is in step {step} of the exchange of counts and waits for ")
+                    .and_then(|()| write!(text, "{}", plan.source(step)))
             }
             Stage::Arriving => {
                 let (total, expected) = (arrivals.total, counted(self.expected, "operation"));
@@ -114,9 +129,7 @@ impl Request {
                 Ok(())
             }
             Stage::Barrier(step) => {
-                let ranks = u64::from(self.round.world.size());
-                let before = (u64::from(self.round.rank.0) + ranks - (1 << step) % ranks) % ranks;
-                write!(text, "is in step {step} of its barrier and waits for rank {before}")
+                write!(text, "is in step {step} of its barrier and waits for {}", plan.source(step))
             }
             Stage::Acknowledging => text.write_str("waits for its targets to end the round before"),
             Stage::Closing => text.write_str("waits for operations to land"),

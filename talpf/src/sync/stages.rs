@@ -6,13 +6,13 @@ use talpf_traces::Event;
 
 use super::aftermath::Aftermath;
 use super::arrivals::{LaneArrivals, RoundArrivals};
+use super::counting::exchange_is_barrier;
 use super::engine::State;
 use super::request::{Request, Stage};
 use super::{Arrivals, SyncMode};
 use crate::error::Error;
 use crate::immediate::Kind;
 use crate::numbers::{Lane, Rank, Round};
-use crate::round::RoundState;
 use crate::world::{RankState, World};
 
 /// One lane.
@@ -32,7 +32,7 @@ pub(super) struct Pattern {
 }
 
 /// Whether a sync can go on.
-enum Step {
+pub(super) enum Step {
     /// To its next stage.
     Next(Stage),
     /// Not yet.
@@ -86,7 +86,8 @@ impl State {
         loop {
             let step = match request.stage {
                 Stage::Posting => self.posting(request)?,
-                Stage::Counting => self.counting(request),
+                Stage::Delivering => self.delivering(request, rank, out),
+                Stage::Counting(step) => self.counting(request, step),
                 Stage::Arriving => self.arriving(request, rank)?,
                 Stage::Barrier(step) => self.barrier(request, step),
                 Stage::Acknowledging => self.acknowledging(request),
@@ -119,50 +120,12 @@ impl State {
                 request.expected = state.recall(request)?;
                 Ok(Step::Next(Stage::Arriving))
             }
-            Arrivals::Cached | Arrivals::Default => {
-                self.send_counts(round);
-                Ok(Step::Next(Stage::Counting))
-            }
+            Arrivals::Cached | Arrivals::Default => Ok(Step::Next(self.announce_counts(request))),
         }
-    }
-
-    fn send_counts(&mut self, round: &RoundState) {
-        let (lane, number) = (round.lane, round.number);
-        for (target, count) in round.sent().enumerate() {
-            let target = Rank(target as u32);
-            if target == self.rank {
-                let own = self.lane(lane).arrivals.round(number);
-                if let Some(own) = own {
-                    own.counts[target.index()] = Some(count);
-                    own.counts_in += 1;
-                }
-            } else {
-                self.control(target, Kind::Count, (lane, number), count);
-            }
-        }
-    }
-
-    fn counting(&mut self, request: &mut Request) -> Step {
-        let ranks = self.ranks;
-        let state = self.lane(request.round.lane);
-        let Some(round) = state.arrivals.round(request.round.number) else {
-            return Step::Wait;
-        };
-        if round.counts_in < ranks {
-            return Step::Wait;
-        }
-        let counts = || round.counts.iter().map(|count| count.unwrap_or(0));
-        request.expected = counts().sum();
-        let cached = request.mode.arrivals == Arrivals::Cached;
-        state.pattern = cached.then(|| Pattern {
-            sent: request.round.sent().collect(),
-            expected: counts().collect(),
-        });
-        Step::Next(Stage::Arriving)
     }
 
     fn arriving(&mut self, request: &mut Request, rank: &RankState) -> Result<Step, Box<Error>> {
-        let (lane, number) = (request.round.lane, request.round.number);
+        let (lane, number, plan) = (request.round.lane, request.round.number, self.plan);
         let LaneState { arrivals, pattern, .. } = self.lane(lane);
         let Some(round) = arrivals.round(number) else {
             return Ok(Step::Wait);
@@ -170,16 +133,7 @@ impl State {
         if round.total < request.expected {
             return Ok(Step::Wait);
         }
-        let mut each = round.data.iter().enumerate();
-        let too_many = each.find_map(|(rank, &arrived)| {
-            let expected = expected_from(rank, request.mode, pattern, round)?;
-            (arrived > expected).then_some((rank, arrived, expected))
-        });
-        let in_all = || {
-            let source = round.sources().next().map_or(0, Rank::index);
-            (round.total > request.expected).then_some((source, round.total, request.expected))
-        };
-        if let Some((source, arrived, expected)) = too_many.or_else(in_all) {
+        if let Some((source, arrived, expected)) = too_many(request, pattern, round) {
             let source_rank = Rank(source as u32);
             return Err(Error::UnexpectedArrivals {
                 lane,
@@ -193,39 +147,25 @@ impl State {
         if let Some(claims) = rank.windows.conflict(lane, number) {
             return Err(Error::conflict(claims, rank.rank, lane, number).into());
         }
+        let is_known = matches!(request.mode.arrivals, Arrivals::Msg(_));
+        let has_passed = !is_known && round.counted.are_all(&plan) && exchange_is_barrier(request);
         if request.mode.ack {
             let sources: Vec<Rank> = round.sources().collect();
             for source in sources {
                 self.control(source, Kind::Ack, (lane, number), 0);
             }
         }
-        Ok(Step::Next(if request.mode.barrier {
-            self.send_barrier(lane, number, 0);
-            Stage::Barrier(0)
+        Ok(Step::Next(if request.mode.barrier && !has_passed {
+            self.begin(&request.round, Kind::Barrier)
         } else {
             after_barrier(request.mode)
         }))
     }
 
-    /// Dissemination: after step `k` every rank knows of 2^(k+1) ranks before it.
     fn barrier(&mut self, request: &Request, step: u32) -> Step {
-        if 1u64 << step >= u64::from(self.ranks) {
-            return Step::Next(after_barrier(request.mode));
-        }
-        let (lane, number) = (request.round.lane, request.round.number);
-        let come = self.lane(lane).arrivals.round(number).map_or(0, |round| round.barrier);
-        if come & (1 << step) == 0 {
-            return Step::Wait;
-        }
-        self.send_barrier(lane, number, step + 1);
-        Step::Next(Stage::Barrier(step + 1))
-    }
-
-    fn send_barrier(&mut self, lane: Lane, round: Round, step: u32) {
-        let distance = 1u64 << step;
-        if distance < u64::from(self.ranks) {
-            let target = Rank((self.rank.0 + distance as u32) % self.ranks);
-            self.control(target, Kind::Barrier, (lane, round), 0);
+        match self.disseminate(&request.round, Kind::Barrier, step) {
+            Some(next) => next.map_or(Step::Wait, Step::Next),
+            None => Step::Next(after_barrier(request.mode)),
         }
     }
 
@@ -317,7 +257,8 @@ fn after_barrier(mode: SyncMode) -> Stage {
     if mode.ack { Stage::Acknowledging } else { Stage::Closing }
 }
 
-/// How many operations are expected from a rank, once that is known. `Msg` knows the sum only.
+/// How many operations are expected from a rank, after the exchange of counts if there is one.
+/// `Msg` knows the sum only.
 pub(super) fn expected_from(
     rank: usize,
     mode: SyncMode,
@@ -327,6 +268,29 @@ pub(super) fn expected_from(
     match (mode.arrivals, pattern) {
         (Arrivals::Msg(_), _) => None,
         (Arrivals::Cached, Some(pattern)) => Some(pattern.expected[rank]),
-        _ => arrivals.counts[rank],
+        _ => Some(arrivals.counts()[rank]),
     }
+}
+
+/// More operations than expected, once those are known: a source, and how many have arrived and
+/// are expected; from it, or else in all.
+#[inline]
+fn too_many(
+    request: &Request,
+    pattern: &Option<Pattern>,
+    round: &RoundArrivals,
+) -> Option<(usize, u32, u32)> {
+    if round.total == 0 {
+        return None;
+    }
+    let mut each = round.data.iter().enumerate();
+    let from_one = each.find_map(|(rank, &arrived)| {
+        let expected = expected_from(rank, request.mode, pattern, round)?;
+        (arrived > expected).then_some((rank, arrived, expected))
+    });
+    let in_all = || {
+        let source = round.sources().next().map_or(0, Rank::index);
+        (round.total > request.expected).then_some((source, round.total, request.expected))
+    };
+    from_one.or_else(in_all)
 }

@@ -7,6 +7,7 @@ mod changed_pattern;
 mod common;
 mod conflicts;
 mod credits;
+mod default_syncs;
 mod device_faults;
 mod dumps;
 mod early_puts;

@@ -104,7 +104,7 @@ impl Wire for Slow {
 }
 
 /// The version of control messages, and words that say where a process is.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const PLACEMENT: usize = 35;
 
 /// Rank 1 asks rank 0, which is done, again and again, says goodbye and is gone. One worker of rank
@@ -241,5 +241,25 @@ fn a_sync_without_a_rank_that_has_ended_fails_and_names_it() {
         assert!(matches!(error, Error::PeerFailed { rank: Rank(1), .. }), "{last}: {error}");
         let texts = ["it has ended", "a sync of lane 0 round 2 waits for it"];
         crate::in_one_process::says(error, &texts);
+    }
+}
+
+/// Rank 1 ends one round before the others, most of which it does not meet in a step.
+#[test]
+fn a_rank_that_has_ended_fails_those_that_it_sends_nothing_to() {
+    for mode in [SyncMode::DEFAULT, SyncMode::msg(0).with_barrier()] {
+        let ends = common::run_all(common::unwatched(6, 1), move |ctx| async move {
+            let rounds = if ctx.rank() == Rank(1) { 1 } else { 2 };
+            for _ in 0..rounds {
+                ctx.sync(mode).await?;
+            }
+            Ok(())
+        });
+        for (rank, end) in ends.iter().enumerate().filter(|(rank, _)| *rank != 1) {
+            let error = end.as_ref().unwrap_err();
+            assert!(matches!(error, Error::PeerFailed { .. }), "rank {rank}, {mode}: {error}");
+            let texts = ["rank 1", "it has ended", "a sync of lane 0 round 1 waits for it"];
+            crate::in_one_process::says(error, &texts);
+        }
     }
 }

@@ -1,0 +1,142 @@
+//! The exchange of counts, and barriers.
+//!
+//! A rank learns how many operations come to it by two kinds of control messages. In an exchange
+//! all ranks disseminate that they have come (`dissemination.rs`); a message of that brings a count
+//! along. A rank that gets none from the sender gets its count in a message of its own, and only if
+//! that is not 0. So beyond the messages of the dissemination a rank sends at most one to each of
+//! its targets.
+//!
+//! A rank begins to disseminate once its counts are *delivered*: the device has carried their
+//! messages out, which has left a completion in the queue of each target. When the message of the
+//! last step arrives at a rank, all ranks have begun, so every completion of a count was in its
+//! queue before, and was taken before: the queue is first in, first out. What has not come then is
+//! 0.
+//!
+//! If the sync has a barrier, a rank begins once its operations are delivered, too, and the exchange
+//! is the barrier: whoever has all steps knows that all ranks have their arrivals. Where arrivals
+//! are known without an exchange, or are looked through for conflicts, which all ranks of the round
+//! hear of, the barrier comes after them: a rank begins it once it has its arrivals.
+//!
+//! So it is with few ranks, too, which have few messages in any case: counts travel while operations
+//! wait for windows, and no rank waits for another to let its operations in before it sends.
+//!
+//! **Source**: Hoefler, Siebert, Lumsdaine, *Scalable communication protocols for dynamic sparse
+//! data exchange* (2010), with dissemination in place of their non-blocking barrier.
+
+use super::Arrivals;
+use super::aftermath::Aftermath;
+use super::engine::State;
+use super::request::{Request, Stage};
+use super::stages::{Pattern, Step};
+use crate::immediate::Kind;
+use crate::numbers::Rank;
+use crate::round::RoundState;
+use crate::world::RankState;
+
+/// Ranks whose barrier comes after their arrivals, at most.
+const FEW: u32 = 3;
+
+impl State {
+    /// Sends the counts of a posted round that no step of the exchange brings along. Returns the
+    /// stage that follows.
+    pub(super) fn announce_counts(&mut self, request: &Request) -> Stage {
+        let round = &request.round;
+        let at = (round.lane, round.number);
+        let is_barrier = exchange_is_barrier(request);
+        let mut waits = false;
+        for (target, count) in round.sent().enumerate().filter(|(_, count)| *count > 0) {
+            waits |= is_barrier;
+            let target = Rank(target as u32);
+            if target == self.rank {
+                let own = self.lane(at.0).arrivals.round(at.1);
+                own.into_iter().for_each(|own| own.count(target, count));
+            } else if !self.plan.meets(target) {
+                waits = true;
+                self.control(target, Kind::Count, at, count);
+            }
+        }
+        if waits { Stage::Delivering } else { self.begin(round, Kind::Count) }
+    }
+
+    /// Waits until the counts are delivered, and with a barrier the operations.
+    pub(super) fn delivering(
+        &mut self,
+        request: &Request,
+        rank: &RankState,
+        out: &mut Aftermath,
+    ) -> Step {
+        let round = &request.round;
+        self.send_controls(rank, out);
+        // What is parked goes on when its target says so.
+        if !self.has_sent_controls() || exchange_is_barrier(request) && round.parked() > 0 {
+            return Step::Wait;
+        }
+        let mut targets = (0..).map(Rank).zip(round.sent()).filter(|(_, count)| *count > 0);
+        if !targets.all(|(target, _)| rank.endpoint.is_drained(target)) {
+            // Nobody says when that changes.
+            out.again = true;
+            return Step::Wait;
+        }
+        Step::Next(self.begin(round, Kind::Count))
+    }
+
+    pub(super) fn counting(&mut self, request: &mut Request, step: u32) -> Step {
+        if let Some(next) = self.disseminate(&request.round, Kind::Count, step) {
+            return next.map_or(Step::Wait, Step::Next);
+        }
+        let state = self.lane(request.round.lane);
+        let Some(round) = state.arrivals.round(request.round.number) else {
+            return Step::Wait;
+        };
+        request.expected = round.counts_in_all();
+        let cached = request.mode.arrivals == Arrivals::Cached;
+        state.pattern = cached.then(|| Pattern {
+            sent: request.round.sent().collect(),
+            expected: round.counts().to_vec(),
+        });
+        Step::Next(Stage::Arriving)
+    }
+
+    /// Begins an exchange or a barrier.
+    pub(super) fn begin(&mut self, round: &RoundState, kind: Kind) -> Stage {
+        self.send_step(round, kind, 0);
+        stage_of(kind, 0)
+    }
+
+    /// Returns the stage after `step` of an exchange or a barrier: `None` within if its message has
+    /// not come, and outside after the last step.
+    pub(super) fn disseminate(
+        &mut self,
+        round: &RoundState,
+        kind: Kind,
+        step: u32,
+    ) -> Option<Option<Stage>> {
+        if step == self.plan.steps() {
+            return None;
+        }
+        let arrivals = self.lane(round.lane).arrivals.round(round.number);
+        let come = arrivals.map(|of| if kind == Kind::Count { of.counted } else { of.barrier });
+        if !come.is_some_and(|come| come.has(step)) {
+            return Some(None);
+        }
+        self.send_step(round, kind, step + 1);
+        Some(Some(stage_of(kind, step + 1)))
+    }
+
+    fn send_step(&mut self, round: &RoundState, kind: Kind, step: u32) {
+        for target in self.plan.targets(step).map(Rank) {
+            let count = if kind == Kind::Count { round.sent_to(target) } else { 0 };
+            self.control(target, kind, (round.lane, round.number), count);
+        }
+    }
+}
+
+/// Returns whether the exchange of counts of a sync, if it has one, is its barrier as well.
+pub(super) fn exchange_is_barrier(request: &Request) -> bool {
+    let world = &request.round.world;
+    request.mode.barrier && world.size() > FEW && !world.config.check_conflicts
+}
+
+fn stage_of(kind: Kind, step: u32) -> Stage {
+    if kind == Kind::Count { Stage::Counting(step) } else { Stage::Barrier(step) }
+}

@@ -1,0 +1,179 @@
+//! Dissemination: all ranks learn that all ranks have come.
+//!
+//! Ranks of a few each form groups, in the order of their numbers; the first rank of a group leads
+//! it. The members of a group tell their leader that they have come. The leaders disseminate that
+//! in as many steps as the logarithm of their number: in the `k`-th every leader sends a message to
+//! the leader 2^k groups after it, once it has the messages of its members and of all steps before.
+//! Then they tell their members. The `k`-th message says that the 2^k groups up to its sender have
+//! come: the sender's own, and with each message before it has learnt of as many groups again. So a
+//! leader with all messages knows of all ranks, and so does a member that was told by its leader.
+//!
+//! Groups of one rank take the fewest steps, which counts where each rank has a core or a process
+//! of its own. Where many ranks share few cores the number of messages counts: `n` ranks send about
+//! `n log n` of them in groups of one, and little more than `2 n` in larger ones.
+//!
+//! A rank sends at most one message to another, so that the step of a message follows from the
+//! ranks.
+//!
+//! **Source**: Hensgen, Finkel, Manber, *Two algorithms for barrier synchronization* (1988).
+
+use std::ops::Range;
+
+use crate::numbers::Rank;
+
+/// Ranks of a group, as a power of two, where ranks share cores.
+const GROUP_BITS: u32 = 3;
+
+/// Whom a rank tells, and by whom it is told, in its steps: in each it waits for one message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    rank: u32,
+    group_bits: u32,
+    /// Other ranks in its group.
+    members: u32,
+    /// Whether it leads its group.
+    leads: bool,
+    groups: u32,
+    /// Messages between leaders that each has.
+    exchanges: u32,
+}
+
+impl Plan {
+    /// The plan of one of so many `ranks`, which all have the same `workers` if they are in one
+    /// process.
+    pub(crate) fn new(rank: Rank, ranks: u32, workers: Option<usize>) -> Self {
+        let shares_cores = workers.is_some_and(|workers| ranks as usize > workers);
+        let group_bits = if shares_cores && ranks > 1 << GROUP_BITS { GROUP_BITS } else { 0 };
+        Plan::in_groups(rank, ranks, group_bits)
+    }
+
+    /// The plan in groups of 2^`group_bits` ranks.
+    fn in_groups(rank: Rank, ranks: u32, group_bits: u32) -> Self {
+        let first = rank.0 >> group_bits << group_bits;
+        let groups = ranks.div_ceil(1 << group_bits);
+        Plan {
+            rank: rank.0,
+            group_bits,
+            members: (1 << group_bits).min(ranks - first) - 1,
+            leads: rank.0 == first,
+            groups,
+            exchanges: groups.next_power_of_two().trailing_zeros(),
+        }
+    }
+
+    /// The number of its steps.
+    #[inline]
+    pub(crate) fn steps(&self) -> u32 {
+        if self.leads { self.members + self.exchanges } else { 1 }
+    }
+
+    /// Ranks that it tells once the messages of all steps before `step` have come.
+    #[inline]
+    pub(super) fn targets(&self, step: u32) -> Range<u32> {
+        if !self.leads {
+            let leader = self.leader();
+            return leader..leader + u32::from(step == 0);
+        }
+        match step.checked_sub(self.members) {
+            Some(exchange) if exchange < self.exchanges => {
+                let group = (self.group() + (1 << exchange)) % self.groups;
+                let leader = group << self.group_bits;
+                leader..leader + 1
+            }
+            Some(_) => self.rank + 1..self.rank + 1 + self.members,
+            None => 0..0,
+        }
+    }
+
+    /// The rank whose message `step` waits for.
+    pub(super) fn source(&self, step: u32) -> Rank {
+        Rank(match step.checked_sub(self.members) {
+            _ if !self.leads => self.leader(),
+            None => self.rank + 1 + step,
+            Some(exchange) => {
+                let group = self.group() + self.groups - (1 << exchange);
+                (group % self.groups) << self.group_bits
+            }
+        })
+    }
+
+    /// The step that waits for a message of `source`, if that sends one to this rank.
+    #[inline]
+    pub(super) fn step_of(&self, source: Rank) -> Option<u32> {
+        let group = source.0 >> self.group_bits;
+        if !self.leads {
+            return (source.0 == self.leader()).then_some(0);
+        }
+        if group == self.group() {
+            return (source.0 - self.rank).checked_sub(1);
+        }
+        let distance = self.distance(group);
+        let is_leader = group << self.group_bits == source.0;
+        let meets = is_leader && distance.is_power_of_two();
+        meets.then(|| self.members + distance.trailing_zeros())
+    }
+
+    /// Whether it sends a message to `target`.
+    #[inline]
+    pub(super) fn meets(&self, target: Rank) -> bool {
+        let group = target.0 >> self.group_bits;
+        if group == self.group() {
+            return (self.leads || target.0 == self.leader()) && target.0 != self.rank;
+        }
+        let distance = (group + self.groups - self.group()) % self.groups;
+        self.leads && group << self.group_bits == target.0 && distance.is_power_of_two()
+    }
+
+    /// Whether the messages of some `steps` tell it that `source` has come.
+    pub(super) fn is_told_of(&self, source: Rank, steps: Steps) -> bool {
+        if source.0 == self.rank || self.step_of(source).is_some_and(|step| steps.has(step)) {
+            return true;
+        }
+        if !self.leads {
+            return steps.has(0);
+        }
+        let distance = u64::from(self.distance(source.0 >> self.group_bits));
+        // The last exchange goes round: it tells once more of groups that are near.
+        let ways = [distance, distance + u64::from(self.groups)].into_iter();
+        let mut exchanges = ways.filter_map(|way| way.checked_ilog2());
+        exchanges.any(|exchange| exchange < self.exchanges && steps.has(self.members + exchange))
+    }
+
+    fn group(&self) -> u32 {
+        self.rank >> self.group_bits
+    }
+
+    fn leader(&self) -> u32 {
+        self.group() << self.group_bits
+    }
+
+    /// The number of groups from `group` on to its own.
+    fn distance(&self, group: u32) -> u32 {
+        (self.group() + self.groups - group) % self.groups
+    }
+}
+
+/// The steps whose messages a rank has, a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Steps(u64);
+
+impl Steps {
+    #[inline]
+    pub(super) fn add(&mut self, step: u32) {
+        self.0 |= 1 << step;
+    }
+
+    #[inline]
+    pub(super) fn has(self, step: u32) -> bool {
+        self.0 & 1 << step != 0
+    }
+
+    /// Returns whether these are all steps of a plan.
+    #[inline]
+    pub(super) fn are_all(self, plan: &Plan) -> bool {
+        self.0.trailing_ones() >= plan.steps()
+    }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests;
