@@ -9,16 +9,16 @@ use crate::caches::Caches;
 const NUMBER: usize = size_of::<f64>();
 
 /// Rows and columns of a block of a matrix with `cols` columns and about as many rows, on this
-/// machine: see [`block_for`].
-pub fn block(cols: usize) -> usize {
-    block_for(cols, Caches::of_this_machine(), cores())
-}
-
-/// Rows and columns of a block on a machine with these caches and cores.
+/// machine.
 ///
 /// If both matrices fit into the last level of the cache, a strip is half of a core's second level
 /// at most, and every core has one. If they do not, it is an eighth: then the strips of two matrices
 /// that a worker goes to and fro between, over some steps, stay in its caches.
+pub fn block(cols: usize) -> usize {
+    block_for(cols, Caches::of_this_machine(), cores())
+}
+
+/// As [`block`], on a machine with these caches and cores.
 fn block_for(cols: usize, caches: Caches, cores: usize) -> usize {
     let both = cols.saturating_mul(cols).saturating_mul(2 * NUMBER);
     let part = if both <= caches.last { 2 } else { 8 };
