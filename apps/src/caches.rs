@@ -10,12 +10,12 @@ pub struct Caches {
     pub l2: usize,
     /// The last level, which cores share.
     pub last: usize,
-    /// Whether the system has told both.
+    /// True if the system has told both.
     pub are_known: bool,
 }
 
 impl Caches {
-    /// What is assumed of a machine that does not tell.
+    /// The caches assumed of a machine that does not tell.
     pub const ASSUMED: Self = Self { l2: 1 << 20, last: 16 << 20, are_known: false };
 
     /// Reads the caches of the first core, or assumes the usual ones where the system does not tell.

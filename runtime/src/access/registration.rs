@@ -75,7 +75,7 @@ struct Registration {
     edges: u32,
     /// Number of those links that the task does not wait for before it runs.
     weak_edges: u32,
-    /// What few registrations need, apart: the others need not set it up.
+    /// The state that few registrations need, apart: the others need not set it up.
     unusual: Option<Box<Unusual>>,
 }
 
@@ -83,7 +83,7 @@ struct Registration {
 struct Unusual {
     /// Places of the links that the record of the task has no room for.
     more_edges: MoreEdges,
-    /// Whether the access that is being registered conflicts with another one of its task.
+    /// True if the access that is being registered conflicts with another one of its task.
     meets_itself: bool,
     /// Accesses in its way that were passed on, to look behind.
     behind: Vec<&'static AccessHead>,

@@ -16,7 +16,7 @@ use crate::task::RecordId;
 pub(super) struct Deques {
     queue: Worker<RecordId>,
     stack: Worker<RecordId>,
-    /// Whether the stack may have a task: most that are not released never look at it.
+    /// True while the stack may have a task: workers without released tasks do not look at it.
     is_stacked: Cell<bool>,
     stealers: Stealers,
 }

@@ -1,8 +1,8 @@
-//! What a task is, apart from its accesses and its body.
+//! The properties of a task apart from its accesses and its body.
 
 use super::{Label, Urgency};
 
-/// Who waits for a task.
+/// The part a task plays for those who wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
@@ -57,23 +57,23 @@ impl Marks {
         Role::from_bits(self.0)
     }
 
-    /// Whether it runs where it becomes ready instead of being queued.
+    /// Returns whether the task runs where it becomes ready instead of being queued.
     #[inline]
     pub(crate) fn is_inline(self) -> bool {
         self.0 & INLINE != 0
     }
 
-    /// Whether its children run inline, and theirs.
+    /// Returns whether children of the task run inline, and theirs.
     pub(super) fn is_final(self) -> bool {
         self.0 & FINAL != 0
     }
 
-    /// Whether it exchanges data with what its runtime does not see: drawings show it.
+    /// Returns whether the task exchanges data with what its runtime does not see, for drawings.
     pub(crate) fn communicates(self) -> bool {
         self.0 & COMMUNICATES != 0
     }
 
-    /// Whether its spawn may run other tasks: it is a member whose spawner goes on without it.
+    /// Returns whether the spawn of the task may run others: its spawner goes on without it.
     #[inline]
     pub(super) fn is_throttled(self) -> bool {
         const { assert!(Role::Member as u32 == 0) };

@@ -40,7 +40,7 @@ pub(crate) struct Issued {
     round: Arc<RoundState>,
     /// Whether the round waits for it: until it is posted or parked.
     awaited: bool,
-    /// Whether the round counts it as parked.
+    /// True while the round counts the operation as parked.
     parked: bool,
     at: Place,
     claim: Claim,

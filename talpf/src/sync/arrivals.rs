@@ -13,7 +13,7 @@ pub(crate) struct RoundArrivals {
     /// The number of operations that each source says it has for this rank; 0 if it says nothing.
     /// Final once the messages of all steps of the exchange have come.
     counts: Box<[u32]>,
-    /// Whether any of them is not 0.
+    /// True if any of the counts is not 0.
     has_counts: bool,
     /// Steps of the exchange of counts that have come.
     pub(crate) counted: Steps,

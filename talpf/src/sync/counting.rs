@@ -17,8 +17,9 @@
 //! are known without an exchange, or are looked through for conflicts, which all ranks of the round
 //! hear of, the barrier comes after them: a rank begins it once it has its arrivals.
 //!
-//! So it is with few ranks, too, which have few messages in any case: counts travel while operations
-//! wait for windows, and no rank waits for another to let its operations in before it sends.
+//! With few ranks, which send few messages in any case, it comes after, too: counts travel while
+//! operations wait for windows, and no rank waits for another to let its operations in before it
+//! sends.
 //!
 //! **Source**: Hoefler, Siebert, Lumsdaine, *Scalable communication protocols for dynamic sparse
 //! data exchange* (2010), with dissemination in place of their non-blocking barrier.

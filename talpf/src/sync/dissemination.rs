@@ -24,14 +24,14 @@ use crate::numbers::Rank;
 /// Ranks of a group, as a power of two, where ranks share cores.
 const GROUP_BITS: u32 = 3;
 
-/// Whom a rank tells, and by whom it is told, in its steps: in each it waits for one message.
+/// The messages of a rank by steps: in each step it waits for one and then sends some.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     rank: u32,
     group_bits: u32,
     /// Other ranks in its group.
     members: u32,
-    /// Whether it leads its group.
+    /// True if the rank leads its group.
     leads: bool,
     groups: u32,
     /// Messages between leaders that each has.
@@ -113,7 +113,7 @@ impl Plan {
         meets.then(|| self.members + distance.trailing_zeros())
     }
 
-    /// Whether it sends a message to `target`.
+    /// Returns whether the rank sends a message to `target`.
     #[inline]
     pub(super) fn meets(&self, target: Rank) -> bool {
         let group = target.0 >> self.group_bits;
@@ -124,7 +124,7 @@ impl Plan {
         self.leads && group << self.group_bits == target.0 && distance.is_power_of_two()
     }
 
-    /// Whether the messages of some `steps` tell it that `source` has come.
+    /// Returns whether the messages of some `steps` tell the rank that `source` has come.
     pub(super) fn is_told_of(&self, source: Rank, steps: Steps) -> bool {
         if source.0 == self.rank || self.step_of(source).is_some_and(|step| steps.has(step)) {
             return true;

@@ -111,7 +111,7 @@ impl Engine {
         look(&mut self.state.lock())
     }
 
-    /// Whether no control message waits for room in a send queue.
+    /// Returns whether no control message waits for room in a send queue.
     pub(crate) fn has_sent_controls(&self) -> bool {
         self.state.lock().has_sent_controls()
     }
@@ -396,7 +396,7 @@ impl State {
         self.outbox.push_back(Control { target, immediate, payload });
     }
 
-    /// Whether no control message waits for room in a send queue.
+    /// Returns whether no control message waits for room in a send queue.
     pub(super) fn has_sent_controls(&self) -> bool {
         self.outbox.is_empty()
     }

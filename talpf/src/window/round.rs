@@ -53,9 +53,9 @@ enum Phase {
 
 /// What is decided about an operation.
 pub(super) enum Admission {
-    /// It may land in the window with this number.
+    /// The operation may land in the window with this number.
     Lands(usize),
-    /// It is parked, if its source has credit, for the window with this number if that is known.
+    /// The operation is parked if its source has credit, for the window with this number if known.
     Waits(Option<usize>),
     /// Nowhere.
     Refused,
