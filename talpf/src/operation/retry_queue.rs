@@ -1,11 +1,11 @@
 //! Operations that a rank keeps to try them again: their target has no credit for them, or a send
 //! queue no room.
 //!
-//! They are tried at the next pass of the engine and when a target has credit again. Of every target
-//! and lane those of the first round are tried until some of them in a row have to be kept, which
-//! then come last: so a pass takes about as long as what it achieves, however many are kept, and all
-//! are tried at some time. Those of later rounds wait, lest they take the credit that earlier ones
-//! need.
+//! Kept operations are tried at the next pass of the engine and when a target has credit again. Of
+//! every target and lane those of the first round are tried until some of them in a row have to be
+//! kept, which then come last: so a pass takes about as long as what it achieves, however many are
+//! kept, and all are tried at some time. Those of later rounds wait, lest they take the credit that
+//! earlier ones need.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

@@ -90,13 +90,13 @@ impl RoundArrivals {
         }
     }
 
-    /// How many operations each source says it has for this rank.
+    /// Returns the number of operations that each source says it has for this rank.
     pub(super) fn counts(&self) -> &[u32] {
         &self.counts
     }
 
-    /// How many operations all sources together say they have. No more than can be counted,
-    /// whatever ranks of other processes say.
+    /// Returns the number of operations that all sources together say they have: no more than can be
+    /// counted, whatever ranks of other processes say.
     pub(super) fn counts_in_all(&self) -> u32 {
         if !self.has_counts {
             return 0;

@@ -257,7 +257,7 @@ fn after_barrier(mode: SyncMode) -> Stage {
     if mode.ack { Stage::Acknowledging } else { Stage::Closing }
 }
 
-/// How many operations are expected from a rank, after the exchange of counts if there is one.
+/// Returns the number of operations expected from a rank, after the exchange of counts if any.
 /// `Msg` knows the sum only.
 pub(super) fn expected_from(
     rank: usize,

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::area::{Claim, Kind};
-use super::landing::HasLanded;
+use super::landing::{HasLanded, Post};
 use crate::numbers::Rank;
 
 /// The operations of one window that may not have landed: as a rule none, and then it is one word.
@@ -55,6 +55,14 @@ impl InFlight {
     #[cold]
     pub(super) fn add(&mut self, claim: &Claim, has_landed: HasLanded<'_>) {
         self.0.get_or_insert_default().add(claim, has_landed);
+    }
+
+    /// Adds an operation that was admitted, as far as it was posted and has not landed.
+    #[inline]
+    pub(super) fn note_posted(&mut self, claim: &Claim, post: Post, has_landed: HasLanded<'_>) {
+        if post != Post::Nothing && !has_landed(claim.source) {
+            self.add(claim, has_landed);
+        }
     }
 
     /// Adds an operation that was admitted and is going to be posted outside the lock.

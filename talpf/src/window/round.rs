@@ -77,16 +77,14 @@ impl RoundWindows {
         if self.parked.is_empty() {
             return Vec::new();
         }
-        let parked = std::mem::take(&mut self.parked);
-        let for_none =
-            parked.into_iter().filter_map(|waiting| match self.covering(&waiting.claim) {
-                Some(at) => {
-                    self.windows[at].parked.push(waiting);
-                    None
-                }
-                None => Some(waiting),
-            });
-        for_none.collect()
+        let mut for_none = Vec::new();
+        for waiting in std::mem::take(&mut self.parked) {
+            match self.covering(&waiting.claim) {
+                Some(at) => self.windows[at].parked.push(waiting),
+                None => for_none.push(waiting),
+            }
+        }
+        for_none
     }
 
     /// Opens a window with the guard of its region. Not all windows need be declared.
@@ -292,7 +290,7 @@ impl Window {
                 true => operation.post(),
                 false => Post::Nothing,
             };
-            note_posted(in_flight, claim, post, has_landed);
+            in_flight.note_posted(claim, post, has_landed);
             post == Post::All
         });
         for Waiting { claim, operation } in landed {
@@ -310,19 +308,6 @@ impl Window {
             Phase::Open(guard) => Some(guard),
             Phase::Declared => None,
         }
-    }
-}
-
-/// Notes what was posted of an operation, unless it has landed.
-#[inline]
-pub(super) fn note_posted(
-    in_flight: &mut InFlight,
-    claim: &Claim,
-    post: Post,
-    has_landed: HasLanded<'_>,
-) {
-    if post != Post::Nothing && !has_landed(claim.source) {
-        in_flight.add(claim, has_landed);
     }
 }
 

@@ -7,7 +7,7 @@ use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
 use super::landing::{HasLanded, Landing, Outcome, Over, Post, Rest, Together, outcome_of};
-use super::round::{Admission, RoundWindows, Waiting, note_posted, unpark};
+use super::round::{Admission, RoundWindows, Waiting, unpark};
 use super::{Area, Areas, Claim, Freed};
 use crate::error::Error;
 use crate::held::{GivenUp, Held};
@@ -96,7 +96,7 @@ impl WindowTable {
         let window = &mut windows.windows()[at];
         if quick {
             let post = operation.post();
-            note_posted(&mut window.in_flight, &claim, post, has_landed);
+            window.in_flight.note_posted(&claim, post, has_landed);
             return (outcome_of(post, operation), Freed::default());
         }
         window.in_flight.begin_to_post(&claim);
@@ -108,7 +108,7 @@ impl WindowTable {
         let windows = round_of(lanes, lane, round, MOST_AHEAD);
         if let Some(window) = windows.and_then(|windows| windows.windows().get_mut(at)) {
             window.in_flight.end_to_post(&claim);
-            note_posted(&mut window.in_flight, &claim, post, has_landed);
+            window.in_flight.note_posted(&claim, post, has_landed);
             window.land_parked(parked, has_landed, &mut freed);
         }
         (outcome_of(post, operation), freed)

@@ -3,6 +3,7 @@
 
 use std::future::{Future, poll_fn};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, mpsc};
 use std::task::{Poll, Waker};
 use std::thread;
@@ -159,6 +160,20 @@ impl Gate {
         })
         .await;
     }
+}
+
+/// Spawns a task that keeps others from `inbox` until `open` is passed, and then is `late`.
+pub(crate) fn hold(
+    ctx: &Context,
+    inbox: &Array<u64>,
+    open: Gate,
+    late: Arc<AtomicBool>,
+) -> Result<(), talpf_runtime::Error> {
+    ctx.group().task("hold").inout(&inbox.all()).spawn_async(move |inbox| async move {
+        open.passed().await;
+        late.store(true, Ordering::SeqCst);
+        drop(inbox);
+    })
 }
 
 /// Keeps the panics that tests provoke in tasks out of the output.

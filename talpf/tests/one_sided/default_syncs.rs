@@ -111,12 +111,7 @@ fn none_has_ended_before_all_have_their_arrivals() {
                 let slot = ctx.register_global(&inbox).await?;
                 let last = Rank(ctx.ranks() - 1);
                 if ctx.rank() == last {
-                    let hold = ctx.group().task("hold").inout(&inbox.all());
-                    hold.spawn_async(move |inbox| async move {
-                        open.passed().await;
-                        late.store(true, Ordering::SeqCst);
-                        drop(inbox);
-                    })?;
+                    common::hold(&ctx, &inbox, open, late)?;
                     ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).spawn()?;
                     return ctx.group().wait().await.map_err(Error::from);
                 }

@@ -19,12 +19,7 @@ fn check(mode: SyncMode, waits: [bool; 2]) {
             let inbox = common::array(&ctx, vec![0u64])?;
             let slot = ctx.register_global(&inbox).await?;
             if ctx.rank() == Rank(1) {
-                let hold = ctx.group().task("hold").inout(&inbox.all());
-                hold.spawn_async(move |inbox| async move {
-                    open.passed().await;
-                    late.store(true, Ordering::SeqCst);
-                    drop(inbox);
-                })?;
+                common::hold(&ctx, &inbox, open, late)?;
                 for _ in 0..2 {
                     ctx.sync(mode).window(&inbox.all()).spawn()?;
                 }
