@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::{queue_pair::QueuePairCore, sync::Mutex};
+use talpf_primitives::Mutex;
+
+use crate::queue_pair::QueuePairCore;
 
 /// See the module text.
 #[derive(Default)]

@@ -20,11 +20,9 @@ use std::{
     sync::atomic::AtomicU64 as Word,
 };
 
-use crate::{
-    Access,
-    gate::Held,
-    sync::{AtomicPtr, AtomicU8, AtomicU64, Ordering},
-};
+use talpf_primitives::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+
+use crate::{Access, gate::Held};
 
 /// What somebody says about memory. Nothing in it can be relied on.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+use talpf_primitives::{AtomicBool, Mutex, Ordering};
+
 use crate::foreign;
-use crate::sync::{AtomicBool, Mutex, Ordering};
 
 /// Tells that a completion queue armed with
 /// [`request_notify`](crate::CompletionQueue::request_notify) has a new completion. Clones are

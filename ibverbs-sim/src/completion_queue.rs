@@ -6,6 +6,8 @@
 
 use std::{fmt, sync::Arc};
 
+use talpf_primitives::{AtomicBool, Ordering};
+
 use crate::{
     AsyncEvent, CompletionChannel, CompletionStatus, Error, Result, WorkCompletion,
     aftermath::Aftermath,
@@ -14,7 +16,6 @@ use crate::{
     completion::CompletionEntry,
     context::ContextCore,
     ring::{ARMED_ANY, ARMED_SOLICITED, Ring},
-    sync::{AtomicBool, Ordering},
 };
 
 /// A bounded queue of [`WorkCompletion`]s. Clones are the same queue.

@@ -6,13 +6,11 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use talpf_primitives::{AtomicBool, Mutex, Ordering};
+
 use crate::{
     AsyncEvent, CompletionChannel, CompletionQueue, DeviceAttributes, Error, PortAttributes,
-    PortState, ProtectionDomain, Result,
-    aftermath::Aftermath,
-    device::DeviceCore,
-    sync::{AtomicBool, Mutex, Ordering},
-    timers::Timers,
+    PortState, ProtectionDomain, Result, aftermath::Aftermath, device::DeviceCore, timers::Timers,
 };
 
 const PORTS: u8 = 1;

@@ -7,13 +7,14 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use talpf_primitives::{AtomicU32, Mutex, Ordering};
+
 use crate::{
     Context, DeviceAttributes, Error, FaultPlan, MAX_PACKET, QueuePairNumber, Result, Wire,
     attributes::within,
     key_table::KeyTable,
     link::Link,
     queue_pair::{QueuePairCore, SendSlots},
-    sync::{AtomicU32, Mutex, Ordering},
     wire::{MAX_HEADER, Packet, Port},
 };
 

@@ -5,11 +5,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::sync::assert_nothing_held;
+use talpf_primitives::assert_nothing_held_here;
 
 /// Calls `foreign`, which is `what`. `None`: it has panicked.
 pub(crate) fn call<R>(what: &'static str, foreign: impl FnOnce() -> R) -> Option<R> {
-    assert_nothing_held(what);
+    assert_nothing_held_here(what);
     catch_unwind(AssertUnwindSafe(foreign)).map_err(forget).ok()
 }
 
@@ -24,10 +24,9 @@ mod tests {
     use std::panic::catch_unwind;
 
     use super::*;
-    use crate::{
-        gate::{Gate, Room},
-        sync::Mutex,
-    };
+    use talpf_primitives::Mutex;
+
+    use crate::gate::{Gate, Room};
 
     const ROOM: Room = Room { freed: 0, limit: 1, whole: false };
 

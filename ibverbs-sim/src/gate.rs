@@ -30,7 +30,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::sync::{AtomicU64, Ordering, UnsafeCell, note_entry, note_exit, yield_now};
+use talpf_primitives::{AtomicU64, Ordering, UnsafeCell, note_entry, note_exit, yield_now};
 
 const HELD: u64 = 1;
 const BACKLOG: u64 = 2;

@@ -78,7 +78,6 @@ mod ring;
 mod send_queue;
 mod shared_receive_queue;
 mod slab;
-mod sync;
 mod timers;
 mod wire;
 mod work_request;

@@ -12,13 +12,14 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, fence};
+
 use crate::{
     Error, LocalKey, PostError, ReceiveWorkRequest, ScatterGather,
     aftermath::Aftermath,
     attributes::{MAX_SGE, within},
     queue_pair::QueuePairCore,
     ring::Ring,
-    sync::{AtomicBool, AtomicU64, Mutex, Ordering, fence},
 };
 
 pub(crate) struct ReceiveQueue {

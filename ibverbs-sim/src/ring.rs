@@ -21,8 +21,7 @@
 use std::mem::MaybeUninit;
 
 use crossbeam_utils::CachePadded;
-
-use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
+use talpf_primitives::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
 /// Fire at the next entry of any kind.
 pub(crate) const ARMED_ANY: u64 = 1;

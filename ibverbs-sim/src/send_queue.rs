@@ -10,10 +10,9 @@
 
 use std::collections::VecDeque;
 
-use crate::{
-    gate::{Gate, Held, Hold, Room},
-    sync::Mutex,
-};
+use talpf_primitives::Mutex;
+
+use crate::gate::{Gate, Held, Hold, Room};
 
 /// Where a request is after an attempt.
 #[derive(Debug, PartialEq, Eq)]

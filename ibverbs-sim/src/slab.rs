@@ -8,8 +8,7 @@
 use std::{collections::VecDeque, sync::OnceLock};
 
 use crossbeam_utils::CachePadded;
-
-use crate::sync::{AtomicU32, Mutex, Ordering};
+use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 const FIRST_SHIFT: u32 = 6;
 /// Indices have this many bits; the rest of a 32-bit key or number tells its generations apart.

@@ -5,10 +5,9 @@
 
 use std::{collections::BTreeMap, sync::Weak};
 
-use crate::{
-    queue_pair::QueuePairCore,
-    sync::{AtomicU64, Mutex, Ordering},
-};
+use talpf_primitives::{AtomicU64, Mutex, Ordering};
+
+use crate::queue_pair::QueuePairCore;
 
 #[derive(Default)]
 pub(crate) struct Timers {

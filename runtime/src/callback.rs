@@ -7,10 +7,11 @@
 
 use std::task::Waker;
 
+use talpf_primitives::assert_nothing_held;
+
 use crate::error::Failure;
 use crate::group::GroupInner;
 use crate::scheduler::Shared;
-use crate::sync::assert_no_lock_held;
 use crate::task::catch_panic;
 
 /// Calls `work`, which is `what` of the program.
@@ -18,7 +19,7 @@ use crate::task::catch_panic;
 /// **Errors**: the text of a panic.
 #[inline]
 pub(crate) fn call<R>(what: &'static str, work: impl FnOnce() -> R) -> Result<R, String> {
-    assert_no_lock_held(what);
+    assert_nothing_held(what);
     catch_panic(work)
 }
 

@@ -17,6 +17,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ndarray::Ix1;
+use talpf_primitives::Mutex;
 use talpf_traces::counted;
 
 use crate::access::Domain;
@@ -28,7 +29,6 @@ use crate::hang::Reporter;
 use crate::metrics::Metrics;
 use crate::replay::RecordedPlan;
 use crate::scheduler::{self, Shared};
-use crate::sync::Mutex;
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
 use self::cancel::Cancellation;

@@ -13,12 +13,13 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use talpf_primitives::Mutex;
+use talpf_primitives::thread::{self, ThreadId};
+
 use crate::callback;
 use crate::config::Config;
 use crate::dump::Dump;
 use crate::scheduler::{A_TIME, Shared};
-use crate::sync::Mutex;
-use crate::sync::thread::{self, ThreadId};
 use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake_suspended};
 
 mod certain;

@@ -53,7 +53,6 @@ mod runtime;
 mod scheduler;
 #[cfg(all(test, talpf_shuttle))]
 mod shuttle_tests;
-mod sync;
 mod task;
 mod wakers;
 

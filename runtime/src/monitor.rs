@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use talpf_primitives::Mutex;
+
 use crate::dump::Dump;
 use crate::metrics::Metrics;
 use crate::scheduler::Shared;
-use crate::sync::Mutex;
 
 /// A view of the runtime that was last started with it in its [`Config`](crate::Config), for those
 /// who do not have that runtime in their hands. It goes on to show a runtime that has shut down.

@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use talpf_primitives::thread;
 use talpf_traces::counted;
 
 use crate::config::Config;
@@ -13,7 +14,6 @@ use crate::error::Error;
 use crate::group::{self, Group};
 use crate::idle_policy::IdlePolicy;
 use crate::scheduler::{self, Shared};
-use crate::sync::thread;
 use crate::task;
 
 /// A pool of workers and the groups of tasks they run. It is its own first group, number 0.

@@ -94,7 +94,7 @@ fn shuttle_tasks_that_a_worker_spawns_are_stolen_or_run() {
 /// A place where one side leaves a waker and the other fires it.
 #[derive(Default)]
 struct Bell {
-    state: crate::sync::Mutex<(bool, Option<std::task::Waker>)>,
+    state: talpf_primitives::Mutex<(bool, Option<std::task::Waker>)>,
 }
 
 impl Bell {

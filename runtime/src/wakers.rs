@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use talpf_primitives::{AtomicUsize, Mutex, Ordering};
 
 /// A list of wakers, each once.
 ///
@@ -56,7 +56,7 @@ pub(crate) mod model {
     use std::sync::Arc;
     use std::task::{Wake, Waker};
 
-    use crate::sync::{AtomicBool, Ordering};
+    use talpf_primitives::{AtomicBool, Ordering};
 
     /// Notes that its waker was called.
     #[derive(Default)]

@@ -11,7 +11,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use crate::error::Error;
 use crate::numbers::Rank;

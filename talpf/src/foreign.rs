@@ -1,15 +1,26 @@
 //! Calls of code that is the program's own, outside bodies of tasks: wakers, and the wire.
 //!
-//! Such code runs under no lock, and a panic in it fails the run instead of unwinding through what
-//! called it.
+//! A panic in it fails the run instead of unwinding through what called it. Wakers may come back for a
+//! lock of their caller, so they are called under none, which debug builds check.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls `code`.
+use talpf_primitives::assert_nothing_held;
+
+/// Calls `code`, which is `what`.
 ///
-/// **Errors**: what it has panicked with.
-pub(crate) fn call<R>(code: impl FnOnce() -> R) -> Result<R, String> {
+/// **Errors**: the text of a panic.
+#[track_caller]
+pub(crate) fn call<R>(what: &str, code: impl FnOnce() -> R) -> Result<R, String> {
+    assert_nothing_held(what);
+    catch(code)
+}
+
+/// Calls `code`, under whatever locks the caller holds.
+///
+/// **Errors**: the text of a panic.
+pub(crate) fn catch<R>(code: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| message(&*payload))
 }
 

@@ -56,7 +56,6 @@ mod rounds;
 mod settings;
 mod slot;
 mod sync;
-mod sync_cell;
 mod tracer;
 #[cfg(doctest)]
 mod variance;

@@ -17,10 +17,11 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use talpf_primitives::{AtomicBool, AtomicU32, Mutex, Ordering};
+
 use crate::config::PollingFrequency;
 use crate::error::Error;
 use crate::numbers::Rank;
-use crate::sync_cell::{AtomicBool, AtomicU32, Mutex, Ordering};
 use crate::world::{RankState, World};
 
 use self::empty_polls::EmptyPolls;

@@ -9,7 +9,7 @@ mod handles;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use self::handles::Handles;
 use crate::error::Error;

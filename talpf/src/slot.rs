@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
 use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress, RemoteKey};
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 use talpf_runtime::{Array, ArrayLabel, Matrix, Rect};
 
 use crate::error::Error;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 use talpf_runtime::{Group, Runtime, check_blocking};
 
 use crate::communicator::Communicator;

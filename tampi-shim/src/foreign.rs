@@ -1,11 +1,18 @@
 //! Calls of code that the program has given: wakers, operators, what waits for an operation.
+//!
+//! Such code may do anything, also come back for a lock of its caller. So it is called under none,
+//! which debug builds check.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls `foreign`, whose panic must not stop the caller, which serves others too. `None`: it has
-/// panicked.
+use talpf_primitives::assert_nothing_held;
+
+/// Calls `foreign`, which is `what`. Its panic must not stop the caller, which serves others, too:
+/// then `None`.
 #[inline]
-pub(crate) fn caught<R>(foreign: impl FnOnce() -> R) -> Option<R> {
+#[track_caller]
+pub(crate) fn call<R>(what: &str, foreign: impl FnOnce() -> R) -> Option<R> {
+    assert_nothing_held(what);
     catch_unwind(AssertUnwindSafe(foreign)).map_err(forget).ok()
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 use talpf_runtime::{Out, PendingEvent};
 
 use crate::error::Error;

@@ -56,7 +56,6 @@ mod request;
 mod select;
 mod statistics;
 mod status;
-mod sync;
 mod tag;
 mod ticket;
 mod tracer;

@@ -23,10 +23,11 @@ use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use talpf_primitives::{AtomicU8, Ordering, UnsafeCell};
+
 use crate::error::Error;
-use crate::foreign::caught;
+use crate::foreign::call;
 use crate::status::{Packed, Status};
-use crate::sync::{AtomicU8, Ordering, UnsafeCell};
 
 /// Nobody waits.
 const PENDING: u8 = 0;
@@ -193,7 +194,7 @@ impl Drop for Ticket {
 impl Next {
     /// The caller holds no lock. It may end operations of others, so a panic ends here.
     pub(crate) fn run(self) {
-        caught(|| match self {
+        call("what waits for an operation", || match self {
             Next::Wake(waker) => waker.wake(),
             Next::Call(call, ended) => call(opened(ended)),
         });

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 use talpf_runtime::Group;
 use talpf_traces::{Event, WaitNs};
 

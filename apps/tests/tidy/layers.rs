@@ -4,19 +4,25 @@ use crate::assert_none;
 use crate::repository::{root, rust_files};
 
 /// Which of our packages each package may build on. Benches and applications may use all.
-const MAY_USE: [(&str, &str, &[&str]); 5] = [
+const MAY_USE: [(&str, &str, &[&str]); 6] = [
     ("traces", "talpf-traces", &[]),
-    ("ibverbs-sim", "ibverbs-sim", &["talpf-traces"]),
-    ("runtime", "talpf-runtime", &["talpf-traces"]),
-    ("talpf", "talpf", &["talpf-runtime", "ibverbs-sim", "talpf-traces"]),
-    ("tampi-shim", "tampi-shim", &["talpf-runtime", "ibverbs-sim", "talpf-traces"]),
+    ("runtime/primitives", "talpf-primitives", &[]),
+    ("ibverbs-sim", "ibverbs-sim", &["talpf-primitives", "talpf-traces"]),
+    ("runtime", "talpf-runtime", &["talpf-primitives", "talpf-traces"]),
+    ("talpf", "talpf", &["talpf-primitives", "talpf-runtime", "ibverbs-sim", "talpf-traces"]),
+    (
+        "tampi-shim",
+        "tampi-shim",
+        &["talpf-primitives", "talpf-runtime", "ibverbs-sim", "talpf-traces"],
+    ),
 ];
 
-const OURS: [&str; 7] = [
+const OURS: [&str; 8] = [
     "ibverbs-sim",
     "talpf",
     "talpf-apps",
     "talpf-benches",
+    "talpf-primitives",
     "talpf-runtime",
     "talpf-traces",
     "tampi-shim",

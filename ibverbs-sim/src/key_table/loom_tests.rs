@@ -2,10 +2,9 @@
 use loom::{sync::Arc, thread};
 
 use super::*;
-use crate::{
-    gate::{Gate, Room},
-    sync::UnsafeCell,
-};
+use talpf_primitives::UnsafeCell;
+
+use crate::gate::{Gate, Room};
 
 const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
 const DOMAIN: NonZeroU32 = NonZeroU32::MIN;

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use talpf_primitives::{AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering};
+
 use crate::{
     CompletionOpcode, CompletionStatus, Error, QueuePairInit, QueuePairNumber, QueuePairState,
     Result, WorkCompletion,
@@ -23,7 +25,6 @@ use crate::{
     },
     receive_queue::ReceiveQueue,
     send_queue::SendQueue,
-    sync::{AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering},
 };
 use crossbeam_utils::CachePadded;
 

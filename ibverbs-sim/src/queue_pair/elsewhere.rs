@@ -13,12 +13,13 @@
 //! next receive and looks once more, in this order: so what it says about the receive comes after
 //! what it says about the lack of it.
 
+use talpf_primitives::{AtomicBool, AtomicU32, Mutex, Ordering};
+
 use crate::{
     CompletionStatus, SendFlags, SendWorkRequest,
     aftermath::Aftermath,
     link::Setback,
     queue_pair::{Local, QueuePairCore, requester::Requester, retry::Retry},
-    sync::{AtomicBool, AtomicU32, Mutex, Ordering},
     wire::{Answer, Departure, Packet, Request, Verdict},
 };
 

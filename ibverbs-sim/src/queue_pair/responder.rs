@@ -3,6 +3,8 @@
 //! It runs in the peer's thread, under the peer's gate. A refusal moves this end into error and
 //! tells its owner: with a completion if a receive was taken, with an event otherwise.
 
+use talpf_primitives::Ordering;
+
 use crate::{
     Access, AsyncEvent, CompletionOpcode, CompletionStatus, Operation, RemoteAddress,
     WorkCompletion,
@@ -11,7 +13,6 @@ use crate::{
     gate::Held,
     link::{Message, Reply, Setback},
     queue_pair::{Pieces, QueuePairCore, requester::PSN_MASK},
-    sync::Ordering,
 };
 
 /// Why a message has no effect.

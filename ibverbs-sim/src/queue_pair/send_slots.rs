@@ -5,10 +5,11 @@
 //! in it tells a destroyed queue pair's completions from its successor's. The count is how many
 //! requests were ever freed, wrapping, and only grows: order does not matter.
 
+use talpf_primitives::{AtomicU64, Ordering};
+
 use crate::{
     Error, QueuePairNumber, Result,
     slab::{INDEX_BITS, Slab},
-    sync::{AtomicU64, Ordering},
 };
 
 pub(crate) struct SendSlots {

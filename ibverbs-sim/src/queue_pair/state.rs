@@ -1,6 +1,6 @@
 //! Where a queue pair is.
 
-use crate::sync::{AtomicU8, Ordering};
+use talpf_primitives::{AtomicU8, Ordering};
 
 /// The state of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use talpf_primitives::Ordering;
+
 use crate::{
     Access, Connection, Error, QueuePair, QueuePairAttributes, QueuePairNumber, QueuePairState,
     Result,
@@ -16,7 +18,6 @@ use crate::{
         QueuePairCore,
         requester::{PSN_MASK, Patience, Requester},
     },
-    sync::Ordering,
 };
 
 use QueuePairState::{Error as Failed, Init, ReadyToReceive, ReadyToSend, Reset};

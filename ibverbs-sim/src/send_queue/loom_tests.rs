@@ -1,7 +1,7 @@
 use loom::{sync::Arc, thread};
+use talpf_primitives::{AtomicU32, Ordering, fence};
 
 use super::*;
-use crate::sync::{AtomicU32, Ordering, fence};
 
 /// Explores the schedules in which threads are interrupted so often where they would not wait.
 fn model(switches: usize, check: impl Fn() + Send + Sync + 'static) {

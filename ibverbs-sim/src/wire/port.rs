@@ -8,6 +8,8 @@
 use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
 use super::{Answer, MAX_HEADER, Packet, Request, Verdict, Wire};
+use talpf_primitives::{AtomicBool, Mutex, Ordering};
+
 use crate::{
     Error, QueuePairNumber, Result,
     aftermath::Aftermath,
@@ -17,7 +19,6 @@ use crate::{
     gate::Gate,
     link::{Message, Setback},
     queue_pair::{Local, QueuePairCore},
-    sync::{AtomicBool, Mutex, Ordering},
 };
 
 /// Bytes that may wait to leave for a process, beside those that queue pairs have under way.

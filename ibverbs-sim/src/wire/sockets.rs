@@ -1,5 +1,8 @@
 //! A wire of stream sockets: one for each pair of processes of a machine, or of threads.
 //!
+//! Its locks are not the device's: it hands out packets under them, and the device may answer with
+//! packets of its own.
+//!
 //! A packet is its length, in four little-endian bytes, and its bytes. Writing and reading never
 //! wait: what a socket does not take is kept in `unsent`, what has not come whole in `partial`.
 

@@ -11,7 +11,7 @@
 //! if it closed and no more are pushed, but it counts as open, and who meets it looks for what the
 //! children have open instead.
 
-use crate::sync::{AtomicU64, Ordering};
+use talpf_primitives::{AtomicU64, Ordering};
 
 const CLOSED: u32 = u32::MAX;
 const PASSED_ON: u32 = u32::MAX - 1;

@@ -13,13 +13,13 @@ mod nested;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use talpf_primitives::{Mutex, MutexGuard};
 
 use super::bottom_map::{BottomMap, Entry};
 use super::slot::Waiter;
 use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, EdgeId, Joins, OpenReduction};
 use crate::data::{ArrayLabel, Mode};
 use crate::error::Error;
-use crate::sync::{Mutex, MutexGuard};
 use crate::task::{Accesses, Clauses, EDGES, MoreEdges, Record, RecordId, Role};
 
 /// What became of a registration.

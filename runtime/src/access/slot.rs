@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
+use talpf_primitives::{AtomicU32, Ordering};
+
 use super::{AccessHead, OpenAccess, turns};
 use crate::data::{ArrayCore, Mode, Rect, Region};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
 use crate::replay;
-use crate::sync::{AtomicU32, Ordering};
 use crate::task::{self, Accesses, Label, Record, RecordId, Role};
 
 /// Most waiting tasks that a report names for one access.

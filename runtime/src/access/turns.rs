@@ -17,10 +17,10 @@
 #![allow(unsafe_code, reason = "says that the accesses of a task that has not begun are open")]
 
 use smallvec::SmallVec;
+use talpf_primitives::{AtomicU32, Ordering};
 
 use super::{AccessSlot, OpenAccess};
 use crate::data::Mode;
-use crate::sync::{AtomicU32, Ordering};
 use crate::task::{self, Accesses, EventCounter, Record, RecordId, record};
 
 const FREE: u32 = u32::MAX;

@@ -11,11 +11,12 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use talpf_primitives::Mutex;
+
 use super::{ArrayLabel, Rect, Tiling, live};
 use crate::access::{Domain, Turn};
 use crate::error::Error;
 use crate::group::GroupInner;
-use crate::sync::Mutex;
 
 /// The untyped part of an array. It does not move while accesses to it are open.
 #[repr(align(16))]

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use talpf_primitives::Mutex;
 use talpf_traces::counted;
 
 use super::{Dependency, GraphTask, Outcome, TaskGraph, Use, Waits, dependencies};
@@ -15,7 +16,6 @@ use crate::access::{Declared, Registered};
 use crate::data::Mode;
 use crate::error::Failure;
 use crate::group::GroupInner;
-use crate::sync::Mutex;
 use crate::task::{Clauses, Record, RecordId, Role, record};
 
 /// Keeps the graph of the runtimes that have it in their [`Config`](crate::Config). Clones are

@@ -9,12 +9,11 @@
 
 use std::sync::Arc;
 
-use crate::sync::Mutex;
+use talpf_primitives::{AtomicU32, Mutex, Ordering, fence};
 
 use super::{Group, GroupInner};
 use crate::callback;
 use crate::error::Error;
-use crate::sync::{AtomicU32, Ordering, fence};
 use crate::task::{self, Record, Role, for_each_record, wake_suspended};
 
 type Action = Arc<dyn Fn(&str) + Send + Sync>;

@@ -5,9 +5,10 @@
 //! either the shutdown sees the count, and waits for the task, or the thread sees the shutdown, and
 //! takes the spawn back. A spawn inside a task needs no look: the task is counted.
 
+use talpf_primitives::{AtomicBool, Ordering, fence};
+
 use super::tally::Tally;
 use crate::error::Error;
-use crate::sync::{AtomicBool, Ordering, fence};
 
 /// A flag that a runtime closes, which is never taken back.
 #[derive(Default)]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use talpf_primitives::{Ordering, fence};
+
 use super::GroupInner;
 use crate::error::Error;
 use crate::scheduler;
-use crate::sync::{Ordering, fence};
 use crate::task::{self, Role};
 
 /// Counts as a task that is not complete.

@@ -12,8 +12,8 @@
 use std::task::Waker;
 
 use crossbeam_utils::CachePadded;
+use talpf_primitives::{AtomicU64, Ordering, fence};
 
-use crate::sync::{AtomicU64, Ordering, fence};
 use crate::task::Role;
 use crate::wakers::Wakers;
 

@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
+use talpf_primitives::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 use super::operator::Operator;
 use crate::callback;
 use crate::scheduler;
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 pub(super) type Copy<T> = Box<[T]>;
 type Place<T> = Mutex<Option<Copy<T>>>;

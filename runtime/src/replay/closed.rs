@@ -10,7 +10,7 @@
 //! order, so exactly one of them completes the set; a set that the runner had completed before it
 //! shared its bits is left out there.
 
-use crate::sync::{AtomicU32, Ordering};
+use talpf_primitives::{AtomicU32, Ordering};
 
 /// Accesses of one run of a task that have closed, a bit each.
 pub(super) struct Closed {

@@ -13,6 +13,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use talpf_primitives::Mutex;
+
 use super::node::Node;
 use super::plan::Plan;
 use super::waits::Waits;
@@ -20,7 +22,6 @@ use crate::callback;
 use crate::error::Failure;
 use crate::group::GroupInner;
 use crate::guard::Hold;
-use crate::sync::Mutex;
 use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, record};
 
 /// The tasks of a graph and what they share.

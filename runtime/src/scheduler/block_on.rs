@@ -5,11 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use talpf_primitives::thread::{self, Thread};
+use talpf_primitives::{AtomicBool, Mutex, Ordering};
+
 use super::Shared;
 use super::blocked_thread::own_id;
+use super::io::enter_tokio;
 use crate::error::Error;
-use crate::sync::thread::{self, Thread};
-use crate::sync::{self, AtomicBool, Mutex, Ordering};
 use crate::task::{check_blocking, take_note};
 
 /// A thread that blocks.
@@ -54,7 +56,7 @@ pub(crate) fn block_on<F: Future>(
     future: F,
 ) -> Result<F::Output, Error> {
     check_blocking(call)?;
-    let _tokio = sync::enter(&shared.tokio);
+    let _tokio = enter_tokio(&shared.tokio);
     let mut future = pin!(future);
     let (thread, woken, waits_for) = (thread::current(), AtomicBool::new(true), Mutex::new(None));
     let blocked = Arc::new(Blocked { thread, id: own_id(), woken, waits_for });

@@ -4,13 +4,13 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use talpf_primitives::{Ordering, thread_local};
 use talpf_traces::Event;
 
 use super::Shared;
 use super::help::{HELP_ROUNDS, SAMPLE_ROUNDS};
 use super::worker::Worker;
 use crate::group::GroupInner;
-use crate::sync::{Ordering, thread_local};
 use crate::task::{self, Phase, RecordId, Role, Urgency, record};
 
 /// Why a task is ready.

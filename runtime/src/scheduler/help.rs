@@ -1,10 +1,11 @@
 //! Spawners that are ahead of those who run what they spawn.
 
+use talpf_primitives::{Ordering, thread};
+
 use super::queues::Seat;
 use super::thief::SHORT_NS;
 use super::worker::Worker;
 use crate::group::GroupInner;
-use crate::sync::{Ordering, thread};
 use crate::task::{self, Role, record};
 
 /// Spawns between looks at whether the spawner is too far ahead, and tasks it runs if it is.

@@ -1,6 +1,6 @@
 //! The set of parked workers. The protocol is in `README.md` beside this file.
 
-use crate::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, fence};
+use talpf_primitives::{AtomicU32, AtomicUsize, Mutex, Ordering, fence};
 
 /// What one worker has pushed, as a word of its own that its pushes and parking workers change
 /// in turn: the later one of the two sees what the other did before.

@@ -10,10 +10,11 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
+use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, assert_nothing_held};
+
 use super::Shared;
 use super::meter::Meter;
 use super::time::{NEVER, nanoseconds};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, assert_no_lock_held};
 use crate::task::{is_for_task_of, note_wait};
 
 /// What waits for one worker to have nothing else to do.
@@ -75,7 +76,7 @@ impl<F: Fn() -> Option<T> + Send + Sync, T: Send> Look for Arc<Looker<F, T>> {
         if self.has_found.load(Ordering::Acquire) {
             return true;
         }
-        assert_no_lock_held("a look");
+        assert_nothing_held("a look");
         let Some(found) = catch_unwind(AssertUnwindSafe(&self.look)).transpose() else {
             return false;
         };

@@ -8,10 +8,11 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use talpf_primitives::{AtomicU64, Ordering};
+
 use super::Shared;
 use super::worker::Worker;
 use crate::metrics::{CLASSES, Delays, Metrics, QueueDepths, class_of};
-use crate::sync::{AtomicU64, Ordering};
 use crate::task::{Phase, RecordId, Role, record};
 
 /// The counters of one worker.

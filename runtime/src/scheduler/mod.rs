@@ -14,12 +14,14 @@ mod deques;
 mod help;
 mod idle_set;
 mod idleness;
+mod io;
 mod meter;
 mod priority;
 mod queues;
 mod shared;
 mod thief;
 mod time;
+
 mod tracer;
 mod worker;
 

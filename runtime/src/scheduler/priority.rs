@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use talpf_primitives::{AtomicUsize, Mutex, Ordering};
+
 use crate::task::{RecordId, Urgency};
 
 /// Buckets by priority and cost, first in, first out in each.

@@ -3,13 +3,13 @@
 
 use crossbeam_deque::Injector;
 use crossbeam_utils::CachePadded;
+use talpf_primitives::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::deques::Stealers;
 use super::idle_set::PushMark;
 use super::idleness::IdleWaiters;
 use super::meter::Meter;
 
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::task::RecordId;
 
 /// The shared side of a worker.

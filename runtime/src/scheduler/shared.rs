@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_deque::Injector;
 use crossbeam_utils::CachePadded;
+use talpf_primitives::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Parker, Unparker};
 
 use super::block_on::Blocked;
 use super::blocked_thread::is_locked_out;
@@ -22,7 +23,6 @@ use crate::group::{Closing, GroupInner};
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
 use crate::replay;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Parker, Unparker};
 use crate::task::{RecordId, record};
 
 /// The state of a runtime that all its threads see.

@@ -10,10 +10,10 @@
 use std::cell::{Cell, RefCell};
 
 use crossbeam_deque::{Injector, Steal};
+use talpf_primitives::Ordering;
 
 use super::queues::Seat;
 use super::worker::Worker;
-use crate::sync::Ordering;
 use crate::task::RecordId;
 
 /// Tasks that take less are short, unless most of that is their bodies'.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use talpf_primitives::{AtomicU64, Mutex, Ordering};
+
 use super::Shared;
-use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::task::note_wait;
 
 pub(super) const NEVER: u64 = u64::MAX;

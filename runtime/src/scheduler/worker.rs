@@ -7,17 +7,18 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crossbeam_utils::{Backoff, CachePadded};
+use talpf_primitives::{Ordering, Parker, thread};
 use talpf_traces::{Event, LabelId, State, Stream};
 
 use super::deques::Deques;
 use super::idleness::Looking;
+use super::io::enter_tokio;
 use super::meter::{Meter, Sampler};
 use super::queues::Seat;
 use super::thief::{Thief, until_settled};
 use super::{Shared, blocked_thread, current};
 use crate::group::GroupInner;
 use crate::idle_policy::IdlePolicy;
-use crate::sync::{self, Ordering, Parker, thread};
 use crate::task::{self, Label, RecordId, Role, catch_panic, record};
 
 /// The worker's own side.
@@ -94,7 +95,7 @@ impl Worker {
     /// The life of a worker thread.
     pub(super) fn work(&self) {
         self.seat().thread.store(blocked_thread::own_id(), Ordering::Relaxed);
-        let tokio = sync::enter(&self.shared.tokio);
+        let tokio = enter_tokio(&self.shared.tokio);
         current::enter(self, || {
             // Whatever panics, the tasks of the others still need this worker.
             while let Err(reason) = catch_panic(|| self.run_tasks()) {

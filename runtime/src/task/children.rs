@@ -9,12 +9,12 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+use talpf_primitives::{AtomicUsize, Mutex, Ordering};
 use talpf_traces::counted;
 
 use super::{RecordId, TaskBuilder, note_wait, record, run};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
-use crate::sync::{AtomicUsize, Mutex, Ordering};
 use crate::wakers::Wakers;
 
 /// The children of a task: what its body spawns tasks with, on the regions that it lends.

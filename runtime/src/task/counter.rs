@@ -1,7 +1,8 @@
 //! Counters that move a task on: whoever takes the last unit does the next step.
 
+use talpf_primitives::{AtomicU32, Ordering};
+
 use crate::error::Error;
-use crate::sync::{AtomicU32, Ordering};
 
 /// Units of a counter from which on it takes no more from the program. Together with the edges that
 /// there is room for, and one of each thread that is just refused, they stay below the bias of a

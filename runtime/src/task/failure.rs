@@ -11,10 +11,11 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use talpf_primitives::thread_local;
+
 use super::{Record, RecordId, Role, record, run};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
-use crate::sync::thread_local;
 
 impl Record {
     /// The failure of this task, if it has failed.

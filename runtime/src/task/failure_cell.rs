@@ -4,8 +4,9 @@
 use std::ptr;
 use std::sync::Arc;
 
+use talpf_primitives::{AtomicPtr, Ordering};
+
 use crate::error::Failure;
-use crate::sync::{AtomicPtr, Ordering};
 
 /// An `Arc` of the first failure of a task, or nothing. Whoever has a unit of the task's completion
 /// may set and read it; whoever completes the task takes it out.

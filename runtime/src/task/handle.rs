@@ -6,10 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use talpf_primitives::Mutex;
+
 use super::{failure, note_wait};
 use crate::error::Error;
 use crate::group::GroupInner;
-use crate::sync::Mutex;
 
 /// Await it for what the body of a task returns.
 ///

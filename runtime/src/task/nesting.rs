@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use talpf_primitives::Mutex;
+
 use super::children::Nest;
 use super::{Record, RecordId};
 use crate::access::PassedOn;
-use crate::sync::Mutex;
 
 /// The nest a task is in, and what it has passed on. `is_nested` of the record says whether there
 /// is any of it, so that other tasks do not touch this line of theirs.

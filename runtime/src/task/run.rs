@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
+use talpf_primitives::{assert_nothing_held, thread_local};
+
 use super::children::Nest;
 use super::ready::{Actions, take_steps};
 use super::{Accesses, Phase, Record, RecordId, Role, SPAWNING, failure, record, waker};
@@ -14,7 +16,6 @@ use crate::error::Error;
 use crate::group::GroupInner;
 use crate::replay;
 use crate::scheduler::{self, Reason, Shared};
-use crate::sync::{assert_no_lock_held, thread_local};
 
 /// The task a thread runs, and what it has done since it entered the body.
 struct Running {
@@ -142,7 +143,7 @@ pub(crate) fn run(task: RecordId) {
 
 #[inline]
 fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) {
-    assert_no_lock_held("a body");
+    assert_nothing_held("a body");
     record(task).state.begin_poll();
     let interrupted = scheduler::trace_begin(task);
     let outcome = catch_unwind(AssertUnwindSafe(body));

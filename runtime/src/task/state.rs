@@ -9,7 +9,7 @@
 //! A waker that finds a poll still to come leaves the phase as it is, but writes it all the same,
 //! and that poll begins with an exchange: so it sees what the waker's thread did before.
 
-use crate::sync::{AtomicU64, Ordering};
+use talpf_primitives::{AtomicU64, Ordering};
 
 /// Where in its life a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

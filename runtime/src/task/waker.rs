@@ -7,8 +7,9 @@
 use std::cell::Cell;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
+use talpf_primitives::thread_local;
+
 use super::{RecordId, record, run};
-use crate::sync::thread_local;
 
 const _: () = assert!(usize::BITS == 64, "generation and index of a task share a pointer");
 

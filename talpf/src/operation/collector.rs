@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 use ibverbs_sim::RemoteAddress;
-use parking_lot::Mutex;
 use smallvec::SmallVec;
+use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 use super::Verb;
 use super::chain::{PUTS, post_chain};
@@ -30,7 +30,6 @@ use super::short_put::ShortPut;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::round::RoundState;
-use crate::sync_cell::{AtomicU32, Ordering};
 use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
 use crate::world::RankState;
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use crate::error::Error;
 use crate::foreign;
@@ -98,7 +98,7 @@ impl<G> Completer<G> {
         let before = std::mem::replace(&mut *state, UnderWay::Ended(Some(result)));
         drop(state);
         if let UnderWay::Waiting(Some((waker, round))) = before
-            && let Err(panic) = foreign::call(|| waker.wake())
+            && let Err(panic) = foreign::call("a waker", || waker.wake())
         {
             round.fail_foreign("a waker", &panic);
         }

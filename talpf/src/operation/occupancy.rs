@@ -6,7 +6,7 @@
 //! put itself; the task says that it sleeps and then looks at the bits. Both change the word of the
 //! bits, so the later one sees what the other did before.
 
-use crate::sync_cell::{AtomicU32, Ordering};
+use talpf_primitives::{AtomicU32, Ordering};
 
 /// The state words of the collectors of a rank.
 pub(super) struct Occupancy {
@@ -62,7 +62,7 @@ mod loom_tests {
 
     use super::*;
     use crate::polling::Sleeper;
-    use crate::sync_cell::Mutex;
+    use talpf_primitives::Mutex;
 
     /// One collector, the puts in it, and who would post them.
     struct Model {

@@ -1,6 +1,6 @@
 //! Operations whose completion the device still owes.
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use crate::error::Error;
 

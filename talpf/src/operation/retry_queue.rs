@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use super::chain::{PUTS, post_chain};
 use super::issued::Issued;

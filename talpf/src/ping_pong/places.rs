@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use crate::held::{GivenUp, Held};
 use crate::numbers::Round;

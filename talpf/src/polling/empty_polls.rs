@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::sync_cell::{AtomicU32, AtomicU64, Ordering};
+use talpf_primitives::{AtomicU32, AtomicU64, Ordering};
 
 /// Empty polls between readings of the clock.
 const POLLS_PER_READING: u32 = 16;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use crate::numbers::{Lane, Rank, Round};
 use crate::window::{Landing, Outcome, Parked, Post};

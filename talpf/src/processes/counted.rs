@@ -37,9 +37,9 @@ impl Counted {
         self.panic.get().map(String::as_str)
     }
 
-    /// Calls the wire. `None` if it panics.
+    /// Calls the wire, which knows none of the locks that whoever posts may hold. `None` if it panics.
     fn call<R>(&self, call: impl FnOnce(&dyn Wire) -> R) -> Option<R> {
-        let called = foreign::call(|| call(&*self.wire));
+        let called = foreign::catch(|| call(&*self.wire));
         called.map_err(|panic| self.panic.set(panic)).ok()
     }
 }

@@ -71,7 +71,8 @@ pub(crate) struct Processes {
     peers: Box<[Peer]>,
     /// Operations of this rank that one target may have been asked for at a time.
     credits: usize,
-    /// Held by whoever takes in what has come.
+    /// Held by whoever takes in what has come. It is only tried, so code of the program may run under
+    /// it and come back here.
     taking_in: Mutex<()>,
     /// A failure was told to the others, or by one of them.
     told: AtomicBool,

@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use super::{Letter, Processes};
 use crate::numbers::Rank;

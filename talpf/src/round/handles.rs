@@ -1,7 +1,8 @@
 //! The handles of a round that is open or not posted yet.
 
+use talpf_primitives::{AtomicU32, Ordering};
+
 use crate::error::Error;
-use crate::sync_cell::{AtomicU32, Ordering};
 
 /// Most handles of one round: as many more may be taken at once before their number is full.
 const MOST: u32 = 1 << 31;

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ibverbs_sim::{CompletionOpcode, CompletionStatus, Operation, WorkCompletion};
+use talpf_primitives::MutexGuard;
 use talpf_traces::counted;
 
 use super::SyncMode;
@@ -22,7 +23,6 @@ use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::{Lane, Rank, Round};
-use crate::sync_cell::MutexGuard;
 use crate::world::{RankState, World};
 
 /// The receiving half of a rank.

@@ -8,8 +8,7 @@
 //! both threads might read what was before.
 
 use crossbeam_utils::CachePadded;
-
-use crate::sync_cell::{AtomicBool, Mutex, MutexGuard, Ordering};
+use talpf_primitives::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 /// A locked state, and whether something has changed that it has not taken in.
 pub(super) struct Kicked<T> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use smallvec::SmallVec;
+use talpf_primitives::{AtomicU8, Mutex, Ordering};
 use talpf_runtime::PendingEvent;
 use talpf_traces::counted;
 
@@ -16,7 +17,6 @@ use crate::foreign;
 use crate::numbers::Rank;
 use crate::ping_pong::Places;
 use crate::round::RoundState;
-use crate::sync_cell::{AtomicU8, Mutex, Ordering};
 use crate::world::RankState;
 
 /// Where a sync is.
@@ -173,7 +173,7 @@ impl Outcome {
         drop(state);
         let mut result = Ok(());
         for waker in wakers {
-            result = result.and(foreign::call(|| waker.wake()));
+            result = result.and(foreign::call("a waker", || waker.wake()));
         }
         result
     }

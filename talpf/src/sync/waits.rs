@@ -8,9 +8,10 @@
 
 use std::task::Waker;
 
+use talpf_primitives::{AtomicBool, Ordering};
+
 use super::request::Outcome;
 use crate::error::Error;
-use crate::sync_cell::{AtomicBool, Ordering};
 
 /// The flag of one rank.
 pub(crate) struct Waits(AtomicBool);

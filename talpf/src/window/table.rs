@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
+use talpf_primitives::Mutex;
 
 use super::landing::{HasLanded, Landing, Outcome, Over, Post, Rest, Together, outcome_of};
 use super::round::{Admission, RoundWindows, Waiting, unpark};
@@ -13,7 +14,6 @@ use crate::error::Error;
 use crate::held::{GivenUp, Held};
 use crate::numbers::{Lane, Rank, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
-use crate::sync_cell::Mutex;
 
 /// The windows of one rank.
 pub(crate) struct WindowTable {

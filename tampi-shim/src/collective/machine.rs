@@ -4,7 +4,8 @@
 //! whoever ends the last message under way, mostly a polling task, runs them up to the next one
 //! ([`turns`](super::turns)).
 //! `under_way` counts the messages, and one for whoever runs steps: so exactly one thread finds
-//! that it was the last, and the state is never contended.
+//! that it was the last. It takes the state out while it works on it, and so holds no lock while it
+//! sends or calls the program's operator.
 //!
 //! In debug builds rank 0 also compares what the ranks have called.
 #![allow(unsafe_code, reason = "starts messages on memory that the machine keeps")]
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytemuck::Pod;
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use super::call::{Call, Readable};
 use super::memory::Memory;
@@ -21,7 +22,7 @@ use super::schedule::{Schedule, Span, Step};
 use super::turns::take_turn;
 use crate::communicator::{Communicator, Traffic};
 use crate::error::Error;
-use crate::foreign::caught;
+use crate::foreign::call;
 use crate::operator::Fold;
 use crate::rank::Rank;
 use crate::select::Select;
@@ -39,7 +40,8 @@ struct Machine<T> {
     under_way: AtomicUsize,
     /// The first error.
     failure: Mutex<Option<Error>>,
-    state: Mutex<State<T>>,
+    /// `None` while somebody works on it, and after the end.
+    state: Mutex<Option<State<T>>>,
 }
 
 struct State<T> {
@@ -67,7 +69,7 @@ pub(super) fn start<T: Pod + Send>(
         tag: communicator.next_collective(),
         under_way: AtomicUsize::new(1),
         failure: Mutex::new(None),
-        state: Mutex::new(state),
+        state: Mutex::new(Some(state)),
     });
     if cfg!(debug_assertions) {
         machine.compare_calls();
@@ -99,7 +101,13 @@ impl<T: Pod + Send> Machine<T> {
 
     /// Runs the steps up to the next wait or the end.
     fn run_to_wait(self: &Arc<Self>) {
-        let state = &mut *self.state.lock();
+        let taken = self.state.lock().take();
+        let Some(mut state) = taken else { return };
+        self.run_steps(&mut state);
+        *self.state.lock() = Some(state);
+    }
+
+    fn run_steps(self: &Arc<Self>, state: &mut State<T>) {
         while let Some(step) = state.schedule.steps().get(state.next).copied() {
             state.next += 1;
             match step {
@@ -121,7 +129,7 @@ impl<T: Pod + Send> Machine<T> {
     /// a message.
     fn fold(&self, state: &mut State<T>, fold: impl FnOnce(&mut Memory<T>, &dyn Fold<T>)) {
         let Some(operator) = &state.fold else { return };
-        if caught(|| fold(&mut state.memory, &**operator)).is_none() {
+        if call("an operator", || fold(&mut state.memory, &**operator)).is_none() {
             self.fail(self.operator_panicked());
         }
     }
@@ -218,17 +226,20 @@ impl<T: Pod + Send> Machine<T> {
     /// With nothing under way: ends the collective if it has failed or nothing is left to do.
     fn is_over(&self) -> bool {
         let mut failure = self.failure.lock().take();
-        let mut state = self.state.lock();
-        if failure.is_none() && state.next < state.schedule.steps().len() {
-            return false;
-        }
+        let taken = {
+            let mut state = self.state.lock();
+            let steps_left = |state: &State<T>| state.next < state.schedule.steps().len();
+            if failure.is_none() && state.as_ref().is_some_and(steps_left) {
+                return false;
+            }
+            state.take()
+        };
+        let Some(State { mut memory, ticket, fold, .. }) = taken else { return true };
         if failure.is_none() {
-            state.memory.unpack();
+            memory.unpack();
         }
-        let (ticket, fold) = (state.ticket.take(), state.fold.take());
-        drop(state);
         // What the program's operator has captured drops here, before its call ends.
-        if caught(|| drop(fold)).is_none() {
+        if call("the drop of an operator", || drop(fold)).is_none() {
             failure = failure.or_else(|| Some(self.operator_panicked()));
         }
         let (source, tag) = (self.communicator.rank(), self.tag);

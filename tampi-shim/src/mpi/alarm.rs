@@ -4,7 +4,7 @@
 //! which are tested often: whoever has looked at these in vain looks at it once.
 #![allow(unsafe_code, reason = "hands MPI the room for what another rank may say")]
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use super::call::Refused;
 use super::request::Outcome;

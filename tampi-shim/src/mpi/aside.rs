@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use super::Refused;
 use super::transport::MpiTransport;

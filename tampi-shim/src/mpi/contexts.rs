@@ -13,7 +13,8 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::sync::{Arc, OnceLock, Weak, mpsc};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
+use talpf_primitives::Mutex;
 
 use super::transport::MpiTransport;
 use super::{RawCommunicator, Refused};

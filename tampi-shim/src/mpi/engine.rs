@@ -7,8 +7,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
 use smallvec::SmallVec;
+use talpf_primitives::Mutex;
 
 use super::request::{Outcome, Tester};
 use super::slab::Slab;

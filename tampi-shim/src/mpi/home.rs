@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::thread;
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 type Order = Box<dyn FnOnce() + Send>;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 use talpf_runtime::Group;
 
 use super::period::{Pace, Pause};

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use super::transport::MpiTransport;
 use super::{RawCommunicator, Refused};
-use crate::foreign::caught;
+use crate::foreign::call;
 use crate::select::Select;
 use crate::transport::{MessageId, Probed, Wanted};
 
@@ -45,7 +45,7 @@ impl Probers {
         self.count.store(waiting.len(), Ordering::SeqCst);
         drop(waiting);
         for (_, waker) in woken {
-            caught(|| waker.wake());
+            call("a waker", || waker.wake());
         }
     }
 }

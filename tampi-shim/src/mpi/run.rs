@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, mpsc};
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 use talpf_runtime::{Group, IdlePolicy, Runtime, check_blocking};
 
 use super::period::Pace;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use super::alarm::Alarm;
 use super::aside::Asides;

@@ -6,9 +6,10 @@ use loom::{
 };
 
 use super::*;
+use talpf_primitives::UnsafeCell;
+
 use crate::{
     Connection, Device, DeviceConfig, Operation, QueuePair, QueuePairInit, ReceiveWorkRequest,
-    sync::UnsafeCell,
 };
 
 struct Polled {

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::transfers::Transfer;
 use crate::error::Error;
-use crate::foreign::caught;
+use crate::foreign::call;
 use crate::rank::WorldRank;
 use crate::ticket::{Ended, Next, Ticket};
 
@@ -91,7 +91,7 @@ impl Aftermath {
         if let Some(others) = &mut *self.others {
             others.next.drain(..).for_each(Next::run);
             for waker in others.wakers.drain(..) {
-                caught(|| waker.wake());
+                call("a waker", || waker.wake());
             }
         }
     }

@@ -5,8 +5,9 @@
 //! one word, which the peer's device writes. Whoever sees a count sees all that the rank had done
 //! with the cells before it told of them.
 
+use talpf_primitives::{AtomicU64, Ordering};
+
 use super::front::CELLS;
-use crate::sync::{AtomicU64, Ordering};
 
 /// See the module text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

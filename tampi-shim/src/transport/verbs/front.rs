@@ -4,8 +4,9 @@
 //! the next cell, uses the cell, takes it, and then tells the peer (`credits`), which may write to
 //! the place again from then on. Everybody else may look whether a cell is there.
 
+use talpf_primitives::{AtomicU64, Ordering};
+
 use super::cell::{Cell, Head, WORDS, stamp};
-use crate::sync::{AtomicU64, Ordering};
 
 /// Cells of a ring, a power of two. Models have few.
 pub(super) const CELLS: usize = if cfg!(talpf_loom) { 4 } else { 256 };

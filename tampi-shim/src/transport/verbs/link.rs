@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ibverbs_sim::{CompletionQueue, Connection, QueuePair, RemoteAddress};
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 
 use super::credits::Credits;
 use super::front::Front;

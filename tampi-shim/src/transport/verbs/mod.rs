@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use parking_lot::MutexGuard;
+use talpf_primitives::MutexGuard;
 use talpf_runtime::Group;
 
 use self::aftermath::Aftermath;

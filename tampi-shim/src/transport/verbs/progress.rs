@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use parking_lot::MutexGuard;
+use talpf_primitives::MutexGuard;
 
 use super::Verbs;
 use super::aftermath::Aftermath;

@@ -5,11 +5,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use ibverbs_sim::{Access, MemoryRegion, ProtectionDomain, RemoteAddress};
+use talpf_primitives::AtomicU64;
 
 use super::cell::{CELL, Cell, Head, INLINE};
 use super::front::{CELLS, Front, Line};
 use crate::error::Error;
-use crate::sync::AtomicU64;
 
 /// Has the device write lines for a peer.
 fn register(domain: &ProtectionDomain, lines: &[Line]) -> Result<MemoryRegion, Error> {

@@ -10,7 +10,7 @@
 
 use std::task::Waker;
 
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, fence};
+use talpf_primitives::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, fence};
 
 /// Wakes a polling task that sleeps.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use ibverbs_sim::{
     CompletionChannel, CompletionQueue, Context, Device, ProtectionDomain, QueuePairInit,
     ReceiveWorkRequest, SharedReceiveQueue, SharedReceiveQueueInit, WorkCompletion,
 };
-use parking_lot::Mutex;
+use talpf_primitives::Mutex;
 use talpf_runtime::Group;
 
 use super::aftermath::Aftermath;

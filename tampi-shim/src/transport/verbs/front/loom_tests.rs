@@ -1,12 +1,12 @@
 #![allow(unsafe_code, reason = "a model shares memory to see that nobody else uses it")]
 use loom::{model, sync::Arc, thread};
+use talpf_primitives::UnsafeCell;
 
 use super::super::cell::{Kind, write_short};
 use super::super::credits::Credits;
 use super::*;
 use crate::matching::Key;
 use crate::rank::Rank;
-use crate::sync::UnsafeCell;
 use crate::tag::Tag;
 use crate::transport::ContextId;
 

@@ -10,46 +10,55 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use parking_lot::MutexGuard;
-pub(crate) use shuttle::thread;
-pub(crate) use std::sync::atomic::Ordering;
+#[cfg_attr(debug_assertions, expect(unreachable_pub, reason = "wrapped by `held`"))]
+pub use parking_lot::MutexGuard;
+pub use shuttle::thread;
+pub use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+
+pub use shuttle::thread::yield_now;
 
 fn switch() {
-    thread::yield_now();
+    yield_now();
 }
 
-pub(crate) fn fence(order: Ordering) {
+/// A fence behind a switch.
+pub fn fence(order: Ordering) {
     switch();
     std::sync::atomic::fence(order);
 }
 
 macro_rules! words {
     ($($name:ident: $value:ty;)*) => {$(
+        /// A word with a switch before every access.
         #[derive(Debug, Default)]
-        pub(crate) struct $name(std::sync::atomic::$name);
+        pub struct $name(std::sync::atomic::$name);
 
-        #[allow(dead_code, reason = "not every word is used in every way")]
         impl $name {
-            pub(crate) const fn new(value: $value) -> Self {
+            /// Makes a word.
+            pub const fn new(value: $value) -> Self {
                 $name(std::sync::atomic::$name::new(value))
             }
 
-            pub(crate) fn load(&self, order: Ordering) -> $value {
+            /// As of the standard word.
+            pub fn load(&self, order: Ordering) -> $value {
                 switch();
                 self.0.load(order)
             }
 
-            pub(crate) fn store(&self, value: $value, order: Ordering) {
+            /// As of the standard word.
+            pub fn store(&self, value: $value, order: Ordering) {
                 switch();
                 self.0.store(value, order);
             }
 
-            pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
+            /// As of the standard word.
+            pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 switch();
                 self.0.swap(value, order)
             }
 
-            pub(crate) fn compare_exchange(
+            /// As of the standard word.
+            pub fn compare_exchange(
                 &self,
                 current: $value,
                 new: $value,
@@ -60,7 +69,8 @@ macro_rules! words {
                 self.0.compare_exchange(current, new, success, failure)
             }
 
-            pub(crate) fn compare_exchange_weak(
+            /// As of the standard word.
+            pub fn compare_exchange_weak(
                 &self,
                 current: $value,
                 new: $value,
@@ -77,24 +87,27 @@ macro_rules! counts {
     ($($name:ident: $value:ty;)*) => {
         words! { $($name: $value;)* }
 
-        $(#[allow(dead_code, reason = "not every word is used in every way")]
-        impl $name {
-            pub(crate) fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+        $(impl $name {
+            /// As of the standard word.
+            pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
                 switch();
                 self.0.fetch_add(value, order)
             }
 
-            pub(crate) fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
+            /// As of the standard word.
+            pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
                 switch();
                 self.0.fetch_sub(value, order)
             }
 
-            pub(crate) fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+            /// As of the standard word.
+            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
                 switch();
                 self.0.fetch_or(value, order)
             }
 
-            pub(crate) fn fetch_max(&self, value: $value, order: Ordering) -> $value {
+            /// As of the standard word.
+            pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
                 switch();
                 self.0.fetch_max(value, order)
             }
@@ -105,15 +118,18 @@ macro_rules! counts {
 words! { AtomicBool: bool; }
 counts! { AtomicU32: u32; AtomicU64: u64; AtomicUsize: usize; }
 
+/// A mutex that is tried again and again.
 #[derive(Debug, Default)]
-pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
+pub struct Mutex<T>(parking_lot::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// Makes a mutex that holds `value`.
+    pub const fn new(value: T) -> Self {
         Mutex(parking_lot::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
         loop {
             if let Some(guard) = self.try_lock() {
                 return guard;
@@ -121,9 +137,15 @@ impl<T> Mutex<T> {
         }
     }
 
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+    /// The lock, if nobody holds it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         switch();
         self.0.try_lock()
+    }
+
+    /// The value, which nobody else can reach.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
     }
 }
 
@@ -134,22 +156,27 @@ struct Permit {
     changed: shuttle::sync::Condvar,
 }
 
+/// A thread's way to wait for its permission to go on.
 #[derive(Default)]
-pub(crate) struct Parker(Unparker);
+pub struct Parker(Unparker);
 
+/// The way to give a thread its permission.
 #[derive(Clone, Default)]
-pub(crate) struct Unparker(Arc<Permit>);
+pub struct Unparker(Arc<Permit>);
 
 impl Parker {
-    pub(crate) fn new() -> Self {
+    /// Makes one without a permission.
+    pub fn new() -> Self {
         Parker::default()
     }
 
-    pub(crate) fn unparker(&self) -> &Unparker {
+    /// The way to wake whoever parks here.
+    pub fn unparker(&self) -> &Unparker {
         &self.0
     }
 
-    pub(crate) fn park(&self) {
+    /// Waits for a permission, and takes it.
+    pub fn park(&self) {
         let Permit { given, changed } = &*self.0.0;
         let mut given = given.lock().expect("no holder panics");
         while !std::mem::take(&mut *given) {
@@ -158,70 +185,72 @@ impl Parker {
     }
 
     /// The time may be over whenever the thread has its turn.
-    pub(crate) fn park_timeout(&self, _: Duration) {
+    pub fn park_timeout(&self, _: Duration) {
         switch();
         *self.0.0.given.lock().expect("no holder panics") = false;
     }
 }
 
 impl Unparker {
-    pub(crate) fn unpark(&self) {
+    /// Gives the permission.
+    pub fn unpark(&self) {
         *self.0.given.lock().expect("no holder panics") = true;
         self.0.changed.notify_one();
     }
 }
 
 /// A value of its own for every thread of a run.
-pub(crate) struct Local<T: 'static>(pub(crate) thread::LocalKey<T>);
+pub struct Local<T: 'static>(pub thread::LocalKey<T>);
 
 impl<T: 'static> Local<T> {
-    pub(crate) fn with<R>(&'static self, visit: impl FnOnce(&T) -> R) -> R {
+    /// Calls `visit` with the value of this thread.
+    pub fn with<R>(&'static self, visit: impl FnOnce(&T) -> R) -> R {
         self.0.with(visit)
     }
 }
 
 impl<T> Local<Cell<T>> {
-    pub(crate) fn set(&'static self, value: T) {
+    /// Sets the value of this thread.
+    pub fn set(&'static self, value: T) {
         self.0.with(|cell| cell.set(value));
     }
 }
 
 impl<T: Copy> Local<Cell<T>> {
-    pub(crate) fn get(&'static self) -> T {
+    /// The value of this thread.
+    pub fn get(&'static self) -> T {
         self.0.with(Cell::get)
     }
 }
 
 impl<T: Default> Local<Cell<T>> {
-    pub(crate) fn take(&'static self) -> T {
+    /// Takes the value of this thread.
+    pub fn take(&'static self) -> T {
         self.0.with(Cell::take)
     }
 }
 
 impl<T: Default> Local<RefCell<T>> {
-    pub(crate) fn take(&'static self) -> T {
+    /// Takes the value of this thread.
+    pub fn take(&'static self) -> T {
         self.0.with(RefCell::take)
     }
 
-    pub(crate) fn with_borrow_mut<R>(&'static self, change: impl FnOnce(&mut T) -> R) -> R {
+    /// Calls `change` with the value of this thread.
+    pub fn with_borrow_mut<R>(&'static self, change: impl FnOnce(&mut T) -> R) -> R {
         self.0.with(|cell| change(&mut cell.borrow_mut()))
     }
 }
 
+/// Declares a value of its own for every thread of a run.
+#[macro_export]
 macro_rules! local {
     ($vis:vis static $name:ident: $value:ty = const { $init:expr };) => {
-        $vis static $name: $crate::sync::Local<$value> =
-            $crate::sync::Local($crate::sync::thread::LocalKey {
+        $vis static $name: $crate::Local<$value> =
+            $crate::Local($crate::thread::LocalKey {
                 init: || $init,
                 _p: std::marker::PhantomData,
             });
     };
 }
-pub(crate) use local as thread_local;
-
-/// No I/O: what tokio keeps for a thread would be that of all of them.
-pub(crate) struct Entered;
-
-pub(crate) fn enter(_: &tokio::runtime::Handle) -> Entered {
-    Entered
-}
+pub use local as thread_local;

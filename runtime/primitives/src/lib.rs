@@ -1,0 +1,37 @@
+//! Atomics, locks, cells and threads: those of the standard library and parking_lot, or loom's under
+//! `--cfg talpf_loom`, or ones with points where shuttle switches threads under
+//! `--cfg talpf_shuttle`.
+//!
+//! loom models single state words; shuttle runs whole programs on the whole runtime.
+//!
+//! Code of the program may do anything, also come back for a lock that its caller holds. So every
+//! call of such code begins with [`assert_nothing_held`]. Debug builds check it over all crates:
+//! their locks note where each thread has taken those it holds.
+
+#[cfg(not(talpf_loom))]
+mod cell;
+#[cfg(debug_assertions)]
+mod held;
+#[cfg_attr(talpf_loom, path = "under_loom.rs")]
+#[cfg_attr(talpf_shuttle, path = "under_shuttle.rs")]
+mod plain;
+#[cfg(not(debug_assertions))]
+mod unchecked;
+
+pub use self::plain::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Parker, Unparker,
+    fence, thread, thread_local, yield_now,
+};
+
+#[cfg(not(talpf_loom))]
+pub use self::cell::UnsafeCell;
+#[cfg(debug_assertions)]
+pub use self::held::{
+    Mutex, MutexGuard, assert_nothing_held, assert_nothing_held_here, note_entry, note_exit,
+};
+#[cfg(not(debug_assertions))]
+pub use self::plain::{Mutex, MutexGuard};
+#[cfg(not(debug_assertions))]
+pub use self::unchecked::{assert_nothing_held, assert_nothing_held_here, note_entry, note_exit};
+#[cfg(talpf_loom)]
+pub use loom::cell::UnsafeCell;

@@ -1,0 +1,11 @@
+//! The standard library's atomics and threads, and parking_lot's mutex.
+
+pub use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+pub use std::thread::{self, yield_now};
+pub use std::thread_local;
+
+pub use crossbeam_utils::sync::{Parker, Unparker};
+#[cfg_attr(debug_assertions, expect(unreachable_pub, reason = "wrapped by `held`"))]
+pub use parking_lot::{Mutex, MutexGuard};
