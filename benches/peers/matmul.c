@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
     for (int step = 0; step < steps; step++) {
         cblas_dgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, size, size, size, 1, a, size, b, size, 0, c, size);
 #pragma omp parallel for schedule(static)
-        for (size_t i = 0; i < cells; i++) c[i] -= round(c[i] * (1 / MODULUS)) * MODULUS;
+        for (size_t i = 0; i < cells; i++) c[i] -= rint(c[i] * (1 / MODULUS)) * MODULUS;
         double *other = a;
         a = c;
         c = other;

@@ -26,6 +26,9 @@ pub(super) struct Mode {
     argument: &'static str,
     /// The smallest problem that it is for.
     least_size: usize,
+    /// A library has threads of its own, which those of OpenMP would keep from the cores if they
+    /// looked for work.
+    shares_cores: bool,
 }
 
 /// Programs by source, if they can be built.
@@ -47,7 +50,8 @@ const FILE: &str = "input";
 impl Source {
     /// The ways to run it on a problem; the first is the plain one.
     pub(super) fn modes(self, size: usize) -> impl Iterator<Item = Mode> {
-        let mode = |name, argument, least_size| Mode { name, argument, least_size };
+        let shares_cores = self == Self::Matmul;
+        let mode = |name, argument, least_size| Mode { name, argument, least_size, shares_cores };
         let modes = match self {
             Self::Jacobi => [mode("openmp", "plain", 0), mode("tiled", "tiled", 4096)].to_vec(),
             Self::GaussSeidel => [mode("openmp", "wavefront", 0)].to_vec(),
@@ -125,6 +129,9 @@ pub(super) fn run(
     command.arg(mode.argument).args([size.to_string(), steps.to_string()]).arg(FILE);
     for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
         command.env(variable, threads.to_string());
+    }
+    if mode.shares_cores {
+        command.env("OMP_WAIT_POLICY", "passive");
     }
     let output = peer::run(command.current_dir(program.folder()))?;
     Ok(Run { seconds: output.value("seconds")?, checksum: output.value("checksum")? })
