@@ -15,7 +15,7 @@ pub(super) struct ProblemOptions {
     size: Option<usize>,
 
     /// Rows and columns of a block, the unit of work of tasks; those of matmul-g take as many rows
-    /// across the whole tile [default: 128]
+    /// across the whole tile [default: 256]
     #[arg(long, value_name = "B", value_parser = number_within(Problem::SIZES))]
     block: Option<usize>,
 
@@ -31,7 +31,7 @@ pub(super) struct ProblemOptions {
 impl ProblemOptions {
     pub(super) fn problem(&self) -> Result<Problem, Error> {
         let (size, block, iterations) = match self.preset {
-            None => (1024, 128, 10),
+            None => (1024, Problem::BLOCK, 10),
             Some(Preset::Thesis) => (16_384, 512, 100),
         };
         let (size, block) = (self.size.unwrap_or(size), self.block.unwrap_or(block));

@@ -15,6 +15,10 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Rows and columns of a block where none are given: three of them, one of each matrix, take
+    /// 1.5 MiB.
+    pub const BLOCK: usize = 256;
+
     /// How large a matrix and a block may be.
     pub const SIZES: RangeInclusive<usize> = 1..=1 << 20;
     /// How often there may be a multiplication.
