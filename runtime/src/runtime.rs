@@ -64,14 +64,22 @@ impl Runtime {
             let thread = thread::Builder::new().name(name).spawn(move || worker.start());
             runtime.threads.push(thread.map_err(|reason| refused(index, reason))?);
         }
-        runtime.group = Some(Group::new(&runtime.shared, "the runtime".to_owned(), 0));
+        runtime.group = Some(Group::new(&runtime.shared, "the runtime".to_owned(), 0, None));
         Ok(runtime)
     }
 
     /// Adds a group: tasks with arrays, order and waits of their own. `number` is what traces show
     /// it under.
     pub fn group(&self, name: impl Into<String>, number: u32) -> Group {
-        Group::new(&self.shared, name.into(), number)
+        Group::new(&self.shared, name.into(), number, None)
+    }
+
+    /// As [`Runtime::group`], for a group whose tasks share data with each other rather than with
+    /// other groups. Once it has an array with tiles of 128 KiB or more, its tasks go to one worker,
+    /// and others take them only when they have had nothing to do for as long as the tiles take to
+    /// move. Workers count from 0; `worker` is taken modulo their number.
+    pub fn group_at(&self, name: impl Into<String>, number: u32, worker: usize) -> Group {
+        Group::new(&self.shared, name.into(), number, Some(worker % self.workers()))
     }
 
     /// Blocks this thread until `future` ends.

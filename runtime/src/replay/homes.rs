@@ -4,12 +4,13 @@ use std::ops::Range;
 
 /// The worker where each task is at home: those of a step that are declared one after another, which
 /// often share data, have the same one. Tasks that wait for each other in a circle count as one. Those
-/// of a step with less than that for each worker are at home wherever they become ready.
+/// of a step with less than that for each worker, inline ones not counted, are at home wherever they become ready.
 ///
 /// `steps` are the numbers of tasks in the steps, `successors` the tasks that wait for one: later ones
 /// in the same iteration, others in the next one.
 pub(super) fn homes<'a>(
     steps: impl Iterator<Item = usize>,
+    is_inline: impl Fn(usize) -> bool,
     successors: impl Fn(usize) -> &'a [u32],
     workers: usize,
 ) -> Vec<Option<u32>> {
@@ -17,10 +18,15 @@ pub(super) fn homes<'a>(
     for tasks in steps {
         let first = homes.len();
         let circles = circles(first..first + tasks, &successors);
-        let is_dealt_out = circles.len() >= workers;
-        for (place, circle) in circles.iter().enumerate() {
-            let home = (place * workers / circles.len()) as u32;
-            homes.extend(circle.clone().map(|_| is_dealt_out.then_some(home)));
+        let counts = |circle: &Range<usize>| !circle.clone().all(&is_inline);
+        let dealt_out = circles.iter().filter(|circle| counts(circle)).count();
+        let mut place = 0;
+        for circle in circles {
+            let home = (counts(&circle) && dealt_out >= workers).then(|| {
+                place += 1;
+                ((place - 1) * workers / dealt_out) as u32
+            });
+            homes.extend(circle.map(|_| home));
         }
     }
     homes
@@ -87,7 +93,7 @@ mod tests {
     #[test]
     fn circles_are_dealt_out_in_one_piece_each() {
         let graph: [&[u32]; 6] = [&[1], &[0], &[3], &[2], &[], &[]];
-        let homes = |workers| homes([6].into_iter(), |task| graph[task], workers);
+        let homes = |workers| homes([6].into_iter(), |_| false, |task| graph[task], workers);
         assert_eq!(homes(2), [0, 0, 0, 0, 1, 1].map(Some));
         assert_eq!(homes(4), [0, 0, 1, 1, 2, 3].map(Some));
         assert_eq!(homes(5), [None; 6], "four circles for five workers");

@@ -144,6 +144,7 @@ pub(crate) fn schedule_released(group: &GroupInner, task: RecordId) {
         Arc::ptr_eq(&worker.shared, &group.shared)
             && record(task).urgency() == Urgency::default()
             && !worker.sampler.is_armed()
+            && group.affinity().is_none_or(|there| there == worker.index)
             && worker.seat().pulse.next.offer(task).is_none()
     });
     if is_next != Some(true) {
@@ -158,6 +159,13 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
     let queued = with_worker(|worker| {
         if urgency != Urgency::default() || !Arc::ptr_eq(&worker.shared, shared) {
             return false;
+        }
+        if let Some(there) = group.affinity().filter(|there| *there != worker.index)
+            && reason != Reason::Yielded
+            && has_affinity(task)
+        {
+            shared.send_home(there, task);
+            return true;
         }
         let next = &worker.seat().pulse.next;
         let behind = match reason {
@@ -194,6 +202,13 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
     if queued != Some(true) {
         schedule_shared(shared, task, urgency);
     }
+}
+
+/// Returns whether a task goes to the worker of its group: all but the inline ones, which are short,
+/// and services.
+fn has_affinity(task: RecordId) -> bool {
+    let task = record(task);
+    task.role() != Role::Service && !task.marks().is_inline()
 }
 
 /// Queues a task of `group` that is ready where worker `home`, if it has one, looks for it; behind

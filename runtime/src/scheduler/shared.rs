@@ -25,6 +25,11 @@ use crate::replay;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Parker, Unparker};
 use crate::task::{RecordId, record};
 
+/// Bytes that come from a cache far away in a nanosecond.
+const MOVED_PER_NS: u64 = 8;
+/// The longest time that an idle worker leaves alone what others have.
+const LONGEST_PATIENCE_NS: u64 = 50_000;
+
 /// The state of a runtime that all its threads see.
 pub(crate) struct Shared {
     pub(crate) config: Config,
@@ -49,6 +54,8 @@ pub(crate) struct Shared {
     ended: OnceLock<Ended>,
     pub(crate) closing: Closing,
     stop: AtomicBool,
+    /// For how long a worker is idle before it takes what others have.
+    patience_ns: AtomicU64,
     /// Parked workers that wake by themselves to look after the others.
     watchers: AtomicUsize,
 }
@@ -115,6 +122,7 @@ impl Shared {
             ended: OnceLock::new(),
             closing: Closing::default(),
             stop: AtomicBool::new(false),
+            patience_ns: AtomicU64::new(0),
             watchers: AtomicUsize::new(0),
         }
     }
@@ -316,6 +324,24 @@ impl Shared {
     /// Whether idle workers look on for a while before they park.
     pub(super) fn spins(&self) -> bool {
         self.config.idle != IdlePolicy::Park && !self.oversubscribed
+    }
+
+    /// Notes that tiles of so many bytes move when a task is stolen.
+    pub(crate) fn note_moved(&self, bytes: usize) {
+        let longest_ns = match self.config.idle {
+            _ if self.oversubscribed => 0,
+            IdlePolicy::Spin => LONGEST_PATIENCE_NS,
+            IdlePolicy::Adaptive { spin } => LONGEST_PATIENCE_NS.min(spin.as_nanos() as u64 / 2),
+            IdlePolicy::Park => 0,
+        };
+        let moving_ns = bytes as u64 / MOVED_PER_NS;
+        self.patience_ns.fetch_max(moving_ns.min(longest_ns), Ordering::Relaxed);
+    }
+
+    /// For how long a worker is idle before it takes what others have.
+    #[inline]
+    pub(super) fn patience_ns(&self) -> u64 {
+        self.patience_ns.load(Ordering::Relaxed)
     }
 
     pub(crate) fn wake_blocked(&self) {
