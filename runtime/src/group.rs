@@ -259,7 +259,7 @@ impl GroupInner {
     /// Notes that an array of the group has tiles of so many bytes.
     pub(crate) fn note_tile(&self, bytes: usize) {
         if self.affinity.note_tile(bytes) {
-            self.shared.note_moved(bytes);
+            self.shared.note_tile(bytes);
         }
     }
 

@@ -74,10 +74,12 @@ impl Runtime {
         Group::new(&self.shared, name.into(), number, None)
     }
 
-    /// As [`Runtime::group`], for a group whose tasks share data with each other rather than with
-    /// other groups. Once it has an array with tiles of 128 KiB or more, its tasks go to one worker,
-    /// and others take them only when they have had nothing to do for as long as the tiles take to
-    /// move. Workers count from 0; `worker` is taken modulo their number.
+    /// Adds a group, as [`Runtime::group`] does, for tasks that share data with each other rather
+    /// than with other groups. From its first array with tiles of 128 KiB or more on, its tasks are
+    /// queued for one worker, but for inline ones and those with a priority. From then on a worker
+    /// takes tasks that are queued for another, of whichever group, only if it has been idle for as
+    /// long as such a tile takes to move, 50 us at most. `worker` counts from 0 and is taken modulo the
+    /// number of workers.
     pub fn group_at(&self, name: impl Into<String>, number: u32, worker: usize) -> Group {
         Group::new(&self.shared, name.into(), number, Some(worker % self.workers()))
     }

@@ -1,13 +1,13 @@
 //! The worker whose cache the data of a group is in.
 //!
-//! A group that was made for a worker has an affinity for it from the first array on whose tiles are
-//! large: then the data of a task costs more to move than the task (`scheduler/README.md`). The tasks of
-//! groups without one run wherever they become ready.
+//! A group that was made for a worker has an affinity for it from its first array with large tiles
+//! on: the data of a task then costs more to move than the task (`scheduler/README.md`). The tasks
+//! of groups without an affinity run wherever they become ready.
 
 use crate::sync::{AtomicBool, Ordering};
 
 /// The fewest bytes of a tile for whose sake tasks go to a worker.
-pub(super) const BYTES_AT_LEAST: usize = 128 << 10;
+const BYTES_AT_LEAST: usize = 128 << 10;
 
 /// The affinity of a group, if it has one.
 pub(super) struct Affinity {
@@ -25,11 +25,12 @@ impl Affinity {
     /// Returns the worker that the tasks of the group go to.
     #[inline]
     pub(super) fn worker(&self) -> Option<usize> {
-        // A task that is queued elsewhere meanwhile runs as well there.
+        // A task that another thread queues elsewhere meanwhile runs there as well.
         self.worker.filter(|_| self.has_large_tiles.load(Ordering::Relaxed))
     }
 
-    /// Notes that an array has tiles of so many bytes. Returns whether tasks go to a worker for them.
+    /// Notes that an array has tiles of so many bytes. Returns whether tasks go to a worker for the
+    /// sake of them.
     pub(super) fn note_tile(&self, bytes: usize) -> bool {
         let has = self.worker.is_some() && bytes >= BYTES_AT_LEAST;
         if has {

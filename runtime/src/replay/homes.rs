@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 /// The worker where each task is at home: those of a step that are declared one after another, which
-/// often share data, have the same one. Tasks that wait for each other in a circle count as one. Those
-/// of a step with less than that for each worker, inline ones not counted, are at home wherever they become ready.
+/// often share data, have the same one. Tasks that wait for each other in a circle count as one, inline
+/// ones as none. Those of a step with less than one for each worker are at home wherever they become
+/// ready, and so are inline ones.
 ///
 /// `steps` are the numbers of tasks in the steps, `successors` the tasks that wait for one: later ones
 /// in the same iteration, others in the next one.
@@ -19,13 +20,12 @@ pub(super) fn homes<'a>(
         let first = homes.len();
         let circles = circles(first..first + tasks, &successors);
         let counts = |circle: &Range<usize>| !circle.clone().all(&is_inline);
-        let dealt_out = circles.iter().filter(|circle| counts(circle)).count();
+        let counted = circles.iter().filter(|circle| counts(circle)).count();
         let mut place = 0;
         for circle in circles {
-            let home = (counts(&circle) && dealt_out >= workers).then(|| {
-                place += 1;
-                ((place - 1) * workers / dealt_out) as u32
-            });
+            let is_dealt_out = counted >= workers && counts(&circle);
+            let home = is_dealt_out.then(|| (place * workers / counted) as u32);
+            place += usize::from(is_dealt_out);
             homes.extend(circle.map(|_| home));
         }
     }
@@ -97,5 +97,16 @@ mod tests {
         assert_eq!(homes(2), [0, 0, 0, 0, 1, 1].map(Some));
         assert_eq!(homes(4), [0, 0, 1, 1, 2, 3].map(Some));
         assert_eq!(homes(5), [None; 6], "four circles for five workers");
+    }
+
+    #[test]
+    fn inline_tasks_are_not_dealt_out() {
+        // A circle with an inline task in it, an inline task on either side of a task, and a task.
+        let graph: [&[u32]; 6] = [&[1], &[0], &[], &[], &[], &[]];
+        let is_inline = |task: usize| [1, 2, 4].contains(&task);
+        let homes = |workers| homes([6].into_iter(), is_inline, |task| graph[task], workers);
+        let (none, at) = (None, Some);
+        assert_eq!(homes(3), [at(0), at(0), none, at(1), none, at(2)]);
+        assert_eq!(homes(4), [none; 6], "three circles for four workers");
     }
 }

@@ -13,6 +13,7 @@ use super::deques::Deques;
 use super::idle_set::IdleSet;
 use super::priority::PriorityQueue;
 use super::queues::Seat;
+use super::steal_delay::StealDelay;
 use super::time::Timers;
 use super::worker::Worker;
 use crate::clock::Clock;
@@ -24,11 +25,6 @@ use crate::idle_policy::IdlePolicy;
 use crate::replay;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Parker, Unparker};
 use crate::task::{RecordId, record};
-
-/// Bytes that come from a cache far away in a nanosecond.
-const MOVED_PER_NS: u64 = 8;
-/// The longest time that an idle worker leaves alone what others have.
-const LONGEST_PATIENCE_NS: u64 = 50_000;
 
 /// The state of a runtime that all its threads see.
 pub(crate) struct Shared {
@@ -54,8 +50,7 @@ pub(crate) struct Shared {
     ended: OnceLock<Ended>,
     pub(crate) closing: Closing,
     stop: AtomicBool,
-    /// For how long a worker is idle before it takes what others have.
-    patience_ns: AtomicU64,
+    pub(super) steal_delay: StealDelay,
     /// Parked workers that wake by themselves to look after the others.
     watchers: AtomicUsize,
 }
@@ -103,8 +98,10 @@ impl Shared {
         seats: Box<[Arc<CachePadded<Seat>>]>,
         unparkers: Box<[Unparker]>,
     ) -> Self {
+        let oversubscribed = config.workers > cores();
+        let steal_delay = StealDelay::new(config.idle, oversubscribed);
         Shared {
-            oversubscribed: config.workers > cores(),
+            oversubscribed,
             config,
             clock: Clock::start(),
             hang: Hang::default(),
@@ -122,7 +119,7 @@ impl Shared {
             ended: OnceLock::new(),
             closing: Closing::default(),
             stop: AtomicBool::new(false),
-            patience_ns: AtomicU64::new(0),
+            steal_delay,
             watchers: AtomicUsize::new(0),
         }
     }
@@ -326,22 +323,9 @@ impl Shared {
         self.config.idle != IdlePolicy::Park && !self.oversubscribed
     }
 
-    /// Notes that tiles of so many bytes move when a task is stolen.
-    pub(crate) fn note_moved(&self, bytes: usize) {
-        let longest_ns = match self.config.idle {
-            _ if self.oversubscribed => 0,
-            IdlePolicy::Spin => LONGEST_PATIENCE_NS,
-            IdlePolicy::Adaptive { spin } => LONGEST_PATIENCE_NS.min(spin.as_nanos() as u64 / 2),
-            IdlePolicy::Park => 0,
-        };
-        let moving_ns = bytes as u64 / MOVED_PER_NS;
-        self.patience_ns.fetch_max(moving_ns.min(longest_ns), Ordering::Relaxed);
-    }
-
-    /// For how long a worker is idle before it takes what others have.
-    #[inline]
-    pub(super) fn patience_ns(&self) -> u64 {
-        self.patience_ns.load(Ordering::Relaxed)
+    /// Notes that tasks with tiles of so many bytes are queued for one worker.
+    pub(crate) fn note_tile(&self, bytes: usize) {
+        self.steal_delay.note_tile(bytes);
     }
 
     pub(crate) fn wake_blocked(&self) {

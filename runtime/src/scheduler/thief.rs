@@ -98,7 +98,8 @@ impl Bodies {
 impl Worker {
     /// A task that another worker has, or has given back.
     pub(super) fn steal(&self) -> Option<RecordId> {
-        if self.thief.rest.get().is_some() || self.thief.idle_ns.get() < self.shared.patience_ns() {
+        let is_early = || !self.shared.steal_delay.is_over(self.thief.idle_ns.get());
+        if self.thief.rest.get().is_some() || is_early() {
             return None;
         }
         if let Some(returned) = self.take_returned() {
