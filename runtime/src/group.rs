@@ -4,6 +4,7 @@
 //! waited for, and traces show it under its number.
 #![allow(unsafe_code, reason = "follows the group pointer in task records")]
 
+mod affinity;
 mod cancel;
 mod closing;
 mod counts;
@@ -31,6 +32,7 @@ use crate::replay::RecordedPlan;
 use crate::scheduler::{self, Shared};
 use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
 
+use self::affinity::Affinity;
 use self::cancel::Cancellation;
 pub use self::cancel::is_cancelled;
 pub(crate) use self::closing::Closing;
@@ -53,6 +55,7 @@ pub(crate) struct GroupInner {
     pub(crate) last_plan: Mutex<Option<Arc<RecordedPlan>>>,
     name: String,
     number: u32,
+    affinity: Affinity,
     tally: Tally,
     /// The failure with the longest chain since the last wait.
     failure: Mutex<Option<Arc<Failure>>>,
@@ -60,7 +63,12 @@ pub(crate) struct GroupInner {
 }
 
 impl Group {
-    pub(crate) fn new(shared: &Arc<Shared>, name: String, number: u32) -> Self {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        name: String,
+        number: u32,
+        worker: Option<usize>,
+    ) -> Self {
         let inner = Arc::new_cyclic(|me| GroupInner {
             me: Weak::clone(me),
             shared: Arc::clone(shared),
@@ -68,6 +76,7 @@ impl Group {
             last_plan: Mutex::default(),
             name,
             number,
+            affinity: Affinity::new(worker),
             tally: Tally::new(shared.workers()),
             failure: Mutex::default(),
             cancellation: Cancellation::default(),
@@ -241,6 +250,19 @@ impl fmt::Debug for Group {
 }
 
 impl GroupInner {
+    /// Returns the worker that the tasks of the group go to, if its data is for one.
+    #[inline]
+    pub(crate) fn affinity(&self) -> Option<usize> {
+        self.affinity.worker()
+    }
+
+    /// Notes that an array of the group has tiles of so many bytes.
+    pub(crate) fn note_tile(&self, bytes: usize) {
+        if self.affinity.note_tile(bytes) {
+            self.shared.note_tile(bytes);
+        }
+    }
+
     /// The group of a task that is not complete: the runtime keeps its groups until all their tasks
     /// are.
     ///

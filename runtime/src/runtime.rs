@@ -64,14 +64,24 @@ impl Runtime {
             let thread = thread::Builder::new().name(name).spawn(move || worker.start());
             runtime.threads.push(thread.map_err(|reason| refused(index, reason))?);
         }
-        runtime.group = Some(Group::new(&runtime.shared, "the runtime".to_owned(), 0));
+        runtime.group = Some(Group::new(&runtime.shared, "the runtime".to_owned(), 0, None));
         Ok(runtime)
     }
 
     /// Adds a group: tasks with arrays, order and waits of their own. `number` is what traces show
     /// it under.
     pub fn group(&self, name: impl Into<String>, number: u32) -> Group {
-        Group::new(&self.shared, name.into(), number)
+        Group::new(&self.shared, name.into(), number, None)
+    }
+
+    /// Adds a group, as [`Runtime::group`] does, for tasks that share data with each other rather
+    /// than with other groups. From its first array with tiles of 128 KiB or more on, its tasks are
+    /// queued for one worker, but for inline ones and those with a priority. From then on a worker
+    /// takes tasks that are queued for another, of whichever group, only if it has been idle for as
+    /// long as such a tile takes to move, 50 us at most. `worker` counts from 0 and is taken modulo the
+    /// number of workers.
+    pub fn group_at(&self, name: impl Into<String>, number: u32, worker: usize) -> Group {
+        Group::new(&self.shared, name.into(), number, Some(worker % self.workers()))
     }
 
     /// Blocks this thread until `future` ends.

@@ -164,7 +164,14 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
             endpoint.connect(Rank(there as u32), peer.number_for(Rank(here as u32)))?;
         }
     }
-    let group = |rank: usize| -> Group { runtime.group(format!("rank {rank}"), rank as u32) };
+    let group = |rank: usize| -> Group {
+        let (name, workers) = (format!("rank {rank}"), runtime.workers());
+        // Otherwise some workers would have more ranks than others.
+        match (size as usize).is_multiple_of(workers) {
+            true => runtime.group_at(name, rank as u32, rank * workers / size as usize),
+            false => runtime.group(name, rank as u32),
+        }
+    };
     let ranks = endpoints.into_iter().enumerate().map(|(rank, endpoint)| (group(rank), endpoint));
     let world = World::new(config, ranks.collect(), None);
     Ok((runtime, world))

@@ -60,6 +60,9 @@ impl ArrayCore {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let data = values.as_mut_ptr().cast();
         let tiles = row_tiles.count as usize * col_tiles.count as usize;
+        let tile_rows = row_tiles.size.min(extent.row_end) as usize;
+        let tile_cols = col_tiles.size.min(extent.col_end) as usize;
+        group.note_tile(tile_rows.saturating_mul(tile_cols).saturating_mul(size_of::<T>()));
         let map_index = group.domain.lock().add_array(tiles);
         let tiles = (!extent.is_empty()).then(|| tile_rects(&extent, &row_tiles, &col_tiles));
         let core = Box::new(ArrayCore {

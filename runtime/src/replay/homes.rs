@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 /// The worker where each task is at home: those of a step that are declared one after another, which
-/// often share data, have the same one. Tasks that wait for each other in a circle count as one. Those
-/// of a step with less than that for each worker are at home wherever they become ready.
+/// often share data, have the same one. Tasks that wait for each other in a circle count as one, inline
+/// ones as none. Those of a step with less than one for each worker are at home wherever they become
+/// ready, and so are inline ones.
 ///
 /// `steps` are the numbers of tasks in the steps, `successors` the tasks that wait for one: later ones
 /// in the same iteration, others in the next one.
 pub(super) fn homes<'a>(
     steps: impl Iterator<Item = usize>,
+    is_inline: impl Fn(usize) -> bool,
     successors: impl Fn(usize) -> &'a [u32],
     workers: usize,
 ) -> Vec<Option<u32>> {
@@ -17,10 +19,14 @@ pub(super) fn homes<'a>(
     for tasks in steps {
         let first = homes.len();
         let circles = circles(first..first + tasks, &successors);
-        let is_dealt_out = circles.len() >= workers;
-        for (place, circle) in circles.iter().enumerate() {
-            let home = (place * workers / circles.len()) as u32;
-            homes.extend(circle.clone().map(|_| is_dealt_out.then_some(home)));
+        let counts = |circle: &Range<usize>| !circle.clone().all(&is_inline);
+        let counted = circles.iter().filter(|circle| counts(circle)).count();
+        let mut place = 0;
+        for circle in circles {
+            let is_dealt_out = counted >= workers && counts(&circle);
+            let home = is_dealt_out.then(|| (place * workers / counted) as u32);
+            place += usize::from(is_dealt_out);
+            homes.extend(circle.map(|_| home));
         }
     }
     homes
@@ -87,9 +93,20 @@ mod tests {
     #[test]
     fn circles_are_dealt_out_in_one_piece_each() {
         let graph: [&[u32]; 6] = [&[1], &[0], &[3], &[2], &[], &[]];
-        let homes = |workers| homes([6].into_iter(), |task| graph[task], workers);
+        let homes = |workers| homes([6].into_iter(), |_| false, |task| graph[task], workers);
         assert_eq!(homes(2), [0, 0, 0, 0, 1, 1].map(Some));
         assert_eq!(homes(4), [0, 0, 1, 1, 2, 3].map(Some));
         assert_eq!(homes(5), [None; 6], "four circles for five workers");
+    }
+
+    #[test]
+    fn inline_tasks_are_not_dealt_out() {
+        // A circle with an inline task in it, an inline task on either side of a task, and a task.
+        let graph: [&[u32]; 6] = [&[1], &[0], &[], &[], &[], &[]];
+        let is_inline = |task: usize| [1, 2, 4].contains(&task);
+        let homes = |workers| homes([6].into_iter(), is_inline, |task| graph[task], workers);
+        let (none, at) = (None, Some);
+        assert_eq!(homes(3), [at(0), at(0), none, at(1), none, at(2)]);
+        assert_eq!(homes(4), [none; 6], "three circles for four workers");
     }
 }

@@ -204,7 +204,9 @@ fn spawn(
     let lengths = tasks.chunk_by(|one, next| one.turn == next.turn).map(<[_]>::len);
     let label = Label::new("iterate");
     declared.iter().try_for_each(|declared| declared.check_runtime(group, label))?;
-    let homes = homes(lengths, |task| plan.successors_of(task), group.shared.workers());
+    let is_inline = |task: usize| tasks[task].traits.marks().is_inline();
+    let workers = group.shared.workers();
+    let homes = homes(lengths, is_inline, |task| plan.successors_of(task), workers);
     let mut nodes = Vec::with_capacity(tasks.len());
     let mut first = 0;
     for (index, Task { traits, body, turn }) in tasks.into_iter().enumerate() {
@@ -220,7 +222,8 @@ fn spawn(
         // For reports.
         record(task).pending.set(plan.within[index] + plan.across[index]);
         let last_step = steps - 1 - (steps - 1 - turn) % turns;
-        let home = homes[index].filter(|_| !traits.marks().is_inline());
+        let home = group.affinity().map(|there| there as u32).or(homes[index]);
+        let home = home.filter(|_| !traits.marks().is_inline());
         nodes.push(Node::new(task, body, &plan, (index, first), (turn, last_step), home));
         first = end;
     }

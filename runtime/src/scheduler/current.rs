@@ -144,6 +144,7 @@ pub(crate) fn schedule_released(group: &GroupInner, task: RecordId) {
         Arc::ptr_eq(&worker.shared, &group.shared)
             && record(task).urgency() == Urgency::default()
             && !worker.sampler.is_armed()
+            && group.affinity().is_none_or(|there| there == worker.index)
             && worker.seat().pulse.next.offer(task).is_none()
     });
     if is_next != Some(true) {
@@ -155,9 +156,14 @@ pub(crate) fn schedule_released(group: &GroupInner, task: RecordId) {
 pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
     let shared = &group.shared;
     let urgency = record(task).urgency();
+    let goes_to = group.affinity().filter(|_| reason != Reason::Yielded && has_affinity(task));
     let queued = with_worker(|worker| {
         if urgency != Urgency::default() || !Arc::ptr_eq(&worker.shared, shared) {
             return false;
+        }
+        if let Some(there) = goes_to.filter(|there| *there != worker.index) {
+            worker.shared.send_home(there, task);
+            return true;
         }
         let next = &worker.seat().pulse.next;
         let behind = match reason {
@@ -192,8 +198,15 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         true
     });
     if queued != Some(true) {
-        schedule_shared(shared, task, urgency);
+        schedule_shared(shared, task, urgency, goes_to);
     }
+}
+
+/// Returns whether a task goes to the worker of its group: all but inline ones, which are short, and
+/// services.
+fn has_affinity(task: RecordId) -> bool {
+    let task = record(task);
+    task.role() != Role::Service && !task.marks().is_inline()
 }
 
 /// Queues a task of `group` that is ready where worker `home`, if it has one, looks for it; behind
@@ -227,15 +240,17 @@ pub(super) fn goes_on_anywhere(task: RecordId) -> bool {
 }
 
 #[cold]
-fn schedule_shared(shared: &Arc<Shared>, task: RecordId, urgency: Urgency) {
-    // Once queued, the task may run and the runtime end before the wake-up below.
+fn schedule_shared(shared: &Arc<Shared>, task: RecordId, urgency: Urgency, goes_to: Option<usize>) {
+    // Once queued, the task may run and the runtime end before the wake-up.
     let shared = Arc::clone(shared);
-    if urgency == Urgency::default() {
-        shared.injector.push(task);
-    } else {
-        shared.priorities.push(urgency, task);
+    match goes_to {
+        _ if urgency != Urgency::default() => {
+            shared.priorities.push(urgency, task);
+            shared.wake_one();
+        }
+        Some(there) => shared.send_home(there, task),
+        None => shared.inject(task),
     }
-    shared.wake_one();
 }
 
 /// A task of `group` was spawned: now and then, if there are plenty, this worker runs some before

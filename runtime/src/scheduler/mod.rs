@@ -19,6 +19,7 @@ mod meter;
 mod priority;
 mod queues;
 mod shared;
+mod steal_delay;
 mod thief;
 mod time;
 

@@ -14,6 +14,7 @@ use super::deques::Deques;
 use super::idle_set::IdleSet;
 use super::priority::PriorityQueue;
 use super::queues::Seat;
+use super::steal_delay::StealDelay;
 use super::time::Timers;
 use super::worker::Worker;
 use crate::clock::Clock;
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     ended: OnceLock<Ended>,
     pub(crate) closing: Closing,
     stop: AtomicBool,
+    pub(super) steal_delay: StealDelay,
     /// Parked workers that wake by themselves to look after the others.
     watchers: AtomicUsize,
 }
@@ -96,8 +98,10 @@ impl Shared {
         seats: Box<[Arc<CachePadded<Seat>>]>,
         unparkers: Box<[Unparker]>,
     ) -> Self {
+        let oversubscribed = config.workers > cores();
+        let steal_delay = StealDelay::new(config.idle, oversubscribed);
         Shared {
-            oversubscribed: config.workers > cores(),
+            oversubscribed,
             config,
             clock: Clock::start(),
             hang: Hang::default(),
@@ -115,6 +119,7 @@ impl Shared {
             ended: OnceLock::new(),
             closing: Closing::default(),
             stop: AtomicBool::new(false),
+            steal_delay,
             watchers: AtomicUsize::new(0),
         }
     }
@@ -316,6 +321,11 @@ impl Shared {
     /// Whether idle workers look on for a while before they park.
     pub(super) fn spins(&self) -> bool {
         self.config.idle != IdlePolicy::Park && !self.oversubscribed
+    }
+
+    /// Notes that tasks with tiles of so many bytes are queued for one worker.
+    pub(crate) fn note_tile(&self, bytes: usize) {
+        self.steal_delay.note_tile(bytes);
     }
 
     pub(crate) fn wake_blocked(&self) {

@@ -32,6 +32,8 @@ pub(super) struct Thief {
     stolen: Cell<Option<(u64, u64)>>,
     bodies: Bodies,
     rest: Cell<Option<Rest>>,
+    /// For how long the worker has had no task.
+    idle_ns: Cell<u64>,
 }
 
 /// The time in the first bodies since the last measurement.
@@ -62,7 +64,18 @@ impl Thief {
     pub(super) fn new(workers: usize) -> Self {
         let others = vec![Other::default(); workers].into_boxed_slice();
         let (stolen, rest) = (Cell::new(None), Cell::new(None));
-        Thief { others: RefCell::new(others), stolen, bodies: Bodies::default(), rest }
+        Thief {
+            others: RefCell::new(others),
+            stolen,
+            bodies: Bodies::default(),
+            rest,
+            idle_ns: Cell::new(0),
+        }
+    }
+
+    /// Notes for how long the worker has had no task.
+    pub(super) fn note_idle(&self, idle_ns: u64) {
+        self.idle_ns.set(idle_ns);
     }
 
     /// Measures from here on, or not.
@@ -85,7 +98,8 @@ impl Bodies {
 impl Worker {
     /// A task that another worker has, or has given back.
     pub(super) fn steal(&self) -> Option<RecordId> {
-        if self.thief.rest.get().is_some() {
+        let is_early = || !self.shared.steal_delay.is_over(self.thief.idle_ns.get());
+        if self.thief.rest.get().is_some() || is_early() {
             return None;
         }
         if let Some(returned) = self.take_returned() {

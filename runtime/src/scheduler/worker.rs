@@ -347,6 +347,7 @@ impl Worker {
             if let Some(task) = self.find() {
                 if record(task).role() != Role::Service {
                     self.meter().end_idle(now_ns);
+                    self.thief.note_idle(0);
                     return Some(task);
                 }
                 self.execute(task, false);
@@ -367,6 +368,7 @@ impl Worker {
                 continue;
             }
             now_ns = clock.now_ns();
+            self.thief.note_idle(now_ns.saturating_sub(since_ns));
             if self.rests(now_ns) || now_ns.saturating_sub(since_ns) < spin_ns {
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());
             } else if oversubscribed && !backoff.is_completed() {

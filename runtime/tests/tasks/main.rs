@@ -19,6 +19,7 @@ mod failures;
 mod graph;
 mod graph_drawing;
 mod graph_oracle;
+mod group_affinity;
 mod groups;
 mod guard_release;
 mod hang_certain;
