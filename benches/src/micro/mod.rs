@@ -2,6 +2,7 @@
 
 mod put;
 mod runtime;
+mod superstep;
 mod sync;
 mod trace;
 mod verbs;
@@ -32,6 +33,7 @@ pub fn run(only: &str) -> Result<Report, Error> {
     verbs::measure(&mut report)?;
     put::measure(&mut report)?;
     sync::measure(&mut report)?;
+    superstep::measure(&mut report)?;
     trace::measure(&mut report)?;
     if report.metrics().is_empty() {
         return Err(Error::NoSuchFigure { name: only.to_owned() });

@@ -1,0 +1,129 @@
+//! Supersteps that put a thousand numbers, or 64 KiB, each way; beside the latter two bare threads that
+//! copy as much.
+
+use std::hint::{black_box, spin_loop};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use talpf::{Context, Error, Rank, SyncMode, exec};
+use talpf_runtime::{Array, cores, spawn_apart};
+
+use super::{Result, config};
+use crate::measure::{REPETITIONS, Report};
+
+const PUTS: usize = 1_000;
+const STEPS_OF_PUTS: usize = 200;
+const BYTES: usize = 64 << 10;
+const STEPS_OF_BYTES: usize = 2_000;
+
+pub(super) fn measure(report: &mut Report) -> Result<()> {
+    if report.wants("superstep.puts_1000_us") {
+        let samples = exec(config(2)?, puts)?;
+        report.add("superstep.puts_1000_us", "us", samples.into_iter().next().unwrap_or_default());
+    }
+    let names =
+        ["superstep.put_64KiB_us", "superstep.bare_64KiB_us", "superstep.put_64KiB_of_bare"];
+    if names.iter().any(|name| report.wants(name)) {
+        let (mut ours, mut bare) = (Vec::new(), Vec::new());
+        // By turns: what the machine does meanwhile meets both.
+        for _ in 0..=REPETITIONS {
+            ours.extend(exec(config(2)?, bytes)?.into_iter().next());
+            bare.push(bare_threads());
+        }
+        ours.remove(0);
+        bare.remove(0);
+        let ratios = ours.iter().zip(&bare).map(|(ours, bare)| ours / bare).collect();
+        for (name, (unit, samples)) in
+            names.into_iter().zip([("us", ours), ("us", bare), ("x", ratios)])
+        {
+            report.add(name, unit, samples);
+        }
+    }
+    Ok(())
+}
+
+fn other(ctx: &Context) -> Rank {
+    Rank(1 - ctx.rank().0)
+}
+
+/// Both ranks put [`PUTS`] numbers to places of the other one, each by itself.
+async fn puts(ctx: Context) -> Result<Vec<f64>, Error> {
+    let inbox = Array::new(ctx.group(), vec![0u64; PUTS], PUTS)?;
+    let slot = ctx.register_global(&inbox).await?;
+    let mut samples = Vec::new();
+    for _ in 0..=REPETITIONS {
+        ctx.sync(SyncMode::DEFAULT).await?;
+        let start = Instant::now();
+        for _ in 0..STEPS_OF_PUTS {
+            let round = ctx.round();
+            let sync = ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
+            for index in 0..PUTS {
+                round.put_copy(&[7], slot.at(other(&ctx), index)).await?;
+            }
+            drop(round);
+            sync.await?;
+        }
+        samples.push(start.elapsed().as_secs_f64() * 1e6 / STEPS_OF_PUTS as f64);
+    }
+    samples.remove(0);
+    Ok(samples)
+}
+
+/// Both ranks put [`BYTES`] to the other one. The time of a superstep, after some that do not count.
+async fn bytes(ctx: Context) -> Result<f64, Error> {
+    let mine = Array::new(ctx.group(), vec![7u8; BYTES], BYTES)?;
+    let inbox = Array::new(ctx.group(), vec![0u8; BYTES], BYTES)?;
+    let slot = ctx.register_global(&inbox).await?;
+    ctx.register_local(&mine)?;
+    let mut from = ctx.group().task("source").input(&mine.all()).run(|mine| mine)?.await?;
+    let mut step = 0.0;
+    for _ in 0..2 {
+        ctx.sync(SyncMode::DEFAULT).await?;
+        let start = Instant::now();
+        for _ in 0..STEPS_OF_BYTES {
+            let round = ctx.round();
+            let sync = ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
+            from = round.put(from, slot.at(other(&ctx), 0)).await?;
+            drop(round);
+            sync.await?;
+        }
+        step = start.elapsed().as_secs_f64() * 1e6 / STEPS_OF_BYTES as f64;
+    }
+    Ok(step)
+}
+
+/// On a line of its own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Steps(AtomicUsize);
+
+/// The time of a step in which each of two threads copies [`BYTES`] to where only it writes, and
+/// waits until the other one has. Not a number if there is one core.
+fn bare_threads() -> f64 {
+    if cores() < 2 {
+        return f64::NAN;
+    }
+    let steps = [Steps::default(), Steps::default()];
+    let [mut here, mut there] = [0; 2].map(|_| vec![0u8; BYTES]);
+    let copy = |of: usize, into: &mut [u8]| {
+        let from = vec![7u8; BYTES];
+        let mut step = 0.0;
+        for turn in 0..2 {
+            let start = Instant::now();
+            for done in turn * STEPS_OF_BYTES..(turn + 1) * STEPS_OF_BYTES {
+                into.copy_from_slice(black_box(&from));
+                black_box(&mut *into);
+                steps[of].0.store(done + 1, Ordering::Release);
+                while steps[1 - of].0.load(Ordering::Acquire) <= done {
+                    spin_loop();
+                }
+            }
+            step = start.elapsed().as_secs_f64() * 1e6 / STEPS_OF_BYTES as f64;
+        }
+        step
+    };
+    std::thread::scope(|scope| match spawn_apart(scope, || copy(1, &mut there)) {
+        Ok(_) => copy(0, &mut here),
+        Err(_) => f64::NAN,
+    })
+}
