@@ -66,7 +66,7 @@ pub fn assert_nothing_held(what: &str) {
 }
 
 /// Asserts that this thread is in no gate and holds no lock that the calling crate has taken. For
-/// call-backs into whoever is above: locks of its own it may hold.
+/// call-backs into a crate above, which answers for the locks of its own that are held meanwhile.
 ///
 /// # Panics
 ///
@@ -77,8 +77,9 @@ pub fn assert_nothing_held_here(what: &str) {
     HELD.with(|held| {
         assert!(held.gates.get() == 0, "{what} is called under a gate");
         let places = held.places.iter().filter_map(Cell::get);
-        let places = Vec::from_iter(places.filter(|place| crate_of(place) == here));
-        assert!(places.is_empty(), "{what} is called under locks: {places:?}");
+        let own = places.filter(|place| crate_of(place) == here).map(|place| place.to_string());
+        let own = Vec::from_iter(own);
+        assert!(own.is_empty(), "{what} is called under locks: {own:?}");
     });
 }
 
