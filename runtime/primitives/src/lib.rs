@@ -29,6 +29,8 @@ pub use self::cell::UnsafeCell;
 pub use self::held::{
     Mutex, MutexGuard, assert_nothing_held, assert_nothing_held_here, note_entry, note_exit,
 };
+#[cfg(talpf_shuttle)]
+pub use self::plain::Local;
 #[cfg(not(debug_assertions))]
 pub use self::plain::{Mutex, MutexGuard};
 #[cfg(not(debug_assertions))]

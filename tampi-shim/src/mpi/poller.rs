@@ -57,7 +57,8 @@ pub(super) struct Poller {
     transport: Arc<MpiTransport>,
     /// Whether there are more workers than cores on this machine.
     crowded: bool,
-    turns: Mutex<Turns>,
+    /// Only tried, never waited for, so code of the program may run under it and come back here.
+    turns: parking_lot::Mutex<Turns>,
 }
 
 /// What the task does next.
@@ -75,7 +76,11 @@ struct Turns {
 
 impl Poller {
     pub(super) fn new(transport: Arc<MpiTransport>, pace: Pace, crowded: bool) -> Arc<Self> {
-        Arc::new(Poller { transport, crowded, turns: Mutex::new(Turns { pace, started: 0 }) })
+        Arc::new(Poller {
+            transport,
+            crowded,
+            turns: parking_lot::Mutex::new(Turns { pace, started: 0 }),
+        })
     }
 
     /// The body of the polling task.
