@@ -15,6 +15,7 @@ mod held;
 #[cfg_attr(talpf_loom, path = "under_loom.rs")]
 #[cfg_attr(talpf_shuttle, path = "under_shuttle.rs")]
 mod plain;
+mod try_lock;
 #[cfg(not(debug_assertions))]
 mod unchecked;
 
@@ -22,6 +23,7 @@ pub use self::plain::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Parker, Unparker,
     fence, thread, thread_local, yield_now,
 };
+pub use self::try_lock::TryLock;
 
 #[cfg(not(talpf_loom))]
 pub use self::cell::UnsafeCell;

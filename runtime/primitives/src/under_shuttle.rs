@@ -12,10 +12,10 @@ use std::time::Duration;
 
 #[cfg_attr(debug_assertions, expect(unreachable_pub, reason = "wrapped by `held`"))]
 pub use parking_lot::MutexGuard;
-pub use shuttle::thread;
-pub use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
-
-pub use shuttle::thread::yield_now;
+pub use shuttle::thread::{self, yield_now};
+pub use std::sync::atomic::Ordering;
+// Not among shuttle's points: what they say is counted by others.
+pub use std::sync::atomic::{AtomicPtr, AtomicU8};
 
 fn switch() {
     yield_now();
@@ -25,6 +25,17 @@ fn switch() {
 pub fn fence(order: Ordering) {
     switch();
     std::sync::atomic::fence(order);
+}
+
+/// Methods that change a word by a value and return what was there.
+macro_rules! exchanges {
+    ($value:ty: $($method:ident)*) => {$(
+        /// As of the standard word.
+        pub fn $method(&self, value: $value, order: Ordering) -> $value {
+            switch();
+            self.0.$method(value, order)
+        }
+    )*};
 }
 
 macro_rules! words {
@@ -51,11 +62,7 @@ macro_rules! words {
                 self.0.store(value, order);
             }
 
-            /// As of the standard word.
-            pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                switch();
-                self.0.swap(value, order)
-            }
+            exchanges! { $value: swap }
 
             /// As of the standard word.
             pub fn compare_exchange(
@@ -88,29 +95,7 @@ macro_rules! counts {
         words! { $($name: $value;)* }
 
         $(impl $name {
-            /// As of the standard word.
-            pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
-                switch();
-                self.0.fetch_add(value, order)
-            }
-
-            /// As of the standard word.
-            pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
-                switch();
-                self.0.fetch_sub(value, order)
-            }
-
-            /// As of the standard word.
-            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
-                switch();
-                self.0.fetch_or(value, order)
-            }
-
-            /// As of the standard word.
-            pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
-                switch();
-                self.0.fetch_max(value, order)
-            }
+            exchanges! { $value: fetch_add fetch_sub fetch_or fetch_max }
         })*
     };
 }

@@ -1,4 +1,4 @@
-//! How threads enter tokio, whose I/O and timers tasks may await.
+//! Access of threads to tokio, whose I/O and timers tasks may await.
 
 use tokio::runtime::Handle;
 

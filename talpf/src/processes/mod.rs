@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use ibverbs_sim::{Device, Wire};
-use parking_lot::Mutex;
+use talpf_primitives::TryLock;
 
 pub(crate) use self::asked::Ask;
 use self::asked::Asked;
@@ -71,9 +71,8 @@ pub(crate) struct Processes {
     peers: Box<[Peer]>,
     /// Operations of this rank that one target may have been asked for at a time.
     credits: usize,
-    /// Held by whoever takes in what has come. It is only tried, so code of the program may run under
-    /// it and come back here.
-    taking_in: Mutex<()>,
+    /// Held by whoever takes in what has come.
+    taking_in: TryLock<()>,
     /// A failure was told to the others, or by one of them.
     told: AtomicBool,
     /// Nothing of other processes lands here any more.
@@ -103,7 +102,7 @@ impl Processes {
             world: OnceLock::new(),
             peers: (0..ranks).map(|_| Peer::default()).collect(),
             credits,
-            taking_in: Mutex::default(),
+            taking_in: TryLock::default(),
             told: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
             oversubscribed: AtomicBool::new(false),

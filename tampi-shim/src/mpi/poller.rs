@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use talpf_primitives::Mutex;
+use talpf_primitives::{Mutex, TryLock};
 use talpf_runtime::Group;
 
 use super::period::{Pace, Pause};
@@ -57,8 +57,7 @@ pub(super) struct Poller {
     transport: Arc<MpiTransport>,
     /// Whether there are more workers than cores on this machine.
     crowded: bool,
-    /// Only tried, never waited for, so code of the program may run under it and come back here.
-    turns: parking_lot::Mutex<Turns>,
+    turns: TryLock<Turns>,
 }
 
 /// What the task does next.
@@ -76,11 +75,7 @@ struct Turns {
 
 impl Poller {
     pub(super) fn new(transport: Arc<MpiTransport>, pace: Pace, crowded: bool) -> Arc<Self> {
-        Arc::new(Poller {
-            transport,
-            crowded,
-            turns: parking_lot::Mutex::new(Turns { pace, started: 0 }),
-        })
+        Arc::new(Poller { transport, crowded, turns: TryLock::new(Turns { pace, started: 0 }) })
     }
 
     /// The body of the polling task.
