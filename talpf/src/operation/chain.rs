@@ -1,6 +1,8 @@
 //! Short puts of one round to one rank that are posted as one: plain writes, and behind them a
 //! message that counts them at the target.
 
+use std::iter;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ibverbs_sim::{Operation as Request, Payload, RemoteAddress, SendFlags, SendWorkRequest};
@@ -38,4 +40,77 @@ pub(super) fn post_chain<'a>(
     requests.push(silent(Request::SendWithImmediate { immediate }, &count));
     let origin = round.state();
     posted(origin, origin.endpoint.post_all(target, &mut requests))
+}
+
+/// A write of some bytes of a buffer to where it goes.
+type Write = (RemoteAddress, Range<usize>);
+
+/// Joins writes that go on where the one before ends, in memory and in the buffer, to writes of
+/// `longest` bytes at most.
+pub(super) fn joined(
+    writes: impl Iterator<Item = Write>,
+    longest: usize,
+) -> impl Iterator<Item = Write> {
+    let mut writes = writes.peekable();
+    iter::from_fn(move || {
+        let (remote, mut bytes) = writes.next()?;
+        let goes_on = |(next, next_bytes): &Write, bytes: &Range<usize>| {
+            next.key == remote.key
+                && next.address == remote.address + bytes.len() as u64
+                && next_bytes.start == bytes.end
+                && next_bytes.end - bytes.start <= longest
+        };
+        while let Some((_, next)) = writes.next_if(|next| goes_on(next, &bytes)) {
+            bytes.end = next.end;
+        }
+        Some((remote, bytes))
+    })
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use ibverbs_sim::RemoteKey;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LONGEST: usize = 8;
+
+    proptest! {
+        /// Against writes of one byte each.
+        #[test]
+        fn joined_writes_bring_every_byte_to_its_place_and_are_as_few_as_go(
+            steps in prop::collection::vec((0..3u64, 0..4usize, 0..4u32), 0..40),
+        ) {
+            let (mut writes, mut address, mut start) = (Vec::new(), 0, 0);
+            for (gap, length, key) in steps {
+                address += gap / 2;
+                let key = RemoteKey::from_u32(key / 3);
+                writes.push((RemoteAddress { address, key }, start..start + length));
+                (address, start) = (address + length as u64, start + length);
+            }
+            let bytes_of = |writes: &[Write]| -> Vec<(u32, u64, usize)> {
+                let each = |(remote, bytes): &Write| {
+                    let RemoteAddress { address, key } = *remote;
+                    bytes.clone().zip(address..).map(|(b, a)| (key.to_u32(), a, b)).collect()
+                };
+                writes.iter().flat_map(|write| -> Vec<_> { each(write) }).collect()
+            };
+            let joined: Vec<Write> = joined(writes.iter().cloned(), LONGEST).collect();
+            prop_assert_eq!(bytes_of(&joined), bytes_of(&writes));
+            for (remote, bytes) in &joined {
+                prop_assert!(bytes.len() <= LONGEST, "{remote:?} {bytes:?}");
+            }
+            let is_alone = |(remote, bytes): &Write| {
+                joined.iter().all(|(next, next_bytes)| {
+                    let follows = next.key == remote.key
+                        && next.address == remote.address + bytes.len() as u64
+                        && next_bytes.start == bytes.end
+                        && !next_bytes.is_empty();
+                    !follows || bytes.len() + next_bytes.len() > LONGEST / 2
+                })
+            };
+            prop_assert!(joined.iter().filter(|write| !write.1.is_empty()).all(is_alone));
+        }
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! The first short put to a rank is posted at once. Those of the same [`OpenRound`] that follow it
 //! to the same rank are copied into a collector and posted as one `chain`, which takes the lock of
-//! the target's windows, the send queue, a receive and a completion once, and not once a put.
+//! the target's windows, the send queue, a receive and a completion once, and not once a put. Puts
+//! to places that follow each other share a write, as stores do in a write-combining buffer.
 //!
 //! Each collector belongs to one `OpenRound` at a time. What is in it is posted when it is full,
 //! when its owner turns to another rank or another kind of operation or is dropped, when a task of
@@ -23,10 +24,11 @@ use smallvec::SmallVec;
 use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 use super::Verb;
-use super::chain::{PUTS, post_chain};
+use super::chain::{PUTS, joined, post_chain};
 use super::issued::{Issued, Place, refusal};
 use super::occupancy::Occupancy;
 use super::short_put::ShortPut;
+use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::round::RoundState;
@@ -71,6 +73,13 @@ pub(super) struct Collectable {
     pub(super) called_ns: Cell<u64>,
     /// Where its bytes are among those of its collector.
     pub(super) bytes: (u32, u32),
+}
+
+impl Collectable {
+    #[inline]
+    fn range(&self) -> Range<usize> {
+        self.bytes.0 as usize..self.bytes.1 as usize
+    }
 }
 
 impl Collectors {
@@ -241,7 +250,7 @@ impl Collected {
     }
 
     fn bytes_of(&self, put: &Collectable) -> &[u8] {
-        &self.bytes[put.bytes.0 as usize..put.bytes.1 as usize]
+        &self.bytes[put.range()]
     }
 
     fn post(&self) -> Option<Left> {
@@ -353,7 +362,9 @@ impl Together for Chain<'_> {
             return self.put(range.start).post_now();
         }
         let puts = self.collected.puts[range].iter();
-        let requests = puts.map(|put| (put.remote, self.collected.bytes_of(put)));
+        let longest = INLINE_BYTES.min(origin.endpoint.max_transfer);
+        let writes = joined(puts.map(|put| (put.remote, put.range())), longest);
+        let requests = writes.map(|(remote, range)| (remote, &self.collected.bytes[range]));
         post_chain(self.round, self.collected.target, count, requests)
     }
 
