@@ -140,19 +140,21 @@ impl Request {
 /// How a sync ended.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    /// What is known of the result, for those who look again and again.
+    /// What is known of the result, for those who look again and again. Who sets a good one that
+    /// nobody has left a waker for changes nothing else.
     known: AtomicU8,
     state: Mutex<State>,
 }
 
-/// Of `known`: there is no result yet, a good one, another one.
+/// Of `known`: there is no result yet, a good one, another one, none yet and wakers.
 const NOTHING: u8 = 0;
 const WELL: u8 = 1;
 const FAILED: u8 = 2;
+const AWAITED: u8 = 3;
 
 #[derive(Default)]
 struct State {
-    result: Option<Result<(), Error>>,
+    failure: Option<Error>,
     /// As a rule of the one task that awaits it.
     wakers: SmallVec<[Waker; 1]>,
 }
@@ -162,13 +164,18 @@ impl Outcome {
     ///
     /// **Errors**: what the first waker has panicked with that has; the others are woken all the same.
     pub(crate) fn set(&self, result: Result<(), Error>) -> Result<(), String> {
-        let known = if result.is_ok() { WELL } else { FAILED };
-        let mut state = self.state.lock();
-        state.result = Some(result);
-        self.known.store(known, Ordering::Release);
-        if state.wakers.is_empty() {
+        if result.is_ok() && self.change(NOTHING, WELL).is_ok() {
             return Ok(());
         }
+        self.set_slow(result.err())
+    }
+
+    #[inline(never)]
+    fn set_slow(&self, failure: Option<Error>) -> Result<(), String> {
+        let known = if failure.is_none() { WELL } else { FAILED };
+        let mut state = self.state.lock();
+        state.failure = failure;
+        self.known.store(known, Ordering::Release);
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
         let mut result = Ok(());
@@ -182,9 +189,9 @@ impl Outcome {
     #[inline]
     pub(crate) fn result(&self) -> Option<Result<(), Error>> {
         match self.known.load(Ordering::Acquire) {
-            NOTHING => None,
+            NOTHING | AWAITED => None,
             WELL => Some(Ok(())),
-            _ => self.state.lock().result.clone(),
+            _ => self.state.lock().failure.clone().map(Err),
         }
     }
 
@@ -193,10 +200,18 @@ impl Outcome {
         // Not under the lock, as it may be code of the program.
         let waker = waker.clone();
         let mut state = self.state.lock();
-        let State { result, wakers } = &mut *state;
-        if result.is_none() && !wakers.iter().any(|known| known.will_wake(&waker)) {
-            wakers.push(waker);
+        match self.change(NOTHING, AWAITED) {
+            Ok(_) | Err(AWAITED) => {}
+            Err(WELL) => return Some(Ok(())),
+            Err(_) => return state.failure.clone().map(Err),
         }
-        result.clone()
+        if !state.wakers.iter().any(|known| known.will_wake(&waker)) {
+            state.wakers.push(waker);
+        }
+        None
+    }
+
+    fn change(&self, from: u8, to: u8) -> Result<u8, u8> {
+        self.known.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
     }
 }
