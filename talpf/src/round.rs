@@ -33,6 +33,8 @@ pub(crate) struct RoundState {
     /// Whether a target has had more than its share of what the round may have.
     uneven: AtomicBool,
     lost: AtomicBool,
+    /// True if its windows have been declared as they opened.
+    declared: AtomicBool,
     /// The reason for which operations are refused, of a round that stands in for one that the
     /// program cannot have.
     refuses: Option<Box<Error>>,
@@ -52,6 +54,7 @@ impl RoundState {
             parked: AtomicU32::new(0),
             uneven: AtomicBool::new(false),
             lost: AtomicBool::new(false),
+            declared: AtomicBool::new(false),
             refuses: None,
             outcome: Outcome::default(),
         })
@@ -84,6 +87,7 @@ impl RoundState {
         *self.parked.get_mut() = 0;
         *self.uneven.get_mut() = false;
         *self.lost.get_mut() = false;
+        *self.declared.get_mut() = false;
         self.outcome = Outcome::default();
     }
 
@@ -145,6 +149,16 @@ impl RoundState {
 
     pub(crate) fn has_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
+    }
+
+    /// Notes that its windows are declared.
+    pub(crate) fn note_declared(&self) {
+        self.declared.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether its windows are declared. One that another thread has declared may be missed.
+    pub(crate) fn is_declared(&self) -> bool {
+        self.declared.load(Ordering::Relaxed)
     }
 
     /// Fails the run: `code` of the program that was called for this rank has panicked.

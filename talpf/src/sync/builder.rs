@@ -157,7 +157,7 @@ impl<'a> Sync<'a> {
             declare(&mut areas);
         }
         let is_held = self.open_windows(round, areas.as_slice()).inspect_err(fails)?;
-        if !many {
+        if !many && !round.is_declared() {
             declare(&mut areas);
         }
         let event = (!is_held).then(|| PendingEvent::of_group(&state.group, "sync"));
@@ -179,11 +179,12 @@ impl<'a> Sync<'a> {
     /// holds the group.
     fn open_windows(&mut self, round: &Arc<RoundState>, areas: &[Area]) -> Result<bool, Error> {
         let mut is_held = false;
+        let is_only = areas.len() == 1;
         for (window, area) in self.windows.drain(..).zip(areas.iter().copied().enumerate()) {
             match window.opens {
-                Opens::Now { guard, .. } => open(round, area, guard),
+                Opens::Now { guard, .. } => open(round, area, is_only, guard),
                 Opens::Task(region) => {
-                    spawn_opening(round, area, &region)?;
+                    spawn_opening(round, area, is_only, &region)?;
                     is_held |= window.kind != Kind::Read;
                 }
             }
@@ -228,17 +229,18 @@ impl<'a> Sync<'a> {
     }
 }
 
-/// Spawns the task that opens a window once its region is free.
+/// Spawns the task that opens a window, perhaps the only one, once its region is free.
 fn spawn_opening(
     round: &Arc<RoundState>,
     window: (usize, Area),
+    is_only: bool,
     region: &Region<'_, ()>,
 ) -> Result<(), Error> {
     let task = round.state().group.task("expose").communicates().inline();
     let mut unopened = Unopened { round: Arc::clone(round), failed: true };
     let mut open = move |guard| {
         unopened.failed = false;
-        open(&unopened.round, window, guard);
+        open(&unopened.round, window, is_only, guard);
     };
     match window.1.kind {
         Kind::Update | Kind::Write => {
@@ -249,12 +251,21 @@ fn spawn_opening(
     Ok(())
 }
 
-/// Opens a window of `round` with the guard of its region.
-fn open(round: &RoundState, window: (usize, Area), guard: Box<dyn Held>) {
+/// Opens a window of `round`, perhaps the only one, with the guard of its region.
+fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn Held>) {
     let RoundState { world, rank, lane, number, .. } = round;
     let state = round.state();
     let has_landed = |source| world.has_landed(source, *rank);
-    let freed = state.windows.open(*lane, *number, window, guard, &has_landed);
+    let freed = if is_only {
+        let (freed, is_declared) =
+            state.windows.open_only(*lane, *number, window.1, guard, &has_landed);
+        if is_declared {
+            round.note_declared();
+        }
+        freed
+    } else {
+        state.windows.open(*lane, *number, window, guard, &has_landed)
+    };
     world.follow(freed);
     state.progress_if_kicked(world);
     // What was parked has landed.

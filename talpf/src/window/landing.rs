@@ -23,6 +23,11 @@ pub(crate) enum Post {
 pub(crate) trait Landing: Send {
     /// Posts it.
     fn post(&mut self) -> Post;
+    /// Returns whether its issuer looks again soon, and has it back instead of parked.
+    #[inline]
+    fn is_patient(&self) -> bool {
+        false
+    }
     /// Keeps it, with everything it borrows, while it is parked.
     fn park(self) -> Box<dyn Parked>
     where
@@ -63,8 +68,8 @@ pub(crate) enum Outcome<L> {
     /// It was posted; handed back so that it is dropped outside the lock.
     Posted(L),
     Parked,
-    /// The source has as many operations parked here as it may, or no room to post one; it keeps
-    /// this one and tries again.
+    /// The source has as many operations parked here as it may, or no room to post one, or is
+    /// patient; it keeps this one and tries again.
     Later(L),
     /// No window of the round covers it, the round has ended, or the run has failed.
     Refused(L),

@@ -14,20 +14,21 @@ use super::landing::{Freed, HasLanded, Over, Parked, Post, Together};
 use super::{Area, Claim};
 use crate::held::Held;
 
-/// Apart from other rounds in memory: peers come to one while the owner ends another.
+/// Apart from other rounds in memory: peers come to one while the owner ends another. What they need
+/// as a rule comes first, on as few lines as it takes.
 #[derive(Default)]
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub(super) struct RoundWindows {
     /// Whether all windows are declared.
     declared: bool,
     /// Whether the sync has ended and only waits for what was admitted to land.
     ending: bool,
-    /// By number. The place keeps some for the rounds that use it next.
-    windows: SmallVec<[Window; 2]>,
-    /// Number of them that are of this round.
+    /// Number of its windows that are known.
     known: u32,
     /// Its windows by place, if they are many.
     index: Option<Box<Index>>,
+    /// By number. The place keeps some for the rounds that use it next.
+    windows: SmallVec<[Window; 2]>,
     /// Parked until the window that covers them is known, or until all are declared.
     parked: Vec<Waiting>,
     /// All operations of the round, if they are noted.
@@ -85,6 +86,13 @@ impl RoundWindows {
             }
         }
         for_none
+    }
+
+    /// Declares its only window. Returns false if something is parked that is for none.
+    #[inline]
+    pub(super) fn declare_only(&mut self, (_, area): (usize, Area)) -> bool {
+        self.declared |= self.parked.iter().all(|waiting| area.covers(&waiting.claim));
+        self.declared
     }
 
     /// Opens a window with the guard of its region. Not all windows need be declared.

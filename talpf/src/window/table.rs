@@ -1,7 +1,7 @@
 //! The windows of one rank, by lane and round, under one lock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
@@ -22,11 +22,19 @@ pub(crate) struct WindowTable {
     notes: bool,
     /// Rounds that peers may be ahead.
     most_ahead: u64,
-    /// Set while an operation is parked for a window that is open: it waits for another one to
-    /// land, or for room to be posted. Apart from the lock, which peers take: tasks that look read
-    /// it again and again.
-    delayed: CachePadded<AtomicBool>,
+    /// Apart from the lock, which peers take.
+    hints: CachePadded<Hints>,
     state: Mutex<State>,
+}
+
+/// Hints to those who read them again and again.
+#[derive(Default)]
+struct Hints {
+    /// Set while an operation is parked for a window that is open: it waits for another one to
+    /// land, or for room to be posted.
+    delayed: AtomicBool,
+    /// The number of windows that have opened, wrapping. Changed under the lock.
+    opened: AtomicU32,
 }
 
 #[derive(Default)]
@@ -43,9 +51,9 @@ impl WindowTable {
     /// A table for `ranks` sources with `credits` parked operations each.
     pub(crate) fn new(ranks: u32, credits: usize) -> Self {
         let state = State { parked: vec![0; ranks as usize], ..State::default() };
-        let delayed = CachePadded::new(AtomicBool::new(false));
+        let hints = CachePadded::new(Hints::default());
         let (notes, most_ahead) = (false, MOST_AHEAD);
-        WindowTable { credits, notes, most_ahead, delayed, state: Mutex::new(state) }
+        WindowTable { credits, notes, most_ahead, hints, state: Mutex::new(state) }
     }
 
     /// The same table with operations noted, or not: see [`WindowTable::conflict`].
@@ -80,8 +88,11 @@ impl WindowTable {
         if self.notes {
             windows.notes.add(claim);
         }
-        let at = match windows.admit(&claim, has_landed, &self.delayed) {
+        let at = match windows.admit(&claim, has_landed, &self.hints.delayed) {
             Admission::Lands(at) => at,
+            Admission::Waits(_) if operation.is_patient() => {
+                return (Outcome::Later(operation), Freed::default());
+            }
             Admission::Waits(at) => {
                 let outcome = if self.has_credit(parked, claim.source) {
                     windows.park(at, Waiting { claim, operation: operation.park() });
@@ -140,7 +151,7 @@ impl WindowTable {
             let first = next;
             let claim = operations.claim(first);
             next += 1;
-            match windows.admit(&claim, has_landed, &self.delayed) {
+            match windows.admit(&claim, has_landed, &self.hints.delayed) {
                 Admission::Lands(at) => {
                     next = first + windows.count_landing(at, operations, first, has_landed);
                     match operations.post(first..next) {
@@ -230,16 +241,47 @@ impl WindowTable {
         guard: Box<dyn Held>,
         has_landed: HasLanded<'_>,
     ) -> Freed {
+        self.open_one(lane, round, window, guard, has_landed, false).0
+    }
+
+    /// As [`WindowTable::open`], for the only window of a round, which so is declared as well: every
+    /// visit of its own to the table would cost the line that peers take. Returns false if it is not:
+    /// something is parked that the window does not cover.
+    pub(crate) fn open_only(
+        &self,
+        lane: Lane,
+        round: Round,
+        area: Area,
+        guard: Box<dyn Held>,
+        has_landed: HasLanded<'_>,
+    ) -> (Freed, bool) {
+        self.open_one(lane, round, (0, area), guard, has_landed, true)
+    }
+
+    #[inline]
+    fn open_one(
+        &self,
+        lane: Lane,
+        round: Round,
+        window: (usize, Area),
+        guard: Box<dyn Held>,
+        has_landed: HasLanded<'_>,
+        is_only: bool,
+    ) -> (Freed, bool) {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
+        let mut is_declared = false;
         match round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none()) {
             Some(windows) => {
+                is_declared = is_only && windows.declare_only(window);
                 let window = windows.open(window, guard);
                 window.land_parked(parked, has_landed, &mut freed);
                 if window.has_delayed() {
-                    self.delayed.store(true, Ordering::Relaxed);
+                    self.hints.delayed.store(true, Ordering::Relaxed);
                 }
+                let opened = self.hints.opened.load(Ordering::Relaxed);
+                self.hints.opened.store(opened.wrapping_add(1), Ordering::Relaxed);
             }
             None => {
                 // The round ended before its region was free: nothing was expected in it, or the
@@ -252,7 +294,7 @@ impl WindowTable {
                 });
             }
         }
-        freed
+        (freed, is_declared)
     }
 
     /// Lands what had to wait for an overlapping operation that has landed meanwhile. After a
@@ -275,7 +317,7 @@ impl WindowTable {
             }
             delayed |= round.has_delayed();
         }
-        self.delayed.store(delayed, Ordering::Relaxed);
+        self.hints.delayed.store(delayed, Ordering::Relaxed);
         freed
     }
 
@@ -290,7 +332,7 @@ impl WindowTable {
         for round in lanes.iter_mut().flat_map(Rounds::places) {
             refused.append(&mut round.take_parked());
         }
-        self.delayed.store(true, Ordering::Relaxed);
+        self.hints.delayed.store(true, Ordering::Relaxed);
         drop(state);
         refuse(refused);
     }
@@ -326,7 +368,13 @@ impl WindowTable {
     /// way may be missed, and whoever makes it looks again.
     #[inline]
     pub(crate) fn has_delayed(&self) -> bool {
-        self.delayed.load(Ordering::Relaxed)
+        self.hints.delayed.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of windows that have opened so far, wrapping. A hint.
+    #[inline]
+    pub(crate) fn opened(&self) -> u32 {
+        self.hints.opened.load(Ordering::Relaxed)
     }
 
     /// The sources of parked operations with their number, for reports.

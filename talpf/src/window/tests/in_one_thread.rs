@@ -50,6 +50,71 @@ fn a_window_that_opens_before_all_are_declared_takes_what_came_early() {
     assert_eq!(counts(), [(1, 0), (1, 0), (0, 1)]);
 }
 
+#[test]
+fn the_only_window_is_declared_as_it_opens_unless_something_is_parked_that_it_does_not_cover() {
+    let only = area(0, 10);
+    for (index, is_declared) in [(9, true), (10, false)] {
+        let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
+        let (early, early_fate) = put(&guard);
+        assert!(matches!(land(&table, 0, claim(0, index, index + 1), early), Outcome::Parked));
+        let (freed, declared) = table.open_only(LANE, FIRST, only, guard.give(), LANDED);
+        assert_eq!(declared, is_declared);
+        drop(freed);
+        if !declared {
+            drop(declare(&table, &[only]));
+        }
+        let landed = u32::from(is_declared);
+        assert_eq!(early_fate.counts(), (landed, 1 - landed));
+        let (outside, _) = put(&guard);
+        assert!(matches!(land(&table, 0, claim(0, 10, 11), outside), Outcome::Refused(_)));
+        let (inside, inside_fate) = put(&guard);
+        assert!(matches!(land(&table, 0, claim(0, 0, 10), inside), Outcome::Posted(_)));
+        assert_eq!(inside_fate.counts(), (1, 0));
+        assert!(table.end(LANE, FIRST, LANDED).is_some());
+        let (next, _) = put(&guard);
+        assert!(matches!(land(&table, 1, claim(0, 10, 11), next), Outcome::Parked));
+    }
+}
+
+#[test]
+fn a_patient_operation_comes_back_until_its_window_is_open() {
+    let (table, guard) = (WindowTable::new(1, 1), Shared::<Guard>::default());
+    let opened = table.opened();
+    let (early, fate) = put(&guard);
+    let early = land_patient(&table, claim(0, 0, 1), early);
+    assert!(table.parked().is_empty());
+    assert_eq!(table.opened(), opened);
+    drop(table.open_only(LANE, FIRST, area(0, 10), guard.give(), LANDED));
+    assert_eq!(table.opened(), opened + 1);
+    let Outcome::Later(Patient(early)) = early else {
+        panic!("it waits for a window");
+    };
+    assert!(matches!(land_patient(&table, claim(0, 0, 1), early), Outcome::Posted(_)));
+    assert_eq!(fate.counts(), (1, 0));
+}
+
+/// An operation that comes back instead of being parked.
+#[derive(Debug)]
+struct Patient(Put);
+
+impl Landing for Patient {
+    fn post(&mut self) -> Post {
+        Landing::post(&mut self.0)
+    }
+
+    fn is_patient(&self) -> bool {
+        true
+    }
+
+    fn park(self) -> Box<dyn Parked> {
+        self.0.park()
+    }
+}
+
+fn land_patient(table: &WindowTable, claim: Claim, put: Put) -> Outcome<Patient> {
+    table.land(LANE, FIRST, claim, false, Patient(put), LANDED).0
+}
+
 /// Among many windows, which are found by place.
 #[test]
 fn each_of_many_windows_takes_what_came_early_when_it_opens() {
