@@ -174,11 +174,21 @@ impl Endpoint {
         operation: Operation,
         bytes: &[u8],
     ) -> Result<(), PostError> {
+        self.post_silent(target, operation, Payload::Inline(bytes))
+    }
+
+    /// Posts one request whose completion nobody waits for.
+    #[inline]
+    pub(crate) fn post_silent(
+        &self,
+        target: Rank,
+        operation: Operation,
+        payload: Payload<'_>,
+    ) -> Result<(), PostError> {
         let peer = &self.peers[target.index()];
         let count = peer.unsignalled.fetch_add(1, Ordering::Relaxed);
         let signalled = count % SIGNAL_EVERY == SIGNAL_EVERY - 1;
         let flags = if signalled { SendFlags::SIGNALLED } else { SendFlags::NONE };
-        let payload = Payload::Inline(bytes);
         peer.queue_pair.post_send(&[SendWorkRequest { wr_id: NOBODY, operation, payload, flags }])
     }
 

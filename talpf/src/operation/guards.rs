@@ -5,6 +5,8 @@ use bytemuck::Pod;
 use ibverbs_sim::{LocalKey, ScatterGather};
 use talpf_runtime::{In, InOut, Out};
 
+use super::issued::Entries;
+
 /// The memory of a guard: `rows` stretches of `row_bytes`, `stride_bytes` apart.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
@@ -60,8 +62,8 @@ impl Stretch {
     }
 
     /// The bytes as entries of gather lists, none longer than `longest`.
-    pub(super) fn entries(&self, key: LocalKey, longest: usize) -> Vec<ScatterGather> {
-        let mut entries = Vec::with_capacity(self.rows);
+    pub(super) fn entries(&self, key: LocalKey, longest: usize) -> Entries {
+        let mut entries = Entries::with_capacity(self.rows);
         for row in 0..self.rows {
             let start = self.first.addr() + row * self.stride_bytes;
             for offset in (0..self.row_bytes).step_by(longest.max(1)) {

@@ -32,8 +32,13 @@ pub(crate) enum Memory {
     /// Bytes to be copied when it is posted.
     Inline(SmallVec<[u8; 16]>),
     /// Registered memory, held by `done`.
-    Entries(Vec<ScatterGather>),
+    Entries(Entries),
+    /// Held by `done` until what was posted is carried out, which an empty request behind it tells.
+    Posted,
 }
+
+/// Registered memory: as a rule one stretch.
+pub(super) type Entries = SmallVec<[ScatterGather; 1]>;
 
 /// An operation on its way to the device.
 pub(crate) struct Issued {
@@ -132,7 +137,7 @@ impl Issued {
     pub(super) fn inline(&self) -> Option<(RemoteAddress, &[u8])> {
         match &self.memory {
             Memory::Inline(bytes) => Some((self.at.remote, bytes)),
-            Memory::Entries(_) => None,
+            Memory::Entries(_) | Memory::Posted => None,
         }
     }
 
@@ -172,7 +177,8 @@ impl Issued {
     /// Whether the device may still be at work on a part of it.
     fn is_on_its_way(&self) -> bool {
         let origin = self.round.world.rank(self.round.rank);
-        self.posted > 0 && !origin.endpoint.is_drained(self.at.target)
+        let is_begun = self.posted > 0 || matches!(self.memory, Memory::Posted);
+        is_begun && !origin.endpoint.is_drained(self.at.target)
     }
 
     pub(super) fn set_done(&mut self, done: Done) {
@@ -212,7 +218,7 @@ impl Issued {
                 let request = Request::WriteWithImmediate { remote, immediate };
                 endpoint.post_inline(target, request, bytes).map_err(|error| (0, error.reason))
             }
-            Memory::Entries(_) => {
+            Memory::Entries(_) | Memory::Posted => {
                 let wr_id = match (self.wr_id, self.done.take()) {
                     (Some(wr_id), _) => wr_id,
                     (None, Some(done)) => origin.pending.insert(done),
@@ -253,9 +259,6 @@ impl Issued {
         max_sge: usize,
         max_transfer: usize,
     ) -> Vec<SendWorkRequest<'_>> {
-        let Memory::Entries(entries) = &self.memory else {
-            return Vec::new();
-        };
         let silent = |operation, entries| SendWorkRequest {
             wr_id: NOBODY,
             operation,
@@ -264,7 +267,10 @@ impl Issued {
         };
         let mut requests = Vec::new();
         let mut remote = self.at.remote;
-        let mut rest = entries.as_slice();
+        let mut rest = match &self.memory {
+            Memory::Entries(entries) => entries.as_slice(),
+            Memory::Inline(_) | Memory::Posted => &[],
+        };
         while !rest.is_empty() {
             let (entries, bytes) = next_request(rest, max_sge, max_transfer);
             rest = &rest[entries.len()..];
@@ -287,8 +293,10 @@ impl Issued {
             }
             remote.address += bytes;
         }
-        if self.verb != Verb::Put || requests.is_empty() {
-            let remote = self.at.remote;
+        let remote = self.at.remote;
+        if matches!(self.memory, Memory::Posted) {
+            requests.push(silent(Request::Write { remote }, &[]));
+        } else if self.verb != Verb::Put || requests.is_empty() {
             let immediate = self.immediate();
             requests.push(silent(Request::WriteWithImmediate { remote, immediate }, &[]));
         }

@@ -11,15 +11,16 @@
 //! ```
 //!
 //! Short puts are copied when they are posted, parked or collected to be posted together (see
-//! `collector`), so their guard returns at once. Longer
-//! ones are cut into requests; the last one carries the immediate, and its completion returns the
-//! guard. A get or an atomic ends with an empty write that carries the immediate.
+//! `collector`), so their guard returns at once. So does that of a longer one to a rank of this
+//! process, if it is one request and the poster has carried it out (`long_put`). Else it is cut into
+//! requests; the last one carries the immediate, and its completion returns the guard. A get or an atomic ends with an empty write that carries the immediate.
 
 mod chain;
 mod collector;
 mod future;
 mod guards;
 mod issued;
+mod long_put;
 mod occupancy;
 mod open_round;
 mod pending;

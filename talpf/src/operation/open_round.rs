@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bytemuck::Pod;
-use ibverbs_sim::{Access, RemoteAddress, ScatterGather};
+use ibverbs_sim::{Access, RemoteAddress};
 use talpf_runtime::PendingEvent;
 
 use super::future::Completer;
 use super::guards::{Destination, Source, Stretch};
-use super::issued::{Issued, Memory, Place};
+use super::issued::{Entries, Issued, Memory, Place};
 use super::registration::Registered;
 use super::short_put::{NONE, NOWHERE};
 use super::{Done, Operation, Verb};
@@ -162,6 +162,9 @@ impl OpenRound {
     ) -> Operation<G> {
         self.turn_to(NOWHERE);
         match self.registered(from, stretch, Access::NONE) {
+            Ok((from, memory)) if self.is_one_request(&at, &memory) => {
+                self.put_at_once(from, at, claim, windowed, memory)
+            }
             Ok((from, memory)) => self.issue(from, None, at, claim, windowed, Verb::Put, memory),
             Err(error) => self.refuse(error),
         }
@@ -254,7 +257,7 @@ impl OpenRound {
         claim: Claim,
         windowed: bool,
         verb: Verb,
-        memory: Vec<ScatterGather>,
+        memory: Entries,
     ) -> Operation<G> {
         let (operation, completer) = Operation::under_way(&self.state);
         let done = when_done(guard, event, completer);
@@ -309,7 +312,7 @@ impl OpenRound {
         guard: G,
         stretch: &Stretch,
         access: Access,
-    ) -> Result<(Registered<G>, Vec<ScatterGather>), Error> {
+    ) -> Result<(Registered<G>, Entries), Error> {
         let rank = self.state.world.rank(self.state.rank);
         let (guard, key) = Registered::new(rank, guard, stretch, access)?;
         let entries = stretch.entries(key, rank.endpoint.max_transfer);

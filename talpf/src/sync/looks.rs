@@ -23,6 +23,17 @@ impl RankState {
     ) -> Option<R> {
         // A look at a wire takes about as long as all looks at memory.
         let at_most = if world.processes().is_some() { 1 } else { AT_MOST };
+        self.look_at_most(at_most, world, ready)
+    }
+
+    /// Looks `at_most` so often.
+    #[inline]
+    pub(crate) fn look_at_most<R>(
+        &self,
+        at_most: u32,
+        world: &World,
+        ready: impl Fn() -> Option<R>,
+    ) -> Option<R> {
         for look in 1..=at_most {
             self.look(world);
             let result = ready();

@@ -17,6 +17,7 @@ mod first_mistakes;
 mod foreign_code;
 mod gets;
 mod kept_handles;
+mod long_puts;
 mod long_transfers;
 mod matrix_windows;
 mod missing_operation;

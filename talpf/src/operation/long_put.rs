@@ -1,0 +1,163 @@
+//! Long puts to a rank of this process that are one request: whoever posts one carries it out, so
+//! that as a rule its guard returns at once, without a completion.
+//!
+//! One that comes before its window is open would be copied by the target, which opens it, from the
+//! cache of its issuer; and as long as the target has that to do it is late, and its next window as
+//! well. So the issuer looks again for a part of the time that this takes, if its worker has nothing
+//! else to do, before the put is parked.
+
+use std::sync::Arc;
+
+use ibverbs_sim::{Operation as Request, Payload, ScatterGather};
+
+use super::issued::{Entries, Issued, Memory, Place, refusal};
+use super::open_round::{OpenRound, when_done};
+use super::registration::Registered;
+use super::short_put::posted;
+use super::{Operation, Verb};
+use crate::immediate::{Immediate, Kind as Announced};
+use crate::processes::Ask;
+use crate::round::RoundState;
+use crate::window::{Claim, Landing, Outcome, Parked, Post};
+
+/// Bytes of a put for each time that its issuer looks whether the window is open. A look takes about
+/// a tenth of a microsecond, and bytes from another cache about as long.
+const BYTES_A_LOOK: u64 = 4096;
+/// Most looks.
+const LOOKS: u64 = 64;
+
+/// A long put with its guard.
+struct LongPut<'a, G> {
+    round: &'a Arc<RoundState>,
+    at: Place,
+    claim: Claim,
+    windowed: bool,
+    /// True while it may come back instead of being parked.
+    patient: bool,
+    guard: Registered<G>,
+    memory: Entries,
+    /// Where the operation of one that is parked goes.
+    parked: Option<&'a mut Option<Operation<G>>>,
+}
+
+impl OpenRound {
+    /// Returns whether a put is one request to a rank of this process.
+    pub(super) fn is_one_request(&self, at: &Place, memory: &[ScatterGather]) -> bool {
+        let endpoint = &self.state.state().endpoint;
+        memory.len() <= endpoint.max_sge
+            && at.bytes <= endpoint.max_transfer as u64
+            && self.state.world.elsewhere(at.target).is_none()
+    }
+
+    /// Issues a put of `memory`, which is one request.
+    pub(super) fn put_at_once<G: Send + 'static>(
+        &self,
+        guard: Registered<G>,
+        at: Place,
+        claim: Claim,
+        windowed: bool,
+        memory: Entries,
+    ) -> Operation<G> {
+        let (round, origin) = (&self.state, self.state.state());
+        if let Some(error) = origin.failure() {
+            return Operation::failed(error);
+        }
+        let (world, target) = (&round.world, at.target);
+        let mut parked = None;
+        // What comes to windows twice would be noted twice.
+        let patient = at.bytes >= BYTES_A_LOOK && !world.config.check_conflicts;
+        let to = Some(&mut parked);
+        let put = LongPut { round, at, claim, windowed, patient, guard, memory, parked: to };
+        let operation = match put.land() {
+            Outcome::Posted(put) => {
+                world.tell(target);
+                Some(put.returned())
+            }
+            Outcome::Later(put) => {
+                let (issued, operation) = put.into_issued(Memory::Entries);
+                origin.keep_for_later(issued);
+                Some(operation)
+            }
+            Outcome::Parked | Outcome::Refused(_) => None,
+        };
+        origin.progress_if_kicked(world);
+        operation.or(parked).unwrap_or_else(|| Operation::failed(refusal(&claim, round, target)))
+    }
+}
+
+impl<G: Send + 'static> LongPut<'_, G> {
+    /// Brings it to the windows of its target, if the slot has any.
+    fn land(mut self) -> Outcome<Self> {
+        let round = self.round;
+        let RoundState { world, lane, number, .. } = &**round;
+        if self.windowed {
+            let ask = Ask { target: self.at.target, lane: *lane, round: *number };
+            let windows = &world.rank(ask.target).windows;
+            let opened = windows.opened();
+            return match world.land(ask, self.claim, false, self) {
+                Outcome::Later(mut put) if put.patient => {
+                    put.patient = false;
+                    let looks = (put.at.bytes / BYTES_A_LOOK).min(LOOKS) as u32;
+                    let opens = || (windows.opened() != opened).then_some(());
+                    round.state().look_at_most(looks, world, opens);
+                    world.land(ask, put.claim, false, put)
+                }
+                outcome => outcome,
+            };
+        }
+        match self.post() {
+            Post::All => Outcome::Posted(self),
+            _ => Outcome::Later(self),
+        }
+    }
+
+    /// Returns the guard of one that is posted, now if the device has carried it out.
+    fn returned(self) -> Operation<G> {
+        let origin = self.round.state();
+        if origin.endpoint.is_drained(self.at.target) {
+            return Operation::returned(self.guard.into_guard());
+        }
+        // Another thread is at work on the queue pair, or it waits for something.
+        let windowed = false;
+        let (issued, operation) = LongPut { windowed, ..self }.into_issued(|_| Memory::Posted);
+        if let Some(issued) = issued.attempt() {
+            origin.keep_for_later(issued);
+        }
+        operation
+    }
+
+    /// Returns an operation under way with `memory`, and what the program gets for it.
+    fn into_issued(self, memory: impl FnOnce(Entries) -> Memory) -> (Issued, Operation<G>) {
+        let LongPut { round, at, claim, windowed, guard, .. } = self;
+        let (operation, completer) = Operation::under_way(round);
+        let done = Some(when_done(guard, None, completer));
+        let memory = memory(self.memory);
+        (Issued::new(round, at, claim, windowed, Verb::Put, memory, done), operation)
+    }
+}
+
+impl<G: Send + 'static> Landing for LongPut<'_, G> {
+    fn post(&mut self) -> Post {
+        let origin = self.round.state();
+        let RoundState { lane, number, .. } = &**self.round;
+        origin.trace_send(&mut self.at, Verb::Put);
+        origin.trace_outstanding();
+        let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
+        let request = Request::WriteWithImmediate { remote: self.at.remote, immediate };
+        let payload = Payload::Gather(&self.memory);
+        posted(origin, origin.endpoint.post_silent(self.at.target, request, payload))
+    }
+
+    fn is_patient(&self) -> bool {
+        self.patient
+    }
+
+    fn park(mut self) -> Box<dyn Parked> {
+        let parked = self.parked.take();
+        let (issued, operation) = self.into_issued(Memory::Entries);
+        if let Some(parked) = parked {
+            *parked = Some(operation);
+        }
+        issued.park()
+    }
+}
