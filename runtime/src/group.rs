@@ -338,17 +338,23 @@ impl GroupInner {
         let _open = self.hold_open();
         let core = Retired(core);
         // SAFETY: nobody else frees the array: the task below does, once its access has closed, or
-        // this function if there is no such task.
+        // this function if there is no such task or it is over first.
         let array = unsafe { ArrayCore::of_open_access(core.0.as_ptr()) };
         if !self.domain.lock().any_open(array.map_index()) {
             return core.free();
         }
         let region = Region::<'_, (), Ix1>::new(array, array.extent());
         let task = TaskBuilder::new(self, "free").role(Role::Cleanup).inout(&region);
-        let _ = task.spawn(move |guard| {
+        // To spawn a task borrows the array, and the task may be over before that is.
+        let core = Arc::new(core);
+        let of_task = Arc::clone(&core);
+        let spawned = task.spawn(move |guard| {
             drop(guard);
-            core.free();
+            Arc::into_inner(of_task).into_iter().for_each(Retired::free);
         });
+        if spawned.is_ok() {
+            Arc::into_inner(core).into_iter().for_each(Retired::free);
+        }
     }
 }
 
@@ -357,6 +363,8 @@ struct Retired(NonNull<ArrayCore>);
 
 // SAFETY: stands for a `Box<ArrayCore>`, which is `Send`.
 unsafe impl Send for Retired {}
+// SAFETY: as above; nothing can be done with a shared one.
+unsafe impl Sync for Retired {}
 
 impl Retired {
     /// Called when the last access to it has closed.

@@ -92,8 +92,8 @@ impl Node {
     }
 
     /// Lets the record find the node and the node its run, which does not move any more.
-    pub(super) fn link(&self, run: &Run) {
-        self.run.store(std::ptr::from_ref(run).cast_mut(), Ordering::Relaxed);
+    pub(super) fn link(&self, run: *mut Run) {
+        self.run.store(run, Ordering::Relaxed);
         self.record.set_node(self);
     }
 
@@ -363,7 +363,7 @@ pub(crate) fn complete(record: &Record) {
         // Nothing for a report: what the others wait for is elsewhere.
         record.state.set(Phase::Free);
         // SAFETY: nodes are linked by `start`, and this was the last step of the task.
-        return unsafe { run.leave() };
+        return unsafe { Run::leave(node.run.load(Ordering::Relaxed)) };
     }
     node.step.store(node.step.load(Ordering::Relaxed) + run.turns, Ordering::Relaxed);
     record.state.set(Phase::Created);

@@ -86,8 +86,10 @@ impl Run {
             users: counter(tile.users),
         };
         self.tiles = holds.into_iter().zip(&self.plan.tiles).map(tile).collect();
-        let run: &'static Run = Box::leak(self);
-        run.nodes.iter().for_each(|node| node.link(run));
+        let this = Box::into_raw(self);
+        // SAFETY: no task of it has run yet, and it lives until the last one has for the last time.
+        let run: &'static Run = unsafe { &*this };
+        run.nodes.iter().for_each(|node| node.link(this));
         run.note(task);
         // The last task that is let go may end the run: nothing of it is looked at after that.
         for index in 0..run.nodes.len() {
@@ -146,14 +148,15 @@ impl Run {
     /// A task has run for the last time. With the last of them the run goes.
     ///
     /// # Safety
-    /// `start` was called. The caller does this once for each task, and uses nothing of the run, or of
-    /// the task's node, after that.
+    /// `run` is what `start` has linked nodes with. The caller does this once for each task, and uses
+    /// nothing of the run, or of the task's node, after that.
     #[cold]
-    pub(super) unsafe fn leave(&'static self) {
-        if self.left.take(1) {
-            // SAFETY: it was leaked by `start`, and no task is left that could reach it.
-            let run = unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) };
-            drop(run);
+    pub(super) unsafe fn leave(run: *mut Run) {
+        // SAFETY: it lives, as this task is left.
+        let is_last = unsafe { (*run).left.take(1) };
+        if is_last {
+            // SAFETY: `start` has made the pointer of its box, and no task is left that could reach it.
+            drop(unsafe { Box::from_raw(run) });
         }
     }
 }

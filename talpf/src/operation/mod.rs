@@ -11,9 +11,10 @@
 //! ```
 //!
 //! Short puts are copied when they are posted, parked or collected to be posted together (see
-//! `collector`), so their guard returns at once. So does that of a longer one to a rank of this
-//! process, if it is one request and the poster has carried it out (`long_put`). Else it is cut into
-//! requests; the last one carries the immediate, and its completion returns the guard. A get or an atomic ends with an empty write that carries the immediate.
+//! `collector`), so their guard returns at once. So does that of a longer put to a rank of this
+//! process which is one request, once its issuer has carried it out (see `long_put`). Any other put
+//! is cut into requests; the last one carries the immediate, and its completion returns the guard.
+//! A get or an atomic ends with an empty write that carries the immediate.
 
 mod chain;
 mod collector;

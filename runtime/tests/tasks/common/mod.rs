@@ -13,7 +13,7 @@ use talpf_runtime::{Config, Error, Failure, IdlePolicy, Runtime};
 /// How long a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 /// How long a test binary may take before the watchdog ends it.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 3600 } else { 300 });
 
 pub(crate) const POLICIES: [IdlePolicy; 3] =
     [IdlePolicy::Spin, IdlePolicy::Adaptive { spin: Duration::from_micros(50) }, IdlePolicy::Park];
