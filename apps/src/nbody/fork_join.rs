@@ -20,6 +20,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     let particles = problem.particles();
     let machine = machine.at_most(1, particles.blocks());
     let (workers, axes_of) = (machine.workers(), 3 * particles.block());
+    let sums_of = kernel::LIMBS * axes_of;
     // All read all blocks while none is written: nobody ever waits for one of these locks.
     let blocks: Vec<_> = particles
         .bodies()
@@ -33,13 +34,13 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
         let mine = share(blocks.len(), worker, workers);
         let velocities = &particles.velocities()[mine.start * axes_of..mine.end * axes_of];
         let mut velocities = velocities.to_vec();
-        let mut sums = vec![0; velocities.len()];
+        let mut sums = vec![0.0; kernel::LIMBS * velocities.len()];
         let mut trace = observer.thread(worker, began, "pull");
         barrier.wait();
         let start = Instant::now();
         for _ in 0..problem.steps() {
             trace.task(|| {
-                for (targets, sums) in mine.clone().zip(sums.chunks_mut(axes_of)) {
+                for (targets, sums) in mine.clone().zip(sums.chunks_mut(sums_of)) {
                     let targets = blocks[targets].read();
                     for sources in &blocks {
                         kernel::pull(&targets, &sources.read(), sums);
@@ -49,7 +50,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
             trace.enter(State::Synchronization);
             barrier.wait();
             let moving = mine.clone().zip(velocities.chunks_mut(axes_of));
-            for ((block, velocities), sums) in moving.zip(sums.chunks_mut(axes_of)) {
+            for ((block, velocities), sums) in moving.zip(sums.chunks_mut(sums_of)) {
                 kernel::advance(&mut blocks[block].write(), velocities, sums);
             }
             barrier.wait();

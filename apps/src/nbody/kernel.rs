@@ -4,10 +4,12 @@
 //! A block of `n` particles is a slice of `4 n` numbers: all `x`, all `y`, all `z`, all masses. The
 //! places of a block that is not full have no mass and pull nothing.
 //!
-//! Sums of forces are fixed-point numbers of 128 bits with 64 of them behind the point. The pull of
-//! a block is summed as `f64` in the order of its particles and rounded once; what is added up
-//! after that is exact, so the order of the blocks does not matter. Limits of masses
-//! ([`MASS`]) keep the sums far below 2^63.
+//! Sums of forces are fixed-point numbers with 64 bits behind the point, in three *limbs*: an `f64`
+//! counts the ones, another one the units of 2^-32 and a third one those of 2^-64. The pull of a
+//! block is summed as `f64` in the order of its particles and cut into limbs, which vectors of
+//! numbers are without a branch. Limbs are whole numbers, and their sums are exact: limits of
+//! masses ([`MASS`]) and of the number of particles keep each within 2^53. So the order of the
+//! blocks does not matter.
 
 use std::array;
 use std::ops::RangeInclusive;
@@ -24,30 +26,36 @@ pub const MASS: RangeInclusive<f64> = 1e-12..=1e6;
 
 /// Targets that are computed at once.
 const WIDTH: usize = 16;
-/// The value of the lowest bit of a sum, inverted: 2^64.
-const SCALE: f64 = 18_446_744_073_709_551_616.0;
+/// Numbers of a sum of forces.
+pub const LIMBS: usize = 3;
+/// Units of a limb in one of the limb before: 2^32.
+const LIMB: f64 = 4_294_967_296.0;
 
-/// Adds the pull of `sources` on `targets` (`4 n` numbers each) to `sums` (`3 n`: all `x`, all `y`,
-/// all `z`).
+/// Adds the pull of `sources` on `targets` (`4 n` numbers each) to `sums` (`9 n`: the first limbs of
+/// all `x`, all `y`, all `z`, then the second and the third ones).
 ///
 /// **Panics** when the lengths do not match.
-pub fn pull(targets: &[f64], sources: &[f64], sums: &mut [i128]) {
-    assert_eq!((targets.len() / 4 * 3, targets.len() % 4), (sums.len(), 0), "4 n and 3 n numbers");
+pub fn pull(targets: &[f64], sources: &[f64], sums: &mut [f64]) {
+    let n = targets.len() / 4;
+    assert_eq!((4 * n, 3 * LIMBS * n), (targets.len(), sums.len()), "4 n and 9 n numbers");
     assert_eq!(sources.len() % 4, 0, "4 numbers a particle");
     Arch::new().dispatch(Pull { targets, sources, sums });
 }
 
-/// Moves `bodies` (`4 n`) and changes their `velocities` (`3 n`) by what `sums` (`3 n`) say, and
+/// Moves `bodies` (`4 n`) and changes their `velocities` (`3 n`) by what `sums` (`9 n`) say, and
 /// sets the sums to zero.
 ///
 /// **Panics** when the lengths do not match.
-pub fn advance(bodies: &mut [f64], velocities: &mut [f64], sums: &mut [i128]) {
+pub fn advance(bodies: &mut [f64], velocities: &mut [f64], sums: &mut [f64]) {
     let places = &mut bodies[..velocities.len()];
-    for ((place, velocity), sum) in places.iter_mut().zip(velocities).zip(sums) {
-        *velocity += *sum as f64 / SCALE * TIME_STEP;
+    let [ones, seconds, thirds] = limbs(sums);
+    let limbs = ones.iter().zip(&*seconds).zip(&*thirds);
+    for ((place, velocity), ((one, second), third)) in places.iter_mut().zip(velocities).zip(limbs)
+    {
+        *velocity += ((third / LIMB + second) / LIMB + one) * TIME_STEP;
         *place += *velocity * TIME_STEP;
-        *sum = 0;
     }
+    sums.fill(0.0);
 }
 
 /// The potential energy of `targets` in the field of `sources`.
@@ -75,7 +83,7 @@ pub fn parts(block: &[f64]) -> [&[f64]; 4] {
 struct Pull<'a> {
     targets: &'a [f64],
     sources: &'a [f64],
-    sums: &'a mut [i128],
+    sums: &'a mut [f64],
 }
 
 impl WithSimd for Pull<'_> {
@@ -97,7 +105,7 @@ impl WithSimd for Pull<'_> {
 /// The pull on `W` targets, each of which takes the sources in their order: how many are computed
 /// at once changes no bit.
 #[inline(always)]
-fn some<const W: usize>(targets: &[f64], sources: &[f64], sums: &mut [i128], first: usize) {
+fn some<const W: usize>(targets: &[f64], sources: &[f64], sums: &mut [f64], first: usize) {
     let [x, y, z, _] = parts(targets).map(|part| {
         let mut here = [0.0; W];
         here.copy_from_slice(&part[first..first + W]);
@@ -116,10 +124,22 @@ fn some<const W: usize>(targets: &[f64], sources: &[f64], sums: &mut [i128], fir
             pull[2][i] += dz * weight;
         }
     }
-    let n = sums.len() / 3;
-    for (axis, pull) in pull.iter().enumerate() {
-        for (sum, pull) in sums[axis * n + first..][..W].iter_mut().zip(pull) {
-            *sum += (pull * SCALE) as i128;
+    let n = targets.len() / 4;
+    let mut sums = limbs(sums);
+    for (axis, mut left) in pull.into_iter().enumerate() {
+        for sums in &mut sums {
+            for (sum, left) in sums[axis * n + first..][..W].iter_mut().zip(&mut left) {
+                *sum += left.trunc();
+                *left = (*left - left.trunc()) * LIMB;
+            }
         }
     }
+}
+
+/// The limbs of sums, each of all axes.
+fn limbs(sums: &mut [f64]) -> [&mut [f64]; LIMBS] {
+    let of_one = sums.len() / LIMBS;
+    let (first, others) = sums.split_at_mut(of_one);
+    let (second, third) = others.split_at_mut(of_one);
+    [first, second, third]
 }

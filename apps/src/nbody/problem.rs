@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::Particles;
+use super::{Particles, kernel};
 use crate::Error;
 use crate::run::{self, Work};
 
@@ -53,7 +53,7 @@ impl Problem {
     /// Bytes of all particles with their sums of forces.
     pub(super) fn particle_bytes(&self) -> u64 {
         let places = (self.particles.blocks() * self.particles.block()) as u64;
-        places * (7 * size_of::<f64>() + 3 * size_of::<i128>()) as u64
+        places * ((7 + 3 * kernel::LIMBS) * size_of::<f64>()) as u64
     }
 }
 

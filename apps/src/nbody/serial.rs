@@ -9,20 +9,21 @@ use crate::run::{Machine, Observer};
 pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let particles = problem.particles();
     let (bodies_of, axes_of) = (4 * particles.block(), 3 * particles.block());
+    let sums_of = kernel::LIMBS * axes_of;
     let mut bodies = particles.bodies().to_vec();
     let mut velocities = particles.velocities().to_vec();
-    let mut sums = vec![0; velocities.len()];
+    let mut sums = vec![0.0; kernel::LIMBS * velocities.len()];
     let start = Instant::now();
     let mut trace = observer.thread(0, start, "pull");
     for _ in 0..problem.steps() {
         trace.task(|| {
-            for (targets, sums) in bodies.chunks(bodies_of).zip(sums.chunks_mut(axes_of)) {
+            for (targets, sums) in bodies.chunks(bodies_of).zip(sums.chunks_mut(sums_of)) {
                 for sources in bodies.chunks(bodies_of) {
                     kernel::pull(targets, sources, sums);
                 }
             }
             let blocks = bodies.chunks_mut(bodies_of).zip(velocities.chunks_mut(axes_of));
-            for ((bodies, velocities), sums) in blocks.zip(sums.chunks_mut(axes_of)) {
+            for ((bodies, velocities), sums) in blocks.zip(sums.chunks_mut(sums_of)) {
                 kernel::advance(bodies, velocities, sums);
             }
         });

@@ -65,7 +65,7 @@ async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
 struct Blocks {
     ring: Ring,
     velocities: Matrix<f64>,
-    sums: Matrix<i128>,
+    sums: Matrix<f64>,
     pace: Pace,
     priorities: bool,
     /// Of all ranks together.
@@ -85,10 +85,11 @@ impl Blocks {
             Shape { pieces: blocks.div_ceil(ranks), rows: 1, cols: bodies, tile_cols: bodies };
         let own = particles.bodies()[mine.start * bodies..mine.end * bodies].to_vec();
         let velocities = particles.velocities()[mine.start * axes..mine.end * axes].to_vec();
-        let tiling = Tiling::new(1, axes);
+        let (tiling, sums) = (Tiling::new(1, axes), kernel::LIMBS * axes);
+        let zeros = vec![0.0; mine.len() * sums];
         Ok(Self {
             ring: Ring::new(ctx, shape, own).await?,
-            sums: Matrix::new(ctx.group(), vec![0; velocities.len()], axes, tiling)?,
+            sums: Matrix::new(ctx.group(), zeros, sums, Tiling::new(1, sums))?,
             velocities: Matrix::new(ctx.group(), velocities, axes, tiling)?,
             pace: Pace::of(ctx, job.machine),
             priorities: job.problem.priorities(),
@@ -204,7 +205,7 @@ async fn pull(
     pace: Pace,
     targets: In<f64>,
     sources: In<f64>,
-    mut sums: InOut<i128>,
+    mut sums: InOut<f64>,
     _token: Option<In<()>>,
 ) {
     pace.compute(|| kernel::pull(&targets, &sources, &mut sums)).await;
