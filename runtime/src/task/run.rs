@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
+use std::thread;
 
 use talpf_primitives::{assert_nothing_held, thread_local};
 
@@ -130,24 +131,18 @@ pub(crate) fn run(task: RecordId) {
     let replayed = running.role() == Role::Replayed && begins();
     let node = if replayed { replay::begin(running) } else { None };
     if replayed && node.is_none() || running.has_failed() && begins() {
-        skip(task);
-    } else if group.cancels(running) {
-        cancel(task);
-    } else if let Some(node) = node {
-        run_body(task, || node.call());
+        return skip(task);
+    }
+    if group.cancels(running) {
+        return cancel(task);
+    }
+    let outcome = if let Some(node) = node {
+        run_body(task, || node.call())
     } else {
         // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
-        run_body(task, || unsafe { running.body.run(task) });
-    }
-}
-
-#[inline]
-fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) {
-    assert_nothing_held("a body");
-    record(task).state.begin_poll();
-    let interrupted = scheduler::trace_begin(task);
-    let outcome = catch_unwind(AssertUnwindSafe(body));
-    scheduler::trace_end(task, interrupted);
+        run_body(task, || unsafe { running.body.run(task) })
+    };
+    // Nothing borrows the node any more: it goes with the last task of its run.
     match outcome {
         Ok(Poll::Ready(())) => end(task),
         Ok(Poll::Pending) => suspend(task),
@@ -157,6 +152,16 @@ fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) {
             end(task);
         }
     }
+}
+
+#[inline]
+fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) -> thread::Result<Poll<()>> {
+    assert_nothing_held("a body");
+    record(task).state.begin_poll();
+    let interrupted = scheduler::trace_begin(task);
+    let outcome = catch_unwind(AssertUnwindSafe(body));
+    scheduler::trace_end(task, interrupted);
+    outcome
 }
 
 /// Completes a task that must not run: nobody has its guards, so its accesses are released here.
