@@ -1,8 +1,8 @@
 //! Long puts to a rank of this process that are one request: whoever posts one carries it out, so
 //! that as a rule its guard returns at once, without a completion.
 //!
-//! One that comes before its window is open would be copied by the target, which opens it, from the
-//! cache of its issuer; and as long as the target has that to do it is late, and its next window as
+//! A put that comes before its window is open would be copied by the target, which opens it, from the
+//! cache of the issuer; and as long as the target has that to do it is late, and its next window as
 //! well. So the issuer looks again for a part of the time that this takes, if its worker has nothing
 //! else to do, before the put is parked.
 
@@ -36,7 +36,7 @@ struct LongPut<'a, G> {
     patient: bool,
     guard: Registered<G>,
     memory: Entries,
-    /// Where the operation of one that is parked goes.
+    /// Takes the operation of a put that is parked.
     parked: Option<&'a mut Option<Operation<G>>>,
 }
 

@@ -256,16 +256,11 @@ fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn
     let RoundState { world, rank, lane, number, .. } = round;
     let state = round.state();
     let has_landed = |source| world.has_landed(source, *rank);
-    let freed = if is_only {
-        let (freed, is_declared) =
-            state.windows.open_only(*lane, *number, window.1, guard, &has_landed);
-        if is_declared {
-            round.note_declared();
-        }
-        freed
-    } else {
-        state.windows.open(*lane, *number, window, guard, &has_landed)
-    };
+    let (freed, is_declared) =
+        state.windows.open(*lane, *number, window, is_only, guard, &has_landed);
+    if is_declared {
+        round.note_declared();
+    }
     world.follow(freed);
     state.progress_if_kicked(world);
     // What was parked has landed.

@@ -140,8 +140,8 @@ impl Request {
 /// How a sync ended.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    /// What is known of the result, for those who look again and again. Who sets a good one that
-    /// nobody has left a waker for changes nothing else.
+    /// The kind of the result, for those who look again and again. A good one, while nobody has left
+    /// a waker, is set here alone.
     known: AtomicU8,
     state: Mutex<State>,
 }

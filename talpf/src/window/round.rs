@@ -90,7 +90,7 @@ impl RoundWindows {
 
     /// Declares its only window. Returns false if something is parked that is for none.
     #[inline]
-    pub(super) fn declare_only(&mut self, (_, area): (usize, Area)) -> bool {
+    pub(super) fn declare_only(&mut self, area: Area) -> bool {
         self.declared |= self.parked.iter().all(|waiting| area.covers(&waiting.claim));
         self.declared
     }

@@ -233,40 +233,17 @@ impl WindowTable {
 
     /// Opens a window with the guard of its region; what is parked for it lands. Of a few windows
     /// not all need be declared.
+    ///
+    /// The only window of a round is declared by that as well, unless something is parked that it
+    /// does not cover; true if it is. A visit of its own would cost the line that peers take.
     pub(crate) fn open(
         &self,
         lane: Lane,
         round: Round,
         window: (usize, Area),
-        guard: Box<dyn Held>,
-        has_landed: HasLanded<'_>,
-    ) -> Freed {
-        self.open_one(lane, round, window, guard, has_landed, false).0
-    }
-
-    /// As [`WindowTable::open`], for the only window of a round, which so is declared as well: every
-    /// visit of its own to the table would cost the line that peers take. Returns false if it is not:
-    /// something is parked that the window does not cover.
-    pub(crate) fn open_only(
-        &self,
-        lane: Lane,
-        round: Round,
-        area: Area,
-        guard: Box<dyn Held>,
-        has_landed: HasLanded<'_>,
-    ) -> (Freed, bool) {
-        self.open_one(lane, round, (0, area), guard, has_landed, true)
-    }
-
-    #[inline]
-    fn open_one(
-        &self,
-        lane: Lane,
-        round: Round,
-        window: (usize, Area),
-        guard: Box<dyn Held>,
-        has_landed: HasLanded<'_>,
         is_only: bool,
+        guard: Box<dyn Held>,
+        has_landed: HasLanded<'_>,
     ) -> (Freed, bool) {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
@@ -274,7 +251,7 @@ impl WindowTable {
         let mut is_declared = false;
         match round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none()) {
             Some(windows) => {
-                is_declared = is_only && windows.declare_only(window);
+                is_declared = is_only && windows.declare_only(window.1);
                 let window = windows.open(window, guard);
                 window.land_parked(parked, has_landed, &mut freed);
                 if window.has_delayed() {

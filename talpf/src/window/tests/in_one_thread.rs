@@ -5,8 +5,6 @@ use super::*;
 const LANDED: HasLanded<'static> = &|_| true;
 const FLYING: HasLanded<'static> = &|_| false;
 
-type HasLanded<'a> = &'a dyn Fn(Rank) -> bool;
-
 fn land(table: &WindowTable, round: u64, claim: Claim, put: Put) -> Outcome<Put> {
     table.land(LANE, Round(round), claim, true, put, LANDED).0
 }
@@ -21,11 +19,11 @@ fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
     });
     assert!(declare(&table, &[area(0, 10), area(10, 20)]).sources().is_empty());
     assert_eq!(table.parked(), [(Rank(1), 3)]);
-    let freed = table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), LANDED);
+    let freed = open(&table, FIRST, (0, area(0, 10)), guard.give(), LANDED);
     assert_eq!(freed.sources(), [Rank(1)]);
     assert_eq!(puts.each_ref().map(|fate| fate.counts()), [(1, 0), (0, 0), (1, 0)]);
     let other = Shared::<Guard>::default().give();
-    drop(table.open(LANE, FIRST, (1, area(10, 20)), other, LANDED));
+    drop(open(&table, FIRST, (1, area(10, 20)), other, LANDED));
     assert_eq!(puts[1].counts(), (1, 0));
     assert!(table.parked().is_empty());
     assert!(table.end(LANE, FIRST, LANDED).is_some());
@@ -41,12 +39,12 @@ fn a_window_that_opens_before_all_are_declared_takes_what_came_early() {
         fate
     });
     let counts = || puts.each_ref().map(|fate| fate.counts());
-    drop(table.open(LANE, FIRST, (1, area(10, 20)), guard.give(), LANDED));
+    drop(open(&table, FIRST, (1, area(10, 20)), guard.give(), LANDED));
     assert_eq!(counts(), [(1, 0), (0, 0), (0, 0)]);
     drop(declare(&table, &[area(0, 10), area(10, 20)]));
     assert_eq!(counts(), [(1, 0), (0, 0), (0, 1)]);
     let other = Shared::<Guard>::default().give();
-    drop(table.open(LANE, FIRST, (0, area(0, 10)), other, LANDED));
+    drop(open(&table, FIRST, (0, area(0, 10)), other, LANDED));
     assert_eq!(counts(), [(1, 0), (1, 0), (0, 1)]);
 }
 
@@ -57,7 +55,7 @@ fn the_only_window_is_declared_as_it_opens_unless_something_is_parked_that_it_do
         let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
         let (early, early_fate) = put(&guard);
         assert!(matches!(land(&table, 0, claim(0, index, index + 1), early), Outcome::Parked));
-        let (freed, declared) = table.open_only(LANE, FIRST, only, guard.give(), LANDED);
+        let (freed, declared) = table.open(LANE, FIRST, (0, only), true, guard.give(), LANDED);
         assert_eq!(declared, is_declared);
         drop(freed);
         if !declared {
@@ -84,7 +82,7 @@ fn a_patient_operation_comes_back_until_its_window_is_open() {
     let early = land_patient(&table, claim(0, 0, 1), early);
     assert!(table.parked().is_empty());
     assert_eq!(table.opened(), opened);
-    drop(table.open_only(LANE, FIRST, area(0, 10), guard.give(), LANDED));
+    drop(table.open(LANE, FIRST, (0, area(0, 10)), true, guard.give(), LANDED));
     assert_eq!(table.opened(), opened + 1);
     let Outcome::Later(Patient(early)) = early else {
         panic!("it waits for a window");
@@ -136,7 +134,7 @@ fn each_of_many_windows_takes_what_came_early_when_it_opens() {
         assert_eq!(counts(at), (0, 0));
         let number = (count - 1 - at) as usize;
         let window = (number, areas[number]);
-        drop(table.open(LANE, FIRST, window, puts[at as usize].guard.give(), LANDED));
+        drop(open(&table, FIRST, window, puts[at as usize].guard.give(), LANDED));
         assert_eq!(counts(at), (1, 0));
     }
     assert!(table.parked().is_empty());
@@ -154,7 +152,7 @@ fn a_round_has_the_windows_it_declares_and_none_of_an_earlier_one() {
         let guards: Vec<_> = areas.iter().map(|_| Shared::<Guard>::default()).collect();
         for (number, guard) in guards.iter().enumerate() {
             let window = (number, areas[number]);
-            drop(table.open(LANE, Round(round), window, guard.give(), LANDED));
+            drop(open(&table, Round(round), window, guard.give(), LANDED));
         }
         let put = put(guards.last().unwrap()).0;
         let outcome = land(&table, round, claim(0, 15, 16), put);
@@ -187,7 +185,7 @@ fn a_round_that_has_ended_refuses_and_the_next_parks() {
     assert!(matches!(land(&table, 1, claim(0, 0, 1), put(&guard).0), Outcome::Parked));
     // The window opens when nobody needs it any more.
     let late = guard.give();
-    drop(table.open(LANE, FIRST, (0, area(0, 10)), late, LANDED));
+    drop(open(&table, FIRST, (0, area(0, 10)), late, LANDED));
     assert!(guard.gone.load(Ordering::SeqCst));
 }
 
@@ -202,8 +200,7 @@ fn credits_are_exact_and_come_back() {
     }
     drop(declare(&table, &[area(0, 1)]));
     assert!(matches!(attempt(0), Outcome::Later(_)));
-    let mut freed =
-        table.open(LANE, FIRST, (0, area(0, 1)), guard.give(), LANDED).sources().to_vec();
+    let mut freed = open(&table, FIRST, (0, area(0, 1)), guard.give(), LANDED).sources().to_vec();
     freed.sort_unstable();
     assert_eq!(freed, [Rank(0), Rank(1)]);
     assert!(matches!(attempt(0), Outcome::Posted(_)));
@@ -213,7 +210,7 @@ fn credits_are_exact_and_come_back() {
 fn what_overlaps_something_that_is_landing_waits_for_it_and_nothing_else_does() {
     let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
     drop(declare(&table, &[area(0, 30)]));
-    drop(table.open(LANE, FIRST, (0, area(0, 30)), guard.give(), FLYING));
+    drop(open(&table, FIRST, (0, area(0, 30)), guard.give(), FLYING));
     let flying = |claim| table.land(LANE, FIRST, claim, true, put(&guard).0, FLYING).0;
     assert!(matches!(flying(claim(0, 0, 10)), Outcome::Posted(_)));
     assert!(matches!(flying(claim(1, 10, 20)), Outcome::Posted(_)));
@@ -238,7 +235,7 @@ fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after
         fate
     });
     drop(declare(&table, &[area(0, 1)]));
-    assert_eq!(table.open(LANE, FIRST, (0, area(0, 1)), guard.give(), FLYING).sources(), [Rank(1)]);
+    assert_eq!(open(&table, FIRST, (0, area(0, 1)), guard.give(), FLYING).sources(), [Rank(1)]);
     assert!(table.has_delayed());
     assert_eq!(table.settle(LANDED).sources(), [Rank(0)]);
     assert_eq!(fates.each_ref().map(|fate| fate.counts()), [(1, 0), (1, 0)]);
@@ -250,7 +247,7 @@ fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after
 fn a_round_that_is_ending_takes_nothing_more() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
     drop(declare(&table, &[area(0, 10)]));
-    drop(table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), FLYING));
+    drop(open(&table, FIRST, (0, area(0, 10)), guard.give(), FLYING));
     let posted = table.land(LANE, FIRST, claim(0, 0, 1), true, put(&guard).0, FLYING);
     assert!(matches!(posted.0, Outcome::Posted(_)));
     assert!(table.end(LANE, FIRST, FLYING).is_none());
@@ -262,7 +259,7 @@ fn a_round_that_is_ending_takes_nothing_more() {
 #[test]
 fn clearing_drops_guards_and_operations() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
-    drop(table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), LANDED));
+    drop(open(&table, FIRST, (0, area(0, 10)), guard.give(), LANDED));
     let (parked, fate) = put(&guard);
     assert!(matches!(land(&table, 3, claim(0, 0, 1), parked), Outcome::Parked));
     assert_eq!(Shared::strong_count(&fate), 2);
@@ -275,7 +272,7 @@ fn clearing_drops_guards_and_operations() {
 fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
     drop(declare(&table, &[area(0, 10), area(10, 20)]));
-    drop(table.open(LANE, FIRST, (0, area(0, 10)), guard.give(), FLYING));
+    drop(open(&table, FIRST, (0, area(0, 10)), guard.give(), FLYING));
     let posted = table.land(LANE, FIRST, claim(0, 0, 1), true, put(&guard).0, FLYING);
     assert!(matches!(posted.0, Outcome::Posted(_)));
     let fates = [0, 1].map(|round| {
@@ -295,6 +292,6 @@ fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     assert!(guard.gone.load(Ordering::SeqCst) && guard.given_up.load(Ordering::SeqCst));
     assert!(!table.has_delayed());
     let late = Shared::<Guard>::default();
-    drop(table.open(LANE, FIRST, (1, area(10, 20)), late.give(), LANDED));
+    drop(open(&table, FIRST, (1, area(10, 20)), late.give(), LANDED));
     assert!(late.gone.load(Ordering::SeqCst) && late.given_up.load(Ordering::SeqCst));
 }

@@ -15,20 +15,32 @@ fn land(table: &WindowTable, quick: bool, put: Put) -> bool {
     }
 }
 
+#[derive(Clone, Copy, PartialEq)]
+enum Declares {
+    BeforeItOpens,
+    AfterItOpens,
+    /// As the only window of its round.
+    AsItOpens,
+}
+
 /// A put that comes at any time while the owner opens and ends the round.
-fn arrives(quick: bool, declared: bool) {
+fn arrives(quick: bool, declares: Declares) {
     loom::model(move || {
         let table = Arc::new(WindowTable::new(1, 1));
         let (put, fate) = put(&Shared::<Guard>::default());
-        if declared {
+        if declares == Declares::BeforeItOpens {
             drop(declare(&table, &[area(0, 8)]));
         }
         let peer = {
             let table = Arc::clone(&table);
             thread::spawn(move || land(&table, quick, put))
         };
-        drop(table.open(LANE, FIRST, (0, area(0, 8)), fate.guard.give(), &|_| true));
-        if !declared {
+        let is_only = declares == Declares::AsItOpens;
+        let (window, guard) = ((0, area(0, 8)), fate.guard.give());
+        let (freed, is_declared) = table.open(LANE, FIRST, window, is_only, guard, &|_| true);
+        drop(freed);
+        assert_eq!(is_declared, is_only);
+        if declares == Declares::AfterItOpens {
             drop(declare(&table, &[area(0, 8)]));
         }
         while table.end(LANE, FIRST, &|_| true).is_none() {
@@ -44,18 +56,24 @@ fn arrives(quick: bool, declared: bool) {
 
 #[test]
 fn loom_a_short_put_lands_before_the_end_or_is_refused_once() {
-    arrives(true, true);
+    arrives(true, Declares::BeforeItOpens);
 }
 
 #[test]
 fn loom_a_long_put_lands_before_the_end_or_is_refused_once() {
-    arrives(false, true);
+    arrives(false, Declares::BeforeItOpens);
 }
 
 #[test]
 fn loom_a_put_that_may_come_before_its_window_is_declared() {
-    arrives(true, false);
-    arrives(false, false);
+    arrives(true, Declares::AfterItOpens);
+    arrives(false, Declares::AfterItOpens);
+}
+
+#[test]
+fn loom_a_put_that_may_come_before_the_only_window_of_its_round_opens() {
+    arrives(true, Declares::AsItOpens);
+    arrives(false, Declares::AsItOpens);
 }
 
 /// The device carries the put out later, in a thread of its own; the guard stays until then.
@@ -66,7 +84,7 @@ fn loom_the_guard_stays_until_what_was_admitted_has_landed() {
             let table = Arc::new(WindowTable::new(1, 1));
             let (put, fate) = put(&Shared::<Guard>::default());
             drop(declare(&table, &[area(0, 8)]));
-            drop(table.open(LANE, FIRST, (0, area(0, 8)), fate.guard.give(), &|_| true));
+            drop(open(&table, FIRST, (0, area(0, 8)), fate.guard.give(), &|_| true));
             let peer = {
                 let (table, fate) = (Arc::clone(&table), Shared::clone(&fate));
                 thread::spawn(move || {
@@ -99,7 +117,7 @@ fn loom_two_overlapping_long_puts_do_not_land_at_one_time() {
         let table = Arc::new(WindowTable::new(2, 1));
         let guard = Shared::<Guard>::default();
         drop(declare(&table, &[area(0, 8)]));
-        drop(table.open(LANE, FIRST, (0, area(0, 8)), guard.give(), &|_| true));
+        drop(open(&table, FIRST, (0, area(0, 8)), guard.give(), &|_| true));
         let copying = Shared::new(AtomicBool::new(false));
         let peers = [0, 1].map(|source| {
             let (table, copying) = (Arc::clone(&table), Shared::clone(&copying));
@@ -178,7 +196,7 @@ fn loom_credit_comes_back_with_what_was_parked() {
                 (fates, later)
             })
         };
-        let freed = table.open(LANE, FIRST, (0, area(0, 8)), guard.give(), &|_| true);
+        let freed = open(&table, FIRST, (0, area(0, 8)), guard.give(), &|_| true);
         let (fates, later) = peer.join().unwrap();
         assert!(later.len() <= 1, "one credit for two");
         if !later.is_empty() {

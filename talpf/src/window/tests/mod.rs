@@ -9,6 +9,7 @@ use std::sync::Arc as Shared;
 
 use talpf_runtime::Rect;
 
+use super::landing::HasLanded;
 use super::*;
 use crate::held::Held;
 use crate::numbers::{Lane, Rank, Round};
@@ -133,6 +134,17 @@ fn areas_of(areas: &[Area]) -> Areas {
     areas.iter().for_each(|area| sorted.push(*area));
     assert_eq!(sorted.sort(), Ok(()));
     sorted
+}
+
+/// Opens a window that may be one of several.
+fn open(
+    table: &WindowTable,
+    round: Round,
+    window: (usize, Area),
+    guard: Box<dyn Held>,
+    has_landed: HasLanded<'_>,
+) -> Freed {
+    table.open(LANE, round, window, false, guard, has_landed).0
 }
 
 /// Declares the windows of the first round.
