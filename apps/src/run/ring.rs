@@ -11,7 +11,7 @@ use talpf::{Context, Lane, MemorySlot, Rank, SyncHandle};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling, Token};
 
 use super::{Messages, Place, Protocol, RankContext, Round, Step, Transfer};
-use crate::Error;
+use crate::{Error, matrix};
 
 /// The pieces of one rank, and the buffers for those of the others.
 pub(crate) struct Ring {
@@ -58,7 +58,10 @@ impl Ring {
         let tiling = Tiling::new(shape.rows, shape.tile_cols);
         let mut buffers = vec![Matrix::new(ctx.group(), own, shape.cols, tiling)?];
         for _ in 1..ranks.min(3) {
-            buffers.push(Matrix::new(ctx.group(), vec![0.0; len], shape.cols, tiling)?);
+            // Their pages exist before the first hop.
+            let visitors = matrix::Matrix::zeros(shape.pieces * shape.rows, shape.cols);
+            let visitors = visitors.into_cells();
+            buffers.push(Matrix::new(ctx.group(), visitors, shape.cols, tiling)?);
         }
         let means = match ctx {
             RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
