@@ -6,7 +6,7 @@ use clap::Args;
 use talpf::PollingFrequency;
 use talpf_apps::caches::Caches;
 use talpf_apps::jacobi::{self, kernel};
-use talpf_apps::{Error, gauss_seidel, memory, nbody};
+use talpf_apps::{Error, gauss_seidel, matmul, memory, nbody};
 use talpf_runtime::cores;
 use talpf_traces::counted;
 use tampi_shim::{Costs, Protocols};
@@ -68,11 +68,13 @@ fn blocks() -> String {
     format!(
         "jacobi {} at 1024, {} at 8192 (a strip of blocks is half the second level of the cache, an \
          eighth if both matrices exceed the last one; one a core at least), gauss-seidel {} (two a \
-         core side by side, of 256 to 1024), nbody {} (four a core, of 64 to 512)",
+         core side by side, of 256 to 1024), nbody {} (four a core, of 64 to 512), matmul {} (two a \
+         core, of 64 to 256)",
         jacobi::block(1024),
         jacobi::block(8192),
         gauss_seidel::block(1024),
         nbody::block(4096),
+        matmul::block(1024),
     )
 }
 

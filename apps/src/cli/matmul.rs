@@ -2,7 +2,7 @@
 
 use clap::Args;
 use talpf_apps::Error;
-use talpf_apps::matmul::Problem;
+use talpf_apps::matmul::{self, Problem};
 
 use super::run_options::Preset;
 use super::usage::number_within;
@@ -14,8 +14,8 @@ pub(super) struct ProblemOptions {
     #[arg(long, value_name = "S", value_parser = number_within(Problem::SIZES))]
     size: Option<usize>,
 
-    /// Rows and columns of a block, the unit of work of tasks; those of matmul-g take as many rows
-    /// across the whole tile [default: 256]
+    /// Rows of a block, the unit of work of tasks: across the whole matrix, in matmul-g across the
+    /// tile of a rank [default: two blocks a core, of 64 to 256]
     #[arg(long, value_name = "B", value_parser = number_within(Problem::SIZES))]
     block: Option<usize>,
 
@@ -31,10 +31,11 @@ pub(super) struct ProblemOptions {
 impl ProblemOptions {
     pub(super) fn problem(&self) -> Result<Problem, Error> {
         let (size, block, iterations) = match self.preset {
-            None => (1024, Problem::BLOCK, 10),
-            Some(Preset::Thesis) => (16_384, 512, 100),
+            None => (1024, None, 10),
+            Some(Preset::Thesis) => (16_384, Some(512), 100),
         };
-        let (size, block) = (self.size.unwrap_or(size), self.block.unwrap_or(block));
+        let size = self.size.unwrap_or(size);
+        let block = self.block.or(block).unwrap_or_else(|| matmul::block(size));
         Problem::new(size, block, self.iterations.unwrap_or(iterations))
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use talpf_traces::State;
 
 use super::kernel::{self, Factor, Term};
-use super::{Problem, Solution};
+use super::{Problem, Solution, panels};
 use crate::run::{Machine, Observer, team};
 use crate::share::share;
 use crate::{Error, Matrix};
@@ -21,7 +21,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     let size = problem.size();
     let machine = machine.at_most(1, size);
     let workers = machine.workers();
-    let b = kernel::initial(Factor::B, 0..size, 0..size);
+    let b = panels::pack(kernel::initial(Factor::B, 0..size, 0..size).view());
     let barrier = Barrier::new(workers);
     let began = Instant::now();
 
@@ -33,7 +33,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
         barrier.wait();
         let start = Instant::now();
         for _ in 0..problem.iterations() {
-            trace.task(|| kernel::multiply(a.view(), b.view(), c.view_mut(), Term::ONLY));
+            trace.task(|| kernel::multiply(a.view(), &b, c.view_mut(), Term::ONLY));
             mem::swap(&mut a, &mut c);
             trace.enter(State::Synchronization);
             barrier.wait();

@@ -4,12 +4,18 @@
 //! numbers modulo a prime, held as `f64`: all sums are exact in every order, so every variant gives
 //! bitwise the result of [`serial`], and the numbers do not grow however often they are multiplied.
 //! The kernel does not know; it is a product of `f64` matrices as any other.
+//!
+//! `B` stays as it is, so it is packed for the kernel once, before the first multiplication, and
+//! goes round packed.
 
 pub mod fork_join;
 pub mod kernel;
+pub mod panels;
 mod problem;
 pub mod serial;
 mod tasks;
+
+use talpf_runtime::cores;
 
 use crate::run::{self, App, ForkJoin, Serial, Tasks, Variant};
 use crate::{Error, Matrix};
@@ -18,6 +24,13 @@ pub use problem::Problem;
 
 /// The last product.
 pub type Solution = run::Solution<Matrix>;
+
+/// Rows of a block of matrices of `size x size` where nobody says how many: two blocks of the
+/// product for each core. With fewer than 64 every number of the product is read and written for
+/// few products; more than 256 measured slower, and leave fewer blocks to share.
+pub fn block(size: usize) -> usize {
+    (size / (2 * cores())).clamp(64, 256)
+}
 
 /// The multiplication on a ring, as an application.
 #[derive(Debug)]

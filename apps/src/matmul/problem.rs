@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use crate::Error;
 use crate::run::{self, Work};
 
-/// Square matrices `A` and `B` of `size x size` in blocks of `block x block`, and how often `A`
+/// Square matrices `A` and `B` of `size x size` in blocks of `block` rows, and how often `A`
 /// becomes `A B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -15,10 +15,6 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Rows and columns of a block where none are given: three of them, one of each matrix, take
-    /// 1.5 MiB.
-    pub const BLOCK: usize = 256;
-
     /// How large a matrix and a block may be.
     pub const SIZES: RangeInclusive<usize> = 1..=1 << 20;
     /// How often there may be a multiplication.
@@ -40,7 +36,7 @@ impl Problem {
         self.size
     }
 
-    /// Rows and columns of a block.
+    /// Rows of a block.
     pub fn block(&self) -> usize {
         self.block
     }
@@ -55,7 +51,7 @@ impl Problem {
         self.size.div_ceil(self.block)
     }
 
-    /// The rows or columns of some blocks.
+    /// The rows of some blocks.
     pub(super) fn extent(&self, blocks: Range<usize>) -> Range<usize> {
         let end = |block: usize| (block * self.block).min(self.size);
         end(blocks.start)..end(blocks.end)

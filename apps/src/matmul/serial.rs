@@ -4,20 +4,20 @@ use std::mem;
 use std::time::Instant;
 
 use super::kernel::{self, Factor, Term};
-use super::{Problem, Solution};
+use super::{Problem, Solution, panels};
 use crate::Matrix;
 use crate::run::{Machine, Observer};
 
 /// Multiplies the matrices of `problem` on the calling thread.
 pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let size = problem.size();
+    let b = panels::pack(kernel::initial(Factor::B, 0..size, 0..size).view());
     let mut a = kernel::initial(Factor::A, 0..size, 0..size);
-    let b = kernel::initial(Factor::B, 0..size, 0..size);
     let mut c = Matrix::zeros(size, size);
     let start = Instant::now();
     let mut trace = observer.thread(0, start, "multiply");
     for _ in 0..problem.iterations() {
-        trace.task(|| kernel::multiply(a.view(), b.view(), c.view_mut(), Term::ONLY));
+        trace.task(|| kernel::multiply(a.view(), &b, c.view_mut(), Term::ONLY));
         mem::swap(&mut a, &mut c);
         observer.progress.advance();
     }

@@ -1,18 +1,18 @@
 //! Tasks, and row blocks of `B` that go round a [`Ring`]: one program for all variants with ranks.
 //!
-//! In each hop of a multiplication a rank spawns a task for each block of its product and each row
-//! block of `B` that it has: a link of the chain of products that the block is the sum of. `A` and
-//! the product change roles after every multiplication.
+//! In each hop of a multiplication a rank spawns a task for each row block of its product and each
+//! row block of `B` that it has: a link of the chain of products that the block is the sum of. `A`
+//! and the product change roles after every multiplication.
 
 use std::mem;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ndarray::s;
 use talpf_runtime::{Matrix, Tiling, Token};
 
 use super::kernel::{self, Factor, Term};
-use super::{Problem, Solution};
+use super::{Problem, Solution, panels};
 use crate::run::{
     Job, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant,
     solve_on_ranks,
@@ -62,7 +62,7 @@ async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
 /// The slices of one rank.
 struct Slices {
     problem: Problem,
-    /// `B`.
+    /// `B`, each row block packed, a row of its matrix.
     ring: Ring,
     a: Matrix<f64>,
     c: Matrix<f64>,
@@ -72,67 +72,61 @@ struct Slices {
 impl Slices {
     async fn new(ctx: &RankContext, job: &Job<Problem>) -> Result<Self, Error> {
         let problem = job.problem;
-        let (size, block, ranks) = (problem.size(), problem.block(), job.machine.ranks());
-        let rows = problem.extent(share(problem.blocks(), ctx.rank(), ranks));
+        let (size, ranks) = (problem.size(), job.machine.ranks());
+        let block = problem.block().min(size);
+        let mine = share(problem.blocks(), ctx.rank(), ranks);
+        let packed = panels::len(block, size);
         let shape = Shape {
             pieces: problem.blocks().div_ceil(ranks),
-            rows: block.min(size),
-            cols: size,
-            tile_cols: block,
+            rows: 1,
+            cols: packed,
+            tile_cols: packed,
         };
-        let b = kernel::initial(Factor::B, rows.clone(), 0..size).into_cells();
-        let a = kernel::initial(Factor::A, rows.clone(), 0..size).into_cells();
-        let tiling = Tiling::new(block, block);
+        let mut b = Vec::with_capacity(shape.pieces * packed);
+        for (place, block) in mine.clone().enumerate() {
+            b.resize(place * packed, 0.0);
+            let rows = problem.extent(block..block + 1);
+            b.extend(panels::pack(kernel::initial(Factor::B, rows, 0..size).view()));
+        }
+        let a = kernel::initial(Factor::A, problem.extent(mine), 0..size);
+        let c = matrix::Matrix::zeros(a.rows(), size);
+        let tiling = Tiling::new(block, size);
         Ok(Self {
             problem,
             ring: Ring::new(ctx, shape, b).await?,
-            c: Matrix::new(ctx.group(), vec![0.0; a.len()], size, tiling)?,
-            a: Matrix::new(ctx.group(), a, size, tiling)?,
+            c: Matrix::new(ctx.group(), c.into_cells(), size, tiling)?,
+            a: Matrix::new(ctx.group(), a.into_cells(), size, tiling)?,
             pace: Pace::of(ctx, job.machine),
         })
     }
 
-    /// Spawns a task for each block of the product and each row block that is here in this hop.
+    /// Spawns a task for each row block of the product and each of `B` that is here in this hop.
     fn spawn_products(&self, ctx: &RankContext, hop: usize, step: &Token) -> Result<(), Error> {
-        let ranks = ctx.ranks();
+        let (ranks, size) = (ctx.ranks(), self.problem.size());
         let (owner, b) = self.ring.at(hop);
         let here = share(self.problem.blocks(), owner, ranks);
-        for block in here.clone() {
+        for (place, block) in here.clone().enumerate() {
             let term = Term {
-                is_first: hop == 0 && block == here.start,
+                is_first: hop == 0 && place == 0,
                 is_last: hop + 1 == ranks && block + 1 == here.end,
             };
             let depth = self.problem.extent(block..block + 1);
-            let at = (block - here.start) * self.problem.block();
-            let b_rows = at..at + depth.len();
             for rows in pieces(0..self.c.rows(), self.problem.block()) {
-                for cols in pieces(0..self.problem.size(), self.problem.block()) {
-                    self.spawn_product(ctx, b, [&rows, &cols, &depth, &b_rows], term, step)?;
-                }
+                let (pace, depth) = (self.pace.clone(), depth.clone());
+                let task = ctx
+                    .group()
+                    .task("multiply")
+                    .input(&self.a.region(rows.clone(), ..))
+                    .input(&b.row(place, ..panels::len(depth.len(), size)))
+                    .inout(&self.c.region(rows, ..))
+                    .input(&step.region());
+                task.spawn_async(async move |a, b, mut c, _step| {
+                    let a = a.view().slice_move(s![.., depth]);
+                    pace.compute(|| kernel::multiply(a, &b, c.view_mut(), term)).await;
+                })?;
             }
         }
         Ok(())
-    }
-
-    fn spawn_product(
-        &self,
-        ctx: &RankContext,
-        b: &Matrix<f64>,
-        [rows, cols, depth, b_rows]: [&Range<usize>; 4],
-        term: Term,
-        step: &Token,
-    ) -> Result<(), Error> {
-        let pace = self.pace.clone();
-        let task = ctx
-            .group()
-            .task("multiply")
-            .input(&self.a.region(rows.clone(), depth.clone()))
-            .input(&b.region(b_rows.clone(), cols.clone()))
-            .inout(&self.c.region(rows.clone(), cols.clone()))
-            .input(&step.region());
-        Ok(task.spawn_async(async move |a, b, mut c, _step| {
-            pace.compute(|| kernel::multiply(a.view(), b.view(), c.view_mut(), term)).await;
-        })?)
     }
 
     /// Gives up the slices for the last product.

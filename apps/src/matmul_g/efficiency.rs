@@ -7,7 +7,7 @@ use talpf_runtime::cores;
 use super::peak;
 use crate::Matrix;
 use crate::matmul::kernel::{self, Factor, Term};
-use crate::matmul::{Problem, Solution};
+use crate::matmul::{Problem, Solution, panels};
 use crate::run::{self, Measure};
 
 const REPETITIONS: usize = 5;
@@ -39,11 +39,11 @@ fn tile_flops_per_s(problem: &Problem, side: usize) -> f64 {
     let tile = problem.size().div_ceil(side);
     let rows = problem.block().min(tile);
     let a = kernel::initial(Factor::A, 0..rows, 0..tile);
-    let b = kernel::initial(Factor::B, 0..tile, 0..tile);
+    let b = panels::pack(kernel::initial(Factor::B, 0..tile, 0..tile).view());
     let mut c = Matrix::zeros(rows, tile);
     let rates = (0..REPETITIONS).map(|_| {
         let start = Instant::now();
-        kernel::multiply(a.view(), b.view(), c.view_mut(), Term::ONLY);
+        kernel::multiply(a.view(), &b, c.view_mut(), Term::ONLY);
         2.0 * (rows * tile * tile) as f64 / start.elapsed().as_secs_f64()
     });
     rates.fold(0.0, f64::max)

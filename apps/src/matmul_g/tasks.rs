@@ -13,7 +13,7 @@ use talpf::{Context, MemorySlot, Rank, SyncHandle, SyncMode};
 use talpf_runtime::{Array, Token};
 
 use crate::matmul::kernel::{self, Factor, Term};
-use crate::matmul::{Problem, Solution};
+use crate::matmul::{Problem, Solution, panels};
 use crate::run::{
     Job, Machine, Messages, Observer, Pace, Part, RankContext, Step, Steps, Variant, solve_on_ranks,
 };
@@ -64,7 +64,8 @@ async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
     Ok(Part { result: tiles.collect(&ctx).await?, started, ended })
 }
 
-/// The tiles of rank `(row, col)` in a square of `side x side`, each stored row by row.
+/// The tiles of rank `(row, col)` in a square of `side x side`: those of `B` packed, all others
+/// stored row by row.
 struct Tiles {
     problem: Problem,
     side: usize,
@@ -97,13 +98,19 @@ impl Tiles {
         let (rows, cols) = (share(size, row, side), share(size, col, side));
         let tile =
             |cells: Vec<f64>| Array::new(ctx.group(), cells, job.problem.block() * cols.len());
-        let initial = |factor| kernel::initial(factor, rows.clone(), cols.clone()).into_cells();
-        let a = tile(initial(Factor::A))?;
-        let b = tile(initial(Factor::B))?;
+        let packed = |cells: Vec<f64>| {
+            let tile = cells.len();
+            Array::new(ctx.group(), cells, tile)
+        };
+        let initial = |factor| kernel::initial(factor, rows.clone(), cols.clone());
+        let a = tile(initial(Factor::A).into_cells())?;
+        let b = packed(panels::pack(initial(Factor::B).view()))?;
         let c = tile(vec![0.0; rows.len() * cols.len()])?;
         let largest = size.div_ceil(side);
-        let buffer = || tile(vec![0.0; largest * largest]);
-        let (fetched_a, fetched_b) = ([buffer()?, buffer()?], [buffer()?, buffer()?]);
+        let fetched_a = || tile(vec![0.0; largest * largest]);
+        let fetched_b = || packed(vec![0.0; panels::len(largest, largest)]);
+        let fetched_a = [fetched_a()?, fetched_a()?];
+        let fetched_b = [fetched_b()?, fetched_b()?];
         let means = match ctx {
             RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
             RankContext::OneSided(ctx, protocol) => {
@@ -148,7 +155,7 @@ impl Tiles {
         let depth = self.depth(round);
         let rank = |row: usize, col: usize| row * self.side + col;
         let a_len = self.extent(self.row) * self.extent(depth);
-        let b_len = self.extent(depth) * self.extent(self.col);
+        let b_len = panels::len(self.extent(depth), self.extent(self.col));
         let fetched_a = self.fetched_a[round % 2].region(..a_len);
         let fetched_b = self.fetched_b[round % 2].region(..b_len);
         match &self.means {
@@ -190,16 +197,15 @@ impl Tiles {
             ctx.group()
                 .task("multiply")
                 .input(&a.region(cells(depth)))
-                .input(&b.region(..depth * cols))
+                .input(&b.region(..panels::len(depth, cols)))
                 .inout(&self.c.region(cells(cols)))
                 .input(&step.region())
                 .spawn_async(async move |a, b, mut c, _step| {
                     let height = rows.len();
                     let shaped = "as many cells as rows and columns say";
                     let a = ArrayView2::from_shape((height, depth), &a).expect(shaped);
-                    let b = ArrayView2::from_shape((depth, cols), &b).expect(shaped);
                     let c = ArrayViewMut2::from_shape((height, cols), &mut c).expect(shaped);
-                    pace.compute(|| kernel::multiply(a, b, c, term)).await;
+                    pace.compute(|| kernel::multiply(a, &b, c, term)).await;
                 })?;
         }
         Ok(())

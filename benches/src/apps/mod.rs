@@ -101,7 +101,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         bench.measure::<Nbody>(&name, Source::Nbody, problem, NBODY_STEPS)?;
     }
     for (size, steps) in MATMUL {
-        let problem = |steps| Ok(matmul::Problem::new(size, matmul::Problem::BLOCK, steps)?);
+        let problem = |steps| Ok(matmul::Problem::new(size, matmul::block(size), steps)?);
         bench.measure::<Matmul>(
             &format!("matmul_{size}_mflops"),
             Source::Matmul,
