@@ -3,6 +3,7 @@
 mod lexer;
 mod repository;
 
+mod circles;
 mod comments;
 mod documents;
 mod layers;
