@@ -1,6 +1,6 @@
 //! The right factor of a product, packed once in the order in which the kernel reads it.
 //!
-//! A matrix is cut into bands of [`DEPTH`] rows, a band into panels of [`WIDTH`] columns, and a
+//! A matrix is cut into bands of `DEPTH` rows, a band into panels of `WIDTH` columns, and a
 //! panel is stored row by row. The last band has the rows that are left; the last panel of a band
 //! has as many columns as all, zeros where the matrix has none.
 
