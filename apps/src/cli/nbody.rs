@@ -26,8 +26,9 @@ pub(super) struct ProblemOptions {
     #[arg(long, value_name = "T", value_parser = number_within(Problem::STEPS))]
     steps: Option<usize>,
 
-    /// Whether tasks at the beginning of chains come first
-    #[arg(long, value_enum, default_value_t = Switch::On)]
+    /// Let tasks at the beginning of chains come first: better with ranks that wait for a slow one,
+    /// worse for caches
+    #[arg(long, value_enum, default_value_t = Switch::Off)]
     priorities: Switch,
 
     /// Particles from a file: x, y, z, vx, vy, vz and mass a line

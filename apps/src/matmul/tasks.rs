@@ -120,9 +120,11 @@ impl Slices {
                     .input(&b.row(place, ..panels::len(depth.len(), size)))
                     .inout(&self.c.region(rows, ..))
                     .input(&step.region());
-                task.spawn_async(async move |a, b, mut c, _step| {
-                    let a = a.view().slice_move(s![.., depth]);
-                    pace.compute(|| kernel::multiply(a, &b, c.view_mut(), term)).await;
+                task.spawn(move |a, b, c, step| {
+                    pace.compute((a, b, c, step), |(a, b, c, _)| {
+                        let a = a.view().slice_move(s![.., depth]);
+                        kernel::multiply(a, b, c.view_mut(), term);
+                    });
                 })?;
             }
         }

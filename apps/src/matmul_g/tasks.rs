@@ -200,12 +200,14 @@ impl Tiles {
                 .input(&b.region(..panels::len(depth, cols)))
                 .inout(&self.c.region(cells(cols)))
                 .input(&step.region())
-                .spawn_async(async move |a, b, mut c, _step| {
-                    let height = rows.len();
-                    let shaped = "as many cells as rows and columns say";
-                    let a = ArrayView2::from_shape((height, depth), &a).expect(shaped);
-                    let c = ArrayViewMut2::from_shape((height, cols), &mut c).expect(shaped);
-                    pace.compute(|| kernel::multiply(a, &b, c, term)).await;
+                .spawn(move |a, b, c, step| {
+                    pace.compute((a, b, c, step), |(a, b, c, _)| {
+                        let height = rows.len();
+                        let shaped = "as many cells as rows and columns say";
+                        let a = ArrayView2::from_shape((height, depth), a).expect(shaped);
+                        let c = ArrayViewMut2::from_shape((height, cols), c).expect(shaped);
+                        kernel::multiply(a, b, c, term);
+                    });
                 })?;
         }
         Ok(())

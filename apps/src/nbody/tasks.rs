@@ -135,14 +135,14 @@ impl Blocks {
                     .input(&sources.row(source.0, ..))
                     .inout(&self.sums.row(target, ..));
                 match step {
-                    Step::Spawned(token) => task.input(&token.region()).spawn_async(
-                        move |targets, sources, sums, token| {
-                            pull(pace, targets, sources, sums, Some(token))
-                        },
-                    ),
+                    Step::Spawned(token) => {
+                        task.input(&token.region()).spawn(move |targets, sources, sums, token| {
+                            pull(&pace, targets, sources, sums, Some(token));
+                        })
+                    }
                     Step::Replayed(iteration) => {
-                        task.repeat_async(iteration, move |_step, targets, sources, sums| {
-                            pull(pace.clone(), targets, sources, sums, None)
+                        task.repeat(iteration, move |_step, targets, sources, sums| {
+                            pull(&pace, targets, sources, sums, None);
                         })
                     }
                 }?;
@@ -201,12 +201,8 @@ impl Blocks {
 }
 
 /// Adds the forces of a block on another one, and keeps the token of the step for as long.
-async fn pull(
-    pace: Pace,
-    targets: In<f64>,
-    sources: In<f64>,
-    mut sums: InOut<f64>,
-    _token: Option<In<()>>,
-) {
-    pace.compute(|| kernel::pull(&targets, &sources, &mut sums)).await;
+fn pull(pace: &Pace, targets: In<f64>, sources: In<f64>, sums: InOut<f64>, token: Option<In<()>>) {
+    pace.compute((targets, sources, sums, token), |(targets, sources, sums, _)| {
+        kernel::pull(targets, sources, sums);
+    });
 }

@@ -1,10 +1,10 @@
 //! How fast the cores of a rank are.
 //!
 //! A rank that was asked to be slow has a number of cores of its own, each `factor` times as slow
-//! as the machine's. A task computes as fast as it can and then keeps its guards until the core
-//! that it was given is done with it. It waits suspended: no worker is busy meanwhile, so that a
-//! machine of two cores can show how sixteen slow ones wait for each other. What counts is the
-//! processor time of the task: that its thread was put aside for another makes no rank slower.
+//! as the machine's. A task computes as fast as it can and hands its guards to a timer, which keeps
+//! them until the core that the task was given is done with it. No worker is busy meanwhile, so that
+//! a machine of two cores can show how sixteen slow ones wait for each other. What counts is the
+//! processor time of the task: time in which its thread did not run makes no rank slower.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,21 +42,34 @@ impl Pace {
         Self { slow: slowdown.map(|slowdown| slow(slowdown.factor)) }
     }
 
-    /// Does `work`, and takes as long as this rank needs for it.
-    pub(crate) async fn compute(&self, work: impl FnOnce()) {
-        let Some(slow) = &self.slow else { return work() };
-        let clock = slow.group.clock();
-        let (start, before_ns) = (clock.now_ns(), processor_time_ns());
-        work();
-        let cost_ns = (processor_time_ns() - before_ns) as f64 * slow.factor;
-        let (end, now) = (slow.occupy(start, cost_ns), clock.now_ns());
-        if end > now {
-            slow.group.wait_for(Duration::from_nanos(end - now)).await;
+    /// Does `work` with the guards of a task, and releases them after the time that this rank needs
+    /// for it.
+    pub(crate) fn compute<G: Send + 'static>(&self, mut guards: G, work: impl FnOnce(&mut G)) {
+        match &self.slow {
+            None => work(&mut guards),
+            Some(slow) => slow.compute(guards, work),
         }
     }
 }
 
 impl Slow {
+    fn compute<G: Send + 'static>(&self, mut guards: G, work: impl FnOnce(&mut G)) {
+        let clock = self.group.clock();
+        let (start, before_ns) = (clock.now_ns(), processor_time_ns());
+        work(&mut guards);
+        let cost_ns = (processor_time_ns() - before_ns) as f64 * self.factor;
+        let (end, now) = (self.occupy(start, cost_ns), clock.now_ns());
+        if end > now {
+            let wait = self.group.wait_for(Duration::from_nanos(end - now));
+            let keep = async move {
+                wait.await;
+                drop(guards);
+            };
+            // A group that was cancelled refuses the task, which drops the guards.
+            drop(self.group.task("slow core").unthrottled().spawn_async(move || keep));
+        }
+    }
+
     /// Gives the core that is free first `cost_ns` to do from `start` on, and returns its end.
     fn occupy(&self, start: u64, cost_ns: f64) -> u64 {
         let mut free = self.free_ns.lock();

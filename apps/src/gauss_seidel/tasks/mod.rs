@@ -175,17 +175,16 @@ impl Band {
                     .input(&matrix.region(rows.clone(), left))
                     .input(&matrix.region(rows.clone(), right));
                 match step {
-                    Step::Spawned(token) => task.input(&token.region()).spawn_async(
+                    Step::Spawned(token) => task.input(&token.region()).spawn(
                         move |block, above, below, left, right, token| {
-                            sweep(pace, block, [above, below], [left, right], Some(token))
+                            sweep(&pace, block, [above, below], [left, right], Some(token));
                         },
                     ),
-                    Step::Replayed(iteration) => task.repeat_async(
-                        iteration,
-                        move |_step, block, above, below, left, right| {
-                            sweep(pace.clone(), block, [above, below], [left, right], None)
-                        },
-                    ),
+                    Step::Replayed(iteration) => {
+                        task.repeat(iteration, move |_step, block, above, below, left, right| {
+                            sweep(&pace, block, [above, below], [left, right], None);
+                        })
+                    }
                 }?;
             }
         }
@@ -199,18 +198,20 @@ impl Band {
 }
 
 /// Computes a block, and keeps the token of the step for as long.
-async fn sweep(
-    pace: Pace,
-    mut block: InOut<f64, Ix2>,
-    [above, below]: [In<f64>; 2],
-    [left, right]: [In<f64, Ix2>; 2],
-    _token: Option<In<()>>,
+fn sweep(
+    pace: &Pace,
+    block: InOut<f64, Ix2>,
+    rows: [In<f64>; 2],
+    cols: [In<f64, Ix2>; 2],
+    token: Option<In<()>>,
 ) {
-    let ring = Ring {
-        above: &above,
-        below: &below,
-        left: left.view().index_axis_move(Axis(1), 0),
-        right: right.view().index_axis_move(Axis(1), 0),
-    };
-    pace.compute(|| kernel::sweep(block.view_mut(), ring)).await;
+    pace.compute((block, rows, cols, token), |(block, [above, below], [left, right], _)| {
+        let ring = Ring {
+            above,
+            below,
+            left: left.view().index_axis_move(Axis(1), 0),
+            right: right.view().index_axis_move(Axis(1), 0),
+        };
+        kernel::sweep(block.view_mut(), ring);
+    });
 }

@@ -65,12 +65,11 @@ impl Band {
             match step {
                 Step::Spawned(token) => {
                     let task = task.input(&token.region());
-                    task.spawn_async(move |old, new, token| sweep(pace, old, new, Some(token)))
+                    task.spawn(move |old, new, token| sweep(&pace, old, new, Some(token)))
                 }
-                Step::Replayed(iteration) => task
-                    .repeat_async(iteration, move |_step, old, new| {
-                        sweep(pace.clone(), old, new, None)
-                    }),
+                Step::Replayed(iteration) => task.repeat(iteration, move |_step, old, new| {
+                    sweep(&pace, old, new, None);
+                }),
             }?;
         }
         Ok(())
@@ -98,6 +97,6 @@ impl Band {
 }
 
 /// Computes a strip, and keeps the token of the step for as long.
-async fn sweep(pace: Pace, old: In<f64, Ix2>, mut new: Out<f64, Ix2>, _token: Option<In<()>>) {
-    pace.compute(|| kernel::sweep(old.view(), new.view_mut())).await;
+fn sweep(pace: &Pace, old: In<f64, Ix2>, new: Out<f64, Ix2>, token: Option<In<()>>) {
+    pace.compute((old, new, token), |(old, new, _)| kernel::sweep(old.view(), new.view_mut()));
 }
