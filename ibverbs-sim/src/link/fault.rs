@@ -18,8 +18,8 @@ pub struct FaultPlan {
     pub seed: u64,
     /// The message is lost.
     pub drop_request_ppm: u32,
-    /// The message arrives and its answer is lost.
-    pub drop_answer_ppm: u32,
+    /// Chance that the message arrives and its response is lost.
+    pub drop_response_ppm: u32,
     /// The message arrives twice.
     pub duplicate_ppm: u32,
     /// The message is held for 1 to `max_delay_ns` before it arrives.
@@ -56,7 +56,7 @@ impl FaultPlan {
         }
         let first = peer.respond(message, held, aftermath);
         let arrived = first.is_ok();
-        if arrived && dice.happens(self.drop_answer_ppm) {
+        if arrived && dice.happens(self.drop_response_ppm) {
             return Err(Setback::NoAnswer);
         }
         if arrived && dice.happens(self.duplicate_ppm) {

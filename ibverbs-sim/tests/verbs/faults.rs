@@ -35,7 +35,7 @@ fn a_link_that_loses_everything_ends_in_retry_exceeded() {
 
 #[test]
 fn a_lost_answer_does_not_repeat_the_effect() {
-    let plan = FaultPlan { seed: 2, drop_answer_ppm: ALWAYS, ..FaultPlan::default() };
+    let plan = FaultPlan { seed: 2, drop_response_ppm: ALWAYS, ..FaultPlan::default() };
     let (a, b) = pair_on(&faulty(plan), &patience());
     let (local, word) = (a.buffer(8), b.buffer(8));
     let operation = Operation::FetchAdd { remote: word.region.at(0), add: 1 };
@@ -115,7 +115,7 @@ fn one_seed_gives_one_course_of_events() {
         let plan = FaultPlan {
             seed,
             drop_request_ppm: 100_000,
-            drop_answer_ppm: 100_000,
+            drop_response_ppm: 100_000,
             duplicate_ppm: 100_000,
             delay_ppm: 100_000,
             max_delay_ns: 500,

@@ -180,7 +180,7 @@ proptest! {
         let plan = FaultPlan {
             seed,
             drop_request_ppm: 60_000,
-            drop_answer_ppm: 60_000,
+            drop_response_ppm: 60_000,
             duplicate_ppm: 200_000,
             delay_ppm: 200_000,
             max_delay_ns: 300,
