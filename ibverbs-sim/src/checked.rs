@@ -4,7 +4,7 @@
 //! What a work request or a peer says about memory (address, length, key) is a [`Claim`]. It is
 //! checked against a [`RegionSlot`]: key, protection domain, rights, range. Only the result can be
 //! copied from, a [`Checked`], or also to, a [`Writable`]: that is made of a right to write alone.
-//! A `Checked` borrows the evidence that a gate is held ([`Held`]), so it cannot outlive the hold,
+//! A `Checked` borrows the evidence that a gate is held ([`GateHeld`]), so it cannot outlive the hold,
 //! and closing a slot is followed by a wait for every hold under way that such a claim may come
 //! from: memory stays valid for as long as a `Checked` on it exists.
 //!
@@ -22,7 +22,7 @@ use std::{
 
 use talpf_primitives::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
-use crate::{Access, gate::Held};
+use crate::{Access, gate::GateHeld};
 
 /// What somebody says about memory. Nothing in it can be relied on.
 #[derive(Clone, Copy, Debug)]
@@ -106,13 +106,13 @@ impl RegionSlot {
 
     /// Checks a claim made on behalf of `domain` that needs the rights in `needed`.
     #[inline]
-    pub(crate) fn check<'hold>(
+    pub(crate) fn check<'guard>(
         &self,
         claim: Claim,
         domain: NonZeroU32,
         needed: Access,
-        _held: Held<'hold>,
-    ) -> Result<Checked<'hold>, Refused> {
+        _held: GateHeld<'guard>,
+    ) -> Result<Checked<'guard>, Refused> {
         if self.name.load(Ordering::SeqCst) != name(domain, claim.key) {
             return Err(Refused);
         }
@@ -134,13 +134,13 @@ impl RegionSlot {
 
     /// As [`check`](Self::check), with a right to write.
     #[inline]
-    pub(crate) fn check_to_write<'hold>(
+    pub(crate) fn check_to_write<'guard>(
         &self,
         claim: Claim,
         domain: NonZeroU32,
         needed: ToWrite,
-        held: Held<'hold>,
-    ) -> Result<Writable<'hold>, Refused> {
+        held: GateHeld<'guard>,
+    ) -> Result<Writable<'guard>, Refused> {
         self.check(claim, domain, needed.access(), held).map(Writable)
     }
 }
@@ -148,10 +148,10 @@ impl RegionSlot {
 /// Memory inside an open region that has the rights asked for, valid for reads while the hold
 /// lasts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Checked<'hold> {
+pub(crate) struct Checked<'guard> {
     start: *mut u8,
     length: usize,
-    held: PhantomData<Held<'hold>>,
+    held: PhantomData<GateHeld<'guard>>,
 }
 
 impl Checked<'_> {
@@ -181,10 +181,10 @@ impl Checked<'_> {
         }
         let filled = bytes.len();
         bytes.resize(filled + self.length, 0);
-        let room = bytes[filled..].as_mut_ptr();
+        let post_limit = bytes[filled..].as_mut_ptr();
         // SAFETY: this memory is valid for reads (`RegionSlot::check`), `room` for writes of as
         // many bytes, and nobody else knows of `room`.
-        unsafe { ptr::copy_nonoverlapping(self.start, room, self.length) }
+        unsafe { ptr::copy_nonoverlapping(self.start, post_limit, self.length) }
     }
 
     /// Copies as many bytes as fit. They may overlap.
@@ -202,7 +202,7 @@ impl Checked<'_> {
 
     /// As `copy_to`, where nobody looks for the last word to come: in one piece.
     #[inline]
-    pub(crate) fn bring_to(self, to: Writable<'_>) {
+    pub(crate) fn copy_unordered_to(self, to: Writable<'_>) {
         if to.0.length <= 8 {
             return self.copy_to(to);
         }
@@ -243,7 +243,7 @@ impl Checked<'_> {
 
 /// Memory as [`Checked`], valid for writes too: it has a right to write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Writable<'hold>(Checked<'hold>);
+pub(crate) struct Writable<'guard>(Checked<'guard>);
 
 impl Writable<'_> {
     /// No memory at all.
@@ -312,7 +312,7 @@ mod loom_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::{Gate, Room};
+    use crate::gate::{Gate, PostLimit};
 
     #[test]
     fn a_claim_passes_only_inside_the_region() {
@@ -323,8 +323,9 @@ mod tests {
         // SAFETY: `memory` outlives the slot's use and nothing is copied.
         unsafe { slot.open(5, start, 16, domain, Access::REMOTE_READ) };
         let gate = Gate::new(());
-        let (mut hold, _) = gate.enter(0, Room { freed: 0, limit: 1, whole: false }).unwrap();
-        let (_, held) = hold.parts();
+        let (mut guard, _) =
+            gate.enter(0, PostLimit { freed: 0, limit: 1, all_or_none: false }).unwrap();
+        let (_, held) = guard.parts();
         let base = start.as_ptr().addr() as u64;
         let check = |address, length| {
             slot.check(Claim { address, length, key: 5 }, domain, Access::REMOTE_READ, held).is_ok()

@@ -10,7 +10,7 @@ use std::task::{Poll, Waker};
 
 use talpf_primitives::{AtomicBool, Mutex, Ordering};
 
-use crate::foreign;
+use crate::callback;
 
 /// Tells that a completion queue armed with
 /// [`request_notify`](crate::CompletionQueue::request_notify) has a new completion. Clones are
@@ -70,7 +70,7 @@ impl CompletionChannel {
         self.core.event.store(true, Ordering::SeqCst);
         let waiters = std::mem::take(&mut *self.core.waiters.lock());
         for waiter in waiters {
-            foreign::call("a waker", || waiter.wake());
+            callback::call("a waker", || waiter.wake());
         }
     }
 }

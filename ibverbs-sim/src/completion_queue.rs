@@ -10,11 +10,11 @@ use talpf_primitives::{AtomicBool, Ordering};
 
 use crate::{
     AsyncEvent, CompletionChannel, CompletionStatus, Error, Result, WorkCompletion,
-    aftermath::Aftermath,
-    attached::Attached,
     attributes::within_nonzero,
     completion::CompletionEntry,
     context::ContextCore,
+    deferred::Deferred,
+    queue_pair_list::QueuePairList,
     ring::{ARMED_ANY, ARMED_SOLICITED, Ring},
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct CompletionQueueCore {
     overrun: AtomicBool,
     channel: Option<CompletionChannel>,
     /// They fail if this queue does.
-    pub(crate) attached: Attached,
+    pub(crate) queue_pairs: QueuePairList,
     pub(crate) context: Arc<ContextCore>,
 }
 
@@ -44,7 +44,7 @@ impl CompletionQueue {
             ring: Ring::new(entries),
             overrun: AtomicBool::new(false),
             channel: channel.cloned(),
-            attached: Attached::default(),
+            queue_pairs: QueuePairList::default(),
             context: Arc::clone(context),
         };
         Ok(Self { core: Arc::new(core) })
@@ -125,7 +125,7 @@ impl CompletionQueueCore {
         entry: CompletionEntry,
         solicited: bool,
         status: CompletionStatus,
-        aftermath: &mut Aftermath,
+        deferred: &mut Deferred,
     ) {
         if self.overrun.load(Ordering::Relaxed) {
             return;
@@ -134,21 +134,21 @@ impl CompletionQueueCore {
         let fires = if always { ARMED_ANY | ARMED_SOLICITED } else { ARMED_ANY };
         match self.ring.push(entry, fires) {
             Ok(false) => {}
-            Ok(true) => aftermath.fire(self.channel.as_ref()),
-            Err(_full) => self.overflow(aftermath),
+            Ok(true) => deferred.fire(self.channel.as_ref()),
+            Err(_full) => self.overflow(deferred),
         }
     }
 
     #[cold]
-    fn overflow(&self, aftermath: &mut Aftermath) {
+    fn overflow(&self, deferred: &mut Deferred) {
         if self.overrun.swap(true, Ordering::SeqCst) {
             return;
         }
         self.context.raise(AsyncEvent::CompletionQueueOverrun { capacity: self.ring.capacity() });
-        let attached = self.attached.all();
-        attached.iter().for_each(|queue_pair| queue_pair.enter_error(aftermath));
-        aftermath.let_go(attached);
-        aftermath.fire(self.channel.as_ref());
+        let queue_pairs = self.queue_pairs.all();
+        queue_pairs.iter().for_each(|queue_pair| queue_pair.enter_error(deferred));
+        deferred.drop_later(queue_pairs);
+        deferred.fire(self.channel.as_ref());
     }
 }
 

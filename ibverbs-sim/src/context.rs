@@ -10,7 +10,7 @@ use talpf_primitives::{AtomicBool, Mutex, Ordering};
 
 use crate::{
     AsyncEvent, CompletionChannel, CompletionQueue, DeviceAttributes, Error, PortAttributes,
-    PortState, ProtectionDomain, Result, aftermath::Aftermath, device::DeviceCore, timers::Timers,
+    PortState, ProtectionDomain, Result, deferred::Deferred, device::DeviceCore, timers::Timers,
 };
 
 const PORTS: u8 = 1;
@@ -83,11 +83,11 @@ impl Context {
     ///
     /// **Units**: nanoseconds.
     pub fn advance(&self, now_ns: u64) {
-        let mut aftermath = Aftermath::default();
+        let mut deferred = Deferred::default();
         for queue_pair in self.core.timers.advance(now_ns).iter().filter_map(Weak::upgrade) {
-            queue_pair.resume(&mut aftermath);
+            queue_pair.resume(&mut deferred);
         }
-        aftermath.settle();
+        deferred.run();
     }
 
     /// When [`advance`](Self::advance) next has something to do, if nothing else comes first.

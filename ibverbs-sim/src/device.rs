@@ -182,9 +182,9 @@ impl DeviceCore {
 
     /// Bytes that the queue pairs which are connected to a process may have sent and not yet had
     /// taken in there: of each a request and an answer.
-    pub(crate) fn under_way_to(&self, process: u32) -> u64 {
+    pub(crate) fn max_outstanding_to(&self, process: u32) -> u64 {
         let most = 2 * (u64::from(self.attributes.max_message_size) + MAX_HEADER);
-        let connected = |qp: &Arc<QueuePairCore>| qp.elsewhere.process() == Some(process);
+        let connected = |qp: &Arc<QueuePairCore>| qp.remote_peer.process() == Some(process);
         self.all().into_iter().filter(connected).count() as u64 * most
     }
 

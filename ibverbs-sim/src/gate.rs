@@ -9,13 +9,13 @@
 //! ```
 //!
 //! - `HELD`: a thread carries out requests and has the only access to the value.
-//! - `BACKLOG`: requests wait in the queue pair's backlog.
+//! - `QUEUED`: requests wait in the queue pair's backlog.
 //! - `STALLED`: the first request of the backlog waits for something outside (a receive, time).
 //! - `RESUME`: that something came while the gate was held; the holder must try again. Without
 //!   `HELD` it means nothing.
 //!
 //! A poster that finds no flag set takes the gate and runs its requests straight away. Otherwise
-//! it adds them to the backlog and sets `BACKLOG`: if the gate was held the holder sees the flag
+//! it adds them to the backlog and sets `QUEUED`: if the gate was held the holder sees the flag
 //! when it lets go, and if not the poster drains the backlog itself. Both steps change the same
 //! word, so one of the two always sees the other: no request is left behind.
 //!
@@ -33,7 +33,7 @@ use std::ops::{Deref, DerefMut};
 use talpf_primitives::{AtomicU64, Ordering, UnsafeCell, note_entry, note_exit, yield_now};
 
 const HELD: u64 = 1;
-const BACKLOG: u64 = 2;
+const QUEUED: u64 = 2;
 const STALLED: u64 = 4;
 const RESUME: u64 = 8;
 const FLAGS: u64 = 0xff;
@@ -43,19 +43,19 @@ const POSTED_SHIFT: u32 = 32;
 
 /// What limits a post: how many requests were freed so far, and how many may be outstanding.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct PostLimit {
     pub(crate) freed: u32,
     pub(crate) limit: u32,
     /// All that are wanted, or none.
-    pub(crate) whole: bool,
+    pub(crate) all_or_none: bool,
 }
 
-impl Room {
+impl PostLimit {
     #[inline]
     pub(crate) fn grant(self, posted: u32, wanted: u32) -> u32 {
         let outstanding = posted.wrapping_sub(self.freed);
         let left = self.limit.saturating_sub(outstanding);
-        if self.whole && left < wanted { 0 } else { wanted.min(left) }
+        if self.all_or_none && left < wanted { 0 } else { wanted.min(left) }
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Gate<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached only through `Hold`, and `HELD` admits one `Hold` at a time.
+// SAFETY: the value is reached only through `GateGuard`, and `HELD` admits one `GateGuard` at a time.
 unsafe impl<T: Send> Sync for Gate<T> {}
 
 impl<T> Gate<T> {
@@ -88,22 +88,27 @@ impl<T> Gate<T> {
     /// Takes an idle gate and counts as many of `wanted` requests as `room` grants.
     /// `None` if the gate is not idle.
     #[inline]
-    pub(crate) fn enter(&self, wanted: u32, room: Room) -> Option<(Hold<'_, T>, u32)> {
+    pub(crate) fn enter(
+        &self,
+        wanted: u32,
+        post_limit: PostLimit,
+    ) -> Option<(GateGuard<'_, T>, u32)> {
         let word = self.word.load(Ordering::Relaxed);
-        let granted = room.grant((word >> POSTED_SHIFT) as u32, wanted);
+        let granted = post_limit.grant((word >> POSTED_SHIFT) as u32, wanted);
         let next = count(held(word), granted);
-        (word & FLAGS == 0 && self.swap(word, next).is_ok()).then(|| (Hold::new(self), granted))
+        (word & FLAGS == 0 && self.swap(word, next).is_ok())
+            .then(|| (GateGuard::new(self), granted))
     }
 
     /// Counts requests that the caller, who has the backlog locked, adds to it.
-    pub(crate) fn enqueue(&self, wanted: u32, room: Room) -> u32 {
+    pub(crate) fn enqueue(&self, wanted: u32, post_limit: PostLimit) -> u32 {
         let mut word = self.word.load(Ordering::SeqCst);
         loop {
-            let granted = room.grant((word >> POSTED_SHIFT) as u32, wanted);
+            let granted = post_limit.grant((word >> POSTED_SHIFT) as u32, wanted);
             if granted == 0 {
                 return 0;
             }
-            match self.swap(word, count(word, granted) | BACKLOG) {
+            match self.swap(word, count(word, granted) | QUEUED) {
                 Ok(_) => return granted,
                 Err(now) => word = now,
             }
@@ -111,11 +116,11 @@ impl<T> Gate<T> {
     }
 
     /// Takes the gate if there is a backlog to carry out and nothing keeps it from moving.
-    pub(crate) fn enter_backlog(&self) -> Option<Hold<'_, T>> {
+    pub(crate) fn enter_to_drain(&self) -> Option<GateGuard<'_, T>> {
         let mut word = self.word.load(Ordering::SeqCst);
-        while word & (HELD | BACKLOG | STALLED) == BACKLOG {
+        while word & (HELD | QUEUED | STALLED) == QUEUED {
             match self.swap(word, held(word)) {
-                Ok(_) => return Some(Hold::new(self)),
+                Ok(_) => return Some(GateGuard::new(self)),
                 Err(now) => word = now,
             }
         }
@@ -123,11 +128,11 @@ impl<T> Gate<T> {
     }
 
     /// Takes the gate whatever its flags, waiting for a holder to leave. Control path only.
-    pub(crate) fn enter_blocking(&self) -> Hold<'_, T> {
+    pub(crate) fn enter_blocking(&self) -> GateGuard<'_, T> {
         loop {
             let word = self.word.load(Ordering::SeqCst);
             if word & HELD == 0 && self.swap(word, held(word)).is_ok() {
-                return Hold::new(self);
+                return GateGuard::new(self);
             }
             yield_now();
         }
@@ -175,7 +180,7 @@ impl<T> Gate<T> {
         note_exit();
         let word = self.word.fetch_sub(HELD, Ordering::SeqCst);
         if word & RESUME != 0 {
-            self.forget_resumption();
+            self.clear_resume();
         }
         word
     }
@@ -183,7 +188,7 @@ impl<T> Gate<T> {
     /// Clears the `RESUME` of a hold that has ended. The next hold clears it as it begins, and one
     /// that is set after that is not touched.
     #[cold]
-    fn forget_resumption(&self) {
+    fn clear_resume(&self) {
         let clear = |word| (word & (HELD | RESUME) == RESUME).then_some(word & !RESUME);
         let _ = self.word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, clear);
     }
@@ -194,17 +199,17 @@ impl<T> Gate<T> {
     }
 }
 
-/// The only access to a gate's value. Letting it go leaves `BACKLOG` and `STALLED` as they are.
-pub(crate) struct Hold<'gate, T> {
+/// The only access to a gate's value. Letting it go leaves `QUEUED` and `STALLED` as they are.
+pub(crate) struct GateGuard<'gate, T> {
     gate: &'gate Gate<T>,
 }
 
 /// Evidence, for as long as it lives, that some gate of the device is held: what was checked
 /// under it stays usable until the hold ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held<'hold>(std::marker::PhantomData<&'hold ()>);
+pub(crate) struct GateHeld<'guard>(std::marker::PhantomData<&'guard ()>);
 
-impl<'gate, T> Hold<'gate, T> {
+impl<'gate, T> GateGuard<'gate, T> {
     /// The hold of the thread that has just set `HELD`.
     #[inline]
     fn new(gate: &'gate Gate<T>) -> Self {
@@ -214,18 +219,18 @@ impl<'gate, T> Hold<'gate, T> {
 
     /// The value, and evidence of the hold to check memory under.
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&mut T, Held<'_>) {
-        (self, Held(std::marker::PhantomData))
+    pub(crate) fn parts(&mut self) -> (&mut T, GateHeld<'_>) {
+        (self, GateHeld(std::marker::PhantomData))
     }
 
     /// The caller, who has the backlog locked, has put requests there that are counted already.
-    pub(crate) fn set_backlog(&self) {
-        self.gate.word.fetch_or(BACKLOG, Ordering::SeqCst);
+    pub(crate) fn set_queued(&self) {
+        self.gate.word.fetch_or(QUEUED, Ordering::SeqCst);
     }
 
     /// The caller, who has the backlog locked, has found it empty.
-    pub(crate) fn clear_backlog(&self) {
-        self.gate.word.fetch_and(!BACKLOG, Ordering::SeqCst);
+    pub(crate) fn clear_queued(&self) {
+        self.gate.word.fetch_and(!QUEUED, Ordering::SeqCst);
     }
 
     /// Ends this hold and starts another, so that a long drain keeps nobody waiting.
@@ -242,7 +247,7 @@ impl<'gate, T> Hold<'gate, T> {
     pub(crate) fn release(self) -> bool {
         let gate = self.gate;
         std::mem::forget(self);
-        gate.leave() & (BACKLOG | STALLED) == BACKLOG
+        gate.leave() & (QUEUED | STALLED) == QUEUED
     }
 
     /// Lets go with the first request of the backlog waiting for something outside. Gives the
@@ -265,30 +270,30 @@ impl<'gate, T> Hold<'gate, T> {
     }
 
     /// Forgets that anything waits. The caller has emptied the backlog and has it locked.
-    pub(crate) fn clear_waiting(&self) {
-        self.gate.word.fetch_and(!(BACKLOG | STALLED | RESUME), Ordering::SeqCst);
+    pub(crate) fn clear_queued_and_stalled(&self) {
+        self.gate.word.fetch_and(!(QUEUED | STALLED | RESUME), Ordering::SeqCst);
     }
 }
 
-impl<T> Deref for Hold<'_, T> {
+impl<T> Deref for GateGuard<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this `Hold` exists because `HELD` was set by it alone, and it is shared here.
+        // SAFETY: this `GateGuard` exists because `HELD` was set by it alone, and it is shared here.
         self.gate.value.with(|value| unsafe { &*value })
     }
 }
 
-impl<T> DerefMut for Hold<'_, T> {
+impl<T> DerefMut for GateGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and `&mut self` makes this the only use of the only `Hold`.
+        // SAFETY: as above, and `&mut self` makes this the only use of the only `GateGuard`.
         self.gate.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 
-impl<T> Drop for Hold<'_, T> {
+impl<T> Drop for GateGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.gate.leave();

@@ -16,7 +16,7 @@ use std::{
 use crate::{
     Access, Error, Result,
     checked::{Checked, Claim, Refused, RegionSlot, ToWrite, Writable},
-    gate::Held,
+    gate::GateHeld,
     slab::{INDEX_BITS, Slab},
 };
 
@@ -99,26 +99,26 @@ impl KeyTable {
 
     /// Checks a claim made on behalf of `domain` that needs the rights in `needed`.
     #[inline]
-    pub(crate) fn check<'hold>(
+    pub(crate) fn check<'guard>(
         &self,
         claim: Claim,
         domain: NonZeroU32,
         needed: Access,
-        held: Held<'hold>,
-    ) -> Result<Checked<'hold>, Refused> {
+        held: GateHeld<'guard>,
+    ) -> Result<Checked<'guard>, Refused> {
         let slot = self.slots.get(index(claim.key)).ok_or(Refused)?;
         slot.check(claim, domain, needed, held)
     }
 
     /// As [`check`](Self::check), with a right to write.
     #[inline]
-    pub(crate) fn check_to_write<'hold>(
+    pub(crate) fn check_to_write<'guard>(
         &self,
         claim: Claim,
         domain: NonZeroU32,
         needed: ToWrite,
-        held: Held<'hold>,
-    ) -> Result<Writable<'hold>, Refused> {
+        held: GateHeld<'guard>,
+    ) -> Result<Writable<'guard>, Refused> {
         let slot = self.slots.get(index(claim.key)).ok_or(Refused)?;
         slot.check_to_write(claim, domain, needed, held)
     }

@@ -55,24 +55,24 @@
 //! ```
 
 mod access;
-mod aftermath;
 mod async_event;
-mod attached;
 mod attributes;
+mod callback;
 mod checked;
 mod completion;
 mod completion_channel;
 mod completion_queue;
 mod context;
+mod deferred;
 mod device;
 mod error;
-mod foreign;
 mod gate;
 mod key_table;
 mod link;
 mod memory_region;
 mod protection_domain;
 mod queue_pair;
+mod queue_pair_list;
 mod receive_queue;
 mod ring;
 mod send_queue;

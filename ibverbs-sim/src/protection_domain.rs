@@ -4,7 +4,7 @@ use std::{fmt, num::NonZeroU32, ptr::NonNull, sync::Arc};
 
 use crate::{
     Access, MemoryRegion, QueuePair, QueuePairInit, Result, SharedReceiveQueue,
-    SharedReceiveQueueInit, attached::Attached, context::ContextCore,
+    SharedReceiveQueueInit, context::ContextCore, queue_pair_list::QueuePairList,
 };
 
 /// Regions, queue pairs and shared receive queues of one domain work together; a queue pair never
@@ -18,12 +18,12 @@ pub(crate) struct DomainCore {
     pub(crate) context: Arc<ContextCore>,
     pub(crate) number: NonZeroU32,
     /// Those that reach its memory, and whose peers do.
-    pub(crate) queue_pairs: Attached,
+    pub(crate) queue_pairs: QueuePairList,
 }
 
 impl ProtectionDomain {
     pub(crate) fn new(context: Arc<ContextCore>, number: NonZeroU32) -> Self {
-        let queue_pairs = Attached::default();
+        let queue_pairs = QueuePairList::default();
         Self { core: Arc::new(DomainCore { context, number, queue_pairs }) }
     }
 

@@ -3,7 +3,7 @@
 //! The owner posts, peers take; both through the ring, without a lock. The first piece of a
 //! scatter list travels in the ring's slot, the others lie beside it under the slot's index.
 //!
-//! A sender that finds no receive lists itself in `waiters`, sets `waiting` and looks once more;
+//! A sender that finds no receive lists itself in `waiters`, sets `waiting` and looks once further;
 //! the owner posts and then looks at `waiting`. Between the two steps of either side stands a
 //! full fence, so one of them sees the other: no sender sleeps on a queue with a receive.
 
@@ -16,8 +16,8 @@ use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, fence};
 
 use crate::{
     Error, LocalKey, PostError, ReceiveWorkRequest, ScatterGather,
-    aftermath::Aftermath,
     attributes::{MAX_SGE, within},
+    deferred::Deferred,
     queue_pair::QueuePairCore,
     ring::Ring,
 };
@@ -86,14 +86,14 @@ impl ReceiveQueue {
     pub(crate) fn post(
         &self,
         requests: &[ReceiveWorkRequest<'_>],
-        aftermath: &mut Aftermath,
+        deferred: &mut Deferred,
     ) -> Result<(), PostError> {
         let refused = requests.iter().position(|request| request.scatter.len() > self.max_sge);
         let fitting = refused.unwrap_or(requests.len());
         let posted = self.ring.push_many(fitting, |nth, slot| self.entry(&requests[nth], slot));
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) {
-            self.resume_waiters(aftermath);
+            self.resume_waiters(deferred);
         }
         let full = || Error::QueueFull { capacity: self.capacity() };
         match requests.get(posted) {
@@ -131,7 +131,7 @@ impl ReceiveQueue {
         })
     }
 
-    /// Has `sender` resumed by the next post. The caller looks for a receive once more.
+    /// Has `sender` resumed by the next post. The caller looks for a receive once further.
     #[cold]
     pub(crate) fn wait(&self, sender: &Weak<QueuePairCore>) {
         let mut waiters = self.waiters.lock();
@@ -144,14 +144,14 @@ impl ReceiveQueue {
     }
 
     #[cold]
-    fn resume_waiters(&self, aftermath: &mut Aftermath) {
+    fn resume_waiters(&self, deferred: &mut Deferred) {
         let waiters = {
             let mut waiters = self.waiters.lock();
             self.waiting.store(false, Ordering::Relaxed);
             std::mem::take(&mut *waiters)
         };
         for sender in waiters.iter().filter_map(Weak::upgrade) {
-            Arc::clone(&sender).receive_posted(aftermath);
+            Arc::clone(&sender).receive_posted(deferred);
         }
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct Full;
 #[repr(align(32))]
 struct Slot<T> {
     value: UnsafeCell<MaybeUninit<T>>,
-    turn: AtomicU32,
+    sequence: AtomicU32,
 }
 
 /// See the module text.
@@ -61,7 +61,7 @@ impl<T: Copy> Ring<T> {
         let slots = (0..capacity.max(2).next_power_of_two())
             .map(|index| Slot {
                 value: UnsafeCell::new(MaybeUninit::uninit()),
-                turn: AtomicU32::new(index),
+                sequence: AtomicU32::new(index),
             })
             .collect();
         Self {
@@ -81,7 +81,7 @@ impl<T: Copy> Ring<T> {
         let mut tail = self.tail.load(Ordering::Relaxed);
         loop {
             let position = tail >> POSITION_SHIFT;
-            match self.turn_lag(position, position) {
+            match self.sequence_lag(position, position) {
                 0 => {}
                 // Not yet popped in the lap before.
                 i32::MIN..=-1 => return Err(Full),
@@ -112,9 +112,9 @@ impl<T: Copy> Ring<T> {
         loop {
             let position = tail >> POSITION_SHIFT;
             let free = (0..count.min(self.slots.len()) as u64)
-                .take_while(|ahead| self.turn_lag(position + ahead, position + ahead) == 0)
+                .take_while(|ahead| self.sequence_lag(position + ahead, position + ahead) == 0)
                 .count();
-            if free == 0 && (count == 0 || self.turn_lag(position, position) < 0) {
+            if free == 0 && (count == 0 || self.sequence_lag(position, position) < 0) {
                 return 0;
             }
             if free == 0 {
@@ -139,7 +139,7 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         let head = self.head.load(Ordering::Relaxed);
-        self.turn_lag(head, head + 1) < 0
+        self.sequence_lag(head, head + 1) < 0
     }
 
     /// Removes up to `limit` entries in order, handing each to `take(slot index, entry)`.
@@ -149,10 +149,10 @@ impl<T: Copy> Ring<T> {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             let ready = (0..limit.min(self.slots.len()) as u64)
-                .take_while(|ahead| self.turn_lag(head + ahead, head + ahead + 1) == 0)
+                .take_while(|ahead| self.sequence_lag(head + ahead, head + ahead + 1) == 0)
                 .count();
             if ready == 0 {
-                if limit == 0 || self.turn_lag(head, head + 1) < 0 {
+                if limit == 0 || self.sequence_lag(head, head + 1) < 0 {
                     return 0;
                 }
                 head = self.head.load(Ordering::Relaxed);
@@ -181,7 +181,7 @@ impl<T: Copy> Ring<T> {
     pub(crate) fn pop<R>(&self, take: impl FnOnce(usize, T) -> R) -> Option<R> {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
-            match self.turn_lag(head, head + 1) {
+            match self.sequence_lag(head, head + 1) {
                 0 => {}
                 i32::MIN..=-1 => return None,
                 _ => {
@@ -210,14 +210,14 @@ impl<T: Copy> Ring<T> {
     pub(crate) fn arm(&self, interest: u64) -> bool {
         let tail = self.tail.fetch_or(interest & ARMED, Ordering::AcqRel) >> POSITION_SHIFT;
         let head = self.head.load(Ordering::Acquire);
-        (head..tail).any(|position| self.turn_lag(position, position + 1) < 0)
+        (head..tail).any(|position| self.sequence_lag(position, position + 1) < 0)
     }
 
     /// How far the turn of `position`'s slot is past `turn`; 0 if it is that turn.
     #[inline]
-    fn turn_lag(&self, position: u64, turn: u64) -> i32 {
-        let seen = self.slot(position).turn.load(Ordering::Acquire);
-        seen.wrapping_sub(turn as u32) as i32
+    fn sequence_lag(&self, position: u64, sequence: u64) -> i32 {
+        let seen = self.slot(position).sequence.load(Ordering::Acquire);
+        seen.wrapping_sub(sequence as u32) as i32
     }
 
     #[inline]
@@ -239,7 +239,7 @@ impl<T: Copy> Ring<T> {
             // `position`, so no other thread reads or writes it until the store below.
             unsafe { cell.write(MaybeUninit::new(value)) }
         });
-        slot.turn.store(position.wrapping_add(1) as u32, Ordering::Release);
+        slot.sequence.store(position.wrapping_add(1) as u32, Ordering::Release);
     }
 
     /// Copies out the entry of a position this thread has claimed.
@@ -257,8 +257,8 @@ impl<T: Copy> Ring<T> {
     /// Opens the slot of a popped position for the next lap.
     #[inline]
     fn free(&self, position: u64) {
-        let turn = position.wrapping_add(self.slots.len() as u64) as u32;
-        self.slot(position).turn.store(turn, Ordering::Release);
+        let sequence = position.wrapping_add(self.slots.len() as u64) as u32;
+        self.slot(position).sequence.store(sequence, Ordering::Release);
     }
 }
 

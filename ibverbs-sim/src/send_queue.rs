@@ -5,14 +5,14 @@
 //! backlog; whoever ends the hold or the stall carries them out. The protocol is that of `gate`;
 //! the loops that follow it are all here, and the models of `loom_tests` drive them.
 //!
-//! Requests enter the backlog and `BACKLOG` is set under one lock, so a flag without a request, or
+//! Requests enter the backlog and `QUEUED` is set under one lock, so a flag without a request, or
 //! a request without the flag, is seen by nobody.
 
 use std::collections::VecDeque;
 
 use talpf_primitives::Mutex;
 
-use crate::gate::{Gate, Held, Hold, Room};
+use crate::gate::{Gate, GateGuard, GateHeld, PostLimit};
 
 /// Where a request is after an attempt.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,18 +35,18 @@ pub(crate) trait Stored {
 
 /// Carries out requests `R` for the holder of a `T`.
 pub(crate) trait Execute<T, R: Stored> {
-    fn execute(&mut self, value: &mut T, held: Held<'_>, request: &R::Request<'_>) -> Progress;
+    fn execute(&mut self, value: &mut T, held: GateHeld<'_>, request: &R::Request<'_>) -> Progress;
 }
 
 /// See the module text. `T` is what belongs to the holder.
 pub(crate) struct SendQueue<T, R> {
     gate: Gate<T>,
-    backlog: Mutex<VecDeque<R>>,
+    retry_queue: Mutex<VecDeque<R>>,
 }
 
 impl<T, R: Stored> SendQueue<T, R> {
     pub(crate) fn new(value: T) -> Self {
-        Self { gate: Gate::new(value), backlog: Mutex::new(VecDeque::new()) }
+        Self { gate: Gate::new(value), retry_queue: Mutex::new(VecDeque::new()) }
     }
 
     /// Counts the requests that were ever posted, wrapping.
@@ -72,20 +72,21 @@ impl<T, R: Stored> SendQueue<T, R> {
     pub(crate) fn post(
         &self,
         requests: &[R::Request<'_>],
-        room: impl Fn() -> Room,
+        post_limit: impl Fn() -> PostLimit,
         mut execute: impl Execute<T, R>,
     ) -> usize {
-        let Some((mut hold, granted)) = self.gate.enter(requests.len() as u32, room()) else {
-            return self.queue(requests, room(), execute);
+        let Some((mut guard, granted)) = self.gate.enter(requests.len() as u32, post_limit())
+        else {
+            return self.queue(requests, post_limit(), execute);
         };
         for (index, request) in requests[..granted as usize].iter().enumerate() {
-            let (value, held) = hold.parts();
+            let (value, held) = guard.parts();
             if execute.execute(value, held, request) == Progress::Stalled {
-                self.set_aside(hold, &requests[index..granted as usize], execute);
+                self.stall_batch(guard, &requests[index..granted as usize], execute);
                 return granted as usize;
             }
         }
-        if hold.release() {
+        if guard.release() {
             self.drain(execute);
         }
         granted as usize
@@ -93,26 +94,36 @@ impl<T, R: Stored> SendQueue<T, R> {
 
     /// Leaves requests to whoever holds the gate, or to whoever ends the stall.
     #[cold]
-    fn queue(&self, requests: &[R::Request<'_>], room: Room, execute: impl Execute<T, R>) -> usize {
+    fn queue(
+        &self,
+        requests: &[R::Request<'_>],
+        post_limit: PostLimit,
+        execute: impl Execute<T, R>,
+    ) -> usize {
         let stored: Vec<_> = requests.iter().map(R::store).collect();
-        let mut backlog = self.backlog.lock();
-        let granted = self.gate.enqueue(requests.len() as u32, room) as usize;
-        backlog.extend(stored.into_iter().take(granted));
-        drop(backlog);
+        let mut retry_queue = self.retry_queue.lock();
+        let granted = self.gate.enqueue(requests.len() as u32, post_limit) as usize;
+        retry_queue.extend(stored.into_iter().take(granted));
+        drop(retry_queue);
         self.drain(execute);
         granted
     }
 
     /// Puts the rest of a batch in front of the backlog: it was posted first.
     #[cold]
-    fn set_aside(&self, hold: Hold<'_, T>, rest: &[R::Request<'_>], execute: impl Execute<T, R>) {
-        let mut backlog = self.backlog.lock();
+    fn stall_batch(
+        &self,
+        guard: GateGuard<'_, T>,
+        rest: &[R::Request<'_>],
+        execute: impl Execute<T, R>,
+    ) {
+        let mut retry_queue = self.retry_queue.lock();
         for request in rest.iter().rev() {
-            backlog.push_front(R::store(request));
+            retry_queue.push_front(R::store(request));
         }
-        hold.set_backlog();
-        drop(backlog);
-        if let Err(resumed) = hold.stall() {
+        guard.set_queued();
+        drop(retry_queue);
+        if let Err(resumed) = guard.stall() {
             drop(resumed);
             self.drain(execute);
         }
@@ -120,26 +131,26 @@ impl<T, R: Stored> SendQueue<T, R> {
 
     /// Carries out the backlog as far as it goes, unless another thread does.
     pub(crate) fn drain(&self, mut execute: impl Execute<T, R>) {
-        while let Some(mut hold) = self.gate.enter_backlog() {
+        while let Some(mut guard) = self.gate.enter_to_drain() {
             loop {
                 let next = {
-                    let mut backlog = self.backlog.lock();
-                    let next = backlog.pop_front();
+                    let mut retry_queue = self.retry_queue.lock();
+                    let next = retry_queue.pop_front();
                     if next.is_none() {
-                        hold.clear_backlog();
+                        guard.clear_queued();
                     }
                     next
                 };
                 let Some(stored) = next else { break };
-                let (value, held) = hold.parts();
+                let (value, held) = guard.parts();
                 let progress = execute.execute(value, held, &stored.as_request());
                 match progress {
-                    Progress::Done => hold.renew(),
+                    Progress::Done => guard.renew(),
                     Progress::Stalled => {
-                        self.backlog.lock().push_front(stored);
-                        match hold.stall() {
+                        self.retry_queue.lock().push_front(stored);
+                        match guard.stall() {
                             Ok(()) => return,
-                            Err(resumed) => hold = resumed,
+                            Err(resumed) => guard = resumed,
                         }
                     }
                 }
@@ -156,9 +167,9 @@ impl<T, R: Stored> SendQueue<T, R> {
 
     /// Changes what belongs to the holder, waiting for one to leave. Control path only.
     pub(crate) fn change(&self, change: impl FnOnce(&mut T), execute: impl Execute<T, R>) {
-        let mut hold = self.gate.enter_blocking();
-        change(&mut hold);
-        if hold.release() {
+        let mut guard = self.gate.enter_blocking();
+        change(&mut guard);
+        if guard.release() {
             self.drain(execute);
         }
     }
@@ -166,14 +177,14 @@ impl<T, R: Stored> SendQueue<T, R> {
     /// Discards the backlog, and gives `reset` the count of everything posted so far. `execute`
     /// discards what is posted meanwhile.
     pub(crate) fn clear(&self, reset: impl FnOnce(&mut T, u32), execute: impl Execute<T, R>) {
-        let mut hold = self.gate.enter_blocking();
-        let mut backlog = self.backlog.lock();
-        let discarded = std::mem::take(&mut *backlog);
-        hold.clear_waiting();
+        let mut guard = self.gate.enter_blocking();
+        let mut retry_queue = self.retry_queue.lock();
+        let discarded = std::mem::take(&mut *retry_queue);
+        guard.clear_queued_and_stalled();
         let posted = self.gate.posted();
-        drop(backlog);
-        reset(&mut hold, posted);
-        if hold.release() {
+        drop(retry_queue);
+        reset(&mut guard, posted);
+        if guard.release() {
             self.drain(execute);
         }
         drop(discarded);

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     PostError, ReceiveWorkRequest, Result,
-    aftermath::Aftermath,
     attributes::{within, within_nonzero},
+    deferred::Deferred,
     protection_domain::DomainCore,
     receive_queue::ReceiveQueue,
 };
@@ -52,9 +52,9 @@ impl SharedReceiveQueue {
     /// **Errors**: the first that has too long a list or finds the queue full; those before it
     /// are posted.
     pub fn post_receive(&self, requests: &[ReceiveWorkRequest<'_>]) -> Result<(), PostError> {
-        let mut aftermath = Aftermath::default();
-        let posted = self.receives.post(requests, &mut aftermath);
-        aftermath.settle();
+        let mut deferred = Deferred::default();
+        let posted = self.receives.post(requests, &mut deferred);
+        deferred.run();
         posted
     }
 }

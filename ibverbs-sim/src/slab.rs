@@ -16,7 +16,7 @@ pub(crate) const INDEX_BITS: u32 = 20;
 const CHUNKS: usize = (INDEX_BITS - FIRST_SHIFT) as usize;
 
 /// A power of two.
-const SHELVES: usize = 16;
+const FREE_LISTS: usize = 16;
 
 /// The largest number of slots.
 pub(crate) const MAX_SLOTS: u32 = (1 << INDEX_BITS) - (1 << FIRST_SHIFT);
@@ -24,7 +24,7 @@ pub(crate) const MAX_SLOTS: u32 = (1 << INDEX_BITS) - (1 << FIRST_SHIFT);
 /// See the module text.
 pub(crate) struct Slab<T> {
     chunks: [OnceLock<Box<[CachePadded<T>]>>; CHUNKS],
-    shelves: [CachePadded<Mutex<VecDeque<u32>>>; SHELVES],
+    free_lists: [CachePadded<Mutex<VecDeque<u32>>>; FREE_LISTS],
     used: AtomicU32,
     limit: u32,
 }
@@ -34,7 +34,7 @@ impl<T: Default> Slab<T> {
     pub(crate) fn new(limit: u32) -> Self {
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
-            shelves: std::array::from_fn(|_| CachePadded::default()),
+            free_lists: std::array::from_fn(|_| CachePadded::default()),
             used: AtomicU32::new(0),
             limit: limit.min(MAX_SLOTS),
         }
@@ -50,9 +50,9 @@ impl<T: Default> Slab<T> {
     /// Gives out an index to `user`, or `None` at the limit: also of one that another user releases
     /// and a third takes meanwhile.
     pub(crate) fn allocate(&self, user: u32) -> Option<(u32, &T)> {
-        let index = self.take(user).or_else(|| self.fresh()).or_else(|| {
+        let index = self.take(user).or_else(|| self.never_used()).or_else(|| {
             // What others have released.
-            (1..SHELVES as u32).find_map(|other| self.take(user.wrapping_add(other)))
+            (1..FREE_LISTS as u32).find_map(|other| self.take(user.wrapping_add(other)))
         })?;
         let (chunk, offset) = place(index);
         let slots = self.chunks.get(chunk)?.get_or_init(|| {
@@ -64,22 +64,22 @@ impl<T: Default> Slab<T> {
 
     /// Takes an index back from `user`. The caller has made sure that nobody uses it.
     pub(crate) fn release(&self, index: u32, user: u32) {
-        self.shelf(user).lock().push_back(index);
+        self.free_list(user).lock().push_back(index);
     }
 
     fn take(&self, user: u32) -> Option<u32> {
-        self.shelf(user).lock().pop_front()
+        self.free_list(user).lock().pop_front()
     }
 
     /// An index that was never given out.
     #[cold]
-    fn fresh(&self) -> Option<u32> {
+    fn never_used(&self) -> Option<u32> {
         let next = |used| (used < self.limit).then_some(used + 1);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
     }
 
-    fn shelf(&self, user: u32) -> &Mutex<VecDeque<u32>> {
-        &self.shelves[user as usize % SHELVES]
+    fn free_list(&self, user: u32) -> &Mutex<VecDeque<u32>> {
+        &self.free_lists[user as usize % FREE_LISTS]
     }
 }
 

@@ -88,7 +88,7 @@ impl Operation {
 
     /// Whether it brings data back to the local memory.
     #[inline]
-    pub(crate) const fn brings_back(&self) -> bool {
+    pub(crate) const fn returns_data(&self) -> bool {
         self.is_atomic() || matches!(self, Self::Read { .. })
     }
 

@@ -4,9 +4,9 @@ use loom::{model, sync::Arc, thread};
 use super::*;
 use talpf_primitives::UnsafeCell;
 
-use crate::gate::{Gate, Room};
+use crate::gate::{Gate, PostLimit};
 
-const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 8, all_or_none: false };
 
 fn domain(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
@@ -26,10 +26,10 @@ impl Scene {
     /// Returns whether a claim with the key of the first region is let through for a domain. If it
     /// is, the memory is used.
     fn use_memory(&self, user: u32) -> bool {
-        let Some((mut hold, _)) = self.gates[user as usize - 1].enter(0, ROOM) else {
+        let Some((mut guard, _)) = self.gates[user as usize - 1].enter(0, POST_LIMIT) else {
             return false;
         };
-        let (_, held) = hold.parts();
+        let (_, held) = guard.parts();
         let claim = Claim { address: NonNull::<u8>::dangling().as_ptr() as u64, length: 8, key: 5 };
         let passes = self.slot.check(claim, domain(user), Access::REMOTE_READ, held).is_ok();
         if passes {

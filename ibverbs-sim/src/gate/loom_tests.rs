@@ -3,7 +3,7 @@ use loom::{model, sync::Arc, thread};
 
 use super::*;
 
-const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 8, all_or_none: false };
 
 struct Memory(UnsafeCell<u32>);
 
@@ -21,14 +21,14 @@ fn loom_the_wait_for_the_holder_covers_every_use() {
             let (gate, open, memory) = (Arc::clone(&gate), Arc::clone(&open), Arc::clone(&memory));
             thread::spawn(move || {
                 for _ in 0..2 {
-                    if let Some((hold, _)) = gate.enter(1, ROOM) {
+                    if let Some((guard, _)) = gate.enter(1, POST_LIMIT) {
                         if open.load(Ordering::SeqCst) == 1 {
                             memory.0.with_mut(|value| {
                                 // SAFETY: the closer touches it only after its wait.
                                 unsafe { *value += 1 }
                             });
                         }
-                        drop(hold);
+                        drop(guard);
                     }
                 }
             })

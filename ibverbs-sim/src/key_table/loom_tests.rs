@@ -4,9 +4,9 @@ use loom::{sync::Arc, thread};
 use super::*;
 use talpf_primitives::UnsafeCell;
 
-use crate::gate::{Gate, Room};
+use crate::gate::{Gate, PostLimit};
 
-const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 8, all_or_none: false };
 const DOMAIN: NonZeroU32 = NonZeroU32::MIN;
 
 /// A table with room for one region, the gate under which its key is checked, and what stands for
@@ -28,10 +28,10 @@ impl Scene {
 
     /// Uses the memory if a claim with `key` on 8 bytes is let through.
     fn use_memory(&self, key: u32) -> bool {
-        let Some((mut hold, _)) = self.gate.enter(0, ROOM) else {
+        let Some((mut guard, _)) = self.gate.enter(0, POST_LIMIT) else {
             return false;
         };
-        let (_, held) = hold.parts();
+        let (_, held) = guard.parts();
         let address = NonNull::<u8>::dangling().as_ptr() as u64;
         let claim = Claim { address, length: 8, key };
         let passes = self.keys.check(claim, DOMAIN, Access::REMOTE_READ, held).is_ok();

@@ -10,18 +10,18 @@ use talpf_primitives::{AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::{
     CompletionOpcode, CompletionStatus, Error, QueuePairInit, QueuePairNumber, QueuePairState,
     Result, WorkCompletion,
-    aftermath::Aftermath,
     attributes::{within, within_nonzero},
     completion::CompletionEntry,
     completion_queue::CompletionQueueCore,
     context::ContextCore,
-    gate::Room,
+    deferred::Deferred,
+    gate::PostLimit,
     protection_domain::DomainCore,
     queue_pair::{
-        backlog::StoredRequest,
-        elsewhere::Elsewhere,
+        remote::RemotePeer,
         requester::{Executor, Requester},
         state::StateCell,
+        stored_request::StoredRequest,
     },
     receive_queue::ReceiveQueue,
     send_queue::SendQueue,
@@ -44,7 +44,7 @@ pub(crate) struct QueuePairCore {
     pub(crate) sends: CachePadded<SendQueue<Requester, StoredRequest>>,
     /// The freed count as last seen; the true one may be larger.
     freed: AtomicU32,
-    pub(crate) elsewhere: Elsewhere,
+    pub(crate) remote_peer: RemotePeer,
     /// Held during a transition.
     pub(crate) control: Mutex<()>,
     pub(crate) this: Weak<Self>,
@@ -100,7 +100,7 @@ impl QueuePairCore {
             responder: CachePadded::default(),
             sends: CachePadded::new(SendQueue::new(Requester::default())),
             freed: AtomicU32::new(0),
-            elsewhere: Elsewhere::default(),
+            remote_peer: RemotePeer::default(),
             control: Mutex::new(()),
             this: Weak::clone(this),
         });
@@ -110,8 +110,8 @@ impl QueuePairCore {
             // What it receives goes to memory of that domain.
             srq.domain.queue_pairs.add(&core.this);
         }
-        core.send_cq.attached.add(&core.this);
-        core.recv_cq.attached.add(&core.this);
+        core.send_cq.queue_pairs.add(&core.this);
+        core.recv_cq.queue_pairs.add(&core.this);
         if context.is_killed() {
             core.cut_off();
         }
@@ -120,56 +120,56 @@ impl QueuePairCore {
 
     /// How many requests may be posted, when `wanted` are to be.
     #[inline]
-    pub(crate) fn room(&self, wanted: u32, whole: bool) -> Room {
+    pub(crate) fn post_limit(&self, wanted: u32, all_or_none: bool) -> PostLimit {
         let limit = self.limits.max_send_wr;
-        let seen = Room { freed: self.freed.load(Ordering::Relaxed), limit, whole };
+        let seen = PostLimit { freed: self.freed.load(Ordering::Relaxed), limit, all_or_none };
         if seen.grant(self.sends.posted(), wanted) == wanted {
             return seen;
         }
         let freed = self.context.device.send_slots.freed(self.number);
         self.freed.store(freed, Ordering::Relaxed);
-        Room { freed, limit, whole }
+        PostLimit { freed, limit, all_or_none }
     }
 
     #[inline]
-    pub(crate) fn executor<'a>(&'a self, aftermath: &'a mut Aftermath) -> Executor<'a> {
-        Executor { queue_pair: self, aftermath }
+    pub(crate) fn executor<'a>(&'a self, deferred: &'a mut Deferred) -> Executor<'a> {
+        Executor { queue_pair: self, deferred }
     }
 
     /// Something that a stalled request waits for may have come.
-    pub(crate) fn resume(&self, aftermath: &mut Aftermath) {
-        self.sends.resume(self.executor(aftermath));
+    pub(crate) fn resume(&self, deferred: &mut Deferred) {
+        self.sends.resume(self.executor(deferred));
     }
 
     /// Goes into error, if it is anywhere but in RESET or in error already. The flush follows
-    /// in the aftermath.
-    pub(crate) fn enter_error(&self, aftermath: &mut Aftermath) {
+    /// in the deferred.
+    pub(crate) fn enter_error(&self, deferred: &mut Deferred) {
         let from = self.state.load();
         if matches!(from, QueuePairState::Reset | QueuePairState::Error) {
             return;
         }
         if !self.state.change(from, QueuePairState::Error) {
-            return self.enter_error(aftermath);
+            return self.enter_error(deferred);
         }
         if let Some(this) = self.this.upgrade() {
-            aftermath.flush(this);
+            deferred.flush(this);
         }
     }
 
     /// Completes everything outstanding as flushed, if it is in error. The caller holds no gate.
-    pub(crate) fn flush(&self, aftermath: &mut Aftermath) {
+    pub(crate) fn flush(&self, deferred: &mut Deferred) {
         // Keeps it from being reset and filled anew in the middle.
         let _control = self.control.lock();
         if self.state.load() != QueuePairState::Error {
             return;
         }
-        self.flush_receives(aftermath);
-        self.resume(aftermath);
-        self.sends.drain(self.executor(aftermath));
+        self.flush_receives(deferred);
+        self.resume(deferred);
+        self.sends.drain(self.executor(deferred));
     }
 
     /// Completes the receives of its own queue as flushed.
-    fn flush_receives(&self, aftermath: &mut Aftermath) {
+    fn flush_receives(&self, deferred: &mut Deferred) {
         if self.shared_receives {
             return;
         }
@@ -182,7 +182,7 @@ impl QueuePairCore {
                     ..WorkCompletion::default()
                 },
                 false,
-                aftermath,
+                deferred,
             );
         }
     }
@@ -193,12 +193,12 @@ impl QueuePairCore {
         &self,
         completion: WorkCompletion,
         solicited: bool,
-        aftermath: &mut Aftermath,
+        deferred: &mut Deferred,
     ) {
         let source = QueuePairNumber(self.responder.remote.load(Ordering::Relaxed));
         let completion = WorkCompletion { queue_pair: self.number, source, ..completion };
         let entry = CompletionEntry::receive(completion);
-        self.recv_cq.push(entry, solicited, completion.status, aftermath);
+        self.recv_cq.push(entry, solicited, completion.status, deferred);
     }
 
     pub(crate) fn wait_for_holder(&self) {
@@ -221,11 +221,11 @@ impl QueuePairCore {
 
     /// Ends it: nothing is posted to it, answered by it or kept alive by it any more.
     pub(crate) fn destroy(&self) {
-        let mut aftermath = Aftermath::default();
+        let mut deferred = Deferred::default();
         let control = self.control.lock();
-        self.reset(&mut aftermath);
+        self.reset(&mut deferred);
         drop(control);
-        aftermath.settle();
+        deferred.run();
         self.context.device.remove(self.number);
         self.context.device.send_slots.release(self.number);
     }

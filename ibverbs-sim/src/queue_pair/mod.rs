@@ -8,29 +8,29 @@
 //! - `responder`: the peer's half of a request, run by the requester's thread. The fields it
 //!   changes belong to the holder of the *peer's* gate.
 //! - `transition`: the state machine; one at a time, after the holders of all gates have left.
-//! - `elsewhere`: what a peer in another process adds to both.
+//! - `remote_peer`: what a peer in another process adds to both.
 //! - `backlog`: how requests wait that could not be carried out where they were posted.
 
 mod attributes;
-mod backlog;
+mod checked_list;
 mod core;
-mod elsewhere;
 #[cfg(all(test, talpf_loom))]
 mod loom_tests;
-mod pieces;
 mod post;
+mod remote;
 mod requester;
 mod responder;
 mod retry;
 mod send_slots;
 mod state;
+mod stored_request;
 mod transition;
 
 use std::{fmt, sync::Arc};
 
 pub(crate) use self::{
+    checked_list::{CheckedList, LocalBuffer},
     core::QueuePairCore,
-    pieces::{Local, Pieces},
     send_slots::SendSlots,
 };
 pub use attributes::{Connection, QueuePairAttributes, QueuePairInit};

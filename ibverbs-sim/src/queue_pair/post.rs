@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Payload, PostError, QueuePair, QueuePairState, ReceiveWorkRequest, Result,
-    SendWorkRequest, aftermath::Aftermath, attributes::within, queue_pair::QueuePairCore,
+    SendWorkRequest, attributes::within, deferred::Deferred, queue_pair::QueuePairCore,
 };
 
 impl QueuePair {
@@ -18,9 +18,9 @@ impl QueuePair {
     /// Those before it are posted.
     /// **Cost**: no allocation unless a request has to wait.
     pub fn post_send(&self, requests: &[SendWorkRequest<'_>]) -> Result<(), PostError> {
-        let mut aftermath = Aftermath::default();
-        let posted = self.core.post_send(requests, false, &mut aftermath);
-        aftermath.settle();
+        let mut deferred = Deferred::default();
+        let posted = self.core.post_send(requests, false, &mut deferred);
+        deferred.run();
         posted
     }
 
@@ -30,9 +30,9 @@ impl QueuePair {
     /// **Errors**: the first request that is refused for its shape; index 0 if the free slots are
     /// fewer than the requests. Nothing is posted.
     pub fn post_send_all(&self, requests: &[SendWorkRequest<'_>]) -> Result<(), PostError> {
-        let mut aftermath = Aftermath::default();
-        let posted = self.core.post_send(requests, true, &mut aftermath);
-        aftermath.settle();
+        let mut deferred = Deferred::default();
+        let posted = self.core.post_send(requests, true, &mut deferred);
+        deferred.run();
         posted
     }
 
@@ -42,9 +42,9 @@ impl QueuePair {
     /// **Errors**: not possible in RESET or with a shared receive queue; else the first receive
     /// that is refused, for its list or for want of a free slot. Those before it are posted.
     pub fn post_receive(&self, requests: &[ReceiveWorkRequest<'_>]) -> Result<(), PostError> {
-        let mut aftermath = Aftermath::default();
-        let posted = self.core.post_receive(requests, &mut aftermath);
-        aftermath.settle();
+        let mut deferred = Deferred::default();
+        let posted = self.core.post_receive(requests, &mut deferred);
+        deferred.run();
         posted
     }
 }
@@ -54,14 +54,14 @@ impl QueuePairCore {
     fn post_send(
         &self,
         requests: &[SendWorkRequest<'_>],
-        whole: bool,
-        aftermath: &mut Aftermath,
+        all_or_none: bool,
+        deferred: &mut Deferred,
     ) -> Result<(), PostError> {
         let mut refusal = None;
         let mut wanted = requests.len();
         for (index, request) in requests.iter().enumerate() {
             if let Err(reason) = self.check_shape(request) {
-                if whole {
+                if all_or_none {
                     return Err(PostError { index, reason });
                 }
                 (refusal, wanted) = (Some(reason), index);
@@ -69,8 +69,8 @@ impl QueuePairCore {
             }
         }
         self.check_state(QueuePairState::ReadyToSend, "post_send")?;
-        let room = || self.room(wanted as u32, whole);
-        let posted = self.sends.post(&requests[..wanted], room, self.executor(aftermath));
+        let post_limit = || self.post_limit(wanted as u32, all_or_none);
+        let posted = self.sends.post(&requests[..wanted], post_limit, self.executor(deferred));
         if posted == requests.len() {
             return Ok(());
         }
@@ -82,17 +82,17 @@ impl QueuePairCore {
     fn post_receive(
         &self,
         requests: &[ReceiveWorkRequest<'_>],
-        aftermath: &mut Aftermath,
+        deferred: &mut Deferred,
     ) -> Result<(), PostError> {
         if self.shared_receives {
             let reason = Error::HasSharedReceiveQueue { queue_pair: self.number };
             return Err(PostError { index: 0, reason });
         }
         self.check_state(QueuePairState::Init, "post_receive")?;
-        let posted = self.receives.post(requests, aftermath);
+        let posted = self.receives.post(requests, deferred);
         // Posting ends with a full fence: either this sees the error or its flush the receives.
         if self.state.load() == QueuePairState::Error {
-            self.flush(aftermath);
+            self.flush(deferred);
         }
         posted
     }
@@ -111,7 +111,7 @@ impl QueuePairCore {
     #[inline]
     fn check_shape(&self, request: &SendWorkRequest<'_>) -> Result<()> {
         match request.payload {
-            Payload::Inline(_) if request.operation.brings_back() => Err(Error::InlineTarget),
+            Payload::Inline(_) if request.operation.returns_data() => Err(Error::InlineTarget),
             Payload::Inline(bytes) => {
                 within("max_inline_data", bytes.len() as u64, self.limits.max_inline_data as u64)
             }

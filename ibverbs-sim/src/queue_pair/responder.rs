@@ -8,15 +8,15 @@ use talpf_primitives::Ordering;
 use crate::{
     Access, AsyncEvent, CompletionOpcode, CompletionStatus, Operation, RemoteAddress,
     WorkCompletion,
-    aftermath::Aftermath,
     checked::{Checked, Claim, ToWrite, Writable},
-    gate::Held,
-    link::{Message, Reply, Setback},
-    queue_pair::{Pieces, QueuePairCore, requester::PSN_MASK},
+    deferred::Deferred,
+    gate::GateHeld,
+    link::{AttemptError, AttemptResult, Message},
+    queue_pair::{CheckedList, QueuePairCore, requester::PSN_MASK},
 };
 
 /// Why a message has no effect.
-enum Obstacle {
+enum RequestError {
     NoReceive,
     /// The address, length, key or right to the memory.
     BadAccess,
@@ -33,39 +33,39 @@ impl QueuePairCore {
     pub(crate) fn respond(
         &self,
         message: &Message<'_>,
-        held: Held<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Reply {
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) -> AttemptResult {
         let responder = &self.responder;
         let from_peer = responder.remote.load(Ordering::Relaxed) == message.source.0;
-        if !self.state.answers() || !from_peer {
-            return Err(Setback::NoAnswer);
+        if !self.state.responds() || !from_peer {
+            return Err(AttemptError::NoResponse);
         }
         if responder.expected_psn.load(Ordering::Relaxed) != message.psn {
-            return self.respond_again(message, held);
+            return self.respond_to_duplicate(message, held);
         }
-        match self.perform(message, held, aftermath) {
+        match self.perform(message, held, deferred) {
             Ok(original) => {
                 responder.expected_psn.store((message.psn + 1) & PSN_MASK, Ordering::Relaxed);
                 Ok(original)
             }
-            Err(obstacle) => Err(self.refuse(&obstacle, aftermath)),
+            Err(error) => Err(self.refuse(&error, deferred)),
         }
     }
 
     /// Answers a message that is not the next. One that was carried out is acknowledged once
     /// more, without effect; one from the future means that the ends disagree where to start.
     #[cold]
-    fn respond_again(&self, message: &Message<'_>, held: Held<'_>) -> Reply {
+    fn respond_to_duplicate(&self, message: &Message<'_>, held: GateHeld<'_>) -> AttemptResult {
         let expected = self.responder.expected_psn.load(Ordering::Relaxed);
         let behind = expected.wrapping_sub(message.psn) & PSN_MASK;
         if behind > PSN_MASK / 2 {
-            return Err(Setback::NoAnswer);
+            return Err(AttemptError::NoResponse);
         }
         if let Operation::Read { remote } = *message.operation {
             match self.open(remote, message.local.len(), held) {
                 Ok(source) => message.local.bring(source),
-                Err(_) => return Err(Setback::NoAnswer),
+                Err(_) => return Err(AttemptError::NoResponse),
             }
         }
         Ok(self.responder.last_original.load(Ordering::Relaxed))
@@ -76,22 +76,22 @@ impl QueuePairCore {
     fn perform(
         &self,
         message: &Message<'_>,
-        held: Held<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Result<u64, Obstacle> {
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) -> Result<u64, RequestError> {
         let local = message.local;
         let length = local.len();
         match *message.operation {
-            Operation::Send => self.receive(message, None, held, aftermath)?,
+            Operation::Send => self.receive(message, None, held, deferred)?,
             Operation::SendWithImmediate { immediate } => {
-                self.receive(message, Some(immediate), held, aftermath)?;
+                self.receive(message, Some(immediate), held, deferred)?;
             }
             Operation::Write { remote } => {
                 local.copy_to(self.open_to_write(remote, length, ToWrite::Remote, held)?);
             }
             Operation::WriteWithImmediate { remote, immediate } => {
                 let target = self.open_to_write(remote, length, ToWrite::Remote, held)?;
-                let wr_id = self.receives.take_id().ok_or(Obstacle::NoReceive)?;
+                let wr_id = self.receives.take_id().ok_or(RequestError::NoReceive)?;
                 local.copy_to(target);
                 let completion = WorkCompletion {
                     wr_id,
@@ -100,7 +100,7 @@ impl QueuePairCore {
                     immediate: Some(immediate),
                     ..WorkCompletion::default()
                 };
-                self.complete_receive(completion, message.solicited, aftermath);
+                self.complete_receive(completion, message.solicited, deferred);
             }
             Operation::Read { remote } => {
                 self.check_read_limit()?;
@@ -121,25 +121,25 @@ impl QueuePairCore {
         &self,
         message: &Message<'_>,
         immediate: Option<u32>,
-        held: Held<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Result<(), Obstacle> {
-        let receive = self.receives.take().ok_or(Obstacle::NoReceive)?;
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) -> Result<(), RequestError> {
+        let receive = self.receives.take().ok_or(RequestError::NoReceive)?;
         let length = message.local.len();
-        let room: u64 = receive.scatter().iter().map(|piece| u64::from(piece.length)).sum();
-        if length > room {
+        let post_limit: u64 = receive.scatter().iter().map(|piece| u64::from(piece.length)).sum();
+        if length > post_limit {
             let (local, remote) =
                 (CompletionStatus::LocalLength, CompletionStatus::RemoteInvalidRequest);
-            return Err(Obstacle::BadReceive(receive.wr_id, local, remote));
+            return Err(RequestError::BadReceive(receive.wr_id, local, remote));
         }
         let keys = &self.context.device.keys;
         let domain = self.receives.domain;
-        match Pieces::to_write(keys, receive.scatter(), domain, held) {
+        match CheckedList::to_write(keys, receive.scatter(), domain, held) {
             Ok(pieces) => message.local.scatter_to(&pieces),
             Err(_) => {
                 let (local, remote) =
                     (CompletionStatus::LocalProtection, CompletionStatus::RemoteOperation);
-                return Err(Obstacle::BadReceive(receive.wr_id, local, remote));
+                return Err(RequestError::BadReceive(receive.wr_id, local, remote));
             }
         }
         let completion = WorkCompletion {
@@ -149,19 +149,19 @@ impl QueuePairCore {
             immediate,
             ..WorkCompletion::default()
         };
-        self.complete_receive(completion, message.solicited, aftermath);
+        self.complete_receive(completion, message.solicited, deferred);
         Ok(())
     }
 
     fn atomic(
         &self,
         remote: RemoteAddress,
-        held: Held<'_>,
+        held: GateHeld<'_>,
         change: impl FnOnce(Writable<'_>) -> Option<u64>,
-    ) -> Result<u64, Obstacle> {
+    ) -> Result<u64, RequestError> {
         self.check_read_limit()?;
         let word = self.open_to_write(remote, 8, ToWrite::Atomic, held)?;
-        let original = change(word).ok_or(Obstacle::BadRequest)?;
+        let original = change(word).ok_or(RequestError::BadRequest)?;
         self.responder.last_original.store(original, Ordering::Relaxed);
         Ok(original)
     }
@@ -169,12 +169,12 @@ impl QueuePairCore {
     /// Checks a peer's claim on this end's memory, which it reads. The key of no bytes at all does
     /// not matter.
     #[inline]
-    fn open<'hold>(
+    fn open<'guard>(
         &self,
         remote: RemoteAddress,
         length: u64,
-        held: Held<'hold>,
-    ) -> Result<Checked<'hold>, Obstacle> {
+        held: GateHeld<'guard>,
+    ) -> Result<Checked<'guard>, RequestError> {
         let needed = Access::REMOTE_READ;
         self.check_right(needed)?;
         if length == 0 {
@@ -182,65 +182,65 @@ impl QueuePairCore {
         }
         let claim = Claim { address: remote.address, length, key: remote.key.0 };
         let keys = &self.context.device.keys;
-        keys.check(claim, self.domain, needed, held).map_err(|_| Obstacle::BadAccess)
+        keys.check(claim, self.domain, needed, held).map_err(|_| RequestError::BadAccess)
     }
 
     /// The same of memory that the peer writes.
     #[inline]
-    fn open_to_write<'hold>(
+    fn open_to_write<'guard>(
         &self,
         remote: RemoteAddress,
         length: u64,
         needed: ToWrite,
-        held: Held<'hold>,
-    ) -> Result<Writable<'hold>, Obstacle> {
+        held: GateHeld<'guard>,
+    ) -> Result<Writable<'guard>, RequestError> {
         self.check_right(needed.access())?;
         if length == 0 {
             return Ok(Writable::EMPTY);
         }
         let claim = Claim { address: remote.address, length, key: remote.key.0 };
         let keys = &self.context.device.keys;
-        keys.check_to_write(claim, self.domain, needed, held).map_err(|_| Obstacle::BadAccess)
+        keys.check_to_write(claim, self.domain, needed, held).map_err(|_| RequestError::BadAccess)
     }
 
     /// Checks whether the peer may do that at all.
     #[inline]
-    fn check_right(&self, needed: Access) -> Result<(), Obstacle> {
+    fn check_right(&self, needed: Access) -> Result<(), RequestError> {
         let access = Access::from_bits(self.responder.access.load(Ordering::Relaxed));
-        if access.contains(needed) { Ok(()) } else { Err(Obstacle::BadRequest) }
+        if access.contains(needed) { Ok(()) } else { Err(RequestError::BadRequest) }
     }
 
-    fn check_read_limit(&self) -> Result<(), Obstacle> {
+    fn check_read_limit(&self) -> Result<(), RequestError> {
         match self.responder.max_rd_atomic.load(Ordering::Relaxed) {
-            0 => Err(Obstacle::BadRequest),
+            0 => Err(RequestError::BadRequest),
             _ => Ok(()),
         }
     }
 
     #[cold]
-    fn refuse(&self, obstacle: &Obstacle, aftermath: &mut Aftermath) -> Setback {
+    fn refuse(&self, error: &RequestError, deferred: &mut Deferred) -> AttemptError {
         let queue_pair = self.number;
-        let status = match *obstacle {
-            Obstacle::NoReceive => {
+        let status = match *error {
+            RequestError::NoReceive => {
                 let wait_ns = self.responder.min_rnr_timer_ns.load(Ordering::Relaxed);
-                return Setback::ReceiverNotReady { wait_ns };
+                return AttemptError::ReceiverNotReady { wait_ns };
             }
-            Obstacle::BadAccess => {
+            RequestError::BadAccess => {
                 self.context.raise(AsyncEvent::QueuePairAccessError { queue_pair });
                 CompletionStatus::RemoteAccess
             }
-            Obstacle::BadRequest => {
+            RequestError::BadRequest => {
                 self.context.raise(AsyncEvent::QueuePairRequestError { queue_pair });
                 CompletionStatus::RemoteInvalidRequest
             }
-            Obstacle::BadReceive(wr_id, status, remote) => {
+            RequestError::BadReceive(wr_id, status, remote) => {
                 let opcode = CompletionOpcode::Receive;
                 let completion = WorkCompletion { wr_id, status, opcode, ..Default::default() };
-                self.complete_receive(completion, false, aftermath);
+                self.complete_receive(completion, false, deferred);
                 remote
             }
         };
-        self.enter_error(aftermath);
-        Setback::Refused(status)
+        self.enter_error(deferred);
+        AttemptError::Refused(status)
     }
 }

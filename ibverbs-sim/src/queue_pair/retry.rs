@@ -9,7 +9,7 @@ enum Reason {
     #[default]
     Nothing,
     Receive,
-    Answer,
+    Response,
     Link,
 }
 
@@ -22,9 +22,9 @@ pub(crate) struct Retry {
     /// When the present wait ends; `None`: it does not by time.
     deadline_ns: Option<u64>,
     /// Attempts without an answer so far.
-    pub(crate) attempt: u32,
+    pub(crate) attempts: u32,
     /// The link has let this attempt go after holding it.
-    pub(crate) released: bool,
+    pub(crate) was_delayed: bool,
 }
 
 /// All retries are used up.
@@ -45,22 +45,22 @@ impl Retry {
 
     /// The peer did not answer. A wait lasts `timeout_ns`, or for ever if that is 0; after the
     /// first, `retries` more may begin.
-    pub(crate) fn no_answer(
+    pub(crate) fn no_response(
         &mut self,
         now_ns: u64,
         timeout_ns: u64,
         retries: u8,
     ) -> Result<(), Exhausted> {
         let period = (timeout_ns != 0).then_some(timeout_ns);
-        if self.wait(Reason::Answer, now_ns, period, retries + 1)? {
-            self.attempt += 1;
-            self.released = false;
+        if self.wait(Reason::Response, now_ns, period, retries + 1)? {
+            self.attempts += 1;
+            self.was_delayed = false;
         }
         Ok(())
     }
 
     /// The link holds the message until `until_ns`.
-    pub(crate) fn held(&mut self, until_ns: u64) {
+    pub(crate) fn delay(&mut self, until_ns: u64) {
         self.reason = Reason::Link;
         self.deadline_ns = Some(until_ns);
     }
@@ -71,13 +71,14 @@ impl Retry {
         if self.reason != Reason::Link {
             return true;
         }
-        self.released = self.deadline_ns.is_some_and(|deadline| deadline <= now_ns());
-        self.released
+        self.was_delayed = self.deadline_ns.is_some_and(|deadline| deadline <= now_ns());
+        self.was_delayed
     }
 
     /// Whether an answer was waited for long enough.
-    pub(crate) fn is_overdue(&self, now_ns: u64) -> bool {
-        self.reason == Reason::Answer && self.deadline_ns.is_some_and(|deadline| deadline <= now_ns)
+    pub(crate) fn is_expired(&self, now_ns: u64) -> bool {
+        self.reason == Reason::Response
+            && self.deadline_ns.is_some_and(|deadline| deadline <= now_ns)
     }
 
     /// When to try again; `None` if time alone brings nothing.
@@ -127,10 +128,10 @@ mod tests {
     #[test]
     fn no_answer_waits_once_more_than_it_retries() {
         let mut retry = Retry::default();
-        assert_eq!(retry.no_answer(5, 10, 1), Ok(()));
-        assert_eq!(retry.no_answer(15, 10, 1), Ok(()));
-        assert_eq!(retry.no_answer(24, 10, 1), Ok(()));
-        assert_eq!(retry.no_answer(25, 10, 1), Err(Exhausted));
-        assert_eq!(retry.attempt, 2);
+        assert_eq!(retry.no_response(5, 10, 1), Ok(()));
+        assert_eq!(retry.no_response(15, 10, 1), Ok(()));
+        assert_eq!(retry.no_response(24, 10, 1), Ok(()));
+        assert_eq!(retry.no_response(25, 10, 1), Err(Exhausted));
+        assert_eq!(retry.attempts, 2);
     }
 }

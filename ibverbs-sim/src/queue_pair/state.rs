@@ -35,7 +35,7 @@ impl StateCell {
 
     /// Whether it answers requests of its peer.
     #[inline]
-    pub(crate) fn answers(&self) -> bool {
+    pub(crate) fn responds(&self) -> bool {
         let bits = self.0.load(Ordering::SeqCst);
         bits == QueuePairState::ReadyToSend as u8 || bits == QueuePairState::ReadyToReceive as u8
     }

@@ -11,12 +11,12 @@ use talpf_primitives::Ordering;
 use crate::{
     Access, Connection, Error, QueuePair, QueuePairAttributes, QueuePairNumber, QueuePairState,
     Result,
-    aftermath::Aftermath,
     attributes::within,
     context::check_port,
+    deferred::Deferred,
     queue_pair::{
         QueuePairCore,
-        requester::{PSN_MASK, Patience, Requester},
+        requester::{PSN_MASK, Requester, RetryLimits},
     },
 };
 
@@ -94,17 +94,17 @@ impl QueuePair {
 
 impl QueuePairCore {
     fn modify(self: &Arc<Self>, attributes: &QueuePairAttributes) -> Result<()> {
-        let mut aftermath = Aftermath::default();
+        let mut deferred = Deferred::default();
         let control = self.control.lock();
         let (from, to) = (self.state.load(), attributes.state);
         check_transition(self.number, from, to)?;
         check_attributes(from, attributes)?;
         self.check_values(attributes)?;
         match to {
-            Reset => self.reset(&mut aftermath),
-            Failed => self.enter_error(&mut aftermath),
+            Reset => self.reset(&mut deferred),
+            Failed => self.enter_error(&mut deferred),
             _ => {
-                self.apply(attributes, &mut aftermath);
+                self.apply(attributes, &mut deferred);
                 // A peer's request may have failed it meanwhile; then it stays in error.
                 self.state.change(from, to);
             }
@@ -114,7 +114,7 @@ impl QueuePairCore {
             // Nothing of a peer elsewhere lands after this.
             self.context.device.wait_for_delivery();
         }
-        aftermath.settle();
+        deferred.run();
         Ok(())
     }
 
@@ -132,7 +132,7 @@ impl QueuePairCore {
         within("rnr_retry", attributes.rnr_retry.unwrap_or(0), 7)
     }
 
-    fn apply(&self, attributes: &QueuePairAttributes, aftermath: &mut Aftermath) {
+    fn apply(&self, attributes: &QueuePairAttributes, deferred: &mut Deferred) {
         let responder = &self.responder;
         if let Some(access) = attributes.access {
             responder.access.store(access.bits(), Ordering::SeqCst);
@@ -150,28 +150,28 @@ impl QueuePairCore {
             let here = self.context.device.process();
             let process = attributes.remote_process.filter(|process| *process != here);
             responder.remote.store(remote.0, Ordering::SeqCst);
-            self.elsewhere.set_process(process);
+            self.remote_peer.set_process(process);
             let connect = |requester: &mut Requester| {
                 (requester.remote, requester.process) = (remote, process);
             };
-            self.sends.change(connect, self.executor(aftermath));
+            self.sends.change(connect, self.executor(deferred));
         }
         if let Some(psn) = attributes.send_psn {
             let begin = |requester: &mut Requester| {
                 requester.next_psn = psn & PSN_MASK;
-                requester.patience = Patience {
+                requester.retry_limits = RetryLimits {
                     timeout_ns: attributes.timeout_ns.unwrap_or(0),
                     retry_count: attributes.retry_count.unwrap_or(0),
                     rnr_retry: attributes.rnr_retry.unwrap_or(0),
                 };
                 requester.max_rd_atomic = attributes.max_rd_atomic.unwrap_or(0);
             };
-            self.sends.change(begin, self.executor(aftermath));
+            self.sends.change(begin, self.executor(deferred));
         }
     }
 
     /// Forgets everything. Afterwards no thread touches this queue pair's memory or queues.
-    pub(crate) fn reset(&self, aftermath: &mut Aftermath) {
+    pub(crate) fn reset(&self, deferred: &mut Deferred) {
         self.state.set(Reset);
         let send_slots = &self.context.device.send_slots;
         let mut peer = None;
@@ -179,14 +179,14 @@ impl QueuePairCore {
             peer = requester.reset(posted);
             send_slots.free(self.number, posted);
         };
-        self.sends.clear(reset, self.executor(aftermath));
-        aftermath.let_go(peer);
-        aftermath.let_go(self.wait_for_peer());
+        self.sends.clear(reset, self.executor(deferred));
+        deferred.drop_later(peer);
+        deferred.drop_later(self.wait_for_peer());
         self.context.device.wait_for_delivery();
         if !self.shared_receives {
             while self.receives.take_id().is_some() {}
         }
-        self.elsewhere.set_process(None);
+        self.remote_peer.set_process(None);
         self.responder.access.store(Access::NONE.bits(), Ordering::SeqCst);
     }
 }

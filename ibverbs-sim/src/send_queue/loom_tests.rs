@@ -10,11 +10,11 @@ fn model(switches: usize, check: impl Fn() + Send + Sync + 'static) {
     model.check(check);
 }
 
-const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 8, all_or_none: false };
 
 /// A request that needs so many receives to be there.
-impl<F: FnMut(&mut u32, Held<'_>, &u32) -> Progress> Execute<u32, u32> for F {
-    fn execute(&mut self, value: &mut u32, held: Held<'_>, request: &u32) -> Progress {
+impl<F: FnMut(&mut u32, GateHeld<'_>, &u32) -> Progress> Execute<u32, u32> for F {
+    fn execute(&mut self, value: &mut u32, held: GateHeld<'_>, request: &u32) -> Progress {
         self(value, held, request)
     }
 }
@@ -42,7 +42,7 @@ impl Queue {
         Arc::new(Self { sends: SendQueue::new(0), receives: AtomicU32::new(0) })
     }
 
-    fn execute(&self) -> impl FnMut(&mut u32, Held<'_>, &u32) -> Progress + '_ {
+    fn execute(&self) -> impl FnMut(&mut u32, GateHeld<'_>, &u32) -> Progress + '_ {
         |carried_out, _, needed| {
             // loom takes `SeqCst` for `AcqRel`; the fence stands for the order of the gate's words
             // and what requests look at.
@@ -56,7 +56,7 @@ impl Queue {
     }
 
     fn post(&self, requests: &[u32]) {
-        self.sends.post(requests, || ROOM, self.execute());
+        self.sends.post(requests, || POST_LIMIT, self.execute());
     }
 
     fn post_receive(&self) {
@@ -70,7 +70,7 @@ impl Queue {
         assert!(self.sends.is_idle());
         self.sends.change(
             |carried_out| assert_eq!(*carried_out, count),
-            |_: &mut u32, _: Held<'_>, _: &u32| Progress::Done,
+            |_: &mut u32, _: GateHeld<'_>, _: &u32| Progress::Done,
         );
     }
 }
@@ -110,13 +110,13 @@ fn loom_a_resumption_is_kept_for_the_hold_that_it_came_in() {
         let queue = Queue::new();
         let needy = spawn(&queue, |queue| queue.post(&[1]));
         let owner = spawn(&queue, Queue::post_receive);
-        let resumed = |carried_out: &mut u32, held: Held<'_>, needed: &u32| {
+        let resumed = |carried_out: &mut u32, held: GateHeld<'_>, needed: &u32| {
             if *needed == 0 {
                 queue.sends.resume(queue.execute());
             }
             queue.execute()(carried_out, held, needed)
         };
-        queue.sends.post(&[0], || ROOM, resumed);
+        queue.sends.post(&[0], || POST_LIMIT, resumed);
         needy.join().unwrap();
         owner.join().unwrap();
         queue.assert_carried_out(2);

@@ -13,10 +13,10 @@
 //! ```
 //!
 //! - `packet`: the packets, and how they become bytes and back.
-//! - `departure`: a packet that was made under a gate and leaves after it.
+//! - `packet`: a packet that was made under a gate and leaves after it.
 //! - `port`: the device's end of the wire: sends, delivers, one thread at a time.
 //! - `sockets`: a wire of sockets between processes, or threads, of one machine.
-//! - The asking end is `queue_pair::elsewhere`; the answering end is the same responder that
+//! - The asking end is `queue_pair::remote_peer`; the answering end is the same responder that
 //!   serves peers of this process, so the rules are.
 //!
 //! What waits to leave for a process is bounded by 64 MiB and what the queue pairs that are
@@ -32,13 +32,13 @@
 //! next is sent, so a request costs a round trip, and order, atomicity and fences hold as they do
 //! in one process.
 
-mod departure;
+mod outgoing_packet;
 mod packet;
 mod port;
 mod sockets;
 
-pub(crate) use self::departure::Departure;
-pub(crate) use self::packet::{Answer, MAX_HEADER, Packet, Request, Verdict};
+pub(crate) use self::outgoing_packet::OutgoingPacket;
+pub(crate) use self::packet::{MAX_HEADER, Packet, Request, Response, Syndrome};
 pub(crate) use self::port::Port;
 pub use self::sockets::SocketWire;
 

@@ -7,18 +7,18 @@
 
 use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
-use super::{Answer, MAX_HEADER, Packet, Request, Verdict, Wire};
+use super::{MAX_HEADER, Packet, Request, Response, Syndrome, Wire};
 use talpf_primitives::{AtomicBool, Mutex, Ordering};
 
 use crate::{
     Error, QueuePairNumber, Result,
-    aftermath::Aftermath,
     attributes::within,
+    callback,
+    deferred::Deferred,
     device::DeviceCore,
-    foreign,
     gate::Gate,
-    link::{Message, Setback},
-    queue_pair::{Local, QueuePairCore},
+    link::{AttemptError, Message},
+    queue_pair::{LocalBuffer, QueuePairCore},
 };
 
 /// Bytes that may wait to leave for a process, beside those that queue pairs have under way.
@@ -60,14 +60,14 @@ impl Datagrams {
 
 /// What a delivery leaves to do.
 #[derive(Default)]
-struct News {
+struct PollOutcome {
     delivered: usize,
     /// Queue pairs that have an answer, or a reason to try again.
     resumed: Vec<Arc<QueuePairCore>>,
     malformed: Option<u32>,
 }
 
-impl News {
+impl PollOutcome {
     /// A queue pair is to be resumed, once for packets that follow each other.
     fn resume(&mut self, queue_pair: Arc<QueuePairCore>) {
         if self.resumed.last().is_none_or(|last| !Arc::ptr_eq(last, &queue_pair)) {
@@ -77,16 +77,16 @@ impl News {
 }
 
 /// The turn of the thread that polls the wire.
-struct Turn<'a>(&'a AtomicBool);
+struct PollGuard<'a>(&'a AtomicBool);
 
-impl<'a> Turn<'a> {
+impl<'a> PollGuard<'a> {
     /// `None` while it is that of another thread, or of a caller of this one.
     fn take(polled: &'a AtomicBool) -> Option<Self> {
         (!polled.swap(true, Ordering::Acquire)).then(|| Self(polled))
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         // As a change of what is there: so all changes form one order.
         self.0.swap(false, Ordering::Release);
@@ -129,7 +129,7 @@ impl Port {
     /// **Errors**: that, which [`Port::progress`] says too.
     pub(crate) fn send(&self, device: &DeviceCore, process: u32, packet: Vec<u8>) -> Result<()> {
         self.check_unsent(device, process, packet.len() as u64)?;
-        let sent = foreign::call("the send of a wire", || self.wire.send(process, packet));
+        let sent = callback::call("the send of a wire", || self.wire.send(process, packet));
         sent.ok_or(Error::WirePanicked { call: "send" }).inspect_err(|error| self.refuse(error))
     }
 
@@ -139,7 +139,7 @@ impl Port {
         if bytes <= UNSENT_LIMIT {
             return Ok(());
         }
-        let limit = UNSENT_LIMIT + device.under_way_to(process);
+        let limit = UNSENT_LIMIT + device.max_outstanding_to(process);
         if bytes <= limit {
             return Ok(());
         }
@@ -170,33 +170,34 @@ impl Port {
             return Err(refused);
         }
         within("datagrams not received", self.datagrams.lock().bytes, DATAGRAMS_LIMIT)?;
-        let Some(turn) = Turn::take(&self.polled) else { return Ok(0) };
-        let mut aftermath = Aftermath::default();
-        let mut news = News::default();
+        let Some(sequence) = PollGuard::take(&self.polled) else { return Ok(0) };
+        let mut deferred = Deferred::default();
+        let mut outcome = PollOutcome::default();
         let mut sink = |from, bytes: &[u8]| {
-            news.delivered += 1;
+            outcome.delivered += 1;
             match Packet::from_bytes(bytes) {
-                Ok(packet) => self.deliver(device, from, packet, &mut news, &mut aftermath),
-                Err(_) => news.malformed = Some(from),
+                Ok(packet) => self.deliver(device, from, packet, &mut outcome, &mut deferred),
+                Err(_) => outcome.malformed = Some(from),
             }
         };
-        let polled = foreign::call("the poll of a wire", || self.wire.poll(&mut sink));
+        let polled = callback::call("the poll of a wire", || self.wire.poll(&mut sink));
         for (process, known) in self.lost.iter().enumerate() {
             let process = process as u32;
             if !known.load(Ordering::Relaxed) && self.wire.is_lost(process) {
                 known.store(true, Ordering::Release);
-                let of_process = |qp: &Arc<QueuePairCore>| qp.elsewhere.process() == Some(process);
-                news.resumed.extend(device.all().into_iter().filter(of_process));
+                let of_process =
+                    |qp: &Arc<QueuePairCore>| qp.remote_peer.process() == Some(process);
+                outcome.resumed.extend(device.all().into_iter().filter(of_process));
             }
         }
-        drop(turn);
-        for queue_pair in news.resumed {
-            queue_pair.resume(&mut aftermath);
+        drop(sequence);
+        for queue_pair in outcome.resumed {
+            queue_pair.resume(&mut deferred);
         }
-        aftermath.settle();
-        match news.malformed {
+        deferred.run();
+        match outcome.malformed {
             Some(process) => Err(Error::MalformedPacket { process }),
-            None => polled.map(|()| news.delivered).ok_or(Error::WirePanicked { call: "poll" }),
+            None => polled.map(|()| outcome.delivered).ok_or(Error::WirePanicked { call: "poll" }),
         }
     }
 
@@ -205,8 +206,8 @@ impl Port {
         device: &DeviceCore,
         from: u32,
         packet: Packet<'_>,
-        news: &mut News,
-        aftermath: &mut Aftermath,
+        outcome: &mut PollOutcome,
+        deferred: &mut Deferred,
     ) {
         let connected = |to: QueuePairNumber, peer: QueuePairNumber| {
             device.find(to).filter(|queue_pair| is_connected(queue_pair, from, peer))
@@ -215,45 +216,47 @@ impl Port {
             Packet::Datagram(bytes) => self.datagrams.lock().push(from, bytes),
             Packet::Request(request) => {
                 if let Some(queue_pair) = connected(request.to, request.from) {
-                    self.answer(&queue_pair, from, &request, aftermath);
+                    self.respond(&queue_pair, from, &request, deferred);
                 }
             }
-            Packet::Answer(answer) => {
-                if let Some(queue_pair) = connected(answer.to, answer.from) {
-                    queue_pair.elsewhere.keep_answer(&answer, device.attributes.max_message_size);
-                    news.resume(queue_pair);
+            Packet::Response(response) => {
+                if let Some(queue_pair) = connected(response.to, response.from) {
+                    queue_pair
+                        .remote_peer
+                        .keep_response(&response, device.attributes.max_message_size);
+                    outcome.resume(queue_pair);
                 }
             }
-            Packet::Ready { to, from: peer } => {
-                connected(to, peer).into_iter().for_each(|queue_pair| news.resume(queue_pair));
+            Packet::ReceiverReady { to, from: peer } => {
+                connected(to, peer).into_iter().for_each(|queue_pair| outcome.resume(queue_pair));
             }
         }
     }
 
     /// Has a request answered by the queue pair that it is for.
-    fn answer(
+    fn respond(
         &self,
         queue_pair: &QueuePairCore,
         process: u32,
         request: &Request<'_>,
-        aftermath: &mut Aftermath,
+        deferred: &mut Deferred,
     ) {
         let device = &queue_pair.context.device;
         // A peer that asks for more than it takes in gets no answer.
-        let brought = if request.operation.brings_back() { request.length } else { 0 };
+        let returned = if request.operation.returns_data() { request.length } else { 0 };
         if request.length > u64::from(device.attributes.max_message_size)
-            || self.check_unsent(device, process, brought + MAX_HEADER).is_err()
+            || self.check_unsent(device, process, returned + MAX_HEADER).is_err()
         {
             return;
         }
-        let Some((verdict, answer)) = self.carry_out(queue_pair, process, request, aftermath)
+        let Some((syndrome, response)) = self.carry_out(queue_pair, process, request, deferred)
         else {
             return;
         };
         // There was room for it.
-        let _ = self.send(device, process, answer);
-        if matches!(verdict, Verdict::NotReady { .. }) {
-            queue_pair.promise_ready(aftermath);
+        let _ = self.send(device, process, response);
+        if matches!(syndrome, Syndrome::RnrNak { .. }) {
+            queue_pair.notify_when_ready(deferred);
         }
     }
 
@@ -263,19 +266,19 @@ impl Port {
         queue_pair: &QueuePairCore,
         process: u32,
         request: &Request<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Option<(Verdict, Vec<u8>)> {
+        deferred: &mut Deferred,
+    ) -> Option<(Syndrome, Vec<u8>)> {
         // Nobody else enters it, so this does not wait.
-        let mut hold = self.gate.enter_blocking();
+        let mut guard = self.gate.enter_blocking();
         if !is_connected(queue_pair, process, request.from) {
             return None;
         }
-        let (_, held) = hold.parts();
-        let brought = RefCell::default();
-        let local = if request.operation.brings_back() {
-            Local::Brought { length: request.length, into: &brought }
+        let (_, held) = guard.parts();
+        let returned = RefCell::default();
+        let local = if request.operation.returns_data() {
+            LocalBuffer::Brought { length: request.length, into: &returned }
         } else {
-            Local::Inline(request.payload)
+            LocalBuffer::Inline(request.payload)
         };
         let message = Message {
             source: request.from,
@@ -284,24 +287,24 @@ impl Port {
             solicited: request.solicited,
             local: &local,
         };
-        let verdict = match queue_pair.respond(&message, held, aftermath) {
-            Ok(original) => Verdict::Done { original },
-            Err(Setback::Refused(status)) => Verdict::Refused(status),
-            Err(Setback::ReceiverNotReady { wait_ns }) => Verdict::NotReady { wait_ns },
-            Err(Setback::NoAnswer | Setback::Held { .. }) => return None,
+        let syndrome = match queue_pair.respond(&message, held, deferred) {
+            Ok(original) => Syndrome::Ack { original },
+            Err(AttemptError::Refused(status)) => Syndrome::Nak(status),
+            Err(AttemptError::ReceiverNotReady { wait_ns }) => Syndrome::RnrNak { wait_ns },
+            Err(AttemptError::NoResponse | AttemptError::Delayed { .. }) => return None,
         };
-        drop(hold);
-        let payload = brought.into_inner();
+        drop(guard);
+        let payload = returned.into_inner();
         let Request { to, from, serial, .. } = *request;
-        let answer = Answer { to: from, from: to, serial, verdict, payload: &payload };
-        Some((verdict, Packet::Answer(answer).to_bytes()))
+        let response = Response { to: from, from: to, serial, syndrome, payload: &payload };
+        Some((syndrome, Packet::Response(response).to_bytes()))
     }
 }
 
 /// Returns whether the peer of a queue pair is that one of a process.
 fn is_connected(queue_pair: &QueuePairCore, process: u32, peer: QueuePairNumber) -> bool {
     let remote = queue_pair.responder.remote.load(Ordering::Relaxed);
-    queue_pair.elsewhere.process() == Some(process) && remote == peer.0
+    queue_pair.remote_peer.process() == Some(process) && remote == peer.0
 }
 
 #[cfg(all(test, talpf_loom))]

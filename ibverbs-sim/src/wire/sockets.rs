@@ -67,13 +67,13 @@ impl SocketWire {
         folder: &Path,
         process: u32,
         processes: u32,
-        patience: Duration,
+        retry_limits: Duration,
     ) -> io::Result<Self> {
         let mut wire = Self::alone(process, processes);
         let place = place_of(folder, process);
         let listener = UnixListener::bind(&place)?;
         listener.set_nonblocking(true)?;
-        let mut looks = Looks::new(patience);
+        let mut looks = ConnectAttempts::new(retry_limits);
         for before in 0..process {
             let mut socket = looks.until(|| UnixStream::connect(place_of(folder, before)))?;
             socket.write_all(&process.to_le_bytes())?;
@@ -82,7 +82,7 @@ impl SocketWire {
         for _ in process + 1..processes {
             let (mut socket, _) = looks.until(|| listener.accept())?;
             socket.set_nonblocking(false)?;
-            socket.set_read_timeout(Some(patience.max(LOOK)))?;
+            socket.set_read_timeout(Some(retry_limits.max(RETRY_INTERVAL)))?;
             let mut number = [0; 4];
             socket.read_exact(&mut number)?;
             let number = Some(u32::from_le_bytes(number)).filter(|number| *number > process);
@@ -108,13 +108,13 @@ fn place_of(folder: &Path, process: u32) -> PathBuf {
 }
 
 /// Looks again for what is not there yet.
-struct Looks(u32);
+struct ConnectAttempts(u32);
 
-const LOOK: Duration = Duration::from_millis(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-impl Looks {
-    fn new(patience: Duration) -> Self {
-        Self(u32::try_from(patience.as_millis()).unwrap_or(u32::MAX))
+impl ConnectAttempts {
+    fn new(retry_limits: Duration) -> Self {
+        Self(u32::try_from(retry_limits.as_millis()).unwrap_or(u32::MAX))
     }
 
     fn until<T>(&mut self, look: impl Fn() -> io::Result<T>) -> io::Result<T> {
@@ -122,7 +122,7 @@ impl Looks {
             match look() {
                 Ok(found) => return Ok(found),
                 Err(error) if self.0 == 0 => return Err(error),
-                Err(_) => thread::sleep(LOOK),
+                Err(_) => thread::sleep(RETRY_INTERVAL),
             }
             self.0 -= 1;
         }

@@ -20,7 +20,7 @@ fn loom_a_transition_undoes_neither_a_failure_nor_a_cut() {
         failing.join().unwrap();
         cutting.join().unwrap();
         assert_eq!(state.load(), QueuePairState::Error);
-        assert!(state.is_cut_off() && !state.answers());
+        assert!(state.is_cut_off() && !state.responds());
         assert_eq!(state.set(QueuePairState::Reset), QueuePairState::Error);
         assert!(state.is_cut_off());
     });

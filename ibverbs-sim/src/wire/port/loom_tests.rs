@@ -27,7 +27,7 @@ fn loom_one_thread_polls() {
         let (polled, wire) = (AtomicBool::new(false), UnsafeCell::new(0));
         let port = Shared::new(Polled { polled, wire });
         let poll = |port: &Polled| {
-            if let Some(_turn) = Turn::take(&port.polled) {
+            if let Some(_turn) = PollGuard::take(&port.polled) {
                 // SAFETY: the turn is this thread's.
                 port.wire.with_mut(|wire| unsafe { *wire += 1 });
             }
@@ -38,7 +38,7 @@ fn loom_one_thread_polls() {
         };
         poll(&port);
         other.join().unwrap();
-        assert!(Turn::take(&port.polled).is_some());
+        assert!(PollGuard::take(&port.polled).is_some());
     });
 }
 
@@ -122,14 +122,14 @@ fn loom_a_peer_elsewhere_hears_of_the_receive_that_it_missed() {
         let _queue_pair = receiver.join().unwrap();
         let sent = std::mem::take(&mut *wire.sent.lock().unwrap());
         let sent: Vec<_> = sent.iter().map(|bytes| Packet::from_bytes(bytes).unwrap()).collect();
-        let verdict = |packet: &Packet<'_>| match packet {
-            Packet::Answer(answer) => Some(answer.verdict),
+        let syndrome = |packet: &Packet<'_>| match packet {
+            Packet::Response(response) => Some(response.syndrome),
             _ => None,
         };
         match &sent[..] {
-            [done] => assert_eq!(verdict(done), Some(Verdict::Done { original: 0 })),
-            [refused, Packet::Ready { .. }] => {
-                assert!(matches!(verdict(refused), Some(Verdict::NotReady { .. })));
+            [response] => assert_eq!(syndrome(response), Some(Syndrome::Ack { original: 0 })),
+            [refused, Packet::ReceiverReady { .. }] => {
+                assert!(matches!(syndrome(refused), Some(Syndrome::RnrNak { .. })));
             }
             other => panic!("{other:?}"),
         }

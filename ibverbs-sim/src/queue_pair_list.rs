@@ -8,11 +8,11 @@ use crate::queue_pair::QueuePairCore;
 
 /// See the module text.
 #[derive(Default)]
-pub(crate) struct Attached {
+pub(crate) struct QueuePairList {
     queue_pairs: Mutex<Vec<Weak<QueuePairCore>>>,
 }
 
-impl Attached {
+impl QueuePairList {
     /// **Cost**: constant on average, as those that are gone are forgotten only for want of room.
     pub(crate) fn add(&self, queue_pair: &Weak<QueuePairCore>) {
         let mut queue_pairs = self.queue_pairs.lock();

@@ -6,7 +6,7 @@ use super::Packet;
 use crate::queue_pair::QueuePairCore;
 
 /// A packet of a queue pair to another process.
-pub(crate) struct Departure {
+pub(crate) struct OutgoingPacket {
     queue_pair: Arc<QueuePairCore>,
     process: u32,
     /// Of a request: its number, by which it is known whether it is still the last one.
@@ -14,7 +14,7 @@ pub(crate) struct Departure {
     bytes: Vec<u8>,
 }
 
-impl Departure {
+impl OutgoingPacket {
     /// `serial` is that of a request, which leaves only while no other has been sent since and its
     /// queue pair was not reset.
     pub(crate) fn new(
@@ -27,9 +27,10 @@ impl Departure {
     }
 
     /// Gives the packet to the wire. The caller holds no gate and no lock.
-    pub(crate) fn leave(self) {
+    pub(crate) fn send(self) {
         let device = &self.queue_pair.context.device;
-        let is_current = self.serial.is_none_or(|serial| self.queue_pair.elsewhere.is_last(serial));
+        let is_current =
+            self.serial.is_none_or(|serial| self.queue_pair.remote_peer.is_last(serial));
         if let (true, Some(port)) = (is_current, &device.port) {
             // A request that is refused is sent again when no answer comes.
             let _ = port.send(device, self.process, self.bytes);

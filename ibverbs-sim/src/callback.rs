@@ -8,9 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use talpf_primitives::assert_nothing_held_here;
 
 /// Calls `foreign`, which is `what`. `None`: it has panicked.
-pub(crate) fn call<R>(what: &'static str, foreign: impl FnOnce() -> R) -> Option<R> {
+pub(crate) fn call<R>(what: &'static str, callback: impl FnOnce() -> R) -> Option<R> {
     assert_nothing_held_here(what);
-    catch_unwind(AssertUnwindSafe(foreign)).map_err(forget).ok()
+    catch_unwind(AssertUnwindSafe(callback)).map_err(forget).ok()
 }
 
 /// Forgets what a panic carries, which may panic as it drops.
@@ -26,9 +26,9 @@ mod tests {
     use super::*;
     use talpf_primitives::Mutex;
 
-    use crate::gate::{Gate, Room};
+    use crate::gate::{Gate, PostLimit};
 
-    const ROOM: Room = Room { freed: 0, limit: 1, whole: false };
+    const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 1, all_or_none: false };
 
     fn complaint() -> Option<String> {
         let called = catch_unwind(|| call("a test", || ()));
@@ -53,18 +53,18 @@ mod tests {
     #[test]
     fn a_call_under_a_gate_is_reported_however_the_hold_began_and_ended() {
         let gate = Gate::new(());
-        let (hold, _) = gate.enter(1, ROOM).unwrap();
+        let (guard, _) = gate.enter(1, POST_LIMIT).unwrap();
         assert!(complaint().unwrap().contains("a gate"));
-        assert!(!hold.release());
+        assert!(!guard.release());
         assert_eq!(complaint(), None);
-        let hold = gate.enter_blocking();
+        let guard = gate.enter_blocking();
         assert!(complaint().is_some());
-        hold.set_backlog();
-        drop(hold);
+        guard.set_queued();
+        drop(guard);
         assert_eq!(complaint(), None);
-        let hold = gate.enter_backlog().unwrap();
+        let guard = gate.enter_to_drain().unwrap();
         assert!(complaint().is_some());
-        assert!(hold.stall().is_ok());
+        assert!(guard.stall().is_ok());
         assert_eq!(complaint(), None);
     }
 }

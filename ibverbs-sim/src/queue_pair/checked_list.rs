@@ -6,19 +6,19 @@ use crate::{
     Access, ScatterGather,
     attributes::MAX_SGE,
     checked::{Checked, Claim, Refused, ToWrite, Writable},
-    gate::Held,
+    gate::GateHeld,
     key_table::KeyTable,
 };
 
 /// A checked list, to be read if `M` is [`Checked`] and to be written if it is [`Writable`]. Empty
 /// pieces are left out: their keys do not matter.
-pub(crate) struct Pieces<M> {
+pub(crate) struct CheckedList<M> {
     pieces: [M; MAX_SGE],
     count: usize,
     length: u64,
 }
 
-impl<M: Copy> Pieces<M> {
+impl<M: Copy> CheckedList<M> {
     #[inline]
     fn check(
         list: &[ScatterGather],
@@ -42,28 +42,28 @@ impl<M: Copy> Pieces<M> {
     }
 }
 
-impl<'hold> Pieces<Checked<'hold>> {
+impl<'guard> CheckedList<Checked<'guard>> {
     /// Checks a list of what is to be read.
     #[inline]
     pub(crate) fn to_read(
         keys: &KeyTable,
         list: &[ScatterGather],
         domain: NonZeroU32,
-        held: Held<'hold>,
+        held: GateHeld<'guard>,
     ) -> Result<Self, Refused> {
         let needed = Access::NONE;
         Self::check(list, Checked::EMPTY, |claim| keys.check(claim, domain, needed, held))
     }
 }
 
-impl<'hold> Pieces<Writable<'hold>> {
+impl<'guard> CheckedList<Writable<'guard>> {
     /// Checks a list of what is to be written.
     #[inline]
     pub(crate) fn to_write(
         keys: &KeyTable,
         list: &[ScatterGather],
         domain: NonZeroU32,
-        held: Held<'hold>,
+        held: GateHeld<'guard>,
     ) -> Result<Self, Refused> {
         let needed = ToWrite::Local;
         Self::check(list, Writable::EMPTY, |claim| keys.check_to_write(claim, domain, needed, held))
@@ -73,7 +73,7 @@ impl<'hold> Pieces<Writable<'hold>> {
     pub(crate) fn fill(&self, mut source: Checked<'_>) {
         for &piece in self.as_slice() {
             let (now, later) = source.split_at(piece.len());
-            now.bring_to(piece);
+            now.copy_unordered_to(piece);
             source = later;
         }
     }
@@ -90,12 +90,12 @@ impl<'hold> Pieces<Writable<'hold>> {
 
 /// The requester's side of a message: what it sends, or where the answer goes.
 #[derive(Clone, Copy)]
-pub(crate) enum Local<'a> {
+pub(crate) enum LocalBuffer<'a> {
     Inline(&'a [u8]),
     /// Memory that the request reads.
-    Source(&'a Pieces<Checked<'a>>),
+    Source(&'a CheckedList<Checked<'a>>),
     /// The answer goes there.
-    Target(&'a Pieces<Writable<'a>>),
+    Target(&'a CheckedList<Writable<'a>>),
     /// The answer goes to another process.
     Brought {
         length: u64,
@@ -103,7 +103,7 @@ pub(crate) enum Local<'a> {
     },
 }
 
-impl Local<'_> {
+impl LocalBuffer<'_> {
     #[inline]
     pub(crate) fn len(self) -> u64 {
         match self {
@@ -115,11 +115,11 @@ impl Local<'_> {
     }
 
     /// Copies an answer to where it goes.
-    pub(crate) fn bring(self, answer: Checked<'_>) {
+    pub(crate) fn bring(self, response: Checked<'_>) {
         match self {
             Self::Inline(_) | Self::Source(_) => {}
-            Self::Target(pieces) => pieces.fill(answer),
-            Self::Brought { into, .. } => answer.append_to(&mut into.borrow_mut()),
+            Self::Target(pieces) => pieces.fill(response),
+            Self::Brought { into, .. } => response.append_to(&mut into.borrow_mut()),
         }
     }
 
@@ -148,7 +148,7 @@ impl Local<'_> {
     }
 
     /// Copies everything to the pieces of `target`.
-    pub(crate) fn scatter_to(self, target: &Pieces<Writable<'_>>) {
+    pub(crate) fn scatter_to(self, target: &CheckedList<Writable<'_>>) {
         let Self::Source(source) = self else {
             if let Self::Inline(bytes) = self {
                 target.fill_bytes(bytes);

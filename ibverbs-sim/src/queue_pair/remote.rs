@@ -17,58 +17,58 @@ use talpf_primitives::{AtomicBool, AtomicU32, Mutex, Ordering};
 
 use crate::{
     CompletionStatus, SendFlags, SendWorkRequest,
-    aftermath::Aftermath,
-    link::Setback,
-    queue_pair::{Local, QueuePairCore, requester::Requester, retry::Retry},
-    wire::{Answer, Departure, Packet, Request, Verdict},
+    deferred::Deferred,
+    link::AttemptError,
+    queue_pair::{LocalBuffer, QueuePairCore, requester::Requester, retry::Retry},
+    wire::{OutgoingPacket, Packet, Request, Response, Syndrome},
 };
 
 /// The number of no process.
-const HERE: u32 = u32::MAX;
+const LOCAL: u32 = u32::MAX;
 
 /// What is shared with the thread that delivers.
-pub(crate) struct Elsewhere {
+pub(crate) struct RemotePeer {
     /// Where the peer is; `HERE` if it is in this process, or if there is none.
     process: AtomicU32,
     /// The number of the next request, wrapping. A reset skips one. Never set back, so that late
     /// answers match no later request.
     serial: AtomicU32,
-    answer: Mutex<Option<KeptAnswer>>,
+    response: Mutex<Option<StoredResponse>>,
     /// The peer waits to be told of a receive.
-    promised: AtomicBool,
+    notify_on_receive: AtomicBool,
 }
 
-struct KeptAnswer {
+struct StoredResponse {
     serial: u32,
-    verdict: Verdict,
+    syndrome: Syndrome,
     payload: Vec<u8>,
 }
 
-impl Default for Elsewhere {
+impl Default for RemotePeer {
     fn default() -> Self {
         Self {
-            process: AtomicU32::new(HERE),
+            process: AtomicU32::new(LOCAL),
             serial: AtomicU32::new(0),
-            answer: Mutex::default(),
-            promised: AtomicBool::new(false),
+            response: Mutex::default(),
+            notify_on_receive: AtomicBool::new(false),
         }
     }
 }
 
-impl Elsewhere {
+impl RemotePeer {
     /// The process of the peer, if it is another one.
     pub(crate) fn process(&self) -> Option<u32> {
-        Some(self.process.load(Ordering::SeqCst)).filter(|process| *process != HERE)
+        Some(self.process.load(Ordering::SeqCst)).filter(|process| *process != LOCAL)
     }
 
     pub(crate) fn set_process(&self, process: Option<u32>) {
-        self.process.store(process.unwrap_or(HERE), Ordering::SeqCst);
-        self.promised.store(false, Ordering::SeqCst);
+        self.process.store(process.unwrap_or(LOCAL), Ordering::SeqCst);
+        self.notify_on_receive.store(false, Ordering::SeqCst);
         if process.is_none() {
             // A request that has not left yet stays.
             self.serial.fetch_add(1, Ordering::SeqCst);
         }
-        self.answer.lock().take();
+        self.response.lock().take();
     }
 
     /// Returns whether a request is the last that was sent since the last reset.
@@ -78,14 +78,14 @@ impl Elsewhere {
 
     /// Keeps an answer that has arrived, if it is to the request that may be under way. Of a payload
     /// over `longest`, which fits no request, no more is kept than shows that.
-    pub(crate) fn keep_answer(&self, answer: &Answer<'_>, longest: u32) {
-        let &Answer { serial, verdict, payload, .. } = answer;
+    pub(crate) fn keep_response(&self, response: &Response<'_>, longest: u32) {
+        let &Response { serial, syndrome, payload, .. } = response;
         if !self.is_last(serial) {
             return;
         }
         let payload = payload.get(..=longest as usize).unwrap_or(payload);
-        let kept = KeptAnswer { serial, verdict, payload: payload.to_vec() };
-        *self.answer.lock() = Some(kept);
+        let kept = StoredResponse { serial, syndrome, payload: payload.to_vec() };
+        *self.response.lock() = Some(kept);
     }
 }
 
@@ -93,35 +93,35 @@ impl QueuePairCore {
     /// Sends a request to the peer in `process`, or takes its answer. Gives its length once it was
     /// carried out.
     #[cold]
-    pub(super) fn attempt_elsewhere(
+    pub(super) fn attempt_remote(
         &self,
         process: u32,
         requester: &mut Requester,
         request: &SendWorkRequest<'_>,
-        local: Local<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Result<u64, Setback> {
+        local: LocalBuffer<'_>,
+        deferred: &mut Deferred,
+    ) -> Result<u64, AttemptError> {
         let Some(port) = &self.context.device.port else {
-            return Err(Setback::NoAnswer);
+            return Err(AttemptError::NoResponse);
         };
         // Before the look at the answer, which may be the last that the process has sent.
         let is_lost = port.is_known_lost(process);
-        let answer = self.elsewhere.answer.lock().take();
-        let answer = answer.filter(|answer| requester.under_way == Some(answer.serial));
-        if let Some(answer) = answer {
-            requester.under_way = None;
-            requester.answering = Retry::default();
-            return settle(&answer, request, local);
+        let response = self.remote_peer.response.lock().take();
+        let response = response.filter(|response| requester.outstanding == Some(response.serial));
+        if let Some(response) = response {
+            requester.outstanding = None;
+            requester.response_retry = Retry::default();
+            return finish(&response, request, local);
         }
         if is_lost {
-            return Err(Setback::Refused(CompletionStatus::RetryExceeded));
+            return Err(AttemptError::Refused(CompletionStatus::RetryExceeded));
         }
         let now_ns = self.context.timers.now_ns();
-        if requester.under_way.is_none() || requester.answering.is_overdue(now_ns) {
-            requester.under_way =
-                Some(self.send_request(process, requester, request, local, aftermath));
+        if requester.outstanding.is_none() || requester.response_retry.is_expired(now_ns) {
+            requester.outstanding =
+                Some(self.send_request(process, requester, request, local, deferred));
         }
-        Err(Setback::NoAnswer)
+        Err(AttemptError::NoResponse)
     }
 
     fn send_request(
@@ -129,14 +129,14 @@ impl QueuePairCore {
         process: u32,
         requester: &Requester,
         request: &SendWorkRequest<'_>,
-        local: Local<'_>,
-        aftermath: &mut Aftermath,
+        local: LocalBuffer<'_>,
+        deferred: &mut Deferred,
     ) -> u32 {
-        let serial = self.elsewhere.serial.fetch_add(1, Ordering::SeqCst);
+        let serial = self.remote_peer.serial.fetch_add(1, Ordering::SeqCst);
         let mut gathered = Vec::new();
         let payload = match local {
-            Local::Inline(bytes) => bytes,
-            _ if request.operation.brings_back() => &[],
+            LocalBuffer::Inline(bytes) => bytes,
+            _ if request.operation.returns_data() => &[],
             _ => {
                 local.gather_into(&mut gathered);
                 &gathered
@@ -152,65 +152,65 @@ impl QueuePairCore {
             length: local.len(),
             payload,
         };
-        self.depart(process, Some(serial), Packet::Request(packet), aftermath);
+        self.send_packet(process, Some(serial), Packet::Request(packet), deferred);
         serial
     }
 
     /// Has a packet leave once no gate is held.
-    fn depart(
+    fn send_packet(
         &self,
         process: u32,
         serial: Option<u32>,
         packet: Packet<'_>,
-        aftermath: &mut Aftermath,
+        deferred: &mut Deferred,
     ) {
         if let Some(this) = self.this.upgrade() {
-            aftermath.depart(Departure::new(this, process, serial, packet));
+            deferred.send(OutgoingPacket::new(this, process, serial, packet));
         }
     }
 
     /// The peer was told that there is no receive: it is told of the next one.
     #[cold]
-    pub(crate) fn promise_ready(&self, aftermath: &mut Aftermath) {
-        self.elsewhere.promised.store(true, Ordering::SeqCst);
+    pub(crate) fn notify_when_ready(&self, deferred: &mut Deferred) {
+        self.remote_peer.notify_on_receive.store(true, Ordering::SeqCst);
         self.receives.wait(&self.this);
         if !self.receives.is_empty() {
-            self.receive_posted(aftermath);
+            self.receive_posted(deferred);
         }
     }
 
     /// A receive was posted for which this end is listed: it waits for it to send, or its peer
     /// elsewhere does.
     #[cold]
-    pub(crate) fn receive_posted(&self, aftermath: &mut Aftermath) {
-        let promised = self.elsewhere.promised.swap(false, Ordering::SeqCst);
-        if let (true, Some(process)) = (promised, self.elsewhere.process()) {
+    pub(crate) fn receive_posted(&self, deferred: &mut Deferred) {
+        let notify_on_receive = self.remote_peer.notify_on_receive.swap(false, Ordering::SeqCst);
+        if let (true, Some(process)) = (notify_on_receive, self.remote_peer.process()) {
             let to = crate::QueuePairNumber(self.responder.remote.load(Ordering::Relaxed));
-            let ready = Packet::Ready { to, from: self.number };
-            self.depart(process, None, ready, aftermath);
+            let ready = Packet::ReceiverReady { to, from: self.number };
+            self.send_packet(process, None, ready, deferred);
         }
-        self.resume(aftermath);
+        self.resume(deferred);
     }
 }
 
 /// Does at this end what an answer brings.
-fn settle(
-    answer: &KeptAnswer,
+fn finish(
+    response: &StoredResponse,
     request: &SendWorkRequest<'_>,
-    local: Local<'_>,
-) -> Result<u64, Setback> {
-    let original = match answer.verdict {
-        Verdict::Done { original } => original,
-        Verdict::NotReady { wait_ns } => return Err(Setback::ReceiverNotReady { wait_ns }),
-        Verdict::Refused(status) => return Err(Setback::Refused(status)),
+    local: LocalBuffer<'_>,
+) -> Result<u64, AttemptError> {
+    let original = match response.syndrome {
+        Syndrome::Ack { original } => original,
+        Syndrome::RnrNak { wait_ns } => return Err(AttemptError::ReceiverNotReady { wait_ns }),
+        Syndrome::Nak(status) => return Err(AttemptError::Refused(status)),
     };
-    if let Local::Target(pieces) = local {
+    if let LocalBuffer::Target(pieces) = local {
         if request.operation.is_atomic() {
             pieces.fill_bytes(&original.to_ne_bytes());
-        } else if answer.payload.len() as u64 == local.len() {
-            pieces.fill_bytes(&answer.payload);
+        } else if response.payload.len() as u64 == local.len() {
+            pieces.fill_bytes(&response.payload);
         } else {
-            return Err(Setback::Refused(CompletionStatus::RemoteOperation));
+            return Err(AttemptError::Refused(CompletionStatus::RemoteOperation));
         }
     }
     Ok(local.len())
