@@ -1,19 +1,19 @@
-//! Calls of code that is not this crate's: wires, and the wakers of those who wait.
+//! Calls of code outside this crate: wires, and wakers.
 //!
-//! Such code may do anything, also come back to the device on the same thread. So it is called
-//! under no gate and under no lock, which debug builds check, and a panic of it ends at the call.
+//! A callback may do anything, such as call the device again on the same thread. So it is called
+//! under no gate and under no lock, which debug builds check, and a panic ends at the call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use talpf_primitives::assert_nothing_held_here;
 
-/// Calls `foreign`, which is `what`. `None`: it has panicked.
+/// Calls `callback`, which debug messages name `what`. Returns `None` if it has panicked.
 pub(crate) fn call<R>(what: &'static str, callback: impl FnOnce() -> R) -> Option<R> {
     assert_nothing_held_here(what);
     catch_unwind(AssertUnwindSafe(callback)).map_err(forget).ok()
 }
 
-/// Forgets what a panic carries, which may panic as it drops.
+/// Leaks the payload of a panic, whose drop may panic.
 #[cold]
 fn forget(payload: Box<dyn std::any::Any + Send>) {
     std::mem::forget(payload);

@@ -1,18 +1,18 @@
-//! What carrying out requests leaves to do once no gate is held.
+//! Actions that are deferred until no gate is held.
 //!
-//! Wakers and wires run foreign code, a queue pair that went into error flushes queues of its own,
+//! Wakers and wires run code of the program, a queue pair that goes into error flushes its queues,
 //! and the last reference to a queue pair may drop wakers: none of it may happen under a gate. All
-//! are rare but what leaves for other processes, and an empty list costs nothing.
+//! of them are rare except packets to other processes, and an empty list costs nothing.
 
 use std::sync::Arc;
 
 use crate::{CompletionChannel, queue_pair::QueuePairCore, wire::OutgoingPacket};
 
-/// Collected under a gate, settled after it.
+/// Actions that are collected under a gate and run after it.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Deferred {
-    /// Boxed because it is hardly ever there.
+    /// Boxed because it is usually absent.
     actions: Option<Box<DeferredActions>>,
 }
 
@@ -30,19 +30,19 @@ impl Deferred {
         self.actions.get_or_insert_default().fired.extend(channel.cloned());
     }
 
-    /// The queue pair has just gone into error: its requests are to be flushed.
+    /// Defers the flush of a queue pair that has just gone into error.
     #[cold]
     pub(crate) fn flush(&mut self, queue_pair: Arc<QueuePairCore>) {
         self.actions.get_or_insert_default().failed.push(queue_pair);
     }
 
-    /// A packet is to leave for another process.
+    /// Defers the send of a packet to another process.
     #[cold]
     pub(crate) fn send(&mut self, packet: OutgoingPacket) {
         self.actions.get_or_insert_default().packets.push(packet);
     }
 
-    /// Drops references later, of which some may be the last.
+    /// Defers the drop of references, which may be the last.
     #[cold]
     pub(crate) fn drop_later(&mut self, queue_pairs: impl IntoIterator<Item = Arc<QueuePairCore>>) {
         let mut queue_pairs = queue_pairs.into_iter().peekable();
@@ -51,7 +51,7 @@ impl Deferred {
         }
     }
 
-    /// Does everything. The caller holds no gate and no lock.
+    /// Runs all actions. The caller holds no gate and no lock.
     #[inline]
     pub(crate) fn run(mut self) {
         if let Some(actions) = self.actions.take() {
@@ -59,8 +59,8 @@ impl Deferred {
         }
     }
 
-    /// Flushing may lead to further matters, among them further flushes. Packets leave in the order
-    /// in which they were collected.
+    /// Runs actions, and those that flushes add. Packets are sent in the order in which they were
+    /// collected.
     #[cold]
     fn run_slow(mut actions: DeferredActions) {
         loop {

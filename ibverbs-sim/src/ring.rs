@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "slots are plain memory handed over by their turn counters")]
+#![allow(unsafe_code, reason = "sequence numbers hand over slots, which are plain memory")]
 //! A bounded queue that any thread may fill and any thread may empty, without locks.
 //!
 //! It serves as completion queue (filled by whoever carries out a request, emptied by the owner)

@@ -1,12 +1,12 @@
-//! The requests of a queue pair: a [`Gate`] and the backlog that it guards.
+//! Send queues: a [`Gate`] and the retry queue that it guards.
 //!
 //! A poster that finds the gate idle carries its requests out itself. The rest of a batch whose
-//! first request stalls, and requests posted while another thread holds the gate, wait in the
-//! backlog; whoever ends the hold or the stall carries them out. The protocol is that of `gate`;
-//! the loops that follow it are all here, and the models of `loom_tests` drive them.
+//! first request stalls, and requests posted while another thread holds the gate, wait in the retry
+//! queue; the thread that ends the hold or the stall carries them out. The protocol is that of
+//! `gate`; the loops that follow it are all here, and the models of `loom_tests` drive them.
 //!
-//! Requests enter the backlog and `QUEUED` is set under one lock, so a flag without a request, or
-//! a request without the flag, is seen by nobody.
+//! Requests enter the retry queue and `QUEUED` is set under one lock, so no thread sees a flag
+//! without a request, or a request without the flag.
 
 use std::collections::VecDeque;
 
@@ -14,16 +14,17 @@ use talpf_primitives::Mutex;
 
 use crate::gate::{Gate, GateGuard, GateHeld, PostLimit};
 
-/// Where a request is after an attempt.
+/// State of a request after an attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It has ended, well or not.
+    /// The request has ended, with or without success.
     Done,
-    /// It waits for a receive or for time, and whoever brings that resumes the queue.
+    /// The request waits for a receive, a response or a deadline; the thread that brings it resumes
+    /// the queue.
     Stalled,
 }
 
-/// A request that owns what it points to, so that it can wait.
+/// A request that owns what it points to, so that it can be queued.
 pub(crate) trait Stored {
     /// The request as it is posted.
     type Request<'a>;
@@ -38,7 +39,7 @@ pub(crate) trait Execute<T, R: Stored> {
     fn execute(&mut self, value: &mut T, held: GateHeld<'_>, request: &R::Request<'_>) -> Progress;
 }
 
-/// See the module text. `T` is what belongs to the holder.
+/// The send queue of a queue pair. `T` is the state that belongs to the holder of the gate.
 pub(crate) struct SendQueue<T, R> {
     gate: Gate<T>,
     retry_queue: Mutex<VecDeque<R>>,
@@ -49,25 +50,25 @@ impl<T, R: Stored> SendQueue<T, R> {
         Self { gate: Gate::new(value), retry_queue: Mutex::new(VecDeque::new()) }
     }
 
-    /// Counts the requests that were ever posted, wrapping.
+    /// Returns the number of requests ever posted, wrapping.
     #[inline]
     pub(crate) fn posted(&self) -> u32 {
         self.gate.posted()
     }
 
-    /// Returns whether everything that was posted has been carried out.
+    /// Returns `true` if everything that was posted has been carried out.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.gate.is_idle()
     }
 
-    /// Returns once a hold that is under way at the call has ended.
+    /// Waits until a hold that is under way at the call has ended.
     pub(crate) fn wait_for_holder(&self) {
         self.gate.wait_for_holder();
     }
 
-    /// Posts as many of `requests` as `room` grants and returns their number. `execute` carries
-    /// them out, here or in a later call of one of these functions.
+    /// Posts as many of `requests` as `post_limit` grants and returns their number. `execute`
+    /// carries them out, here or in a later call of one of these functions.
     #[inline]
     pub(crate) fn post(
         &self,
@@ -92,7 +93,7 @@ impl<T, R: Stored> SendQueue<T, R> {
         granted as usize
     }
 
-    /// Leaves requests to whoever holds the gate, or to whoever ends the stall.
+    /// Queues requests for the holder of the gate, or for the thread that ends the stall.
     #[cold]
     fn queue(
         &self,
@@ -109,7 +110,7 @@ impl<T, R: Stored> SendQueue<T, R> {
         granted
     }
 
-    /// Puts the rest of a batch in front of the backlog: it was posted first.
+    /// Puts the rest of a batch in front of the retry queue, since it was posted first, and stalls.
     #[cold]
     fn stall_batch(
         &self,
@@ -129,7 +130,7 @@ impl<T, R: Stored> SendQueue<T, R> {
         }
     }
 
-    /// Carries out the backlog as far as it goes, unless another thread does.
+    /// Carries out the retry queue until it is empty or stalls, unless another thread does.
     pub(crate) fn drain(&self, mut execute: impl Execute<T, R>) {
         while let Some(mut guard) = self.gate.enter_to_drain() {
             loop {
@@ -158,14 +159,15 @@ impl<T, R: Stored> SendQueue<T, R> {
         }
     }
 
-    /// Takes up a request that is stalled, since what it waits for may have come.
+    /// Resumes a stalled request, because the event that it waits for may have occurred.
     pub(crate) fn resume(&self, execute: impl Execute<T, R>) {
         if self.gate.resume() {
             self.drain(execute);
         }
     }
 
-    /// Changes what belongs to the holder, waiting for one to leave. Control path only.
+    /// Changes the state of the holder, waiting for a holder to release the gate. Control path
+    /// only.
     pub(crate) fn change(&self, change: impl FnOnce(&mut T), execute: impl Execute<T, R>) {
         let mut guard = self.gate.enter_blocking();
         change(&mut guard);
@@ -174,8 +176,8 @@ impl<T, R: Stored> SendQueue<T, R> {
         }
     }
 
-    /// Discards the backlog, and gives `reset` the count of everything posted so far. `execute`
-    /// discards what is posted meanwhile.
+    /// Discards the retry queue, and passes `reset` the count of everything posted so far.
+    /// `execute` discards requests that are posted in the meantime.
     pub(crate) fn clear(&self, reset: impl FnOnce(&mut T, u32), execute: impl Execute<T, R>) {
         let mut guard = self.gate.enter_blocking();
         let mut retry_queue = self.retry_queue.lock();

@@ -10,7 +10,8 @@ struct Memory(UnsafeCell<u32>);
 // SAFETY: the model below checks that no two threads touch it at the same time.
 unsafe impl Sync for Memory {}
 
-/// After the wait nobody uses what was closed before it, and whoever enters later sees it closed.
+/// After the wait no thread uses memory that was closed before it, and threads that enter later see
+/// it closed.
 #[test]
 fn loom_the_wait_for_the_holder_covers_every_use() {
     model(|| {

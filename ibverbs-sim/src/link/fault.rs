@@ -1,8 +1,8 @@
-//! A link on which things go wrong, the same way for the same seed.
+//! Faults of a link, the same for the same seed.
 //!
-//! What befalls a message depends only on the seed, its queue pair, its sequence number and its
-//! attempt: not on threads, nor on what other queue pairs do. Order within a queue pair is kept,
-//! since a message that is held keeps those behind it waiting.
+//! The faults of a message depend only on the seed, its queue pair, its sequence number and its
+//! attempt: not on threads, nor on other queue pairs. Order within a queue pair is kept, since a
+//! delayed message blocks those behind it.
 
 use crate::{
     deferred::Deferred,
@@ -11,22 +11,23 @@ use crate::{
     queue_pair::QueuePairCore,
 };
 
-/// How often what goes wrong. Chances are per million messages; each attempt draws anew.
+/// Chances of the faults of a link, per million messages. Each attempt draws anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultPlan {
-    /// Start of everything random.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// The message is lost.
+    /// Chance that the message is lost.
     pub drop_request_ppm: u32,
     /// Chance that the message arrives and its response is lost.
     pub drop_response_ppm: u32,
-    /// The message arrives twice.
+    /// Chance that the message arrives twice.
     pub duplicate_ppm: u32,
-    /// The message is held for 1 to `max_delay_ns` before it arrives.
+    /// Chance that the message is delayed by 1 to `max_delay_ns`.
     pub delay_ppm: u32,
     /// Longest delay.
     pub max_delay_ns: u64,
-    /// The message is held until the time next moves, so that other queue pairs overtake it.
+    /// Chance that the message is delayed until the time next moves, so that other queue pairs
+    /// overtake it.
     pub reorder_ppm: u32,
 }
 
@@ -44,11 +45,11 @@ impl FaultPlan {
     ) -> AttemptResult {
         let mut random = AttemptRandom::new(self.seed, message, attempt.number);
         let delayed = random.occurs(self.delay_ppm);
-        let delay_ns = 1 + random.next() % self.max_delay_ns.max(1);
+        let long_ns = 1 + random.next() % self.max_delay_ns.max(1);
         let overtaken = random.occurs(self.reorder_ppm);
         if (delayed || overtaken) && !attempt.was_delayed {
-            let hold_ns = if delayed { delay_ns } else { 1 };
-            let until_ns = attempt.timers.now_ns().saturating_add(hold_ns);
+            let delay_ns = if delayed { long_ns } else { 1 };
+            let until_ns = attempt.timers.now_ns().saturating_add(delay_ns);
             return Err(AttemptError::Delayed { until_ns });
         }
         if random.occurs(self.drop_request_ppm) {
