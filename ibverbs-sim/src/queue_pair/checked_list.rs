@@ -1,4 +1,4 @@
-//! Scatter/gather lists after their check, and the copies between them.
+//! Checked scatter/gather lists, and the copies between them.
 
 use std::{cell::RefCell, num::NonZeroU32};
 
@@ -10,8 +10,8 @@ use crate::{
     key_table::KeyTable,
 };
 
-/// A checked list, to be read if `M` is [`Checked`] and to be written if it is [`Writable`]. Empty
-/// pieces are left out: their keys do not matter.
+/// A checked list, readable if `M` is [`Checked`] and writable if it is [`Writable`]. Empty pieces
+/// are left out: their keys are not checked.
 pub(crate) struct CheckedList<M> {
     pieces: [M; MAX_SGE],
     count: usize,
@@ -43,7 +43,7 @@ impl<M: Copy> CheckedList<M> {
 }
 
 impl<'guard> CheckedList<Checked<'guard>> {
-    /// Checks a list of what is to be read.
+    /// Checks a list of memory to read.
     #[inline]
     pub(crate) fn to_read(
         keys: &KeyTable,
@@ -57,7 +57,7 @@ impl<'guard> CheckedList<Checked<'guard>> {
 }
 
 impl<'guard> CheckedList<Writable<'guard>> {
-    /// Checks a list of what is to be written.
+    /// Checks a list of memory to write.
     #[inline]
     pub(crate) fn to_write(
         keys: &KeyTable,
@@ -69,7 +69,8 @@ impl<'guard> CheckedList<Writable<'guard>> {
         Self::check(list, Writable::EMPTY, |claim| keys.check_to_write(claim, domain, needed, held))
     }
 
-    /// Copies from `source` until either ends. Nobody looks at these pieces before the completion.
+    /// Copies from `source` until either ends, in any order of bytes: no thread polls these pieces
+    /// before the completion.
     pub(crate) fn fill(&self, mut source: Checked<'_>) {
         for &piece in self.as_slice() {
             let (now, later) = source.split_at(piece.len());
@@ -78,7 +79,7 @@ impl<'guard> CheckedList<Writable<'guard>> {
         }
     }
 
-    /// Copies bytes until either ends.
+    /// Copies `bytes` until either ends.
     pub(crate) fn fill_bytes(&self, mut bytes: &[u8]) {
         for &piece in self.as_slice() {
             let (now, later) = bytes.split_at(piece.len().min(bytes.len()));
@@ -88,15 +89,15 @@ impl<'guard> CheckedList<Writable<'guard>> {
     }
 }
 
-/// The requester's side of a message: what it sends, or where the answer goes.
+/// The requester's memory of a message: its data, or the target of the response.
 #[derive(Clone, Copy)]
 pub(crate) enum LocalBuffer<'a> {
     Inline(&'a [u8]),
     /// Memory that the request reads.
     Source(&'a CheckedList<Checked<'a>>),
-    /// The answer goes there.
+    /// Memory that the response is written to.
     Target(&'a CheckedList<Writable<'a>>),
-    /// The answer goes to another process.
+    /// A buffer for the response to another process.
     Brought {
         length: u64,
         into: &'a RefCell<Vec<u8>>,
@@ -114,7 +115,7 @@ impl LocalBuffer<'_> {
         }
     }
 
-    /// Copies an answer to where it goes.
+    /// Writes a response to its target.
     pub(crate) fn bring(self, response: Checked<'_>) {
         match self {
             Self::Inline(_) | Self::Source(_) => {}
@@ -123,7 +124,7 @@ impl LocalBuffer<'_> {
         }
     }
 
-    /// Appends everything.
+    /// Appends the data to `bytes`.
     pub(crate) fn gather_into(self, bytes: &mut Vec<u8>) {
         if let Self::Source(pieces) = self {
             bytes.reserve_exact(pieces.length as usize);
@@ -131,7 +132,7 @@ impl LocalBuffer<'_> {
         }
     }
 
-    /// Copies everything to `target`.
+    /// Copies the data to `target`.
     #[inline]
     pub(crate) fn copy_to(self, mut target: Writable<'_>) {
         match self {
@@ -147,7 +148,7 @@ impl LocalBuffer<'_> {
         }
     }
 
-    /// Copies everything to the pieces of `target`.
+    /// Copies the data to the pieces of `target`.
     pub(crate) fn scatter_to(self, target: &CheckedList<Writable<'_>>) {
         let Self::Source(source) = self else {
             if let Self::Inline(bytes) = self {

@@ -1,4 +1,4 @@
-//! The parts of a queue pair, and how they move.
+//! The state of a queue pair, and its creation, failure and destruction.
 
 use std::{
     num::NonZeroU32,
@@ -39,10 +39,10 @@ pub(crate) struct QueuePairCore {
     pub(crate) receives: Arc<ReceiveQueue>,
     pub(crate) shared_receives: bool,
     pub(crate) state: StateCell,
-    /// Alone on its cache lines: the peer changes it with every message.
+    /// On cache lines of its own: the peer changes it with every message.
     pub(crate) responder: CachePadded<Responder>,
     pub(crate) sends: CachePadded<SendQueue<Requester, StoredRequest>>,
-    /// The freed count as last seen; the true one may be larger.
+    /// The freed count as last read; the current one may be larger.
     freed: AtomicU32,
     pub(crate) remote_peer: RemotePeer,
     /// Held during a transition.
@@ -50,7 +50,7 @@ pub(crate) struct QueuePairCore {
     pub(crate) this: Weak<Self>,
 }
 
-/// What requests are measured against when posted.
+/// Limits that are checked when requests are posted.
 pub(crate) struct Limits {
     pub(crate) max_send_wr: u32,
     pub(crate) max_send_sge: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Limits {
     pub(crate) signal_all: bool,
 }
 
-/// The answering half. Changed by the holder of the peer's gate, and by transitions.
+/// The responding half. The holder of the peer's gate changes it, and transitions do.
 #[derive(Default)]
 pub(crate) struct Responder {
     pub(crate) remote: AtomicU32,
@@ -66,7 +66,7 @@ pub(crate) struct Responder {
     pub(crate) access: AtomicU8,
     pub(crate) max_rd_atomic: AtomicU8,
     pub(crate) min_rnr_timer_ns: AtomicU64,
-    /// What the last atomic found, for a peer that asks again.
+    /// Value that the last atomic found, for a peer that repeats the request.
     pub(crate) last_original: AtomicU64,
 }
 
@@ -107,7 +107,7 @@ impl QueuePairCore {
         context.device.insert(&core);
         domain.queue_pairs.add(&core.this);
         if let Some(srq) = init.srq.as_ref().filter(|srq| srq.domain.number != domain.number) {
-            // What it receives goes to memory of that domain.
+            // Its receives are in memory of that domain.
             srq.domain.queue_pairs.add(&core.this);
         }
         core.send_cq.queue_pairs.add(&core.this);
@@ -118,7 +118,7 @@ impl QueuePairCore {
         Ok(core)
     }
 
-    /// How many requests may be posted, when `wanted` are to be.
+    /// Returns the limit of a post of `wanted` requests.
     #[inline]
     pub(crate) fn post_limit(&self, wanted: u32, all_or_none: bool) -> PostLimit {
         let limit = self.limits.max_send_wr;
@@ -136,13 +136,12 @@ impl QueuePairCore {
         Executor { queue_pair: self, deferred }
     }
 
-    /// Something that a stalled request waits for may have come.
+    /// Resumes a stalled request, because the event that it waits for may have occurred.
     pub(crate) fn resume(&self, deferred: &mut Deferred) {
         self.sends.resume(self.executor(deferred));
     }
 
-    /// Goes into error, if it is anywhere but in RESET or in error already. The flush follows
-    /// in the deferred.
+    /// Enters ERROR from any state except RESET, and defers the flush.
     pub(crate) fn enter_error(&self, deferred: &mut Deferred) {
         let from = self.state.load();
         if matches!(from, QueuePairState::Reset | QueuePairState::Error) {
@@ -156,9 +155,9 @@ impl QueuePairCore {
         }
     }
 
-    /// Completes everything outstanding as flushed, if it is in error. The caller holds no gate.
+    /// Completes all outstanding requests as flushed, in state ERROR. The caller holds no gate.
     pub(crate) fn flush(&self, deferred: &mut Deferred) {
-        // Keeps it from being reset and filled anew in the middle.
+        // Excludes a reset and new posts in the middle of the flush.
         let _control = self.control.lock();
         if self.state.load() != QueuePairState::Error {
             return;
@@ -168,7 +167,7 @@ impl QueuePairCore {
         self.sends.drain(self.executor(deferred));
     }
 
-    /// Completes the receives of its own queue as flushed.
+    /// Completes the receives of the queue pair's own queue as flushed.
     fn flush_receives(&self, deferred: &mut Deferred) {
         if self.shared_receives {
             return;
@@ -187,7 +186,7 @@ impl QueuePairCore {
         }
     }
 
-    /// Tells the owner what became of a receive.
+    /// Leaves the completion of a receive.
     #[inline]
     pub(crate) fn complete_receive(
         &self,
@@ -205,9 +204,9 @@ impl QueuePairCore {
         self.sends.wait_for_holder();
     }
 
-    /// Returns once the request of its peer that is being carried out now has ended. Only the peer
-    /// is answered, and another one takes its place after a reset, which calls this. Gives the peer,
-    /// to be dropped under no lock.
+    /// Waits until the peer's request that is being carried out at the call has ended. Only
+    /// requests of the peer are carried out, and the peer changes only after a reset, which calls
+    /// this. Returns the peer, to be dropped under no lock.
     pub(crate) fn wait_for_peer(&self) -> Option<Arc<Self>> {
         let peer = QueuePairNumber(self.responder.remote.load(Ordering::SeqCst));
         let peer = self.context.device.find(peer);
@@ -219,7 +218,8 @@ impl QueuePairCore {
         self.state.cut_off();
     }
 
-    /// Ends it: nothing is posted to it, answered by it or kept alive by it any more.
+    /// Destroys the queue pair: afterwards nothing is posted to it, and it neither responds nor
+    /// keeps its peer alive.
     pub(crate) fn destroy(&self) {
         let mut deferred = Deferred::default();
         let control = self.control.lock();

@@ -1,4 +1,4 @@
-//! Posting: what is refused at once, and who carries out the rest.
+//! Posting: checks of requests, and their hand-over to the queues.
 
 use crate::{
     Error, Payload, PostError, QueuePair, QueuePairState, ReceiveWorkRequest, Result,
@@ -6,15 +6,16 @@ use crate::{
 };
 
 impl QueuePair {
-    /// Posts requests in order. They are carried out before this returns, unless they have to
-    /// wait or another thread is at work on this queue pair, which then carries them out.
+    /// Posts send requests in order. They are carried out before this returns, unless they have to
+    /// wait or another thread is carrying out requests of this queue pair, which then carries them
+    /// out.
     ///
-    /// Requests of one queue pair start, take effect and complete in the order of posting;
-    /// posts of different threads are not mixed within a batch. In ERROR they are flushed.
+    /// Requests of one queue pair start, take effect and complete in the order of posting; requests
+    /// of other threads do not get in between those of one batch. In ERROR they are flushed.
     ///
     /// **Completion**: posted. Inline bytes and lists may be reused; memory that a list names
     /// belongs to the device until the completion of this or a later request of this queue pair.
-    /// **Errors**: the first request that is refused, for its shape or for want of a free slot.
+    /// **Errors**: the first request that is refused, because it is not valid or no slot is free.
     /// Those before it are posted.
     /// **Cost**: no allocation unless a request has to wait.
     pub fn post_send(&self, requests: &[SendWorkRequest<'_>]) -> Result<(), PostError> {
@@ -24,11 +25,11 @@ impl QueuePair {
         posted
     }
 
-    /// As [`QueuePair::post_send`], but all requests or none, as the extended interface of verbs
-    /// does between `ibv_wr_start` and `ibv_wr_complete`.
+    /// Posts all requests or none; otherwise as [`QueuePair::post_send`]. The extended interface of
+    /// verbs does the same between `ibv_wr_start` and `ibv_wr_complete`.
     ///
-    /// **Errors**: the first request that is refused for its shape; index 0 if the free slots are
-    /// fewer than the requests. Nothing is posted.
+    /// **Errors**: the first request that is not valid; index 0 if fewer slots are free than there
+    /// are requests. Nothing is posted.
     pub fn post_send_all(&self, requests: &[SendWorkRequest<'_>]) -> Result<(), PostError> {
         let mut deferred = Deferred::default();
         let posted = self.core.post_send(requests, true, &mut deferred);
@@ -36,11 +37,11 @@ impl QueuePair {
         posted
     }
 
-    /// Posts receives in order, and takes up a peer that waits for them. In ERROR they are
-    /// flushed.
+    /// Posts receives in order, and resumes a peer that waits for them. In ERROR they are flushed.
     ///
-    /// **Errors**: not possible in RESET or with a shared receive queue; else the first receive
-    /// that is refused, for its list or for want of a free slot. Those before it are posted.
+    /// **Errors**: the queue pair is in RESET or has a shared receive queue; otherwise the first
+    /// receive that is refused, because its list is too long or no slot is free. Those before it
+    /// are posted.
     pub fn post_receive(&self, requests: &[ReceiveWorkRequest<'_>]) -> Result<(), PostError> {
         let mut deferred = Deferred::default();
         let posted = self.core.post_receive(requests, &mut deferred);
@@ -60,7 +61,7 @@ impl QueuePairCore {
         let mut refusal = None;
         let mut wanted = requests.len();
         for (index, request) in requests.iter().enumerate() {
-            if let Err(reason) = self.check_shape(request) {
+            if let Err(reason) = self.check_request(request) {
                 if all_or_none {
                     return Err(PostError { index, reason });
                 }
@@ -90,14 +91,15 @@ impl QueuePairCore {
         }
         self.check_state(QueuePairState::Init, "post_receive")?;
         let posted = self.receives.post(requests, deferred);
-        // Posting ends with a full fence: either this sees the error or its flush the receives.
+        // Posting ends with a full fence: either this sees the state ERROR, or the flush sees the
+        // receives.
         if self.state.load() == QueuePairState::Error {
             self.flush(deferred);
         }
         posted
     }
 
-    /// Refuses a post in a state before `least`.
+    /// Returns an error if the state is before `least`.
     #[inline]
     fn check_state(&self, least: QueuePairState, what: &'static str) -> Result<(), PostError> {
         let state = self.state.load();
@@ -109,7 +111,7 @@ impl QueuePairCore {
     }
 
     #[inline]
-    fn check_shape(&self, request: &SendWorkRequest<'_>) -> Result<()> {
+    fn check_request(&self, request: &SendWorkRequest<'_>) -> Result<()> {
         match request.payload {
             Payload::Inline(_) if request.operation.returns_data() => Err(Error::InlineTarget),
             Payload::Inline(bytes) => {

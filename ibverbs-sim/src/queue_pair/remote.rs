@@ -1,17 +1,17 @@
-//! What a queue pair whose peer is in another process adds: requests become packets, and wait for
-//! their answers as others wait for a receive.
+//! Peers in other processes: requests become packets, and wait for their responses as others wait
+//! for a receive.
 //!
-//! The holder of the gate makes the packet of a request and stalls; the packet leaves once the gate
-//! is free. Whoever delivers the answer leaves it in `answer` and resumes the queue pair; the
-//! request is then attempted again and finds it. A resume without an answer changes nothing.
+//! The holder of the gate makes the packet of a request and stalls; the packet is sent once the
+//! gate is free. The thread that delivers the response stores it in `response` and resumes the
+//! queue pair; the request is then attempted again and finds the response. A resume without a
+//! response changes nothing.
 //!
-//! Two sendings of one request may overtake each other, between the gate and the wire: the answer
-//! to the last one counts, and the peer takes the other for a repetition, as its sequence number
-//! says.
+//! Two packets of one request may overtake each other, between the gate and the wire: the response
+//! to the last one counts, and the peer recognises the other as a duplicate by its sequence number.
 //!
-//! The other end keeps no request for which it has no receive. It says so, lists itself for the
-//! next receive and looks once more, in this order: so what it says about the receive comes after
-//! what it says about the lack of it.
+//! The peer stores no request for which it has no receive. It responds so, lists itself for the
+//! next receive and checks for one again, in this order: so the notification of a receive comes
+//! after the response that none was posted.
 
 use talpf_primitives::{AtomicBool, AtomicU32, Mutex, Ordering};
 
@@ -23,18 +23,19 @@ use crate::{
     wire::{OutgoingPacket, Packet, Request, Response, Syndrome},
 };
 
-/// The number of no process.
+/// Number that stands for no other process.
 const LOCAL: u32 = u32::MAX;
 
-/// What is shared with the thread that delivers.
+/// State of the connection to a peer in another process, shared with the thread that delivers
+/// packets.
 pub(crate) struct RemotePeer {
-    /// Where the peer is; `HERE` if it is in this process, or if there is none.
+    /// Process of the peer; `LOCAL` if it is in this process, or if there is no peer.
     process: AtomicU32,
-    /// The number of the next request, wrapping. A reset skips one. Never set back, so that late
-    /// answers match no later request.
+    /// Serial number of the next packet of a request, wrapping. A reset skips one. Never set back,
+    /// so that late responses match no later request.
     serial: AtomicU32,
     response: Mutex<Option<StoredResponse>>,
-    /// The peer waits to be told of a receive.
+    /// Set while the peer waits for the notification of a receive.
     notify_on_receive: AtomicBool,
 }
 
@@ -56,7 +57,7 @@ impl Default for RemotePeer {
 }
 
 impl RemotePeer {
-    /// The process of the peer, if it is another one.
+    /// Returns the process of the peer, if it is another one.
     pub(crate) fn process(&self) -> Option<u32> {
         Some(self.process.load(Ordering::SeqCst)).filter(|process| *process != LOCAL)
     }
@@ -65,19 +66,19 @@ impl RemotePeer {
         self.process.store(process.unwrap_or(LOCAL), Ordering::SeqCst);
         self.notify_on_receive.store(false, Ordering::SeqCst);
         if process.is_none() {
-            // A request that has not left yet stays.
+            // A packet of a request that has not been sent yet is dropped.
             self.serial.fetch_add(1, Ordering::SeqCst);
         }
         self.response.lock().take();
     }
 
-    /// Returns whether a request is the last that was sent since the last reset.
+    /// Returns `true` if a packet is the last that was sent since the last reset.
     pub(crate) fn is_last(&self, serial: u32) -> bool {
         self.serial.load(Ordering::SeqCst) == serial.wrapping_add(1)
     }
 
-    /// Keeps an answer that has arrived, if it is to the request that may be under way. Of a payload
-    /// over `longest`, which fits no request, no more is kept than shows that.
+    /// Stores a response that has arrived, if it may be to the outstanding request. A payload
+    /// longer than `longest` fits no request, and is cut to one byte more than that.
     pub(crate) fn keep_response(&self, response: &Response<'_>, longest: u32) {
         let &Response { serial, syndrome, payload, .. } = response;
         if !self.is_last(serial) {
@@ -90,8 +91,8 @@ impl RemotePeer {
 }
 
 impl QueuePairCore {
-    /// Sends a request to the peer in `process`, or takes its answer. Gives its length once it was
-    /// carried out.
+    /// Sends a request to the peer in `process`, or takes the response to it. Returns its length
+    /// once it was carried out.
     #[cold]
     pub(super) fn attempt_remote(
         &self,
@@ -104,7 +105,7 @@ impl QueuePairCore {
         let Some(port) = &self.context.device.port else {
             return Err(AttemptError::NoResponse);
         };
-        // Before the look at the answer, which may be the last that the process has sent.
+        // Before the response is taken, which may be the last that the process has sent.
         let is_lost = port.is_known_lost(process);
         let response = self.remote_peer.response.lock().take();
         let response = response.filter(|response| requester.outstanding == Some(response.serial));
@@ -156,7 +157,7 @@ impl QueuePairCore {
         serial
     }
 
-    /// Has a packet leave once no gate is held.
+    /// Defers the send of a packet.
     fn send_packet(
         &self,
         process: u32,
@@ -169,7 +170,8 @@ impl QueuePairCore {
         }
     }
 
-    /// The peer was told that there is no receive: it is told of the next one.
+    /// Lists this end for the next receive, of which it notifies the peer. The peer has been sent
+    /// the response that no receive is posted.
     #[cold]
     pub(crate) fn notify_when_ready(&self, deferred: &mut Deferred) {
         self.remote_peer.notify_on_receive.store(true, Ordering::SeqCst);
@@ -179,8 +181,8 @@ impl QueuePairCore {
         }
     }
 
-    /// A receive was posted for which this end is listed: it waits for it to send, or its peer
-    /// elsewhere does.
+    /// Handles a receive for which this end is listed: notifies the remote peer if it waits, and
+    /// resumes the send queue.
     #[cold]
     pub(crate) fn receive_posted(&self, deferred: &mut Deferred) {
         let notify_on_receive = self.remote_peer.notify_on_receive.swap(false, Ordering::SeqCst);
@@ -193,7 +195,7 @@ impl QueuePairCore {
     }
 }
 
-/// Does at this end what an answer brings.
+/// Completes a request with its response.
 fn finish(
     response: &StoredResponse,
     request: &SendWorkRequest<'_>,

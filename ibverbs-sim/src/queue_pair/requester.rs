@@ -1,4 +1,4 @@
-//! The asking half of a queue pair: carries out one send request.
+//! The requesting half of a queue pair: carries out one send request.
 
 use std::sync::Arc;
 
@@ -18,28 +18,28 @@ use crate::{
 /// Sequence numbers have 24 bits.
 pub(crate) const PSN_MASK: u32 = 0xff_ffff;
 
-/// What belongs to the holder of the gate.
+/// State of the requesting half, which belongs to the holder of the gate.
 #[derive(Default)]
 pub(crate) struct Requester {
-    /// Resolved at the first request. The peer holds this end in the same way; RESET and
-    /// destruction let go.
+    /// The peer, found at the first request. The peer refers to this end in the same way; RESET and
+    /// destruction drop the references.
     peer: Option<Arc<QueuePairCore>>,
     pub(crate) remote: QueuePairNumber,
-    /// Where that one is, if not in this process.
+    /// Process of the peer, if it is another one.
     pub(crate) process: Option<u32>,
-    /// The request that was sent there and has no answer.
+    /// Serial number of the packet that was sent to that process and has no response yet.
     pub(super) outstanding: Option<u32>,
-    /// The waiting for its answer; `retry` is what the answers so far have led to.
+    /// Waits for that response; `retry` counts the retries that responses have led to.
     pub(super) response_retry: Retry,
     pub(crate) next_psn: u32,
-    /// Requests ever carried out, wrapping: what a completion frees.
+    /// Number of requests ever carried out, wrapping: what a completion frees.
     executed: u32,
     pub(crate) max_rd_atomic: u8,
     pub(crate) retry_limits: RetryLimits,
     retry: Retry,
 }
 
-/// How long to try.
+/// Limits of the retries of a request.
 #[derive(Default)]
 pub(crate) struct RetryLimits {
     pub(crate) timeout_ns: u64,
@@ -47,18 +47,18 @@ pub(crate) struct RetryLimits {
     pub(crate) rnr_retry: u8,
 }
 
-/// Whether a request is listed for the peer's next receive.
+/// State of a request in the list of waiters for the peer's next receive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Listed {
     No,
-    /// Since the last attempt, so that it must look once more before it waits.
+    /// Listed since the last attempt: the request must check for a receive again before it waits.
     Now,
     Before,
 }
 
 impl Requester {
-    /// Becomes as new, with everything `posted` so far done. Gives the peer, to be dropped under no
-    /// gate.
+    /// Resets the state, with everything `posted` so far done. Returns the peer, to be dropped
+    /// under no gate.
     pub(crate) fn reset(&mut self, posted: u32) -> Option<Arc<QueuePairCore>> {
         let peer = self.peer.take();
         *self = Self { executed: posted, ..Self::default() };
@@ -73,7 +73,7 @@ pub(crate) struct Executor<'a> {
 }
 
 impl Execute<Requester, StoredRequest> for Executor<'_> {
-    // Part of the loops that call it: the way of every request.
+    // Inlined into the loops that call it: every request passes here.
     #[inline(always)]
     fn execute(
         &mut self,
@@ -123,7 +123,7 @@ impl QueuePairCore {
     }
 
     /// Ends a request that cannot be carried out in this state: flushed in ERROR, and without a
-    /// trace if the queue pair was reset meanwhile.
+    /// completion otherwise.
     #[cold]
     fn discard(
         &self,
@@ -140,8 +140,8 @@ impl QueuePairCore {
         Progress::Done
     }
 
-    /// Deals with a setback; an error is the request's end. `listed` says whether the request is
-    /// listed for the peer's next receive.
+    /// Prepares the next attempt after an error, or returns the status with which the request
+    /// fails. `listed` is the request's state in the list of waiters.
     #[cold]
     fn retry_or_fail(
         &self,
@@ -177,7 +177,8 @@ impl QueuePairCore {
         }
     }
 
-    /// Whether there is anything to wait for; if it is time, it is waited for from now on.
+    /// Returns `true` if the request has to wait, and arms the timer of its deadline. Returns
+    /// `false` if the deadline has been reached.
     #[cold]
     fn must_wait(&self, requester: &Requester) -> bool {
         let timers = &self.context.timers;
@@ -189,7 +190,7 @@ impl QueuePairCore {
         timers.arm(deadline, &self.this)
     }
 
-    /// Checks the local side, and sends it on its way. Gives the length of what was carried.
+    /// Checks the local memory and transmits the message once. Returns the length of the message.
     #[inline(always)]
     fn attempt(
         &self,
@@ -258,7 +259,7 @@ impl QueuePairCore {
         Ok(length)
     }
 
-    /// Ends `request`. A completion is left if it was asked for or something went wrong.
+    /// Ends `request`. Leaves a completion if it is signalled or has failed.
     #[inline]
     fn complete(
         &self,

@@ -1,7 +1,7 @@
-//! The answering half of a queue pair: checks what a peer claims, and does it.
+//! The responding half of a queue pair: checks the claims of a peer's message, and carries it out.
 //!
-//! It runs in the peer's thread, under the peer's gate. A refusal moves this end into error and
-//! tells its owner: with a completion if a receive was taken, with an event otherwise.
+//! It runs in the peer's thread, under the peer's gate. A refusal moves this end into ERROR and
+//! reports it to the owner: with a completion if a receive was taken, with an event otherwise.
 
 use talpf_primitives::Ordering;
 
@@ -15,20 +15,20 @@ use crate::{
     queue_pair::{CheckedList, QueuePairCore, requester::PSN_MASK},
 };
 
-/// Why a message has no effect.
+/// Reason for which a message was not carried out.
 enum RequestError {
     NoReceive,
-    /// The address, length, key or right to the memory.
+    /// The address, length, key or right to the memory was refused.
     BadAccess,
-    /// The request as such.
+    /// The request is not valid.
     BadRequest,
-    /// A receive was taken and could not hold the message; it completes with the first status,
+    /// A receive was taken and could not hold the message; it completes with the first status, and
     /// the peer's request with the second.
     BadReceive(u64, CompletionStatus, CompletionStatus),
 }
 
 impl QueuePairCore {
-    /// Answers a message that has arrived.
+    /// Carries out a message that has arrived, and returns the response.
     #[inline]
     pub(crate) fn respond(
         &self,
@@ -53,8 +53,9 @@ impl QueuePairCore {
         }
     }
 
-    /// Answers a message that is not the next. One that was carried out is acknowledged once
-    /// more, without effect; one from the future means that the ends disagree where to start.
+    /// Responds to a message that is not the next. An earlier one was carried out and is
+    /// acknowledged again, without effect; a later one means that the two ends started at different
+    /// numbers.
     #[cold]
     fn respond_to_duplicate(&self, message: &Message<'_>, held: GateHeld<'_>) -> AttemptResult {
         let expected = self.responder.expected_psn.load(Ordering::Relaxed);
@@ -71,7 +72,7 @@ impl QueuePairCore {
         Ok(self.responder.last_original.load(Ordering::Relaxed))
     }
 
-    /// Does what the message asks; gives what an atomic found.
+    /// Carries out the operation of a message. Returns the value that an atomic found.
     #[inline]
     fn perform(
         &self,
@@ -116,7 +117,7 @@ impl QueuePairCore {
         Ok(0)
     }
 
-    /// Puts a SEND where the next receive says.
+    /// Writes the data of a SEND to the memory of the next receive.
     fn receive(
         &self,
         message: &Message<'_>,
@@ -166,8 +167,7 @@ impl QueuePairCore {
         Ok(original)
     }
 
-    /// Checks a peer's claim on this end's memory, which it reads. The key of no bytes at all does
-    /// not matter.
+    /// Checks a peer's claim to read memory of this end. A claim of no bytes needs no valid key.
     #[inline]
     fn open<'guard>(
         &self,
@@ -185,7 +185,7 @@ impl QueuePairCore {
         keys.check(claim, self.domain, needed, held).map_err(|_| RequestError::BadAccess)
     }
 
-    /// The same of memory that the peer writes.
+    /// Checks a peer's claim to write memory of this end.
     #[inline]
     fn open_to_write<'guard>(
         &self,
@@ -203,7 +203,7 @@ impl QueuePairCore {
         keys.check_to_write(claim, self.domain, needed, held).map_err(|_| RequestError::BadAccess)
     }
 
-    /// Checks whether the peer may do that at all.
+    /// Returns an error unless the connection gives the peer the rights in `needed`.
     #[inline]
     fn check_right(&self, needed: Access) -> Result<(), RequestError> {
         let access = Access::from_bits(self.responder.access.load(Ordering::Relaxed));

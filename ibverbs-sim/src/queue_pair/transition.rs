@@ -1,8 +1,9 @@
-//! The state machine.
+//! Transitions: the state machine of a queue pair.
 //!
-//! Transitions of one queue pair exclude each other (`control`). Those that change what a thread
-//! under a gate may be using take the gate or wait for the holders: the requester's side belongs
-//! to this queue pair's gate, the responder's to the gate of a peer that nobody here can name.
+//! Transitions of one queue pair exclude each other (`control`). Those that change state which a
+//! thread under a gate may be using take the gate or wait for its holder: the requester's half
+//! belongs to this queue pair's gate, the responder's half to the gate of a peer, which this queue
+//! pair may not know.
 
 use std::sync::Arc;
 
@@ -23,29 +24,31 @@ use crate::{
 use QueuePairState::{Error as Failed, Init, ReadyToReceive, ReadyToSend, Reset};
 
 impl QueuePair {
-    /// Goes to another state.
+    /// Moves the queue pair to another state.
     ///
-    /// RESET and ERROR can be reached from anywhere and take no attributes. Otherwise the way is
-    /// RESET, INIT, READY TO RECEIVE, READY TO SEND, each with the attributes that
-    /// [`QueuePairAttributes`] names for it; INIT and READY TO SEND can be entered again to
-    /// change the optional ones. RESET discards everything outstanding, ERROR flushes it.
+    /// RESET and ERROR can be reached from any state (ERROR not from RESET) and take no attributes.
+    /// Otherwise the order is RESET, INIT, READY TO RECEIVE, READY TO SEND, each with the
+    /// attributes that [`QueuePairAttributes`] names for it; INIT and READY TO SEND can be entered
+    /// again to change the optional ones. RESET discards everything outstanding, ERROR flushes it.
     ///
-    /// **Errors**: no such transition, an attribute missing, not taken or over its limit.
+    /// **Errors**: no such transition; an attribute that is missing, not accepted or over its
+    /// limit.
     pub fn modify(&self, attributes: &QueuePairAttributes) -> Result<()> {
         self.core.modify(attributes)
     }
 
-    /// Goes from RESET to READY TO SEND with `remote` as peer, which does the same with this end.
+    /// Moves the queue pair from RESET to READY TO SEND with `remote` as peer, which must do the
+    /// same with this end.
     ///
-    /// **Errors**: not in RESET, or a value over its limit.
+    /// **Errors**: the queue pair is not in RESET, or a value is over its limit.
     pub fn connect(&self, remote: QueuePairNumber, connection: &Connection) -> Result<()> {
         self.connect_within(None, remote, connection)
     }
 
-    /// As [`connect`](Self::connect), with a peer in `process` of the device's wire; this one is
-    /// fine too.
+    /// Connects to a peer in `process` of the device's wire, which may also be this process;
+    /// otherwise as [`connect`](Self::connect).
     ///
-    /// **Errors**: no such process, too.
+    /// **Errors**: as [`connect`](Self::connect), or no such process.
     pub fn connect_to(
         &self,
         process: u32,
@@ -105,13 +108,14 @@ impl QueuePairCore {
             Failed => self.enter_error(&mut deferred),
             _ => {
                 self.apply(attributes, &mut deferred);
-                // A peer's request may have failed it meanwhile; then it stays in error.
+                // A peer's request may have moved the queue pair to ERROR in the meantime; then it
+                // stays there.
                 self.state.change(from, to);
             }
         }
         drop(control);
         if to == Failed {
-            // Nothing of a peer elsewhere lands after this.
+            // No packet of a remote peer is carried out after this.
             self.context.device.wait_for_delivery();
         }
         deferred.run();
@@ -170,7 +174,7 @@ impl QueuePairCore {
         }
     }
 
-    /// Forgets everything. Afterwards no thread touches this queue pair's memory or queues.
+    /// Resets the queue pair. Afterwards no thread touches its memory or queues.
     pub(crate) fn reset(&self, deferred: &mut Deferred) {
         self.state.set(Reset);
         let send_slots = &self.context.device.send_slots;
@@ -206,8 +210,8 @@ fn check_transition(
     if legal { Ok(()) } else { Err(Error::InvalidTransition { queue_pair, from, to }) }
 }
 
-/// Every attribute is needed by the transition into one state, and some may be given again in
-/// later ones.
+/// Checks the given attributes: each is needed by the transition into one state, and some may be
+/// given again in later ones.
 fn check_attributes(from: QueuePairState, given: &QueuePairAttributes) -> Result<()> {
     let to = given.state;
     if given.remote_process.is_some() && given.remote.is_none() {

@@ -1,23 +1,23 @@
-//! What queue pairs say to each other over a wire.
+//! Packets between queue pairs, and between processes.
 //!
-//! All numbers are little-endian. The first byte is the kind; the payload, if there is one, is the
-//! rest of the packet.
+//! All numbers are little-endian. The first byte is the kind of the packet; its payload, if it has
+//! one, is the rest of it.
 
 use crate::{CompletionStatus, Operation, QueuePairNumber, RemoteAddress, RemoteKey};
 
-/// Bytes of a packet beside its payload, at most.
+/// Most bytes of a packet beside its payload.
 pub(crate) const MAX_HEADER: u64 = 64;
 
-/// A packet that has arrived, or is to be sent.
+/// A packet that has arrived, or will be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packet<'a> {
-    /// Something that is no queue pair's business.
+    /// Bytes from process to process, which belong to no queue pair.
     Datagram(&'a [u8]),
     Request(Request<'a>),
     Response(Response<'a>),
-    /// A receive is posted for a request that found none.
+    /// Notification that a receive is posted, for a request that found none.
     ReceiverReady {
-        /// The queue pair that asked, and the one that it asked.
+        /// The queue pair of the request, and the one with the receive.
         to: QueuePairNumber,
         from: QueuePairNumber,
     },
@@ -29,31 +29,32 @@ pub(crate) struct Request<'a> {
     pub(crate) to: QueuePairNumber,
     pub(crate) from: QueuePairNumber,
     pub(crate) psn: u32,
-    /// Tells this sending of the request from others. The answer repeats it.
+    /// Serial number that distinguishes this packet from others of the same request. The response
+    /// repeats it.
     pub(crate) serial: u32,
     pub(crate) solicited: bool,
     pub(crate) operation: Operation,
-    /// Bytes of the message, those that are to be brought back included.
+    /// Bytes of the message, including those that are returned.
     pub(crate) length: u64,
-    /// Empty if data is to be brought back.
+    /// Empty if the operation returns data.
     pub(crate) payload: &'a [u8],
 }
 
-/// What became of a request.
+/// Response to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Response<'a> {
     pub(crate) to: QueuePairNumber,
     pub(crate) from: QueuePairNumber,
     pub(crate) serial: u32,
     pub(crate) syndrome: Syndrome,
-    /// What a READ brings.
+    /// Data of a READ.
     pub(crate) payload: &'a [u8],
 }
 
-/// How a request was answered.
+/// Result of a request, as in the acknowledgements of InfiniBand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Syndrome {
-    /// Carried out, with what an atomic found.
+    /// The request was carried out, with the value that an atomic found.
     Ack {
         original: u64,
     },
@@ -63,7 +64,7 @@ pub(crate) enum Syndrome {
     Nak(CompletionStatus),
 }
 
-/// These bytes are no packet.
+/// Error of bytes that are not a valid packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -72,14 +73,14 @@ const REQUEST: u8 = 1;
 const RESPONSE: u8 = 2;
 const RECEIVER_READY: u8 = 3;
 
-/// The statuses with which a peer may refuse, by their numbers in packets.
+/// Statuses with which a peer may refuse a request, by their numbers in packets.
 const NAK_STATUSES: [CompletionStatus; 3] = [
     CompletionStatus::RemoteAccess,
     CompletionStatus::RemoteInvalidRequest,
     CompletionStatus::RemoteOperation,
 ];
 
-/// Verdicts before the refusals.
+/// Codes of the syndromes; those from `NAK` on are the refusals.
 const ACK: u8 = 0;
 const RNR_NAK: u8 = 1;
 const NAK: u8 = 2;
@@ -168,7 +169,7 @@ impl<'a> Response<'a> {
             Syndrome::RnrNak { wait_ns } => (RNR_NAK, wait_ns),
             Syndrome::Nak(status) => {
                 let number = NAK_STATUSES.iter().position(|refusal| *refusal == status);
-                // A responder refuses with these alone; another would be its own fault.
+                // A responder refuses with these statuses only.
                 (NAK + number.unwrap_or(NAK_STATUSES.len() - 1) as u8, 0)
             }
         };
@@ -195,7 +196,7 @@ impl<'a> Response<'a> {
 
 struct Writer(Vec<u8>);
 
-/// Room for a kind, `header` more bytes and a payload.
+/// Allocates a packet for a kind, `header` more bytes and a payload.
 fn writer(kind: u8, header: usize, payload: usize) -> Writer {
     let mut bytes = Vec::with_capacity(1 + header + payload);
     bytes.push(kind);

@@ -1,9 +1,10 @@
-//! A device's end of its wire.
+//! Ports: a device's end of its wire.
 //!
-//! Any thread sends. One thread at a time polls the wire (`polled`), and delivers each packet under a
-//! gate, like the requests that run under the gates of queue pairs: [`Port::wait_for_holder`] is
-//! part of the wait for all holders that makes memory safe to take away. The fields of a responder
-//! whose peer is elsewhere belong to whoever holds this gate. The wire is called outside of it.
+//! Any thread sends. One thread at a time polls the wire (`polled`), and delivers each packet under
+//! a gate, like the requests that run under the gates of queue pairs: [`Port::wait_for_holder`] is
+//! part of the wait for all holders, after which memory can be deregistered. The fields of a
+//! responder with a remote peer belong to the holder of this gate. The wire is called outside of
+//! the gate.
 
 use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
@@ -21,21 +22,21 @@ use crate::{
     queue_pair::{LocalBuffer, QueuePairCore},
 };
 
-/// Bytes that may wait to leave for a process, beside those that queue pairs have under way.
+/// Most bytes that may be queued for a process, beside the outstanding ones of queue pairs.
 const UNSENT_LIMIT: u64 = 64 << 20;
-/// Bytes of datagrams that nobody has received, each with some for its place.
+/// Most bytes of datagrams that have not been taken, with `DATAGRAM_OVERHEAD` for each.
 const DATAGRAMS_LIMIT: u64 = 256 << 20;
-const DATAGRAM_PLACE: u64 = 64;
+const DATAGRAM_OVERHEAD: u64 = 64;
 
 pub(crate) struct Port {
     wire: Arc<dyn Wire>,
     gate: Gate<()>,
-    /// A thread polls the wire.
+    /// Set while a thread polls the wire.
     polled: AtomicBool,
-    /// Processes that are known to be lost, once everything that came from them was delivered.
+    /// Processes that are known to be lost, set once all their packets have been delivered.
     lost: Box<[AtomicBool]>,
     datagrams: Mutex<Datagrams>,
-    /// The error of a packet that was not sent, for the thread that makes progress next.
+    /// The first error of a packet that was not sent, for the next thread that makes progress.
     refused: Mutex<Option<Error>>,
 }
 
@@ -47,28 +48,28 @@ struct Datagrams {
 
 impl Datagrams {
     fn push(&mut self, from: u32, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64 + DATAGRAM_PLACE;
+        self.bytes += bytes.len() as u64 + DATAGRAM_OVERHEAD;
         self.queue.push_back((from, bytes.to_vec()));
     }
 
     fn pop(&mut self) -> Option<(u32, Vec<u8>)> {
         let (from, bytes) = self.queue.pop_front()?;
-        self.bytes -= bytes.len() as u64 + DATAGRAM_PLACE;
+        self.bytes -= bytes.len() as u64 + DATAGRAM_OVERHEAD;
         Some((from, bytes))
     }
 }
 
-/// What a delivery leaves to do.
+/// Outcome of one poll of the wire.
 #[derive(Default)]
 struct PollOutcome {
     delivered: usize,
-    /// Queue pairs that have an answer, or a reason to try again.
+    /// Queue pairs with a response, or with another reason for a new attempt.
     resumed: Vec<Arc<QueuePairCore>>,
     malformed: Option<u32>,
 }
 
 impl PollOutcome {
-    /// A queue pair is to be resumed, once for packets that follow each other.
+    /// Adds a queue pair to resume, once for consecutive packets.
     fn resume(&mut self, queue_pair: Arc<QueuePairCore>) {
         if self.resumed.last().is_none_or(|last| !Arc::ptr_eq(last, &queue_pair)) {
             self.resumed.push(queue_pair);
@@ -76,11 +77,11 @@ impl PollOutcome {
     }
 }
 
-/// The turn of the thread that polls the wire.
+/// Exclusive right of a thread to poll the wire.
 struct PollGuard<'a>(&'a AtomicBool);
 
 impl<'a> PollGuard<'a> {
-    /// `None` while it is that of another thread, or of a caller of this one.
+    /// Takes the right, or returns `None` while another thread has it, or a caller on this one.
     fn take(polled: &'a AtomicBool) -> Option<Self> {
         (!polled.swap(true, Ordering::Acquire)).then(|| Self(polled))
     }
@@ -88,7 +89,7 @@ impl<'a> PollGuard<'a> {
 
 impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
-        // As a change of what is there: so all changes form one order.
+        // A read-modify-write, so that all changes form one order.
         self.0.swap(false, Ordering::Release);
     }
 }
@@ -101,7 +102,7 @@ impl Port {
         Self { wire, gate: Gate::new(()), polled, lost, datagrams, refused }
     }
 
-    /// The number of this process.
+    /// Returns the number of this process.
     pub(crate) fn process(&self) -> u32 {
         self.wire.process()
     }
@@ -114,7 +115,7 @@ impl Port {
         self.wire.is_lost(process)
     }
 
-    /// Returns whether a process is known to be lost. What came from it before can be found.
+    /// Returns `true` if a process is known to be lost and all its packets have been delivered.
     pub(crate) fn is_known_lost(&self, process: u32) -> bool {
         self.lost.get(process as usize).is_some_and(|lost| lost.load(Ordering::Acquire))
     }
@@ -123,17 +124,18 @@ impl Port {
         self.wire.has_unsent()
     }
 
-    /// Sends a packet, unless too much waits for the process already. The caller holds no gate and
-    /// no lock.
+    /// Sends a packet, unless too many bytes are queued for the process. The caller holds no gate
+    /// and no lock.
     ///
-    /// **Errors**: that, which [`Port::progress`] says too.
+    /// **Errors**: too many bytes are queued, or the wire has panicked. [`Port::progress`] returns
+    /// the same error.
     pub(crate) fn send(&self, device: &DeviceCore, process: u32, packet: Vec<u8>) -> Result<()> {
         self.check_unsent(device, process, packet.len() as u64)?;
         let sent = callback::call("the send of a wire", || self.wire.send(process, packet));
         sent.ok_or(Error::WirePanicked { call: "send" }).inspect_err(|error| self.refuse(error))
     }
 
-    /// **Errors**: with `more` bytes more than may would wait for the process.
+    /// Returns an error if too many bytes would be queued for the process, with `more` new ones.
     fn check_unsent(&self, device: &DeviceCore, process: u32, more: u64) -> Result<()> {
         let bytes = self.wire.unsent_bytes(process) as u64 + more;
         if bytes <= UNSENT_LIMIT {
@@ -146,7 +148,7 @@ impl Port {
         Err(Error::Unsent { process, bytes, limit }).inspect_err(|error| self.refuse(error))
     }
 
-    /// Notes what whoever makes progress next is told.
+    /// Stores an error for the next thread that makes progress, unless there is one already.
     #[cold]
     fn refuse(&self, error: &Error) {
         self.refused.lock().get_or_insert_with(|| error.clone());
@@ -160,17 +162,16 @@ impl Port {
         self.gate.wait_for_holder();
     }
 
-    /// Delivers what has arrived and says how many packets that was; none if another thread is at
-    /// it.
+    /// Delivers packets that have arrived, and returns their number; 0 while another thread does.
     ///
-    /// **Errors**: a packet that is none, and the others are delivered; too much waits for a process,
-    /// or for whoever receives datagrams.
+    /// **Errors**: a malformed packet, and the others are delivered; too many bytes are queued for
+    /// a process; too many datagrams have not been taken.
     pub(crate) fn progress(&self, device: &DeviceCore) -> Result<usize> {
         if let Some(refused) = self.refused.lock().take() {
             return Err(refused);
         }
         within("datagrams not received", self.datagrams.lock().bytes, DATAGRAMS_LIMIT)?;
-        let Some(sequence) = PollGuard::take(&self.polled) else { return Ok(0) };
+        let Some(guard) = PollGuard::take(&self.polled) else { return Ok(0) };
         let mut deferred = Deferred::default();
         let mut outcome = PollOutcome::default();
         let mut sink = |from, bytes: &[u8]| {
@@ -190,7 +191,7 @@ impl Port {
                 outcome.resumed.extend(device.all().into_iter().filter(of_process));
             }
         }
-        drop(sequence);
+        drop(guard);
         for queue_pair in outcome.resumed {
             queue_pair.resume(&mut deferred);
         }
@@ -233,7 +234,7 @@ impl Port {
         }
     }
 
-    /// Has a request answered by the queue pair that it is for.
+    /// Passes a request to its queue pair and sends the response.
     fn respond(
         &self,
         queue_pair: &QueuePairCore,
@@ -242,7 +243,7 @@ impl Port {
         deferred: &mut Deferred,
     ) {
         let device = &queue_pair.context.device;
-        // A peer that asks for more than it takes in gets no answer.
+        // A peer that requests more data than it receives gets no response.
         let returned = if request.operation.returns_data() { request.length } else { 0 };
         if request.length > u64::from(device.attributes.max_message_size)
             || self.check_unsent(device, process, returned + MAX_HEADER).is_err()
@@ -253,14 +254,14 @@ impl Port {
         else {
             return;
         };
-        // There was room for it.
+        // Checked above.
         let _ = self.send(device, process, response);
         if matches!(syndrome, Syndrome::RnrNak { .. }) {
             queue_pair.notify_when_ready(deferred);
         }
     }
 
-    /// Carries a request out under the gate; what became of it, and the packet that says so.
+    /// Carries a request out under the gate. Returns its result and the packet of the response.
     fn carry_out(
         &self,
         queue_pair: &QueuePairCore,
@@ -268,7 +269,7 @@ impl Port {
         request: &Request<'_>,
         deferred: &mut Deferred,
     ) -> Option<(Syndrome, Vec<u8>)> {
-        // Nobody else enters it, so this does not wait.
+        // No other thread enters this gate, so this does not wait.
         let mut guard = self.gate.enter_blocking();
         if !is_connected(queue_pair, process, request.from) {
             return None;
@@ -301,7 +302,7 @@ impl Port {
     }
 }
 
-/// Returns whether the peer of a queue pair is that one of a process.
+/// Returns `true` if a queue pair is connected to queue pair `peer` of `process`.
 fn is_connected(queue_pair: &QueuePairCore, process: u32, peer: QueuePairNumber) -> bool {
     let remote = queue_pair.responder.remote.load(Ordering::Relaxed);
     queue_pair.remote_peer.process() == Some(process) && remote == peer.0

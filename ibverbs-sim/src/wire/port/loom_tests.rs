@@ -27,8 +27,8 @@ fn loom_one_thread_polls() {
         let (polled, wire) = (AtomicBool::new(false), UnsafeCell::new(0));
         let port = Shared::new(Polled { polled, wire });
         let poll = |port: &Polled| {
-            if let Some(_turn) = PollGuard::take(&port.polled) {
-                // SAFETY: the turn is this thread's.
+            if let Some(_guard) = PollGuard::take(&port.polled) {
+                // SAFETY: the guard excludes other threads.
                 port.wire.with_mut(|wire| unsafe { *wire += 1 });
             }
         };
@@ -104,10 +104,10 @@ fn scene() -> (Device, QueuePair, Arc<Once>) {
     (device, queue_pair, wire)
 }
 
-/// A request that finds no receive is told of the one that is posted meanwhile, after it was told
-/// that there is none.
+/// A peer whose request finds no receive is notified of one that is posted in the meantime, after
+/// the response that there is none.
 #[test]
-fn loom_a_peer_elsewhere_hears_of_the_receive_that_it_missed() {
+fn loom_a_remote_peer_is_notified_of_the_receive_that_it_missed() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.max_branches = 100_000;
