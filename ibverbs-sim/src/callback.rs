@@ -30,7 +30,7 @@ mod tests {
 
     const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 1, all_or_none: false };
 
-    fn complaint() -> Option<String> {
+    fn report() -> Option<String> {
         let called = catch_unwind(|| call("a test", || ()));
         called.err().and_then(|payload| payload.downcast::<String>().ok()).map(|text| *text)
     }
@@ -38,33 +38,33 @@ mod tests {
     #[test]
     fn a_call_under_a_lock_is_reported_with_the_place_where_it_was_taken() {
         let lock = Mutex::new(1);
-        assert_eq!(complaint(), None);
+        assert_eq!(report(), None);
         let (guard, line) = (lock.lock(), line!());
-        let text = complaint().unwrap();
+        let text = report().unwrap();
         assert!(
             text.contains("a test") && text.contains(&format!("{}:{line}:", file!())),
             "{text}"
         );
         assert_eq!(*guard, 1);
         drop(guard);
-        assert_eq!(complaint(), None);
+        assert_eq!(report(), None);
     }
 
     #[test]
     fn a_call_under_a_gate_is_reported_however_the_hold_began_and_ended() {
         let gate = Gate::new(());
         let (guard, _) = gate.enter(1, POST_LIMIT).unwrap();
-        assert!(complaint().unwrap().contains("a gate"));
+        assert!(report().unwrap().contains("a gate"));
         assert!(!guard.release());
-        assert_eq!(complaint(), None);
+        assert_eq!(report(), None);
         let guard = gate.enter_blocking();
-        assert!(complaint().is_some());
+        assert!(report().is_some());
         guard.set_queued();
         drop(guard);
-        assert_eq!(complaint(), None);
+        assert_eq!(report(), None);
         let guard = gate.enter_to_drain().unwrap();
-        assert!(complaint().is_some());
+        assert!(report().is_some());
         assert!(guard.stall().is_ok());
-        assert_eq!(complaint(), None);
+        assert_eq!(report(), None);
     }
 }

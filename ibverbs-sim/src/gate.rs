@@ -285,7 +285,7 @@ impl<T> Deref for GateGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this `GateGuard` exists because `HELD` was set by it alone, and it is shared here.
+        // SAFETY: this `GateGuard` exists because it alone has set `HELD`, and it is shared here.
         self.gate.value.with(|value| unsafe { &*value })
     }
 }
