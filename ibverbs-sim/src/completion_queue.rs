@@ -110,9 +110,7 @@ impl CompletionQueue {
         Ok(())
     }
 
-    /// Returns an error once the queue has overrun.
-    ///
-    /// **Errors**: completions were lost because the queue was full.
+    /// Returns an error if completions were lost because the queue was full.
     pub fn check(&self) -> Result<()> {
         if self.core.overrun.load(Ordering::Acquire) {
             return Err(Error::CompletionQueueOverrun { capacity: self.capacity() });

@@ -11,8 +11,8 @@
 //! - `HELD`: a thread carries out requests and has exclusive access to the value.
 //! - `QUEUED`: requests wait in the retry queue of the queue pair.
 //! - `STALLED`: the first request of the retry queue waits for a receive, a response or a deadline.
-//! - `RESUME`: what a stalled request waits for arrived while the gate was held; the holder must
-//!   try again. Without `HELD` the flag has no meaning.
+//! - `RESUME`: the event that a stalled request waits for has occurred while the gate was held; the
+//!   holder must try again. Without `HELD` the flag has no meaning.
 //!
 //! A poster that finds no flag set takes the gate and carries its requests out. Otherwise it adds
 //! them to the retry queue and sets `QUEUED`: if the gate is held, the holder sees the flag when it

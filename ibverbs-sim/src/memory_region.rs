@@ -95,7 +95,7 @@ impl MemoryRegion {
 
     /// Deregisters the memory without waiting for any queue pair.
     ///
-    /// **Cost**: two stores and a lock, however many queue pairs there are.
+    /// **Cost**: two stores and a lock, independent of the number of queue pairs.
     ///
     /// # Safety
     ///

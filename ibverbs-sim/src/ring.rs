@@ -23,19 +23,19 @@ use std::mem::MaybeUninit;
 use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
-/// Fire at the next entry of any kind.
+/// Arms a ring for the next entry of any kind.
 pub(crate) const ARMED_ANY: u64 = 1;
-/// Fire at the next solicited entry.
+/// Arms a ring for the next solicited entry.
 pub(crate) const ARMED_SOLICITED: u64 = 2;
 
 const ARMED: u64 = ARMED_ANY | ARMED_SOLICITED;
 const POSITION_SHIFT: u32 = 2;
 
-/// The push found no free slot.
+/// Error of a push that found no free slot.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
-/// Two slots share a cache line when `T` has 28 bytes, the size of both entry types.
+/// A slot of a ring. Two share a cache line when `T` has 28 bytes, the size of both entry types.
 #[repr(align(32))]
 struct Slot<T> {
     value: UnsafeCell<MaybeUninit<T>>,

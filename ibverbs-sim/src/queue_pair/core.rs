@@ -58,7 +58,7 @@ pub(crate) struct Limits {
     pub(crate) signal_all: bool,
 }
 
-/// The responding half. The holder of the peer's gate changes it, and transitions do.
+/// The responding half. Changed only by the holder of the peer's gate and by transitions.
 #[derive(Default)]
 pub(crate) struct Responder {
     pub(crate) remote: AtomicU32,
@@ -157,7 +157,8 @@ impl QueuePairCore {
 
     /// Completes all outstanding requests as flushed, in state ERROR. The caller holds no gate.
     pub(crate) fn flush(&self, deferred: &mut Deferred) {
-        // Excludes a reset and new posts in the middle of the flush.
+        // Excludes a reset in the middle of the flush: requests that were posted after it would be
+        // flushed too.
         let _control = self.control.lock();
         if self.state.load() != QueuePairState::Error {
             return;
@@ -186,7 +187,7 @@ impl QueuePairCore {
         }
     }
 
-    /// Leaves the completion of a receive.
+    /// Adds the completion of a receive to the completion queue.
     #[inline]
     pub(crate) fn complete_receive(
         &self,

@@ -79,7 +79,7 @@ impl RemotePeer {
 
     /// Stores a response that has arrived, if it may be to the outstanding request. A payload
     /// longer than `longest` fits no request, and is cut to one byte more than that.
-    pub(crate) fn keep_response(&self, response: &Response<'_>, longest: u32) {
+    pub(crate) fn store_response(&self, response: &Response<'_>, longest: u32) {
         let &Response { serial, syndrome, payload, .. } = response;
         if !self.is_last(serial) {
             return;

@@ -88,7 +88,7 @@ impl Retry {
     }
 
     /// Begins a wait for `reason` unless one is under way that has not reached its deadline.
-    /// Returns `true` if it did; an attempt in the middle of a wait changes nothing.
+    /// Returns `true` if a wait has begun; an attempt in the middle of a wait changes nothing.
     fn wait(
         &mut self,
         reason: WaitReason,

@@ -1,7 +1,7 @@
 //! Counts of the freed send requests of all queue pairs.
 //!
-//! A poll of a completion queue must free send-queue slots of any of its queue pairs, and has only
-//! the number. The low bits of the number are the index of a word `number : freed count`; the
+//! A poll of a completion queue must free send-queue slots of any of its queue pairs, and knows
+//! only their numbers. The low bits of a number are the index of a word `number : freed count`; the
 //! number in the word distinguishes a destroyed queue pair's completions from its successor's. The
 //! count is the number of requests ever freed, wrapping, and only grows: the order of updates does
 //! not matter.

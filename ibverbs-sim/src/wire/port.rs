@@ -224,7 +224,7 @@ impl Port {
                 if let Some(queue_pair) = connected(response.to, response.from) {
                     queue_pair
                         .remote_peer
-                        .keep_response(&response, device.attributes.max_message_size);
+                        .store_response(&response, device.attributes.max_message_size);
                     outcome.resume(queue_pair);
                 }
             }
