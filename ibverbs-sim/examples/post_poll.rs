@@ -1,6 +1,6 @@
-//! How long does a small notified write take, and how many a second can one pair of ends carry?
+//! Benchmark of small notified writes: the time of one, and the rate between one pair of ends.
 //!
-//! Three figures, each the median and the spread of several repetitions:
+//! Prints three figures, each with the median and the spread of several repetitions:
 //! - posting an 8-byte inline WRITE_WITH_IMM, unsignalled, up to its receive completion;
 //! - the same, signalled, with both ends polled and the receive posted again, on one thread;
 //! - a sustained stream with the receiving end polled and refilled in batches of 8 on another
@@ -99,7 +99,7 @@ fn stream(batch: usize) -> Result<f64, Box<dyn Error>> {
             while seen < STREAM {
                 let count = pair.recv_cq.poll(&mut completions);
                 if count < completions.len() {
-                    // Let a batch gather: looking all the time takes the sender's cache lines.
+                    // Let a batch gather: polling all the time takes the sender's cache lines.
                     (0..4).for_each(|_| std::hint::spin_loop());
                 }
                 seen += count as u64;

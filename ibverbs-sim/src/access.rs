@@ -1,15 +1,15 @@
-//! What a memory region or a queue pair lets its peers do.
+//! Access rights of memory regions and queue pairs.
 
 use std::ops::BitOr;
 
-/// A set of rights. Local reading is always allowed.
+/// A set of access rights. Local reading is always allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Access(u8);
 
 impl Access {
     /// Local reading only.
     pub const NONE: Self = Self(0);
-    /// The device may write for its owner: receives, and results of READ and atomics.
+    /// The device may write on behalf of its owner: receives, and results of READ and atomics.
     pub const LOCAL_WRITE: Self = Self(1);
     /// Peers may WRITE. Needs `LOCAL_WRITE`.
     pub const REMOTE_WRITE: Self = Self(2);
@@ -20,13 +20,14 @@ impl Access {
     /// Every right.
     pub const ALL: Self = Self(15);
 
-    /// Whether every right of `other` is in this set.
+    /// Returns `true` if this set contains every right of `other`.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether a region may have exactly these rights: remote change implies local change.
+    /// Returns `true` if a region may have exactly these rights: remote writes and atomics need
+    /// `LOCAL_WRITE`.
     pub(crate) const fn is_consistent(self) -> bool {
         self.contains(Self::LOCAL_WRITE)
             || self.0 & (Self::REMOTE_WRITE.0 | Self::REMOTE_ATOMIC.0) == 0

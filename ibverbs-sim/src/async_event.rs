@@ -1,8 +1,8 @@
-//! What happens to a context's objects outside any work request.
+//! Asynchronous events: errors of a context's objects that belong to no work request.
 
 use crate::QueuePairNumber;
 
-/// Something went wrong that no completion can tell its owner.
+/// An error that no completion reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AsyncEvent {
@@ -13,12 +13,13 @@ pub enum AsyncEvent {
     },
     /// A peer's request was refused for its address, length, key or rights.
     QueuePairAccessError {
-        /// The queue pair it arrived on, now in error.
+        /// The queue pair that received the request, now in error.
         queue_pair: QueuePairNumber,
     },
-    /// A peer's request was refused as such.
+    /// A peer's request was refused because it is not valid: not enabled, misaligned, or over a
+    /// limit.
     QueuePairRequestError {
-        /// The queue pair it arrived on, now in error.
+        /// The queue pair that received the request, now in error.
         queue_pair: QueuePairNumber,
     },
 }

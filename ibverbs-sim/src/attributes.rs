@@ -1,8 +1,8 @@
-//! What a device and its port can do. Every limit here is enforced.
+//! Attributes and limits of a device and its port. Every limit here is enforced.
 
 use crate::{Error, Result, slab::MAX_SLOTS};
 
-/// The longest scatter/gather list any device of this crate can have.
+/// The longest scatter/gather list that any device of this crate supports.
 pub(crate) const MAX_SGE: usize = 16;
 const MAX_ENTRIES: u32 = 1 << 24;
 
@@ -50,7 +50,7 @@ impl Default for DeviceAttributes {
 }
 
 impl DeviceAttributes {
-    /// Whether a device can be made with these limits.
+    /// Returns an error unless a device can be made with these limits.
     pub(crate) fn validate(&self) -> Result<()> {
         within("max_qp", self.max_qp, MAX_SLOTS)?;
         within("max_mr", self.max_mr, MAX_SLOTS)?;
@@ -64,7 +64,7 @@ impl DeviceAttributes {
     }
 }
 
-/// Refuses `requested` over `limit`.
+/// Returns an error if `requested` is above `limit`.
 pub(crate) fn within<N: Into<u64>>(what: &'static str, requested: N, limit: N) -> Result<()> {
     let (requested, limit) = (requested.into(), limit.into());
     if requested > limit {
@@ -73,7 +73,7 @@ pub(crate) fn within<N: Into<u64>>(what: &'static str, requested: N, limit: N) -
     Ok(())
 }
 
-/// Refuses zero and anything over `limit`.
+/// Returns an error if `requested` is 0 or above `limit`.
 pub(crate) fn within_nonzero(what: &'static str, requested: u32, limit: u32) -> Result<()> {
     if requested == 0 {
         return Err(Error::Zero { what });
@@ -81,13 +81,13 @@ pub(crate) fn within_nonzero(what: &'static str, requested: u32, limit: u32) -> 
     within(what, requested, limit)
 }
 
-/// Whether a port carries messages.
+/// State of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PortState {
-    /// It does.
+    /// The port carries messages.
     Active,
-    /// It does not: its context was killed.
+    /// The port carries no messages: its context was killed.
     Down,
 }
 
@@ -95,10 +95,10 @@ pub enum PortState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PortAttributes {
-    /// Whether it carries messages.
+    /// State of the port.
     pub state: PortState,
     /// Bytes of one message.
     pub max_message_size: u32,
-    /// The number that tells this context's port from those of the device's other contexts.
+    /// Number of the port, different from the ports of the device's other contexts.
     pub local_identifier: u32,
 }

@@ -1,17 +1,17 @@
 #![allow(unsafe_code, reason = "the only place where a checked claim becomes a pointer")]
-//! From a claim to memory.
+//! Checked memory: the step from a claim to a pointer.
 //!
-//! What a work request or a peer says about memory (address, length, key) is a [`Claim`]. It is
-//! checked against a [`RegionSlot`]: key, protection domain, rights, range. Only the result can be
-//! copied from, a [`Checked`], or also to, a [`Writable`]: that is made of a right to write alone.
-//! A `Checked` borrows the evidence that a gate is held ([`Held`]), so it cannot outlive the hold,
-//! and closing a slot is followed by a wait for every hold under way that such a claim may come
-//! from: memory stays valid for as long as a `Checked` on it exists.
+//! The address, length and key that a work request or a peer states are a [`Claim`]. It is checked
+//! against a [`RegionSlot`]: key, protection domain, rights, range. Only the result gives access to
+//! memory: a [`Checked`] can be read, a [`Writable`], which requires a right to write, can be
+//! written too. A `Checked` borrows the proof that a gate is held ([`GateHeld`]), so it cannot
+//! outlive the hold, and closing a slot is followed by a wait for all holds under way from which
+//! such a claim may come: memory stays valid while a `Checked` of it exists.
 //!
-//! Copies are ordinary memory copies, except that the last eight bytes, where they end aligned,
-//! are written in one atomic access after all others: their owner may watch them. Two accesses to
-//! the same bytes at the same time, one of them a write, are excluded by the contract of
-//! registration unless both are atomic.
+//! Copies are ordinary memory copies, except that the last eight bytes, where they end aligned, are
+//! written in one atomic access after all others: their owner may poll them. Two accesses to the
+//! same bytes at the same time, one of them a write, are excluded by the contract of registration
+//! unless both are atomic.
 
 use std::{
     marker::PhantomData,
@@ -22,9 +22,9 @@ use std::{
 
 use talpf_primitives::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
-use crate::{Access, gate::Held};
+use crate::{Access, gate::GateHeld};
 
-/// What somebody says about memory. Nothing in it can be relied on.
+/// A statement about memory that is not checked yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
     pub(crate) address: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Claim {
     pub(crate) key: u32,
 }
 
-/// A right to write that a claim needs.
+/// A right to write that a claim requires.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ToWrite {
     Local,
@@ -51,17 +51,17 @@ impl ToWrite {
     }
 }
 
-/// The claim does not hold. Which part failed is not said, as on the wire.
+/// Error of a check. It does not say which part of the claim failed, as on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused;
 
-/// A registered region, or a place for one.
+/// A slot of the key table: a registered region, or free.
 ///
-/// `name` is 0 while closed, else the domain (high half, never 0) and the key of the region. The
-/// other fields change only while it is closed and no hold is under way that may have seen it open
-/// with these fields: the holds that closing waits for are those on behalf of its domain, which is
-/// why claims are compared with domain and key in one word. A slot that is opened again for another
-/// domain meanwhile is refused to the holders of both.
+/// `name` is 0 while the slot is closed, otherwise the domain (high half, never 0) and the key of
+/// the region. The other fields change only while the slot is closed and no hold is under way that
+/// may have seen it open with these fields: the holds that closing waits for are those on behalf of
+/// its domain, which is why claims are compared with domain and key in one word. A slot that is
+/// opened again for another domain in the meantime is refused to the holders of both.
 #[derive(Debug, Default)]
 pub(crate) struct RegionSlot {
     name: AtomicU64,
@@ -70,14 +70,14 @@ pub(crate) struct RegionSlot {
     access: AtomicU8,
 }
 
-/// A region of `domain` by its key, in one word that is not 0.
+/// Combines domain and key of a region in one word that is not 0.
 #[inline]
 fn name(domain: NonZeroU32, key: u32) -> u64 {
     u64::from(domain.get()) << 32 | u64::from(key)
 }
 
 impl RegionSlot {
-    /// Lets claims with `key` through.
+    /// Opens the slot: claims with `key` pass the check.
     ///
     /// # Safety
     ///
@@ -99,20 +99,21 @@ impl RegionSlot {
         self.name.store(name(domain, key), Ordering::SeqCst);
     }
 
-    /// Refuses every later check. Checks that were made before last until their holds end.
+    /// Closes the slot: every later check fails. Checks that were made before are valid until their
+    /// holds end.
     pub(crate) fn close(&self) {
         self.name.store(0, Ordering::SeqCst);
     }
 
     /// Checks a claim made on behalf of `domain` that needs the rights in `needed`.
     #[inline]
-    pub(crate) fn check<'hold>(
+    pub(crate) fn check<'guard>(
         &self,
         claim: Claim,
         domain: NonZeroU32,
         needed: Access,
-        _held: Held<'hold>,
-    ) -> Result<Checked<'hold>, Refused> {
+        _held: GateHeld<'guard>,
+    ) -> Result<Checked<'guard>, Refused> {
         if self.name.load(Ordering::SeqCst) != name(domain, claim.key) {
             return Err(Refused);
         }
@@ -132,30 +133,29 @@ impl RegionSlot {
         })
     }
 
-    /// As [`check`](Self::check), with a right to write.
+    /// Checks a claim that needs a right to write.
     #[inline]
-    pub(crate) fn check_to_write<'hold>(
+    pub(crate) fn check_to_write<'guard>(
         &self,
         claim: Claim,
         domain: NonZeroU32,
         needed: ToWrite,
-        held: Held<'hold>,
-    ) -> Result<Writable<'hold>, Refused> {
+        held: GateHeld<'guard>,
+    ) -> Result<Writable<'guard>, Refused> {
         self.check(claim, domain, needed.access(), held).map(Writable)
     }
 }
 
-/// Memory inside an open region that has the rights asked for, valid for reads while the hold
-/// lasts.
+/// Memory inside an open region that has the required rights, valid for reads while the hold lasts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Checked<'hold> {
+pub(crate) struct Checked<'guard> {
     start: *mut u8,
     length: usize,
-    held: PhantomData<Held<'hold>>,
+    held: PhantomData<GateHeld<'guard>>,
 }
 
 impl Checked<'_> {
-    /// No memory at all.
+    /// Memory of no bytes.
     pub(crate) const EMPTY: Self =
         Self { start: NonNull::dangling().as_ptr(), length: 0, held: PhantomData };
 
@@ -163,7 +163,7 @@ impl Checked<'_> {
         self.length
     }
 
-    /// The first `count` bytes and the rest; everything and nothing if there are fewer.
+    /// Splits the memory after `count` bytes; the rest is empty if it has fewer.
     pub(crate) fn split_at(self, count: usize) -> (Self, Self) {
         let count = count.min(self.length);
         let rest = Self {
@@ -174,20 +174,20 @@ impl Checked<'_> {
         (Self { length: count, ..self }, rest)
     }
 
-    /// Appends everything to `bytes`.
+    /// Appends the memory to `bytes`.
     pub(crate) fn append_to(self, bytes: &mut Vec<u8>) {
         if self.is_word() {
             return bytes.extend(self.word().load(Ordering::Acquire).to_ne_bytes());
         }
         let filled = bytes.len();
         bytes.resize(filled + self.length, 0);
-        let room = bytes[filled..].as_mut_ptr();
+        let post_limit = bytes[filled..].as_mut_ptr();
         // SAFETY: this memory is valid for reads (`RegionSlot::check`), `room` for writes of as
         // many bytes, and nobody else knows of `room`.
-        unsafe { ptr::copy_nonoverlapping(self.start, room, self.length) }
+        unsafe { ptr::copy_nonoverlapping(self.start, post_limit, self.length) }
     }
 
-    /// Copies as many bytes as fit. They may overlap.
+    /// Copies as many bytes as fit. The two ranges may overlap.
     #[inline]
     pub(crate) fn copy_to(self, to: Writable<'_>) {
         let (body, last) = to.for_copy_of(self.length);
@@ -200,9 +200,9 @@ impl Checked<'_> {
         }
     }
 
-    /// As `copy_to`, where nobody looks for the last word to come: in one piece.
+    /// Copies like `copy_to`, in one piece: for targets whose last word nobody polls.
     #[inline]
-    pub(crate) fn bring_to(self, to: Writable<'_>) {
+    pub(crate) fn copy_unordered_to(self, to: Writable<'_>) {
         if to.0.length <= 8 {
             return self.copy_to(to);
         }
@@ -211,7 +211,8 @@ impl Checked<'_> {
         unsafe { ptr::copy(self.start, to.0.start, length) };
     }
 
-    /// The first eight bytes, of which there are as many, in one access if they are aligned.
+    /// Reads the first eight bytes, in one access if they are aligned. The memory has at least
+    /// eight.
     #[inline]
     fn read_word(self) -> u64 {
         if self.start.addr().is_multiple_of(8) {
@@ -224,13 +225,13 @@ impl Checked<'_> {
         unsafe { self.start.cast::<u64>().read_unaligned() }
     }
 
-    /// Returns whether this is one aligned 64-bit word.
+    /// Returns `true` if the memory is one aligned 64-bit word.
     #[inline]
     fn is_word(self) -> bool {
         self.length == 8 && self.start.addr().is_multiple_of(8)
     }
 
-    /// The word; only after `is_word`.
+    /// Returns the word; only if `is_word` is `true`.
     #[inline]
     fn word(&self) -> &Word {
         debug_assert!(self.is_word());
@@ -241,19 +242,19 @@ impl Checked<'_> {
     }
 }
 
-/// Memory as [`Checked`], valid for writes too: it has a right to write.
+/// Memory as [`Checked`], but valid for writes too: it has a right to write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Writable<'hold>(Checked<'hold>);
+pub(crate) struct Writable<'guard>(Checked<'guard>);
 
 impl Writable<'_> {
-    /// No memory at all.
+    /// Memory of no bytes.
     pub(crate) const EMPTY: Self = Self(Checked::EMPTY);
 
     pub(crate) fn len(self) -> usize {
         self.0.length
     }
 
-    /// As [`Checked::split_at`].
+    /// Splits the memory as [`Checked::split_at`] does.
     pub(crate) fn split_at(self, count: usize) -> (Self, Self) {
         let (first, rest) = self.0.split_at(count);
         (Self(first), Self(rest))
@@ -263,7 +264,7 @@ impl Writable<'_> {
     #[inline]
     pub(crate) fn fill(self, bytes: &[u8]) {
         let (body, last) = self.for_copy_of(bytes.len());
-        // A word goes without a call.
+        // A single word needs no call of `copy`.
         if body.0.length > 0 {
             // SAFETY: `bytes` is valid for reads, this memory for writes (`RegionSlot::open`, as it
             // has a right to write), both for the length of `body`. A caller's slice cannot overlap
@@ -276,13 +277,14 @@ impl Writable<'_> {
         }
     }
 
-    /// Adds to the word atomically and gives what it was; `None` if this is no aligned word.
+    /// Adds to the word atomically and returns its previous value; `None` if the memory is not one
+    /// aligned word.
     pub(crate) fn fetch_add(self, add: u64) -> Option<u64> {
         self.0.is_word().then(|| self.0.word().fetch_add(add, Ordering::AcqRel))
     }
 
-    /// Replaces the word if it is `compare`, and gives what it was; `None` if this is no
-    /// aligned word.
+    /// Replaces the word if it is `compare`, and returns its previous value; `None` if the memory
+    /// is not one aligned word.
     pub(crate) fn compare_swap(self, compare: u64, swap: u64) -> Option<u64> {
         self.0.is_word().then(|| {
             self.0
@@ -293,7 +295,7 @@ impl Writable<'_> {
     }
 
     /// Returns the part that a copy of `length` bytes to this memory writes plainly, and the
-    /// aligned word that it writes last, if its end is aligned.
+    /// aligned word that it writes last, if the end is aligned.
     #[inline]
     fn for_copy_of(self, length: usize) -> (Self, Option<Self>) {
         let (all, _) = self.split_at(length);
@@ -312,7 +314,7 @@ mod loom_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::{Gate, Room};
+    use crate::gate::{Gate, PostLimit};
 
     #[test]
     fn a_claim_passes_only_inside_the_region() {
@@ -323,8 +325,9 @@ mod tests {
         // SAFETY: `memory` outlives the slot's use and nothing is copied.
         unsafe { slot.open(5, start, 16, domain, Access::REMOTE_READ) };
         let gate = Gate::new(());
-        let (mut hold, _) = gate.enter(0, Room { freed: 0, limit: 1, whole: false }).unwrap();
-        let (_, held) = hold.parts();
+        let (mut guard, _) =
+            gate.enter(0, PostLimit { freed: 0, limit: 1, all_or_none: false }).unwrap();
+        let (_, held) = guard.parts();
         let base = start.as_ptr().addr() as u64;
         let check = |address, length| {
             slot.check(Claim { address, length, key: 5 }, domain, Access::REMOTE_READ, held).is_ok()

@@ -1,37 +1,38 @@
-//! How a work request ended.
+//! Completions of work requests.
 
 use crate::QueuePairNumber;
 
-/// Why a work request ended.
+/// Status with which a work request ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum CompletionStatus {
-    /// It did what it should.
+    /// The request was carried out.
     #[default]
     Success,
-    /// The message is longer than the device carries, than the posted receive, or not the eight
+    /// The message is longer than the device's limit or the posted receive, or is not the eight
     /// bytes of an atomic.
     LocalLength,
-    /// A scatter/gather entry names memory that its key does not open.
+    /// A scatter/gather entry names memory that its key does not give access to.
     LocalProtection,
-    /// The queue pair was not made for this: a READ or atomic where none may be outstanding.
+    /// The queue pair does not support the request: a READ or atomic where `max_rd_atomic` is 0.
     LocalQueuePairOperation,
-    /// It was outstanding when the queue pair went into error. What it did is not known.
+    /// The request was outstanding when the queue pair went into error. Its effects are unknown.
     WorkRequestFlushed,
     /// The peer refused the remote address, length or key.
     RemoteAccess,
-    /// The peer refused the request as such: not enabled, misaligned, or its receive too short.
+    /// The peer refused the request as not valid: not enabled, misaligned, or longer than the
+    /// receive.
     RemoteInvalidRequest,
-    /// The peer could not do its part, such as write to its own receive.
+    /// The peer failed to carry the request out, such as to write to its own receive.
     RemoteOperation,
-    /// The peer did not answer within all retries.
+    /// The peer did not respond within all retries.
     RetryExceeded,
     /// The peer had no receive posted within all retries.
     ReceiverNotReadyRetryExceeded,
 }
 
-/// What a completion is about. The last two come from the receive side.
+/// Operation that a completion reports. The last two come from the receive side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -60,35 +61,35 @@ impl CompletionOpcode {
     }
 }
 
-/// One entry of a completion queue.
+/// An entry of a completion queue.
 ///
 /// With a status other than `Success` only `wr_id`, `status` and `queue_pair` mean anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkCompletion {
-    /// The number given with the work request.
+    /// The number that was given with the work request.
     pub wr_id: u64,
-    /// How it ended.
+    /// Status with which the request ended.
     pub status: CompletionStatus,
-    /// What it was.
+    /// Operation of the request.
     pub opcode: CompletionOpcode,
     /// Bytes that arrived: for receives (a WRITE with immediate included), READs and atomics.
     pub byte_len: u32,
-    /// What the peer sent along.
+    /// Immediate value that the peer sent.
     pub immediate: Option<u32>,
-    /// The queue pair the request was posted to, or that the message arrived on.
+    /// The queue pair to which the request was posted, or on which the message arrived.
     pub queue_pair: QueuePairNumber,
     /// The peer's queue pair.
     pub source: QueuePairNumber,
 }
 
-/// A completion as the queue keeps it: 28 bytes, so that two slots fit a cache line.
+/// A completion in the format of the queue: 28 bytes, so that two slots fit a cache line.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 pub(crate) struct CompletionEntry {
     wr_id: u64,
     byte_len: u32,
-    /// Of a receive: the immediate. Of a send: how many requests of its queue pair were carried
-    /// out up to this one, all of which free their slots when this entry is polled.
+    /// Receive: the immediate. Send: the number of requests of the queue pair that were carried out
+    /// up to this one; all of them free their slots when this entry is polled.
     extra: u32,
     queue_pair: u32,
     source: u32,
@@ -98,13 +99,13 @@ pub(crate) struct CompletionEntry {
 }
 
 impl CompletionEntry {
-    /// A completion from the send side after `executed` requests of its queue pair.
+    /// Makes an entry of the send side, after `executed` requests of its queue pair.
     #[inline]
     pub(crate) fn send(completion: WorkCompletion, executed: u32) -> Self {
         Self { extra: executed, has_immediate: false, ..Self::receive(completion) }
     }
 
-    /// A completion from the receive side.
+    /// Makes an entry of the receive side.
     #[inline]
     pub(crate) fn receive(completion: WorkCompletion) -> Self {
         Self {
@@ -119,7 +120,8 @@ impl CompletionEntry {
         }
     }
 
-    /// Whose slots are free with this entry, and up to which of its requests.
+    /// Returns the queue pair whose send slots are free once this entry is polled, and the number
+    /// of its requests up to which they are.
     #[inline]
     pub(crate) fn frees(&self) -> Option<(QueuePairNumber, u32)> {
         (!self.opcode.is_receive()).then_some((QueuePairNumber(self.queue_pair), self.extra))

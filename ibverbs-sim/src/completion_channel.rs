@@ -1,8 +1,8 @@
-//! Waiting for completions without polling.
+//! Channels that notify a waiting thread of completions.
 //!
-//! A channel holds at most one undelivered event, however many of its completion queues fired.
-//! Firing stores the event before it looks for waiters; a waiter registers before it looks for
-//! the event again. One of the two sees the other.
+//! A channel holds at most one undelivered event, regardless of the number of completion queues
+//! that fired. Firing stores the event before it checks for waiters; a waiter registers before it
+//! checks for the event again. One of the two sees the other.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use std::task::{Poll, Waker};
 
 use talpf_primitives::{AtomicBool, Mutex, Ordering};
 
-use crate::foreign;
+use crate::callback;
 
-/// Tells that a completion queue armed with
-/// [`request_notify`](crate::CompletionQueue::request_notify) has a new completion. Clones are
-/// the same channel; several completion queues may share one.
+/// A channel that receives an event when a completion queue armed with
+/// [`request_notify`](crate::CompletionQueue::request_notify) gets a new completion. Clones are the
+/// same channel; several completion queues may share one.
 #[derive(Clone, Debug, Default)]
 pub struct CompletionChannel {
     core: Arc<ChannelCore>,
@@ -27,27 +27,27 @@ struct ChannelCore {
 }
 
 impl CompletionChannel {
-    /// A channel without an event.
+    /// Creates a channel without an event.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the event if there is one; never waits.
+    /// Takes the event and returns `true`, or returns `false` if there is none. Never waits.
     pub fn try_notified(&self) -> bool {
         self.core.event.load(Ordering::Relaxed) && self.core.event.swap(false, Ordering::SeqCst)
     }
 
-    /// Takes the event, waiting for one first. Works under any executor and may be dropped at
-    /// any time; of several waiters each event reaches one.
+    /// Waits for an event and takes it. Works under any executor and may be dropped at any time;
+    /// each event reaches one of several waiters.
     ///
-    /// **Ordering**: arm, then poll until empty, then wait; an entry that came before the arming
+    /// **Ordering**: arm, then poll until empty, then wait; an entry that arrived before the arming
     /// fires nothing.
     pub async fn notified(&self) {
         poll_fn(|context| {
             if self.try_notified() {
                 return Poll::Ready(());
             }
-            // Under no lock: it is foreign code.
+            // Cloned under no lock, since a waker is code of the program.
             let waker = context.waker().clone();
             let mut waiters = self.core.waiters.lock();
             let known = waiters.iter().any(|waiter| waiter.will_wake(&waker));
@@ -64,13 +64,13 @@ impl CompletionChannel {
         .await;
     }
 
-    /// Leaves an event and wakes whoever waits for it. A waker that panics keeps neither the others
-    /// from being woken nor the caller from going on.
+    /// Stores an event and wakes all waiters. A waker that panics does not prevent the others from
+    /// being woken, and the panic does not reach the caller.
     pub(crate) fn fire(&self) {
         self.core.event.store(true, Ordering::SeqCst);
         let waiters = std::mem::take(&mut *self.core.waiters.lock());
         for waiter in waiters {
-            foreign::call("a waker", || waiter.wake());
+            callback::call("a waker", || waiter.wake());
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Where completions wait to be polled.
+//! Completion queues.
 //!
-//! Filled by whoever carries out a request, emptied by any thread that polls. A full queue goes
-//! into error for good, as in verbs: later completions are lost, every queue pair attached to it
-//! goes into error, and its context gets an [`AsyncEvent`].
+//! A completion queue is filled by the threads that carry out requests and emptied by any thread
+//! that polls. A queue that overruns goes into error for good, as in verbs: later completions are
+//! lost, every queue pair attached to it goes into error, and its context gets an [`AsyncEvent`].
 
 use std::{fmt, sync::Arc};
 
@@ -10,11 +10,11 @@ use talpf_primitives::{AtomicBool, Ordering};
 
 use crate::{
     AsyncEvent, CompletionChannel, CompletionStatus, Error, Result, WorkCompletion,
-    aftermath::Aftermath,
-    attached::Attached,
     attributes::within_nonzero,
     completion::CompletionEntry,
     context::ContextCore,
+    deferred::Deferred,
+    queue_pair_list::QueuePairList,
     ring::{ARMED_ANY, ARMED_SOLICITED, Ring},
 };
 
@@ -28,8 +28,8 @@ pub(crate) struct CompletionQueueCore {
     ring: Ring<CompletionEntry>,
     overrun: AtomicBool,
     channel: Option<CompletionChannel>,
-    /// They fail if this queue does.
-    pub(crate) attached: Attached,
+    /// Queue pairs that report here; they go into error if this queue overruns.
+    pub(crate) queue_pairs: QueuePairList,
     pub(crate) context: Arc<ContextCore>,
 }
 
@@ -44,29 +44,31 @@ impl CompletionQueue {
             ring: Ring::new(entries),
             overrun: AtomicBool::new(false),
             channel: channel.cloned(),
-            attached: Attached::default(),
+            queue_pairs: QueuePairList::default(),
             context: Arc::clone(context),
         };
         Ok(Self { core: Arc::new(core) })
     }
 
-    /// How many completions it can hold; at least what was asked for.
+    /// Returns the number of completions that the queue can hold; at least the number that was
+    /// requested.
     pub fn capacity(&self) -> u32 {
         self.core.ring.capacity()
     }
 
-    /// Whether a poll would find nothing at the moment.
+    /// Returns `true` if a poll would find no completion at the moment.
     ///
-    /// **Cost**: two loads; unlike a lock or a poll that finds something, it disturbs nobody.
+    /// **Cost**: two loads. Unlike a lock or a poll that finds something, it takes no cache line
+    /// from other threads.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.core.ring.is_empty()
     }
 
-    /// Moves completions to the front of `completions`, oldest first, and says how many.
+    /// Moves completions to the front of `completions`, oldest first, and returns their number.
     ///
-    /// **Ordering**: what the request of a polled completion wrote, and everything that its
-    /// queue pair wrote before, is visible.
+    /// **Ordering**: the writes of a polled completion's request, and of all earlier requests of
+    /// its queue pair, are visible.
     /// **Cost**: one compare-and-swap a batch, and one for each run of send completions.
     #[inline]
     pub fn poll(&self, completions: &mut [WorkCompletion]) -> usize {
@@ -74,7 +76,7 @@ impl CompletionQueue {
         let mut slots = completions.iter_mut();
         let count = self.core.ring.pop_many(slots.len(), |_, entry| {
             if let Some((number, executed)) = entry.frees() {
-                // The ring's order is each queue pair's order: the last of a run counts.
+                // Entries of one queue pair are in order: the last of a run counts.
                 let run = freed.replace((number, executed));
                 if let Some((other, executed)) = run
                     && other != number
@@ -92,11 +94,11 @@ impl CompletionQueue {
         count
     }
 
-    /// Arms the channel for the next completion, or with `solicited_only` for the next that the
+    /// Arms the channel for the next completion, or with `solicited_only` for the next one that the
     /// peer solicited or that failed. Fires once.
     ///
-    /// Poll again after arming and before waiting: what was there before fires nothing. A
-    /// completion arriving during this call may fire although that poll finds it.
+    /// Poll again after arming and before waiting: earlier completions fire nothing. A completion
+    /// that arrives during this call may fire although that poll finds it.
     ///
     /// **Errors**: the queue has no channel.
     pub fn request_notify(&self, solicited_only: bool) -> Result<()> {
@@ -108,7 +110,7 @@ impl CompletionQueue {
         Ok(())
     }
 
-    /// **Errors**: completions were lost because the queue was full.
+    /// Returns an error if completions were lost because the queue was full.
     pub fn check(&self) -> Result<()> {
         if self.core.overrun.load(Ordering::Acquire) {
             return Err(Error::CompletionQueueOverrun { capacity: self.capacity() });
@@ -118,14 +120,14 @@ impl CompletionQueue {
 }
 
 impl CompletionQueueCore {
-    /// Takes a completion that its receiver may wait for.
+    /// Adds a completion, and defers the event of the channel if the queue is armed for it.
     #[inline]
     pub(crate) fn push(
         &self,
         entry: CompletionEntry,
         solicited: bool,
         status: CompletionStatus,
-        aftermath: &mut Aftermath,
+        deferred: &mut Deferred,
     ) {
         if self.overrun.load(Ordering::Relaxed) {
             return;
@@ -134,21 +136,21 @@ impl CompletionQueueCore {
         let fires = if always { ARMED_ANY | ARMED_SOLICITED } else { ARMED_ANY };
         match self.ring.push(entry, fires) {
             Ok(false) => {}
-            Ok(true) => aftermath.fire(self.channel.as_ref()),
-            Err(_full) => self.overflow(aftermath),
+            Ok(true) => deferred.fire(self.channel.as_ref()),
+            Err(_full) => self.overflow(deferred),
         }
     }
 
     #[cold]
-    fn overflow(&self, aftermath: &mut Aftermath) {
+    fn overflow(&self, deferred: &mut Deferred) {
         if self.overrun.swap(true, Ordering::SeqCst) {
             return;
         }
         self.context.raise(AsyncEvent::CompletionQueueOverrun { capacity: self.ring.capacity() });
-        let attached = self.attached.all();
-        attached.iter().for_each(|queue_pair| queue_pair.enter_error(aftermath));
-        aftermath.let_go(attached);
-        aftermath.fire(self.channel.as_ref());
+        let queue_pairs = self.queue_pairs.all();
+        queue_pairs.iter().for_each(|queue_pair| queue_pair.enter_error(deferred));
+        deferred.drop_later(queue_pairs);
+        deferred.fire(self.channel.as_ref());
     }
 }
 

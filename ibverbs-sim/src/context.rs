@@ -1,4 +1,4 @@
-//! One user of a device, as a process would be.
+//! Contexts: an opened device, as a process would have it.
 
 use std::{
     collections::VecDeque,
@@ -10,14 +10,15 @@ use talpf_primitives::{AtomicBool, Mutex, Ordering};
 
 use crate::{
     AsyncEvent, CompletionChannel, CompletionQueue, DeviceAttributes, Error, PortAttributes,
-    PortState, ProtectionDomain, Result, aftermath::Aftermath, device::DeviceCore, timers::Timers,
+    PortState, ProtectionDomain, Result, deferred::Deferred, device::DeviceCore, timers::Timers,
 };
 
 const PORTS: u8 = 1;
-/// Events beyond this are dropped, oldest first: they repeat what the objects' states say.
+/// Most events that are kept. Beyond, the oldest are dropped: they repeat the states of the
+/// objects.
 const MAX_EVENTS: usize = 1024;
 
-/// An opened device: the root of one user's objects. Clones are the same context.
+/// An opened device, which owns the objects of one user. Clones are the same context.
 #[derive(Clone)]
 pub struct Context {
     core: Arc<ContextCore>,
@@ -43,14 +44,14 @@ impl Context {
         Self { core: Arc::new(core) }
     }
 
-    /// The device's limits.
+    /// Returns the limits of the device.
     pub fn query_device(&self) -> DeviceAttributes {
         self.core.device.attributes.clone()
     }
 
-    /// A port of the device as this context sees it. The only port is 1.
+    /// Returns the attributes of a port as this context sees it. The only port is 1.
     ///
-    /// **Errors**: there is no such port.
+    /// **Errors**: no such port.
     pub fn query_port(&self, port: u8) -> Result<PortAttributes> {
         check_port(port)?;
         let state = if self.core.is_killed() { PortState::Down } else { PortState::Active };
@@ -61,14 +62,15 @@ impl Context {
         })
     }
 
-    /// A protection domain of its own.
+    /// Creates a protection domain.
     pub fn allocate_protection_domain(&self) -> ProtectionDomain {
         ProtectionDomain::new(Arc::clone(&self.core), self.core.device.next_domain())
     }
 
-    /// A queue for at least `entries` completions, which notifies `channel` if there is one.
+    /// Creates a queue for at least `entries` completions, which notifies `channel` if one is
+    /// given.
     ///
-    /// **Errors**: none, or more than the device's `max_cqe`.
+    /// **Errors**: `entries` is 0 or above the device's `max_cqe`.
     pub fn create_completion_queue(
         &self,
         entries: u32,
@@ -77,33 +79,34 @@ impl Context {
         CompletionQueue::create(&self.core, entries, channel)
     }
 
-    /// Says what time it is, and takes up the requests of this context whose time has come:
-    /// retries after no answer or no receive, and messages that the link has held. Any unit and
-    /// origin that all the context's callers agree on; earlier times than before are ignored.
+    /// Sets the time, and resumes the requests of this context whose deadlines it reaches: retries
+    /// after no response or no receive, and messages that the link has delayed. The callers agree
+    /// on an origin; times before the current one are ignored.
     ///
     /// **Units**: nanoseconds.
     pub fn advance(&self, now_ns: u64) {
-        let mut aftermath = Aftermath::default();
+        let mut deferred = Deferred::default();
         for queue_pair in self.core.timers.advance(now_ns).iter().filter_map(Weak::upgrade) {
-            queue_pair.resume(&mut aftermath);
+            queue_pair.resume(&mut deferred);
         }
-        aftermath.settle();
+        deferred.run();
     }
 
-    /// When [`advance`](Self::advance) next has something to do, if nothing else comes first.
+    /// Returns the time at which [`advance`](Self::advance) next resumes a request, if nothing else
+    /// does before.
     ///
     /// **Units**: nanoseconds.
     pub fn next_deadline_ns(&self) -> Option<u64> {
         self.core.timers.next_deadline_ns()
     }
 
-    /// The oldest event not yet taken.
+    /// Takes the oldest asynchronous event.
     pub fn poll_async_event(&self) -> Option<AsyncEvent> {
         self.core.events.lock().pop_front()
     }
 
-    /// Cuts this context off, as if its process had died: none of its queue pairs answers, and
-    /// nothing that they send arrives. There is no way back.
+    /// Cuts this context off, as if its process had died: none of its queue pairs responds, and no
+    /// message that they send arrives. A killed context stays killed.
     pub fn kill(&self) {
         self.core.killed.store(true, Ordering::SeqCst);
         for queue_pair in self.core.device.all() {

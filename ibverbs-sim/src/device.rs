@@ -1,4 +1,4 @@
-//! The adapter: everything that its contexts share.
+//! Devices: the state that all contexts of an adapter share.
 
 use std::{
     collections::HashMap,
@@ -18,17 +18,17 @@ use crate::{
     wire::{MAX_HEADER, Packet, Port},
 };
 
-/// Longest message over a wire: it is copied whole, and nothing overtakes it.
+/// Longest message over a wire. A message is copied as a whole, and no other packet overtakes it.
 const MAX_MESSAGE_OVER_WIRE: u32 = 4 << 20;
 
-/// How to make a [`Device`].
+/// Configuration of a [`Device`].
 #[derive(Clone, Debug, Default)]
 pub struct DeviceConfig {
-    /// What the device is called.
+    /// Name of the device.
     pub name: String,
-    /// Its limits.
+    /// Limits of the device.
     pub attributes: DeviceAttributes,
-    /// What goes wrong on its link; `None` for a link that just works.
+    /// Faults of the device's link; `None` for a link without faults.
     pub fault: Option<FaultPlan>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct DeviceCore {
     name: String,
     pub(crate) attributes: DeviceAttributes,
     pub(crate) link: Link,
-    /// Leads to the other processes, if there are any.
+    /// Port to other processes; `None` without a wire.
     pub(crate) port: Option<Port>,
     pub(crate) keys: KeyTable,
     pub(crate) send_slots: SendSlots,
@@ -52,19 +52,19 @@ pub(crate) struct DeviceCore {
 }
 
 impl Device {
-    /// A device with no contexts.
+    /// Creates a device without a wire.
     ///
-    /// **Errors**: an attribute is over what any device can do.
+    /// **Errors**: an attribute is above the limit of any device.
     pub fn new(config: DeviceConfig) -> Result<Self> {
         Self::create(config, None)
     }
 
-    /// The device of this process, whose queue pairs can be connected to those of the devices of
-    /// other processes by [`QueuePair::connect_to`](crate::QueuePair::connect_to). A message has at
-    /// most 4 MiB. What the fault plan says happens between queue pairs of this process only.
+    /// Creates the device of this process, whose queue pairs can be connected to those of the
+    /// devices of other processes by [`QueuePair::connect_to`](crate::QueuePair::connect_to). A
+    /// message has at most 4 MiB. The fault plan applies only between queue pairs of this process.
     ///
-    /// The caller sees to it that [`progress`](Self::progress) is called again and again: nobody
-    /// else looks at the wire.
+    /// The caller must call [`progress`](Self::progress) again and again: no other function polls
+    /// the wire, and no thread does.
     ///
     /// **Errors**: as [`Device::new`].
     pub fn with_wire(mut config: DeviceConfig, wire: Arc<dyn Wire>) -> Result<Self> {
@@ -89,33 +89,34 @@ impl Device {
         Ok(Self { core: Arc::new(core) })
     }
 
-    /// The name it was made with.
+    /// Returns the name of the device.
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
-    /// A new context, as a process would open one.
+    /// Opens a new context, as a process would.
     pub fn open(&self) -> Context {
         Context::new(Arc::clone(&self.core), self.core.contexts.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 
-/// Without a wire there is nothing to do, and nobody to send to.
+/// Communication with other processes. Without a wire these functions do nothing.
 impl Device {
-    /// Takes in what has come over the wire, answers it, and moves what could not leave before.
-    /// Returns how many packets came; none while another thread is at it.
+    /// Receives packets from the wire, responds to them, and sends packets that could not be sent
+    /// before. Returns the number of packets received; 0 while another thread makes progress.
     ///
-    /// **Errors**: a peer has sent something that is no packet, and the others are taken in; a peer
-    /// does not take in what is sent to it; datagrams that nobody receives.
+    /// **Errors**: a peer has sent a malformed packet (the other packets are received all the
+    /// same); a peer does not receive what is sent to it; too many datagrams have not been taken.
     pub fn progress(&self) -> Result<usize> {
         self.core.port.as_ref().map_or(Ok(0), |port| port.progress(&self.core))
     }
 
-    /// Sends bytes to whoever receives the datagrams of another process. They keep their order,
-    /// and come before the requests that are sent after them.
+    /// Sends a datagram to another process, whose [`receive_datagram`](Self::receive_datagram)
+    /// returns it. Datagrams keep their order, and arrive before the requests that are sent after
+    /// them.
     ///
     /// **Errors**: no such process; more bytes than [`MAX_PACKET`](crate::MAX_PACKET) allows; the
-    /// process does not take in what was sent before.
+    /// process does not receive what was sent before.
     pub fn send_datagram(&self, process: u32, bytes: &[u8]) -> Result<()> {
         self.core.check_process(process)?;
         within("datagram", bytes.len() as u64, MAX_PACKET as u64 - 1)?;
@@ -125,17 +126,17 @@ impl Device {
         }
     }
 
-    /// The oldest datagram that [`progress`](Self::progress) has taken in, with its sender.
+    /// Takes the oldest datagram that [`progress`](Self::progress) has received, with its sender.
     pub fn receive_datagram(&self) -> Option<(u32, Vec<u8>)> {
         self.core.port.as_ref()?.receive_datagram()
     }
 
-    /// Whether something waits to leave this process.
+    /// Returns `true` if packets are queued that have not left this process.
     pub fn has_unsent(&self) -> bool {
         self.core.port.as_ref().is_some_and(Port::has_unsent)
     }
 
-    /// Whether nothing comes from a process any more. Requests to it fail with
+    /// Returns `true` if no packet will arrive from a process any more. Requests to it fail with
     /// [`RetryExceeded`](crate::CompletionStatus::RetryExceeded).
     pub fn is_lost(&self, process: u32) -> bool {
         self.core.port.as_ref().is_some_and(|port| port.is_lost(process))
@@ -143,12 +144,12 @@ impl Device {
 }
 
 impl DeviceCore {
-    /// The number of this process.
+    /// Returns the number of this process.
     pub(crate) fn process(&self) -> u32 {
         self.port.as_ref().map_or(0, Port::process)
     }
 
-    /// **Errors**: there is no such process.
+    /// Returns an error if the wire has no such process.
     pub(crate) fn check_process(&self, process: u32) -> Result<()> {
         let processes = self.port.as_ref().map_or(1, Port::processes);
         let known = process < processes;
@@ -160,8 +161,8 @@ impl DeviceCore {
         self.port.iter().for_each(Port::wait_for_holder);
     }
 
-    /// A number that no other domain of the device has or had. A number that came back would let
-    /// the queue pairs of one domain reach the memory of another.
+    /// Returns a number that no other domain of the device has or had. A number that was used again
+    /// would let the queue pairs of one domain reach the memory of another.
     pub(crate) fn next_domain(&self) -> NonZeroU32 {
         let next = |last: u32| last.checked_add(1);
         let last = self.domains.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -180,15 +181,15 @@ impl DeviceCore {
         self.queue_pairs.lock().get(&number)?.upgrade()
     }
 
-    /// Bytes that the queue pairs which are connected to a process may have sent and not yet had
-    /// taken in there: of each a request and an answer.
-    pub(crate) fn under_way_to(&self, process: u32) -> u64 {
+    /// Returns the most bytes that the queue pairs connected to a process may have sent and the
+    /// process not yet received: a request and a response for each.
+    pub(crate) fn max_outstanding_to(&self, process: u32) -> u64 {
         let most = 2 * (u64::from(self.attributes.max_message_size) + MAX_HEADER);
-        let connected = |qp: &Arc<QueuePairCore>| qp.elsewhere.process() == Some(process);
+        let connected = |qp: &Arc<QueuePairCore>| qp.remote_peer.process() == Some(process);
         self.all().into_iter().filter(connected).count() as u64 * most
     }
 
-    /// Every queue pair there is.
+    /// Returns all queue pairs of the device.
     pub(crate) fn all(&self) -> Vec<Arc<QueuePairCore>> {
         self.queue_pairs.lock().values().filter_map(Weak::upgrade).collect()
     }

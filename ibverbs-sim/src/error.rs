@@ -1,4 +1,4 @@
-//! Everything a call can refuse. What goes wrong after a request was posted is not here: it is a
+//! Errors of calls on verbs objects. A failure after a request was posted is not here: it is a
 //! [`CompletionStatus`](crate::CompletionStatus).
 
 use crate::{Access, QueuePairNumber, QueuePairState};
@@ -6,21 +6,21 @@ use crate::{Access, QueuePairNumber, QueuePairState};
 /// The result of a call on a verbs object.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call was refused. A refused call has changed nothing.
+/// Reason for which a call was refused. A refused call has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A size or count is over what the device or the object was made for.
+    /// A size or count is above the limit of the device or the object.
     #[error("{what}: {requested} requested, at most {limit} possible")]
     LimitExceeded {
         /// The attribute with the limit.
         what: &'static str,
-        /// What the caller asked for.
+        /// The size or count that was requested.
         requested: u64,
         /// The largest possible value.
         limit: u64,
     },
-    /// A size or count is below what makes sense.
+    /// A size or count that must be at least 1 is 0.
     #[error("{what} must be at least 1")]
     Zero {
         /// The attribute.
@@ -29,61 +29,61 @@ pub enum Error {
     /// Remote write and atomic rights need local write.
     #[error("{access:?} lets peers change memory that the device may not write locally")]
     InconsistentAccess {
-        /// The rights asked for.
+        /// The rights that were requested.
         access: Access,
     },
     /// The region would end past the last address.
-    #[error("a region of {length} bytes at {address:#x} passes the end of the address space")]
+    #[error("a region of {length} bytes at {address:#x} ends past the address space")]
     AddressOverflow {
         /// First address.
         address: u64,
-        /// Bytes asked for.
+        /// Length of the region in bytes.
         length: u64,
     },
     /// The device has no port of that number.
-    #[error("no port {port}, the device has ports 1 to {ports}")]
+    #[error("no such port: {port}; the device has ports 1 to {ports}")]
     NoSuchPort {
-        /// The port asked for.
+        /// The requested port.
         port: u8,
-        /// How many there are.
+        /// The number of ports.
         ports: u8,
     },
-    /// The device's wire does not lead to such a process.
-    #[error("no process {process}, there are {processes}")]
+    /// The device's wire has no such process.
+    #[error("no such process: {process}; the wire has {processes} processes")]
     NoSuchProcess {
-        /// The process asked for.
+        /// The requested process.
         process: u32,
-        /// How many there are.
+        /// The number of processes.
         processes: u32,
     },
-    /// Something came over the wire that is no packet.
-    #[error("process {process} has sent something that is no packet")]
+    /// Bytes arrived over the wire that are no valid packet.
+    #[error("process {process} has sent a malformed packet")]
     MalformedPacket {
-        /// Where it came from.
+        /// The process that sent the bytes.
         process: u32,
     },
-    /// A process does not take in what is sent to it: nothing more is sent.
-    #[error("process {process} takes nothing in: {bytes} bytes wait for it, at most {limit} may")]
+    /// A process does not receive what is sent to it, and too many bytes are queued for it.
+    #[error("process {process} receives nothing: {bytes} bytes queued, at most {limit} allowed")]
     Unsent {
-        /// The process that they are for.
+        /// The destination of the queued bytes.
         process: u32,
-        /// The bytes that wait, with those that were to be sent.
+        /// The bytes that would be queued, including the refused packet.
         bytes: u64,
-        /// The most that may wait.
+        /// The most bytes that may be queued.
         limit: u64,
     },
-    /// A call of the device's wire has panicked. What was to be sent may be lost.
+    /// A call of the device's wire has panicked. The packet of a panicked send may be lost.
     #[error("the wire to other processes has panicked in {call}")]
     WirePanicked {
-        /// The call.
+        /// The name of the call.
         call: &'static str,
     },
     /// The objects belong to different devices, contexts or protection domains.
     #[error("{what} belongs to another {owner}")]
     ForeignObject {
-        /// The object that does not fit.
+        /// The object that belongs to another owner.
         what: &'static str,
-        /// What it should share with the others.
+        /// The kind of owner that all objects must share.
         owner: &'static str,
     },
     /// The queue pair's state does not allow the call.
@@ -91,35 +91,35 @@ pub enum Error {
     InvalidState {
         /// The queue pair.
         queue_pair: QueuePairNumber,
-        /// Its state.
+        /// The state of the queue pair.
         state: QueuePairState,
-        /// The call.
+        /// The name of the call.
         what: &'static str,
     },
-    /// There is no such transition.
+    /// The state machine has no such transition.
     #[error("{queue_pair} cannot go from {from:?} to {to:?}")]
     InvalidTransition {
         /// The queue pair.
         queue_pair: QueuePairNumber,
-        /// Its state.
+        /// The state of the queue pair.
         from: QueuePairState,
-        /// The state asked for.
+        /// The requested state.
         to: QueuePairState,
     },
-    /// The transition needs an attribute that is not given.
+    /// The transition needs an attribute that was not given.
     #[error("the transition to {to:?} needs {attribute}")]
     MissingAttribute {
-        /// The state asked for.
+        /// The requested state.
         to: QueuePairState,
-        /// The attribute's field.
+        /// The field of [`QueuePairAttributes`](crate::QueuePairAttributes).
         attribute: &'static str,
     },
-    /// The transition does not take an attribute that is given.
-    #[error("the transition to {to:?} does not take {attribute}")]
+    /// The transition does not accept an attribute that was given.
+    #[error("the transition to {to:?} does not accept {attribute}")]
     UnexpectedAttribute {
-        /// The state asked for.
+        /// The requested state.
         to: QueuePairState,
-        /// The attribute's field.
+        /// The field of [`QueuePairAttributes`](crate::QueuePairAttributes).
         attribute: &'static str,
     },
     /// The send or receive queue has no free slot.
@@ -129,10 +129,10 @@ pub enum Error {
         capacity: u32,
     },
     /// Inline data cannot be the target of a READ or an atomic.
-    #[error("a request that brings data back cannot have an inline payload")]
+    #[error("a request that returns data cannot have an inline payload")]
     InlineTarget,
-    /// The queue pair takes its receives from a shared receive queue.
-    #[error("{queue_pair} has a shared receive queue; post receives there")]
+    /// The queue pair uses a shared receive queue and has no receive queue of its own.
+    #[error("{queue_pair} has a shared receive queue: post receives to that queue")]
     HasSharedReceiveQueue {
         /// The queue pair.
         queue_pair: QueuePairNumber,
@@ -148,13 +148,13 @@ pub enum Error {
     },
 }
 
-/// A batch was posted up to a request that was refused.
+/// Error of a post: one request of the batch was refused, and no request after it was posted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("request {index} of the batch was not posted, nor any after it: {reason}")]
+#[error("request {index} of the batch was refused, and none after it was posted: {reason}")]
 pub struct PostError {
-    /// The first request that was not posted; all before it were.
+    /// Index of the refused request; all requests before it were posted.
     pub index: usize,
-    /// Why.
+    /// Reason for which the request was refused.
     #[source]
     pub reason: Error,
 }

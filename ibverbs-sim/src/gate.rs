@@ -1,39 +1,40 @@
 #![allow(unsafe_code, reason = "the holder of a gate has the only access to its value")]
-//! The lock of a send queue: whoever holds it carries out requests, nobody waits for it.
+//! Gates: the lock of a send queue. Its holder carries out requests, and nobody waits for it.
 //!
-//! One word holds everything that must change together:
+//! One word holds all state that must change together:
 //!
 //! ```text
 //! 63           32 31         8 7        0
 //! [ posted count ][ hold count ][ flags ]
 //! ```
 //!
-//! - `HELD`: a thread carries out requests and has the only access to the value.
-//! - `BACKLOG`: requests wait in the queue pair's backlog.
-//! - `STALLED`: the first request of the backlog waits for something outside (a receive, time).
-//! - `RESUME`: that something came while the gate was held; the holder must try again. Without
-//!   `HELD` it means nothing.
+//! - `HELD`: a thread carries out requests and has exclusive access to the value.
+//! - `QUEUED`: requests wait in the retry queue of the queue pair.
+//! - `STALLED`: the first request of the retry queue waits for a receive, a response or a deadline.
+//! - `RESUME`: the event that a stalled request waits for has occurred while the gate was held; the
+//!   holder must try again. Without `HELD` the flag has no meaning.
 //!
-//! A poster that finds no flag set takes the gate and runs its requests straight away. Otherwise
-//! it adds them to the backlog and sets `BACKLOG`: if the gate was held the holder sees the flag
-//! when it lets go, and if not the poster drains the backlog itself. Both steps change the same
+//! A poster that finds no flag set takes the gate and carries its requests out. Otherwise it adds
+//! them to the retry queue and sets `QUEUED`: if the gate is held, the holder sees the flag when it
+//! releases the gate, and if not, the poster drains the queue itself. Both steps change the same
 //! word, so one of the two always sees the other: no request is left behind.
 //!
-//! The posted count moves in the same step, so the limit of the send queue is exact whoever
-//! posts. The hold count tells one hold from the next: [`Gate::wait_for_holder`] waits for a hold
-//! that was under way, not for a gate that is free, which might never be seen.
+//! The posted count changes in the same step, so the limit of the send queue is exact with any
+//! number of posters. The hold count distinguishes one hold from the next:
+//! [`Gate::wait_for_holder`] waits for the end of one hold, not for a free gate, which it might
+//! never see.
 //!
 //! Every change of the word is a read-modify-write, so all of them form one order in which each
-//! synchronises with those before it. A thread that makes something unusable (a key, a state)
-//! and then calls `wait_for_holder` has its own place in that order: a holder before it is seen
-//! and waited for, one after it sees the change.
+//! synchronises with those before it. A thread that closes something (a key, a state) and then
+//! calls `wait_for_holder` has its own place in that order: it sees and waits for a holder before
+//! it, and a holder after it sees the change.
 
 use std::ops::{Deref, DerefMut};
 
 use talpf_primitives::{AtomicU64, Ordering, UnsafeCell, note_entry, note_exit, yield_now};
 
 const HELD: u64 = 1;
-const BACKLOG: u64 = 2;
+const QUEUED: u64 = 2;
 const STALLED: u64 = 4;
 const RESUME: u64 = 8;
 const FLAGS: u64 = 0xff;
@@ -41,31 +42,32 @@ const ONE_HOLD: u64 = 1 << 8;
 const HOLDS: u64 = 0xff_ffff << 8;
 const POSTED_SHIFT: u32 = 32;
 
-/// What limits a post: how many requests were freed so far, and how many may be outstanding.
+/// Limit of a post: the number of requests freed so far, and the most that may be outstanding.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct PostLimit {
     pub(crate) freed: u32,
     pub(crate) limit: u32,
-    /// All that are wanted, or none.
-    pub(crate) whole: bool,
+    /// Grants all requests or none.
+    pub(crate) all_or_none: bool,
 }
 
-impl Room {
+impl PostLimit {
     #[inline]
     pub(crate) fn grant(self, posted: u32, wanted: u32) -> u32 {
         let outstanding = posted.wrapping_sub(self.freed);
         let left = self.limit.saturating_sub(outstanding);
-        if self.whole && left < wanted { 0 } else { wanted.min(left) }
+        if self.all_or_none && left < wanted { 0 } else { wanted.min(left) }
     }
 }
 
-/// See the module text.
+/// A lock for a value of type `T`; see the module text.
 pub(crate) struct Gate<T> {
     word: AtomicU64,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached only through `Hold`, and `HELD` admits one `Hold` at a time.
+// SAFETY: the value is reached only through `GateGuard`, and `HELD` admits one `GateGuard` at a
+// time.
 unsafe impl<T: Send> Sync for Gate<T> {}
 
 impl<T> Gate<T> {
@@ -73,68 +75,74 @@ impl<T> Gate<T> {
         Self { word: AtomicU64::new(0), value: UnsafeCell::new(value) }
     }
 
-    /// How many requests were ever posted, wrapping.
+    /// Returns the number of requests ever posted, wrapping.
     #[inline]
     pub(crate) fn posted(&self) -> u32 {
         (self.word.load(Ordering::SeqCst) >> POSTED_SHIFT) as u32
     }
 
-    /// Whether everything that was posted has been carried out.
+    /// Returns `true` if everything that was posted has been carried out.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.word.load(Ordering::SeqCst) & FLAGS == 0
     }
 
-    /// Takes an idle gate and counts as many of `wanted` requests as `room` grants.
+    /// Takes an idle gate and counts as many of `wanted` requests as `post_limit` grants. Returns
     /// `None` if the gate is not idle.
     #[inline]
-    pub(crate) fn enter(&self, wanted: u32, room: Room) -> Option<(Hold<'_, T>, u32)> {
+    pub(crate) fn enter(
+        &self,
+        wanted: u32,
+        post_limit: PostLimit,
+    ) -> Option<(GateGuard<'_, T>, u32)> {
         let word = self.word.load(Ordering::Relaxed);
-        let granted = room.grant((word >> POSTED_SHIFT) as u32, wanted);
+        let granted = post_limit.grant((word >> POSTED_SHIFT) as u32, wanted);
         let next = count(held(word), granted);
-        (word & FLAGS == 0 && self.swap(word, next).is_ok()).then(|| (Hold::new(self), granted))
+        (word & FLAGS == 0 && self.swap(word, next).is_ok())
+            .then(|| (GateGuard::new(self), granted))
     }
 
-    /// Counts requests that the caller, who has the backlog locked, adds to it.
-    pub(crate) fn enqueue(&self, wanted: u32, room: Room) -> u32 {
+    /// Counts requests that the caller, which has the retry queue locked, adds to it.
+    pub(crate) fn enqueue(&self, wanted: u32, post_limit: PostLimit) -> u32 {
         let mut word = self.word.load(Ordering::SeqCst);
         loop {
-            let granted = room.grant((word >> POSTED_SHIFT) as u32, wanted);
+            let granted = post_limit.grant((word >> POSTED_SHIFT) as u32, wanted);
             if granted == 0 {
                 return 0;
             }
-            match self.swap(word, count(word, granted) | BACKLOG) {
+            match self.swap(word, count(word, granted) | QUEUED) {
                 Ok(_) => return granted,
                 Err(now) => word = now,
             }
         }
     }
 
-    /// Takes the gate if there is a backlog to carry out and nothing keeps it from moving.
-    pub(crate) fn enter_backlog(&self) -> Option<Hold<'_, T>> {
+    /// Takes the gate if the retry queue has requests, is not stalled, and nobody holds the gate.
+    pub(crate) fn enter_to_drain(&self) -> Option<GateGuard<'_, T>> {
         let mut word = self.word.load(Ordering::SeqCst);
-        while word & (HELD | BACKLOG | STALLED) == BACKLOG {
+        while word & (HELD | QUEUED | STALLED) == QUEUED {
             match self.swap(word, held(word)) {
-                Ok(_) => return Some(Hold::new(self)),
+                Ok(_) => return Some(GateGuard::new(self)),
                 Err(now) => word = now,
             }
         }
         None
     }
 
-    /// Takes the gate whatever its flags, waiting for a holder to leave. Control path only.
-    pub(crate) fn enter_blocking(&self) -> Hold<'_, T> {
+    /// Takes the gate in any state, waiting for a holder to release it. Control path only.
+    pub(crate) fn enter_blocking(&self) -> GateGuard<'_, T> {
         loop {
             let word = self.word.load(Ordering::SeqCst);
             if word & HELD == 0 && self.swap(word, held(word)).is_ok() {
-                return Hold::new(self);
+                return GateGuard::new(self);
             }
             yield_now();
         }
     }
 
-    /// Ends a stall, since what its request waited for has come: true if the caller must drain the
-    /// backlog. A holder that has taken a stalled gate does so when it releases.
+    /// Ends a stall, because the event that its request waits for has occurred. Returns `true` if
+    /// the caller must drain the retry queue. A holder that has taken a stalled gate drains it when
+    /// it releases the gate.
     pub(crate) fn resume(&self) -> bool {
         let mut word = self.word.load(Ordering::SeqCst);
         loop {
@@ -152,9 +160,9 @@ impl<T> Gate<T> {
         }
     }
 
-    /// Returns once a hold that is under way at the call has ended.
+    /// Waits until a hold that is under way at the call has ended.
     pub(crate) fn wait_for_holder(&self) {
-        // Changes nothing, but takes a place in the order of changes.
+        // Changes no bit, but takes a place in the order of changes.
         let seen = self.word.fetch_or(0, Ordering::SeqCst);
         if seen & HELD == 0 {
             return;
@@ -168,22 +176,22 @@ impl<T> Gate<T> {
         }
     }
 
-    /// Ends a hold and gives the word before. One `xadd` where there is no `RESUME`: `HELD` is
-    /// set, so subtracting it borrows from no other bit.
+    /// Ends a hold and returns the previous word. One `xadd` unless `RESUME` is set: `HELD` is set,
+    /// so subtracting it borrows from no other bit.
     #[inline]
     fn leave(&self) -> u64 {
         note_exit();
         let word = self.word.fetch_sub(HELD, Ordering::SeqCst);
         if word & RESUME != 0 {
-            self.forget_resumption();
+            self.clear_resume();
         }
         word
     }
 
-    /// Clears the `RESUME` of a hold that has ended. The next hold clears it as it begins, and one
-    /// that is set after that is not touched.
+    /// Clears the `RESUME` of a hold that has ended. The next hold clears it when it begins, and a
+    /// `RESUME` that is set after that stays.
     #[cold]
-    fn forget_resumption(&self) {
+    fn clear_resume(&self) {
         let clear = |word| (word & (HELD | RESUME) == RESUME).then_some(word & !RESUME);
         let _ = self.word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, clear);
     }
@@ -194,41 +202,43 @@ impl<T> Gate<T> {
     }
 }
 
-/// The only access to a gate's value. Letting it go leaves `BACKLOG` and `STALLED` as they are.
-pub(crate) struct Hold<'gate, T> {
+/// Exclusive access to the value of a gate. Its drop leaves `QUEUED` and `STALLED` unchanged.
+pub(crate) struct GateGuard<'gate, T> {
     gate: &'gate Gate<T>,
 }
 
-/// Evidence, for as long as it lives, that some gate of the device is held: what was checked
-/// under it stays usable until the hold ends.
+/// Proof, while it lives, that some gate of the device is held: memory that was checked under it
+/// stays usable until the hold ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held<'hold>(std::marker::PhantomData<&'hold ()>);
+pub(crate) struct GateHeld<'guard>(std::marker::PhantomData<&'guard ()>);
 
-impl<'gate, T> Hold<'gate, T> {
-    /// The hold of the thread that has just set `HELD`.
+impl<'gate, T> GateGuard<'gate, T> {
+    /// Makes the guard of the thread that has just set `HELD`.
     #[inline]
     fn new(gate: &'gate Gate<T>) -> Self {
         note_entry();
         Self { gate }
     }
 
-    /// The value, and evidence of the hold to check memory under.
+    /// Returns the value, and a proof of the hold for checks of memory.
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&mut T, Held<'_>) {
-        (self, Held(std::marker::PhantomData))
+    pub(crate) fn parts(&mut self) -> (&mut T, GateHeld<'_>) {
+        (self, GateHeld(std::marker::PhantomData))
     }
 
-    /// The caller, who has the backlog locked, has put requests there that are counted already.
-    pub(crate) fn set_backlog(&self) {
-        self.gate.word.fetch_or(BACKLOG, Ordering::SeqCst);
+    /// Sets `QUEUED`. The caller has the retry queue locked and has added requests that are counted
+    /// already.
+    pub(crate) fn set_queued(&self) {
+        self.gate.word.fetch_or(QUEUED, Ordering::SeqCst);
     }
 
-    /// The caller, who has the backlog locked, has found it empty.
-    pub(crate) fn clear_backlog(&self) {
-        self.gate.word.fetch_and(!BACKLOG, Ordering::SeqCst);
+    /// Clears `QUEUED`. The caller has the retry queue locked and has found it empty.
+    pub(crate) fn clear_queued(&self) {
+        self.gate.word.fetch_and(!QUEUED, Ordering::SeqCst);
     }
 
-    /// Ends this hold and starts another, so that a long drain keeps nobody waiting.
+    /// Ends this hold and starts another, so that threads which wait for the holder do not wait for
+    /// a long drain.
     pub(crate) fn renew(&mut self) {
         let mut word = self.gate.word.load(Ordering::SeqCst);
         while let Err(now) = self.gate.swap(word, held(word)) {
@@ -236,17 +246,17 @@ impl<'gate, T> Hold<'gate, T> {
         }
     }
 
-    /// Lets go. True if requests were added meanwhile and nothing keeps them from being carried
-    /// out: the caller drains them.
+    /// Releases the gate. Returns `true` if the retry queue has requests and is not stalled: the
+    /// caller must drain it.
     #[inline]
     pub(crate) fn release(self) -> bool {
         let gate = self.gate;
         std::mem::forget(self);
-        gate.leave() & (BACKLOG | STALLED) == BACKLOG
+        gate.leave() & (QUEUED | STALLED) == QUEUED
     }
 
-    /// Lets go with the first request of the backlog waiting for something outside. Gives the
-    /// hold back if that has come already.
+    /// Releases the gate and marks the first request of the retry queue as stalled. Returns the
+    /// guard if the queue was resumed in the meantime.
     pub(crate) fn stall(self) -> Result<(), Self> {
         let mut word = self.gate.word.load(Ordering::SeqCst);
         loop {
@@ -264,44 +274,44 @@ impl<'gate, T> Hold<'gate, T> {
         }
     }
 
-    /// Forgets that anything waits. The caller has emptied the backlog and has it locked.
-    pub(crate) fn clear_waiting(&self) {
-        self.gate.word.fetch_and(!(BACKLOG | STALLED | RESUME), Ordering::SeqCst);
+    /// Clears all flags of the retry queue. The caller has emptied the queue and has it locked.
+    pub(crate) fn clear_queued_and_stalled(&self) {
+        self.gate.word.fetch_and(!(QUEUED | STALLED | RESUME), Ordering::SeqCst);
     }
 }
 
-impl<T> Deref for Hold<'_, T> {
+impl<T> Deref for GateGuard<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this `Hold` exists because `HELD` was set by it alone, and it is shared here.
+        // SAFETY: this `GateGuard` exists because it alone has set `HELD`, and it is shared here.
         self.gate.value.with(|value| unsafe { &*value })
     }
 }
 
-impl<T> DerefMut for Hold<'_, T> {
+impl<T> DerefMut for GateGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and `&mut self` makes this the only use of the only `Hold`.
+        // SAFETY: as above, and `&mut self` makes this the only use of the only `GateGuard`.
         self.gate.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 
-impl<T> Drop for Hold<'_, T> {
+impl<T> Drop for GateGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.gate.leave();
     }
 }
 
-/// `word` with the gate taken for a new hold, which nothing has resumed.
+/// Returns `word` with the gate taken for a new hold, which nothing has resumed.
 #[inline]
 fn held(word: u64) -> u64 {
     (word & !(HOLDS | RESUME)) | (word.wrapping_add(ONE_HOLD) & HOLDS) | HELD
 }
 
-/// `word` with `posted` more requests.
+/// Returns `word` with `posted` more requests.
 #[inline]
 fn count(word: u64, posted: u32) -> u64 {
     word.wrapping_add(u64::from(posted) << POSTED_SHIFT)

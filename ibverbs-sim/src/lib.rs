@@ -1,21 +1,21 @@
 //! A software RDMA device with the objects and rules of InfiniBand verbs.
 //!
-//! A [`Device`] stands for one adapter. Every [`Context`] opened from clones of it can reach
-//! every other: a [`ProtectionDomain`] registers memory, a [`QueuePair`] connects to another by
-//! number, work requests are posted to it, and [`CompletionQueue`]s say how they ended.
+//! A [`Device`] simulates one adapter. Every [`Context`] opened from clones of it can reach every
+//! other: a [`ProtectionDomain`] registers memory, a [`QueuePair`] connects to another by number,
+//! work requests are posted to it, and [`CompletionQueue`]s report their results.
 //!
-//! There is no device thread. Whoever posts a request carries it out: it checks what the peer
-//! would check, copies the bytes once, and leaves the completions. A request that cannot go on
-//! (no receive posted, no answer, a held message) stays in its queue pair; the peer that posts
-//! the receive, or [`Context::advance`], takes it up again.
+//! There is no device thread. The thread that posts a request carries it out: it makes the checks
+//! of the peer, copies the bytes once, and leaves the completions. A request that cannot be carried
+//! out yet (no receive posted, no response, a delayed message) stays in its queue pair; the peer
+//! that posts the receive, or [`Context::advance`], resumes it.
 //!
-//! A device may be one of several, one a process, that a [`Wire`] joins: see
+//! A device may be one of several, one in each process, that a [`Wire`] joins: see
 //! [`Device::with_wire`]. Its queue pairs can then be connected to those of other processes too, by
 //! [`QueuePair::connect_to`], and follow the same rules.
 //!
-//! Only the reliable connected transport exists, so a send queue never stops alone: the state
-//! that verbs call "send queue error" has no place here. The crate never reads a clock, starts
-//! a thread or prints.
+//! Only the reliable connected transport exists, so a send queue never stops alone: the state that
+//! verbs call "send queue error" does not occur. The crate never reads a clock, starts a thread or
+//! prints.
 //!
 //! ```
 //! use std::ptr::NonNull;
@@ -41,7 +41,7 @@
 //! a.post_send(&[SendWorkRequest {
 //!     wr_id: 1,
 //!     operation: Operation::WriteWithImmediate { remote: region.at(0), immediate: 42 },
-//!     payload: Payload::Inline(b"hello"),
+//!     payload: Payload::Inline(b"bytes"),
 //!     flags: SendFlags::SIGNALLED,
 //! }])?;
 //!
@@ -49,30 +49,30 @@
 //! assert_eq!(there_cq.poll(&mut completions), 1);
 //! assert_eq!(completions[0].immediate, Some(42));
 //! drop(region);
-//! assert_eq!(&inbox[..5], b"hello");
+//! assert_eq!(&inbox[..5], b"bytes");
 //! # Ok(())
 //! # }
 //! ```
 
 mod access;
-mod aftermath;
 mod async_event;
-mod attached;
 mod attributes;
+mod callback;
 mod checked;
 mod completion;
 mod completion_channel;
 mod completion_queue;
 mod context;
+mod deferred;
 mod device;
 mod error;
-mod foreign;
 mod gate;
 mod key_table;
 mod link;
 mod memory_region;
 mod protection_domain;
 mod queue_pair;
+mod queue_pair_list;
 mod receive_queue;
 mod ring;
 mod send_queue;

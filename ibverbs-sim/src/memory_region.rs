@@ -1,9 +1,9 @@
-//! Memory that the device may use.
+//! Memory regions.
 //!
-//! Dropping a region first refuses its key, then waits for the requests that are being carried out
+//! Dropping a region first closes its key, then waits for the requests that are being carried out
 //! by the queue pairs of its domain, by those that receive from a shared queue of it, and by the
 //! peers of both: one of them may have checked the key before. See `gate` for why that is enough. A
-//! request that waits in a queue pair holds nothing and finds the key refused later.
+//! request that waits in a queue pair has checked nothing yet, and finds the key closed later.
 
 use std::{fmt, ptr::NonNull, sync::Arc};
 
@@ -12,14 +12,14 @@ use crate::{
     protection_domain::DomainCore,
 };
 
-/// A registered region. Dropping it deregisters.
+/// A registered memory region. Dropping it deregisters the memory.
 pub struct MemoryRegion {
     domain: Arc<DomainCore>,
     key: u32,
     address: u64,
     length: usize,
     access: Access,
-    /// Nobody uses it, so that its end need not wait for anybody.
+    /// `true` if no request uses the region, so that its drop does not wait.
     unused: bool,
 }
 
@@ -49,57 +49,58 @@ impl MemoryRegion {
         Ok(Self { domain: Arc::clone(domain), key, address, length, access, unused: false })
     }
 
-    /// The key for scatter/gather lists.
+    /// Returns the key for scatter/gather lists.
     pub fn local_key(&self) -> LocalKey {
         LocalKey(self.key)
     }
 
-    /// The key for peers. Other regions of this process have other keys, also those of other
-    /// devices and later ones: at least 4,095 regions are registered before a key comes back.
+    /// Returns the key for peers. No other region of this process has the same key, of whichever
+    /// device; a key is used again after at least 4,095 further registrations.
     pub fn remote_key(&self) -> RemoteKey {
         RemoteKey(self.key)
     }
 
-    /// The first address.
+    /// Returns the first address.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Bytes.
+    /// Returns the length in bytes.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// The rights it was registered with.
+    /// Returns the access rights.
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// The byte at `offset`, as peers name it. Whether it is inside is checked when it is used.
+    /// Returns the remote address of the byte at `offset`. The range is checked when the address is
+    /// used.
     pub fn at(&self, offset: usize) -> RemoteAddress {
         let address = self.address.wrapping_add(offset as u64);
         RemoteAddress { address, key: self.remote_key() }
     }
 
-    /// `length` bytes from `offset` as an entry of a scatter/gather list. Whether they are inside
-    /// is checked when they are used.
+    /// Returns a scatter/gather entry of `length` bytes from `offset`. The range is checked when
+    /// the entry is used.
     pub fn slice(&self, offset: usize, length: u32) -> ScatterGather {
         let address = self.address.wrapping_add(offset as u64);
         ScatterGather { address, length, key: self.local_key() }
     }
 
-    /// Deregisters: afterwards the device does not touch the memory and refuses the key. Waits
+    /// Deregisters the memory: afterwards the device does not touch it and refuses the key. Waits
     /// for requests that are being carried out. The same as dropping.
     pub fn deregister(self) {}
 
-    /// As [`MemoryRegion::deregister`], without looking at any queue pair.
+    /// Deregisters the memory without waiting for any queue pair.
     ///
-    /// **Cost**: two stores and a lock, however many queue pairs there are.
+    /// **Cost**: two stores and a lock, independent of the number of queue pairs.
     ///
     /// # Safety
     ///
-    /// No request that uses the region is being carried out: each that was posted, here or by a
-    /// peer, has completed, and the caller knows it.
+    /// No request that uses the region may be under way: each one that was posted, here or by a
+    /// peer, has completed.
     #[allow(unsafe_code, reason = "the caller vouches for what a wait would make sure of")]
     pub unsafe fn deregister_unused(mut self) {
         self.unused = true;

@@ -1,14 +1,14 @@
-//! The group of objects that may work together.
+//! Protection domains.
 
 use std::{fmt, num::NonZeroU32, ptr::NonNull, sync::Arc};
 
 use crate::{
     Access, MemoryRegion, QueuePair, QueuePairInit, Result, SharedReceiveQueue,
-    SharedReceiveQueueInit, attached::Attached, context::ContextCore,
+    SharedReceiveQueueInit, context::ContextCore, queue_pair_list::QueuePairList,
 };
 
-/// Regions, queue pairs and shared receive queues of one domain work together; a queue pair never
-/// reaches memory of another domain. Clones are the same domain.
+/// A protection domain, which isolates its regions, queue pairs and shared receive queues: a queue
+/// pair never reaches memory of another domain. Clones are the same domain.
 #[derive(Clone)]
 pub struct ProtectionDomain {
     pub(crate) core: Arc<DomainCore>,
@@ -17,31 +17,31 @@ pub struct ProtectionDomain {
 pub(crate) struct DomainCore {
     pub(crate) context: Arc<ContextCore>,
     pub(crate) number: NonZeroU32,
-    /// Those that reach its memory, and whose peers do.
-    pub(crate) queue_pairs: Attached,
+    /// Queue pairs that use memory of the domain, themselves or through their peers.
+    pub(crate) queue_pairs: QueuePairList,
 }
 
 impl ProtectionDomain {
     pub(crate) fn new(context: Arc<ContextCore>, number: NonZeroU32) -> Self {
-        let queue_pairs = Attached::default();
+        let queue_pairs = QueuePairList::default();
         Self { core: Arc::new(DomainCore { context, number, queue_pairs }) }
     }
 
-    /// Lets the device use `length` bytes at `start`, for its owner and for peers as `access`
-    /// says, until the region is dropped.
+    /// Registers `length` bytes at `start`: the device may use them for its owner, and for peers as
+    /// `access` says, until the region is dropped.
     ///
-    /// **Errors**: rights that contradict each other, a length over `max_mr_size` or past the end
-    /// of the address space, or already `max_mr` regions.
+    /// **Errors**: inconsistent rights, a length above `max_mr_size` or past the end of the address
+    /// space, or already `max_mr` regions.
     ///
     /// # Safety
     ///
     /// Until the returned region has been dropped:
     /// - the memory stays valid for reads, and for writes if `access` has a right to write;
     /// - whenever a request posted here or by a peer may write to it, no Rust reference to the
-    ///   bytes written is used, and whenever one may read, no exclusive reference is. A
-    ///   completion, or anything that its poller tells others, ends that time. Memory that
-    ///   requests use as atomics, and the word that a WRITE writes last, may be used as
-    ///   `AtomicU64` at the same time;
+    ///   bytes written is used, and whenever one may read, no exclusive reference is. A completion,
+    ///   or any notification that its poller passes on, ends that time. Memory that requests use as
+    ///   atomics, and the word that a WRITE writes last, may be used as `AtomicU64` at the same
+    ///   time;
     /// - no two requests, wherever posted, use the same bytes at the same time if one of them
     ///   writes, unless both are atomics or both move exactly the same aligned eight bytes.
     #[allow(unsafe_code, reason = "registration is where the caller vouches for the memory")]
@@ -55,7 +55,7 @@ impl ProtectionDomain {
         unsafe { MemoryRegion::register(&self.core, start, length, access) }
     }
 
-    /// A queue of receives that several queue pairs of this domain can share.
+    /// Creates a queue of receives that several queue pairs of this domain can share.
     ///
     /// **Errors**: a limit of the device is exceeded.
     pub fn create_shared_receive_queue(
@@ -65,7 +65,7 @@ impl ProtectionDomain {
         SharedReceiveQueue::create(&self.core, init)
     }
 
-    /// A queue pair in state RESET.
+    /// Creates a queue pair in state RESET.
     ///
     /// **Errors**: a limit of the device is exceeded, or an object of `init` is of another
     /// context or domain.
@@ -75,12 +75,12 @@ impl ProtectionDomain {
 }
 
 impl DomainCore {
-    /// Returns once every request has ended that is being carried out now and may use memory of
-    /// this domain. What the caller made unusable before is then used by nobody.
+    /// Waits until every request has ended that is being carried out at the call and may use memory
+    /// of this domain. After it, no thread uses what the caller closed before it.
     pub(crate) fn wait_for_holders(&self) {
         for queue_pair in self.queue_pairs.all() {
-            // In this order: who connects it stores the peer and then holds it, so either the peer
-            // is found here or it starts after this.
+            // In this order: a thread that connects the queue pair stores the peer and then takes
+            // its gate, so either the peer is found here or its requests start after this.
             queue_pair.wait_for_holder();
             queue_pair.wait_for_peer();
         }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::{Device, DeviceConfig};
 
-    /// Those that its regions wait for when they go.
+    /// A domain waits for these queue pairs when a region is dropped.
     #[test]
     fn a_domain_knows_who_receives_into_its_memory() {
         let context = Device::new(DeviceConfig::default()).unwrap().open();

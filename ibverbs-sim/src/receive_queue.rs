@@ -1,11 +1,11 @@
-//! The receives of a queue pair, or of a shared receive queue.
+//! Receive queues, of one queue pair or shared.
 //!
-//! The owner posts, peers take; both through the ring, without a lock. The first piece of a
-//! scatter list travels in the ring's slot, the others lie beside it under the slot's index.
+//! The owner posts, peers take; both through the ring, without a lock. The first piece of a scatter
+//! list is in the ring's slot, the others are beside it under the slot's index.
 //!
-//! A sender that finds no receive lists itself in `waiters`, sets `waiting` and looks once more;
-//! the owner posts and then looks at `waiting`. Between the two steps of either side stands a
-//! full fence, so one of them sees the other: no sender sleeps on a queue with a receive.
+//! A sender that finds no receive lists itself in `waiters`, sets `waiting` and checks the ring
+//! again; the owner posts and then checks `waiting`. Each side has a full fence between its two
+//! steps, so one of them sees the other: no sender sleeps on a queue with a receive.
 
 use std::{
     num::NonZeroU32,
@@ -16,18 +16,18 @@ use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, fence};
 
 use crate::{
     Error, LocalKey, PostError, ReceiveWorkRequest, ScatterGather,
-    aftermath::Aftermath,
     attributes::{MAX_SGE, within},
+    deferred::Deferred,
     queue_pair::QueuePairCore,
     ring::Ring,
 };
 
 pub(crate) struct ReceiveQueue {
     ring: Ring<ReceiveEntry>,
-    /// `max_sge - 1` pieces a slot.
+    /// Pieces after the first: `max_sge - 1` for each slot.
     further: Box<[FurtherPiece]>,
     max_sge: usize,
-    /// The protection domain that the pieces must be in.
+    /// The protection domain of the pieces.
     pub(crate) domain: NonZeroU32,
     waiting: AtomicBool,
     waiters: Mutex<Vec<Weak<QueuePairCore>>>,
@@ -44,7 +44,8 @@ struct ReceiveEntry {
     pieces: u32,
 }
 
-/// Written by the poster before its slot is published, read by the taker before it is free.
+/// A piece after the first. The poster writes it before its slot is published, and the taker reads
+/// it before the slot is free.
 #[derive(Default)]
 struct FurtherPiece {
     address: AtomicU64,
@@ -82,18 +83,18 @@ impl ReceiveQueue {
         self.ring.capacity()
     }
 
-    /// Adds receives, and takes up senders that wait for one.
+    /// Adds receives, and resumes senders that wait for one.
     pub(crate) fn post(
         &self,
         requests: &[ReceiveWorkRequest<'_>],
-        aftermath: &mut Aftermath,
+        deferred: &mut Deferred,
     ) -> Result<(), PostError> {
         let refused = requests.iter().position(|request| request.scatter.len() > self.max_sge);
         let fitting = refused.unwrap_or(requests.len());
         let posted = self.ring.push_many(fitting, |nth, slot| self.entry(&requests[nth], slot));
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) {
-            self.resume_waiters(aftermath);
+            self.resume_waiters(deferred);
         }
         let full = || Error::QueueFull { capacity: self.capacity() };
         match requests.get(posted) {
@@ -111,7 +112,7 @@ impl ReceiveQueue {
         self.ring.is_empty()
     }
 
-    /// Takes the next receive and leaves its scatter list behind.
+    /// Takes the next receive without its scatter list.
     #[inline]
     pub(crate) fn take_id(&self) -> Option<u64> {
         self.ring.pop(|_, entry| entry.wr_id)
@@ -131,7 +132,7 @@ impl ReceiveQueue {
         })
     }
 
-    /// Has `sender` resumed by the next post. The caller looks for a receive once more.
+    /// Lists `sender` to be resumed by the next post. The caller must check for a receive again.
     #[cold]
     pub(crate) fn wait(&self, sender: &Weak<QueuePairCore>) {
         let mut waiters = self.waiters.lock();
@@ -144,14 +145,14 @@ impl ReceiveQueue {
     }
 
     #[cold]
-    fn resume_waiters(&self, aftermath: &mut Aftermath) {
+    fn resume_waiters(&self, deferred: &mut Deferred) {
         let waiters = {
             let mut waiters = self.waiters.lock();
             self.waiting.store(false, Ordering::Relaxed);
             std::mem::take(&mut *waiters)
         };
         for sender in waiters.iter().filter_map(Weak::upgrade) {
-            Arc::clone(&sender).receive_posted(aftermath);
+            Arc::clone(&sender).receive_posted(deferred);
         }
     }
 
@@ -175,7 +176,7 @@ impl ReceiveQueue {
         }
     }
 
-    /// The places of all but the first of a slot's `count` pieces.
+    /// Returns the storage of all but the first of a slot's `count` pieces.
     fn further(&self, slot: usize, count: usize) -> &[FurtherPiece] {
         let start = slot * self.max_sge.saturating_sub(1);
         &self.further[start..start + count.saturating_sub(1)]

@@ -1,48 +1,48 @@
-#![allow(unsafe_code, reason = "slots are plain memory handed over by their turn counters")]
-//! A bounded queue that any thread may fill and any thread may empty, without locks.
+#![allow(unsafe_code, reason = "sequence numbers hand over slots, which are plain memory")]
+//! A bounded multi-producer, multi-consumer queue without locks.
 //!
-//! It serves as completion queue (filled by whoever carries out a request, emptied by the owner)
-//! and as receive queue (filled by the owner, emptied by its peers).
+//! It serves as completion queue (filled by the threads that carry out requests, emptied by the
+//! owner) and as receive queue (filled by the owner, emptied by its peers).
 //!
-//! Every slot has a turn. A slot of turn `p` is free for the push of position `p`; after the
-//! push its turn is `p + 1`, which is what the pop of position `p` looks for; after the pop it
-//! is `p + capacity`, free for the next lap. A push or pop claims its positions by moving `tail`
-//! or `head` with one compare-and-swap; only the claimer touches the slots between their turns.
-//! Positions have 62 bits and never come back; turns are their low 32 bits.
+//! Every slot has a sequence number. A slot with number `p` is free for the push of position `p`;
+//! after the push its number is `p + 1`, for which the pop of position `p` checks; after the pop it
+//! is `p + capacity`, free for the next lap. A push or pop claims its positions by moving `tail` or
+//! `head` with one compare-and-swap; between two stores of its number, only the claimer touches a
+//! slot. Positions have 62 bits and never repeat; sequence numbers are their low 32 bits.
 //!
-//! The low bits of `tail` hold what the owner has armed. The push that claims a position sees
-//! and clears them in the same step, so the question "armed before or after this entry?" always
-//! has an answer. The case left is an entry claimed before the arming and not yet published:
-//! [`Ring::arm`] reports it, and the owner treats it as fired. Without that report the owner
-//! would find nothing, sleep, and never hear of the entry.
+//! The low bits of `tail` hold the events that the owner has armed. The push that claims a position
+//! reads and clears them in the same step, so the order of an arming and an entry is always
+//! defined. The case left is an entry that was claimed before the arming and is not yet published:
+//! [`Ring::arm`] reports it, and the owner treats it as fired. Without that report the owner would
+//! find nothing, sleep, and never be notified of the entry.
 //!
-//! Deliberately absent: growing, and dropping of what is left inside (`T: Copy`).
+//! Deliberately absent: growing, and dropping of entries left inside (`T: Copy`).
 
 use std::mem::MaybeUninit;
 
 use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
-/// Fire at the next entry of any kind.
+/// Arms a ring for the next entry of any kind.
 pub(crate) const ARMED_ANY: u64 = 1;
-/// Fire at the next solicited entry.
+/// Arms a ring for the next solicited entry.
 pub(crate) const ARMED_SOLICITED: u64 = 2;
 
 const ARMED: u64 = ARMED_ANY | ARMED_SOLICITED;
 const POSITION_SHIFT: u32 = 2;
 
-/// The push found no free slot.
+/// Error of a push that found no free slot.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
-/// Two slots share a cache line when `T` has 28 bytes, the size of both entry types.
+/// A slot of a ring. Two share a cache line when `T` has 28 bytes, the size of both entry types.
 #[repr(align(32))]
 struct Slot<T> {
     value: UnsafeCell<MaybeUninit<T>>,
-    turn: AtomicU32,
+    sequence: AtomicU32,
 }
 
-/// See the module text.
+/// A bounded queue; see the module text.
 pub(crate) struct Ring<T> {
     tail: CachePadded<AtomicU64>,
     head: CachePadded<AtomicU64>,
@@ -50,18 +50,19 @@ pub(crate) struct Ring<T> {
 }
 
 // SAFETY: a slot's value is touched only by the thread that claimed its position, between two
-// turns; turns are stored with Release and read with Acquire. `T: Send` lets values cross.
+// stores of its sequence number; sequence numbers are stored with Release and read with Acquire.
+// `T: Send` lets values cross.
 unsafe impl<T: Send> Sync for Ring<T> {}
 // SAFETY: the ring owns its slots; moving it moves values that may be sent.
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {
-    /// A ring of at least `capacity` slots, rounded up to a power of two.
+    /// Creates a ring of at least `capacity` slots, rounded up to a power of two.
     pub(crate) fn new(capacity: u32) -> Self {
         let slots = (0..capacity.max(2).next_power_of_two())
             .map(|index| Slot {
                 value: UnsafeCell::new(MaybeUninit::uninit()),
-                turn: AtomicU32::new(index),
+                sequence: AtomicU32::new(index),
             })
             .collect();
         Self {
@@ -75,13 +76,13 @@ impl<T: Copy> Ring<T> {
         self.slots.len() as u32
     }
 
-    /// Adds one entry; true if that consumed an arming in `fires`.
+    /// Adds one entry. Returns `true` if it consumed an arming in `fires`.
     #[inline]
     pub(crate) fn push(&self, value: T, fires: u64) -> Result<bool, Full> {
         let mut tail = self.tail.load(Ordering::Relaxed);
         loop {
             let position = tail >> POSITION_SHIFT;
-            match self.turn_lag(position, position) {
+            match self.sequence_lag(position, position) {
                 0 => {}
                 // Not yet popped in the lap before.
                 i32::MIN..=-1 => return Err(Full),
@@ -93,7 +94,7 @@ impl<T: Copy> Ring<T> {
             let fired = tail & fires != 0;
             let armed = if fired { 0 } else { tail & ARMED };
             let next = ((position + 1) << POSITION_SHIFT) | armed;
-            // AcqRel: what the arming thread did before is seen by whoever fires for it.
+            // AcqRel: the firing thread sees the writes before the arming.
             match self.tail.compare_exchange_weak(tail, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
                     self.write(position, value);
@@ -104,17 +105,17 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Adds up to `count` entries made by `make(nth, slot index)`; returns how many found room.
-    /// `make` runs after the slots are claimed and before they can be popped.
+    /// Adds up to `count` entries made by `make(nth, slot index)`; returns the number of entries
+    /// added. `make` runs after the slots are claimed and before they can be popped.
     #[inline]
     pub(crate) fn push_many(&self, count: usize, mut make: impl FnMut(usize, usize) -> T) -> usize {
         let mut tail = self.tail.load(Ordering::Relaxed);
         loop {
             let position = tail >> POSITION_SHIFT;
             let free = (0..count.min(self.slots.len()) as u64)
-                .take_while(|ahead| self.turn_lag(position + ahead, position + ahead) == 0)
+                .take_while(|ahead| self.sequence_lag(position + ahead, position + ahead) == 0)
                 .count();
-            if free == 0 && (count == 0 || self.turn_lag(position, position) < 0) {
+            if free == 0 && (count == 0 || self.sequence_lag(position, position) < 0) {
                 return 0;
             }
             if free == 0 {
@@ -135,11 +136,11 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Whether there is nothing to remove at the moment. Reads only.
+    /// Returns `true` if the ring has no entry to remove at the moment. Reads only.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         let head = self.head.load(Ordering::Relaxed);
-        self.turn_lag(head, head + 1) < 0
+        self.sequence_lag(head, head + 1) < 0
     }
 
     /// Removes up to `limit` entries in order, handing each to `take(slot index, entry)`.
@@ -149,10 +150,10 @@ impl<T: Copy> Ring<T> {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             let ready = (0..limit.min(self.slots.len()) as u64)
-                .take_while(|ahead| self.turn_lag(head + ahead, head + ahead + 1) == 0)
+                .take_while(|ahead| self.sequence_lag(head + ahead, head + ahead + 1) == 0)
                 .count();
             if ready == 0 {
-                if limit == 0 || self.turn_lag(head, head + 1) < 0 {
+                if limit == 0 || self.sequence_lag(head, head + 1) < 0 {
                     return 0;
                 }
                 head = self.head.load(Ordering::Relaxed);
@@ -181,7 +182,7 @@ impl<T: Copy> Ring<T> {
     pub(crate) fn pop<R>(&self, take: impl FnOnce(usize, T) -> R) -> Option<R> {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
-            match self.turn_lag(head, head + 1) {
+            match self.sequence_lag(head, head + 1) {
                 0 => {}
                 i32::MIN..=-1 => return None,
                 _ => {
@@ -205,19 +206,19 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Arms one firing for the next push whose `fires` has a bit of `interest`. True if an entry
-    /// claimed earlier is still unpublished: nobody will fire for it, so the caller must.
+    /// Arms one firing for the next push whose `fires` has a bit of `interest`. Returns `true` if
+    /// an entry claimed earlier is still unpublished: no push will fire for it, so the caller must.
     pub(crate) fn arm(&self, interest: u64) -> bool {
         let tail = self.tail.fetch_or(interest & ARMED, Ordering::AcqRel) >> POSITION_SHIFT;
         let head = self.head.load(Ordering::Acquire);
-        (head..tail).any(|position| self.turn_lag(position, position + 1) < 0)
+        (head..tail).any(|position| self.sequence_lag(position, position + 1) < 0)
     }
 
-    /// How far the turn of `position`'s slot is past `turn`; 0 if it is that turn.
+    /// Returns the difference between the sequence number of `position`'s slot and `sequence`.
     #[inline]
-    fn turn_lag(&self, position: u64, turn: u64) -> i32 {
-        let seen = self.slot(position).turn.load(Ordering::Acquire);
-        seen.wrapping_sub(turn as u32) as i32
+    fn sequence_lag(&self, position: u64, sequence: u64) -> i32 {
+        let seen = self.slot(position).sequence.load(Ordering::Acquire);
+        seen.wrapping_sub(sequence as u32) as i32
     }
 
     #[inline]
@@ -230,35 +231,35 @@ impl<T: Copy> Ring<T> {
         &self.slots[self.index(position)]
     }
 
-    /// Fills the slot of a position this thread has claimed, and publishes it.
+    /// Fills the slot of a position that this thread has claimed, and publishes it.
     #[inline]
     fn write(&self, position: u64, value: T) {
         let slot = self.slot(position);
         slot.value.with_mut(|cell| {
-            // SAFETY: the caller moved `tail` past `position` while the slot's turn was
+            // SAFETY: the caller moved `tail` past `position` while the slot's sequence number was
             // `position`, so no other thread reads or writes it until the store below.
             unsafe { cell.write(MaybeUninit::new(value)) }
         });
-        slot.turn.store(position.wrapping_add(1) as u32, Ordering::Release);
+        slot.sequence.store(position.wrapping_add(1) as u32, Ordering::Release);
     }
 
-    /// Copies out the entry of a position this thread has claimed.
+    /// Copies out the entry of a position that this thread has claimed.
     #[inline]
     fn read(&self, position: u64) -> T {
         self.slot(position).value.with(|cell| {
-            // SAFETY: the caller moved `head` past `position` after seeing the turn
-            // `position + 1` with Acquire, so nobody writes the slot until its turn moves on.
+            // SAFETY: the caller moved `head` past `position` after seeing the sequence number
+            // `position + 1` with Acquire, so nobody writes the slot until that number changes.
             let value = unsafe { cell.read() };
-            // SAFETY: that turn is stored only by `write`, after the value.
+            // SAFETY: that sequence number is stored only by `write`, after the value.
             unsafe { value.assume_init() }
         })
     }
 
-    /// Opens the slot of a popped position for the next lap.
+    /// Frees the slot of a popped position for the next lap.
     #[inline]
     fn free(&self, position: u64) {
-        let turn = position.wrapping_add(self.slots.len() as u64) as u32;
-        self.slot(position).turn.store(turn, Ordering::Release);
+        let sequence = position.wrapping_add(self.slots.len() as u64) as u32;
+        self.slot(position).sequence.store(sequence, Ordering::Release);
     }
 }
 

@@ -1,16 +1,16 @@
-//! Receives that several queue pairs take from.
+//! Shared receive queues.
 
 use std::{fmt, sync::Arc};
 
 use crate::{
     PostError, ReceiveWorkRequest, Result,
-    aftermath::Aftermath,
     attributes::{within, within_nonzero},
+    deferred::Deferred,
     protection_domain::DomainCore,
     receive_queue::ReceiveQueue,
 };
 
-/// How to make a [`SharedReceiveQueue`].
+/// Sizes of a [`SharedReceiveQueue`].
 #[derive(Clone, Debug)]
 pub struct SharedReceiveQueueInit {
     /// Receives outstanding at one time.
@@ -25,8 +25,8 @@ impl Default for SharedReceiveQueueInit {
     }
 }
 
-/// A queue of receives for every queue pair made with it. Clones are the same queue. It is not
-/// flushed when one of them fails: its receives stay for the others.
+/// A queue of receives for every queue pair that is created with it. Clones are the same queue. It
+/// is not flushed when one of them fails: its receives stay for the others.
 #[derive(Clone)]
 pub struct SharedReceiveQueue {
     pub(crate) domain: Arc<DomainCore>,
@@ -42,19 +42,20 @@ impl SharedReceiveQueue {
         Ok(Self { domain: Arc::clone(domain), receives: Arc::new(receives) })
     }
 
-    /// How many receives it can hold; at least what was asked for.
+    /// Returns the number of receives that the queue can hold; at least the number that was
+    /// requested.
     pub fn capacity(&self) -> u32 {
         self.receives.capacity()
     }
 
-    /// Adds receives in order, and takes up senders that wait for them.
+    /// Adds receives in order, and resumes senders that wait for them.
     ///
-    /// **Errors**: the first that has too long a list or finds the queue full; those before it
-    /// are posted.
+    /// **Errors**: the first receive whose list is too long or that finds the queue full; those
+    /// before it are posted.
     pub fn post_receive(&self, requests: &[ReceiveWorkRequest<'_>]) -> Result<(), PostError> {
-        let mut aftermath = Aftermath::default();
-        let posted = self.receives.post(requests, &mut aftermath);
-        aftermath.settle();
+        let mut deferred = Deferred::default();
+        let posted = self.receives.post(requests, &mut deferred);
+        deferred.run();
         posted
     }
 }

@@ -1,9 +1,9 @@
-//! Numbered slots that never move: look-up by index takes two loads and no lock.
+//! Numbered slots that never move: a lookup by index takes two loads and no lock.
 //!
-//! Chunk `k` holds `FIRST << k` slots and is made when its first slot is. Slots are never given
-//! back to the allocator; a released index is used again, oldest first. Released indices are kept
-//! in shelves, by who uses the slots, so that those on different cores do not move lines between
-//! them; the limit holds for all together.
+//! Chunk `k` holds `FIRST << k` slots and is allocated with the first of them. Slots are never
+//! returned to the allocator; a released index is used again, oldest first. Released indices are
+//! kept in several lists, by user, so that users on different cores share no cache lines; the limit
+//! applies to all users together.
 
 use std::{collections::VecDeque, sync::OnceLock};
 
@@ -11,48 +11,48 @@ use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 const FIRST_SHIFT: u32 = 6;
-/// Indices have this many bits; the rest of a 32-bit key or number tells its generations apart.
+/// Bits of an index; the rest of a 32-bit key or number is the generation of its slot.
 pub(crate) const INDEX_BITS: u32 = 20;
 const CHUNKS: usize = (INDEX_BITS - FIRST_SHIFT) as usize;
 
-/// A power of two.
-const SHELVES: usize = 16;
+/// Number of lists of released indices, a power of two.
+const FREE_LISTS: usize = 16;
 
 /// The largest number of slots.
 pub(crate) const MAX_SLOTS: u32 = (1 << INDEX_BITS) - (1 << FIRST_SHIFT);
 
-/// See the module text.
+/// A table of slots that are given out by index.
 pub(crate) struct Slab<T> {
     chunks: [OnceLock<Box<[CachePadded<T>]>>; CHUNKS],
-    shelves: [CachePadded<Mutex<VecDeque<u32>>>; SHELVES],
+    free_lists: [CachePadded<Mutex<VecDeque<u32>>>; FREE_LISTS],
     used: AtomicU32,
     limit: u32,
 }
 
 impl<T: Default> Slab<T> {
-    /// A slab that gives out at most `limit` slots at a time.
+    /// Creates a slab that gives out at most `limit` slots at a time.
     pub(crate) fn new(limit: u32) -> Self {
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
-            shelves: std::array::from_fn(|_| CachePadded::default()),
+            free_lists: std::array::from_fn(|_| CachePadded::default()),
             used: AtomicU32::new(0),
             limit: limit.min(MAX_SLOTS),
         }
     }
 
-    /// The slot of an index that was given out at some time.
+    /// Returns the slot of an index that was given out at some time.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (chunk, offset) = place(index);
         self.chunks.get(chunk)?.get()?.get(offset).map(|slot| &**slot)
     }
 
-    /// Gives out an index to `user`, or `None` at the limit: also of one that another user releases
-    /// and a third takes meanwhile.
+    /// Gives out an index to `user`, or returns `None` at the limit. It may also return `None` if a
+    /// third user takes an index that another one releases at the same time.
     pub(crate) fn allocate(&self, user: u32) -> Option<(u32, &T)> {
-        let index = self.take(user).or_else(|| self.fresh()).or_else(|| {
-            // What others have released.
-            (1..SHELVES as u32).find_map(|other| self.take(user.wrapping_add(other)))
+        let index = self.take(user).or_else(|| self.never_used()).or_else(|| {
+            // Indices that other users have released.
+            (1..FREE_LISTS as u32).find_map(|other| self.take(user.wrapping_add(other)))
         })?;
         let (chunk, offset) = place(index);
         let slots = self.chunks.get(chunk)?.get_or_init(|| {
@@ -62,28 +62,28 @@ impl<T: Default> Slab<T> {
         Some((index, slots.get(offset)?))
     }
 
-    /// Takes an index back from `user`. The caller has made sure that nobody uses it.
+    /// Takes an index back from `user`. The caller has made sure that no thread uses its slot.
     pub(crate) fn release(&self, index: u32, user: u32) {
-        self.shelf(user).lock().push_back(index);
+        self.free_list(user).lock().push_back(index);
     }
 
     fn take(&self, user: u32) -> Option<u32> {
-        self.shelf(user).lock().pop_front()
+        self.free_list(user).lock().pop_front()
     }
 
-    /// An index that was never given out.
+    /// Returns an index that was never given out.
     #[cold]
-    fn fresh(&self) -> Option<u32> {
+    fn never_used(&self) -> Option<u32> {
         let next = |used| (used < self.limit).then_some(used + 1);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
     }
 
-    fn shelf(&self, user: u32) -> &Mutex<VecDeque<u32>> {
-        &self.shelves[user as usize % SHELVES]
+    fn free_list(&self, user: u32) -> &Mutex<VecDeque<u32>> {
+        &self.free_lists[user as usize % FREE_LISTS]
     }
 }
 
-/// Chunk and offset of an index.
+/// Returns chunk and offset of an index.
 #[inline]
 fn place(index: u32) -> (usize, usize) {
     let biased = index as usize + (1 << FIRST_SHIFT);

@@ -1,7 +1,8 @@
-//! Queue pairs that wait for time to pass.
+//! Timers: the queue pairs that wait for a deadline.
 //!
-//! The crate reads no clock: the time is whatever the last [`Context::advance`](crate::Context)
-//! said. A deadline may be listed twice or outlive its reason; the queue pair looks for itself.
+//! The crate reads no clock: the time is that of the last [`Context::advance`](crate::Context). A
+//! deadline may be listed twice, or stay listed after its wait has ended; the queue pair checks for
+//! itself.
 
 use std::{collections::BTreeMap, sync::Weak};
 
@@ -17,7 +18,8 @@ pub(crate) struct Timers {
 
 #[derive(Default)]
 struct Waiting {
-    /// Listing order breaks ties, so that one seed gives one order.
+    /// Number of deadlines ever listed. It orders equal deadlines, so that one seed gives one
+    /// order.
     listed: u64,
     by_deadline: BTreeMap<(u64, u64), Weak<QueuePairCore>>,
 }
@@ -27,8 +29,8 @@ impl Timers {
         self.now_ns.load(Ordering::SeqCst)
     }
 
-    /// Lists a queue pair, unless its deadline has been reached; false then. The look at the time is
-    /// under the lock, so whoever has moved it before that takes the queue pair up.
+    /// Lists a queue pair, or returns `false` if its deadline has been reached. The time is read
+    /// under the lock, so a thread that has moved it before resumes the queue pair.
     pub(crate) fn arm(&self, deadline_ns: u64, queue_pair: &Weak<QueuePairCore>) -> bool {
         let mut waiting = self.waiting.lock();
         if deadline_ns <= self.now_ns() {
@@ -40,12 +42,12 @@ impl Timers {
         true
     }
 
-    /// The time of the next deadline.
+    /// Returns the next deadline.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         self.waiting.lock().by_deadline.keys().next().map(|&(deadline, _)| deadline)
     }
 
-    /// Moves the time forward and takes the queue pairs whose deadlines it reaches.
+    /// Moves the time forward, and takes the queue pairs whose deadlines it reaches.
     pub(crate) fn advance(&self, now_ns: u64) -> Vec<Weak<QueuePairCore>> {
         self.now_ns.fetch_max(now_ns, Ordering::SeqCst);
         let mut waiting = self.waiting.lock();

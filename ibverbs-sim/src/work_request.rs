@@ -1,80 +1,80 @@
-//! What can be asked of a queue pair.
+//! Work requests.
 
 use std::ops::BitOr;
 
 use crate::{CompletionOpcode, LocalKey, RemoteKey};
 
-/// A piece of local memory.
+/// An entry of a scatter/gather list: a piece of local memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScatterGather {
     /// First address.
     pub address: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u32,
-    /// The key of the region it is in.
+    /// The key of the memory region.
     pub key: LocalKey,
 }
 
-/// A place in a peer's memory.
+/// An address in a peer's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteAddress {
     /// The address in the peer's address space.
     pub address: u64,
-    /// The key of the region it is in.
+    /// The key of the memory region.
     pub key: RemoteKey,
 }
 
-/// What to do.
+/// The operation of a send request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Fill the peer's next receive.
+    /// Fills the peer's next receive.
     Send,
-    /// Fill the peer's next receive and give it a number.
+    /// Fills the peer's next receive and passes it an immediate value.
     SendWithImmediate {
-        /// The number.
+        /// The immediate value.
         immediate: u32,
     },
-    /// Write to the peer's memory; the peer learns nothing.
+    /// Writes to the peer's memory, without a completion at the peer.
     ///
-    /// **Ordering**: if a piece ends at a multiple of eight, its last eight bytes are written
-    /// after all others in one atomic access that releases them: the peer may watch them as an
+    /// **Ordering**: if a piece ends at a multiple of eight, its last eight bytes are written after
+    /// all others in one atomic access that releases them: the peer may poll them as an
     /// `AtomicU64`.
     Write {
-        /// Where to.
+        /// The target.
         remote: RemoteAddress,
     },
-    /// Write to the peer's memory, then use up its next receive and give it a number.
+    /// Writes to the peer's memory, then uses up its next receive and passes it an immediate value.
     WriteWithImmediate {
-        /// Where to.
+        /// The target.
         remote: RemoteAddress,
-        /// The number.
+        /// The immediate value.
         immediate: u32,
     },
-    /// Read from the peer's memory.
+    /// Reads from the peer's memory.
     Read {
-        /// Where from.
+        /// The source.
         remote: RemoteAddress,
     },
-    /// Add to a word of the peer's memory and bring back what it was.
+    /// Adds to a word of the peer's memory and returns its previous value.
     FetchAdd {
         /// The word, aligned to 8 bytes.
         remote: RemoteAddress,
-        /// What to add, wrapping.
+        /// The addend, wrapping.
         add: u64,
     },
-    /// Replace a word of the peer's memory if it is `compare`, and bring back what it was.
+    /// Replaces a word of the peer's memory if it is `compare`, and returns its previous value.
     CompareSwap {
         /// The word, aligned to 8 bytes.
         remote: RemoteAddress,
-        /// What it must be.
+        /// The expected value.
         compare: u64,
-        /// What it becomes.
+        /// The new value.
         swap: u64,
     },
 }
 
 impl Operation {
-    /// The opcode of its completion.
+    /// Returns the opcode of the operation's completion.
     #[inline]
     pub const fn opcode(&self) -> CompletionOpcode {
         match self {
@@ -86,9 +86,9 @@ impl Operation {
         }
     }
 
-    /// Whether it brings data back to the local memory.
+    /// Returns `true` if the operation returns data to local memory.
     #[inline]
-    pub(crate) const fn brings_back(&self) -> bool {
+    pub(crate) const fn returns_data(&self) -> bool {
         self.is_atomic() || matches!(self, Self::Read { .. })
     }
 
@@ -98,33 +98,33 @@ impl Operation {
     }
 }
 
-/// The local side of a request.
+/// The local memory of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Payload<'a> {
     /// Pieces of registered memory, in order: read by SEND and WRITE, written by READ and the
-    /// atomics. It belongs to the device until the request has completed.
+    /// atomics. They belong to the device until the request has completed.
     Gather(&'a [ScatterGather]),
-    /// Bytes copied when the request is posted; no registration is needed.
+    /// Bytes that are copied when the request is posted; they need no registration.
     Inline(&'a [u8]),
 }
 
-/// How to treat a request.
+/// Flags of a send request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendFlags(u8);
 
 impl SendFlags {
-    /// Nothing special.
+    /// No flag.
     pub const NONE: Self = Self(0);
-    /// Leave a completion even on success. Requests without it free their places in the send
-    /// queue when a later completion of the queue pair is polled.
+    /// The request leaves a completion even on success. Requests without the flag free their slots
+    /// in the send queue when a later completion of the queue pair is polled.
     pub const SIGNALLED: Self = Self(1);
-    /// Start only after all READs and atomics before it have completed. They always have here:
-    /// each request of a queue pair ends before the next starts.
+    /// The request starts only after all READs and atomics before it have completed. This always
+    /// holds here: each request of a queue pair ends before the next starts.
     pub const FENCE: Self = Self(2);
-    /// The peer's completion fires a channel armed for solicited ones only.
+    /// The peer's completion fires a channel that is armed for solicited completions only.
     pub const SOLICITED: Self = Self(4);
 
-    /// Whether every flag of `other` is set.
+    /// Returns `true` if every flag of `other` is set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -139,24 +139,24 @@ impl BitOr for SendFlags {
     }
 }
 
-/// A request for the send queue.
+/// A request for a send queue.
 #[derive(Clone, Copy, Debug)]
 pub struct SendWorkRequest<'a> {
-    /// Comes back in the completion.
+    /// The number that the completion returns.
     pub wr_id: u64,
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
-    /// With which local memory.
+    /// The local memory.
     pub payload: Payload<'a>,
-    /// How.
+    /// The flags.
     pub flags: SendFlags,
 }
 
 /// A request for a receive queue.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveWorkRequest<'a> {
-    /// Comes back in the completion.
+    /// The number that the completion returns.
     pub wr_id: u64,
-    /// Where a SEND puts its message, in order. A WRITE with immediate leaves it alone.
+    /// Memory that a SEND fills, in order. A WRITE with immediate does not touch it.
     pub scatter: &'a [ScatterGather],
 }

@@ -4,15 +4,15 @@ use loom::{model, sync::Arc, thread};
 use super::*;
 use talpf_primitives::UnsafeCell;
 
-use crate::gate::{Gate, Room};
+use crate::gate::{Gate, PostLimit};
 
-const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 8, all_or_none: false };
 
 fn domain(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-/// A slot, the gates of two domains, and what stands for the memory of its region.
+/// A slot, the gates of two domains, and a cell that stands for the memory of its region.
 struct Scene {
     slot: RegionSlot,
     gates: [Gate<()>; 2],
@@ -23,13 +23,13 @@ struct Scene {
 unsafe impl Sync for Scene {}
 
 impl Scene {
-    /// Returns whether a claim with the key of the first region is let through for a domain. If it
-    /// is, the memory is used.
+    /// Returns `true` if a claim with the key of the first region passes for a domain. If it does,
+    /// the memory is used.
     fn use_memory(&self, user: u32) -> bool {
-        let Some((mut hold, _)) = self.gates[user as usize - 1].enter(0, ROOM) else {
+        let Some((mut guard, _)) = self.gates[user as usize - 1].enter(0, POST_LIMIT) else {
             return false;
         };
-        let (_, held) = hold.parts();
+        let (_, held) = guard.parts();
         let claim = Claim { address: NonNull::<u8>::dangling().as_ptr() as u64, length: 8, key: 5 };
         let passes = self.slot.check(claim, domain(user), Access::REMOTE_READ, held).is_ok();
         if passes {
@@ -39,7 +39,7 @@ impl Scene {
         passes
     }
 
-    /// Opens the slot for a domain. Nobody copies from the memory that it names.
+    /// Opens the slot for a domain. Nothing is copied from the memory that it names.
     fn open(&self, key: u32, owner: u32) {
         // SAFETY: see above; the slot is closed.
         unsafe {
@@ -48,7 +48,7 @@ impl Scene {
     }
 }
 
-/// A slot that goes from one domain to another is closed to those who hold gates of the other.
+/// A slot that goes from one domain to another is closed to the holders of gates of the other.
 #[test]
 fn loom_a_claim_is_checked_against_one_region() {
     model(|| {

@@ -39,7 +39,7 @@ fn loom_no_event_is_slept_through() {
     });
 }
 
-/// Of two who look for one event one takes it.
+/// Of two threads that try to take one event, one takes it.
 #[test]
 fn loom_an_event_is_taken_once() {
     model(|| {

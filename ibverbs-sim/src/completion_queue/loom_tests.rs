@@ -3,8 +3,8 @@ use loom::{model, thread};
 use super::*;
 use crate::{Device, DeviceConfig};
 
-/// A thread that arms a queue which overflows is told, also if the event of the overflow was taken
-/// before.
+/// A thread that arms a queue which overruns is notified, even if the event of the overrun was
+/// taken before.
 #[test]
 fn loom_nobody_sleeps_on_a_queue_that_has_overflowed() {
     model(|| {
@@ -14,12 +14,12 @@ fn loom_nobody_sleeps_on_a_queue_that_has_overflowed() {
         let pusher = {
             let queue = queue.clone();
             thread::spawn(move || {
-                let mut aftermath = Aftermath::default();
+                let mut deferred = Deferred::default();
                 for _ in 0..3 {
                     let entry = CompletionEntry::receive(WorkCompletion::default());
-                    queue.core.push(entry, false, CompletionStatus::Success, &mut aftermath);
+                    queue.core.push(entry, false, CompletionStatus::Success, &mut deferred);
                 }
-                aftermath.settle();
+                deferred.run();
             })
         };
         let _ = channel.try_notified();

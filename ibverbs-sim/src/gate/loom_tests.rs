@@ -3,14 +3,15 @@ use loom::{model, sync::Arc, thread};
 
 use super::*;
 
-const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 8, all_or_none: false };
 
 struct Memory(UnsafeCell<u32>);
 
 // SAFETY: the model below checks that no two threads touch it at the same time.
 unsafe impl Sync for Memory {}
 
-/// After the wait nobody uses what was closed before it, and whoever enters later sees it closed.
+/// After the wait no thread uses memory that was closed before it, and threads that enter later see
+/// it closed.
 #[test]
 fn loom_the_wait_for_the_holder_covers_every_use() {
     model(|| {
@@ -21,14 +22,14 @@ fn loom_the_wait_for_the_holder_covers_every_use() {
             let (gate, open, memory) = (Arc::clone(&gate), Arc::clone(&open), Arc::clone(&memory));
             thread::spawn(move || {
                 for _ in 0..2 {
-                    if let Some((hold, _)) = gate.enter(1, ROOM) {
+                    if let Some((guard, _)) = gate.enter(1, POST_LIMIT) {
                         if open.load(Ordering::SeqCst) == 1 {
                             memory.0.with_mut(|value| {
                                 // SAFETY: the closer touches it only after its wait.
                                 unsafe { *value += 1 }
                             });
                         }
-                        drop(hold);
+                        drop(guard);
                     }
                 }
             })

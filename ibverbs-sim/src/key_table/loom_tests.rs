@@ -4,13 +4,13 @@ use loom::{sync::Arc, thread};
 use super::*;
 use talpf_primitives::UnsafeCell;
 
-use crate::gate::{Gate, Room};
+use crate::gate::{Gate, PostLimit};
 
-const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 8, all_or_none: false };
 const DOMAIN: NonZeroU32 = NonZeroU32::MIN;
 
-/// A table with room for one region, the gate under which its key is checked, and what stands for
-/// the memory of the first region.
+/// A table of one slot, the gate under which its key is checked, and a cell that stands for the
+/// memory of the first region.
 struct Scene {
     keys: KeyTable,
     gate: Gate<()>,
@@ -26,12 +26,12 @@ impl Scene {
         unsafe { self.keys.open(NonNull::dangling(), length, DOMAIN, Access::REMOTE_READ).unwrap() }
     }
 
-    /// Uses the memory if a claim with `key` on 8 bytes is let through.
+    /// Uses the memory if a claim with `key` on 8 bytes passes.
     fn use_memory(&self, key: u32) -> bool {
-        let Some((mut hold, _)) = self.gate.enter(0, ROOM) else {
+        let Some((mut guard, _)) = self.gate.enter(0, POST_LIMIT) else {
             return false;
         };
-        let (_, held) = hold.parts();
+        let (_, held) = guard.parts();
         let address = NonNull::<u8>::dangling().as_ptr() as u64;
         let claim = Claim { address, length: 8, key };
         let passes = self.keys.check(claim, DOMAIN, Access::REMOTE_READ, held).is_ok();
@@ -43,8 +43,8 @@ impl Scene {
     }
 }
 
-/// The slot of a region that goes is used for the next one of the same domain while a peer has the
-/// old key: what that lets through, it does before the owner has the memory back.
+/// The slot of a dropped region is used for the next one of the same domain while a peer has the
+/// old key: uses that the old key lets through end before the owner has the memory back.
 #[test]
 fn loom_an_old_key_opens_neither_its_region_nor_the_next() {
     let mut builder = loom::model::Builder::new();

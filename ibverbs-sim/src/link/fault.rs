@@ -1,32 +1,33 @@
-//! A link on which things go wrong, the same way for the same seed.
+//! Faults of a link, the same for the same seed.
 //!
-//! What befalls a message depends only on the seed, its queue pair, its sequence number and its
-//! attempt: not on threads, nor on what other queue pairs do. Order within a queue pair is kept,
-//! since a message that is held keeps those behind it waiting.
+//! The faults of a message depend only on the seed, its queue pair, its sequence number and its
+//! attempt: not on threads, nor on other queue pairs. Order within a queue pair is kept, since a
+//! delayed message blocks those behind it.
 
 use crate::{
-    aftermath::Aftermath,
-    gate::Held,
-    link::{Message, Reply, Setback, Trip},
+    deferred::Deferred,
+    gate::GateHeld,
+    link::{Attempt, AttemptError, AttemptResult, Message},
     queue_pair::QueuePairCore,
 };
 
-/// How often what goes wrong. Chances are per million messages; each attempt draws anew.
+/// Chances of the faults of a link, per million messages. Each attempt draws anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultPlan {
-    /// Start of everything random.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// The message is lost.
+    /// Chance that the message is lost.
     pub drop_request_ppm: u32,
-    /// The message arrives and its answer is lost.
-    pub drop_answer_ppm: u32,
-    /// The message arrives twice.
+    /// Chance that the message arrives and its response is lost.
+    pub drop_response_ppm: u32,
+    /// Chance that the message arrives twice.
     pub duplicate_ppm: u32,
-    /// The message is held for 1 to `max_delay_ns` before it arrives.
+    /// Chance that the message is delayed by 1 to `max_delay_ns`.
     pub delay_ppm: u32,
     /// Longest delay.
     pub max_delay_ns: u64,
-    /// The message is held until the time next moves, so that other queue pairs overtake it.
+    /// Chance that the message is delayed until the time next moves, so that other queue pairs
+    /// overtake it.
     pub reorder_ppm: u32,
 }
 
@@ -34,50 +35,50 @@ const MILLION: u64 = 1_000_000;
 
 impl FaultPlan {
     #[cold]
-    pub(super) fn carry(
+    pub(super) fn transmit(
         &self,
         peer: &QueuePairCore,
         message: &Message<'_>,
-        trip: Trip<'_>,
-        held: Held<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Reply {
-        let mut dice = Dice::new(self.seed, message, trip.attempt);
-        let delayed = dice.happens(self.delay_ppm);
-        let delay_ns = 1 + dice.roll() % self.max_delay_ns.max(1);
-        let overtaken = dice.happens(self.reorder_ppm);
-        if (delayed || overtaken) && !trip.released {
-            let hold_ns = if delayed { delay_ns } else { 1 };
-            let until_ns = trip.timers.now_ns().saturating_add(hold_ns);
-            return Err(Setback::Held { until_ns });
+        attempt: Attempt<'_>,
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) -> AttemptResult {
+        let mut random = AttemptRandom::new(self.seed, message, attempt.number);
+        let delayed = random.occurs(self.delay_ppm);
+        let long_ns = 1 + random.next() % self.max_delay_ns.max(1);
+        let overtaken = random.occurs(self.reorder_ppm);
+        if (delayed || overtaken) && !attempt.was_delayed {
+            let delay_ns = if delayed { long_ns } else { 1 };
+            let until_ns = attempt.timers.now_ns().saturating_add(delay_ns);
+            return Err(AttemptError::Delayed { until_ns });
         }
-        if dice.happens(self.drop_request_ppm) {
-            return Err(Setback::NoAnswer);
+        if random.occurs(self.drop_request_ppm) {
+            return Err(AttemptError::NoResponse);
         }
-        let first = peer.respond(message, held, aftermath);
+        let first = peer.respond(message, held, deferred);
         let arrived = first.is_ok();
-        if arrived && dice.happens(self.drop_answer_ppm) {
-            return Err(Setback::NoAnswer);
+        if arrived && random.occurs(self.drop_response_ppm) {
+            return Err(AttemptError::NoResponse);
         }
-        if arrived && dice.happens(self.duplicate_ppm) {
-            return peer.respond(message, held, aftermath);
+        if arrived && random.occurs(self.duplicate_ppm) {
+            return peer.respond(message, held, deferred);
         }
         first
     }
 }
 
 /// Random numbers of one attempt (splitmix64).
-struct Dice(u64);
+struct AttemptRandom(u64);
 
-impl Dice {
+impl AttemptRandom {
     fn new(seed: u64, message: &Message<'_>, attempt: u32) -> Self {
         let place = u64::from(message.source.0) << 32 | u64::from(message.psn);
-        let mut dice = Self(seed ^ place.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        let mixed = dice.roll();
+        let mut random = Self(seed ^ place.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let mixed = random.next();
         Self(mixed ^ u64::from(attempt))
     }
 
-    fn roll(&mut self) -> u64 {
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -85,7 +86,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    fn happens(&mut self, chance_ppm: u32) -> bool {
-        self.roll() % MILLION < u64::from(chance_ppm)
+    fn occurs(&mut self, chance_ppm: u32) -> bool {
+        self.next() % MILLION < u64::from(chance_ppm)
     }
 }

@@ -1,10 +1,10 @@
-//! How a message gets from one queue pair to another and its answer back.
+//! Links: the transport of messages between queue pairs of one process.
 //!
-//! The link runs inside one process: the requester's thread calls the responder, which copies
-//! straight from the one's memory to the other's. From another process the same [`Message`] comes
-//! over a wire, is answered by the same responder, and the same [`Reply`] goes back (see `wire`).
-//! What goes wrong on the way is the link's business alone: retries and
-//! duplicates are told from new messages by their sequence numbers, as on a wire.
+//! The requester's thread calls the responder, which copies from the memory of one queue pair to
+//! that of the other. From another process the same [`Message`] comes over a wire and is carried
+//! out by the same responder, and the same [`AttemptResult`] becomes the response (see `wire`).
+//! Faults are simulated here alone: the responder recognises retries and duplicates by their
+//! sequence numbers, as on a wire.
 
 mod fault;
 
@@ -12,44 +12,44 @@ pub use fault::FaultPlan;
 
 use crate::{
     CompletionStatus, Operation, QueuePairNumber,
-    aftermath::Aftermath,
-    gate::Held,
-    queue_pair::{Local, QueuePairCore},
+    deferred::Deferred,
+    gate::GateHeld,
+    queue_pair::{LocalBuffer, QueuePairCore},
     timers::Timers,
 };
 
-/// One request on its way.
+/// A request as the responder gets it.
 pub(crate) struct Message<'a> {
     pub(crate) source: QueuePairNumber,
     pub(crate) psn: u32,
     pub(crate) operation: &'a Operation,
     pub(crate) solicited: bool,
-    /// By reference: to copy it would mean to wait for it to be written.
-    pub(crate) local: &'a Local<'a>,
+    /// By reference: a copy would have to wait until the stores of its fields are done.
+    pub(crate) local: &'a LocalBuffer<'a>,
 }
 
-/// What comes back of a message that was carried out: what an atomic found, else 0.
-pub(crate) type Reply = Result<u64, Setback>;
+/// Result of one attempt at a message: the value that an atomic found, otherwise 0.
+pub(crate) type AttemptResult = Result<u64, AttemptError>;
 
-/// Why a message was not carried out, or not known to be.
+/// Reason for which an attempt failed, or is not known to have succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Setback {
-    /// No receive is posted. Ask again after `wait_ns`, or when one is.
+pub(crate) enum AttemptError {
+    /// No receive is posted. The next attempt is due after `wait_ns`, or when a receive is posted.
     ReceiverNotReady { wait_ns: u64 },
-    /// Never.
+    /// The request has failed with this status and is not retried.
     Refused(CompletionStatus),
-    /// Nothing came back.
-    NoAnswer,
-    /// The link keeps the message until then.
-    Held { until_ns: u64 },
+    /// No response has arrived.
+    NoResponse,
+    /// The link delays the message until this time.
+    Delayed { until_ns: u64 },
 }
 
-/// The circumstances of one attempt, for links that are not perfect.
+/// Number and delay of one attempt, for links with faults.
 #[derive(Clone, Copy)]
-pub(crate) struct Trip<'a> {
-    pub(crate) attempt: u32,
-    /// The link has kept this attempt for as long as it wanted.
-    pub(crate) released: bool,
+pub(crate) struct Attempt<'a> {
+    pub(crate) number: u32,
+    /// `true` once the delay of this attempt is over.
+    pub(crate) was_delayed: bool,
     pub(crate) timers: &'a Timers,
 }
 
@@ -63,19 +63,19 @@ impl Link {
         Self { fault }
     }
 
-    /// Brings `message` to `peer`, and its answer back.
+    /// Transmits `message` to `peer`, and returns the response.
     #[inline]
-    pub(crate) fn carry(
+    pub(crate) fn transmit(
         &self,
         peer: &QueuePairCore,
         message: &Message<'_>,
-        trip: Trip<'_>,
-        held: Held<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Reply {
+        attempt: Attempt<'_>,
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) -> AttemptResult {
         match &self.fault {
-            None => peer.respond(message, held, aftermath),
-            Some(plan) => plan.carry(peer, message, trip, held, aftermath),
+            None => peer.respond(message, held, deferred),
+            Some(plan) => plan.transmit(peer, message, attempt, held, deferred),
         }
     }
 }

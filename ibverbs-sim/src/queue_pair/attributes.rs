@@ -1,35 +1,35 @@
-//! What a queue pair is made with and connected by.
+//! Parameters of queue pairs: for their creation, their transitions and their connection.
 
 use crate::{
     Access, CompletionQueue, QueuePairNumber, QueuePairState, SharedReceiveQueue,
     queue_pair::retry::RETRY_FOR_EVER,
 };
 
-/// How to make a [`QueuePair`](crate::QueuePair).
+/// Parameters for the creation of a [`QueuePair`](crate::QueuePair).
 #[derive(Clone, Debug)]
 pub struct QueuePairInit {
-    /// Where its send requests complete.
+    /// Completion queue of send requests.
     pub send_cq: CompletionQueue,
-    /// Where its receives complete.
+    /// Completion queue of receives.
     pub recv_cq: CompletionQueue,
-    /// Where its receives come from; `None` for a receive queue of its own.
+    /// Shared receive queue to take receives from; `None` for a receive queue of its own.
     pub srq: Option<SharedReceiveQueue>,
-    /// Send requests outstanding at one time.
+    /// Most send requests outstanding at one time.
     pub max_send_wr: u32,
-    /// Receives outstanding at one time, without a shared queue.
+    /// Most receives outstanding at one time, without a shared queue.
     pub max_recv_wr: u32,
-    /// Entries of one gather list.
+    /// Most entries of one gather list.
     pub max_send_sge: u32,
-    /// Entries of one scatter list, without a shared queue.
+    /// Most entries of one scatter list, without a shared queue.
     pub max_recv_sge: u32,
-    /// Bytes of one inline payload.
+    /// Most bytes of one inline payload.
     pub max_inline_data: u32,
-    /// Every send request leaves a completion, signalled or not.
+    /// `true` if every send request leaves a completion, signalled or not.
     pub signal_all: bool,
 }
 
 impl QueuePairInit {
-    /// A queue pair of moderate size that reports to these two queues.
+    /// Makes the parameters of a queue pair of moderate size that reports to these two queues.
     pub fn new(send_cq: &CompletionQueue, recv_cq: &CompletionQueue) -> Self {
         Self {
             send_cq: send_cq.clone(),
@@ -45,42 +45,42 @@ impl QueuePairInit {
     }
 }
 
-/// A state to go to, with what the transition needs. See [`QueuePair::modify`].
+/// A target state with the attributes that the transition needs. See [`QueuePair::modify`].
 ///
 /// [`QueuePair::modify`]: crate::QueuePair::modify
 #[derive(Clone, Debug)]
 pub struct QueuePairAttributes {
-    /// Where to go.
+    /// The target state.
     pub state: QueuePairState,
     /// INIT: the port, 1.
     pub port: Option<u8>,
-    /// INIT, later optional: what the peer may do with this end's memory.
+    /// INIT, later optional: the peer's access rights to memory of this end.
     pub access: Option<Access>,
     /// READY TO RECEIVE: the peer.
     pub remote: Option<QueuePairNumber>,
-    /// READY TO RECEIVE, optional: the process of the peer on the device's wire. `None` for this
-    /// one.
+    /// READY TO RECEIVE, optional: the peer's process on the device's wire; `None` for this
+    /// process.
     pub remote_process: Option<u32>,
     /// READY TO RECEIVE: the sequence number of the first message, the peer's `send_psn`.
     pub receive_psn: Option<u32>,
-    /// READY TO RECEIVE: READs and atomics of the peer outstanding here; 0 refuses them.
+    /// READY TO RECEIVE: most READs and atomics of the peer outstanding here; 0 refuses them.
     pub max_dest_rd_atomic: Option<u8>,
-    /// READY TO RECEIVE, later optional: how long a peer that found no receive should wait.
+    /// READY TO RECEIVE, later optional: time that a peer should wait if it found no receive.
     pub min_rnr_timer_ns: Option<u64>,
     /// READY TO SEND: the sequence number of the first message. 24 bits count.
     pub send_psn: Option<u32>,
-    /// READY TO SEND: how long to wait for an answer; 0 for ever.
+    /// READY TO SEND: time to wait for a response; 0 for no limit.
     pub timeout_ns: Option<u64>,
-    /// READY TO SEND: retries after no answer, at most 7.
+    /// READY TO SEND: retries after no response, at most 7.
     pub retry_count: Option<u8>,
-    /// READY TO SEND: retries after no receive, at most 7; 7 for ever.
+    /// READY TO SEND: retries after no receive, at most 7; 7 for no limit.
     pub rnr_retry: Option<u8>,
-    /// READY TO SEND: READs and atomics outstanding at the peer; 0 for none at all.
+    /// READY TO SEND: most READs and atomics outstanding at the peer; 0 refuses them.
     pub max_rd_atomic: Option<u8>,
 }
 
 impl QueuePairAttributes {
-    /// Nothing but a state.
+    /// Makes attributes with a target state only.
     pub fn new(state: QueuePairState) -> Self {
         Self {
             state,
@@ -100,27 +100,28 @@ impl QueuePairAttributes {
     }
 }
 
-/// Everything that [`QueuePair::connect`](crate::QueuePair::connect) needs beside the peer.
+/// Parameters of [`QueuePair::connect`](crate::QueuePair::connect) beside the peer.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// What the peer may do with this end's memory.
+    /// The peer's access rights to memory of this end.
     pub access: Access,
     /// First sequence number of both directions.
     pub psn: u32,
-    /// READs and atomics outstanding, in both directions.
+    /// Most READs and atomics outstanding, in both directions.
     pub max_rd_atomic: u8,
-    /// How long a peer that found no receive should wait.
+    /// Time that a peer should wait if it found no receive.
     pub min_rnr_timer_ns: u64,
-    /// How long to wait for an answer; 0 for ever.
+    /// Time to wait for a response; 0 for no limit.
     pub timeout_ns: u64,
-    /// Retries after no answer, at most 7.
+    /// Retries after no response, at most 7.
     pub retry_count: u8,
-    /// Retries after no receive, at most 7; 7 for ever.
+    /// Retries after no receive, at most 7; 7 for no limit.
     pub rnr_retry: u8,
 }
 
 impl Default for Connection {
-    /// All rights, patient: no receive is waited for, no answer is an error after half a second.
+    /// Returns parameters with all rights, unlimited retries after no receive, and an error after
+    /// half a second without a response.
     fn default() -> Self {
         Self {
             access: Access::ALL,

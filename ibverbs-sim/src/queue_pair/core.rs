@@ -1,4 +1,4 @@
-//! The parts of a queue pair, and how they move.
+//! The state of a queue pair, and its creation, failure and destruction.
 
 use std::{
     num::NonZeroU32,
@@ -10,18 +10,18 @@ use talpf_primitives::{AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::{
     CompletionOpcode, CompletionStatus, Error, QueuePairInit, QueuePairNumber, QueuePairState,
     Result, WorkCompletion,
-    aftermath::Aftermath,
     attributes::{within, within_nonzero},
     completion::CompletionEntry,
     completion_queue::CompletionQueueCore,
     context::ContextCore,
-    gate::Room,
+    deferred::Deferred,
+    gate::PostLimit,
     protection_domain::DomainCore,
     queue_pair::{
-        backlog::StoredRequest,
-        elsewhere::Elsewhere,
+        remote::RemotePeer,
         requester::{Executor, Requester},
         state::StateCell,
+        stored_request::StoredRequest,
     },
     receive_queue::ReceiveQueue,
     send_queue::SendQueue,
@@ -39,18 +39,18 @@ pub(crate) struct QueuePairCore {
     pub(crate) receives: Arc<ReceiveQueue>,
     pub(crate) shared_receives: bool,
     pub(crate) state: StateCell,
-    /// Alone on its cache lines: the peer changes it with every message.
+    /// On cache lines of its own: the peer changes it with every message.
     pub(crate) responder: CachePadded<Responder>,
     pub(crate) sends: CachePadded<SendQueue<Requester, StoredRequest>>,
-    /// The freed count as last seen; the true one may be larger.
+    /// The freed count as last read; the current one may be larger.
     freed: AtomicU32,
-    pub(crate) elsewhere: Elsewhere,
+    pub(crate) remote_peer: RemotePeer,
     /// Held during a transition.
     pub(crate) control: Mutex<()>,
     pub(crate) this: Weak<Self>,
 }
 
-/// What requests are measured against when posted.
+/// Limits that are checked when requests are posted.
 pub(crate) struct Limits {
     pub(crate) max_send_wr: u32,
     pub(crate) max_send_sge: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Limits {
     pub(crate) signal_all: bool,
 }
 
-/// The answering half. Changed by the holder of the peer's gate, and by transitions.
+/// The responding half. Changed only by the holder of the peer's gate and by transitions.
 #[derive(Default)]
 pub(crate) struct Responder {
     pub(crate) remote: AtomicU32,
@@ -66,7 +66,7 @@ pub(crate) struct Responder {
     pub(crate) access: AtomicU8,
     pub(crate) max_rd_atomic: AtomicU8,
     pub(crate) min_rnr_timer_ns: AtomicU64,
-    /// What the last atomic found, for a peer that asks again.
+    /// Value that the last atomic found, for a peer that repeats the request.
     pub(crate) last_original: AtomicU64,
 }
 
@@ -100,76 +100,76 @@ impl QueuePairCore {
             responder: CachePadded::default(),
             sends: CachePadded::new(SendQueue::new(Requester::default())),
             freed: AtomicU32::new(0),
-            elsewhere: Elsewhere::default(),
+            remote_peer: RemotePeer::default(),
             control: Mutex::new(()),
             this: Weak::clone(this),
         });
         context.device.insert(&core);
         domain.queue_pairs.add(&core.this);
         if let Some(srq) = init.srq.as_ref().filter(|srq| srq.domain.number != domain.number) {
-            // What it receives goes to memory of that domain.
+            // Its receives are in memory of that domain.
             srq.domain.queue_pairs.add(&core.this);
         }
-        core.send_cq.attached.add(&core.this);
-        core.recv_cq.attached.add(&core.this);
+        core.send_cq.queue_pairs.add(&core.this);
+        core.recv_cq.queue_pairs.add(&core.this);
         if context.is_killed() {
             core.cut_off();
         }
         Ok(core)
     }
 
-    /// How many requests may be posted, when `wanted` are to be.
+    /// Returns the limit of a post of `wanted` requests.
     #[inline]
-    pub(crate) fn room(&self, wanted: u32, whole: bool) -> Room {
+    pub(crate) fn post_limit(&self, wanted: u32, all_or_none: bool) -> PostLimit {
         let limit = self.limits.max_send_wr;
-        let seen = Room { freed: self.freed.load(Ordering::Relaxed), limit, whole };
+        let seen = PostLimit { freed: self.freed.load(Ordering::Relaxed), limit, all_or_none };
         if seen.grant(self.sends.posted(), wanted) == wanted {
             return seen;
         }
         let freed = self.context.device.send_slots.freed(self.number);
         self.freed.store(freed, Ordering::Relaxed);
-        Room { freed, limit, whole }
+        PostLimit { freed, limit, all_or_none }
     }
 
     #[inline]
-    pub(crate) fn executor<'a>(&'a self, aftermath: &'a mut Aftermath) -> Executor<'a> {
-        Executor { queue_pair: self, aftermath }
+    pub(crate) fn executor<'a>(&'a self, deferred: &'a mut Deferred) -> Executor<'a> {
+        Executor { queue_pair: self, deferred }
     }
 
-    /// Something that a stalled request waits for may have come.
-    pub(crate) fn resume(&self, aftermath: &mut Aftermath) {
-        self.sends.resume(self.executor(aftermath));
+    /// Resumes a stalled request, because the event that it waits for may have occurred.
+    pub(crate) fn resume(&self, deferred: &mut Deferred) {
+        self.sends.resume(self.executor(deferred));
     }
 
-    /// Goes into error, if it is anywhere but in RESET or in error already. The flush follows
-    /// in the aftermath.
-    pub(crate) fn enter_error(&self, aftermath: &mut Aftermath) {
+    /// Enters ERROR from any state except RESET, and defers the flush.
+    pub(crate) fn enter_error(&self, deferred: &mut Deferred) {
         let from = self.state.load();
         if matches!(from, QueuePairState::Reset | QueuePairState::Error) {
             return;
         }
         if !self.state.change(from, QueuePairState::Error) {
-            return self.enter_error(aftermath);
+            return self.enter_error(deferred);
         }
         if let Some(this) = self.this.upgrade() {
-            aftermath.flush(this);
+            deferred.flush(this);
         }
     }
 
-    /// Completes everything outstanding as flushed, if it is in error. The caller holds no gate.
-    pub(crate) fn flush(&self, aftermath: &mut Aftermath) {
-        // Keeps it from being reset and filled anew in the middle.
+    /// Completes all outstanding requests as flushed, in state ERROR. The caller holds no gate.
+    pub(crate) fn flush(&self, deferred: &mut Deferred) {
+        // Excludes a reset in the middle of the flush: requests that were posted after it would be
+        // flushed too.
         let _control = self.control.lock();
         if self.state.load() != QueuePairState::Error {
             return;
         }
-        self.flush_receives(aftermath);
-        self.resume(aftermath);
-        self.sends.drain(self.executor(aftermath));
+        self.flush_receives(deferred);
+        self.resume(deferred);
+        self.sends.drain(self.executor(deferred));
     }
 
-    /// Completes the receives of its own queue as flushed.
-    fn flush_receives(&self, aftermath: &mut Aftermath) {
+    /// Completes the receives of the queue pair's own queue as flushed.
+    fn flush_receives(&self, deferred: &mut Deferred) {
         if self.shared_receives {
             return;
         }
@@ -182,32 +182,32 @@ impl QueuePairCore {
                     ..WorkCompletion::default()
                 },
                 false,
-                aftermath,
+                deferred,
             );
         }
     }
 
-    /// Tells the owner what became of a receive.
+    /// Adds the completion of a receive to the completion queue.
     #[inline]
     pub(crate) fn complete_receive(
         &self,
         completion: WorkCompletion,
         solicited: bool,
-        aftermath: &mut Aftermath,
+        deferred: &mut Deferred,
     ) {
         let source = QueuePairNumber(self.responder.remote.load(Ordering::Relaxed));
         let completion = WorkCompletion { queue_pair: self.number, source, ..completion };
         let entry = CompletionEntry::receive(completion);
-        self.recv_cq.push(entry, solicited, completion.status, aftermath);
+        self.recv_cq.push(entry, solicited, completion.status, deferred);
     }
 
     pub(crate) fn wait_for_holder(&self) {
         self.sends.wait_for_holder();
     }
 
-    /// Returns once the request of its peer that is being carried out now has ended. Only the peer
-    /// is answered, and another one takes its place after a reset, which calls this. Gives the peer,
-    /// to be dropped under no lock.
+    /// Waits until the peer's request that is being carried out at the call has ended. Only
+    /// requests of the peer are carried out, and the peer changes only after a reset, which calls
+    /// this. Returns the peer, to be dropped under no lock.
     pub(crate) fn wait_for_peer(&self) -> Option<Arc<Self>> {
         let peer = QueuePairNumber(self.responder.remote.load(Ordering::SeqCst));
         let peer = self.context.device.find(peer);
@@ -219,13 +219,14 @@ impl QueuePairCore {
         self.state.cut_off();
     }
 
-    /// Ends it: nothing is posted to it, answered by it or kept alive by it any more.
+    /// Destroys the queue pair: afterwards nothing is posted to it, and it neither responds nor
+    /// keeps its peer alive.
     pub(crate) fn destroy(&self) {
-        let mut aftermath = Aftermath::default();
+        let mut deferred = Deferred::default();
         let control = self.control.lock();
-        self.reset(&mut aftermath);
+        self.reset(&mut deferred);
         drop(control);
-        aftermath.settle();
+        deferred.run();
         self.context.device.remove(self.number);
         self.context.device.send_slots.release(self.number);
     }

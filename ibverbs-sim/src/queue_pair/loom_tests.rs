@@ -1,4 +1,4 @@
-//! Models of whole queue pairs: every step of a post is one at which threads may be switched.
+//! Models of whole queue pairs: threads may be switched at every step of a post.
 #![allow(unsafe_code, reason = "registers memory")]
 
 use std::{
@@ -36,7 +36,7 @@ struct Pair {
 impl Pair {
     fn register(&self, word: &AtomicU64) -> MemoryRegion {
         let access = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
-        // SAFETY: models look at the word as an atomic, and free it after the region.
+        // SAFETY: models use the word as an atomic, and free it after the region.
         unsafe { self.domain.register(NonNull::from(word).cast(), 8, access).unwrap() }
     }
 }
@@ -74,7 +74,7 @@ fn statuses(queue: &CompletionQueue) -> Vec<CompletionStatus> {
     completions[..count].iter().map(|completion| completion.status).collect()
 }
 
-/// The sender lists itself and looks once more, the receiver posts and looks for listed ones.
+/// The sender lists itself and checks again; the receiver posts and checks for listed senders.
 #[test]
 fn loom_no_sender_sleeps_on_a_queue_with_a_receive() {
     model(2, || {
@@ -90,7 +90,7 @@ fn loom_no_sender_sleeps_on_a_queue_with_a_receive() {
     });
 }
 
-/// Two senders on a shared queue, and their receives: none of them sleeps while there is one.
+/// Two senders on a shared queue, and their receives: no sender sleeps while there is a receive.
 #[test]
 fn loom_no_sender_sleeps_on_a_shared_queue_with_a_receive() {
     model(1, || {
@@ -132,7 +132,7 @@ fn loom_no_sender_sleeps_on_a_shared_queue_with_a_receive() {
     });
 }
 
-/// A peer that sends while this end is reset: what is carried out is carried out before.
+/// A peer sends while this end is reset: its request is carried out before the reset or not at all.
 #[test]
 fn loom_nothing_of_a_peer_arrives_after_a_reset() {
     model(2, || {
@@ -150,7 +150,7 @@ fn loom_nothing_of_a_peer_arrives_after_a_reset() {
     });
 }
 
-/// A write that comes as its target goes is carried out before that or refused.
+/// A write to memory that is being deregistered is carried out before or refused.
 #[test]
 fn loom_nothing_is_written_to_memory_that_is_deregistered() {
     model(2, || {
@@ -168,7 +168,7 @@ fn loom_nothing_is_written_to_memory_that_is_deregistered() {
         };
         drop(region);
         let before = memory.load(Ordering::SeqCst);
-        // The slot and its generation are used again.
+        // The slot is used again.
         let other = Box::leak(Box::new(AtomicU64::new(0)));
         let next = pair.register(other);
         sender.join().unwrap();
@@ -178,13 +178,13 @@ fn loom_nothing_is_written_to_memory_that_is_deregistered() {
         assert_eq!(statuses(&pair.sent), [expected]);
         drop(next);
         for word in [memory, other] {
-            // SAFETY: it was leaked above, and nobody has it any more.
+            // SAFETY: it was leaked above, and no thread uses it any more.
             drop(unsafe { Box::from_raw(std::ptr::from_mut(word)) });
         }
     });
 }
 
-/// A context that dies as a queue pair is made leaves none that still answers.
+/// A context that is killed while a queue pair is created leaves none that still responds.
 #[test]
 fn loom_no_queue_pair_of_a_dead_context_is_left_connected() {
     model(2, || {

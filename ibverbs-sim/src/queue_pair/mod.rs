@@ -1,36 +1,37 @@
 //! Queue pairs: two ends of a reliable connection.
 //!
-//! A queue pair is made in RESET and goes through INIT (it may take receives), READY TO RECEIVE
-//! (it answers its peer) and READY TO SEND (it takes requests). Any failure moves it to ERROR,
-//! where everything outstanding is flushed; from there only RESET leads on.
+//! A queue pair is created in RESET and goes through INIT (it accepts receives), READY TO RECEIVE
+//! (it responds to its peer) and READY TO SEND (it accepts send requests). Any failure moves it to
+//! ERROR, where everything outstanding is flushed; from there it can only go to RESET.
 //!
 //! - `requester`: carries out send requests; runs under the gate (see `send_queue`).
 //! - `responder`: the peer's half of a request, run by the requester's thread. The fields it
 //!   changes belong to the holder of the *peer's* gate.
-//! - `transition`: the state machine; one at a time, after the holders of all gates have left.
-//! - `elsewhere`: what a peer in another process adds to both.
-//! - `backlog`: how requests wait that could not be carried out where they were posted.
+//! - `transition`: the state machine; one transition at a time, which waits for the holders of all
+//!   gates.
+//! - `remote`: the connection to a peer in another process, for both halves.
+//! - `stored_request`: requests in the retry queue.
 
 mod attributes;
-mod backlog;
+mod checked_list;
 mod core;
-mod elsewhere;
 #[cfg(all(test, talpf_loom))]
 mod loom_tests;
-mod pieces;
 mod post;
+mod remote;
 mod requester;
 mod responder;
 mod retry;
 mod send_slots;
 mod state;
+mod stored_request;
 mod transition;
 
 use std::{fmt, sync::Arc};
 
 pub(crate) use self::{
+    checked_list::{CheckedList, LocalBuffer},
     core::QueuePairCore,
-    pieces::{Local, Pieces},
     send_slots::SendSlots,
 };
 pub use attributes::{Connection, QueuePairAttributes, QueuePairInit};
@@ -38,17 +39,17 @@ pub use state::QueuePairState;
 
 use crate::{Result, protection_domain::DomainCore};
 
-/// The number by which peers name a queue pair. It may travel as a number.
+/// A number by which peers name a queue pair. It may be sent as a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueuePairNumber(pub(crate) u32);
 
 impl QueuePairNumber {
-    /// The number to send to a peer.
+    /// Returns the number to send to a peer.
     pub const fn to_u32(self) -> u32 {
         self.0
     }
 
-    /// A number that a peer has sent.
+    /// Makes a queue pair number of a number that a peer has sent.
     pub const fn from_u32(number: u32) -> Self {
         Self(number)
     }
@@ -60,8 +61,8 @@ impl fmt::Display for QueuePairNumber {
     }
 }
 
-/// One end of a reliable connection. Any thread may post; dropping it destroys the end, discards
-/// what is outstanding and leaves the peer without answers.
+/// An end of a reliable connection. Any thread may post. Dropping it destroys the end, discards
+/// outstanding requests and leaves the peer without responses.
 pub struct QueuePair {
     core: Arc<QueuePairCore>,
 }
@@ -71,29 +72,30 @@ impl QueuePair {
         Ok(Self { core: QueuePairCore::create(domain, init)? })
     }
 
-    /// The number for peers.
+    /// Returns the number by which peers name this queue pair.
     pub fn number(&self) -> QueuePairNumber {
         self.core.number
     }
 
-    /// Where it is now; requests of others may move it to ERROR at any time.
+    /// Returns the current state; requests of peers may move it to ERROR at any time.
     pub fn state(&self) -> QueuePairState {
         self.core.state.load()
     }
 
-    /// Whether every send request posted so far has been carried out; its completion may still
-    /// have to be polled. What `sq_draining` of a verbs query tells.
+    /// Returns `true` if every send request posted so far has been carried out; its completion may
+    /// still have to be polled. Corresponds to `sq_draining` of a verbs query.
     #[inline]
     pub fn is_drained(&self) -> bool {
         self.core.sends.is_idle()
     }
 
-    /// Send requests that may be outstanding.
+    /// Returns the most send requests that may be outstanding.
     pub fn max_send_wr(&self) -> u32 {
         self.core.limits.max_send_wr
     }
 
-    /// Receives that may be outstanding; at least what was asked for, 0 with a shared queue.
+    /// Returns the most receives that may be outstanding; at least the number that was requested, 0
+    /// with a shared queue.
     pub fn max_recv_wr(&self) -> u32 {
         if self.core.shared_receives { 0 } else { self.core.receives.capacity() }
     }

@@ -1,97 +1,98 @@
-//! The answering half of a queue pair: checks what a peer claims, and does it.
+//! The responding half of a queue pair: checks the claims of a peer's message, and carries it out.
 //!
-//! It runs in the peer's thread, under the peer's gate. A refusal moves this end into error and
-//! tells its owner: with a completion if a receive was taken, with an event otherwise.
+//! It runs in the peer's thread, under the peer's gate. A refusal moves this end into ERROR and
+//! reports it to the owner: with a completion if a receive was taken, with an event otherwise.
 
 use talpf_primitives::Ordering;
 
 use crate::{
     Access, AsyncEvent, CompletionOpcode, CompletionStatus, Operation, RemoteAddress,
     WorkCompletion,
-    aftermath::Aftermath,
     checked::{Checked, Claim, ToWrite, Writable},
-    gate::Held,
-    link::{Message, Reply, Setback},
-    queue_pair::{Pieces, QueuePairCore, requester::PSN_MASK},
+    deferred::Deferred,
+    gate::GateHeld,
+    link::{AttemptError, AttemptResult, Message},
+    queue_pair::{CheckedList, QueuePairCore, requester::PSN_MASK},
 };
 
-/// Why a message has no effect.
-enum Obstacle {
+/// Reason for which a message was not carried out.
+enum RequestError {
     NoReceive,
-    /// The address, length, key or right to the memory.
+    /// The address, length, key or right to the memory was refused.
     BadAccess,
-    /// The request as such.
+    /// The request is not valid.
     BadRequest,
-    /// A receive was taken and could not hold the message; it completes with the first status,
+    /// A receive was taken and could not hold the message; it completes with the first status, and
     /// the peer's request with the second.
     BadReceive(u64, CompletionStatus, CompletionStatus),
 }
 
 impl QueuePairCore {
-    /// Answers a message that has arrived.
+    /// Carries out a message that has arrived, and returns the response.
     #[inline]
     pub(crate) fn respond(
         &self,
         message: &Message<'_>,
-        held: Held<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Reply {
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) -> AttemptResult {
         let responder = &self.responder;
         let from_peer = responder.remote.load(Ordering::Relaxed) == message.source.0;
-        if !self.state.answers() || !from_peer {
-            return Err(Setback::NoAnswer);
+        if !self.state.responds() || !from_peer {
+            return Err(AttemptError::NoResponse);
         }
         if responder.expected_psn.load(Ordering::Relaxed) != message.psn {
-            return self.respond_again(message, held);
+            return self.respond_to_duplicate(message, held);
         }
-        match self.perform(message, held, aftermath) {
+        match self.perform(message, held, deferred) {
             Ok(original) => {
                 responder.expected_psn.store((message.psn + 1) & PSN_MASK, Ordering::Relaxed);
                 Ok(original)
             }
-            Err(obstacle) => Err(self.refuse(&obstacle, aftermath)),
+            Err(error) => Err(self.refuse(&error, deferred)),
         }
     }
 
-    /// Answers a message that is not the next. One that was carried out is acknowledged once
-    /// more, without effect; one from the future means that the ends disagree where to start.
+    /// Responds to a message that is not the next. An earlier one was carried out and is
+    /// acknowledged again, without effect; a later one means that the two ends started at different
+    /// numbers.
     #[cold]
-    fn respond_again(&self, message: &Message<'_>, held: Held<'_>) -> Reply {
+    fn respond_to_duplicate(&self, message: &Message<'_>, held: GateHeld<'_>) -> AttemptResult {
         let expected = self.responder.expected_psn.load(Ordering::Relaxed);
         let behind = expected.wrapping_sub(message.psn) & PSN_MASK;
         if behind > PSN_MASK / 2 {
-            return Err(Setback::NoAnswer);
+            return Err(AttemptError::NoResponse);
         }
         if let Operation::Read { remote } = *message.operation {
             match self.open(remote, message.local.len(), held) {
                 Ok(source) => message.local.bring(source),
-                Err(_) => return Err(Setback::NoAnswer),
+                Err(_) => return Err(AttemptError::NoResponse),
             }
         }
         Ok(self.responder.last_original.load(Ordering::Relaxed))
     }
 
-    /// Does what the message asks; gives what an atomic found.
+    /// Carries out the operation of a message. Returns the value that an atomic found.
     #[inline]
     fn perform(
         &self,
         message: &Message<'_>,
-        held: Held<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Result<u64, Obstacle> {
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) -> Result<u64, RequestError> {
         let local = message.local;
         let length = local.len();
         match *message.operation {
-            Operation::Send => self.receive(message, None, held, aftermath)?,
+            Operation::Send => self.receive(message, None, held, deferred)?,
             Operation::SendWithImmediate { immediate } => {
-                self.receive(message, Some(immediate), held, aftermath)?;
+                self.receive(message, Some(immediate), held, deferred)?;
             }
             Operation::Write { remote } => {
                 local.copy_to(self.open_to_write(remote, length, ToWrite::Remote, held)?);
             }
             Operation::WriteWithImmediate { remote, immediate } => {
                 let target = self.open_to_write(remote, length, ToWrite::Remote, held)?;
-                let wr_id = self.receives.take_id().ok_or(Obstacle::NoReceive)?;
+                let wr_id = self.receives.take_id().ok_or(RequestError::NoReceive)?;
                 local.copy_to(target);
                 let completion = WorkCompletion {
                     wr_id,
@@ -100,7 +101,7 @@ impl QueuePairCore {
                     immediate: Some(immediate),
                     ..WorkCompletion::default()
                 };
-                self.complete_receive(completion, message.solicited, aftermath);
+                self.complete_receive(completion, message.solicited, deferred);
             }
             Operation::Read { remote } => {
                 self.check_read_limit()?;
@@ -116,30 +117,30 @@ impl QueuePairCore {
         Ok(0)
     }
 
-    /// Puts a SEND where the next receive says.
+    /// Writes the data of a SEND to the memory of the next receive.
     fn receive(
         &self,
         message: &Message<'_>,
         immediate: Option<u32>,
-        held: Held<'_>,
-        aftermath: &mut Aftermath,
-    ) -> Result<(), Obstacle> {
-        let receive = self.receives.take().ok_or(Obstacle::NoReceive)?;
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) -> Result<(), RequestError> {
+        let receive = self.receives.take().ok_or(RequestError::NoReceive)?;
         let length = message.local.len();
-        let room: u64 = receive.scatter().iter().map(|piece| u64::from(piece.length)).sum();
-        if length > room {
+        let post_limit: u64 = receive.scatter().iter().map(|piece| u64::from(piece.length)).sum();
+        if length > post_limit {
             let (local, remote) =
                 (CompletionStatus::LocalLength, CompletionStatus::RemoteInvalidRequest);
-            return Err(Obstacle::BadReceive(receive.wr_id, local, remote));
+            return Err(RequestError::BadReceive(receive.wr_id, local, remote));
         }
         let keys = &self.context.device.keys;
         let domain = self.receives.domain;
-        match Pieces::to_write(keys, receive.scatter(), domain, held) {
+        match CheckedList::to_write(keys, receive.scatter(), domain, held) {
             Ok(pieces) => message.local.scatter_to(&pieces),
             Err(_) => {
                 let (local, remote) =
                     (CompletionStatus::LocalProtection, CompletionStatus::RemoteOperation);
-                return Err(Obstacle::BadReceive(receive.wr_id, local, remote));
+                return Err(RequestError::BadReceive(receive.wr_id, local, remote));
             }
         }
         let completion = WorkCompletion {
@@ -149,32 +150,31 @@ impl QueuePairCore {
             immediate,
             ..WorkCompletion::default()
         };
-        self.complete_receive(completion, message.solicited, aftermath);
+        self.complete_receive(completion, message.solicited, deferred);
         Ok(())
     }
 
     fn atomic(
         &self,
         remote: RemoteAddress,
-        held: Held<'_>,
+        held: GateHeld<'_>,
         change: impl FnOnce(Writable<'_>) -> Option<u64>,
-    ) -> Result<u64, Obstacle> {
+    ) -> Result<u64, RequestError> {
         self.check_read_limit()?;
         let word = self.open_to_write(remote, 8, ToWrite::Atomic, held)?;
-        let original = change(word).ok_or(Obstacle::BadRequest)?;
+        let original = change(word).ok_or(RequestError::BadRequest)?;
         self.responder.last_original.store(original, Ordering::Relaxed);
         Ok(original)
     }
 
-    /// Checks a peer's claim on this end's memory, which it reads. The key of no bytes at all does
-    /// not matter.
+    /// Checks a peer's claim to read memory of this end. A claim of no bytes needs no valid key.
     #[inline]
-    fn open<'hold>(
+    fn open<'guard>(
         &self,
         remote: RemoteAddress,
         length: u64,
-        held: Held<'hold>,
-    ) -> Result<Checked<'hold>, Obstacle> {
+        held: GateHeld<'guard>,
+    ) -> Result<Checked<'guard>, RequestError> {
         let needed = Access::REMOTE_READ;
         self.check_right(needed)?;
         if length == 0 {
@@ -182,65 +182,65 @@ impl QueuePairCore {
         }
         let claim = Claim { address: remote.address, length, key: remote.key.0 };
         let keys = &self.context.device.keys;
-        keys.check(claim, self.domain, needed, held).map_err(|_| Obstacle::BadAccess)
+        keys.check(claim, self.domain, needed, held).map_err(|_| RequestError::BadAccess)
     }
 
-    /// The same of memory that the peer writes.
+    /// Checks a peer's claim to write memory of this end.
     #[inline]
-    fn open_to_write<'hold>(
+    fn open_to_write<'guard>(
         &self,
         remote: RemoteAddress,
         length: u64,
         needed: ToWrite,
-        held: Held<'hold>,
-    ) -> Result<Writable<'hold>, Obstacle> {
+        held: GateHeld<'guard>,
+    ) -> Result<Writable<'guard>, RequestError> {
         self.check_right(needed.access())?;
         if length == 0 {
             return Ok(Writable::EMPTY);
         }
         let claim = Claim { address: remote.address, length, key: remote.key.0 };
         let keys = &self.context.device.keys;
-        keys.check_to_write(claim, self.domain, needed, held).map_err(|_| Obstacle::BadAccess)
+        keys.check_to_write(claim, self.domain, needed, held).map_err(|_| RequestError::BadAccess)
     }
 
-    /// Checks whether the peer may do that at all.
+    /// Returns an error unless the connection gives the peer the rights in `needed`.
     #[inline]
-    fn check_right(&self, needed: Access) -> Result<(), Obstacle> {
+    fn check_right(&self, needed: Access) -> Result<(), RequestError> {
         let access = Access::from_bits(self.responder.access.load(Ordering::Relaxed));
-        if access.contains(needed) { Ok(()) } else { Err(Obstacle::BadRequest) }
+        if access.contains(needed) { Ok(()) } else { Err(RequestError::BadRequest) }
     }
 
-    fn check_read_limit(&self) -> Result<(), Obstacle> {
+    fn check_read_limit(&self) -> Result<(), RequestError> {
         match self.responder.max_rd_atomic.load(Ordering::Relaxed) {
-            0 => Err(Obstacle::BadRequest),
+            0 => Err(RequestError::BadRequest),
             _ => Ok(()),
         }
     }
 
     #[cold]
-    fn refuse(&self, obstacle: &Obstacle, aftermath: &mut Aftermath) -> Setback {
+    fn refuse(&self, error: &RequestError, deferred: &mut Deferred) -> AttemptError {
         let queue_pair = self.number;
-        let status = match *obstacle {
-            Obstacle::NoReceive => {
+        let status = match *error {
+            RequestError::NoReceive => {
                 let wait_ns = self.responder.min_rnr_timer_ns.load(Ordering::Relaxed);
-                return Setback::ReceiverNotReady { wait_ns };
+                return AttemptError::ReceiverNotReady { wait_ns };
             }
-            Obstacle::BadAccess => {
+            RequestError::BadAccess => {
                 self.context.raise(AsyncEvent::QueuePairAccessError { queue_pair });
                 CompletionStatus::RemoteAccess
             }
-            Obstacle::BadRequest => {
+            RequestError::BadRequest => {
                 self.context.raise(AsyncEvent::QueuePairRequestError { queue_pair });
                 CompletionStatus::RemoteInvalidRequest
             }
-            Obstacle::BadReceive(wr_id, status, remote) => {
+            RequestError::BadReceive(wr_id, status, remote) => {
                 let opcode = CompletionOpcode::Receive;
                 let completion = WorkCompletion { wr_id, status, opcode, ..Default::default() };
-                self.complete_receive(completion, false, aftermath);
+                self.complete_receive(completion, false, deferred);
                 remote
             }
         };
-        self.enter_error(aftermath);
-        Setback::Refused(status)
+        self.enter_error(deferred);
+        AttemptError::Refused(status)
     }
 }

@@ -1,38 +1,39 @@
-//! When a request that cannot go on is tried again, and when it fails.
+//! Retries: the waits of a request that cannot be carried out yet, and their limits.
 
-/// `rnr_retry` of this many means: for ever.
+/// Value of `rnr_retry` that stands for no limit.
 pub(crate) const RETRY_FOR_EVER: u8 = 7;
 
-/// What the request at the head of a send queue waits for.
+/// Event that the request at the head of a send queue waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Reason {
+enum WaitReason {
     #[default]
     Nothing,
     Receive,
-    Answer,
+    Response,
     Link,
 }
 
-/// The waiting of one request, from its first attempt to its end.
+/// Waits of one request, from its first attempt to its end.
 #[derive(Debug, Default)]
 pub(crate) struct Retry {
-    reason: Reason,
-    /// Waits that may still begin.
+    reason: WaitReason,
+    /// Number of waits that may still begin.
     left: u8,
-    /// When the present wait ends; `None`: it does not by time.
+    /// End of the current wait; `None` if it has no deadline.
     deadline_ns: Option<u64>,
-    /// Attempts without an answer so far.
-    pub(crate) attempt: u32,
-    /// The link has let this attempt go after holding it.
-    pub(crate) released: bool,
+    /// Number of attempts without a response so far.
+    pub(crate) attempts: u32,
+    /// `true` once the link's delay of this attempt is over.
+    pub(crate) was_delayed: bool,
 }
 
-/// All retries are used up.
+/// Error of a request that has used up its retries.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Exhausted;
 
 impl Retry {
-    /// The peer has no receive. A wait lasts `period_ns`; `retries` waits may begin.
+    /// Handles an attempt at which the peer had no receive. A wait lasts `period_ns`; `retries`
+    /// waits may begin.
     pub(crate) fn receiver_not_ready(
         &mut self,
         now_ns: u64,
@@ -40,56 +41,57 @@ impl Retry {
         retries: u8,
     ) -> Result<(), Exhausted> {
         let timed = retries != RETRY_FOR_EVER;
-        self.wait(Reason::Receive, now_ns, timed.then_some(period_ns), retries).map(drop)
+        self.wait(WaitReason::Receive, now_ns, timed.then_some(period_ns), retries).map(drop)
     }
 
-    /// The peer did not answer. A wait lasts `timeout_ns`, or for ever if that is 0; after the
-    /// first, `retries` more may begin.
-    pub(crate) fn no_answer(
+    /// Handles an attempt without a response. A wait lasts `timeout_ns`, or has no end if that is
+    /// 0; after the first, `retries` more may begin.
+    pub(crate) fn no_response(
         &mut self,
         now_ns: u64,
         timeout_ns: u64,
         retries: u8,
     ) -> Result<(), Exhausted> {
         let period = (timeout_ns != 0).then_some(timeout_ns);
-        if self.wait(Reason::Answer, now_ns, period, retries + 1)? {
-            self.attempt += 1;
-            self.released = false;
+        if self.wait(WaitReason::Response, now_ns, period, retries + 1)? {
+            self.attempts += 1;
+            self.was_delayed = false;
         }
         Ok(())
     }
 
-    /// The link holds the message until `until_ns`.
-    pub(crate) fn held(&mut self, until_ns: u64) {
-        self.reason = Reason::Link;
+    /// Begins a wait until the end of the link's delay.
+    pub(crate) fn delay(&mut self, until_ns: u64) {
+        self.reason = WaitReason::Link;
         self.deadline_ns = Some(until_ns);
     }
 
-    /// Looks at the time before an attempt: false if the link still holds the message.
+    /// Returns `false` while the link delays the message.
     #[inline]
     pub(crate) fn may_try(&mut self, now_ns: impl FnOnce() -> u64) -> bool {
-        if self.reason != Reason::Link {
+        if self.reason != WaitReason::Link {
             return true;
         }
-        self.released = self.deadline_ns.is_some_and(|deadline| deadline <= now_ns());
-        self.released
+        self.was_delayed = self.deadline_ns.is_some_and(|deadline| deadline <= now_ns());
+        self.was_delayed
     }
 
-    /// Whether an answer was waited for long enough.
-    pub(crate) fn is_overdue(&self, now_ns: u64) -> bool {
-        self.reason == Reason::Answer && self.deadline_ns.is_some_and(|deadline| deadline <= now_ns)
+    /// Returns `true` if the wait for a response has reached its deadline.
+    pub(crate) fn is_expired(&self, now_ns: u64) -> bool {
+        self.reason == WaitReason::Response
+            && self.deadline_ns.is_some_and(|deadline| deadline <= now_ns)
     }
 
-    /// When to try again; `None` if time alone brings nothing.
+    /// Returns the time of the next attempt; `None` if the wait has no deadline.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
         self.deadline_ns
     }
 
-    /// Begins a wait if none for `reason` is under way or the one under way is over. True if it
-    /// did; an attempt in the middle of a wait changes nothing.
+    /// Begins a wait for `reason` unless one is under way that has not reached its deadline.
+    /// Returns `true` if a wait has begun; an attempt in the middle of a wait changes nothing.
     fn wait(
         &mut self,
-        reason: Reason,
+        reason: WaitReason,
         now_ns: u64,
         period_ns: Option<u64>,
         waits: u8,
@@ -127,10 +129,10 @@ mod tests {
     #[test]
     fn no_answer_waits_once_more_than_it_retries() {
         let mut retry = Retry::default();
-        assert_eq!(retry.no_answer(5, 10, 1), Ok(()));
-        assert_eq!(retry.no_answer(15, 10, 1), Ok(()));
-        assert_eq!(retry.no_answer(24, 10, 1), Ok(()));
-        assert_eq!(retry.no_answer(25, 10, 1), Err(Exhausted));
-        assert_eq!(retry.attempt, 2);
+        assert_eq!(retry.no_response(5, 10, 1), Ok(()));
+        assert_eq!(retry.no_response(15, 10, 1), Ok(()));
+        assert_eq!(retry.no_response(24, 10, 1), Ok(()));
+        assert_eq!(retry.no_response(25, 10, 1), Err(Exhausted));
+        assert_eq!(retry.attempts, 2);
     }
 }

@@ -1,9 +1,10 @@
-//! Which send requests of each queue pair are freed.
+//! Counts of the freed send requests of all queue pairs.
 //!
-//! A completion queue that is polled must free send-queue slots of any of its queue pairs, and
-//! knows only the number. The number's low bits find a word `number : freed count`; the number
-//! in it tells a destroyed queue pair's completions from its successor's. The count is how many
-//! requests were ever freed, wrapping, and only grows: order does not matter.
+//! A poll of a completion queue must free send-queue slots of any of its queue pairs, and knows
+//! only their numbers. The low bits of a number are the index of a word `number : freed count`; the
+//! number in the word distinguishes a destroyed queue pair's completions from its successor's. The
+//! count is the number of requests ever freed, wrapping, and only grows: the order of updates does
+//! not matter.
 
 use talpf_primitives::{AtomicU64, Ordering};
 
@@ -22,24 +23,24 @@ impl SendSlots {
         Self { words: Slab::new(limit), limit }
     }
 
-    /// Gives out a number with nothing freed.
+    /// Allocates a queue pair number, with no request freed.
     pub(crate) fn allocate(&self) -> Result<QueuePairNumber> {
         let limit = u64::from(self.limit);
         let full = Error::LimitExceeded { what: "max_qp", requested: limit + 1, limit };
         let (index, word) = self.words.allocate(0).ok_or(full)?;
         let generation = (word.load(Ordering::Relaxed) >> (32 + INDEX_BITS)) as u32;
         let number = generation.wrapping_add(1) << INDEX_BITS | index;
-        // As a change of what is there: a late completion comes before or after it.
+        // A read-modify-write: a late completion comes before or after it.
         word.swap(u64::from(number) << 32, Ordering::SeqCst);
         Ok(QueuePairNumber(number))
     }
 
-    /// Takes back a number that no queue pair has any more.
+    /// Releases a number that no queue pair has any more.
     pub(crate) fn release(&self, number: QueuePairNumber) {
         self.words.release(index(number), 0);
     }
 
-    /// How many requests of `number` were ever freed.
+    /// Returns the number of requests of `number` ever freed.
     #[inline]
     pub(crate) fn freed(&self, number: QueuePairNumber) -> u32 {
         self.words.get(index(number)).map_or(0, |word| word.load(Ordering::Acquire) as u32)

@@ -1,4 +1,4 @@
-//! Where a queue pair is.
+//! The state of a queue pair.
 
 use talpf_primitives::{AtomicU8, Ordering};
 
@@ -6,19 +6,19 @@ use talpf_primitives::{AtomicU8, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum QueuePairState {
-    /// Takes nothing.
+    /// Accepts no requests.
     Reset = 0,
-    /// Takes receives.
+    /// Accepts receives.
     Init = 1,
-    /// Also answers its peer.
+    /// Also responds to its peer.
     ReadyToReceive = 2,
-    /// Also takes send requests.
+    /// Also accepts send requests.
     ReadyToSend = 3,
-    /// Flushes whatever it is given.
+    /// Flushes all requests.
     Error = 4,
 }
 
-/// A state that any thread may read, and whether its context is cut off.
+/// A state that any thread may read, with a flag that is set once the context is cut off.
 pub(crate) struct StateCell(AtomicU8);
 
 const CUT_OFF: u8 = 0x80;
@@ -33,9 +33,9 @@ impl StateCell {
         decode(self.0.load(Ordering::SeqCst))
     }
 
-    /// Whether it answers requests of its peer.
+    /// Returns `true` if the queue pair responds to its peer.
     #[inline]
-    pub(crate) fn answers(&self) -> bool {
+    pub(crate) fn responds(&self) -> bool {
         let bits = self.0.load(Ordering::SeqCst);
         bits == QueuePairState::ReadyToSend as u8 || bits == QueuePairState::ReadyToReceive as u8
     }
@@ -48,13 +48,13 @@ impl StateCell {
         self.0.fetch_or(CUT_OFF, Ordering::SeqCst);
     }
 
-    /// Moves from `from` to `to`; false if it is elsewhere by now.
+    /// Moves from `from` to `to`. Returns `false` if the state is not `from`.
     pub(crate) fn change(&self, from: QueuePairState, to: QueuePairState) -> bool {
         let change = |bits: u8| (decode(bits) == from).then_some((bits & CUT_OFF) | to as u8);
         self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change).is_ok()
     }
 
-    /// Moves to `to` wherever it is, and says where it was.
+    /// Moves to `to` from any state, and returns the previous one.
     pub(crate) fn set(&self, to: QueuePairState) -> QueuePairState {
         let set = |bits: u8| Some((bits & CUT_OFF) | to as u8);
         let seen = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, set);
@@ -62,7 +62,7 @@ impl StateCell {
     }
 }
 
-/// By number.
+/// The states by their numbers.
 const STATES: [QueuePairState; 5] = [
     QueuePairState::Reset,
     QueuePairState::Init,

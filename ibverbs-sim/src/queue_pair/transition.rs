@@ -1,8 +1,9 @@
-//! The state machine.
+//! Transitions: the state machine of a queue pair.
 //!
-//! Transitions of one queue pair exclude each other (`control`). Those that change what a thread
-//! under a gate may be using take the gate or wait for the holders: the requester's side belongs
-//! to this queue pair's gate, the responder's to the gate of a peer that nobody here can name.
+//! Transitions of one queue pair exclude each other (`control`). Those that change state which a
+//! thread under a gate may be using take the gate or wait for its holder: the requester's half
+//! belongs to this queue pair's gate, the responder's half to the gate of a peer, which this queue
+//! pair may not know.
 
 use std::sync::Arc;
 
@@ -11,41 +12,43 @@ use talpf_primitives::Ordering;
 use crate::{
     Access, Connection, Error, QueuePair, QueuePairAttributes, QueuePairNumber, QueuePairState,
     Result,
-    aftermath::Aftermath,
     attributes::within,
     context::check_port,
+    deferred::Deferred,
     queue_pair::{
         QueuePairCore,
-        requester::{PSN_MASK, Patience, Requester},
+        requester::{PSN_MASK, Requester, RetryLimits},
     },
 };
 
 use QueuePairState::{Error as Failed, Init, ReadyToReceive, ReadyToSend, Reset};
 
 impl QueuePair {
-    /// Goes to another state.
+    /// Moves the queue pair to another state.
     ///
-    /// RESET and ERROR can be reached from anywhere and take no attributes. Otherwise the way is
-    /// RESET, INIT, READY TO RECEIVE, READY TO SEND, each with the attributes that
-    /// [`QueuePairAttributes`] names for it; INIT and READY TO SEND can be entered again to
-    /// change the optional ones. RESET discards everything outstanding, ERROR flushes it.
+    /// RESET and ERROR can be reached from any state (ERROR not from RESET) and take no attributes.
+    /// Otherwise the order is RESET, INIT, READY TO RECEIVE, READY TO SEND, each with the
+    /// attributes that [`QueuePairAttributes`] names for it; INIT and READY TO SEND can be entered
+    /// again to change the optional ones. RESET discards everything outstanding, ERROR flushes it.
     ///
-    /// **Errors**: no such transition, an attribute missing, not taken or over its limit.
+    /// **Errors**: no such transition; an attribute that is missing, not accepted or over its
+    /// limit.
     pub fn modify(&self, attributes: &QueuePairAttributes) -> Result<()> {
         self.core.modify(attributes)
     }
 
-    /// Goes from RESET to READY TO SEND with `remote` as peer, which does the same with this end.
+    /// Moves the queue pair from RESET to READY TO SEND with `remote` as peer, which must do the
+    /// same with this end.
     ///
-    /// **Errors**: not in RESET, or a value over its limit.
+    /// **Errors**: the queue pair is not in RESET, or a value is over its limit.
     pub fn connect(&self, remote: QueuePairNumber, connection: &Connection) -> Result<()> {
         self.connect_within(None, remote, connection)
     }
 
-    /// As [`connect`](Self::connect), with a peer in `process` of the device's wire; this one is
-    /// fine too.
+    /// Connects to a peer in `process` of the device's wire, which may also be this process;
+    /// otherwise as [`connect`](Self::connect).
     ///
-    /// **Errors**: no such process, too.
+    /// **Errors**: as [`connect`](Self::connect), or no such process.
     pub fn connect_to(
         &self,
         process: u32,
@@ -94,27 +97,28 @@ impl QueuePair {
 
 impl QueuePairCore {
     fn modify(self: &Arc<Self>, attributes: &QueuePairAttributes) -> Result<()> {
-        let mut aftermath = Aftermath::default();
+        let mut deferred = Deferred::default();
         let control = self.control.lock();
         let (from, to) = (self.state.load(), attributes.state);
         check_transition(self.number, from, to)?;
         check_attributes(from, attributes)?;
         self.check_values(attributes)?;
         match to {
-            Reset => self.reset(&mut aftermath),
-            Failed => self.enter_error(&mut aftermath),
+            Reset => self.reset(&mut deferred),
+            Failed => self.enter_error(&mut deferred),
             _ => {
-                self.apply(attributes, &mut aftermath);
-                // A peer's request may have failed it meanwhile; then it stays in error.
+                self.apply(attributes, &mut deferred);
+                // A peer's request may have moved the queue pair to ERROR in the meantime; then it
+                // stays there.
                 self.state.change(from, to);
             }
         }
         drop(control);
         if to == Failed {
-            // Nothing of a peer elsewhere lands after this.
+            // No packet of a remote peer is carried out after this.
             self.context.device.wait_for_delivery();
         }
-        aftermath.settle();
+        deferred.run();
         Ok(())
     }
 
@@ -132,7 +136,7 @@ impl QueuePairCore {
         within("rnr_retry", attributes.rnr_retry.unwrap_or(0), 7)
     }
 
-    fn apply(&self, attributes: &QueuePairAttributes, aftermath: &mut Aftermath) {
+    fn apply(&self, attributes: &QueuePairAttributes, deferred: &mut Deferred) {
         let responder = &self.responder;
         if let Some(access) = attributes.access {
             responder.access.store(access.bits(), Ordering::SeqCst);
@@ -150,28 +154,28 @@ impl QueuePairCore {
             let here = self.context.device.process();
             let process = attributes.remote_process.filter(|process| *process != here);
             responder.remote.store(remote.0, Ordering::SeqCst);
-            self.elsewhere.set_process(process);
+            self.remote_peer.set_process(process);
             let connect = |requester: &mut Requester| {
                 (requester.remote, requester.process) = (remote, process);
             };
-            self.sends.change(connect, self.executor(aftermath));
+            self.sends.change(connect, self.executor(deferred));
         }
         if let Some(psn) = attributes.send_psn {
             let begin = |requester: &mut Requester| {
                 requester.next_psn = psn & PSN_MASK;
-                requester.patience = Patience {
+                requester.retry_limits = RetryLimits {
                     timeout_ns: attributes.timeout_ns.unwrap_or(0),
                     retry_count: attributes.retry_count.unwrap_or(0),
                     rnr_retry: attributes.rnr_retry.unwrap_or(0),
                 };
                 requester.max_rd_atomic = attributes.max_rd_atomic.unwrap_or(0);
             };
-            self.sends.change(begin, self.executor(aftermath));
+            self.sends.change(begin, self.executor(deferred));
         }
     }
 
-    /// Forgets everything. Afterwards no thread touches this queue pair's memory or queues.
-    pub(crate) fn reset(&self, aftermath: &mut Aftermath) {
+    /// Resets the queue pair. Afterwards no thread touches its memory or queues.
+    pub(crate) fn reset(&self, deferred: &mut Deferred) {
         self.state.set(Reset);
         let send_slots = &self.context.device.send_slots;
         let mut peer = None;
@@ -179,14 +183,14 @@ impl QueuePairCore {
             peer = requester.reset(posted);
             send_slots.free(self.number, posted);
         };
-        self.sends.clear(reset, self.executor(aftermath));
-        aftermath.let_go(peer);
-        aftermath.let_go(self.wait_for_peer());
+        self.sends.clear(reset, self.executor(deferred));
+        deferred.drop_later(peer);
+        deferred.drop_later(self.wait_for_peer());
         self.context.device.wait_for_delivery();
         if !self.shared_receives {
             while self.receives.take_id().is_some() {}
         }
-        self.elsewhere.set_process(None);
+        self.remote_peer.set_process(None);
         self.responder.access.store(Access::NONE.bits(), Ordering::SeqCst);
     }
 }
@@ -206,8 +210,8 @@ fn check_transition(
     if legal { Ok(()) } else { Err(Error::InvalidTransition { queue_pair, from, to }) }
 }
 
-/// Every attribute is needed by the transition into one state, and some may be given again in
-/// later ones.
+/// Checks the given attributes: each is needed by the transition into one state, and some may be
+/// given again in later ones.
 fn check_attributes(from: QueuePairState, given: &QueuePairAttributes) -> Result<()> {
     let to = given.state;
     if given.remote_process.is_some() && given.remote.is_none() {

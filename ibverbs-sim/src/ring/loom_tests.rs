@@ -62,8 +62,8 @@ fn loom_a_slot_is_filled_again_only_after_its_entry_was_taken() {
     });
 }
 
-/// The owner arms and polls; if it finds nothing and was not told to look again, whoever pushes
-/// must fire. Otherwise the owner would sleep with an entry in the queue.
+/// The owner arms and polls; if it finds nothing and `arm` did not report an entry, a push must
+/// fire. Otherwise the owner would sleep with an entry in the queue.
 #[test]
 fn loom_no_entry_is_slept_through() {
     model(|| {
@@ -74,11 +74,11 @@ fn loom_no_entry_is_slept_through() {
                 thread::spawn(move || ring.push(value, ARMED_ANY).unwrap())
             })
             .into();
-        let look_again = ring.arm(ARMED_ANY);
+        let must_poll_again = ring.arm(ARMED_ANY);
         let found = pop_all(&ring);
         let fired = pushers.into_iter().map(|pusher| pusher.join().unwrap());
         let fired = fired.filter(|&fired| fired).count();
         assert!(fired <= 1, "one arming fires once");
-        assert!(!found.is_empty() || look_again || fired == 1);
+        assert!(!found.is_empty() || must_poll_again || fired == 1);
     });
 }

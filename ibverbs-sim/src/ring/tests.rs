@@ -7,7 +7,7 @@ fn arming_fires_for_what_it_asked() {
     assert_eq!(ring.push(1, ARMED_ANY), Ok(false));
     assert_eq!(ring.push(2, ARMED_ANY | ARMED_SOLICITED), Ok(true));
     assert_eq!(ring.push(3, ARMED_ANY | ARMED_SOLICITED), Ok(false));
-    // Everything is published: nobody has to look again.
+    // Everything is published: `arm` has nothing to report.
     assert!(!ring.arm(ARMED_ANY));
     assert_eq!(ring.push(4, ARMED_ANY), Ok(true));
     assert_eq!(ring.push(5, 0), Err(Full));

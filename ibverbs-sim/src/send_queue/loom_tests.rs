@@ -3,18 +3,18 @@ use talpf_primitives::{AtomicU32, Ordering, fence};
 
 use super::*;
 
-/// Explores the schedules in which threads are interrupted so often where they would not wait.
+/// Explores the schedules with at most `switches` preemptions.
 fn model(switches: usize, check: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(switches);
     model.check(check);
 }
 
-const ROOM: Room = Room { freed: 0, limit: 8, whole: false };
+const POST_LIMIT: PostLimit = PostLimit { freed: 0, limit: 8, all_or_none: false };
 
-/// A request that needs so many receives to be there.
-impl<F: FnMut(&mut u32, Held<'_>, &u32) -> Progress> Execute<u32, u32> for F {
-    fn execute(&mut self, value: &mut u32, held: Held<'_>, request: &u32) -> Progress {
+/// A request `n` needs `n` posted receives.
+impl<F: FnMut(&mut u32, GateHeld<'_>, &u32) -> Progress> Execute<u32, u32> for F {
+    fn execute(&mut self, value: &mut u32, held: GateHeld<'_>, request: &u32) -> Progress {
         self(value, held, request)
     }
 }
@@ -31,7 +31,7 @@ impl Stored for u32 {
     }
 }
 
-/// A queue that counts what it has carried out.
+/// A queue that counts the requests it has carried out.
 struct Queue {
     sends: SendQueue<u32, u32>,
     receives: AtomicU32,
@@ -42,10 +42,10 @@ impl Queue {
         Arc::new(Self { sends: SendQueue::new(0), receives: AtomicU32::new(0) })
     }
 
-    fn execute(&self) -> impl FnMut(&mut u32, Held<'_>, &u32) -> Progress + '_ {
+    fn execute(&self) -> impl FnMut(&mut u32, GateHeld<'_>, &u32) -> Progress + '_ {
         |carried_out, _, needed| {
-            // loom takes `SeqCst` for `AcqRel`; the fence stands for the order of the gate's words
-            // and what requests look at.
+            // loom treats `SeqCst` as `AcqRel`; the fence orders the words of gates and the state
+            // that requests read.
             fence(Ordering::SeqCst);
             if self.receives.load(Ordering::SeqCst) < *needed {
                 return Progress::Stalled;
@@ -56,7 +56,7 @@ impl Queue {
     }
 
     fn post(&self, requests: &[u32]) {
-        self.sends.post(requests, || ROOM, self.execute());
+        self.sends.post(requests, || POST_LIMIT, self.execute());
     }
 
     fn post_receive(&self) {
@@ -70,7 +70,7 @@ impl Queue {
         assert!(self.sends.is_idle());
         self.sends.change(
             |carried_out| assert_eq!(*carried_out, count),
-            |_: &mut u32, _: Held<'_>, _: &u32| Progress::Done,
+            |_: &mut u32, _: GateHeld<'_>, _: &u32| Progress::Done,
         );
     }
 }
@@ -90,7 +90,7 @@ fn loom_every_post_is_carried_out_once() {
     });
 }
 
-/// A batch that stalls in the middle, and the thread that brings what it waits for.
+/// A batch that stalls in the middle, and the thread that posts the missing receive.
 #[test]
 fn loom_a_stalled_batch_is_taken_up() {
     model(4, || {
@@ -102,7 +102,7 @@ fn loom_a_stalled_batch_is_taken_up() {
     });
 }
 
-/// The first hold is resumed without need, and the second stalls while the first still ends: the
+/// The first hold is resumed without need, and the second stalls while the first is ending: the
 /// resumption of the second is not taken for that of the first.
 #[test]
 fn loom_a_resumption_is_kept_for_the_hold_that_it_came_in() {
@@ -110,20 +110,20 @@ fn loom_a_resumption_is_kept_for_the_hold_that_it_came_in() {
         let queue = Queue::new();
         let needy = spawn(&queue, |queue| queue.post(&[1]));
         let owner = spawn(&queue, Queue::post_receive);
-        let resumed = |carried_out: &mut u32, held: Held<'_>, needed: &u32| {
+        let resumed = |carried_out: &mut u32, held: GateHeld<'_>, needed: &u32| {
             if *needed == 0 {
                 queue.sends.resume(queue.execute());
             }
             queue.execute()(carried_out, held, needed)
         };
-        queue.sends.post(&[0], || ROOM, resumed);
+        queue.sends.post(&[0], || POST_LIMIT, resumed);
         needy.join().unwrap();
         owner.join().unwrap();
         queue.assert_carried_out(2);
     });
 }
 
-/// A request that is posted or resumed while the control path holds the gate does not stay behind.
+/// A request that is posted or resumed while the control path holds the gate is carried out.
 #[test]
 fn loom_the_control_path_leaves_nothing_behind() {
     model(3, || {
@@ -137,7 +137,7 @@ fn loom_the_control_path_leaves_nothing_behind() {
     });
 }
 
-/// A request that comes as the queue is cleared is discarded with the others or carried out.
+/// A request that is posted while the queue is cleared is discarded with the others or carried out.
 #[test]
 fn loom_clearing_leaves_no_request_that_nobody_carries_out() {
     model(3, || {

@@ -2,7 +2,7 @@ use loom::{model, sync::Arc, thread};
 
 use super::*;
 
-/// No index has two owners, and no more are given out than the limit allows.
+/// No index has two owners, and no more indices are given out than the limit allows.
 #[test]
 fn loom_an_index_has_one_owner() {
     model(|| {

@@ -2,7 +2,7 @@ use loom::{model, sync::Arc, thread};
 
 use super::*;
 
-/// A queue pair that arms as its deadline is reached is taken up or told that it is.
+/// A queue pair that arms a timer as its deadline is reached is either resumed or refused.
 #[test]
 fn loom_no_deadline_is_slept_through() {
     model(|| {
@@ -12,7 +12,7 @@ fn loom_no_deadline_is_slept_through() {
             thread::spawn(move || timers.advance(10).len())
         };
         let is_listed = timers.arm(10, &Weak::new());
-        let taken_up = advancer.join().unwrap();
-        assert_eq!(taken_up, usize::from(is_listed));
+        let resumed = advancer.join().unwrap();
+        assert_eq!(resumed, usize::from(is_listed));
     });
 }

@@ -1,23 +1,23 @@
-//! What queue pairs say to each other over a wire.
+//! Packets between queue pairs, and between processes.
 //!
-//! All numbers are little-endian. The first byte is the kind; the payload, if there is one, is the
-//! rest of the packet.
+//! All numbers are little-endian. The first byte is the kind of the packet; its payload, if it has
+//! one, is the rest of it.
 
 use crate::{CompletionStatus, Operation, QueuePairNumber, RemoteAddress, RemoteKey};
 
-/// Bytes of a packet beside its payload, at most.
+/// Most bytes of a packet beside its payload.
 pub(crate) const MAX_HEADER: u64 = 64;
 
-/// A packet that has arrived, or is to be sent.
+/// A packet that has arrived, or will be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packet<'a> {
-    /// Something that is no queue pair's business.
+    /// Bytes from process to process, which belong to no queue pair.
     Datagram(&'a [u8]),
     Request(Request<'a>),
-    Answer(Answer<'a>),
-    /// A receive is posted for a request that found none.
-    Ready {
-        /// The queue pair that asked, and the one that it asked.
+    Response(Response<'a>),
+    /// Notification that a receive is posted, for a request that found none.
+    ReceiverReady {
+        /// The queue pair of the request, and the one with the receive.
         to: QueuePairNumber,
         from: QueuePairNumber,
     },
@@ -29,68 +29,71 @@ pub(crate) struct Request<'a> {
     pub(crate) to: QueuePairNumber,
     pub(crate) from: QueuePairNumber,
     pub(crate) psn: u32,
-    /// Tells this sending of the request from others. The answer repeats it.
+    /// Serial number that distinguishes this packet from others of the same request. The response
+    /// repeats it.
     pub(crate) serial: u32,
     pub(crate) solicited: bool,
     pub(crate) operation: Operation,
-    /// Bytes of the message, those that are to be brought back included.
+    /// Bytes of the message, including those that are returned.
     pub(crate) length: u64,
-    /// Empty if data is to be brought back.
+    /// Empty if the operation returns data.
     pub(crate) payload: &'a [u8],
 }
 
-/// What became of a request.
+/// Response to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct Response<'a> {
     pub(crate) to: QueuePairNumber,
     pub(crate) from: QueuePairNumber,
     pub(crate) serial: u32,
-    pub(crate) verdict: Verdict,
-    /// What a READ brings.
+    pub(crate) syndrome: Syndrome,
+    /// Data of a READ.
     pub(crate) payload: &'a [u8],
 }
 
-/// How a request was answered.
+/// Result of a request, as in the acknowledgements of InfiniBand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Carried out, with what an atomic found.
-    Done {
+pub(crate) enum Syndrome {
+    /// The request was carried out, with the value that an atomic found.
+    Ack {
         original: u64,
     },
-    NotReady {
+    RnrNak {
         wait_ns: u64,
     },
-    Refused(CompletionStatus),
+    Nak(CompletionStatus),
 }
 
-/// These bytes are no packet.
+/// Error of bytes that are not a valid packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
 const DATAGRAM: u8 = 0;
 const REQUEST: u8 = 1;
-const ANSWER: u8 = 2;
-const READY: u8 = 3;
+const RESPONSE: u8 = 2;
+const RECEIVER_READY: u8 = 3;
 
-/// The statuses with which a peer may refuse, by their numbers in packets.
-const REFUSALS: [CompletionStatus; 3] = [
+/// Statuses with which a peer may refuse a request, by their numbers in packets.
+const NAK_STATUSES: [CompletionStatus; 3] = [
     CompletionStatus::RemoteAccess,
     CompletionStatus::RemoteInvalidRequest,
     CompletionStatus::RemoteOperation,
 ];
 
-/// Verdicts before the refusals.
-const DONE: u8 = 0;
-const NOT_READY: u8 = 1;
-const REFUSED: u8 = 2;
+/// Codes of the syndromes; those from `NAK` on are the refusals.
+const ACK: u8 = 0;
+const RNR_NAK: u8 = 1;
+const NAK: u8 = 2;
 
 impl<'a> Packet<'a> {
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         match self {
             Self::Datagram(payload) => writer(DATAGRAM, 0, payload.len()).rest(payload),
             Self::Request(request) => request.to_bytes(),
-            Self::Answer(answer) => answer.to_bytes(),
-            Self::Ready { to, from } => writer(READY, 8, 0).word(to.0).word(from.0).0,
+            Self::Response(response) => response.to_bytes(),
+            Self::ReceiverReady { to, from } => {
+                writer(RECEIVER_READY, 8, 0).word(to.0).word(from.0).0
+            }
         }
     }
 
@@ -99,11 +102,11 @@ impl<'a> Packet<'a> {
         match reader.byte()? {
             DATAGRAM => Ok(Self::Datagram(reader.0)),
             REQUEST => Ok(Self::Request(Request::read(reader)?)),
-            ANSWER => Ok(Self::Answer(Answer::read(reader)?)),
-            READY => {
+            RESPONSE => Ok(Self::Response(Response::read(reader)?)),
+            RECEIVER_READY => {
                 let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
                 reader.end()?;
-                Ok(Self::Ready { to, from })
+                Ok(Self::ReceiverReady { to, from })
             }
             _ => Err(Malformed),
         }
@@ -151,27 +154,27 @@ impl<'a> Request<'a> {
             _ => return Err(Malformed),
         };
         let (length, payload) = (reader.long()?, reader.0);
-        let brought = if operation.brings_back() { length } else { 0 };
-        if payload.len() as u64 != length - brought || (operation.is_atomic() && length != 8) {
+        let returned = if operation.returns_data() { length } else { 0 };
+        if payload.len() as u64 != length - returned || (operation.is_atomic() && length != 8) {
             return Err(Malformed);
         }
         Ok(Self { to, from, psn, serial, solicited, operation, length, payload })
     }
 }
 
-impl<'a> Answer<'a> {
+impl<'a> Response<'a> {
     fn to_bytes(self) -> Vec<u8> {
-        let (code, value) = match self.verdict {
-            Verdict::Done { original } => (DONE, original),
-            Verdict::NotReady { wait_ns } => (NOT_READY, wait_ns),
-            Verdict::Refused(status) => {
-                let number = REFUSALS.iter().position(|refusal| *refusal == status);
-                // A responder refuses with these alone; another would be its own fault.
-                (REFUSED + number.unwrap_or(REFUSALS.len() - 1) as u8, 0)
+        let (code, value) = match self.syndrome {
+            Syndrome::Ack { original } => (ACK, original),
+            Syndrome::RnrNak { wait_ns } => (RNR_NAK, wait_ns),
+            Syndrome::Nak(status) => {
+                let number = NAK_STATUSES.iter().position(|refusal| *refusal == status);
+                // A responder refuses with these statuses only.
+                (NAK + number.unwrap_or(NAK_STATUSES.len() - 1) as u8, 0)
             }
         };
         let Self { to, from, serial, payload, .. } = self;
-        let header = writer(ANSWER, 21, payload.len()).word(to.0).word(from.0).word(serial);
+        let header = writer(RESPONSE, 21, payload.len()).word(to.0).word(from.0).word(serial);
         header.byte(code).long(value).rest(payload)
     }
 
@@ -179,21 +182,21 @@ impl<'a> Answer<'a> {
         let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
         let serial = reader.word()?;
         let (code, value) = (reader.byte()?, reader.long()?);
-        let verdict = match code {
-            DONE => Verdict::Done { original: value },
-            NOT_READY => Verdict::NotReady { wait_ns: value },
+        let syndrome = match code {
+            ACK => Syndrome::Ack { original: value },
+            RNR_NAK => Syndrome::RnrNak { wait_ns: value },
             _ => {
-                let status = REFUSALS.get(usize::from(code - REFUSED)).ok_or(Malformed)?;
-                Verdict::Refused(*status)
+                let status = NAK_STATUSES.get(usize::from(code - NAK)).ok_or(Malformed)?;
+                Syndrome::Nak(*status)
             }
         };
-        Ok(Self { to, from, serial, verdict, payload: reader.0 })
+        Ok(Self { to, from, serial, syndrome, payload: reader.0 })
     }
 }
 
 struct Writer(Vec<u8>);
 
-/// Room for a kind, `header` more bytes and a payload.
+/// Allocates a packet for a kind, `header` more bytes and a payload.
 fn writer(kind: u8, header: usize, payload: usize) -> Writer {
     let mut bytes = Vec::with_capacity(1 + header + payload);
     bytes.push(kind);
@@ -280,7 +283,7 @@ mod tests {
             operation in operations(), to: u32, from: u32, psn: u32, serial: u32, solicited: bool,
             bytes in proptest::collection::vec(any::<u8>(), 0..20), read in 0u64..1 << 40,
         ) {
-            let brings = operation.brings_back();
+            let brings = operation.returns_data();
             let payload = if brings { &[][..] } else { &bytes[..] };
             let length = match (operation.is_atomic(), brings) {
                 (true, _) => 8,
@@ -298,15 +301,15 @@ mod tests {
         fn an_answer_comes_back(
             code in 0..5usize, value: u64, to: u32, from: u32, serial: u32, payload: Vec<u8>,
         ) {
-            let verdict = match code {
-                0 => Verdict::Done { original: value },
-                1 => Verdict::NotReady { wait_ns: value },
-                _ => Verdict::Refused(REFUSALS[code - 2]),
+            let syndrome = match code {
+                0 => Syndrome::Ack { original: value },
+                1 => Syndrome::RnrNak { wait_ns: value },
+                _ => Syndrome::Nak(NAK_STATUSES[code - 2]),
             };
             let (to, from) = (QueuePairNumber(to), QueuePairNumber(from));
-            let answer = Answer { to, from, serial, verdict, payload: &payload };
-            let sent = Packet::Answer(answer).to_bytes();
-            prop_assert_eq!(Packet::from_bytes(&sent), Ok(Packet::Answer(answer)));
+            let response = Response { to, from, serial, syndrome, payload: &payload };
+            let sent = Packet::Response(response).to_bytes();
+            prop_assert_eq!(Packet::from_bytes(&sent), Ok(Packet::Response(response)));
         }
 
         #[test]

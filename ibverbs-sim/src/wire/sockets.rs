@@ -1,10 +1,11 @@
-//! A wire of stream sockets: one for each pair of processes of a machine, or of threads.
+//! Wires of stream sockets: one for each pair of processes of a machine, or of threads.
 //!
-//! Its locks are not the device's: it hands out packets under them, and the device may answer with
-//! packets of its own.
+//! The wire passes packets to the device under locks of its own, and the device may respond with
+//! packets.
 //!
-//! A packet is its length, in four little-endian bytes, and its bytes. Writing and reading never
-//! wait: what a socket does not take is kept in `unsent`, what has not come whole in `partial`.
+//! A packet is sent as its length, in four little-endian bytes, and its bytes. Writing and reading
+//! never wait: bytes that a socket does not accept are kept in `unsent`, and an incomplete packet
+//! in `partial`.
 
 use std::{
     fs,
@@ -21,15 +22,15 @@ use parking_lot::Mutex;
 use super::{MAX_PACKET, Wire};
 
 const LENGTH: usize = size_of::<u32>();
-/// Bytes read at once.
+/// Most bytes of one read.
 const CHUNK: usize = 1 << 18;
 
 /// Sockets to the other processes of a run.
 pub struct SocketWire {
     process: u32,
-    /// By process; none for this one.
+    /// Peers by process; `None` for this one.
     peers: Vec<Option<Peer>>,
-    /// Held by the thread that polls: the bytes that have just been read.
+    /// Bytes that have just been read. Locked by the thread that polls.
     chunk: Mutex<Vec<u8>>,
 }
 
@@ -41,9 +42,9 @@ struct Peer {
 }
 
 impl SocketWire {
-    /// Wires between `processes` threads or children of this process, by number.
+    /// Creates wires between `processes` threads or children of this process, by number.
     ///
-    /// **Errors**: no more sockets.
+    /// **Errors**: a socket cannot be created.
     pub fn mesh(processes: u32) -> io::Result<Vec<Self>> {
         let mut wires: Vec<_> = (0..processes).map(|n| Self::alone(n, processes)).collect();
         for low in 0..processes as usize {
@@ -56,40 +57,40 @@ impl SocketWire {
         Ok(wires)
     }
 
-    /// Meets the other processes of a run in a folder that all of them know, and that no other run
-    /// uses.
+    /// Connects to the other processes of a run through a folder that all of them know, and that no
+    /// other run uses.
     ///
-    /// Every process listens there for those after it, and connects to those before it; it looks
-    /// for them for as long as `patience` says.
+    /// Every process listens there for those with higher numbers, and connects to those with lower
+    /// ones. It retries until `timeout` has passed.
     ///
-    /// **Errors**: the folder cannot be used; a process did not come.
+    /// **Errors**: the folder cannot be used; a process has not connected in time.
     pub fn join(
         folder: &Path,
         process: u32,
         processes: u32,
-        patience: Duration,
+        timeout: Duration,
     ) -> io::Result<Self> {
         let mut wire = Self::alone(process, processes);
-        let place = place_of(folder, process);
-        let listener = UnixListener::bind(&place)?;
+        let path = socket_path(folder, process);
+        let listener = UnixListener::bind(&path)?;
         listener.set_nonblocking(true)?;
-        let mut looks = Looks::new(patience);
+        let mut attempts = ConnectAttempts::new(timeout);
         for before in 0..process {
-            let mut socket = looks.until(|| UnixStream::connect(place_of(folder, before)))?;
+            let mut socket = attempts.until(|| UnixStream::connect(socket_path(folder, before)))?;
             socket.write_all(&process.to_le_bytes())?;
             wire.peers[before as usize] = Some(Peer::new(socket)?);
         }
         for _ in process + 1..processes {
-            let (mut socket, _) = looks.until(|| listener.accept())?;
+            let (mut socket, _) = attempts.until(|| listener.accept())?;
             socket.set_nonblocking(false)?;
-            socket.set_read_timeout(Some(patience.max(LOOK)))?;
+            socket.set_read_timeout(Some(timeout.max(RETRY_INTERVAL)))?;
             let mut number = [0; 4];
             socket.read_exact(&mut number)?;
             let number = Some(u32::from_le_bytes(number)).filter(|number| *number > process);
             let peer = number.and_then(|number| wire.peers.get_mut(number as usize));
             *peer.ok_or(ErrorKind::InvalidData)? = Some(Peer::new(socket)?);
         }
-        fs::remove_file(place)?;
+        fs::remove_file(path)?;
         Ok(wire)
     }
 
@@ -103,26 +104,26 @@ impl SocketWire {
     }
 }
 
-fn place_of(folder: &Path, process: u32) -> PathBuf {
+fn socket_path(folder: &Path, process: u32) -> PathBuf {
     folder.join(format!("process-{process}"))
 }
 
-/// Looks again for what is not there yet.
-struct Looks(u32);
+/// Attempts to reach other processes, of which a limited number is left.
+struct ConnectAttempts(u32);
 
-const LOOK: Duration = Duration::from_millis(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-impl Looks {
-    fn new(patience: Duration) -> Self {
-        Self(u32::try_from(patience.as_millis()).unwrap_or(u32::MAX))
+impl ConnectAttempts {
+    fn new(timeout: Duration) -> Self {
+        Self(u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX))
     }
 
-    fn until<T>(&mut self, look: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    fn until<T>(&mut self, attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
         loop {
-            match look() {
+            match attempt() {
                 Ok(found) => return Ok(found),
                 Err(error) if self.0 == 0 => return Err(error),
-                Err(_) => thread::sleep(LOOK),
+                Err(_) => thread::sleep(RETRY_INTERVAL),
             }
             self.0 -= 1;
         }
@@ -144,7 +145,7 @@ impl Wire for SocketWire {
         };
         let Some(length) = u32::try_from(packet.len()).ok().filter(|_| packet.len() <= MAX_PACKET)
         else {
-            // The stream would not be understood any more.
+            // The peer could not find the next packet in the stream.
             return peer.lose();
         };
         let mut unsent = peer.unsent.lock();
@@ -192,21 +193,21 @@ impl Peer {
         self.lost.store(true, Ordering::Release);
     }
 
-    /// Writes as much as the socket takes.
+    /// Writes as many bytes as the socket accepts.
     fn flush(&self, unsent: &mut Vec<u8>) {
         let mut written = 0;
         while written < unsent.len() {
             match (&self.socket).write(&unsent[written..]) {
                 Ok(count) => written += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // If the peer is gone, the next read says so, after what it has sent.
+                // If the peer is gone, the next read returns an error, after the bytes it has sent.
                 Err(_) => break,
             }
         }
         unsent.drain(..written);
     }
 
-    /// Reads what has come, up to a few chunks, and hands out what is whole.
+    /// Reads available bytes, up to a few chunks, and passes complete packets to `sink`.
     fn read(&self, chunk: &mut [u8], sink: &mut dyn FnMut(&[u8])) {
         let mut partial = self.partial.lock();
         for _ in 0..16 {
@@ -230,8 +231,8 @@ impl Peer {
     }
 }
 
-/// Hands out the whole packets in front, and says how many bytes they have; `None` for a length
-/// that cannot be.
+/// Passes the complete packets at the front of `bytes` to `sink`, and returns the number of their
+/// bytes; `None` for an impossible length.
 fn hand_out(bytes: &[u8], sink: &mut dyn FnMut(&[u8])) -> Option<usize> {
     let mut done = 0;
     while let Some((length, rest)) = bytes[done..].split_first_chunk::<LENGTH>() {

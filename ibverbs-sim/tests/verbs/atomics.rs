@@ -11,15 +11,15 @@ const ROUNDS: u64 = 5_000;
 #[test]
 fn no_addition_is_lost_and_no_ticket_given_twice() {
     let device = device();
-    let home = End::new(&device, |_| {});
-    let word = home.buffer(8);
+    let owner = End::new(&device, |_| {});
+    let word = owner.buffer(8);
     let remote = word.region.at(0);
     let mut tickets: Vec<u64> = thread::scope(|scope| {
         let workers: Vec<_> = (0..THREADS)
             .map(|_| {
                 scope.spawn(|| {
-                    let init = QueuePairInit::new(&home.send_cq, &home.recv_cq);
-                    let peer = home.domain.create_queue_pair(&init).unwrap();
+                    let init = QueuePairInit::new(&owner.send_cq, &owner.recv_cq);
+                    let peer = owner.domain.create_queue_pair(&init).unwrap();
                     let end = End::new(&device, |_| {});
                     end.queue_pair.connect(peer.number(), &Connection::default()).unwrap();
                     peer.connect(end.queue_pair.number(), &Connection::default()).unwrap();

@@ -1,4 +1,4 @@
-//! An armed completion queue fires once, and no completion is slept through.
+//! An armed completion queue fires once, and no completion is missed by a waiting thread.
 
 use std::{
     future::Future,

@@ -1,4 +1,4 @@
-//! A full completion queue fails for good, and with it the queue pairs that report to it.
+//! An overrun completion queue fails for good, together with the queue pairs that report to it.
 
 use crate::common::*;
 use ibverbs_sim::*;
@@ -31,7 +31,7 @@ fn the_entry_too_many_fails_the_queue_and_its_queue_pairs() {
     assert_eq!(b.context.poll_async_event(), Some(event));
     assert_eq!(b.context.poll_async_event(), None);
     assert!(channel.try_notified(), "whoever waits must learn of it");
-    // What fitted is still there; nothing comes after it.
+    // Completions before the overrun are still there; none comes after them.
     assert_eq!(poll_all(&small).len(), 2);
     bystander.post_receive(&[ReceiveWorkRequest { wr_id: 9, scatter: &[] }]).unwrap();
     assert!(poll_all(&small).is_empty());

@@ -1,4 +1,4 @@
-//! Any thread may post to any queue pair, and each keeps its order there.
+//! Any thread may post to any queue pair, and the requests of each thread keep their order.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},

@@ -1,4 +1,4 @@
-//! Once a region is dropped, nobody touches its memory.
+//! No thread touches the memory of a region after its drop.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},

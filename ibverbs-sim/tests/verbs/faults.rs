@@ -1,4 +1,4 @@
-//! On a link that loses, repeats and holds messages, everything still happens once and in order.
+//! Every message takes effect once and in order on a link that loses, repeats and delays messages.
 
 use std::sync::atomic::Ordering;
 
@@ -7,11 +7,11 @@ use ibverbs_sim::*;
 
 const ALWAYS: u32 = 1_000_000;
 
-fn patience() -> Connection {
+fn short_timeout() -> Connection {
     Connection { timeout_ns: 100, retry_count: 7, ..Connection::default() }
 }
 
-/// Lets time pass until nothing waits for it.
+/// Advances the time until no request waits for it.
 fn settle(end: &End) {
     while let Some(deadline) = end.context.next_deadline_ns() {
         end.context.advance(deadline);
@@ -22,7 +22,7 @@ fn settle(end: &End) {
 fn a_link_that_loses_everything_ends_in_retry_exceeded() {
     let (a, b) = pair_on(
         &faulty(FaultPlan { seed: 1, drop_request_ppm: ALWAYS, ..FaultPlan::default() }),
-        &patience(),
+        &short_timeout(),
     );
     b.receives(0..1);
     a.post(&[send(1)]);
@@ -35,8 +35,8 @@ fn a_link_that_loses_everything_ends_in_retry_exceeded() {
 
 #[test]
 fn a_lost_answer_does_not_repeat_the_effect() {
-    let plan = FaultPlan { seed: 2, drop_answer_ppm: ALWAYS, ..FaultPlan::default() };
-    let (a, b) = pair_on(&faulty(plan), &patience());
+    let plan = FaultPlan { seed: 2, drop_response_ppm: ALWAYS, ..FaultPlan::default() };
+    let (a, b) = pair_on(&faulty(plan), &short_timeout());
     let (local, word) = (a.buffer(8), b.buffer(8));
     let operation = Operation::FetchAdd { remote: word.region.at(0), add: 1 };
     a.post(&[request(1, operation, Payload::Gather(&[local.all()]))]);
@@ -48,7 +48,7 @@ fn a_lost_answer_does_not_repeat_the_effect() {
 #[test]
 fn duplicates_are_invisible() {
     let plan = FaultPlan { seed: 3, duplicate_ppm: ALWAYS, ..FaultPlan::default() };
-    let (a, b) = pair_on(&faulty(plan), &patience());
+    let (a, b) = pair_on(&faulty(plan), &short_timeout());
     let (local, word) = (a.buffer(16), b.buffer(8));
     word.word(0).store(40, Ordering::SeqCst);
     let (first, second) = ([local.region.slice(0, 8)], [local.region.slice(8, 8)]);
@@ -74,7 +74,7 @@ fn duplicates_are_invisible() {
 #[test]
 fn a_delayed_message_arrives_when_its_time_has_come() {
     let plan = FaultPlan { seed: 4, delay_ppm: ALWAYS, max_delay_ns: 1000, ..FaultPlan::default() };
-    let (a, b) = pair_on(&faulty(plan), &patience());
+    let (a, b) = pair_on(&faulty(plan), &short_timeout());
     b.receives(0..1);
     a.context.advance(50);
     a.post(&[send(1)]);
@@ -90,8 +90,8 @@ fn a_delayed_message_arrives_when_its_time_has_come() {
 fn another_queue_pair_overtakes_and_none_overtakes_itself() {
     let plan = FaultPlan { seed: 5, reorder_ppm: 300_000, ..FaultPlan::default() };
     let device = faulty(plan);
-    let (a, b) = pair_on(&device, &patience());
-    let (c, d) = pair_on(&device, &patience());
+    let (a, b) = pair_on(&device, &short_timeout());
+    let (c, d) = pair_on(&device, &short_timeout());
     let mut overtaken = 0;
     for wr_id in 0..50 {
         b.receives(wr_id..wr_id + 1);
@@ -115,13 +115,13 @@ fn one_seed_gives_one_course_of_events() {
         let plan = FaultPlan {
             seed,
             drop_request_ppm: 100_000,
-            drop_answer_ppm: 100_000,
+            drop_response_ppm: 100_000,
             duplicate_ppm: 100_000,
             delay_ppm: 100_000,
             max_delay_ns: 500,
             reorder_ppm: 100_000,
         };
-        let (a, b) = pair_on(&faulty(plan), &patience());
+        let (a, b) = pair_on(&faulty(plan), &short_timeout());
         let mut deadlines = Vec::new();
         for wr_id in 0..200 {
             b.receives(wr_id..wr_id + 1);

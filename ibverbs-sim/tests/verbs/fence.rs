@@ -1,10 +1,10 @@
-//! A fenced request sees what the READs and atomics before it brought back.
+//! A fenced request sees the data that earlier READs and atomics returned.
 
 use crate::common::*;
 use ibverbs_sim::*;
 
 #[test]
-fn a_fenced_send_carries_what_the_read_before_it_brought() {
+fn a_fenced_send_carries_the_data_of_the_read_before_it() {
     let (a, b) = pair();
     let (local, remote) = (a.buffer(16), b.buffer(16));
     remote.fill(b"fresh!!!");

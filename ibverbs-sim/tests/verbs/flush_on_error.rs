@@ -1,4 +1,4 @@
-//! Whatever is outstanding when a queue pair goes into error completes as flushed.
+//! Requests that are outstanding when a queue pair goes into error complete as flushed.
 
 use crate::common::*;
 use ibverbs_sim::*;

@@ -1,4 +1,4 @@
-//! Inline bytes are taken when posted, up to the limit, and only where data goes out.
+//! Inline bytes are copied when posted, up to the limit, and never returned data.
 
 use crate::common::*;
 use ibverbs_sim::*;
@@ -30,7 +30,7 @@ fn the_bytes_may_change_after_posting_even_if_the_request_waits() {
 }
 
 #[test]
-fn nothing_is_brought_back_to_inline_bytes() {
+fn no_data_is_returned_to_inline_bytes() {
     let (a, b) = pair();
     let remote = b.buffer(8).region.at(0);
     for operation in [

@@ -1,4 +1,4 @@
-//! Every limit of the device can be reached and not passed.
+//! Every limit of the device can be reached and not exceeded.
 
 use crate::common::*;
 use ibverbs_sim::*;

@@ -1,4 +1,4 @@
-//! The rules of the verbs, one a file.
+//! Tests of the rules of verbs, one rule in each file.
 
 mod atomics;
 mod common;
@@ -12,7 +12,7 @@ mod flush_on_error;
 mod inline_data;
 mod limits;
 mod message_length;
-mod no_answer;
+mod no_response;
 mod opcodes;
 mod ordering;
 mod protection;

@@ -1,4 +1,4 @@
-//! Messages fit the receive and the device, or fail.
+//! Messages that are longer than the receive or the device's limit fail.
 
 use crate::common::*;
 use ibverbs_sim::*;
@@ -58,7 +58,7 @@ fn an_atomic_brings_back_eight_bytes() {
         a.post(&[request(1, operation, Payload::Gather(&[local.region.slice(0, length)]))]);
         assert_eq!(a.sent()[0].status, expected);
     }
-    // It may be cut in pieces.
+    // The result may be scattered.
     let (a, b) = pair();
     let (local, word) = (a.buffer(16), b.buffer(8));
     word.fill(b"12345678");

@@ -1,4 +1,4 @@
-//! Each operation does what it says and completes as what it is.
+//! Each operation has its effect and completes with its opcode.
 
 use crate::common::*;
 use ibverbs_sim::*;
@@ -43,7 +43,7 @@ fn immediates_arrive_with_send_and_write() {
 }
 
 #[test]
-fn write_tells_the_peer_nothing() {
+fn write_leaves_no_completion_at_the_peer() {
     let (a, b) = pair();
     let target = b.buffer(24);
     b.receives(0..1);
@@ -104,7 +104,7 @@ fn a_queue_pair_can_be_its_own_peer() {
     end.queue_pair.connect(end.queue_pair.number(), &Connection::default()).unwrap();
     let buffer = end.buffer(16);
     buffer.fill(b"abcdefgh--------");
-    // The two overlap.
+    // Source and target overlap.
     let operation = Operation::Write { remote: buffer.region.at(3) };
     end.post(&[request(1, operation, Payload::Gather(&[buffer.region.slice(0, 8)]))]);
     assert_eq!(buffer.bytes(), b"abcabcdefgh-----");

@@ -1,5 +1,5 @@
-//! A queue pair's requests take effect and complete in order, and a completion that its owner
-//! has polled makes everything before it visible.
+//! Requests of a queue pair take effect and complete in order, and a polled completion makes all
+//! writes before it visible.
 
 use std::{sync::atomic::Ordering, thread};
 

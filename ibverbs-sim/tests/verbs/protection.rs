@@ -1,9 +1,9 @@
-//! Memory opens only to the right key, domain, right and range.
+//! Access to memory needs the right key, domain, right and range.
 
 use crate::common::*;
 use ibverbs_sim::*;
 
-/// Runs one request and gives its status and the responder's event.
+/// Runs one request, checks the states and the responder's event, and returns the status.
 fn outcome(a: &End, b: &End, operation: Operation, payload: Payload<'_>) -> CompletionStatus {
     a.post(&[request(1, operation, payload)]);
     let status = a.sent()[0].status;
@@ -108,8 +108,8 @@ fn regions_end_where_they_end() {
 #[test]
 fn other_domains_and_stale_keys_are_refused() {
     let (a, b) = pair();
-    let elsewhere = b.context.allocate_protection_domain();
-    let target = Buffer::new(&elsewhere, 8, Access::ALL);
+    let other_domain = b.context.allocate_protection_domain();
+    let target = Buffer::new(&other_domain, 8, Access::ALL);
     let operation = Operation::Write { remote: target.region.at(0) };
     let status = outcome(&a, &b, operation, Payload::Inline(b"x"));
     assert_eq!(status, CompletionStatus::RemoteAccess);
@@ -119,7 +119,7 @@ fn other_domains_and_stale_keys_are_refused() {
     let remote = old.region.at(0);
     let key = old.region.remote_key();
     drop(old);
-    // A new region may get the slot and even the address of the old one, not its key.
+    // A new region may get the slot and even the address of the old one, but not its key.
     let regions: Vec<_> = (0..4).map(|_| b.buffer(8)).collect();
     assert!(regions.iter().all(|new| new.region.remote_key() != key));
     let status = outcome(&a, &b, Operation::Write { remote }, Payload::Inline(b"x"));
@@ -136,7 +136,7 @@ fn local_lists_are_checked_too() {
         let piece = adjust(&a, &local);
         let status = outcome(&a, &b, operation(&target), Payload::Gather(&[piece]));
         assert_eq!(status, CompletionStatus::LocalProtection);
-        // The responder has seen nothing.
+        // The responder has received nothing.
         assert_eq!(b.queue_pair.state(), QueuePairState::ReadyToSend);
     };
     let write: fn(&Buffer) -> Operation = |target| Operation::Write { remote: target.region.at(0) };
@@ -147,7 +147,7 @@ fn local_lists_are_checked_too() {
         |_, local| ScatterGather { key: LocalKey::default(), ..local.all() },
         |_| Operation::Send,
     );
-    // Not writable for the device.
+    // The device has no right to write.
     let (a, b) = pair();
     let (local, target) = (Buffer::new(&a.domain, 8, Access::NONE), b.buffer(8));
     let list = Payload::Gather(&[local.all()]);

@@ -13,7 +13,7 @@ fn posting_a_receive_resumes_the_sender_where_it_stalled() {
         request(2, Operation::Write { remote }, Payload::Inline(b"later")),
         request(3, Operation::WriteWithImmediate { remote, immediate: 3 }, Payload::Inline(b"x")),
     ]);
-    // What is posted behind a stall keeps its order.
+    // Requests behind a stalled one keep their order.
     a.post(&[send(4)]);
     assert!(a.sent().is_empty());
     assert_eq!(target.bytes(), [0; 8]);
@@ -59,7 +59,7 @@ fn fewer_retries_end_after_as_many_waits() {
         ]
     );
     assert_eq!(a.queue_pair.state(), QueuePairState::Error);
-    // The peer did nothing wrong.
+    // The peer is not in error.
     assert_eq!(b.queue_pair.state(), QueuePairState::ReadyToSend);
 }
 

@@ -1,4 +1,4 @@
-//! Lists are gathered and scattered in order, however their pieces are cut.
+//! Lists are gathered and scattered in order, regardless of the lengths of their pieces.
 
 use crate::common::*;
 use ibverbs_sim::*;

@@ -1,5 +1,5 @@
-//! Random requests over several queue pairs leave the same bytes as arrays changed one by one,
-//! on a perfect link and on a bad one.
+//! Random requests over several queue pairs leave the same bytes as arrays changed one by one, on a
+//! link with and without faults.
 
 use crate::common::*;
 use ibverbs_sim::*;
@@ -98,7 +98,7 @@ impl Model {
     }
 }
 
-/// Posts `act` on one pair, whose model has not seen it yet.
+/// Posts `act` on one pair, whose model has not applied it yet.
 fn post(act: &Act, model: &Model, a: &End, b: &End, local: &Buffer, remote: &Buffer) {
     let list = |pieces: &[(usize, usize)]| -> Vec<_> {
         pieces.iter().map(|&(at, length)| local.region.slice(at, length as u32)).collect()
@@ -180,7 +180,7 @@ proptest! {
         let plan = FaultPlan {
             seed,
             drop_request_ppm: 60_000,
-            drop_answer_ppm: 60_000,
+            drop_response_ppm: 60_000,
             duplicate_ppm: 200_000,
             delay_ppm: 200_000,
             max_delay_ns: 300,

@@ -1,4 +1,4 @@
-//! A queue pair goes only where verbs let it, and only with what the transition needs.
+//! A queue pair makes only the transitions of verbs, each with the attributes that it needs.
 
 use crate::common::*;
 use ibverbs_sim::{QueuePairState::*, *};

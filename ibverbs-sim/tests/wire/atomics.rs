@@ -1,4 +1,4 @@
-//! Atomics on one word from several processes, and from the word's own, happen one after another.
+//! Atomics on one word from several processes, including the owner's, happen one after another.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -12,14 +12,14 @@ const ROUNDS: u64 = 300;
 
 #[test]
 fn no_addition_is_lost_and_no_ticket_given_twice() {
-    let devices = crate::two::devices(3);
-    let home = End::new(&devices[0], |_| {});
-    let word = home.buffer(8);
+    let devices = crate::connected_pair::devices(3);
+    let owner = End::new(&devices[0], |_| {});
+    let word = owner.buffer(8);
     let add = Operation::FetchAdd { remote: word.region.at(0), add: 1 };
-    let init = QueuePairInit::new(&home.send_cq, &home.recv_cq);
+    let init = QueuePairInit::new(&owner.send_cq, &owner.recv_cq);
     let over = AtomicBool::new(false);
     let mut tickets: Vec<u64> = thread::scope(|scope| {
-        // Two threads deliver at the home of the word.
+        // Two threads deliver in the process of the word.
         for _ in 0..2 {
             scope.spawn(|| {
                 while !over.load(Ordering::SeqCst) {
@@ -30,9 +30,9 @@ fn no_addition_is_lost_and_no_ticket_given_twice() {
         }
         let workers: Vec<_> = (0..3u32)
             .map(|process| {
-                let (home, init, device) = (&home, &init, &devices[process as usize]);
+                let (owner, init, device) = (&owner, &init, &devices[process as usize]);
                 scope.spawn(move || {
-                    let peer = home.domain.create_queue_pair(init).unwrap();
+                    let peer = owner.domain.create_queue_pair(init).unwrap();
                     let end = End::new(device, |_| {});
                     let connection = Connection { timeout_ns: 0, ..Connection::default() };
                     let (here, there) = (end.queue_pair.number(), peer.number());

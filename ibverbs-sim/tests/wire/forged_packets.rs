@@ -1,4 +1,4 @@
-//! Whatever a peer sends, it changes nothing that it may not, and nothing panics.
+//! Packets of a peer, of any content, change nothing without a right, and cause no panic.
 
 use std::sync::atomic::Ordering;
 
@@ -68,10 +68,10 @@ fn a_peer_that_reads_without_taking_in_is_not_served() {
     let waits = scene.forger.unsent_bytes(1) as u64;
     let limit = (64 << 20) + 2 * (LENGTH + 64);
     assert!((limit - LENGTH..=limit).contains(&waits), "{waits} bytes wait");
-    let Some(Error::Unsent { process: 1, bytes, limit: told }) = refused else {
+    let Some(Error::Unsent { process: 1, bytes, limit: reported }) = refused else {
         panic!("{refused:?}");
     };
-    assert!(bytes > limit && told == limit);
+    assert!(bytes > limit && reported == limit);
     assert_eq!(scene.end.queue_pair.state(), QueuePairState::ReadyToSend);
 }
 
@@ -83,7 +83,7 @@ fn datagrams_to_a_peer_that_takes_nothing_in_are_refused_at_the_limit() {
     let sent = (0..200).take_while(|_| scene.device.send_datagram(1, &long).is_ok()).count();
     assert!((limit >> 20) - 1 <= sent && sent <= limit >> 20, "{sent}");
     assert!(matches!(scene.device.progress(), Err(Error::Unsent { process: 1, .. })));
-    // Said once.
+    // The error is returned once.
     assert_eq!(scene.device.progress(), Ok(0));
 }
 

@@ -1,4 +1,4 @@
-//! A peer whose packets the test makes.
+//! A peer whose packets the test forges.
 
 use std::sync::{
     Arc,
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::common::*;
 use ibverbs_sim::*;
 
-/// A wire to one peer that sends what the test says, and keeps what it is sent.
+/// A wire to one peer, which delivers packets of the test and stores packets that are sent.
 #[derive(Default)]
 pub(crate) struct Forger {
     pub(crate) arriving: Mutex<Vec<Vec<u8>>>,
@@ -42,7 +42,7 @@ impl Wire for Forger {
         false
     }
 
-    /// The peer takes nothing in.
+    /// The peer receives nothing.
     fn unsent_bytes(&self, _: u32) -> usize {
         self.sent.lock().iter().map(Vec::len).sum()
     }
@@ -61,13 +61,13 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// An end with a request under way to the forger, which knows one region.
+    /// Creates an end with a request outstanding at the forger, which knows one region.
     pub(crate) fn new() -> Self {
         let forger = Arc::new(Forger::default());
         let device = Device::with_wire(DeviceConfig::default(), Arc::clone(&forger) as _).unwrap();
         let end = End::new(&device, |_| {});
-        let patient = Connection { timeout_ns: 0, ..Connection::default() };
-        end.queue_pair.connect_to(1, QueuePairNumber::from_u32(1), &patient).unwrap();
+        let connection = Connection { timeout_ns: 0, ..Connection::default() };
+        end.queue_pair.connect_to(1, QueuePairNumber::from_u32(1), &connection).unwrap();
         let open = end.buffer(64);
         let closed = Buffer::new(&end.domain, 64, Access::LOCAL_WRITE);
         end.receive(3, &[open.region.slice(0, 8)]);
@@ -81,7 +81,7 @@ impl Scene {
         self.device.progress()
     }
 
-    /// A request with these parts, as a peer would send it.
+    /// Makes a request packet with these parts, as a peer would send it.
     pub(crate) fn forge(
         &self,
         opcode: u8,
@@ -93,7 +93,7 @@ impl Scene {
         self.forge_nth(0, opcode, address, key, length, payload)
     }
 
-    /// The same, of the request with this sequence number.
+    /// Makes a request packet with the sequence number `psn`.
     pub(crate) fn forge_nth(
         &self,
         psn: u32,

@@ -1,16 +1,16 @@
-//! Whatever packets a peer makes up, of whatever numbers: what they may not do is refused before
-//! memory is touched, and memory is allocated for what has come and for what they may read alone.
+//! Packets with any numbers: forbidden accesses are refused before memory is touched, and memory is
+//! allocated only for received bytes and for data that the peer may read.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
-use crate::{allocated::most_during, common::*, forger::Scene};
+use crate::{common::*, counting_allocator::peak_during, forger::Scene};
 use ibverbs_sim::*;
 
-/// A number in a packet, whose right value depends on the scene.
+/// A number in a packet, relative to its valid value in the scene.
 #[derive(Clone, Copy, Debug)]
 enum Claimed {
     Right,
-    /// Beside what is right, wrapping.
+    /// An offset from the valid value, wrapping.
     Beside(i64),
     Any(u64),
 }
@@ -36,7 +36,8 @@ fn claimed() -> impl Strategy<Value = Claimed> {
     ]
 }
 
-/// A packet by its parts: kind, opcode or code, numbers, payload, and how it is cut or lengthened.
+/// Parts of a packet: kind, opcode or code, numbers, payload, and the length to which it is cut or
+/// extended.
 #[derive(Clone, Debug)]
 struct Forged {
     kind: u8,
@@ -82,7 +83,7 @@ fn forged() -> impl Strategy<Value = Forged> {
 }
 
 impl Forged {
-    /// The packet, of which the right parts are those of the scene. `nth` is its sequence number.
+    /// Returns the bytes of the packet, with sequence number `nth`.
     fn bytes(&self, scene: &Scene, nth: u32) -> Vec<u8> {
         let region = if self.in_closed { &scene.closed } else { &scene.open }.region.at(0);
         let mut packet = vec![self.kind];
@@ -115,8 +116,8 @@ impl Forged {
     }
 }
 
-/// Bytes that a packet may cost beside some copies of itself: what 64 bytes that may be read, an
-/// answer, completions, events and the places of lists need.
+/// Bytes that a packet may allocate beside some copies of itself: for 64 readable bytes, a
+/// response, completions, events and list entries.
 const SMALL: usize = 16 << 10;
 
 proptest! {
@@ -130,13 +131,13 @@ proptest! {
         for (nth, forged) in packets.iter().enumerate() {
             let packet = forged.bytes(&scene, nth as u32);
             let mut progressed = Ok(0);
-            let most = most_during(|| progressed = scene.arrives(&packet));
+            let most = peak_during(|| progressed = scene.arrives(&packet));
             let is_sound = matches!(progressed, Ok(1) | Err(Error::MalformedPacket { process: 1 }));
             prop_assert!(is_sound, "{progressed:?}");
             prop_assert!(most <= 4 * packet.len() + SMALL, "{most} bytes for {}", packet.len());
             prop_assert_eq!(scene.closed.bytes(), [7; 64]);
         }
-        // Answers have a header, and at most the bytes that may be read.
+        // Responses have a header, and at most the readable bytes.
         prop_assert!(scene.forger.sent.lock().iter().all(|sent| sent.len() <= 64 + 64));
         // One request and one receive were posted.
         prop_assert!(scene.end.sent().len() <= 1 && scene.end.received().len() <= 1);
@@ -152,7 +153,7 @@ fn an_answer_longer_than_any_message_is_not_kept() {
     answer.extend([0; 4 + 1 + 8]);
     answer.extend(vec![1; 48 << 20]);
     scene.forger.arriving.lock().push(answer);
-    let most = most_during(|| assert_eq!(scene.device.progress(), Ok(1)));
+    let most = peak_during(|| assert_eq!(scene.device.progress(), Ok(1)));
     assert!(most <= (4 << 20) + SMALL, "{most}");
     assert_eq!(statuses(&scene.end.sent()), [(1, CompletionStatus::RemoteOperation)]);
     assert_eq!(scene.open.bytes(), [0; 64]);
@@ -165,6 +166,6 @@ fn a_flood_of_packets_that_bring_nothing_is_not_listed() {
     ready.extend(scene.end.queue_pair.number().to_u32().to_le_bytes());
     ready.extend(1u32.to_le_bytes());
     scene.forger.arriving.lock().extend(vec![ready; 100_000]);
-    let most = most_during(|| assert_eq!(scene.device.progress(), Ok(100_000)));
+    let most = peak_during(|| assert_eq!(scene.device.progress(), Ok(100_000)));
     assert!(most <= SMALL, "{most}");
 }

@@ -1,4 +1,4 @@
-//! A process that is gone leaves nobody waiting for it.
+//! Requests to a lost process fail, and packets that it has sent arrive.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use ibverbs_sim::*;
 
 #[test]
 fn requests_to_a_process_that_is_gone_fail() {
-    let mut devices = crate::two::devices(2);
+    let mut devices = crate::connected_pair::devices(2);
     let end = End::new(&devices[0], |_| {});
-    let patient = Connection { timeout_ns: 0, ..Connection::default() };
-    end.queue_pair.connect_to(1, QueuePairNumber::from_u32(1), &patient).unwrap();
+    let connection = Connection { timeout_ns: 0, ..Connection::default() };
+    end.queue_pair.connect_to(1, QueuePairNumber::from_u32(1), &connection).unwrap();
     end.post(&[send(1), send(2)]);
     devices[0].progress().unwrap();
     assert!(end.sent().is_empty() && !devices[0].is_lost(1));
@@ -27,7 +27,7 @@ fn what_a_process_has_sent_before_it_went_arrives() {
     let mut wires = SocketWire::mesh(2).unwrap();
     let (second, first) = (wires.pop().unwrap(), wires.pop().unwrap());
     let device = Device::with_wire(DeviceConfig::default(), Arc::new(second)).unwrap();
-    // An answer that nobody reads is no reason to lose what was sent.
+    // A datagram that the process does not read does not lose its own.
     device.send_datagram(0, b"unread").unwrap();
     first.send(1, [&[0][..], b"last words"].concat());
     drop(first);

@@ -1,10 +1,11 @@
-//! The rules of the verbs between processes: devices joined by a wire, here in one process.
+//! Tests of the rules of verbs between processes: devices joined by a wire, here in one process.
 
-mod allocated;
 mod atomics;
-mod calls_back;
+mod callbacks;
 #[path = "../verbs/common/mod.rs"]
 mod common;
+mod connected_pair;
+mod counting_allocator;
 mod datagrams;
 mod forged_packets;
 mod forger;
@@ -15,4 +16,3 @@ mod protection;
 mod receiver_not_ready;
 mod same_as_in_process;
 mod sockets;
-mod two;

@@ -1,8 +1,9 @@
-//! Any sequence of requests leaves the same memory and completions as in one process.
+//! Any sequence of requests leaves the same memory and completions between processes as in one
+//! process.
 
 use proptest::prelude::*;
 
-use crate::two::Two;
+use crate::connected_pair::ConnectedPair;
 use ibverbs_sim::*;
 
 #[derive(Clone, Debug)]
@@ -25,12 +26,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..40)
 }
 
-/// What one end has seen: memory, completions of sends and of receives, its state.
+/// Observations of one end: memory, completions of sends and of receives, state.
 type Seen = (Vec<u8>, Vec<WorkCompletion>, Vec<WorkCompletion>, QueuePairState);
 
-fn run(two: &Two, steps: &[Step]) -> [Seen; 2] {
-    let memory = [two.a.buffer(48), two.b.buffer(48)];
-    let ends = [&two.a, &two.b];
+fn run(pair: &ConnectedPair, steps: &[Step]) -> [Seen; 2] {
+    let memory = [pair.a.buffer(48), pair.b.buffer(48)];
+    let ends = [&pair.a, &pair.b];
     memory[0].fill(&std::array::from_fn::<u8, 48, _>(|at| at as u8 + 1));
     memory[1].fill(&std::array::from_fn::<u8, 48, _>(|at| at as u8 + 101));
     let mut seen: [(Vec<_>, Vec<_>); 2] = Default::default();
@@ -58,12 +59,12 @@ fn run(two: &Two, steps: &[Step]) -> [Seen; 2] {
                 let payload = Payload::Gather(&pieces);
                 let flags = if signalled { SendFlags::SIGNALLED } else { SendFlags::NONE };
                 ends[me].post(&[SendWorkRequest { wr_id, operation, payload, flags }]);
-                // One end at a time: else the two race.
-                two.settle();
+                // One end at a time: otherwise the two race.
+                pair.settle();
             }
-            Step::Settle => two.settle(),
+            Step::Settle => pair.settle(),
         }
-        two.settle();
+        pair.settle();
         for (seen, end) in seen.iter_mut().zip(ends) {
             seen.0.extend(end.sent());
             seen.1.extend(end.received());
@@ -85,8 +86,8 @@ fn run(two: &Two, steps: &[Step]) -> [Seen; 2] {
 proptest! {
     #[test]
     fn a_wire_changes_nothing(steps in steps()) {
-        let here = run(&Two::in_one(&Connection::default()), &steps);
-        let apart = run(&Two::new(), &steps);
+        let here = run(&ConnectedPair::in_one_process(&Connection::default()), &steps);
+        let apart = run(&ConnectedPair::new(), &steps);
         prop_assert_eq!(here, apart);
     }
 }

@@ -1,4 +1,4 @@
-//! Processes that meet in a folder are joined as a mesh is.
+//! Processes that join through a folder are connected as those of a mesh are.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use std::{
 use ibverbs_sim::{MAX_PACKET, SocketWire, Wire};
 use proptest::{collection::vec, prelude::*};
 
-/// A folder of this test's own.
+/// A temporary folder of one test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -36,8 +36,8 @@ fn everybody_reaches_everybody() {
         for process in (0..4).rev() {
             let folder = &folder.0;
             scope.spawn(move || {
-                let patience = Duration::from_secs(60);
-                let wire = SocketWire::join(folder, process, 4, patience).unwrap();
+                let timeout = Duration::from_secs(60);
+                let wire = SocketWire::join(folder, process, 4, timeout).unwrap();
                 assert_eq!((wire.process(), wire.processes()), (process, 4));
                 let others = (0..4).filter(|other| *other != process);
                 others.clone().for_each(|other| wire.send(other, vec![process as u8, other as u8]));
@@ -57,11 +57,11 @@ fn everybody_reaches_everybody() {
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
 }
 
-/// A wire whose only peer is a socket of the test's.
+/// Creates a wire whose only peer is a socket of the test.
 fn with_raw_peer(folder: &Folder) -> (SocketWire, UnixStream) {
     thread::scope(|scope| {
-        let patience = Duration::from_secs(60);
-        let wire = scope.spawn(move || SocketWire::join(&folder.0, 0, 2, patience).unwrap());
+        let timeout = Duration::from_secs(60);
+        let wire = scope.spawn(move || SocketWire::join(&folder.0, 0, 2, timeout).unwrap());
         let mut peer = loop {
             match UnixStream::connect(folder.0.join("process-0")) {
                 Ok(peer) => break peer,
@@ -105,8 +105,8 @@ fn what_a_peer_does_not_take_in_is_counted() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
-    /// However a stream is cut, its whole packets arrive, and bytes that are none lose the peer or
-    /// wait for more.
+    /// Complete packets arrive regardless of the pieces of the stream, and malformed bytes lose the
+    /// peer or wait for more.
     #[test]
     fn a_stream_of_any_bytes_is_taken_in(
         packets in vec(vec(any::<u8>(), 0..40), 0..5), garbage in vec(any::<u8>(), 0..40),
@@ -131,7 +131,7 @@ proptest! {
 }
 
 #[test]
-fn who_waits_for_nobody_is_told_so() {
+fn a_join_without_the_other_processes_fails() {
     let folder = Folder::new("alone");
     assert!(SocketWire::join(&folder.0, 1, 2, Duration::from_millis(2)).is_err());
     assert!(SocketWire::join(&folder.0.join("none"), 0, 1, Duration::ZERO).is_err());

@@ -56,7 +56,7 @@ fn lost_and_late_messages_change_nothing() {
     let fault = FaultPlan {
         seed: 12,
         drop_request_ppm: 20_000,
-        drop_answer_ppm: 20_000,
+        drop_response_ppm: 20_000,
         delay_ppm: 100_000,
         max_delay_ns: 100_000,
         reorder_ppm: 50_000,

@@ -149,7 +149,7 @@ fn lost_and_late_messages_change_nothing() {
     let fault = FaultPlan {
         seed: 21,
         drop_request_ppm: 20_000,
-        drop_answer_ppm: 20_000,
+        drop_response_ppm: 20_000,
         delay_ppm: 100_000,
         max_delay_ns: 100_000,
         duplicate_ppm: 100_000,

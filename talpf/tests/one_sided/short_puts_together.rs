@@ -353,7 +353,7 @@ fn a_link_that_loses_and_repeats_changes_nothing() {
         config.device.fault = Some(ibverbs_sim::FaultPlan {
             seed,
             drop_request_ppm: 20_000,
-            drop_answer_ppm: 20_000,
+            drop_response_ppm: 20_000,
             duplicate_ppm: 100_000,
             delay_ppm: 50_000,
             max_delay_ns: 20_000,

@@ -36,7 +36,7 @@ fn what_is_lost_or_late_arrives_in_order() {
     with(FaultPlan {
         seed: 2,
         drop_request_ppm: 20_000,
-        drop_answer_ppm: 20_000,
+        drop_response_ppm: 20_000,
         delay_ppm: 100_000,
         max_delay_ns: 20_000,
         ..FaultPlan::default()

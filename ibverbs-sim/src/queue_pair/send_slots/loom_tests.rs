@@ -2,7 +2,7 @@ use loom::{model, sync::Arc, thread};
 
 use super::*;
 
-/// Counts that two threads have polled are freed in any order: the larger one stays.
+/// Two threads may free the counts that they have polled in any order: the larger one stays.
 #[test]
 fn loom_a_count_only_grows() {
     model(|| {

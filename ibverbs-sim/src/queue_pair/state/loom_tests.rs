@@ -2,7 +2,7 @@ use loom::{model, sync::Arc, thread};
 
 use super::*;
 
-/// A failure and a cut stay, whatever transition they meet.
+/// A failure and a cut-off context stay, regardless of the transition they coincide with.
 #[test]
 fn loom_a_transition_undoes_neither_a_failure_nor_a_cut() {
     model(|| {
@@ -20,7 +20,7 @@ fn loom_a_transition_undoes_neither_a_failure_nor_a_cut() {
         failing.join().unwrap();
         cutting.join().unwrap();
         assert_eq!(state.load(), QueuePairState::Error);
-        assert!(state.is_cut_off() && !state.answers());
+        assert!(state.is_cut_off() && !state.responds());
         assert_eq!(state.set(QueuePairState::Reset), QueuePairState::Error);
         assert!(state.is_cut_off());
     });

@@ -27,8 +27,8 @@ fn loom_one_thread_polls() {
         let (polled, wire) = (AtomicBool::new(false), UnsafeCell::new(0));
         let port = Shared::new(Polled { polled, wire });
         let poll = |port: &Polled| {
-            if let Some(_turn) = Turn::take(&port.polled) {
-                // SAFETY: the turn is this thread's.
+            if let Some(_guard) = PollGuard::take(&port.polled) {
+                // SAFETY: the guard excludes other threads.
                 port.wire.with_mut(|wire| unsafe { *wire += 1 });
             }
         };
@@ -38,7 +38,7 @@ fn loom_one_thread_polls() {
         };
         poll(&port);
         other.join().unwrap();
-        assert!(Turn::take(&port.polled).is_some());
+        assert!(PollGuard::take(&port.polled).is_some());
     });
 }
 
@@ -104,10 +104,10 @@ fn scene() -> (Device, QueuePair, Arc<Once>) {
     (device, queue_pair, wire)
 }
 
-/// A request that finds no receive is told of the one that is posted meanwhile, after it was told
-/// that there is none.
+/// A peer whose request finds no receive is notified of one that is posted in the meantime, after
+/// the response that there is none.
 #[test]
-fn loom_a_peer_elsewhere_hears_of_the_receive_that_it_missed() {
+fn loom_a_remote_peer_is_notified_of_the_receive_that_it_missed() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.max_branches = 100_000;
@@ -122,14 +122,14 @@ fn loom_a_peer_elsewhere_hears_of_the_receive_that_it_missed() {
         let _queue_pair = receiver.join().unwrap();
         let sent = std::mem::take(&mut *wire.sent.lock().unwrap());
         let sent: Vec<_> = sent.iter().map(|bytes| Packet::from_bytes(bytes).unwrap()).collect();
-        let verdict = |packet: &Packet<'_>| match packet {
-            Packet::Answer(answer) => Some(answer.verdict),
+        let syndrome = |packet: &Packet<'_>| match packet {
+            Packet::Response(response) => Some(response.syndrome),
             _ => None,
         };
         match &sent[..] {
-            [done] => assert_eq!(verdict(done), Some(Verdict::Done { original: 0 })),
-            [refused, Packet::Ready { .. }] => {
-                assert!(matches!(verdict(refused), Some(Verdict::NotReady { .. })));
+            [response] => assert_eq!(syndrome(response), Some(Syndrome::Ack { original: 0 })),
+            [refused, Packet::ReceiverReady { .. }] => {
+                assert!(matches!(syndrome(refused), Some(Syndrome::RnrNak { .. })));
             }
             other => panic!("{other:?}"),
         }

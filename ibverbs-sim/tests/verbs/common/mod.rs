@@ -1,4 +1,4 @@
-//! Two connected ends, and memory that can be looked at.
+//! Pairs of connected ends, and registered memory that tests can read.
 #![allow(dead_code, reason = "every test file uses another part")]
 #![allow(unsafe_code, reason = "the one place where tests register memory")]
 
@@ -9,7 +9,7 @@ use std::{
 
 use ibverbs_sim::*;
 
-/// One end with everything it needs.
+/// An end of a connection with the objects it needs.
 pub(crate) struct End {
     pub(crate) context: Context,
     pub(crate) domain: ProtectionDomain,
@@ -19,7 +19,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// An end in RESET.
+    /// Creates an end in RESET.
     pub(crate) fn new(device: &Device, adjust: impl Fn(&mut QueuePairInit)) -> Self {
         let context = device.open();
         let domain = context.allocate_protection_domain();
@@ -77,7 +77,7 @@ pub(crate) fn connect(a: &End, b: &End, connection: &Connection) {
     b.queue_pair.connect(a.queue_pair.number(), connection).unwrap();
 }
 
-/// Two connected ends with the defaults.
+/// Creates two connected ends with default parameters.
 pub(crate) fn pair() -> (End, End) {
     pair_on(&device(), &Connection::default())
 }
@@ -99,8 +99,8 @@ impl Buffer {
         let words: Box<[AtomicU64]> =
             (0..length.div_ceil(8).max(1)).map(|_| AtomicU64::new(0)).collect();
         let start = NonNull::from(&words[..]).cast();
-        // SAFETY: `words` are dropped after `region`; they are atomics, and tests look at them
-        // only when no request is under way.
+        // SAFETY: `words` are dropped after `region`; they are atomics, and tests use them only
+        // when no request is under way.
         let region = unsafe { domain.register(start, length, access).unwrap() };
         Self { region, words }
     }
@@ -118,7 +118,7 @@ impl Buffer {
         all.take(self.region.length()).collect()
     }
 
-    /// Deregisters and leaves the memory.
+    /// Deregisters the memory and returns it.
     pub(crate) fn deregister(self) -> Box<[AtomicU64]> {
         self.region.deregister();
         self.words
@@ -133,7 +133,7 @@ impl Buffer {
     }
 }
 
-/// Registers no memory at all, or so much that it must be refused.
+/// Registers a region of no bytes, or one that must be refused.
 pub(crate) fn register(
     domain: &ProtectionDomain,
     start: NonNull<u8>,
@@ -144,7 +144,7 @@ pub(crate) fn register(
     unsafe { domain.register(start, length, access) }
 }
 
-/// A signalled request.
+/// Makes a signalled request.
 pub(crate) fn request<'a>(
     wr_id: u64,
     operation: Operation,
@@ -161,7 +161,7 @@ pub(crate) fn unsignalled<'a>(
     SendWorkRequest { flags: SendFlags::NONE, ..request(wr_id, operation, payload) }
 }
 
-/// A SEND of some inline bytes.
+/// Makes a signalled SEND of no bytes.
 pub(crate) fn send(wr_id: u64) -> SendWorkRequest<'static> {
     request(wr_id, Operation::Send, Payload::Inline(b""))
 }

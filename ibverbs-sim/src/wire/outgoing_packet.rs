@@ -1,4 +1,4 @@
-//! A packet that was made under a gate and leaves after it.
+//! Outgoing packets: made under a gate and sent after it.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use super::Packet;
 use crate::queue_pair::QueuePairCore;
 
 /// A packet of a queue pair to another process.
-pub(crate) struct Departure {
+pub(crate) struct OutgoingPacket {
     queue_pair: Arc<QueuePairCore>,
     process: u32,
-    /// Of a request: its number, by which it is known whether it is still the last one.
+    /// Serial number of a request, `None` for other packets.
     serial: Option<u32>,
     bytes: Vec<u8>,
 }
 
-impl Departure {
-    /// `serial` is that of a request, which leaves only while no other has been sent since and its
-    /// queue pair was not reset.
+impl OutgoingPacket {
+    /// Makes a packet. `serial` is the number of a request, which is sent only while it is the last
+    /// one and its queue pair has not been reset.
     pub(crate) fn new(
         queue_pair: Arc<QueuePairCore>,
         process: u32,
@@ -26,12 +26,13 @@ impl Departure {
         Self { queue_pair, process, serial, bytes: packet.to_bytes() }
     }
 
-    /// Gives the packet to the wire. The caller holds no gate and no lock.
-    pub(crate) fn leave(self) {
+    /// Passes the packet to the wire. The caller holds no gate and no lock.
+    pub(crate) fn send(self) {
         let device = &self.queue_pair.context.device;
-        let is_current = self.serial.is_none_or(|serial| self.queue_pair.elsewhere.is_last(serial));
+        let is_current =
+            self.serial.is_none_or(|serial| self.queue_pair.remote_peer.is_last(serial));
         if let (true, Some(port)) = (is_current, &device.port) {
-            // A request that is refused is sent again when no answer comes.
+            // A refused request is sent again when no response comes.
             let _ = port.send(device, self.process, self.bytes);
         }
     }

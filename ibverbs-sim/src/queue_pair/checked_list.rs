@@ -1,4 +1,4 @@
-//! Scatter/gather lists after their check, and the copies between them.
+//! Checked scatter/gather lists, and the copies between them.
 
 use std::{cell::RefCell, num::NonZeroU32};
 
@@ -6,19 +6,19 @@ use crate::{
     Access, ScatterGather,
     attributes::MAX_SGE,
     checked::{Checked, Claim, Refused, ToWrite, Writable},
-    gate::Held,
+    gate::GateHeld,
     key_table::KeyTable,
 };
 
-/// A checked list, to be read if `M` is [`Checked`] and to be written if it is [`Writable`]. Empty
-/// pieces are left out: their keys do not matter.
-pub(crate) struct Pieces<M> {
+/// A checked list, readable if `M` is [`Checked`] and writable if it is [`Writable`]. Empty pieces
+/// are left out: their keys are not checked.
+pub(crate) struct CheckedList<M> {
     pieces: [M; MAX_SGE],
     count: usize,
     length: u64,
 }
 
-impl<M: Copy> Pieces<M> {
+impl<M: Copy> CheckedList<M> {
     #[inline]
     fn check(
         list: &[ScatterGather],
@@ -42,43 +42,44 @@ impl<M: Copy> Pieces<M> {
     }
 }
 
-impl<'hold> Pieces<Checked<'hold>> {
-    /// Checks a list of what is to be read.
+impl<'guard> CheckedList<Checked<'guard>> {
+    /// Checks a list of memory to read.
     #[inline]
     pub(crate) fn to_read(
         keys: &KeyTable,
         list: &[ScatterGather],
         domain: NonZeroU32,
-        held: Held<'hold>,
+        held: GateHeld<'guard>,
     ) -> Result<Self, Refused> {
         let needed = Access::NONE;
         Self::check(list, Checked::EMPTY, |claim| keys.check(claim, domain, needed, held))
     }
 }
 
-impl<'hold> Pieces<Writable<'hold>> {
-    /// Checks a list of what is to be written.
+impl<'guard> CheckedList<Writable<'guard>> {
+    /// Checks a list of memory to write.
     #[inline]
     pub(crate) fn to_write(
         keys: &KeyTable,
         list: &[ScatterGather],
         domain: NonZeroU32,
-        held: Held<'hold>,
+        held: GateHeld<'guard>,
     ) -> Result<Self, Refused> {
         let needed = ToWrite::Local;
         Self::check(list, Writable::EMPTY, |claim| keys.check_to_write(claim, domain, needed, held))
     }
 
-    /// Copies from `source` until either ends. Nobody looks at these pieces before the completion.
+    /// Copies from `source` until either ends, in any order of bytes: no thread polls these pieces
+    /// before the completion.
     pub(crate) fn fill(&self, mut source: Checked<'_>) {
         for &piece in self.as_slice() {
             let (now, later) = source.split_at(piece.len());
-            now.bring_to(piece);
+            now.copy_unordered_to(piece);
             source = later;
         }
     }
 
-    /// Copies bytes until either ends.
+    /// Copies `bytes` until either ends.
     pub(crate) fn fill_bytes(&self, mut bytes: &[u8]) {
         for &piece in self.as_slice() {
             let (now, later) = bytes.split_at(piece.len().min(bytes.len()));
@@ -88,22 +89,22 @@ impl<'hold> Pieces<Writable<'hold>> {
     }
 }
 
-/// The requester's side of a message: what it sends, or where the answer goes.
+/// The requester's memory of a message: its data, or the target of the response.
 #[derive(Clone, Copy)]
-pub(crate) enum Local<'a> {
+pub(crate) enum LocalBuffer<'a> {
     Inline(&'a [u8]),
     /// Memory that the request reads.
-    Source(&'a Pieces<Checked<'a>>),
-    /// The answer goes there.
-    Target(&'a Pieces<Writable<'a>>),
-    /// The answer goes to another process.
+    Source(&'a CheckedList<Checked<'a>>),
+    /// Memory that the response is written to.
+    Target(&'a CheckedList<Writable<'a>>),
+    /// A buffer for the response to another process.
     Brought {
         length: u64,
         into: &'a RefCell<Vec<u8>>,
     },
 }
 
-impl Local<'_> {
+impl LocalBuffer<'_> {
     #[inline]
     pub(crate) fn len(self) -> u64 {
         match self {
@@ -114,16 +115,16 @@ impl Local<'_> {
         }
     }
 
-    /// Copies an answer to where it goes.
-    pub(crate) fn bring(self, answer: Checked<'_>) {
+    /// Writes a response to its target.
+    pub(crate) fn bring(self, response: Checked<'_>) {
         match self {
             Self::Inline(_) | Self::Source(_) => {}
-            Self::Target(pieces) => pieces.fill(answer),
-            Self::Brought { into, .. } => answer.append_to(&mut into.borrow_mut()),
+            Self::Target(pieces) => pieces.fill(response),
+            Self::Brought { into, .. } => response.append_to(&mut into.borrow_mut()),
         }
     }
 
-    /// Appends everything.
+    /// Appends the data to `bytes`.
     pub(crate) fn gather_into(self, bytes: &mut Vec<u8>) {
         if let Self::Source(pieces) = self {
             bytes.reserve_exact(pieces.length as usize);
@@ -131,7 +132,7 @@ impl Local<'_> {
         }
     }
 
-    /// Copies everything to `target`.
+    /// Copies the data to `target`.
     #[inline]
     pub(crate) fn copy_to(self, mut target: Writable<'_>) {
         match self {
@@ -147,8 +148,8 @@ impl Local<'_> {
         }
     }
 
-    /// Copies everything to the pieces of `target`.
-    pub(crate) fn scatter_to(self, target: &Pieces<Writable<'_>>) {
+    /// Copies the data to the pieces of `target`.
+    pub(crate) fn scatter_to(self, target: &CheckedList<Writable<'_>>) {
         let Self::Source(source) = self else {
             if let Self::Inline(bytes) = self {
                 target.fill_bytes(bytes);

@@ -1,12 +1,12 @@
-//! Requests waiting in a queue pair: those posted while another thread held the gate, and those
-//! that wait for a receive, an answer or time.
+//! Requests stored in the retry queue of a queue pair: those posted while another thread held the
+//! gate, and those that wait for a receive, a response or a deadline.
 //!
-//! A request is copied here with its list or its inline bytes. This is the slow path, and the
+//! A request is stored with a copy of its list or its inline bytes. This is the slow path, and the
 //! only one that allocates.
 
 use crate::{Operation, Payload, ScatterGather, SendFlags, SendWorkRequest, send_queue::Stored};
 
-/// A request that owns what it points to.
+/// A request that owns its list or its inline bytes.
 pub(crate) struct StoredRequest {
     wr_id: u64,
     operation: Operation,
@@ -15,7 +15,7 @@ pub(crate) struct StoredRequest {
 }
 
 enum StoredPayload {
-    /// The most frequent list needs no box.
+    /// The most frequent list, which needs no box.
     One([ScatterGather; 1]),
     Gather(Box<[ScatterGather]>),
     Inline(Box<[u8]>),

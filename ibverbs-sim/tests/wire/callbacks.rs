@@ -1,4 +1,4 @@
-//! A wire that comes back to its device, on the same thread, finds no lock of it held.
+//! A wire that calls its device, on the same thread, finds no lock of the device held.
 
 use std::{
     sync::{Arc, mpsc},
@@ -13,14 +13,14 @@ use ibverbs_sim::*;
 
 type Action = Box<dyn FnOnce() + Send>;
 
-/// A wire that does something of the test's, once, in its next send or poll.
-struct Calling {
+/// A wire that runs an action of the test once, in its next send or poll.
+struct CallbackWire {
     wire: SocketWire,
     in_send: Mutex<Option<Action>>,
     in_poll: Mutex<Option<Action>>,
 }
 
-impl Calling {
+impl CallbackWire {
     fn new(wire: SocketWire) -> Arc<Self> {
         Arc::new(Self { wire, in_send: Mutex::default(), in_poll: Mutex::default() })
     }
@@ -31,7 +31,7 @@ fn act(place: &Mutex<Option<Action>>) {
     action.into_iter().for_each(|action| action());
 }
 
-impl Wire for Calling {
+impl Wire for CallbackWire {
     fn process(&self) -> u32 {
         self.wire.process()
     }
@@ -60,7 +60,7 @@ impl Wire for Calling {
 }
 
 struct Scene {
-    wires: [Arc<Calling>; 2],
+    wires: [Arc<CallbackWire>; 2],
     devices: Vec<Device>,
     ends: [End; 2],
 }
@@ -68,8 +68,8 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let mut wires = SocketWire::mesh(2).unwrap().into_iter();
-        let wires = [(); 2].map(|()| Calling::new(wires.next().unwrap()));
-        let on = |wire: &Arc<Calling>| {
+        let wires = [(); 2].map(|()| CallbackWire::new(wires.next().unwrap()));
+        let on = |wire: &Arc<CallbackWire>| {
             Device::with_wire(DeviceConfig::default(), Arc::clone(wire) as _).unwrap()
         };
         let devices: Vec<_> = wires.iter().map(on).collect();
@@ -82,32 +82,33 @@ impl Scene {
         Self { wires, devices, ends }
     }
 
-    /// An action that ends a region of this process, makes progress, and says that it has.
-    fn ending(&self, process: usize) -> (Action, mpsc::Receiver<()>) {
-        let (said, hears) = mpsc::channel();
+    /// Makes an action that deregisters memory of this process, makes progress, and sends a
+    /// message.
+    fn deregister_action(&self, process: usize) -> (Action, mpsc::Receiver<()>) {
+        let (sender, receiver) = mpsc::channel();
         let device = self.devices[process].clone();
         let buffer = self.ends[process].buffer(64);
         let action = move || {
             drop(buffer.deregister());
             device.progress().unwrap();
-            said.send(()).unwrap();
+            sender.send(()).unwrap();
         };
-        (Box::new(action), hears)
+        (Box::new(action), receiver)
     }
 
     fn settle(&self) {
-        crate::two::settle(&self.devices);
+        crate::connected_pair::settle(&self.devices);
     }
 }
 
-/// Runs a test that hangs if a lock is held, or fails after a while.
+/// Runs a test, and fails if it hangs because a lock is held.
 fn does_not_hang(test: impl FnOnce() + Send + 'static) {
-    let (said, hears) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let tester = thread::spawn(move || {
         test();
-        said.send(()).unwrap();
+        sender.send(()).unwrap();
     });
-    match hears.recv_timeout(Duration::from_secs(20)) {
+    match receiver.recv_timeout(Duration::from_secs(20)) {
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("the wire waits for its own thread"),
         _ => tester.join().unwrap(),
     }
@@ -118,7 +119,7 @@ fn a_region_ends_in_the_send_of_a_request() {
     does_not_hang(|| {
         let scene = Scene::new();
         let target = scene.ends[1].buffer(8);
-        let (action, done) = scene.ending(0);
+        let (action, done) = scene.deregister_action(0);
         *scene.wires[0].in_send.lock() = Some(action);
         let write = Operation::Write { remote: target.region.at(0) };
         scene.ends[0].post(&[request(1, write, Payload::Inline(b"12345678"))]);
@@ -134,7 +135,7 @@ fn a_region_ends_in_the_send_of_an_answer() {
     does_not_hang(|| {
         let scene = Scene::new();
         let target = scene.ends[1].buffer(8);
-        let (action, done) = scene.ending(1);
+        let (action, done) = scene.deregister_action(1);
         *scene.wires[1].in_send.lock() = Some(action);
         let read = Operation::Read { remote: target.region.at(0) };
         let to = scene.ends[0].buffer(8);
@@ -151,7 +152,7 @@ fn a_region_ends_in_the_send_of_what_says_that_a_receive_is_posted() {
         let scene = Scene::new();
         scene.ends[0].post(&[send(1)]);
         scene.settle();
-        let (action, done) = scene.ending(1);
+        let (action, done) = scene.deregister_action(1);
         *scene.wires[1].in_send.lock() = Some(action);
         scene.ends[1].receives(7..8);
         done.try_recv().unwrap();
@@ -164,14 +165,14 @@ fn a_region_ends_in_the_send_of_what_says_that_a_receive_is_posted() {
 fn a_region_ends_in_a_poll() {
     does_not_hang(|| {
         let scene = Scene::new();
-        let (action, done) = scene.ending(1);
+        let (action, done) = scene.deregister_action(1);
         *scene.wires[1].in_poll.lock() = Some(action);
         scene.devices[1].progress().unwrap();
         done.try_recv().unwrap();
     });
 }
 
-/// The request that is being sent is flushed, as any that has no answer.
+/// The request that is being sent is flushed, as any without a response.
 #[test]
 fn a_queue_pair_fails_and_goes_in_the_send_of_its_request() {
     for state in [QueuePairState::Error, QueuePairState::Reset] {
@@ -185,13 +186,13 @@ fn a_queue_pair_fails_and_goes_in_the_send_of_its_request() {
             let flushed = [(1, CompletionStatus::WorkRequestFlushed)];
             let expected = if state == QueuePairState::Error { &flushed[..] } else { &[] };
             assert_eq!(statuses(&end.sent()), expected);
-            crate::two::settle(&devices);
+            crate::connected_pair::settle(&devices);
             assert!(other.received().is_empty());
         });
     }
 }
 
-/// Nor is a request lost that the wire itself posts.
+/// A request that the wire itself posts is carried out.
 #[test]
 fn a_request_is_posted_in_the_send_of_another() {
     does_not_hang(|| {
@@ -202,7 +203,7 @@ fn a_request_is_posted_in_the_send_of_another() {
         let acting = Arc::clone(&end);
         *wires[0].in_send.lock() = Some(Box::new(move || acting.post(&[send(2)])));
         end.post(&[send(1)]);
-        crate::two::settle(&devices);
+        crate::connected_pair::settle(&devices);
         let success = CompletionStatus::Success;
         assert_eq!(statuses(&end.sent()), [(1, success), (2, success)]);
         assert_eq!(statuses(&other.received()), [(0, success), (1, success)]);

@@ -1,9 +1,9 @@
-//! A peer that does not answer is noticed when the time of all retries has passed.
+//! A peer that does not respond is noticed once the time of all retries has passed.
 
 use crate::common::*;
 use ibverbs_sim::*;
 
-fn patience() -> Connection {
+fn short_timeout() -> Connection {
     Connection { timeout_ns: 100, retry_count: 2, ..Connection::default() }
 }
 
@@ -20,7 +20,7 @@ fn assert_gives_up(a: &End) {
 
 #[test]
 fn a_killed_peer_does_not_answer() {
-    let (a, b) = pair_on(&device(), &patience());
+    let (a, b) = pair_on(&device(), &short_timeout());
     b.receives(0..2);
     b.context.kill();
     assert_eq!(b.context.query_port(1).unwrap().state, PortState::Down);
@@ -30,7 +30,7 @@ fn a_killed_peer_does_not_answer() {
 
 #[test]
 fn a_killed_context_reaches_nobody() {
-    let (a, b) = pair_on(&device(), &patience());
+    let (a, b) = pair_on(&device(), &short_timeout());
     b.receives(0..2);
     a.context.kill();
     assert_gives_up(&a);
@@ -39,23 +39,23 @@ fn a_killed_context_reaches_nobody() {
 
 #[test]
 fn a_destroyed_failed_or_unconnected_peer_does_not_answer() {
-    let (a, End { queue_pair, .. }) = pair_on(&device(), &patience());
+    let (a, End { queue_pair, .. }) = pair_on(&device(), &short_timeout());
     drop(queue_pair);
     assert_gives_up(&a);
 
-    let (a, b) = pair_on(&device(), &patience());
+    let (a, b) = pair_on(&device(), &short_timeout());
     b.go_to(QueuePairState::Error);
     assert_gives_up(&a);
 
     let device = device();
     let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-    a.queue_pair.connect(b.queue_pair.number(), &patience()).unwrap();
+    a.queue_pair.connect(b.queue_pair.number(), &short_timeout()).unwrap();
     assert_gives_up(&a);
 
-    // Connected to somebody else.
-    let (b, c) = pair_on(&device, &patience());
+    // Connected to another queue pair.
+    let (b, c) = pair_on(&device, &short_timeout());
     let a = End::new(&device, |_| {});
-    a.queue_pair.connect(b.queue_pair.number(), &patience()).unwrap();
+    a.queue_pair.connect(b.queue_pair.number(), &short_timeout()).unwrap();
     b.receives(0..1);
     assert_gives_up(&a);
     c.post(&[send(1)]);
@@ -66,9 +66,9 @@ fn a_destroyed_failed_or_unconnected_peer_does_not_answer() {
 fn a_peer_that_comes_late_is_found_by_a_retry() {
     let device = device();
     let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-    a.queue_pair.connect(b.queue_pair.number(), &patience()).unwrap();
+    a.queue_pair.connect(b.queue_pair.number(), &short_timeout()).unwrap();
     a.post(&[send(1)]);
-    b.queue_pair.connect(a.queue_pair.number(), &patience()).unwrap();
+    b.queue_pair.connect(a.queue_pair.number(), &short_timeout()).unwrap();
     b.receives(0..1);
     assert!(a.sent().is_empty());
     a.context.advance(100);
@@ -79,8 +79,8 @@ fn a_peer_that_comes_late_is_found_by_a_retry() {
 fn ends_that_disagree_about_the_first_sequence_number_get_nowhere() {
     let device = device();
     let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-    a.queue_pair.connect(b.queue_pair.number(), &Connection { psn: 5, ..patience() }).unwrap();
-    b.queue_pair.connect(a.queue_pair.number(), &Connection { psn: 4, ..patience() }).unwrap();
+    a.queue_pair.connect(b.queue_pair.number(), &Connection { psn: 5, ..short_timeout() }).unwrap();
+    b.queue_pair.connect(a.queue_pair.number(), &Connection { psn: 4, ..short_timeout() }).unwrap();
     b.receives(0..2);
     assert_gives_up(&a);
 }
@@ -98,7 +98,7 @@ fn sequence_numbers_wrap() {
 
 #[test]
 fn no_timeout_waits_for_ever() {
-    let (a, b) = pair_on(&device(), &Connection { timeout_ns: 0, ..patience() });
+    let (a, b) = pair_on(&device(), &Connection { timeout_ns: 0, ..short_timeout() });
     b.context.kill();
     a.post(&[send(1)]);
     assert_eq!(a.context.next_deadline_ns(), None);

@@ -1,4 +1,4 @@
-//! The queue pairs that an object knows, for what it has to do with all of them.
+//! Lists of the queue pairs that an object refers to.
 
 use std::sync::{Arc, Weak};
 
@@ -6,14 +6,17 @@ use talpf_primitives::Mutex;
 
 use crate::queue_pair::QueuePairCore;
 
-/// See the module text.
+/// A list of queue pairs, which does not keep them alive.
 #[derive(Default)]
-pub(crate) struct Attached {
+pub(crate) struct QueuePairList {
     queue_pairs: Mutex<Vec<Weak<QueuePairCore>>>,
 }
 
-impl Attached {
-    /// **Cost**: constant on average, as those that are gone are forgotten only for want of room.
+impl QueuePairList {
+    /// Adds a queue pair.
+    ///
+    /// **Cost**: constant on average: destroyed queue pairs are removed only when the list would
+    /// have to grow.
     pub(crate) fn add(&self, queue_pair: &Weak<QueuePairCore>) {
         let mut queue_pairs = self.queue_pairs.lock();
         if queue_pairs.len() == queue_pairs.capacity() {
@@ -22,7 +25,7 @@ impl Attached {
         queue_pairs.push(Weak::clone(queue_pair));
     }
 
-    /// Those that still exist.
+    /// Returns the queue pairs that still exist.
     pub(crate) fn all(&self) -> Vec<Arc<QueuePairCore>> {
         self.queue_pairs.lock().iter().filter_map(Weak::upgrade).collect()
     }

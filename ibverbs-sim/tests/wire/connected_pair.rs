@@ -1,26 +1,26 @@
-//! Two devices on one wire, and queue pairs between them.
+//! Connected ends on two devices that a wire joins.
 
 use std::sync::Arc;
 
 use crate::common::{End, device};
 use ibverbs_sim::*;
 
-/// A device for each process.
+/// Creates a device for each process.
 pub(crate) fn devices(processes: u32) -> Vec<Device> {
     let wires = SocketWire::mesh(processes).unwrap();
     let on = |wire| Device::with_wire(DeviceConfig::default(), Arc::new(wire)).unwrap();
     wires.into_iter().map(on).collect()
 }
 
-/// Two connected ends, and what moves packets between them.
-pub(crate) struct Two {
+/// Two connected ends with their devices.
+pub(crate) struct ConnectedPair {
     pub(crate) a: End,
     pub(crate) b: End,
     devices: Vec<Device>,
 }
 
-impl Two {
-    /// In two processes.
+impl ConnectedPair {
+    /// Creates two ends in different processes.
     pub(crate) fn new() -> Self {
         Self::with(&Connection::default(), |_| {})
     }
@@ -33,8 +33,8 @@ impl Two {
         Self { a, b, devices }
     }
 
-    /// In one process, for comparison.
-    pub(crate) fn in_one(connection: &Connection) -> Self {
+    /// Creates two ends in one process, for comparison.
+    pub(crate) fn in_one_process(connection: &Connection) -> Self {
         let device = device();
         let (a, b) = crate::common::pair_on(&device, connection);
         Self { a, b, devices: vec![device] }
@@ -44,13 +44,14 @@ impl Two {
         &self.devices[process]
     }
 
-    /// Moves packets until there are none.
+    /// Moves packets until none are left.
     pub(crate) fn settle(&self) {
         settle(&self.devices);
     }
 }
 
-/// Moves packets until there are none: what one side has written the other can read at once.
+/// Moves packets until none are left: the bytes that one side has written can be read by the other
+/// at once.
 pub(crate) fn settle(devices: &[Device]) {
     while devices.iter().map(|device| device.progress().unwrap()).sum::<usize>() > 0
         || devices.iter().any(Device::has_unsent)

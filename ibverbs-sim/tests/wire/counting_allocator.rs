@@ -1,4 +1,4 @@
-//! The bytes that this thread has allocated and not freed, and how many there were at most.
+//! An allocator that counts the bytes that a thread has allocated, and their peak.
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 use std::{
@@ -6,24 +6,24 @@ use std::{
     cell::Cell,
 };
 
-struct Counting;
+struct CountingAllocator;
 
 thread_local! {
-    static NOW: Cell<isize> = const { Cell::new(0) };
-    static MOST: Cell<isize> = const { Cell::new(0) };
+    static CURRENT: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
 fn count(bytes: isize) {
-    let now = NOW.get() + bytes;
-    NOW.set(now);
-    MOST.set(MOST.get().max(now));
+    let now = CURRENT.get() + bytes;
+    CURRENT.set(now);
+    PEAK.set(PEAK.get().max(now));
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 // SAFETY: the allocator of the system does everything; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
         // SAFETY: the caller's contract is the callee's.
@@ -37,10 +37,10 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Most bytes that `call` has on this thread at one time beside what was there before.
-pub(crate) fn most_during(call: impl FnOnce()) -> usize {
-    let before = NOW.get();
-    MOST.set(before);
+/// Returns the peak of the bytes that `call` has allocated on this thread.
+pub(crate) fn peak_during(call: impl FnOnce()) -> usize {
+    let before = CURRENT.get();
+    PEAK.set(before);
     call();
-    usize::try_from(MOST.get() - before).unwrap_or(0)
+    usize::try_from(PEAK.get() - before).unwrap_or(0)
 }
