@@ -1,8 +1,10 @@
-//! Growth: the cost of a unit of everything that a program makes more of.
+//! Growth: the cost per unit of everything a program can have many of.
 //!
-//! A row measures one such number at sizes a factor of ten apart. The cost of a unit should be the
-//! same at all of them: a row fails if it is more than twice as much at the largest size as at a
-//! hundred. Quickly, instructions are counted in place of time, which no other program disturbs.
+//! A row measures one such number at sizes a factor of ten apart. The cost per unit should be the
+//! same
+//! at all sizes: a row fails if it is more than twice as high at the largest size as at a hundred.
+//! The
+//! quick mode counts instructions in place of time, since no other program disturbs these.
 
 mod count;
 mod fit;
@@ -27,17 +29,17 @@ use self::fit::exponent;
 use self::plan::{Plan, WORKERS};
 use self::row::{MOST_GROWTH, Row};
 use crate::conditions;
+use crate::core_to_core;
 use crate::error::Error;
-use crate::line;
 use crate::measure::Report;
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// Choice of what is measured.
+/// Selection of measurements.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Only rows whose names begin with this.
+    /// Beginning of the names of the rows to measure.
     pub only: String,
-    /// True if instructions are counted in place of time.
+    /// `true` if instructions are counted in place of time.
     pub quick: bool,
 }
 
@@ -55,9 +57,10 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     groups.into_iter().flatten().chain(&large_puts::ROWS)
 }
 
-/// Measures the rows. Those that grow faster than their work are an error of the report.
+/// Measures the rows. Rows that grow faster than their work are a failure of the report.
 ///
-/// **Errors**: whatever the measured crates refuse; no row's name begins so; quickly, no valgrind.
+/// **Errors**: those of the measured crates; no row of that name; in quick mode, valgrind not
+/// installed.
 pub fn run(options: &Options) -> Result<Report, Error> {
     let only = options.only.as_str();
     if !rows().any(|row| row.name.starts_with(only)) {
@@ -71,9 +74,9 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Measures times. Names the rows that grow.
+/// Measures times. Returns the names of the rows that grow.
 fn time(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
-    say(format_args!(
+    print_line(format_args!(
         "# growth: {}, {WORKERS} workers, idle policy {}, polling {}, link inproc, no randomness, \
          median [min .. max] of 5 to 101 rounds",
         conditions::machine(),
@@ -82,8 +85,8 @@ fn time(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
     ));
     let mut grown = Vec::new();
     for row in rows().filter(|row| row.name.starts_with(only)) {
-        report.add(line::NAME, "ns", vec![line::sample()]);
-        say(format_args!("# {}: {}", row.name, row.what));
+        report.add(core_to_core::NAME, "ns", vec![core_to_core::sample()]);
+        print_line(format_args!("# {}: {}", row.name, row.what));
         let mut costs = Vec::new();
         for &size in row.sizes {
             let name = figure(row, size);
@@ -99,9 +102,9 @@ fn time(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
     Ok(grown)
 }
 
-/// Counts instructions. Names the rows that grow.
+/// Counts instructions. Returns the names of the rows that grow.
 fn count(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
-    say(format_args!("# growth: instructions a unit, counted by callgrind, 1 worker"));
+    print_line(format_args!("# growth: instructions per unit, counted by callgrind, 1 worker"));
     let mut grown = Vec::new();
     for (row, costs) in count::count(only)? {
         let sizes = count::sizes(row);
@@ -117,7 +120,7 @@ fn figure(row: &Row, size: usize) -> String {
     format!("growth.{}.{size}", row.name)
 }
 
-/// Says how a row grows between two sizes. The row's name, if that is too much.
+/// Prints the growth of a row between two sizes. Returns the name of the row if it grows too much.
 fn judge(row: &Row, sizes: [usize; 2], costs: [f64; 2], asked: Option<f64>) -> Option<String> {
     let ratio = costs[1] / costs[0];
     let is_too_much = ratio.is_nan() || ratio > MOST_GROWTH;
@@ -128,7 +131,9 @@ fn judge(row: &Row, sizes: [usize; 2], costs: [f64; 2], asked: Option<f64>) -> O
     });
     let (name, [base, largest]) = (row.name, sizes);
     let asked = asked.unwrap_or_default();
-    say(format_args!("# {name}: at {largest} {ratio:.2} times that at {base}, {verdict}{asked}"));
+    print_line(format_args!(
+        "# {name}: at {largest} {ratio:.2} times that at {base}, {verdict}{asked}"
+    ));
     is_too_much.then(|| name.to_owned())
 }
 
