@@ -93,7 +93,7 @@ fn processes_that_another_mpi_has_started_do_not_all_run_the_job() {
     let output = run("4");
     assert!(!output.status.success(), "{}", launcher::said(&output));
     let errors = String::from_utf8_lossy(&output.stderr);
-    let expected = "mpirun has started 4 processes, and the MPI of this program finds one";
+    let expected = "mpirun has started 4 processes, but the MPI of this program finds one";
     assert!(errors.contains(expected), "{errors}");
 }
 

@@ -18,8 +18,8 @@ use talpf_traces::State;
 
 use super::{Problem, Solution, kernel};
 use crate::heat::Border;
+use crate::partition::pieces;
 use crate::run::{Machine, Observer, team};
-use crate::share::pieces;
 use crate::{Error, Matrix};
 
 /// Solves `problem` in one rank on the workers of `machine`, or on one a row when there are fewer

@@ -3,8 +3,8 @@
 use std::ops::{Range, RangeInclusive};
 
 use super::{Border, Source};
+use crate::partition::share;
 use crate::run::{self, Work};
-use crate::share::share;
 use crate::{Error, Matrix};
 
 /// A heat problem: `rows x cols` cells inside a border of fixed temperatures, and the number of

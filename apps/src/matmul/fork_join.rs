@@ -9,8 +9,8 @@ use talpf_traces::State;
 
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution, panels};
+use crate::partition::share;
 use crate::run::{Machine, Observer, team};
-use crate::share::share;
 use crate::{Error, Matrix};
 
 /// Multiplies the matrices of `problem` in one rank on the workers of `machine`, or on one a row

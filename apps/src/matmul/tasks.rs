@@ -13,11 +13,11 @@ use talpf_runtime::{Matrix, Tiling, Token};
 
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution, panels};
+use crate::partition::{pieces, share};
 use crate::run::{
     Job, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant,
     solve_on_ranks,
 };
-use crate::share::{pieces, share};
 use crate::{Error, matrix};
 
 /// Multiplies the matrices of `problem` with tasks on the ranks and workers of `machine`.

@@ -14,10 +14,10 @@ use talpf_runtime::{Array, Token};
 
 use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution, panels};
+use crate::partition::{pieces, share};
 use crate::run::{
     Job, Machine, Messages, Observer, Pace, Part, RankContext, Step, Steps, Variant, solve_on_ranks,
 };
-use crate::share::{pieces, share};
 use crate::{Error, Matrix};
 
 /// Multiplies the matrices of `problem` with tasks on a square number of ranks.

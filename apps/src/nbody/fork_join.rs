@@ -9,8 +9,8 @@ use talpf_traces::State;
 
 use super::{Problem, Solution, kernel};
 use crate::Error;
+use crate::partition::share;
 use crate::run::{Machine, Observer, team};
-use crate::share::share;
 
 /// Moves the particles of `problem` in one rank on the workers of `machine`, or on one a block when
 /// there are fewer blocks.

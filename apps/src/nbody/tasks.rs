@@ -12,11 +12,11 @@ use talpf_runtime::{In, InOut, Matrix, Region, Tiling};
 
 use super::{Problem, Solution, kernel};
 use crate::Error;
+use crate::partition::share;
 use crate::run::{
     Job, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant,
     declare_count, solve_on_ranks,
 };
-use crate::share::share;
 
 /// Moves the particles of `problem` with tasks on the ranks and workers of `machine`.
 ///

@@ -186,7 +186,10 @@ fn variants_of_other_applications_are_unknown() {
 fn preset_has_the_sizes_of_the_thesis_and_is_refused_without_memory() {
     for app in ["jacobi", "gauss-seidel", "matmul", "matmul-g"] {
         let error = error_of(&talpf(&format!("{app} --preset thesis --size 1000000")));
-        assert!(error.starts_with("the run needs ") && error.contains("available are"), "{error}");
+        assert!(
+            error.starts_with("the run needs ") && error.contains("MiB are available"),
+            "{error}"
+        );
     }
     let text = stdout_of(&talpf("jacobi --preset thesis --rows 600 --cols 40 --steps 2"));
     assert_eq!((value(&text, "block"), value(&text, "rows")), ("512", "600"));

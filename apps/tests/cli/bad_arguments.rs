@@ -85,7 +85,7 @@ fn trace_of_more_rows_than_paraver_counts() {
 #[test]
 fn matrix_larger_than_memory() {
     let error = error_of(&talpf("jacobi --size 16777216"));
-    assert!(error.starts_with("the run needs 4294968832 MiB, available are "), "{error}");
+    assert!(error.starts_with("the run needs 4294968832 MiB, but "), "{error}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn ranks_count_in_what_is_larger_than_memory() {
     for (variant, mib) in [("talpf-cached", 2624), ("tampi", 512)] {
         let run = format!("jacobi --size 16777216 --ranks 512 --variant {variant}");
         let error = error_of(&talpf(&run));
-        let ranks = format!(" MiB, {mib} MiB of them to connect 512 ranks (--ranks), available");
+        let ranks = format!(" MiB ({mib} MiB to connect 512 ranks, see --ranks), but ");
         assert!(error.contains(&ranks), "{error}");
     }
 }

@@ -75,7 +75,7 @@ fn one_file_for_trace_and_result() {
         let mut arguments = LONG.to_vec();
         arguments.extend(["--trace", trace, "--json", json]);
         let error = error_of(&talpf_with(&arguments));
-        assert_eq!(error, format!("{json} is named for two outputs"));
+        assert_eq!(error, format!("{json} is given for two outputs"));
     }
 }
 
@@ -86,7 +86,7 @@ fn one_file_for_two_outputs() {
     let path = path.to_str().unwrap();
     let mut arguments = LONG.to_vec();
     arguments.extend(["--json", path, "--image", path]);
-    assert_eq!(error_of(&talpf_with(&arguments)), format!("{path} is named for two outputs"));
+    assert_eq!(error_of(&talpf_with(&arguments)), format!("{path} is given for two outputs"));
     assert!(!Path::new(path).exists());
 }
 

@@ -56,7 +56,7 @@ fn replayed_graphs_are_compared_beside_the_others() {
     let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("talpf-msg replayed</li>"), "{page}");
     let refused = error_of(&talpf("compare matmul --size 20 --iterations 2 --block 4 --replay"));
-    assert_eq!(refused, "matmul cannot replay what is compared");
+    assert_eq!(refused, "matmul cannot replay any of these variants");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn file_that_is_no_trace_is_an_error() {
     for content in [&b""[..], b"\x89PNG\r\n", b"2\n0 0 1 2.5\n", &[0; 5000]] {
         fs::write(&path, content).unwrap();
         let error = error_of(&check(&path));
-        let expected = format!("{} is no Paraver trace: ", path.display());
+        let expected = format!("{} is not a Paraver trace: ", path.display());
         assert!(error.starts_with(&expected), "{error}");
     }
 }

@@ -49,7 +49,7 @@ const FORK_JOIN: &str = "fork_join";
 struct Entrant {
     name: &'static str,
     threads: Threads,
-    way: Way,
+    method: Method,
     rates: Vec<f64>,
 }
 
@@ -60,7 +60,7 @@ enum Threads {
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum Method {
     Ours { variant: Variant, replays: bool },
     Peer(Mode),
 }
@@ -96,9 +96,9 @@ where
     }
 
     fn entrants(&self) -> Vec<Entrant> {
-        let entrant = |name, threads, way| Entrant { name, threads, way, rates: Vec::new() };
+        let entrant = |name, threads, method| Entrant { name, threads, method, rates: Vec::new() };
         let ours = |name, threads, variant, replays| {
-            entrant(name, threads, Way::Ours { variant, replays })
+            entrant(name, threads, Method::Ours { variant, replays })
         };
         let mut entrants = vec![ours(SPAWNED, Threads::All, A::USUAL, false)];
         if A::REPLAYED.contains(&A::USUAL) {
@@ -108,10 +108,10 @@ where
         entrants.push(ours(OURS, Threads::One, Variant::Serial, false));
         if self.peers.is_some() {
             for mode in self.source.modes(self.all.size()) {
-                entrants.push(entrant(mode.name, Threads::All, Way::Peer(mode)));
+                entrants.push(entrant(mode.name, Threads::All, Method::Peer(mode)));
             }
             if let Some(mode) = self.source.modes(self.all.size()).next() {
-                entrants.push(entrant(mode.name, Threads::One, Way::Peer(mode)));
+                entrants.push(entrant(mode.name, Threads::One, Method::Peer(mode)));
             }
         }
         entrants
@@ -128,14 +128,14 @@ where
             Threads::All => (&self.all, cores()),
             Threads::One => (&self.one, 1),
         };
-        let (seconds, checksum) = match entrant.way {
-            Way::Ours { variant, replays } => {
+        let (seconds, checksum) = match entrant.method {
+            Method::Ours { variant, replays } => {
                 let machine = machine.at_most(A::RANKS, machine.workers()).replaying(replays);
                 let solution = run::run::<A>(variant, problem, machine, &Observer::default())?;
                 let solution = solution.expect("all ranks are in this process");
                 (solution.seconds, solution.result.checksum())
             }
-            Way::Peer(mode) => {
+            Method::Peer(mode) => {
                 let program = self.peers.as_ref().expect("its peers are entrants");
                 let run = peers::run(program, mode, problem.size(), problem.steps(), threads)?;
                 (run.seconds, run.checksum)

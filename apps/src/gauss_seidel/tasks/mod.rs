@@ -34,11 +34,11 @@ use super::kernel::{self, Ring};
 use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::{Border, Neighbours, collect_field};
+use crate::partition::pieces;
 use crate::run::{
     Job, Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count,
     solve_on_ranks,
 };
-use crate::share::pieces;
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///

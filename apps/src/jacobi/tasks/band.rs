@@ -7,8 +7,8 @@ use talpf_runtime::{In, Ix2, Matrix, Out, Region};
 use crate::Error;
 use crate::heat::{Border, collect_field};
 use crate::jacobi::{Problem, STRIP_CELLS, kernel};
+use crate::partition::pieces;
 use crate::run::{Pace, RankContext, Step};
-use crate::share::pieces;
 
 /// The matrices of a rank, cut into strips.
 pub(super) struct Band {
