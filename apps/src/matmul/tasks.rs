@@ -1,8 +1,10 @@
-//! Tasks, and row blocks of `B` that go round a [`Ring`]: one program for all variants with ranks.
+//! Tasks with row blocks of `B` that go round a [`Ring`]: one program for all variants with ranks.
 //!
 //! In each hop of a multiplication a rank spawns a task for each row block of its product and each
-//! row block of `B` that it has: a link of the chain of products that the block is the sum of. `A`
-//! and the product change roles after every multiplication.
+//! row
+//! block of `B` that it has. The tasks of one row block of the product are a chain, which sums it
+//! up. `A`
+//! and the product swap roles after every multiplication.
 
 use std::mem;
 use std::sync::Arc;
@@ -34,7 +36,7 @@ pub(super) fn solve(
     })
 }
 
-/// The program of a rank.
+/// Runs the program of a rank.
 async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
     let mut slices = Slices::new(&ctx, &job).await?;
     let mut steps = Steps::new(&ctx, &job.observer)?;
@@ -59,10 +61,10 @@ async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
     Ok(Part { result: slices.collect(&ctx).await?, started, ended })
 }
 
-/// The slices of one rank.
+/// Slices of one rank.
 struct Slices {
     problem: Problem,
-    /// `B`, each row block packed, a row of its matrix.
+    /// Packed row blocks of `B`, each a row of the ring's matrix.
     ring: Ring,
     a: Matrix<f64>,
     c: Matrix<f64>,
@@ -100,7 +102,8 @@ impl Slices {
         })
     }
 
-    /// Spawns a task for each row block of the product and each of `B` that is here in this hop.
+    /// Spawns a task for each row block of the product and each row block of `B` that is here in
+    /// this hop.
     fn spawn_products(&self, ctx: &RankContext, hop: usize, step: &Token) -> Result<(), Error> {
         let (ranks, size) = (ctx.ranks(), self.problem.size());
         let (owner, b) = self.ring.at(hop);
@@ -129,7 +132,7 @@ impl Slices {
         Ok(())
     }
 
-    /// Gives up the slices for the last product.
+    /// Converts the slices into the last product.
     async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
         let task = ctx.group().task("collect").input(&self.a.all());
         let read = task.run(|cells| cells.view().iter().copied().collect())?;

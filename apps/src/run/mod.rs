@@ -1,9 +1,11 @@
-//! What a run is, whatever application it runs.
+//! Runs of applications.
 //!
 //! An application implements [`App`]: it names its [`Variant`]s and solves a [`Problem`] in each of
-//! them. [`run`] checks that the problem fits the machine and solves it. The rest is what the
-//! variants of all applications are made of: threads with a barrier, the ranks of a program with
-//! tasks, steps that overlap, ranks that are slower than others.
+//! them.
+//! [`run`] checks that the problem fits the machine and solves it. The other modules are shared by
+//! the
+//! variants of all applications: threads with a barrier, ranks of a program with tasks, overlapping
+//! steps, slow ranks.
 
 mod app;
 mod communication;

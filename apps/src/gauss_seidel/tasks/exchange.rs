@@ -1,4 +1,4 @@
-//! The exchange of outermost rows between neighbours, a piece for each block column.
+//! Exchange of outermost rows between neighbours, a piece for each block column.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use crate::Error;
 use crate::heat::Neighbours;
 use crate::run::{Messages, Place, Protocol, RankContext, Round, Step};
 
-/// Lanes beside that of the superstep. More block columns than that share lanes.
+/// Number of lanes beside that of the superstep. More block columns share lanes.
 const LANES: usize = 255;
 
-/// What one rank exchanges in its supersteps.
+/// Exchange of one rank in its supersteps.
 pub(super) struct Exchange {
     rank: usize,
     neighbours: Neighbours,
@@ -20,13 +20,13 @@ pub(super) struct Exchange {
 }
 
 enum Means {
-    /// Through windows, on lanes.
+    /// Puts through windows, on lanes.
     Puts { ctx: Context, protocol: Protocol, slot: MemorySlot<f64>, lanes: Vec<LaneColumns> },
-    /// Tagged with the number of their block column.
+    /// Messages with tags of block columns.
     Messages(Messages),
 }
 
-/// A lane and the numbers of its block columns.
+/// Lane with the numbers of its block columns.
 struct LaneColumns {
     lane: Lane,
     columns: Range<usize>,
@@ -34,7 +34,8 @@ struct LaneColumns {
 }
 
 impl Exchange {
-    /// Prepares the exchange of the outermost rows of `field` in so many pieces. Collective.
+    /// Prepares the exchange of the outermost rows of `field` in as many pieces as block columns.
+    /// Collective.
     pub(super) async fn new(
         ctx: &RankContext,
         neighbours: Neighbours,
@@ -62,8 +63,9 @@ impl Exchange {
         Ok(Self { rank: ctx.rank(), neighbours, means })
     }
 
-    /// Declares the exchange of a superstep: this rank gives its outermost rows if it computes, and
-    /// takes those of the neighbours that do. Rounds that are spawned go to `syncs`.
+    /// Declares the exchange of a superstep: this rank sends its outermost rows if it computes, and
+    /// receives
+    /// those of the neighbours that do. Syncs of spawned rounds are added to `syncs`.
     pub(super) fn declare<'a>(
         &'a self,
         field: &'a Matrix<f64>,

@@ -1,24 +1,30 @@
-//! Tasks, and the exchange of outermost rows: one program for all variants with ranks.
+//! Tasks with exchange of outermost rows: one program for all variants with ranks.
 //!
 //! A rank computes step `t` of its band in superstep `2 t + rank`: the row above it is of the same
-//! step and one superstep old, the row below it of the step before and one superstep old as well.
-//! So neighbours take turns; in every superstep half of the ranks compute and pass on their
-//! outermost rows to those who compute in the next, which hold a window for them, or a receive.
+//! step,
+//! the row below it of the previous step, and both are one superstep old. So neighbours alternate:
+//! in
+//! every superstep half of the ranks compute and send their outermost rows to those that compute in
+//! the
+//! next, which have a window for them, or a receive.
 //!
-//! **talpf-default** ends a superstep with one sync of all ranks. Who does not compute waits until
-//! the last of the others has: half of the ranks are idle at any time.
+//! **talpf-default** ends a superstep with one sync of all ranks. A rank that does not compute
+//! waits
+//! until the last of the others has computed: half of the ranks are idle at any time.
 //!
 //! **talpf-lanes** has a lane for each block column, and its supersteps are rounds of that lane. A
-//! round ends for a rank as soon as the pieces of its neighbours over that column have arrived, so a
-//! rank starts on the first column while its neighbours compute the next ones, and all ranks work
-//! on different columns at the same time.
+//! round
+//! ends for a rank as soon as the pieces of its neighbours over that column have arrived, so a rank
+//! starts on the first column while its neighbours compute the next ones, and all ranks work on
+//! different columns at the same time.
 //!
 //! **tampi** does the same with a message for each piece.
 //!
 //! Within a rank, blocks wait for the blocks around them by their regions.
 //!
-//! Where the graph is replayed it begins with the second step of the rank. From then on a step has
-//! two supersteps: in one both neighbours compute, in the next one this rank does.
+//! A replayed graph begins with the second step of the rank. From then on a step has two
+//! supersteps: one
+//! in which both neighbours compute, and one in which this rank does.
 
 mod exchange;
 
@@ -55,7 +61,7 @@ pub(super) fn solve(
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
-/// The program of a rank.
+/// Runs the program of a rank.
 async fn rank(
     ctx: RankContext,
     job: Arc<Job<Problem>>,
@@ -81,7 +87,7 @@ async fn rank(
             exchange(&|rank| rank == here)?;
             declare_count(&ctx, &job.observer, iteration, &band.last_row())
         })?;
-        // A sync that is spawned belongs to the superstep that is open then.
+        // A spawned sync belongs to the superstep that is open at that time.
         ctx.group().wait().await?;
         band.spawn(&ctx, &job.observer, last + 1..supersteps).await?;
     } else {
@@ -92,14 +98,14 @@ async fn rank(
     Ok(Part { result: collect_field(&ctx, band.field).await?, started, ended })
 }
 
-/// The rows of one rank.
+/// Rows of one rank.
 struct Band {
     field: Matrix<f64>,
     exchange: Exchange,
     pace: Pace,
     steps: usize,
     block: usize,
-    /// The columns of each block column, without the border.
+    /// Columns of each block column, without the border.
     columns: Vec<Range<usize>>,
 }
 
@@ -153,12 +159,13 @@ impl Band {
         Ok(())
     }
 
-    /// Whether `rank` computes a step in a superstep.
+    /// Returns `true` if `rank` computes a step in a superstep.
     fn computes(&self, rank: usize, superstep: usize) -> bool {
         superstep.checked_sub(rank).is_some_and(|twice| twice % 2 == 0 && twice / 2 < self.steps)
     }
 
-    /// Declares a task for every block: column by column, because neighbours wait for them so.
+    /// Declares a task for every block, column by column, the order in which neighbours wait for
+    /// them.
     fn declare_step<'a>(&'a self, ctx: &RankContext, step: Step<'_, 'a>) -> Result<(), Error> {
         let matrix = &self.field;
         let last = matrix.rows() - 1;
@@ -192,13 +199,13 @@ impl Band {
         Ok(())
     }
 
-    /// What the task that is declared last in a step has in its block.
+    /// Returns the region of the task that is declared last in a step.
     fn last_row(&self) -> Region<'_, f64> {
         self.field.row(self.field.rows() - 2, self.columns[self.columns.len() - 1].clone())
     }
 }
 
-/// Computes a block, and keeps the token of the step for as long.
+/// Computes a block, and holds the token of the step meanwhile.
 async fn sweep(
     pace: Pace,
     mut block: InOut<f64, Ix2>,

@@ -1,4 +1,4 @@
-//! Tasks, and the exchange of halos: one program for all variants with ranks.
+//! Tasks with exchange of halos: one program for all variants with ranks.
 //!
 //! Each rank owns a band of rows and keeps two matrices of it, old and new, which swap roles after
 //! every step. A step declares, in this order:
@@ -7,15 +7,19 @@
 //! 2. the exchange of the outermost rows of `new` ([`exchange`]),
 //! 3. with puts and gets, the sync that ends the round and lets the exchange touch `new`.
 //!
-//! Nothing else orders them: a strip waits for the strips and halos around it in the step before,
-//! an exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart
-//! as far as their dependencies allow; where steps are spawned, up to a number of [`Steps`]. What
-//! differs between variants is the [`Exchange`] alone. Replayed, 2 and 3 are one task, which waits
-//! for all the rows that it carries.
+//! Nothing else orders them: a strip waits for the strips and halos around it in the previous step,
+//! an
+//! exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart as
+//! far
+//! as their dependencies allow; if steps are spawned, up to a number of [`Steps`]. Variants differ
+//! in
+//! their [`Exchange`] alone. Replayed, 2 and 3 are one task, which waits for all the rows that it
+//! carries.
 //!
-//! Deliberately absent: double buffers and acknowledgements. That two matrices take turns is
-//! Jacobi's own; a halo is kept from being overwritten too early by its window or its receive, and
-//! with [`Way::Links`], which makes use of the turns, by the exchange of the step before.
+//! Deliberately absent: double buffers and acknowledgements. Jacobi alternates between two matrices
+//! anyway; a halo is protected from being overwritten too early by its window or its receive, and
+//! with
+//! [`Way::Links`], which relies on the alternation, by the exchange of the previous step.
 
 mod band;
 mod exchange;
@@ -33,7 +37,7 @@ use crate::run::{
     solve_on_ranks,
 };
 
-/// Steps that overlap: a strip passes as many while it is in a cache.
+/// Number of steps that overlap: a strip passes through as many while it is in a cache.
 const LOOKAHEAD: usize = 8;
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
@@ -53,7 +57,7 @@ pub(super) fn solve(
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
-/// The program of a rank.
+/// Runs the program of a rank.
 async fn rank(
     ctx: RankContext,
     job: Arc<Job<Problem>>,
@@ -68,11 +72,11 @@ async fn rank(
     ctx.barrier().await?;
     let started = Instant::now();
     if job.machine.replays() {
-        ctx.group().iterate_in_turns(steps, 2, |iteration, turn| {
+        ctx.group().iterate_in_turns(steps, 2, |iteration, phase| {
             let step = Step::Replayed(iteration);
-            band.declare_step(&ctx, turn, step, &pace)?;
-            exchange.declare(&band, turn, step)?;
-            match band.last_strip(turn) {
+            band.declare_step(&ctx, phase, step, &pace)?;
+            exchange.declare(&band, phase, step)?;
+            match band.last_strip(phase) {
                 Some(last) => declare_count(&ctx, &job.observer, iteration, &last),
                 None => Ok(()),
             }
