@@ -26,7 +26,7 @@ pub(super) fn flops_per_s() -> f64 {
 struct Sums;
 
 impl WithSimd for Sums {
-    /// What was done.
+    /// Number of operations.
     type Output = f64;
 
     #[inline(always)]

@@ -28,7 +28,7 @@ pub(crate) struct Ring {
 }
 
 enum Means {
-    /// One-sided operations on the slots of the buffers.
+    /// Puts or gets on the slots of the buffers.
     OneSided { ctx: Context, protocol: Protocol, slots: Vec<MemorySlot<f64>>, order: Token },
     /// Messages with tags of piece and hop.
     Messages(Messages),

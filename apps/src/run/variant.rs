@@ -10,7 +10,7 @@ use super::{Communication, Machine, Transport, Waiting};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Variant {
-    /// One thread.
+    /// A single thread.
     Serial,
     /// Threads with a barrier.
     ForkJoin,

@@ -1,4 +1,4 @@
-//! Every option refuses what lies outside its limits, and says what it expects.
+//! Every option refuses values outside its limits, and names the limits.
 
 use tempfile::tempdir;
 

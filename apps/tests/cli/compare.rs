@@ -102,7 +102,7 @@ fn bad_comparisons_are_errors() {
     assert!(error_of(&talpf("compare")).contains("subcommand"));
 }
 
-/// The page in a real browser, where there is one: it shows what it should, and is as wide as the
+/// Opens the page in a real browser, if there is one: it has all plots, and is as wide as the
 /// window.
 #[test]
 fn page_opens_in_a_browser() {

@@ -38,9 +38,9 @@ fn trace_of_every_variant_is_clean() {
         let folder = folder.path().join("new").join(variant);
         let text = run(variant, &folder);
         let prv = folder.join("jacobi.prv");
-        let told = value(&text, "trace");
-        assert!(told.starts_with(prv.to_str().unwrap()), "{told}");
-        assert!(told.ends_with(" 0 dropped)"), "{told}");
+        let shown = value(&text, "trace");
+        assert!(shown.starts_with(prv.to_str().unwrap()), "{shown}");
+        assert!(shown.ends_with(" 0 dropped)"), "{shown}");
 
         let summary = stdout_of(&check(&prv));
         assert!(summary.starts_with("0 errors, 0 warnings; "), "{summary}");

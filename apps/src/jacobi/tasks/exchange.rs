@@ -14,7 +14,7 @@ use crate::run::{Messages, Place, Protocol, RankContext, Round, Step, Transfer};
 
 /// Method by which puts reach the halos of a neighbour.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
+pub(super) enum PutMethod {
     /// Through windows.
     Windows,
     /// Through links that alternate between the halos of both matrices, unchecked; counts exchanged
@@ -43,7 +43,7 @@ impl Exchange {
     pub(super) async fn new(
         ctx: &RankContext,
         problem: &Problem,
-        way: Way,
+        method: PutMethod,
         band: &Band,
     ) -> Result<Self, Error> {
         let neighbours = Neighbours::new(ctx, problem);
@@ -52,12 +52,12 @@ impl Exchange {
             RankContext::OneSided(ctx, protocol) => {
                 let even = ctx.register_global(band.after(0)).await?;
                 let slots = [even, ctx.register_global(band.after(1)).await?];
-                match way {
-                    Way::Windows => {
+                match method {
+                    PutMethod::Windows => {
                         let order = Token::new(ctx.group())?;
                         Means::Windows { ctx: ctx.clone(), protocol: *protocol, slots, order }
                     }
-                    Way::Links => {
+                    PutMethod::Links => {
                         let links = RefCell::new(link(ctx, &neighbours, band).await?);
                         Means::Links { ctx: ctx.clone(), links, slots }
                     }
@@ -121,7 +121,7 @@ impl Exchange {
         }
     }
 
-    /// Releases the means of communication. No exchange may be under way.
+    /// Releases the means of communication. No exchange may be under method.
     pub(super) fn end(self) -> Result<(), Error> {
         let (ctx, slots) = match self.means {
             Means::Windows { ctx, slots, .. } | Means::Links { ctx, slots, .. } => (ctx, slots),

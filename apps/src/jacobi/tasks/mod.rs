@@ -19,7 +19,7 @@
 //! Deliberately absent: double buffers and acknowledgements. Jacobi alternates between two matrices
 //! anyway; a halo is protected from being overwritten too early by its window or its receive, and
 //! with
-//! [`Way::Links`], which relies on the alternation, by the exchange of the previous step.
+//! [`PutMethod::Links`], which relies on the alternation, by the exchange of the previous step.
 
 mod band;
 mod exchange;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use self::band::Band;
-use self::exchange::{Exchange, Way};
+use self::exchange::{Exchange, PutMethod};
 use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::Border;
@@ -50,9 +50,9 @@ pub(super) fn solve(
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
     let is_raw = variant == Variant::TalpfRawCached;
-    let way = if is_raw { Way::Links } else { Way::Windows };
+    let method = if is_raw { PutMethod::Links } else { PutMethod::Windows };
     let border = Arc::new(problem.border());
-    let program = |ctx, job| rank(ctx, job, Arc::clone(&border), way);
+    let program = |ctx, job| rank(ctx, job, Arc::clone(&border), method);
     let assemble = |bands| problem.assemble(&border, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
@@ -62,10 +62,10 @@ async fn rank(
     ctx: RankContext,
     job: Arc<Job<Problem>>,
     border: Arc<Border>,
-    way: Way,
+    method: PutMethod,
 ) -> Result<Part, Error> {
     let band = Band::new(&ctx, &job.problem, &border)?;
-    let exchange = Exchange::new(&ctx, &job.problem, way, &band).await?;
+    let exchange = Exchange::new(&ctx, &job.problem, method, &band).await?;
     let pace = Pace::of(&ctx, job.machine);
     let steps = job.problem.steps();
 
