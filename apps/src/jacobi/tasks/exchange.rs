@@ -121,7 +121,7 @@ impl Exchange {
         }
     }
 
-    /// Releases the means of communication. No exchange may be under method.
+    /// Releases the means of communication. No exchange may be under way.
     pub(super) fn end(self) -> Result<(), Error> {
         let (ctx, slots) = match self.means {
             Means::Windows { ctx, slots, .. } | Means::Links { ctx, slots, .. } => (ctx, slots),
