@@ -17,7 +17,7 @@ use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    Job, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant,
+    Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps, Variant,
     solve_on_ranks,
 };
 use crate::{Error, matrix};
@@ -37,17 +37,17 @@ pub(super) fn solve(
 }
 
 /// Runs the program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
-    let mut slices = Slices::new(&ctx, &job).await?;
-    let mut steps = Steps::new(&ctx, &job.observer)?;
+async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, Error> {
+    let mut slices = Slices::new(&ctx, &input).await?;
+    let mut steps = Steps::new(&ctx, &input.observer)?;
 
     ctx.barrier().await?;
     let started = Instant::now();
-    for _ in 0..job.problem.iterations() {
+    for _ in 0..input.problem.iterations() {
         let step = steps.begin().await?;
         let mut syncs = Vec::new();
-        for hop in 0..job.machine.ranks() {
-            if hop + 1 < job.machine.ranks() {
+        for hop in 0..input.machine.ranks() {
+            if hop + 1 < input.machine.ranks() {
                 syncs.extend(slices.ring.pass_on(hop, Step::Spawned(&step))?);
             }
             slices.spawn_products(&ctx, hop, &step)?;
@@ -72,9 +72,9 @@ struct Slices {
 }
 
 impl Slices {
-    async fn new(ctx: &RankContext, job: &Job<Problem>) -> Result<Self, Error> {
-        let problem = job.problem;
-        let (size, ranks) = (problem.size(), job.machine.ranks());
+    async fn new(ctx: &RankContext, input: &RunInput<Problem>) -> Result<Self, Error> {
+        let problem = input.problem;
+        let (size, ranks) = (problem.size(), input.machine.ranks());
         let block = problem.block().min(size);
         let mine = share(problem.blocks(), ctx.rank(), ranks);
         let packed = panels::len(block, size);
@@ -98,7 +98,7 @@ impl Slices {
             ring: Ring::new(ctx, shape, b).await?,
             c: Matrix::new(ctx.group(), c.into_cells(), size, tiling)?,
             a: Matrix::new(ctx.group(), a.into_cells(), size, tiling)?,
-            pace: Pace::of(ctx, job.machine),
+            pace: Pace::of(ctx, input.machine),
         })
     }
 

@@ -17,7 +17,8 @@ use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    Job, Machine, Messages, Observer, Pace, Part, RankContext, Step, Steps, Variant, solve_on_ranks,
+    Machine, Messages, Observer, Pace, Part, RankContext, RunInput, Step, Steps, Variant,
+    solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -43,13 +44,13 @@ pub(super) fn solve(
 }
 
 /// Runs the program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
-    let mut tiles = Tiles::new(&ctx, &job).await?;
-    let mut steps = Steps::new(&ctx, &job.observer)?;
+async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, Error> {
+    let mut tiles = Tiles::new(&ctx, &input).await?;
+    let mut steps = Steps::new(&ctx, &input.observer)?;
 
     ctx.barrier().await?;
     let started = Instant::now();
-    for iteration in 0..job.problem.iterations() {
+    for iteration in 0..input.problem.iterations() {
         let step = steps.begin().await?;
         let mut syncs = Vec::new();
         for round in 0..tiles.side {
@@ -94,12 +95,12 @@ enum Means {
 }
 
 impl Tiles {
-    async fn new(ctx: &RankContext, job: &Job<Problem>) -> Result<Self, Error> {
-        let (size, side) = (job.problem.size(), job.machine.ranks().isqrt());
+    async fn new(ctx: &RankContext, input: &RunInput<Problem>) -> Result<Self, Error> {
+        let (size, side) = (input.problem.size(), input.machine.ranks().isqrt());
         let (row, col) = (ctx.rank() / side, ctx.rank() % side);
         let (rows, cols) = (share(size, row, side), share(size, col, side));
         let tile =
-            |cells: Vec<f64>| Array::new(ctx.group(), cells, job.problem.block() * cols.len());
+            |cells: Vec<f64>| Array::new(ctx.group(), cells, input.problem.block() * cols.len());
         let packed = |cells: Vec<f64>| {
             let tile = cells.len();
             Array::new(ctx.group(), cells, tile)
@@ -124,7 +125,7 @@ impl Tiles {
                 Means::Gets { ctx: ctx.clone(), mode: protocol.mode, slots }
             }
         };
-        let (problem, pace) = (job.problem, Pace::of(ctx, job.machine));
+        let (problem, pace) = (input.problem, Pace::of(ctx, input.machine));
         Ok(Self { problem, side, row, col, a, b, c, fetched_a, fetched_b, means, pace })
     }
 

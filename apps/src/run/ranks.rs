@@ -9,7 +9,7 @@ use super::{
 use crate::Error;
 
 /// State shared by all ranks of a run.
-pub(crate) struct Job<P> {
+pub(crate) struct RunInput<P> {
     pub(crate) problem: P,
     pub(crate) machine: Machine,
     pub(crate) observer: Observer,
@@ -35,14 +35,15 @@ pub(crate) fn solve_on_ranks<P: Clone, R, F>(
     machine: Machine,
     variant: Variant,
     observer: &Observer,
-    program: impl Fn(RankContext, Arc<Job<P>>) -> F,
+    program: impl Fn(RankContext, Arc<RunInput<P>>) -> F,
     assemble: impl FnOnce(Vec<Vec<f64>>) -> R,
 ) -> Result<Option<Solution<R>>, Error>
 where
     F: Future<Output = Result<Part, Error>> + Send + 'static,
 {
-    let job = Arc::new(Job { problem: problem.clone(), machine, observer: observer.clone() });
-    let parts = on_ranks(machine, variant, observer, |ctx| program(ctx, Arc::clone(&job)))?;
+    let input =
+        Arc::new(RunInput { problem: problem.clone(), machine, observer: observer.clone() });
+    let parts = on_ranks(machine, variant, observer, |ctx| program(ctx, Arc::clone(&input)))?;
     Ok(parts.map(|(parts, seconds)| Solution { result: assemble(parts), seconds, machine }))
 }
 

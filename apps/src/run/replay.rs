@@ -38,11 +38,11 @@ pub(crate) struct Round<'a, D> {
     /// Destinations of puts from peers, or of gets.
     pub(crate) taken: Vec<Region<'a, f64, D>>,
     /// Remote destinations of the given regions, or remote sources of the taken ones.
-    pub(crate) places: Vec<Place>,
+    pub(crate) remotes: Vec<RemoteElement>,
 }
 
 /// Element of a slot of another rank.
-pub(crate) struct Place {
+pub(crate) struct RemoteElement {
     pub(crate) slot: MemorySlot<f64>,
     pub(crate) rank: Rank,
     pub(crate) index: usize,
@@ -67,15 +67,15 @@ impl<'a, D: Send + 'static> Round<'a, D> {
 
     fn spawn(self) -> Result<SyncHandle, Error> {
         let Self { ctx, protocol: Protocol { transfer, mode }, lane, given, taken, .. } = self;
-        let places = self.places.iter().map(|place| place.slot.at(place.rank, place.index));
+        let remotes = self.remotes.iter().map(|remote| remote.slot.at(remote.rank, remote.index));
         let pieces = match transfer {
             Transfer::Put => &given,
             Transfer::Get => &taken,
         };
-        for (piece, place) in pieces.iter().zip(places) {
+        for (piece, remote) in pieces.iter().zip(remotes) {
             match transfer {
-                Transfer::Put => ctx.put_on(lane, piece, place)?,
-                Transfer::Get => ctx.get_on(lane, place, piece)?,
+                Transfer::Put => ctx.put_on(lane, piece, remote)?,
+                Transfer::Get => ctx.get_on(lane, remote, piece)?,
             }
         }
         let sync = ctx.sync_of(lane, mode);
@@ -88,7 +88,7 @@ impl<'a, D: Send + 'static> Round<'a, D> {
 
     /// Declares the round as a task, unless it has no pieces: then nothing would delay it.
     fn replay(self, iteration: &Iteration<'a>) -> Result<(), Error> {
-        let Self { protocol: Protocol { transfer, mode }, lane, places, .. } = self;
+        let Self { protocol: Protocol { transfer, mode }, lane, remotes, .. } = self;
         if self.given.is_empty() && self.taken.is_empty() {
             return Ok(());
         }
@@ -99,18 +99,18 @@ impl<'a, D: Send + 'static> Round<'a, D> {
         let exchange = move |_order: InOut<()>, given: Vec<_>, taken: Vec<_>| {
             let round = ctx.round_of(lane);
             let sync = ctx.sync_of(lane, mode);
-            let places = places.iter().map(|place| place.slot.at(place.rank, place.index));
+            let remotes = remotes.iter().map(|remote| remote.slot.at(remote.rank, remote.index));
             // The task holds the guards of its operations, so nobody awaits the operations. Windows
             // open first, since a neighbour may be waiting for one.
             let sync = match transfer {
                 Transfer::Put => {
                     let sync = taken.into_iter().fold(sync, |sync, guard| sync.window_with(guard));
-                    given.into_iter().zip(places).for_each(|(from, to)| drop(round.put(from, to)));
+                    given.into_iter().zip(remotes).for_each(|(from, to)| drop(round.put(from, to)));
                     sync
                 }
                 Transfer::Get => {
                     let sync = given.into_iter().fold(sync, |sync, guard| sync.expose_with(guard));
-                    taken.into_iter().zip(places).for_each(|(to, from)| drop(round.get(from, to)));
+                    taken.into_iter().zip(remotes).for_each(|(to, from)| drop(round.get(from, to)));
                     sync
                 }
             };

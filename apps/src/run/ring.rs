@@ -14,7 +14,7 @@
 use talpf::{Context, Lane, MemorySlot, Rank, SyncHandle};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling, Token};
 
-use super::{Messages, Place, Protocol, RankContext, Round, Step, Transfer};
+use super::{Messages, Protocol, RankContext, RemoteElement, Round, Step, Transfer};
 use crate::{Error, matrix};
 
 /// Pieces of one rank, and buffers for the pieces of the others.
@@ -123,9 +123,9 @@ impl Ring {
                     Transfer::Put => (&slots[there], Rank(next as u32)),
                     Transfer::Get => (&slots[here], Rank(previous as u32)),
                 };
-                let place = |piece| {
+                let remote = |piece| {
                     let index = piece * self.shape.rows * self.shape.cols;
-                    Place { slot: slot.clone(), rank, index }
+                    RemoteElement { slot: slot.clone(), rank, index }
                 };
                 let pieces = 0..self.shape.pieces;
                 let round = Round {
@@ -135,7 +135,7 @@ impl Ring {
                     order,
                     given: pieces.clone().map(|piece| self.piece(here, piece)).collect(),
                     taken: pieces.clone().map(|piece| self.piece(there, piece)).collect(),
-                    places: pieces.map(place).collect(),
+                    remotes: pieces.map(remote).collect(),
                 };
                 round.declare(step)
             }

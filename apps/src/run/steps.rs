@@ -19,12 +19,12 @@ pub(crate) struct Steps {
     /// Tokens that the tasks of a step read and its end writes, so that the end comes after them.
     tokens: Vec<Token>,
     spawned: usize,
-    under_way: VecDeque<Step>,
+    under_way: VecDeque<SpawnedStep>,
     /// Counter of steps, at rank 0 for all.
     progress: Option<Progress>,
 }
 
-struct Step {
+struct SpawnedStep {
     computed: JoinHandle<()>,
     exchanged: Vec<SyncHandle>,
 }
@@ -72,7 +72,7 @@ impl Steps {
         let token = &self.tokens[self.spawned % self.tokens.len()];
         let end = ctx.group().task("step").inline().inout(&token.region());
         let exchanged = exchanged.into_iter().collect();
-        self.under_way.push_back(Step { computed: end.run(|_| ())?, exchanged });
+        self.under_way.push_back(SpawnedStep { computed: end.run(|_| ())?, exchanged });
         self.spawned += 1;
         Ok(())
     }

@@ -7,7 +7,7 @@ use talpf_runtime::{Matrix, Token};
 
 use crate::Error;
 use crate::heat::Neighbours;
-use crate::run::{Messages, Place, Protocol, RankContext, Round, Step};
+use crate::run::{Messages, Protocol, RankContext, RemoteElement, Round, Step};
 
 /// Number of lanes beside that of the superstep. More block columns share lanes.
 const LANES: usize = 255;
@@ -97,17 +97,17 @@ impl Exchange {
             Means::Puts { ctx, protocol, slot, lanes } => {
                 for LaneColumns { lane, columns: numbers, order } in lanes {
                     let (protocol, lane) = (*protocol, *lane);
-                    let (mut given, mut taken, mut places) = (Vec::new(), Vec::new(), Vec::new());
+                    let (mut given, mut taken, mut remotes) = (Vec::new(), Vec::new(), Vec::new());
                     for column in numbers.clone() {
                         for with in targets() {
                             given.push(piece(with.edge, column));
                             let rank = ctx.peer(with.rank as u32)?;
                             let index = with.its_halo * field.cols() + columns[column].start;
-                            places.push(Place { slot: slot.clone(), rank, index });
+                            remotes.push(RemoteElement { slot: slot.clone(), rank, index });
                         }
                         taken.extend(sources().map(|with| piece(with.halo, column)));
                     }
-                    let round = Round { ctx, protocol, lane, order, given, taken, places };
+                    let round = Round { ctx, protocol, lane, order, given, taken, remotes };
                     syncs.extend(round.declare(step)?);
                 }
             }

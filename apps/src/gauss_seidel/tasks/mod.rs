@@ -42,7 +42,7 @@ use crate::Error;
 use crate::heat::{Border, Neighbours, collect_field};
 use crate::partition::pieces;
 use crate::run::{
-    Job, Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count,
+    Machine, Observer, Pace, Part, RankContext, RunInput, Step, Steps, Variant, declare_count,
     solve_on_ranks,
 };
 
@@ -56,7 +56,7 @@ pub(super) fn solve(
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
     let border = Arc::new(problem.border());
-    let program = |ctx, job| rank(ctx, job, Arc::clone(&border));
+    let program = |ctx, input| rank(ctx, input, Arc::clone(&border));
     let assemble = |bands| problem.assemble(&border, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
@@ -64,18 +64,18 @@ pub(super) fn solve(
 /// Runs the program of a rank.
 async fn rank(
     ctx: RankContext,
-    job: Arc<Job<Problem>>,
+    input: Arc<RunInput<Problem>>,
     border: Arc<Border>,
 ) -> Result<Part, Error> {
-    let band = Band::new(&ctx, &job, &border).await?;
+    let band = Band::new(&ctx, &input, &border).await?;
 
     ctx.barrier().await?;
     let started = Instant::now();
     let repeated = band.steps - 1;
     let supersteps = 2 * repeated + ctx.ranks();
-    if job.machine.replays() {
+    if input.machine.replays() {
         let (first, last) = (ctx.rank(), ctx.rank() + 2 * repeated);
-        band.spawn(&ctx, &job.observer, 0..first + 1).await?;
+        band.spawn(&ctx, &input.observer, 0..first + 1).await?;
         ctx.group().iterate(repeated, |iteration| {
             let (step, here) = (Step::Replayed(iteration), ctx.rank());
             let exchange = |computes: &dyn Fn(usize) -> bool| {
@@ -85,13 +85,13 @@ async fn rank(
             exchange(&|rank| rank != here)?;
             band.declare_step(&ctx, step)?;
             exchange(&|rank| rank == here)?;
-            declare_count(&ctx, &job.observer, iteration, &band.last_row())
+            declare_count(&ctx, &input.observer, iteration, &band.last_row())
         })?;
         // A spawned sync belongs to the superstep that is open at that time.
         ctx.group().wait().await?;
-        band.spawn(&ctx, &job.observer, last + 1..supersteps).await?;
+        band.spawn(&ctx, &input.observer, last + 1..supersteps).await?;
     } else {
-        band.spawn(&ctx, &job.observer, 0..supersteps).await?;
+        band.spawn(&ctx, &input.observer, 0..supersteps).await?;
     }
     let ended = Instant::now();
 
@@ -110,16 +110,20 @@ struct Band {
 }
 
 impl Band {
-    async fn new(ctx: &RankContext, job: &Job<Problem>, border: &Border) -> Result<Self, Error> {
-        let block = job.problem.block();
-        let columns: Vec<_> = pieces(1..job.problem.cols() + 1, block).collect();
-        let field = job.problem.field(ctx, border, (block, block))?;
-        let neighbours = Neighbours::new(ctx, &job.problem);
+    async fn new(
+        ctx: &RankContext,
+        input: &RunInput<Problem>,
+        border: &Border,
+    ) -> Result<Self, Error> {
+        let block = input.problem.block();
+        let columns: Vec<_> = pieces(1..input.problem.cols() + 1, block).collect();
+        let field = input.problem.field(ctx, border, (block, block))?;
+        let neighbours = Neighbours::new(ctx, &input.problem);
         Ok(Self {
             exchange: Exchange::new(ctx, neighbours, &field, columns.len()).await?,
             field,
-            pace: Pace::of(ctx, job.machine),
-            steps: job.problem.steps(),
+            pace: Pace::of(ctx, input.machine),
+            steps: input.problem.steps(),
             block,
             columns,
         })

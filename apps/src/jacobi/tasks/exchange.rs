@@ -10,7 +10,7 @@ use super::band::Band;
 use crate::Error;
 use crate::heat::{Neighbour, Neighbours};
 use crate::jacobi::Problem;
-use crate::run::{Messages, Place, Protocol, RankContext, Round, Step, Transfer};
+use crate::run::{Messages, Protocol, RankContext, RemoteElement, Round, Step, Transfer};
 
 /// Method by which puts reach the halos of a neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -86,19 +86,19 @@ impl Exchange {
         let halo = |piece: &Piece<'_>| newest.row(piece.with.halo, piece.cols.clone());
         match &self.means {
             Means::Windows { ctx, protocol, slots, order } => {
-                let place = |Piece { with, cols, .. }: Piece<'_>| {
+                let remote = |Piece { with, cols, .. }: Piece<'_>| {
                     let row = match protocol.transfer {
                         Transfer::Put => with.its_halo,
                         Transfer::Get => with.its_edge,
                     };
                     let (slot, rank) = (slots[number % 2].clone(), ctx.peer(with.rank as u32)?);
-                    Ok(Place { slot, rank, index: row * newest.cols() + cols.start })
+                    Ok(RemoteElement { slot, rank, index: row * newest.cols() + cols.start })
                 };
                 let (protocol, lane) = (*protocol, Lane::default());
                 let given = pieces.clone().map(|piece| edge(&piece)).collect();
                 let taken = pieces.clone().map(|piece| halo(&piece)).collect();
-                let places = pieces.map(place).collect::<Result<_, Error>>()?;
-                Round { ctx, protocol, lane, order, given, taken, places }.declare(step)
+                let remotes = pieces.map(remote).collect::<Result<_, Error>>()?;
+                Round { ctx, protocol, lane, order, given, taken, remotes }.declare(step)
             }
             Means::Links { links, .. } => {
                 assert!(matches!(step, Step::Spawned(_)), "links are not replayed");

@@ -33,7 +33,7 @@ use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::Border;
 use crate::run::{
-    Job, Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count,
+    Machine, Observer, Pace, Part, RankContext, RunInput, Step, Steps, Variant, declare_count,
     solve_on_ranks,
 };
 
@@ -52,7 +52,7 @@ pub(super) fn solve(
     let is_raw = variant == Variant::TalpfRawCached;
     let method = if is_raw { PutMethod::Links } else { PutMethod::Windows };
     let border = Arc::new(problem.border());
-    let program = |ctx, job| rank(ctx, job, Arc::clone(&border), method);
+    let program = |ctx, input| rank(ctx, input, Arc::clone(&border), method);
     let assemble = |bands| problem.assemble(&border, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
@@ -60,30 +60,30 @@ pub(super) fn solve(
 /// Runs the program of a rank.
 async fn rank(
     ctx: RankContext,
-    job: Arc<Job<Problem>>,
+    input: Arc<RunInput<Problem>>,
     border: Arc<Border>,
     method: PutMethod,
 ) -> Result<Part, Error> {
-    let band = Band::new(&ctx, &job.problem, &border)?;
-    let exchange = Exchange::new(&ctx, &job.problem, method, &band).await?;
-    let pace = Pace::of(&ctx, job.machine);
-    let steps = job.problem.steps();
+    let band = Band::new(&ctx, &input.problem, &border)?;
+    let exchange = Exchange::new(&ctx, &input.problem, method, &band).await?;
+    let pace = Pace::of(&ctx, input.machine);
+    let steps = input.problem.steps();
 
     ctx.barrier().await?;
     let started = Instant::now();
-    if job.machine.replays() {
+    if input.machine.replays() {
         ctx.group().iterate_in_turns(steps, 2, |iteration, phase| {
             let step = Step::Replayed(iteration);
             band.declare_step(&ctx, phase, step, &pace)?;
             exchange.declare(&band, phase, step)?;
             match band.last_strip(phase) {
-                Some(last) => declare_count(&ctx, &job.observer, iteration, &last),
+                Some(last) => declare_count(&ctx, &input.observer, iteration, &last),
                 None => Ok(()),
             }
         })?;
         ctx.group().wait().await?;
     } else {
-        let mut under_way = Steps::overlapping(LOOKAHEAD, &ctx, &job.observer)?;
+        let mut under_way = Steps::overlapping(LOOKAHEAD, &ctx, &input.observer)?;
         for step in 0..steps {
             let token = under_way.begin().await?;
             band.declare_step(&ctx, step, Step::Spawned(&token), &pace)?;
