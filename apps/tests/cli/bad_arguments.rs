@@ -34,7 +34,7 @@ fn several_processes_without_mpi_between_them() {
                 if is_refused {
                     let error = error_of(&output);
                     assert!(error.starts_with("mpirun has started 2 processes"), "{error}");
-                    assert!(error.contains("give --transport mpi"), "{error}");
+                    assert!(error.contains("use --transport mpi"), "{error}");
                     assert_eq!(folder.path().read_dir().unwrap().count(), 0, "{arguments:?}");
                 } else {
                     stdout_of(&output);
