@@ -3,8 +3,8 @@
 
 /// State of a worker.
 ///
-/// The discriminant is the number written into the trace. Tasks set [`State::Running`] implicitly;
-/// the other states apply between task bodies.
+/// The discriminant is the number written into the trace. Tasks set [`State::Running`] implicitly,
+/// and the other states apply between task bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum State {

@@ -20,9 +20,8 @@ const FARTHEST: f64 = 1e6;
 
 /// Reads the particles of a file.
 ///
-/// **Errors**: [`Error::Read`] if the file cannot be read or is longer than 256 MiB;
-/// [`Error::Field`] if
-/// a field is invalid.
+/// **Errors**: [`Error::Read`] if the file cannot be read or is longer than 256 MiB, and
+/// [`Error::Field`] if a field is invalid.
 pub fn load(path: &Path) -> Result<Vec<Particle>, Error> {
     parse(&path.display().to_string(), &text_file::read(path, LONGEST_FILE)?)
 }

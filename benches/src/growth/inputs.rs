@@ -17,26 +17,26 @@ pub(super) const ROWS: [Row; 4] = [
         MANY,
         |plan, size| plan.in_group(size, |group, meter, size| gather(group, meter, size, size)),
     )
-    .asked(200.0),
+    .target(200.0),
     Row::new(
         "gather_tiles",
         "live writers of tiles that one task reads; one",
         MANY,
         |plan, size| plan.in_group(size, |group, meter, size| gather(group, meter, size, 1)),
     )
-    .asked(200.0),
+    .target(200.0),
     Row::new(
         "all_to_all",
         "tasks of a step that each read all of the one before; an input",
         WIDTHS,
         |plan, size| plan.in_group(size, all_to_all),
     )
-    .asked(30.0)
+    .target(30.0)
     .counted_to(300),
     Row::new("all_to_all_replayed", "the same, replayed; an input", WIDTHS, |plan, size| {
         plan.in_group(size, all_to_all_replayed)
     })
-    .asked(30.0)
+    .target(30.0)
     .counted_to(300),
 ];
 

@@ -15,7 +15,7 @@ pub(super) const ROWS: [Row; 2] = [ONE_WAY, EACH_WAY];
 const SIZES: &[usize] = &[1, 16, 64];
 const MIB: usize = 1 << 20;
 /// Wanted cost: that of 90 % of the copy's rate.
-const ASKED: f64 = 1.0 / 0.9;
+const TARGET: f64 = 1.0 / 0.9;
 /// MiB moved in one sample.
 const MOVED: usize = 64;
 const SAMPLES: usize = 11;
@@ -37,7 +37,7 @@ const fn of_copies(
     what: &'static str,
     sample: fn(super::plan::Plan, usize) -> Samples,
 ) -> Row {
-    Row { counted: None, unit: "x", ..Row::new(name, what, SIZES, sample).asked(ASKED) }
+    Row { counted: None, unit: "x", ..Row::new(name, what, SIZES, sample).target(TARGET) }
 }
 
 /// Measures a put of an array from rank 0 to rank 1, and then a copy of it; with `each_way` both

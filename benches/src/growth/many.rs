@@ -17,7 +17,7 @@ pub(super) const ROWS: [Row; 3] = [
         &[100, 1_000, 10_000, 100_000, 1_000_000],
         |plan, size| plan.in_throttled_group(size, children),
     )
-    .asked(350.0),
+    .target(350.0),
     Row::new("timers", "tasks that wait for a time; one", SIZES, |plan, size| {
         plan.in_group(size, timers)
     }),

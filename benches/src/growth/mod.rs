@@ -97,7 +97,7 @@ fn time(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
         let cost_at = |size: usize| costs.iter().find(|cost| cost.0 == size).map(|cost| cost.1);
         let [base, largest] =
             [row.base(), row.largest()].map(|size| cost_at(size).unwrap_or(f64::NAN));
-        grown.extend(judge(row, [row.base(), row.largest()], [base, largest], row.asked));
+        grown.extend(judge(row, [row.base(), row.largest()], [base, largest], row.target));
     }
     Ok(grown)
 }
@@ -121,18 +121,18 @@ fn figure(row: &Row, size: usize) -> String {
 }
 
 /// Prints the growth of a row between two sizes. Returns the name of the row if it grows too much.
-fn judge(row: &Row, sizes: [usize; 2], costs: [f64; 2], asked: Option<f64>) -> Option<String> {
+fn judge(row: &Row, sizes: [usize; 2], costs: [f64; 2], target: Option<f64>) -> Option<String> {
     let ratio = costs[1] / costs[0];
     let is_too_much = ratio.is_nan() || ratio > MOST_GROWTH;
     let verdict = if is_too_much { "TOO MUCH" } else { "ok" };
-    let asked = asked.map(|asked| {
-        let is_met = if costs[1] <= asked { "met" } else { "not met" };
-        format!("; asked {asked:.2} {}: {is_met}", row.unit)
+    let target = target.map(|target| {
+        let is_met = if costs[1] <= target { "met" } else { "not met" };
+        format!("; target {target:.2} {}: {is_met}", row.unit)
     });
     let (name, [base, largest]) = (row.name, sizes);
-    let asked = asked.unwrap_or_default();
+    let target = target.unwrap_or_default();
     print_line(format_args!(
-        "# {name}: at {largest} {ratio:.2} times that at {base}, {verdict}{asked}"
+        "# {name}: at {largest} {ratio:.2} times that at {base}, {verdict}{target}"
     ));
     is_too_much.then(|| name.to_owned())
 }
@@ -142,11 +142,11 @@ mod tests {
     use super::*;
 
     const SIZES: &[usize] = &[100, 1_000];
-    const ROW: Row = Row::new("row", "", SIZES, |_, _| Ok(Vec::new())).asked(5.0);
+    const ROW: Row = Row::new("row", "", SIZES, |_, _| Ok(Vec::new())).target(5.0);
 
     #[test]
     fn a_row_fails_beyond_twice_the_cost_whatever_is_asked() {
-        let grown = |costs| judge(&ROW, [100, 1_000], costs, ROW.asked);
+        let grown = |costs| judge(&ROW, [100, 1_000], costs, ROW.target);
         assert_eq!(grown([1.0, 2.0]), None);
         assert_eq!(grown([1.0, 2.01]).as_deref(), Some("row"));
         assert_eq!(grown([10.0, 10.0]), None);

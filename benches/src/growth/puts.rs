@@ -11,28 +11,28 @@ const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
 pub(super) const ROWS: [Row; 4] = [
     Row::new("puts", "puts of one round; one", SIZES, |plan, size| plan.on_ranks(2, size, puts))
-        .asked(60.0),
+        .target(60.0),
     Row::new(
         "put_tasks",
         "puts of one round spawned from parts of a tile into parts; one",
         SIZES,
         |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, PUTS)),
     )
-    .asked(300.0),
+    .target(300.0),
     Row::new(
         "get_tasks",
         "gets of one round spawned from parts of a tile into parts; one",
         SIZES,
         |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, GETS)),
     )
-    .asked(300.0),
+    .target(300.0),
     Row::new(
         "atomic_tasks",
         "atomics of one round spawned on parts of a tile; one",
         SIZES,
         |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, ADDS)),
     )
-    .asked(300.0),
+    .target(300.0),
 ];
 
 /// Measures puts of 8 bytes from rank 0 to every element of a window of rank 1.

@@ -16,19 +16,19 @@ pub(super) const ROWS: [Row; 5] = [
             syncs(ctx, meter, size, SyncMode::DEFAULT)
         })
     })
-    .asked(4_000.0)
+    .target(4_000.0)
     .counted_to(100),
     Row::new("barrier", "ranks of a barrier, one-sided; a rank", RANKS, |plan, size| {
         plan.on_ranks(size as u32, size, |ctx, meter, size| {
             syncs(ctx, meter, size, SyncMode::msg(0).with_barrier())
         })
     })
-    .asked(3_000.0)
+    .target(3_000.0)
     .counted_to(100),
     Row::new("barrier_two_sided", "ranks of a barrier, two-sided; a rank", RANKS, |plan, size| {
         plan.on_members(size as u32, size, barriers)
     })
-    .asked(3_000.0)
+    .target(3_000.0)
     .counted_to(100),
     Row::new(
         "exec",

@@ -15,7 +15,7 @@ pub(super) struct Row {
     /// time.
     pub(super) counted: Option<usize>,
     /// Wanted cost per unit at the largest size.
-    pub(super) asked: Option<f64>,
+    pub(super) target: Option<f64>,
     /// Unit of the cost.
     pub(super) unit: &'static str,
     /// Function that measures one size: the cost per unit, one for each repetition.
@@ -36,12 +36,12 @@ impl Row {
         sizes: &'static [usize],
         sample: fn(Plan, usize) -> Samples,
     ) -> Self {
-        Row { name, what, sizes, counted: Some(3_000), asked: None, unit: "ns", sample }
+        Row { name, what, sizes, counted: Some(3_000), target: None, unit: "ns", sample }
     }
 
     /// Sets the wanted cost per unit at the largest size.
-    pub(super) const fn asked(self, cost: f64) -> Self {
-        Row { asked: Some(cost), ..self }
+    pub(super) const fn target(self, cost: f64) -> Self {
+        Row { target: Some(cost), ..self }
     }
 
     /// Sets the largest size at which instructions are counted.

@@ -13,10 +13,10 @@ const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
 pub(super) const ROWS: [Row; 6] = [
     Row::new("tile_outputs", "live outputs of parts of one tile; spawn of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| live(group, meter, size, OUTPUTS)))
-    .asked(400.0),
+    .target(400.0),
     Row::new("tile_outputs_end", "live outputs of parts of one tile; run of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| ended(group, meter, size, OUTPUTS))),
     Row::new("tile_commutative", "live commutative parts of one tile; spawn of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| live(group, meter, size, COMMUTATIVE)))
-    .asked(400.0),
+    .target(400.0),
     Row::new("tile_commutative_end", "live commutative parts of one tile; run of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| ended(group, meter, size, COMMUTATIVE))),
     Row::new(
         "tile_readers",
@@ -24,7 +24,7 @@ pub(super) const ROWS: [Row; 6] = [
         SIZES,
         |plan, size| plan.in_group(size, |group, meter, size| live(group, meter, size, READERS)),
     )
-    .asked(400.0),
+    .target(400.0),
     Row::new("tile_readers_end", "readers of parts of one tile, then a writer; run of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| ended(group, meter, size, READERS))),
 ];
 

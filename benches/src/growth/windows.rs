@@ -17,12 +17,12 @@ pub(super) const ROWS: [Row; 3] = [
         SIZES,
         |plan, size| plan.on_ranks(2, size, |ctx, meter, size| windows(ctx, meter, size, false)),
     )
-    .asked(500.0)
+    .target(500.0)
     .counted_to(2_000),
     Row::new("windows_put", "windows of one sync, a put into each; one", SIZES, |plan, size| {
         plan.on_ranks(2, size, |ctx, meter, size| windows(ctx, meter, size, true))
     })
-    .asked(500.0)
+    .target(500.0)
     .counted_to(2_000),
     Row::new("lanes", "lanes in use; a sync of one, with a put each way", LANES, |plan, size| {
         plan.on_ranks(2, size, lanes)
