@@ -1,24 +1,25 @@
-//! The caches of a core, which blocks by default follow.
+//! Sizes of a core's caches, from which default block sizes are derived.
 
 use std::fmt;
 use std::fs;
 
-/// Caches that a core has or shares. **Units**: bytes.
+/// Sizes of the caches that a core has or shares. **Units**: bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
-    /// The second level, of one core.
+    /// Size of the second level, of one core.
     pub l2: usize,
-    /// The last level, which cores share.
+    /// Size of the last level, shared by cores.
     pub last: usize,
-    /// True if the system has told both.
+    /// `true` if the operating system reports both sizes.
     pub are_known: bool,
 }
 
 impl Caches {
-    /// The caches assumed of a machine that does not tell.
+    /// Sizes assumed for a machine that does not report its own.
     pub const ASSUMED: Self = Self { l2: 1 << 20, last: 16 << 20, are_known: false };
 
-    /// Reads the caches of the first core, or assumes the usual ones where the system does not tell.
+    /// Reads the caches of the first core; assumes typical sizes if the system does not report
+    /// them.
     pub fn of_this_machine() -> Self {
         let read = |index: usize, name: &str| {
             let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}");
@@ -27,7 +28,7 @@ impl Caches {
         Self::of(read).unwrap_or(Self::ASSUMED)
     }
 
-    /// Finds the levels in what `read` has by the index of a cache and the name of a property.
+    /// Finds the levels with `read`, which returns a property by the index of a cache and its name.
     fn of(read: impl Fn(usize, &str) -> Option<String>) -> Option<Self> {
         let mut levels = Vec::new();
         for index in 0.. {
@@ -45,12 +46,12 @@ impl Caches {
 impl fmt::Display for Caches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { l2, last, are_known } = self;
-        let how = if *are_known { "" } else { ", assumed: the system does not tell" };
+        let how = if *are_known { "" } else { ", assumed: the system does not report them" };
         write!(f, "{} KiB second level, {} KiB last level{how}", l2 >> 10, last >> 10)
     }
 }
 
-/// A size as the system writes it, such as `1024K`; not that of a cache that is switched off.
+/// Parses a size of the system, such as `1024K`. Returns `None` for a cache that is switched off.
 fn bytes(text: &str) -> Option<usize> {
     let text = text.trim();
     let (number, shift) = match text.strip_suffix(['K', 'k']) {
@@ -64,7 +65,7 @@ fn bytes(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The caches of a machine whose files have these levels, types and sizes.
+    /// Reads the caches of a machine whose files have these levels, types and sizes.
     fn caches(files: &[(&str, &str, &str)]) -> Option<Caches> {
         Caches::of(|index, name| {
             let (level, kind, size) = files.get(index)?;
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_tells_too_little_tells_nothing() {
+    fn incomplete_information_of_the_system_is_ignored() {
         for size in ["", "K", "0K", "1024X", "-1K"] {
             assert_eq!(caches(&[("2", "Unified", size)]), None, "{size:?}");
         }

@@ -1,4 +1,4 @@
-//! Everything that can go wrong in an application.
+//! Errors of applications.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,195 +7,195 @@ use talpf_traces::counted;
 
 use crate::run::Variant;
 
-/// Why an application could not start, finish or save its result. The text is one line that
-/// names the offending value and the limit it broke.
+/// Reason why an application could not start, finish or save its result. The text is one line that
+/// names the offending value and the violated limit.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A number given by the caller lies outside its limits.
     #[error("{name} is {value}, expected {least} to {most}")]
     OutOfRange {
-        /// What the number means.
+        /// Name of the number.
         name: &'static str,
-        /// The number given.
+        /// Given value.
         value: usize,
-        /// The smallest number allowed.
+        /// Smallest allowed value.
         least: usize,
-        /// The largest number allowed.
+        /// Largest allowed value.
         most: usize,
     },
 
-    /// The application has no such variant.
+    /// The application does not have the variant.
     #[error("{app} has no variant {variant}")]
     NoSuchVariant {
-        /// The application.
+        /// Name of the application.
         app: &'static str,
-        /// The variant asked for.
+        /// Name of the requested variant.
         variant: &'static str,
     },
 
     /// The variant cannot replay its graph.
-    #[error("{app} cannot replay {variant}{}", but(replayed))]
+    #[error("{app} cannot replay {variant}{}", only(replayed))]
     NoReplay {
-        /// The application.
+        /// Name of the application.
         app: &'static str,
-        /// The variant asked for.
+        /// Name of the requested variant.
         variant: &'static str,
-        /// Those that can.
+        /// Variants that can replay.
         replayed: &'static [Variant],
     },
 
-    /// There are more ranks than parts to hand out.
+    /// The number of ranks exceeds the number of parts to distribute.
     #[error("ranks is {ranks}, expected at most {most}, the number of {parts}")]
     MoreRanks {
-        /// Ranks asked for.
+        /// Requested number of ranks.
         ranks: usize,
-        /// Parts of the problem.
+        /// Number of parts of the problem.
         most: usize,
-        /// What the parts are.
+        /// Name of the parts.
         parts: &'static str,
     },
 
-    /// The ranks do not form a square.
+    /// The number of ranks is not a square number.
     #[error("ranks is {ranks}, expected a square number: 1, 4, 9 and so on")]
     NotSquare {
-        /// Ranks asked for.
+        /// Requested number of ranks.
         ranks: usize,
     },
 
-    /// An input file says something that is not allowed.
+    /// An input file has an invalid value.
     #[error("{file}:{line}: {field} is {value:?}, expected {limit}")]
     Field {
         /// Name of the file.
         file: String,
-        /// Line of the value, counted from one.
+        /// Number of the line, counted from one.
         line: usize,
-        /// Field of the line.
+        /// Name of the field.
         field: &'static str,
-        /// What stands there.
+        /// Text of the field.
         value: String,
-        /// What may stand there.
+        /// Description of valid values.
         limit: String,
     },
 
     /// The data would not fit into memory.
     #[error(
-        "the run needs {} MiB{}, available are {} MiB",
-        needed >> 20, share(*connections, *ranks), available >> 20
+        "the run needs {} MiB{}, but {} MiB are available",
+        needed >> 20, for_connections(*connections, *ranks), available >> 20
     )]
     Memory {
-        /// Bytes the run needs.
+        /// Bytes that the run needs.
         needed: u64,
-        /// Those of them that connect its ranks.
+        /// Bytes of `needed` for connections between ranks.
         connections: u64,
-        /// How many ranks these are.
+        /// Number of ranks.
         ranks: usize,
-        /// Bytes the system can give.
+        /// Bytes that are available.
         available: u64,
     },
 
-    /// The system refused to start a worker thread.
+    /// The operating system refused to start a worker thread.
     #[error("cannot start worker {worker} of {workers}: {source}")]
     Worker {
-        /// The worker that could not be started, counted from one.
+        /// Number of the worker that could not be started, counted from one.
         worker: usize,
-        /// Workers asked for.
+        /// Requested number of workers.
         workers: usize,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 
-    /// The system refused to tell of signals.
+    /// The operating system refused to install a signal handler.
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
 
-    /// Somebody has ended the run.
+    /// The run was interrupted by a signal.
     #[error("interrupted")]
     Interrupted,
 
     /// An input file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 
     /// An output file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 
-    /// One file was named for two outputs.
-    #[error("{} is named for two outputs", path.display())]
+    /// The same file is given for two outputs.
+    #[error("{} is given for two outputs", path.display())]
     SameOutput {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
 
-    /// The task runtime or its communication failed.
+    /// Error of the task runtime or of one-sided communication.
     #[error(transparent)]
     Talpf(#[from] talpf::Error),
 
-    /// The messages between ranks failed.
+    /// Error of two-sided messages.
     #[error(transparent)]
     Tampi(#[from] tampi_shim::Error),
 
-    /// A machine of processes was used twice, or not made in this process.
+    /// A machine of processes was used twice, or created in another process.
     #[cfg(feature = "mpi")]
-    #[error("MPI runs one program in a process")]
+    #[error("MPI runs only one program per process")]
     NotJoined,
 
     /// The program was built without MPI.
     #[error("this program was built without MPI: build it with `--features mpi`")]
     WithoutMpi,
 
-    /// Every one of several processes would do the same.
+    /// Several processes were started for ranks that share one process.
     #[error(
-        "mpirun has started {processes} processes, and with --transport verbs all ranks are in \
-         one: give --transport mpi, or start one process"
+        "mpirun has started {processes} processes, but --transport verbs runs all ranks in \
+         one: use --transport mpi, or start one process"
     )]
     Processes {
-        /// How many were started.
+        /// Number of started processes.
         processes: usize,
     },
 
-    /// The launcher is not that of the MPI of this program.
+    /// The launcher belongs to another MPI than the program.
     #[cfg(feature = "mpi")]
     #[error(
-        "mpirun has started {processes} processes, and the MPI of this program finds one: it was \
-         built with another MPI than this mpirun is of"
+        "mpirun has started {processes} processes, but the MPI of this program finds one: \
+         the program was built with another MPI than that of mpirun"
     )]
     OtherMpi {
-        /// How many were started.
+        /// Number of started processes.
         processes: usize,
     },
 
-    /// Comparisons have their ranks in one process.
+    /// `compare` was started in several processes, although its ranks share one.
     #[error(
-        "compare runs all ranks in one process: measure over MPI with \
+        "compare runs all ranks in one process: to measure over MPI, use \
          `mpirun -n RANKS talpf APP --transport mpi --json FILE`"
     )]
     ComparedOverMpi,
 
-    /// A variant runs on one machine, not on several processes.
-    #[error("variant {variant} has no ranks that could be processes")]
+    /// The variant has no ranks, so it cannot run in several processes.
+    #[error("variant {variant} has no ranks to run as processes")]
     NoRanks {
-        /// The variant asked for.
+        /// Name of the requested variant.
         variant: &'static str,
     },
 
-    /// An option does not go with another one.
+    /// Two options exclude each other.
     #[error("{option} is not supported with {with}")]
     NotTogether {
-        /// The option.
+        /// Name of the option.
         option: &'static str,
-        /// What it was given with.
+        /// Name of the other option.
         with: &'static str,
     },
 
@@ -207,40 +207,40 @@ pub enum Error {
     #[error("cannot read the trace {0}")]
     ReadTrace(talpf_traces::Error),
 
-    /// A file is no Paraver trace at all.
-    #[error("{} is no Paraver trace: {reason}", path.display())]
+    /// A file is not a Paraver trace.
+    #[error("{} is not a Paraver trace: {reason}", path.display())]
     NoTrace {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with its beginning.
+        /// Description of the flaw in its first line.
         reason: String,
     },
 
     /// A trace breaks rules of its format.
     #[error("{} has {} and {}", path.display(), counted(*errors, "error"), counted(*warnings, "warning"))]
     BadTrace {
-        /// The trace.
+        /// Path of the trace.
         path: PathBuf,
-        /// What Paraver would refuse or show as nonsense.
+        /// Number of flaws that Paraver would refuse or show as nonsense.
         errors: u64,
-        /// What Paraver would show less of than was meant.
+        /// Number of flaws that make Paraver show less than the trace has, or something else.
         warnings: u64,
     },
 
-    /// A result is not the serial result.
+    /// A result differs from the serial result.
     #[error(
         "{variant} differs from serial first at {place}: \
          {found:e} (bits {:016x}) instead of {expected:e} (bits {:016x})",
         found.to_bits(), expected.to_bits()
     )]
     Differs {
-        /// The variant under test.
+        /// Name of the checked variant.
         variant: &'static str,
-        /// Where the first number stands that differs.
+        /// Position of the first number that differs.
         place: String,
-        /// What it is.
+        /// Number in the result of the variant.
         found: f64,
-        /// What it is in the serial result.
+        /// Number in the serial result.
         expected: f64,
     },
 }
@@ -252,7 +252,7 @@ impl From<talpf_runtime::Error> for Error {
 }
 
 impl Error {
-    /// `value` when it lies in `least..=most`, else the error that says so.
+    /// Returns `value` if it lies within the limits, and an error that names them otherwise.
     pub(crate) fn check_range(
         name: &'static str,
         value: usize,
@@ -265,22 +265,22 @@ impl Error {
         }
     }
 
-    /// Whether every one of `ranks` gets one of the `most` parts.
+    /// Checks that each of `ranks` gets at least one of the `most` parts.
     pub(crate) fn check_ranks(ranks: usize, most: usize, parts: &'static str) -> Result<(), Self> {
         if ranks <= most { Ok(()) } else { Err(Self::MoreRanks { ranks, most, parts }) }
     }
 }
 
-/// How much of the memory is for ranks, if that is much.
-fn share(connections: u64, ranks: usize) -> String {
+/// Formats the part of the memory that connections need, unless it is less than a MiB.
+fn for_connections(connections: u64, ranks: usize) -> String {
     match connections >> 20 {
         0 => String::new(),
-        mib => format!(", {mib} MiB of them to connect {} (--ranks)", counted(ranks, "rank")),
+        mib => format!(" ({mib} MiB to connect {}, see --ranks)", counted(ranks, "rank")),
     }
 }
 
-/// That there are only these, if there are any.
-fn but(variants: &[Variant]) -> String {
+/// Formats a restriction to these variants, if there are any.
+fn only(variants: &[Variant]) -> String {
     let names: Vec<_> = variants.iter().map(|variant| variant.name()).collect();
     if names.is_empty() { String::new() } else { format!(", only {}", names.join(", ")) }
 }

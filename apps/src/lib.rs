@@ -1,9 +1,10 @@
-//! Applications of TALPF, each in every variant of its parallel execution, and the parts that the
-//! `talpf` command is made of.
+//! Applications of TALPF, each in every variant of its parallel execution, and the parts of the
+//! `talpf` command.
 //!
-//! What an application computes and how it is run are kept apart: a kernel (such as
-//! [`jacobi::kernel`]) knows no communication, a variant knows no arithmetic. [`run`] holds what
-//! is the same for all applications.
+//! The computation of an application is separate from its execution: a kernel (such as
+//! [`jacobi::kernel`]) knows no communication, a variant knows no arithmetic. [`run`] has
+//! everything
+//! that all applications share.
 //!
 //! ```
 //! use talpf_apps::heat;
@@ -29,9 +30,9 @@ pub mod matmul_g;
 pub mod matrix;
 pub mod memory;
 pub mod nbody;
+mod partition;
 pub mod picture;
 pub mod run;
-mod share;
 mod text_file;
 
 pub use error::Error;

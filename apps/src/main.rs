@@ -1,4 +1,4 @@
-//! The `talpf` command: runs applications, and says what the machine can do.
+//! The `talpf` command: runs applications, and measures the machine.
 
 mod cli;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use ndarray::{ArrayView2, ArrayViewMut2, s};
 
-/// A matrix that owns its cells (`rows x cols`, row by row without gaps).
+/// Matrix that owns its cells (`rows x cols`, row by row without gaps).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     data: Vec<f64>,
@@ -13,22 +13,23 @@ pub struct Matrix {
     cols: usize,
 }
 
-/// The first cell in which two matrices differ.
+/// First cell in which two matrices differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Row of the cell.
     pub row: usize,
     /// Column of the cell.
     pub col: usize,
-    /// The value in the matrix asked.
+    /// Value in the matrix that was compared.
     pub found: f64,
-    /// The value in the matrix it was compared with.
+    /// Value in the matrix that it was compared with.
     pub expected: f64,
 }
 
 impl Matrix {
-    /// A matrix of zeros whose pages exist: the first sweep over it pays no page faults, and they
-    /// lie near the thread that calls this.
+    /// Creates a matrix of zeros whose pages are already touched: the first sweep has no page
+    /// faults, and
+    /// the pages are on the NUMA node of the calling thread.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         const PAGE: usize = 4096 / size_of::<f64>();
         let mut data = vec![0.0; rows * cols];
@@ -39,91 +40,91 @@ impl Matrix {
         Self { data, rows, cols }
     }
 
-    /// A matrix of `cols` columns that has these cells, row by row.
+    /// Creates a matrix of `cols` columns from its cells, row by row.
     ///
-    /// **Panics** when the last row is not full.
+    /// **Panics** if the last row is not full.
     pub fn from_cells(data: Vec<f64>, cols: usize) -> Self {
         let rows = data.len().checked_div(cols).unwrap_or(0);
         assert_eq!(rows * cols, data.len(), "rows of {cols} cells");
         Self { data, rows, cols }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// All cells, row by row.
+    /// Returns all cells, row by row.
     pub fn cells(&self) -> &[f64] {
         &self.data
     }
 
-    /// The cells, row by row, of a matrix that is needed no more.
+    /// Returns all cells, row by row, without copying them.
     pub fn into_cells(self) -> Vec<f64> {
         self.data
     }
 
-    /// One row (`cols` cells).
+    /// Returns one row (`cols` cells).
     pub fn row(&self, row: usize) -> &[f64] {
         &self.data[row * self.cols..][..self.cols]
     }
 
-    /// One row to write (`cols` cells).
+    /// Returns one row (`cols` cells) for writing.
     pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         &mut self.data[row * self.cols..][..self.cols]
     }
 
-    /// A rectangle of the matrix.
+    /// Returns a rectangle of the matrix.
     ///
-    /// **Panics** when it does not lie inside.
+    /// **Panics** if the rectangle does not lie inside.
     pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> ArrayView2<'_, f64> {
         self.view().slice_move(s![rows, cols])
     }
 
-    /// A rectangle of the matrix to write.
+    /// Returns a rectangle of the matrix for writing.
     ///
-    /// **Panics** when it does not lie inside.
+    /// **Panics** if the rectangle does not lie inside.
     pub fn block_mut(&mut self, rows: Range<usize>, cols: Range<usize>) -> ArrayViewMut2<'_, f64> {
         self.view_mut().slice_move(s![rows, cols])
     }
 
-    /// The whole matrix.
+    /// Returns the whole matrix.
     pub fn view(&self) -> ArrayView2<'_, f64> {
         ArrayView2::from_shape((self.rows, self.cols), &self.data).expect(AS_MANY_CELLS)
     }
 
-    /// The whole matrix to write.
+    /// Returns the whole matrix for writing.
     pub fn view_mut(&mut self) -> ArrayViewMut2<'_, f64> {
         ArrayViewMut2::from_shape((self.rows, self.cols), &mut self.data).expect(AS_MANY_CELLS)
     }
 
-    /// All but the outermost cells, to write.
+    /// Returns all but the outermost cells, for writing.
     ///
-    /// **Panics** when there are fewer than two rows or columns.
+    /// **Panics** if the matrix has fewer than two rows or columns.
     pub fn interior_mut(&mut self) -> ArrayViewMut2<'_, f64> {
         self.block_mut(1..self.rows - 1, 1..self.cols - 1)
     }
 
-    /// The sum of all cells: each row from left to right, then the rows from the top.
+    /// Sums all cells: each row from left to right, then the rows from the top.
     pub fn sum(&self) -> f64 {
         self.data.chunks(self.cols.max(1)).map(|row| row.iter().sum::<f64>()).sum()
     }
 
-    /// A hash (FNV-1a over words of 64 bits) of the exact bits of all cells in row order.
+    /// Hashes the exact bits of all cells in row order (FNV-1a over words of 64 bits).
     pub fn hash(&self) -> u64 {
         self.data.iter().fold(0xcbf2_9ce4_8422_2325, |hash, cell| {
             (hash ^ cell.to_bits()).wrapping_mul(0x0000_0100_0000_01b3)
         })
     }
 
-    /// The first cell, in row order, whose bits differ from those of `expected`.
+    /// Returns the first cell, in row order, whose bits differ from those of `expected`.
     ///
-    /// **Panics** when the shapes differ.
+    /// **Panics** if the shapes differ.
     pub fn first_difference(&self, expected: &Self) -> Option<Difference> {
         assert_eq!((self.rows, self.cols), (expected.rows, expected.cols), "shapes differ");
         let mut pairs = self.data.iter().zip(&expected.data);

@@ -1,14 +1,15 @@
-//! A matrix as a picture.
+//! Heat map of a matrix.
 
 use std::io::{self, Write};
 
 use crate::Matrix;
 
-/// The longest side of a picture, in pixels.
+/// Length of the longer side of a picture, in pixels, at most.
 pub const LONGEST_SIDE: usize = 1024;
 
-/// Dark to bright, cold to hot; evenly spaced and of growing lightness, so that the picture reads
-/// the same in print and to most colour-blind eyes.
+/// Colours from cold to hot, evenly spaced and of increasing lightness, so that the picture is
+/// readable
+/// in print and for most colour-blind readers.
 const COLOURS: [[u8; 3]; 10] = [
     [0x00, 0x00, 0x04],
     [0x1b, 0x0c, 0x41],
@@ -31,7 +32,7 @@ pub fn write_heat_map(matrix: &Matrix, out: impl Write) -> io::Result<()> {
     let means = box_means(matrix, width, height);
     let coldest = means.iter().copied().fold(f64::INFINITY, f64::min);
     let hottest = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // A matrix of one temperature is all cold, not a division by zero.
+    // A matrix of one temperature is all cold, without a division by zero.
     let scale = if hottest > coldest { 255.0 / (hottest - coldest) } else { 0.0 };
     let pixels: Vec<u8> =
         means.iter().map(|mean| ((mean - coldest) * scale).round() as u8).collect();
@@ -46,14 +47,14 @@ pub fn write_heat_map(matrix: &Matrix, out: impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Width and height of the picture of a `rows x cols` matrix.
+/// Returns width and height of the picture of a `rows x cols` matrix.
 fn scaled_size(rows: usize, cols: usize) -> (usize, usize) {
     let longest = rows.max(cols).max(LONGEST_SIDE);
     let scaled = |side: usize| (side * LONGEST_SIDE).div_ceil(longest);
     (scaled(cols), scaled(rows))
 }
 
-/// The mean of the cells under each pixel, row by row.
+/// Computes the mean of the cells under each pixel, row by row.
 fn box_means(matrix: &Matrix, width: usize, height: usize) -> Vec<f64> {
     let mut means = Vec::with_capacity(width * height);
     for y in 0..height {
@@ -68,7 +69,7 @@ fn box_means(matrix: &Matrix, width: usize, height: usize) -> Vec<f64> {
     means
 }
 
-/// [`COLOURS`] stretched to 256 entries of red, green and blue.
+/// Interpolates [`COLOURS`] to 256 entries of red, green and blue.
 fn palette() -> Vec<u8> {
     (0..256)
         .flat_map(|entry| {

@@ -1,6 +1,6 @@
-//! Input files of numbers: fields separated by blanks, `#` starts a comment, empty lines do not
-//! count. Everything else is an error that names the line, the field, what stands there and what
-//! may.
+//! Input files of numbers: fields separated by blanks; `#` starts a comment; empty lines are
+//! ignored.
+//! Anything else is an error that names the line, the field, its text and the valid values.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,9 +8,9 @@ use std::path::Path;
 
 use crate::Error;
 
-/// The text of a file.
+/// Reads the text of a file.
 ///
-/// **Errors**: [`Error::Read`] when it cannot be read or is longer than `longest` bytes.
+/// **Errors**: [`Error::Read`] if the file cannot be read or is longer than `longest` bytes.
 pub(crate) fn read(path: &Path, longest: u64) -> Result<String, Error> {
     let read = || -> io::Result<String> {
         let mut text = String::new();
@@ -23,7 +23,7 @@ pub(crate) fn read(path: &Path, longest: u64) -> Result<String, Error> {
     read().map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
-/// The lines of `text` that say something; `file` is the name that errors give it.
+/// Returns the non-empty lines of `text`; errors about them name `file`.
 pub(crate) fn lines<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Line<'a>> {
     text.lines().enumerate().filter_map(move |(index, text)| {
         let text = text.split('#').next().unwrap_or_default().trim();
@@ -31,12 +31,12 @@ pub(crate) fn lines<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Li
     })
 }
 
-/// What stands for a line after the last.
+/// Returns a stand-in for the line after the last one.
 pub(crate) fn end<'a>(file: &'a str, text: &str) -> Line<'a> {
     Line { file, number: text.lines().count() + 1, text: "end of file" }
 }
 
-/// A line that says something, without its comment.
+/// Non-empty line, without its comment.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     file: &'a str,
@@ -45,13 +45,13 @@ pub(crate) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The fields, if there are as many as expected.
+    /// Returns the fields, if there are as many as expected.
     pub(crate) fn fields<const N: usize>(self) -> Option<[&'a str; N]> {
         let fields: Vec<&str> = self.text.split_whitespace().collect();
         fields.try_into().ok()
     }
 
-    /// The number that `text` is, if it is `allowed`.
+    /// Parses `text` as a number that is `allowed`.
     pub(crate) fn number(
         self,
         field: &'static str,

@@ -1,4 +1,4 @@
-//! The kernel of Gauss-Seidel against the formula written out, on every way to cut a matrix.
+//! Kernel of Gauss-Seidel compared with the explicit formula, for every way to cut a matrix.
 
 use ndarray::s;
 use proptest::prelude::*;

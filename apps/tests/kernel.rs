@@ -1,4 +1,4 @@
-//! The kernel against the formula written out, and on every way to cut a matrix into blocks.
+//! Kernel of Jacobi compared with the explicit formula, for every way to cut a matrix into blocks.
 
 use proptest::prelude::*;
 use talpf_apps::Matrix;

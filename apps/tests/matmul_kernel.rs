@@ -1,11 +1,11 @@
-//! The kernel of products against the sums written out, for shapes that end inside a tile.
+//! Kernel of products compared with explicit sums, for shapes that end inside a tile.
 
 use proptest::prelude::*;
 use talpf_apps::Matrix;
 use talpf_apps::matmul::kernel::{Factor, MODULUS, Term, initial, multiply};
 use talpf_apps::matmul::panels;
 
-/// `c + a b`, whole numbers modulo the prime.
+/// Computes `c + a b` in whole numbers modulo the prime.
 fn naive(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
     let mut result = c.clone();
     for row in 0..c.rows() {
@@ -19,13 +19,13 @@ fn naive(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
     result
 }
 
-/// The numbers between zero and the prime that are the same modulo it.
+/// Returns the remainders between zero and the prime.
 fn positive(matrix: &Matrix) -> Matrix {
     let cells = matrix.cells().iter().map(|cell| cell.rem_euclid(MODULUS)).collect();
     Matrix::from_cells(cells, matrix.cols())
 }
 
-/// The product of `a` and `b`, which are cut into terms of `piece` columns and rows.
+/// Computes the product of `a` and `b`, which are cut into terms of `piece` columns and rows.
 fn in_terms(a: &Matrix, b: &Matrix, before: Option<&Matrix>, piece: usize) -> Matrix {
     let mut c = before.cloned().unwrap_or_else(|| initial(Factor::B, 0..a.rows(), 0..b.cols()));
     for first in (0..b.rows()).step_by(piece) {
@@ -55,8 +55,9 @@ proptest! {
     }
 }
 
-/// One less, as many, and one more than the rows that are packed at once, the depth of a band, and
-/// the columns of a group of panels; and one row and one column.
+/// Tests sizes around the number of rows packed at once, the depth of a band, and the columns of a
+/// group
+/// of panels (one less, equal, one more); and one row and one column.
 #[test]
 fn products_are_the_sums_written_out_around_the_sizes_of_blocks() {
     for (rows, depth, cols) in [(127, 255, 255), (128, 256, 256), (129, 257, 257), (1, 513, 1)] {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use talpf_apps::nbody::Particles;
 use talpf_apps::nbody::kernel::{LIMBS, MASS, SOFTENING, pull};
 
-/// A block of one particle.
+/// Block of one particle.
 type Body = [f64; 4];
 
 fn sums(targets: &[f64], sources: impl Iterator<Item = Body>) -> Vec<f64> {
@@ -31,7 +31,7 @@ proptest! {
     }
 }
 
-/// As many blocks as there may be, each of the strongest pull there is.
+/// Tests the largest number of blocks, each with the strongest pull.
 #[test]
 fn the_sums_of_the_strongest_pulls_are_exact() {
     let (count, target) = (*Particles::COUNTS.end(), [0.0, 0.0, 0.0, 1.0]);

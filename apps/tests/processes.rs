@@ -1,4 +1,5 @@
-//! Applications whose ranks are processes, under `mpirun`: their results are the serial ones.
+//! Applications with ranks in several processes, under `mpirun`: their results equal the serial
+//! ones.
 
 use std::process::{Command, Output};
 
@@ -10,7 +11,7 @@ fn mpirun(ranks: usize, arguments: &str) -> Output {
         .expect("mpirun and timeout are installed")
 }
 
-/// One rank says once that the result is the serial one.
+/// Checks that exactly one rank reports a result equal to the serial one.
 #[track_caller]
 fn is_verified(ranks: usize, arguments: &str) {
     let output = mpirun(ranks, &format!("{arguments} --check --quiet"));
@@ -93,7 +94,7 @@ fn processes_that_another_mpi_has_started_do_not_all_run_the_job() {
     let output = run("4");
     assert!(!output.status.success(), "{}", launcher::said(&output));
     let errors = String::from_utf8_lossy(&output.stderr);
-    let expected = "mpirun has started 4 processes, and the MPI of this program finds one";
+    let expected = "mpirun has started 4 processes, but the MPI of this program finds one";
     assert!(errors.contains(expected), "{errors}");
 }
 

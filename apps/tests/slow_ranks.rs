@@ -1,11 +1,12 @@
-//! Ranks whose cores are so slow that any machine has time for all of them: what counts is how long
-//! they wait for each other.
+//! Ranks with cores so slow that any machine has time for all of them: the time is that of waiting
+//! for each
+//! other.
 
 use talpf_apps::gauss_seidel::GaussSeidel;
 use talpf_apps::heat;
 use talpf_apps::run::{Machine, Observer, Slowdown, Variant, run};
 
-/// Runs of each variant, and at most: a busy machine may need more for one that nothing disturbs.
+/// Number of runs of each variant at most: on a busy machine some may be disturbed.
 const RUNS: usize = 3;
 const MOST_RUNS: usize = 12;
 

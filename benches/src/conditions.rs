@@ -1,10 +1,10 @@
-//! The machine that figures were measured on, and how runtimes are set up on it.
+//! Conditions of a measurement: the machine, and the settings of runtimes on it.
 
 use talpf::Settings;
 use talpf_runtime::{Config, cores};
 use talpf_traces::counted;
 
-/// The processor and how many cores of it this process may use.
+/// Returns the model of the processor and the number of cores that this process may use.
 pub(crate) fn machine() -> String {
     let processor = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -14,9 +14,9 @@ pub(crate) fn machine() -> String {
     format!("{processor}, {}", counted(cores(), "core"))
 }
 
-/// A runtime as the environment sets it, but for its workers.
+/// Returns the configuration that the environment sets, with `workers` workers.
 ///
-/// **Errors**: what the environment says, or the file that it names, is not allowed.
+/// **Errors**: invalid settings in the environment, or in the file that the environment names.
 pub(crate) fn runtime(workers: usize) -> Result<Config, talpf::Error> {
     Ok(Config { workers, ..Settings::load(None)?.runtime()? })
 }

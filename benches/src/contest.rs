@@ -1,13 +1,13 @@
-//! Ours against peers: the same figures, sampled in turn in every round.
+//! Comparison of our runtime with peers: the same figures, sampled alternately in every round.
 //!
-//! What disturbs the machine disturbs all who are sampled in that round, so a ratio is formed round
-//! by round.
+//! A disturbance of the machine affects all contenders sampled in that round, so ratios are formed
+//! round by round.
 
 use std::collections::BTreeMap;
 
 use crate::measure::Report;
 
-/// The contender that the others are compared with.
+/// Name of the contender that the others are compared with.
 pub(crate) const OURS: &str = "talpf";
 
 /// Samples by figure, contender and round.
@@ -54,7 +54,7 @@ impl Contest {
     }
 }
 
-/// The value of the key that `is` accepts, added when there is none.
+/// Returns the value whose key `is` accepts, and inserts a default one if no key matches.
 fn entry<K, V: Default>(
     list: &mut Vec<(K, V)>,
     is: impl Fn(&K) -> bool,

@@ -1,113 +1,113 @@
-//! What can go wrong in a benchmark.
+//! Errors of the benchmarks.
 
 use std::process::ExitStatus;
 
-/// An error of a benchmark.
+/// Error of a benchmark.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The one-sided layer refused something.
+    /// Error of the one-sided layer.
     #[error(transparent)]
     Talpf(#[from] talpf::Error),
-    /// An application refused something.
+    /// Error of an application.
     #[error(transparent)]
     Apps(#[from] talpf_apps::Error),
-    /// The task runtime refused something.
+    /// Error of the task runtime.
     #[error(transparent)]
     Runtime(#[from] talpf_runtime::Error),
-    /// The two-sided layer refused something.
+    /// Error of the two-sided layer.
     #[error(transparent)]
     TwoSided(#[from] tampi_shim::Error),
-    /// A run computed something else than it should have.
-    #[error("{contender} computed {found:#x} instead of {expected:#x} in {what}")]
+    /// A run left a wrong checksum.
+    #[error("{contender} computed checksum {found:#x} instead of {expected:#x} in {what}")]
     WrongResult {
-        /// Who.
+        /// Name of the contender.
         contender: &'static str,
-        /// In what.
+        /// Name of the graph.
         what: String,
-        /// The right checksum.
+        /// Expected checksum.
         expected: u64,
-        /// The wrong one.
+        /// Computed checksum.
         found: u64,
     },
-    /// A run computed other numbers than it should have.
+    /// A run computed a wrong sum.
     #[error("{contender} computed a sum of {found} instead of {expected} in {what}")]
     WrongSum {
         /// Name of the contender.
         contender: &'static str,
         /// Name of the problem.
         what: String,
-        /// The sum that another contender computed.
+        /// Sum that another contender computed.
         expected: f64,
-        /// The wrong one.
+        /// Sum that this contender computed.
         found: f64,
     },
-    /// There is no such figure.
+    /// No figure has a name with this beginning.
     #[error("no figure has a name that begins with `{name}`")]
     NoSuchFigure {
-        /// What was asked for.
+        /// Requested beginning of a name.
         name: String,
     },
-    /// Costs of a unit are more than twice as much at the largest size as at a hundred.
-    #[error("cost of a unit grows: {}", .rows.join(", "))]
+    /// Costs per unit are more than twice as high at the largest size as at a hundred.
+    #[error("cost per unit grows with the number of units: {}", .rows.join(", "))]
     Grows {
-        /// The rows that grow.
+        /// Names of the rows that grow.
         rows: Vec<String>,
     },
-    /// A soak has no such kind of episode.
-    #[error("no kind of program has a name that begins with `{name}`, there are {kinds}")]
+    /// No kind of episode has a name with this beginning.
+    #[error("no kind of program has a name that begins with `{name}`; the kinds are {kinds}")]
     NoSuchEpisode {
-        /// What was asked for.
+        /// Requested beginning of a name.
         name: String,
-        /// What there is.
+        /// Names of all kinds.
         kinds: String,
     },
-    /// An episode of a soak went wrong. A soak with this seed begins with it.
-    #[error("{name}, seed {seed}: {wrong}")]
+    /// An episode of a soak failed. A soak with the same seed begins with that episode.
+    #[error("{name}, seed {seed}: {reason}")]
     Soak {
-        /// The kind of episode.
+        /// Kind of the episode.
         name: &'static str,
-        /// Its seed.
+        /// Seed of the episode.
         seed: u64,
-        /// What was found.
-        wrong: String,
+        /// Description of the failure.
+        reason: String,
     },
-    /// Threads or files were refused by the system.
+    /// The operating system refused a thread, a file or a process.
     #[error("{doing}: {reason}")]
     System {
-        /// What was being done.
+        /// Description of the operation that failed.
         doing: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         reason: std::io::Error,
     },
-    /// A program that is needed to build or to start a peer is not installed.
+    /// A program that a peer needs to be built or started is not installed.
     #[error("{command} is not installed")]
     NotInstalled {
-        /// The program.
+        /// Name of the program.
         command: String,
     },
-    /// A program of a peer failed or exceeded its time (status 124).
+    /// The program of a peer failed or exceeded its time limit (status 124).
     #[error("{command} ended with {status}: {output}")]
     Failed {
-        /// The program.
+        /// Name of the program.
         command: String,
-        /// How it ended.
+        /// Exit status of the program.
         status: ExitStatus,
-        /// What it wrote to its standard error.
+        /// Standard error of the program.
         output: String,
     },
-    /// The ranks under `mpirun` are not the two that were asked for.
-    #[error("there are {ranks} ranks instead of 2: was this command built with another MPI?")]
+    /// The number of ranks under `mpirun` is not the requested two.
+    #[error("found {ranks} ranks instead of 2: was this command built with another MPI?")]
     NotTwoRanks {
-        /// How many there are.
+        /// Number of ranks found.
         ranks: u32,
     },
-    /// A program of a peer printed something else than `name value`.
-    #[error("{command} printed `{line}`")]
+    /// The program of a peer printed something other than `name value` lines.
+    #[error("unexpected output of {command}: `{line}`")]
     Garbled {
-        /// The program.
+        /// Name of the program.
         command: String,
-        /// The line, or what is missing.
+        /// Unexpected line, or the name of the missing figure.
         line: String,
     },
 }

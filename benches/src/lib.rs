@@ -1,22 +1,24 @@
-//! Benchmarks: what a task, a put and a sync cost, how small a task may be.
+//! Benchmarks: the cost of a task, a put and a sync, and the smallest useful task.
 //!
-//! Each file of [`micro`] asks one question. [`apps`], [`metg`] and [`two_sided`] run peers in turn
-//! with ours. [`growth`] fails where costs grow faster than work. [`soak`] measures nothing: it runs
-//! random programs for long and checks their results.
-//! A [`Report`] prints a metric a line with its spread, under the conditions it was measured in.
+//! Each file of [`micro`] answers one question. [`apps`], [`metg`] and [`two_sided`] run peers
+//! alternately with our runtime. [`growth`] fails where costs grow faster than work. [`soak`]
+//! measures
+//! nothing: it runs random programs for a long time and checks their results.
+//! A [`Report`] prints one metric per line with its spread, after the conditions of the
+//! measurement.
 
 pub mod apps;
 mod conditions;
 mod contest;
+mod core_to_core;
 mod error;
 pub mod growth;
-mod line;
 pub mod measure;
 pub mod memory;
 pub mod metg;
 pub mod micro;
 mod peer;
-mod say;
+mod print_line;
 pub mod soak;
 pub mod two_sided;
 

@@ -11,79 +11,79 @@ use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
 use talpf_benches::{Error, Report, apps, growth, memory, micro, soak, two_sided};
 
-/// Measures what tasks, puts and syncs cost.
+/// Measures the cost of tasks, puts and syncs.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
     #[command(subcommand)]
     bench: Bench,
-    /// Also write the figures to this file: each name with median, min, max and unit.
+    /// Also write the figures to FILE as JSON: each name with median, min, max and unit.
     #[arg(long, value_name = "FILE", global = true)]
     json: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum Bench {
-    /// The smallest things: one task, one request, one put, one sync, one trace record.
+    /// Micro-benchmarks: one task, one request, one put, one sync, one trace record.
     Micro {
-        /// Only figures whose names begin with this.
+        /// Measure only figures whose names begin with ONLY.
         #[arg(default_value = "")]
         only: String,
     },
-    /// The applications against plain loops in C, at several sizes.
+    /// Applications compared with plain C loops, at several sizes.
     Apps {
-        /// Only problems whose names begin with one of these, such as `jacobi_10`.
+        /// Measure only problems whose names begin with one of these, such as `jacobi_10`.
         only: Vec<String>,
-        /// Few and short rounds.
+        /// Run few and short rounds.
         #[arg(long)]
         quick: bool,
     },
-    /// The smallest task for which half of the peak rate remains, METG(50 %), by pattern.
+    /// Smallest task that still reaches half of the peak rate, METG(50 %), for each pattern.
     Metg {
-        /// A pattern; may be given more than once. All unless given.
+        /// Dependence pattern; may be repeated [default: all].
         #[arg(long = "pattern", value_name = "P")]
         patterns: Vec<Pattern>,
-        /// Points of a step; may be given more than once. The number of cores and 32 unless given.
+        /// Points of a step; may be repeated [default: the number of cores, and 32].
         #[arg(long = "width", value_name = "W",
               value_parser = within(1..=4096))]
         widths: Vec<usize>,
-        /// What a task computes; may be given more than once. All unless given.
+        /// Kernel that tasks run; may be repeated [default: all].
         #[arg(long = "kernel", value_name = "K")]
         kernels: Vec<Kernel>,
-        /// Also run GCC's OpenMP, rayon and tokio, in turn with ours.
+        /// Also run GCC's OpenMP, rayon and tokio, alternately with talpf.
         #[arg(long)]
         peers: bool,
-        /// Few steps and repetitions, and no memory-bound kernel unless it is asked for.
+        /// Run few steps and repetitions, and no memory-bound kernel unless requested.
         #[arg(long)]
         quick: bool,
     },
-    /// The cost of a unit of everything that a program makes more of, by how many there are.
+    /// Cost per unit of everything a program can have many of, at growing numbers.
     ///
-    /// Fails if that is more than twice as much at the largest size as at a hundred.
+    /// Fails if the cost per unit at the largest size is more than twice that at a hundred.
     Growth {
-        /// Only rows whose names begin with this.
+        /// Measure only rows whose names begin with ONLY.
         #[arg(default_value = "")]
         only: String,
-        /// Count instructions, by valgrind, in place of time.
+        /// Count instructions with valgrind instead of measuring time.
         #[arg(long)]
         quick: bool,
     },
-    /// The process that `growth --quick` starts under valgrind.
+    /// Process that `growth --quick` starts under valgrind.
     #[command(hide = true)]
     GrowthCounted {
-        /// Only rows whose names begin with this.
+        /// Measure only rows whose names begin with ONLY.
         only: String,
     },
-    /// Messages between ranks: times, bandwidths, rates, matching, collectives.
+    /// Messages between ranks: latency, bandwidth, message rate, matching, collectives.
     TwoSided {
-        /// Without the MPIs of this machine, which run in turn with ours.
+        /// Leave out the MPIs installed on this machine.
         #[arg(long)]
         without_peers: bool,
-        /// Few and short rounds.
+        /// Run few and short rounds.
         #[arg(long)]
         quick: bool,
     },
-    /// Bytes that a live task takes, and whether a long run with few live tasks grows.
+    /// Memory per live task, and memory growth of a long run with few live tasks.
     Memory {
         /// Tasks of the long run.
         #[arg(long, value_name = "N", default_value_t = 1_000_000,
@@ -93,33 +93,34 @@ enum Bench {
         #[arg(long, value_name = "W", default_value_t = micro::WORKERS,
               value_parser = within(1..=1024))]
         workers: usize,
-        /// Tasks that their creator may be ahead [default: what TALPF_CONFIG says, or 256].
+        /// Most tasks that the creator may be ahead [default: from TALPF_CONFIG, or 256].
         #[arg(long, value_name = "N", value_parser = within(1..=1 << 24))]
         throttle: Option<usize>,
     },
-    /// Random programs of tasks, puts and messages, checked against a serial oracle, and hostile
-    /// ones, which misuse all that safe code can reach.
+    /// Random programs of tasks, puts and messages, checked against a serial run, and hostile
+    /// programs
+    /// that misuse the safe interfaces.
     Soak {
-        /// For how long programs are begun.
+        /// Seconds after which no new program begins.
         #[arg(long, value_name = "N", default_value_t = 600,
               value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
         seconds: u64,
-        /// The seed of the first program; a random one unless given.
+        /// Seed of the first program [default: random].
         #[arg(long, value_name = "S")]
         seed: Option<u64>,
-        /// Only kinds of programs whose names begin with one of these: `tasks,puts,messages` for
-        /// the random ones, `hostile` for the hostile ones. A name of no kind lists all.
+        /// Only kinds of programs whose names begin with one of these: `tasks,puts,messages` are
+        /// random programs, `hostile` are hostile ones. An unknown name lists all kinds.
         #[arg(long, value_name = "KINDS", value_delimiter = ',')]
         only: Vec<String>,
-        /// Run the first program only, and in this process, whatever it does to that.
+        /// Run only the first program, and in this process.
         #[arg(long)]
         once: bool,
     },
-    /// A rank that `two-sided` starts under `mpirun`.
+    /// Rank that `two-sided` starts under `mpirun`.
     #[cfg(feature = "mpi")]
     #[command(hide = true)]
     MpiRank {
-        /// How long each figure is measured.
+        /// Milliseconds for which each figure is measured.
         budget_ms: u64,
     },
 }
@@ -140,10 +141,10 @@ fn main() -> ExitCode {
 
 fn run(Arguments { bench, json }: Arguments) -> Result<(), String> {
     if let Some(path) = &json {
-        // Before the long run, so that its figures are not lost after it.
+        // Checked before the long run, so that its figures are not lost at the end.
         let is_new = !path.exists();
         let opened = OpenOptions::new().append(true).create(true).open(path);
-        // Not a link to it.
+        // The file itself, not a symbolic link to it.
         let remove = || fs::remove_file(fs::canonicalize(path)?);
         let tried = opened.and_then(|_| if is_new { remove() } else { Ok(()) });
         tried.map_err(|error| unwritable(path, &error))?;

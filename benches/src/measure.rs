@@ -1,4 +1,4 @@
-//! Repeating a measurement and reporting it.
+//! Repeated measurements and their report.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,18 +8,18 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// One figure, measured several times.
+/// Figure that was measured several times.
 #[derive(Clone, Debug, Serialize)]
 pub struct Metric {
-    /// The figure to quote.
+    /// Median of the samples: the figure to quote.
     pub median: f64,
-    /// The smallest.
+    /// Smallest sample.
     pub min: f64,
-    /// The largest.
+    /// Largest sample.
     pub max: f64,
-    /// What it is in.
+    /// Unit of the samples.
     pub unit: &'static str,
 }
 
@@ -31,7 +31,7 @@ pub struct Report {
     failure: Option<Error>,
 }
 
-/// How often a figure is measured, after one measurement that does not count.
+/// Number of samples of a figure, after one warm-up sample that does not count.
 pub const REPETITIONS: usize = 11;
 
 impl Metric {
@@ -53,12 +53,12 @@ impl fmt::Display for Metric {
 }
 
 impl Report {
-    /// A report of the figures whose names begin with `only`.
+    /// Creates a report of the figures whose names begin with `only`.
     pub fn new(only: &str) -> Self {
         Report { only: only.to_owned(), metrics: BTreeMap::new(), failure: None }
     }
 
-    /// Whether a figure is asked for.
+    /// Returns `true` if the figure is requested.
     pub fn wants(&self, name: &str) -> bool {
         name.starts_with(&self.only)
     }
@@ -76,28 +76,28 @@ impl Report {
     /// Adds a figure with its samples and prints it.
     pub fn add(&mut self, name: &str, unit: &'static str, samples: Vec<f64>) {
         let metric = Metric::of(samples, unit);
-        say(format_args!("{name:<40} {metric}"));
+        print_line(format_args!("{name:<40} {metric}"));
         self.metrics.insert(name.to_owned(), metric);
     }
 
-    /// Makes a failure of the figures. They are written all the same.
+    /// Records a failure. The figures are still written.
     pub fn fail(&mut self, error: Error) {
         self.failure = Some(error);
     }
 
-    /// The end of a command that made these figures.
+    /// Returns the outcome of the command that measured these figures.
     ///
-    /// **Errors**: the failure that the figures were made.
+    /// **Errors**: the failure recorded by [`Report::fail`].
     pub fn verdict(self) -> Result<(), Error> {
         self.failure.map_or(Ok(()), Err)
     }
 
-    /// The figures so far.
+    /// Returns the figures measured so far.
     pub fn metrics(&self) -> &BTreeMap<String, Metric> {
         &self.metrics
     }
 
-    /// Writes the figures as JSON, by name.
+    /// Writes the figures as JSON, keyed by name.
     ///
     /// **Errors**: those of the file.
     pub fn write_json(&self, path: &Path) -> io::Result<()> {

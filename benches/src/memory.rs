@@ -1,12 +1,17 @@
-//! How many bytes does a live task take, and does a long run with few live tasks grow?
+//! Memory of a live task, and memory growth of a long run with few live tasks.
 //!
-//! The first is the resident memory that more tasks take which are alive at once, divided by their
-//! number: what a runtime has once, such as its threads and bottom maps, is the same for fewer. The
-//! second is the resident memory early in a run and at its end. It comes first: records are kept,
-//! and those of many live tasks would hide what it takes.
+//! Bytes per task are the difference in resident memory between many and fewer live tasks, divided
+//! by
+//! the difference of their numbers: constant parts of a runtime, such as threads and bottom maps,
+//! cancel
+//! out. Growth is the difference in resident memory between an early point of a run and its end.
+//! The
+//! long run comes first: task records are reused, and those of many live tasks would hide its
+//! growth.
 //!
-//! The throttle bounds what a spawner leaves to be run, not what waits for a task of another worker:
-//! where that has lost its core, a run on several workers may grow.
+//! The throttle bounds the tasks that a creator leaves to be run, not the tasks that wait for a
+//! task of
+//! another worker: if that worker loses its core, a run on several workers may grow.
 
 use std::time::Instant;
 
@@ -17,30 +22,31 @@ use tokio::sync::oneshot;
 use crate::conditions;
 use crate::error::Error;
 use crate::measure::Report;
-use crate::say::say;
+use crate::print_line::print_line;
 
 /// Cells of the stencil.
 const WIDTH: usize = 256;
-/// Live tasks, fewer and more.
+/// Numbers of live tasks: fewer and more.
 const LIVE: [usize; 2] = [1 << 16, 1 << 18];
-/// Bytes.
+/// Bytes of a mebibyte.
 const MIB: f64 = 1_048_576.0;
 
-/// Measures both on `workers` workers; the long run has `tasks` tasks. The creator may be `throttle`
-/// tasks ahead, or as many as the environment says.
+/// Measures bytes per task and growth on `workers` workers; the long run has `tasks` tasks. The
+/// creator
+/// may be `throttle` tasks ahead, or as many as the environment says.
 ///
-/// **Errors**: those of the runtime; settings of the environment that are none.
+/// **Errors**: those of the runtime; invalid settings in the environment.
 pub fn run(tasks: u64, workers: usize, throttle: Option<usize>) -> Result<Report, Error> {
     let mut config = conditions::runtime(workers)?;
     config.throttle = throttle.unwrap_or(config.throttle);
     let (machine, idle) = (conditions::machine(), config.idle);
-    say(format_args!("# {machine}, {}, idle policy {idle}", counted(workers, "worker")));
-    say(format_args!("# stencil of {WIDTH} cells: 3 inputs and 1 output a task"));
+    print_line(format_args!("# {machine}, {}, idle policy {idle}", counted(workers, "worker")));
+    print_line(format_args!("# stencil of {WIDTH} cells: 3 inputs and 1 output a task"));
     let ahead = match config.throttle {
         usize::MAX => "off".to_owned(),
         tasks => format!("{} ahead", counted(tasks, "task")),
     };
-    say(format_args!("# {}, throttle {ahead}", counted(tasks, "task")));
+    print_line(format_args!("# {}, throttle {ahead}", counted(tasks, "task")));
     let mut report = Report::new("");
     let (first, last, per_task_ns) = long_run(&config, tasks)?;
     report.add("memory.resident_first_mib", "MiB", vec![first]);
@@ -52,7 +58,7 @@ pub fn run(tasks: u64, workers: usize, throttle: Option<usize>) -> Result<Report
     Ok(report)
 }
 
-/// Resident memory while this many tasks are alive, which all wait for one, in MiB.
+/// Measures resident memory while that many tasks wait for one other task, in MiB.
 fn live(config: &Config, tasks: [usize; 2]) -> Result<[f64; 2], Error> {
     let runtime = Runtime::new(config.clone())?;
     let rows = rows(&runtime)?;
@@ -71,13 +77,14 @@ fn live(config: &Config, tasks: [usize; 2]) -> Result<[f64; 2], Error> {
         spawned = tasks;
         *taken = resident_mib()?;
     }
-    // The gate waits for it.
+    // The gate task waits for this value, so the receiver exists.
     let _ = open.send(());
     runtime.shut_down()?;
     Ok(taken)
 }
 
-/// Resident memory after a tenth of the tasks and at the end, in MiB, and nanoseconds a task.
+/// Measures resident memory after a tenth of the tasks and at the end, in MiB, and nanoseconds per
+/// task.
 fn long_run(config: &Config, tasks: u64) -> Result<(f64, f64, f64), Error> {
     let runtime = Runtime::new(config.clone())?;
     let group = (*runtime).clone();
@@ -107,7 +114,7 @@ fn rows(group: &Group) -> Result<[Row; 2], Error> {
     Ok([row()?, row()?])
 }
 
-/// Task `number` of a stencil.
+/// Spawns task `number` of a stencil.
 fn spawn(group: &Group, rows: &[Row; 2], number: u64) -> Result<(), Error> {
     let (step, cell) = (number as usize / WIDTH, number as usize % WIDTH);
     let [old, new] = [&rows[step % 2], &rows[(step + 1) % 2]];

@@ -1,4 +1,4 @@
-//! Peers in C: built on this machine when a benchmark starts, run for as long as they may.
+//! Peers in C: built on this machine when a benchmark starts, and run with a time limit.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 use crate::error::Error;
 
-/// A compiled program in a folder of its own, which goes with it.
+/// Compiled program in a folder of its own, which is deleted with it.
 #[derive(Debug)]
 pub(crate) struct Program {
     folder: TempDir,
 }
 
-/// What a program printed: a name and a value a line.
+/// Output of a program: one name and value per line.
 #[derive(Debug)]
 pub(crate) struct Output {
     command: String,
@@ -28,7 +28,7 @@ pub(crate) struct Output {
 impl Program {
     /// Compiles `source`.
     ///
-    /// **Errors**: no such compiler; a source it refuses.
+    /// **Errors**: compiler not installed; source rejected by the compiler.
     pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Result<Self, Error> {
         let doing = "compiling a peer";
         let refused = |reason| Error::System { doing, reason };
@@ -42,30 +42,30 @@ impl Program {
         Ok(program)
     }
 
-    /// Where the program lies.
+    /// Returns the path of the program.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder().join("peer")
     }
 
-    /// The folder, for files that the program reads.
+    /// Returns the folder, for files that the program reads.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 }
 
 impl Output {
-    /// The lines in the order they were printed.
+    /// Returns the lines in the order of their output.
     ///
-    /// **Errors**: a value that is not of this type.
+    /// **Errors**: a value that does not parse as `T`.
     pub(crate) fn values<T: FromStr>(&self) -> Result<Vec<(&str, T)>, Error> {
         let value = |(name, value): &'_ (String, String)| value.parse().map_err(|_| name.clone());
         let parsed = self.lines.iter().map(|line| Ok((line.0.as_str(), value(line)?)));
         parsed.collect::<Result<_, String>>().map_err(|name| self.garbled(name))
     }
 
-    /// The value of a line.
+    /// Returns the value of the line with this name.
     ///
-    /// **Errors**: no such line; a value that is not of this type.
+    /// **Errors**: no such line; a value that does not parse as `T`.
     pub(crate) fn value<T: FromStr>(&self, name: &str) -> Result<T, Error> {
         let line = self.lines.iter().find(|line| line.0 == name);
         line.and_then(|line| line.1.parse().ok()).ok_or_else(|| self.garbled(name.to_owned()))
@@ -76,25 +76,24 @@ impl Output {
     }
 }
 
-/// Whether a command is installed: the first line of what it says about its version.
+/// Returns the first line of the version message of a command.
 ///
-/// **Errors**: it is not.
+/// **Errors**: command not installed.
 pub(crate) fn version(command: &str) -> Result<String, Error> {
     let text = text_of(Command::new(command).arg("--version"), command, "asking for a version")?;
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// A command for `program` that is ended, with its children, when it takes longer than `limit`.
+/// Creates a command for `program` that is killed, with its children, after `limit`.
 pub(crate) fn limited(program: impl AsRef<OsStr>, limit: Duration) -> Command {
     let mut command = Command::new("timeout");
     command.arg("--kill-after=5").arg(limit.as_secs().max(1).to_string()).arg(program);
     command
 }
 
-/// Runs a command of [`limited`] and reads what it prints.
+/// Runs a command of [`limited`] and reads its output.
 ///
-/// **Errors**: the program is missing, fails or takes too long; it prints something else than
-/// `name value` lines.
+/// **Errors**: program not installed, failed or timed out; output other than `name value` lines.
 pub(crate) fn run(command: &mut Command) -> Result<Output, Error> {
     let name = command.get_args().nth(2).unwrap_or_default().to_string_lossy().into_owned();
     let text = text_of(command, &name, "running a peer")?;
@@ -120,8 +119,8 @@ fn text_of(command: &mut Command, name: &str, doing: &'static str) -> Result<Str
     Ok(text)
 }
 
-/// Waits for a command, and reads what it has said. Not through pipes: what a launcher leaves behind
-/// that was killed would keep them open.
+/// Waits for a command and reads its output. Files and not pipes: a child process that outlives a
+/// killed launcher would keep pipes open.
 fn output_of(command: &mut Command) -> io::Result<(ExitStatus, String, String)> {
     let (mut text, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdin(Stdio::null()).stdout(text.try_clone()?).stderr(errors.try_clone()?);

@@ -1,5 +1,5 @@
-//! What does a record cost, without the reading of the clock? And how long do
-//! the writer and the linter take for what was recorded?
+//! Cost of a record, without reading the clock, and time of the writer and the linter for all
+//! records.
 //!
 //! `cargo run --release -p talpf-traces --example record_cost [records]`
 
@@ -57,8 +57,8 @@ fn print_cost(what: &str, records: u64, prepare: bool) -> Result<(), std::io::Er
     Ok(())
 }
 
-/// Slices that send a message each, to be received by nobody or by the other
-/// worker, whose stream looks the same.
+/// Records slices that each send a message, which is received by nobody or by the other worker,
+/// whose stream is the same.
 fn record(stream: &mut Stream, records: u64, recorder: &Recorder) {
     let label = recorder.label("stencil");
     let (worker, waited) = (stream.worker(), WaitNs::between(0, 3));

@@ -1,4 +1,4 @@
-//! Numbers of things, as the texts of all our crates say them.
+//! Counts with their nouns, as texts of all crates print them.
 
 /// Returns a count with its noun: `1 run`, `2 runs`.
 pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The number of a name given to [`Recorder::label`](crate::Recorder::label).
+/// Number of a name, given by [`Recorder::label`](crate::Recorder::label).
 ///
-/// Only meaningful for the recorder that gave it; for any other it may stand
-/// for another name, or for [`UNNAMED`](Self::UNNAMED).
+/// Only meaningful for the recorder that gave it; in another one it may stand for another name, or
+/// for [`UNNAMED`](Self::UNNAMED).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LabelId(u32);
 
 impl LabelId {
-    /// For tasks without a name; every recorder knows it.
+    /// Number of tasks without a name, valid in every recorder.
     pub const UNNAMED: Self = Self(0);
 
     pub(crate) const fn index(self) -> usize {
@@ -19,7 +19,7 @@ impl LabelId {
     }
 }
 
-/// The names of one recorder.
+/// Names of one recorder.
 #[derive(Debug)]
 pub(crate) struct LabelTable {
     names: Vec<Arc<str>>,
@@ -33,8 +33,9 @@ impl LabelTable {
         table
     }
 
-    /// The number of `name`, given now if it is new. A table that holds
-    /// 2^31 - 2 names, all that Paraver can label, takes no more.
+    /// Returns the number of `name`, and adds the name if it is new. A table of 2^31 - 2 names, all
+    /// that
+    /// Paraver can label, accepts no more.
     pub(crate) fn intern(&mut self, name: &str) -> LabelId {
         if let Some(&id) = self.ids.get(name) {
             return id;
@@ -49,7 +50,7 @@ impl LabelTable {
         id
     }
 
-    /// The names; an id is an index.
+    /// Returns the names; an id is an index.
     pub(crate) fn names(&self) -> &[Arc<str>] {
         &self.names
     }

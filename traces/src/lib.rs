@@ -1,9 +1,11 @@
 //! Execution traces of a task runtime that communicates.
 //!
-//! A [`Recorder`] gives each worker a [`Stream`]; the worker stores an [`Event`] with its time for a
-//! few nanoseconds. After the run, [`Recorder::write_paraver`] writes what was recorded as a Paraver
-//! trace, and [`paraver::check`] refuses a trace, ours or another's, that Paraver would misread.
-//! Tracing is off where there is no recorder: a runtime holds an `Option<Stream>`.
+//! A [`Recorder`] gives each worker a [`Stream`]; the worker stores an [`Event`] with its time in a
+//! few nanoseconds. After the run, [`Recorder::write_paraver`] writes the records as a Paraver
+//! trace, and
+//! [`paraver::check`] rejects a trace, ours or another's, that Paraver would misread. Without a
+//! recorder
+//! tracing is off: a runtime holds an `Option<Stream>`.
 //!
 //! ```
 //! use talpf_traces::{Event, Recorder, TraceInfo, paraver};
@@ -24,8 +26,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate knows ranks, tasks, lanes and messages as numbers only, reads no clock and prints
-//! nothing. What a trace shows is in its `README.md`.
+//! Ranks, tasks, lanes and messages are plain numbers in this crate, which reads no clock and
+//! prints
+//! nothing. The contents of a trace are described in its `README.md`.
 
 mod counted;
 mod error;

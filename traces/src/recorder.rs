@@ -1,10 +1,11 @@
-//! The recorder of one run: gives a [`Stream`] to every worker, and keeps what
-//! they recorded and the names of tasks.
+//! Recorder of one run: gives a [`Stream`] to every worker, and keeps the flushed records and the
+//! names
+//! of tasks.
 //!
-//! Shared state lives behind two locks, both off the path of a record: one for
-//! the labels, taken when a name is interned, one for the chunks, taken when a
-//! stream hands them over (on [`Stream::flush`] and on drop). The recorder
-//! reads no clock: every time is an argument, relative to the start of the run.
+//! Shared state is behind two locks, both off the path of a record: one for the labels, taken when
+//! a
+//! name is interned, one for the chunks, taken when a stream is flushed (by [`Stream::flush`] or on
+//! drop). The recorder reads no clock: every time is an argument, relative to the start of the run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use crate::label::LabelTable;
 use crate::stream::Chunk;
 use crate::{LabelId, Stream};
 
-/// Collects what the workers of one run record. Clones share one recorder.
+/// Collector of the records of all workers of one run. Clones share one recorder.
 ///
 /// ```
 /// use talpf_traces::{Event, Recorder};
@@ -35,17 +36,17 @@ pub struct Recorder {
 struct Shared {
     record_limit: usize,
     labels: Mutex<LabelTable>,
-    collected: Mutex<Collected>,
+    flushed: Mutex<FlushedRecords>,
 }
 
-/// What the streams have handed over so far.
+/// Records that the streams have flushed.
 #[derive(Debug, Default)]
-pub(crate) struct Collected {
+pub(crate) struct FlushedRecords {
     pub(crate) workers: BTreeMap<u32, WorkerRecords>,
     pub(crate) open_streams: usize,
 }
 
-/// What one worker has recorded, in the order of recording.
+/// Records of one worker, in the order of recording.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerRecords {
     pub(crate) chunks: Vec<Chunk>,
@@ -53,43 +54,43 @@ pub(crate) struct WorkerRecords {
 }
 
 impl Recorder {
-    /// Records that a stream holds at most unless told otherwise: 160 MiB.
+    /// Default limit of the number of records in a stream: 160 MiB.
     pub const DEFAULT_RECORD_LIMIT: usize = 4 << 20;
 
-    /// A recorder whose streams hold at most `record_limit` records each. What
-    /// comes later is counted, dropped, and reported in the trace.
+    /// Creates a recorder whose streams hold at most `record_limit` records each. Later records are
+    /// dropped, counted, and reported in the trace.
     pub fn new(record_limit: usize) -> Self {
         Self {
             shared: Arc::new(Shared {
                 record_limit,
                 labels: Mutex::new(LabelTable::new()),
-                collected: Mutex::default(),
+                flushed: Mutex::default(),
             }),
         }
     }
 
-    /// The stream of a worker, numbered from 0, for the thread that is that
-    /// worker. Streams of the same worker are merged by time.
+    /// Creates a stream for a worker, numbered from 0, to be used on that worker's thread. Streams
+    /// of
+    /// the same worker are merged by time.
     pub fn stream(&self, worker: u32) -> Stream {
-        self.collected().open_streams += 1;
+        self.flushed().open_streams += 1;
         Stream::new(self.clone(), worker, self.shared.record_limit)
     }
 
-    /// The number of a task name. **Cost**: a lock and a look-up, so keep the
-    /// result.
+    /// Returns the number of a task name. **Cost**: a lock and a hash lookup, so keep the result.
     pub fn label(&self, name: &str) -> LabelId {
         self.labels().intern(name)
     }
 
-    /// Records handed over so far by all streams.
+    /// Returns the number of records that all streams have flushed.
     pub fn record_count(&self) -> u64 {
-        let collected = self.collected();
-        collected.workers.values().flat_map(|w| &w.chunks).map(|chunk| chunk.len() as u64).sum()
+        let flushed = self.flushed();
+        flushed.workers.values().flat_map(|w| &w.chunks).map(|chunk| chunk.len() as u64).sum()
     }
 
-    /// Records dropped so far because a stream was full.
+    /// Returns the number of records dropped because a stream was full.
     pub fn dropped_count(&self) -> u64 {
-        self.collected().workers.values().map(|worker| worker.dropped).sum()
+        self.flushed().workers.values().map(|worker| worker.dropped).sum()
     }
 
     pub(crate) fn record_limit(&self) -> usize {
@@ -100,8 +101,8 @@ impl Recorder {
         self.shared.labels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn collected(&self) -> MutexGuard<'_, Collected> {
-        self.shared.collected.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn flushed(&self) -> MutexGuard<'_, FlushedRecords> {
+        self.shared.flushed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

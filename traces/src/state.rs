@@ -1,15 +1,14 @@
-//! What a worker is doing, with the numbers that Extrae gives these states, so
-//! that the stock Paraver views and palettes show our traces as they should.
+//! States of a worker, with Extrae's numbers, so that the stock views and palettes of Paraver
+//! apply.
 
-/// What a worker is doing at a moment.
+/// State of a worker.
 ///
-/// The discriminant is the number written into the trace. Tasks set
-/// [`State::Running`] by themselves; the others are for the worker between
-/// task bodies.
+/// The discriminant is the number written into the trace. Tasks set [`State::Running`] implicitly,
+/// and the other states apply between task bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum State {
-    /// Nothing to do.
+    /// No work.
     Idle = 0,
     /// Inside a task body.
     Running = 1,
@@ -23,7 +22,7 @@ pub enum State {
     Polling = 6,
     /// Choosing, submitting or releasing tasks.
     Scheduling = 7,
-    /// Waiting for an event that is no message.
+    /// Waiting for an event other than a message.
     Waiting = 8,
     /// Parked.
     Blocked = 9,
@@ -31,7 +30,7 @@ pub enum State {
     InputOutput = 12,
     /// Inside a collective operation.
     GroupCommunication = 13,
-    /// Nothing is known, as once a stream is full ("others" in Extrae).
+    /// Unknown, because the stream was full ("others" in Extrae).
     NotRecorded = 15,
     /// Moving memory.
     MemoryTransfer = 17,
@@ -39,7 +38,7 @@ pub enum State {
     RemoteMemoryAccess = 20,
     /// Taking a lock shared between ranks.
     DistributedLocking = 23,
-    /// Work that only the runtime needs.
+    /// Overhead of the runtime.
     Overhead = 24,
     /// Inside a one-sided operation.
     OneSided = 25,
@@ -52,7 +51,7 @@ pub enum State {
 }
 
 impl State {
-    /// Every state, by increasing number.
+    /// All states, by increasing number.
     pub const ALL: [Self; 20] = [
         Self::Idle,
         Self::Running,
@@ -76,12 +75,12 @@ impl State {
         Self::Freeing,
     ];
 
-    /// The number in the trace.
+    /// Returns the number in the trace.
     pub const fn number(self) -> u32 {
         self as u32
     }
 
-    /// The label in the trace.
+    /// Returns the label in the trace.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Idle => "Idle",

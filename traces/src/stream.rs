@@ -1,31 +1,31 @@
-//! The records of one worker, written by its thread alone.
+//! Stream of records of one worker, used by its thread alone.
 //!
-//! A stream fills chunks of 64 KiB and never moves a record again, so a record
-//! costs a comparison and a store of 40 bytes; no atomics, no lock. A full
-//! chunk waits in the stream until [`Stream::flush`] or drop hands it to the
-//! recorder.
+//! A stream fills chunks of 64 KiB and never moves a record again, so a record costs a comparison
+//! and a
+//! store of 40 bytes, without atomics or locks. Full chunks stay in the stream until
+//! [`Stream::flush`] or drop gives them to the recorder.
 
 use crate::event::Record;
 use crate::{Event, Recorder};
 
-/// Records in the order of recording; never grows beyond its first allocation.
+/// Records in the order of recording, in an allocation that never grows.
 pub(crate) type Chunk = Vec<Record>;
 
 const CHUNK_RECORDS: usize = (64 << 10) / size_of::<Record>();
 
-/// Takes the records of one worker. `Send`, so that it can move to the
-/// worker's thread, and used by one thread at a time.
+/// Stream of records of one worker. `Send`, so that it can move to the worker's thread; used by one
+/// thread at a time.
 #[derive(Debug)]
 pub struct Stream {
     recorder: Recorder,
     worker: u32,
     chunk: Chunk,
-    /// Records that `chunk` still takes: its free space, or less at the limit.
+    /// Number of records that `chunk` still takes: its free space, or less at the limit.
     room: usize,
     full: Vec<Chunk>,
-    /// Empty chunks whose memory is there already.
+    /// Empty chunks whose memory is already touched.
     prepared: Vec<Chunk>,
-    /// Records that may still be stored, `room` included.
+    /// Number of records that may still be stored, `room` included.
     remaining: usize,
     dropped: u64,
     stopped: bool,
@@ -46,10 +46,11 @@ impl Stream {
         }
     }
 
-    /// Gets memory for `records` further records now, on the calling thread
-    /// and so on its node, instead of a page at a time while recording.
+    /// Allocates and touches memory for `records` further records now, on the calling thread and
+    /// thus
+    /// on its NUMA node, instead of page by page while recording.
     ///
-    /// **Cost**: 10 ns a record, which [`record`](Self::record) then saves.
+    /// **Cost**: 10 ns per record, which [`record`](Self::record) then saves.
     pub fn prepare(&mut self, records: usize) {
         const BLANK: Record = Record { time_ns: 0, event: Event::RecordingStopped };
         let chunks = records.min(self.remaining).div_ceil(CHUNK_RECORDS);
@@ -76,7 +77,7 @@ impl Stream {
         self.chunk.push(Record { time_ns, event });
     }
 
-    /// Hands what was recorded so far to the recorder.
+    /// Gives all records so far to the recorder.
     pub fn flush(&mut self) {
         self.remaining -= self.chunk.len();
         self.room = 0;
@@ -84,18 +85,18 @@ impl Stream {
         if !last.is_empty() {
             self.full.push(last);
         }
-        let mut collected = self.recorder.collected();
-        let records = collected.workers.entry(self.worker).or_default();
+        let mut flushed = self.recorder.flushed();
+        let records = flushed.workers.entry(self.worker).or_default();
         records.chunks.append(&mut self.full);
         records.dropped += std::mem::take(&mut self.dropped);
     }
 
-    /// The worker whose records these are.
+    /// Returns the worker of this stream.
     pub fn worker(&self) -> u32 {
         self.worker
     }
 
-    /// Makes room for a record; false if the stream has reached its limit.
+    /// Makes room for a record. Returns `false` if the stream has reached its limit.
     #[cold]
     #[inline(never)]
     fn next_chunk(&mut self, time_ns: u64) -> bool {
@@ -113,9 +114,9 @@ impl Stream {
         true
     }
 
-    /// Counts a record that is not stored. The first leaves a mark, one record
-    /// beyond the limit, so that the trace does not show the worker's last
-    /// state until the end of the run.
+    /// Counts a dropped record. The first one leaves a mark, one record beyond the limit, so that
+    /// the
+    /// trace does not extend the worker's last state to the end of the run.
     fn stop(&mut self, time_ns: u64) {
         self.dropped += 1;
         if !self.stopped {
@@ -129,7 +130,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.flush();
-        self.recorder.collected().open_streams -= 1;
+        self.recorder.flushed().open_streams -= 1;
     }
 }
 
@@ -141,8 +142,9 @@ mod tests {
         Event::WorkerState { state: crate::State::Idle }
     }
 
-    /// Records `count` events into a stream of limit `limit`, flushing after
-    /// each of the given counts; gives what was stored and dropped.
+    /// Records `count` events into a stream of limit `limit`, flushing after each of the given
+    /// counts.
+    /// Returns the numbers of stored and of dropped records.
     fn fill(limit: usize, count: u64, flush_at: &[u64]) -> (u64, u64) {
         let recorder = Recorder::new(limit);
         let mut stream = recorder.stream(3);
@@ -184,8 +186,8 @@ mod tests {
             assert!(stream.chunk.capacity() <= CHUNK_RECORDS);
         }
         stream.flush();
-        let collected = recorder.collected();
-        let times = collected.workers[&0].chunks.iter().flatten().map(|record| record.time_ns);
+        let flushed = recorder.flushed();
+        let times = flushed.workers[&0].chunks.iter().flatten().map(|record| record.time_ns);
         assert!(times.eq(0..5 * CHUNK_RECORDS as u64));
     }
 }

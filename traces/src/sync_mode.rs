@@ -1,31 +1,29 @@
-//! How a superstep ends, as shown in a trace: where the number of expected
-//! arrivals comes from, and what else the end waits for.
+//! Modes of a superstep's end, as shown in a trace.
 
-/// The mode of one synchronisation.
+/// Mode of one sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SyncMode {
-    /// Where the number of expected arrivals comes from.
+    /// Source of the number of expected arrivals.
     pub arrivals: SyncArrivals,
-    /// Whether its end also waits until every rank has passed.
+    /// `true` if the sync also waits until every rank has reached it.
     pub barrier: bool,
-    /// Whether its end also waits until the targets of this round have ended
-    /// the one before.
+    /// `true` if the sync also waits until the targets of this round have ended the previous one.
     pub ack: bool,
 }
 
-/// Where a synchronisation gets the number of arrivals it waits for.
+/// Source of the number of arrivals that a sync waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SyncArrivals {
-    /// Exchanged in this round.
+    /// Exchanged between the ranks in this round.
     Default,
-    /// Remembered from an earlier round.
+    /// Cached from an earlier round.
     Cached,
     /// Given by the program.
     Msg,
 }
 
-/// The labels of all modes, by number.
+/// Labels of all modes, by number.
 const NAMES: [&str; 12] = [
     "default",
     "default + barrier",
@@ -42,7 +40,7 @@ const NAMES: [&str; 12] = [
 ];
 
 impl SyncMode {
-    /// Every mode, by increasing [`number`](Self::number).
+    /// Iterates over all modes, by increasing [`number`](Self::number).
     pub fn all() -> impl Iterator<Item = Self> {
         [SyncArrivals::Default, SyncArrivals::Cached, SyncArrivals::Msg].into_iter().flat_map(
             |arrivals| {
@@ -52,12 +50,12 @@ impl SyncMode {
         )
     }
 
-    /// The value in the trace, from 1: 0 means outside any synchronisation.
+    /// Returns the value in the trace, from 1: 0 means outside any sync.
     pub const fn number(self) -> i64 {
         1 + self.arrivals as i64 * 4 + self.ack as i64 * 2 + self.barrier as i64
     }
 
-    /// The label in the trace.
+    /// Returns the label in the trace.
     pub const fn name(self) -> &'static str {
         NAMES[self.number() as usize - 1]
     }

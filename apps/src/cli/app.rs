@@ -1,4 +1,4 @@
-//! One run of an application, from its options to its outputs.
+//! Command of an application: one run, from its options to its outputs.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use talpf_apps::run::{self, App, Interrupt, Machine, Observer, Outcome, Problem,
 use talpf_apps::{Error, memory, picture};
 use talpf_runtime::Monitor;
 
-use super::on_signal::OnSignal;
 use super::output::Output;
 use super::progress_bar::ProgressBar;
 use super::recordings::Recordings;
 use super::report::{self, Report};
 use super::run_options::{RunOptions, variant_of};
+use super::signal_handler::SignalHandler;
 use super::trace_output::TraceOutput;
 
-/// The command of an application `A` whose problem is described by `P`.
+/// Options of the command of an application `A` with a problem described by `P`.
 #[derive(Args, Debug)]
 #[command(allow_negative_numbers = true)]
 pub(super) struct Options<A: App, P: Args> {
-    /// How to run it
+    /// Variant of the parallel execution
     #[arg(long, value_parser = variant_of::<A>(), default_value = A::USUAL.name())]
     variant: Variant,
 
@@ -35,7 +35,7 @@ pub(super) struct Options<A: App, P: Args> {
 }
 
 impl<A: App, P: Args> Options<A, P> {
-    /// Runs the `problem` that is described.
+    /// Runs the described `problem`.
     pub(super) fn run(
         self,
         problem: impl FnOnce(&P) -> Result<A::Problem, Error>,
@@ -44,8 +44,9 @@ impl<A: App, P: Args> Options<A, P> {
     }
 }
 
-/// Runs `variant`. Outputs are tried first, and written even when the check fails; of a run that
-/// fails, its trace and its graph are.
+/// Runs `variant`. Outputs are opened before the run, and written even if the check fails; if the
+/// run
+/// fails, its trace and its graph are written.
 fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> Result<(), Error> {
     let machine = options.machine::<A>(variant, problem)?;
     let first = machine.transport().has_first_rank();
@@ -66,7 +67,8 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
         run::run::<A>(variant, problem, machine, &Observer { progress, ..observer })
     };
     let (monitor, interrupt) = (Monitor::default(), Interrupt::default());
-    let _signals = OnSignal::start(monitor.clone(), interrupt.clone()).map_err(Error::Signals)?;
+    let _signals =
+        SignalHandler::start(monitor.clone(), interrupt.clone()).map_err(Error::Signals)?;
     let observer = Observer {
         recorder: recordings.trace.as_ref().map(TraceOutput::recorder),
         monitor: monitor.clone(),
@@ -80,7 +82,7 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
         Err(error) => {
             let mut comments = report::comments::<A>(variant, problem, &machine);
             comments.push(format!("failed: {error}"));
-            // What ended the run says more than what keeps us from showing it.
+            // The error of the run is more important than one of writing its recordings.
             let recorded = recordings.write(&machine, comments);
             let _ = recorded.and_then(|lines| super::print(&report::text(&lines)));
             return Err(error);
@@ -113,7 +115,7 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
     }
 }
 
-/// Bytes at the largest: a check runs serial beside the result.
+/// Returns the largest number of bytes needed: a check runs serial while the result is kept.
 fn bytes<A: App>(variant: Variant, problem: &A::Problem, ranks: usize, check: bool) -> u64 {
     let bytes = A::bytes(variant, problem, ranks);
     if check {

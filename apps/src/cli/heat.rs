@@ -1,4 +1,4 @@
-//! The options of a heat problem.
+//! Options of a heat problem.
 
 use std::path::PathBuf;
 
@@ -24,9 +24,11 @@ pub(super) struct HeatOptions {
     #[arg(long, value_name = "C", value_parser = number_within(Problem::EXTENTS), requires = "rows")]
     cols: Option<usize>,
 
-    /// Rows and columns of a block, the unit of work of tasks; those of jacobi take as many side by
-    /// side as make 4096 columns [default: by the caches, see `talpf info`; for gauss-seidel two
-    /// blocks a core side by side, of 256 to 1024]
+    /// Rows and columns of a block, the unit of work of tasks; a task of jacobi computes as many
+    /// blocks
+    /// side by side as make 4096 columns [default: from the caches, see `talpf info`; for
+    /// gauss-seidel two
+    /// blocks per core side by side, of 256 to 1024]
     #[arg(long, value_name = "B", value_parser = number_within(Problem::EXTENTS))]
     block: Option<usize>,
 
@@ -34,18 +36,21 @@ pub(super) struct HeatOptions {
     #[arg(long, value_name = "T", value_parser = number_within(Problem::STEPS))]
     steps: Option<usize>,
 
-    /// Heat sources: a count, then row, column, size and temperature a line, from 0 to 1
+    /// Heat sources, a text file: their number, then row, column, size and temperature per line;
+    /// positions
+    /// are from 0 to 1
     #[arg(long, value_name = "heat.conf")]
     config: Option<PathBuf>,
 
-    /// Sizes that were not given: 16384 x 16384 in blocks of 512, 100 steps
+    /// Sizes for options that are not given: 16384 x 16384 in blocks of 512, 100 steps
     #[arg(long, value_enum)]
     preset: Option<Preset>,
 }
 
 impl HeatOptions {
-    /// The problem. `steps` is for when neither an option nor a preset says how many, and so is
-    /// `block`, of a matrix of so many columns.
+    /// Returns the problem. `steps`, and `block` of a number of columns, apply if neither an option
+    /// nor a
+    /// preset gives a value.
     pub(super) fn problem(
         &self,
         steps: usize,

@@ -1,4 +1,4 @@
-//! `talpf info`: what the machine is, as far as it bears on a run.
+//! `talpf info`: properties of the machine that affect a run.
 
 use std::hint::black_box;
 
@@ -22,11 +22,11 @@ pub(super) struct Options {
     runtime: RuntimeOptions,
 }
 
-/// Measures for about a second and prints one line a value.
+/// Measures for about a second and prints one line per value.
 pub(super) fn run(options: Options) -> Result<(), Error> {
     let settings = options.runtime.settings()?;
     let (runtime, polling) = (settings.runtime()?, settings.polling()?);
-    // Before anything runs that would disturb it.
+    // First, since later measurements would disturb it.
     let (messages, message_costs) = (Protocols::measured()?, Costs::measured());
     let conflicts = if settings.check_conflicts()? { "checked" } else { "not checked" };
     let costs = costs(settings)?;
@@ -34,7 +34,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         .map_or_else(|| "unknown".to_owned(), |bytes| format!("{} MiB available", bytes >> 20));
     let put = costs.put_ns.map_or_else(
         || "needs two cores".to_owned(),
-        |ns| format!("{ns:.0} ns for 8 bytes to be seen by another core"),
+        |ns| format!("{ns:.0} ns until another core sees 8 bytes"),
     );
     let copy = |bytes, copies| format!("{:.1} GB/s", copy_rate(bytes, copies) / 1e9);
     let lines = [
@@ -42,7 +42,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         ("caches", Caches::of_this_machine().to_string()),
         ("memory", memory),
         ("vectors", format!("{} x f64 in the kernel of jacobi", kernel::lanes())),
-        ("clock", format!("{:.0} ns a reading", costs.clock_ns)),
+        ("clock", format!("{:.0} ns per reading", costs.clock_ns)),
         ("timer", format!("{:.1} us for a wait of 1 us", costs.timer_ns / 1e3)),
         ("workers", runtime.workers.to_string()),
         ("idle", runtime.idle.to_string()),
@@ -54,8 +54,8 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         ("memcpy 1 MiB", copy(MIB, 200)),
         ("memcpy 128 MiB", copy(128 * MIB, 1)),
         ("put", put),
-        ("l", format!("{:.2} us a superstep (2 ranks, 8 bytes each way)", costs.bsp.l_ns / 1e3)),
-        ("g", format!("{:.3} ns a further byte each way", costs.bsp.g_ns)),
+        ("l", format!("{:.2} us per superstep (2 ranks, 8 bytes each way)", costs.bsp.l_ns / 1e3)),
+        ("g", format!("{:.3} ns per further byte each way", costs.bsp.g_ns)),
         ("messages", messages.to_string()),
         ("their costs", message_costs.to_string()),
     ];
@@ -78,16 +78,16 @@ fn blocks() -> String {
     )
 }
 
-/// Returns how long an adaptive polling task polls in vain before it pauses.
+/// Returns how long an adaptive polling task polls without success before it pauses.
 fn patience() -> String {
-    let [one, wire, crowded] = [
+    let [one, wire, oversubscribed] = [
         PollingFrequency::PATIENCE,
         PollingFrequency::PATIENCE_WITH_WIRE,
         PollingFrequency::PATIENCE_OVERSUBSCRIBED,
     ];
     format!(
-        "{one:?} in one process, {wire:?} between processes, {crowded:?} if these have more workers \
-         than the machine has cores"
+        "{one:?} in one process, {wire:?} between processes, {oversubscribed:?} if these have more \
+         workers than the machine has cores"
     )
 }
 
@@ -95,8 +95,9 @@ fn throttle(tasks: usize) -> String {
     if tasks == usize::MAX { "off".to_owned() } else { format!("{} ahead", counted(tasks, "task")) }
 }
 
-/// **Units**: bytes copied (read and written count once) in a second by one thread, between two
-/// buffers of `bytes`.
+/// Measures the rate of copies between two buffers of `bytes` by one thread.
+///
+/// **Units**: bytes copied (read and written count once) per second.
 fn copy_rate(bytes: usize, copies: usize) -> f64 {
     let from = vec![1_u8; bytes];
     let mut to = vec![2_u8; bytes];

@@ -1,17 +1,18 @@
-//! How many processes `mpirun` has started.
+//! Number of processes that `mpirun` has started.
 
 use std::env;
 
 use talpf_apps::Error;
 
-/// How many processes there are, as the launchers of MPICH, Open MPI and their kin say.
+/// Environment variables in which MPICH, Open MPI and related launchers set the number of
+/// processes.
 const VARIABLES: [&str; 3] = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"];
 
 fn started() -> Option<usize> {
     VARIABLES.iter().find_map(|name| env::var(name).ok()?.trim().parse().ok())
 }
 
-/// Checks that this is the only process, for what has all its ranks in it.
+/// Checks that this is the only process, for commands with all ranks in one process.
 ///
 /// **Errors**: [`Error::Processes`].
 pub(super) fn must_be_alone() -> Result<(), Error> {
@@ -21,8 +22,7 @@ pub(super) fn must_be_alone() -> Result<(), Error> {
     }
 }
 
-/// Checks that the MPI of this program knows of the processes that there are, if it has found
-/// `ranks` of them.
+/// Checks that the MPI of this program, which has found `ranks` processes, has found all of them.
 ///
 /// **Errors**: [`Error::OtherMpi`].
 #[cfg(feature = "mpi")]

@@ -1,4 +1,4 @@
-//! The options of a multiplication.
+//! Options of a multiplication of matrices.
 
 use clap::Args;
 use talpf_apps::Error;
@@ -7,23 +7,24 @@ use talpf_apps::matmul::{self, Problem};
 use super::run_options::Preset;
 use super::usage::number_within;
 
-/// The matrices, and how often they are multiplied.
+/// Sizes of the matrices, and the number of multiplications.
 #[derive(Args, Debug)]
 pub(super) struct ProblemOptions {
     /// Rows and columns of the matrices [default: 1024]
     #[arg(long, value_name = "S", value_parser = number_within(Problem::SIZES))]
     size: Option<usize>,
 
-    /// Rows of a block, the unit of work of tasks: across the whole matrix, in matmul-g across the
-    /// tile of a rank [default: two blocks a core, of 64 to 256]
+    /// Rows of a block, the unit of work of tasks; a block spans the whole matrix, in matmul-g the
+    /// tile of
+    /// a rank [default: two blocks per core, of 64 to 256]
     #[arg(long, value_name = "B", value_parser = number_within(Problem::SIZES))]
     block: Option<usize>,
 
-    /// Multiplications [default: 10]
+    /// Multiplications to compute [default: 10]
     #[arg(long, value_name = "K", value_parser = number_within(Problem::ITERATIONS))]
     iterations: Option<usize>,
 
-    /// Sizes that were not given: 16384 x 16384 in blocks of 512, 100 iterations
+    /// Sizes for options that are not given: 16384 x 16384 in blocks of 512, 100 iterations
     #[arg(long, value_enum)]
     preset: Option<Preset>,
 }

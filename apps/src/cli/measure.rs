@@ -1,5 +1,4 @@
-//! What communication costs here: two ranks on at most two workers, measured through the interface
-//! that programs use.
+//! Measured costs of communication: two ranks on at most two workers, through the public interface.
 
 use std::hint;
 use std::time::{Duration, Instant};
@@ -13,20 +12,21 @@ const HOPS: u32 = 2_000;
 const READINGS: u32 = 10_000;
 const PERIODS: u32 = 200;
 
-/// The costs of a BSP machine and of its parts.
+/// Costs of a BSP machine and of its parts.
 pub(super) struct Costs {
-    /// **Units**: nanoseconds from a put of 8 bytes to its sight at the other rank. `None` with
-    /// one core: nobody looks while the other puts.
+    /// Time from a put of 8 bytes until the other rank sees them. `None` with one core, where no
+    /// rank
+    /// polls while the other puts. **Units**: nanoseconds.
     pub(super) put_ns: Option<f64>,
-    /// Of supersteps.
+    /// Costs of supersteps.
     pub(super) bsp: Machine,
-    /// **Units**: nanoseconds of a reading of the runtime's clock.
+    /// Time of one reading of the runtime's clock. **Units**: nanoseconds.
     pub(super) clock_ns: f64,
-    /// **Units**: nanoseconds that a task which waits for 1 us is suspended.
+    /// Time for which a task that waits for 1 us is suspended. **Units**: nanoseconds.
     pub(super) timer_ns: f64,
 }
 
-/// Measures for some tenths of a second.
+/// Measures the costs, for some tenths of a second.
 pub(super) fn costs(settings: Settings) -> Result<Costs, Error> {
     let put_ns = (cores() > 1).then(|| of_first(settings, hops)).transpose()?;
     Ok(Costs {
@@ -37,7 +37,7 @@ pub(super) fn costs(settings: Settings) -> Result<Costs, Error> {
     })
 }
 
-/// The median time of some runs of `work`, in seconds.
+/// Returns the median time of several runs of `work`, in seconds.
 pub(super) fn median(mut work: impl FnMut()) -> f64 {
     let mut times = Vec::with_capacity(REPETITIONS);
     for _ in 0..REPETITIONS {
@@ -53,7 +53,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What rank 0 of two measures.
+/// Runs a measurement on two ranks and returns the result of rank 0.
 fn of_first<R, M, F>(settings: Settings, measure: M) -> Result<R, Error>
 where
     M: Fn(Context) -> F,
@@ -66,7 +66,7 @@ where
     Ok(exec(config, &measure)?.swap_remove(0))
 }
 
-/// Nanoseconds of half a round trip of 8 bytes between ranks that do nothing but look for them.
+/// Measures half of the round-trip time of 8 bytes between two polling ranks, in nanoseconds.
 async fn hops(ctx: Context) -> Result<f64, Error> {
     let number = Array::new(ctx.group(), vec![1_u64; 1], 1)?;
     let inbox = Array::new(ctx.group(), vec![0_u64; 1], 1)?;

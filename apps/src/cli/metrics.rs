@@ -1,9 +1,9 @@
-//! What a runtime has counted, as JSON.
+//! Metrics of a runtime as JSON.
 
 use serde_json::{Value, json};
 use talpf_runtime::Metrics;
 
-/// **Units**: seconds for what ends in `_s`, nanoseconds for what ends in `_ns`.
+/// Formats the metrics. **Units**: seconds for names that end in `_s`, nanoseconds for `_ns`.
 pub(super) fn json(metrics: &Metrics) -> Value {
     let queued = &metrics.queued;
     let delays = &metrics.delays;

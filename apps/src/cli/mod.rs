@@ -1,4 +1,4 @@
-//! The command line. Only this module and those below it print.
+//! Command line. Only this module and its submodules print.
 
 mod app;
 mod compare;
@@ -9,12 +9,12 @@ mod matmul;
 mod measure;
 mod metrics;
 mod nbody;
-mod on_signal;
 mod output;
 mod progress_bar;
 mod recordings;
 mod report;
 mod run_options;
+mod signal_handler;
 mod trace;
 mod trace_output;
 mod usage;
@@ -33,7 +33,7 @@ use talpf_apps::nbody::Nbody;
 
 use self::heat::HeatOptions;
 
-/// Steps of Jacobi where nobody says how many; Gauss-Seidel needs half of them.
+/// Default number of steps of Jacobi; Gauss-Seidel needs half of them.
 const STEPS: usize = 1000;
 
 /// Dataflow tasks with one-sided communication: applications and measurements.
@@ -50,21 +50,21 @@ enum Command {
     Jacobi(app::Options<Jacobi, HeatOptions>),
     /// Heat diffusion on a rectangle with the Gauss-Seidel method
     GaussSeidel(app::Options<GaussSeidel, HeatOptions>),
-    /// Gravity between particles, all pairs of them
+    /// Gravity between all pairs of particles
     Nbody(app::Options<Nbody, nbody::ProblemOptions>),
     /// Repeated multiplication of matrices on a ring of row slices
     Matmul(app::Options<Matmul, matmul::ProblemOptions>),
-    /// The same on a square of ranks that get the tiles they need (MatMulG)
+    /// Repeated multiplication on a square of ranks that fetch the tiles they need (MatMulG)
     MatmulG(app::Options<MatmulG, matmul::ProblemOptions>),
-    /// Run variants of an application against each other, with a table and a page of plots
+    /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),
-    /// Traces that runs have left behind
+    /// Check traces of runs
     Trace(trace::Options),
-    /// What this machine is, as measured
+    /// Properties and measured costs of this machine
     Info(info::Options),
 }
 
-/// Runs the command that the arguments name. An error is one line on the standard error stream.
+/// Runs the command in the arguments. An error is one line on the standard error stream.
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -84,20 +84,23 @@ pub(crate) fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // What a shell says of a program that has died of SIGINT; SIGTERM does the same here.
+        // Exit status of a program that was ended by SIGINT, in a shell; SIGTERM has the same one
+        // here.
         Err(error @ Error::Interrupted) => fail(&error.to_string(), ExitCode::from(130)),
         Err(error) => fail(&error.to_string(), ExitCode::FAILURE),
     }
 }
 
-/// Says what went wrong, in one piece: ranks say it to one stream. A closed stream is no reason to
-/// panic.
+/// Writes an error message with a single call, since several ranks may share the stream. Ignores
+/// errors
+/// of the stream.
 fn fail(message: &str, code: ExitCode) -> ExitCode {
     let _ = io::stderr().write_all(format!("error: {message}\n").as_bytes());
     code
 }
 
-/// Writes `text` to the standard output; a reader that has seen enough (`head`) is no error.
+/// Writes `text` to the standard output; a reader that has closed the pipe (`head`) is not an
+/// error.
 fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

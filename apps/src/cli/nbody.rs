@@ -1,4 +1,4 @@
-//! The options of particles.
+//! Options of a particle problem.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use talpf_apps::nbody::{self, Particles, Problem};
 use super::run_options::Preset;
 use super::usage::number_within;
 
-/// The particles, and for how long.
+/// Particles, and the number of steps.
 #[derive(Args, Debug)]
 pub(super) struct ProblemOptions {
     /// Particles to generate [default: 4096]
@@ -17,8 +17,8 @@ pub(super) struct ProblemOptions {
           conflicts_with = "file")]
     particles: Option<usize>,
 
-    /// Particles of a block; a task computes the forces between two blocks
-    /// [default: four blocks a core, of 64 to 512]
+    /// Particles per block; a task computes the forces between two blocks
+    /// [default: four blocks per core, of 64 to 512]
     #[arg(long, value_name = "B", value_parser = number_within(Particles::COUNTS))]
     block: Option<usize>,
 
@@ -26,20 +26,20 @@ pub(super) struct ProblemOptions {
     #[arg(long, value_name = "T", value_parser = number_within(Problem::STEPS))]
     steps: Option<usize>,
 
-    /// Let tasks at the beginning of chains come first: better with ranks that wait for a slow one,
-    /// worse for caches
+    /// Give tasks at the beginning of long chains a higher priority: better with ranks that wait for
+    /// a slow one, worse for caches
     #[arg(long, value_enum, default_value_t = Switch::Off)]
     priorities: Switch,
 
-    /// Particles from a file: x, y, z, vx, vy, vz and mass a line
+    /// Particles, a text file: x, y, z, vx, vy, vz and mass per line
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// What the generated particles follow from
+    /// Seed of the generated particles
     #[arg(long, value_name = "S", value_parser = number_within(0..=usize::MAX), default_value_t = 1)]
     seed: usize,
 
-    /// Sizes that were not given: 65536 particles in blocks of 512, 100 steps
+    /// Sizes for options that are not given: 65536 particles in blocks of 512, 100 steps
     #[arg(long, value_enum)]
     preset: Option<Preset>,
 }

@@ -1,4 +1,4 @@
-//! Files that a run leaves behind.
+//! Output files of a run.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -7,20 +7,21 @@ use std::path::{Path, PathBuf};
 
 use talpf_apps::Error;
 
-/// A file that is written after a long run. Opening it is tried before, so that a run never ends with
-/// nowhere to put its result; but nothing is left of the try, so that a run that ends early, in
-/// whatever way, leaves what there was.
+/// File that is written after a long run. Opening is tried before the run, so that no result is
+/// lost for
+/// lack of a writable file. The trial leaves nothing behind, so that a run that ends early does not
+/// change existing files.
 #[derive(Debug)]
 pub(super) struct Output {
     path: PathBuf,
-    /// Where the file is, by the path that all files have one of; `None` for devices and pipes.
+    /// Canonical path of the file; `None` for devices and pipes.
     place: Option<PathBuf>,
-    /// What was there before, held open: the reader of a pipe would take a close for the end.
+    /// Existing file, held open: the reader of a pipe would take a close for the end.
     existing: Option<File>,
 }
 
 impl Output {
-    /// Tries to open `path` for writing, new or not.
+    /// Tries to open `path` for writing, whether it exists or not.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let is_new = !path.exists();
         let mut options = OpenOptions::new();
@@ -28,25 +29,25 @@ impl Output {
         let file = file.map_err(|source| Error::Write { path: path.to_owned(), source })?;
         let place = fs::canonicalize(path).ok().filter(|place| place.is_file());
         if is_new {
-            // If it cannot be removed, an empty file does no harm.
+            // If the file cannot be removed, it is empty and does no harm.
             let _ = fs::remove_file(place.as_deref().unwrap_or(path));
         }
         Ok(Self { path: path.to_owned(), place, existing: (!is_new).then_some(file) })
     }
 
-    /// As [`Output::open`], in a folder that is made when the file is written.
+    /// Tries to open a file in a folder that is created when the file is written.
     pub(super) fn open_in(folder: &Path, name: impl AsRef<Path>) -> Result<Self, Error> {
         let is_new = |part: &&Path| !part.as_os_str().is_empty() && !part.exists();
         let new: Vec<_> = folder.ancestors().take_while(is_new).collect();
         let output = make_folder(folder).and_then(|()| Self::open(&folder.join(name)));
         for part in new {
-            // Refused when somebody else has put something there, which is just right.
+            // Fails if the folder is no longer empty, and must then stay.
             let _ = fs::remove_dir(part);
         }
         output
     }
 
-    /// Checks that no two outputs will overwrite each other. Devices do not.
+    /// Checks that no two outputs are the same file. Devices may be.
     pub(super) fn must_all_differ<'a>(
         outputs: impl IntoIterator<Item = &'a Self>,
     ) -> Result<(), Error> {
@@ -59,12 +60,13 @@ impl Output {
         Ok(())
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Replaces the content by what `write` writes. A new file that cannot be written whole is
+    /// Replaces the content with the output of `write`. A new file that cannot be written
+    /// completely is
     /// removed.
     pub(super) fn write(
         self,
@@ -86,7 +88,7 @@ impl Output {
         };
         fill().map_err(|source| {
             if is_new {
-                // If it cannot be removed, the error says enough.
+                // If the file cannot be removed, the error message is sufficient.
                 let _ = fs::remove_file(self.place.as_deref().unwrap_or(&self.path));
             }
             Error::Write { path: self.path.clone(), source }
@@ -94,7 +96,7 @@ impl Output {
     }
 }
 
-/// Makes a folder and those above it, if they are not there.
+/// Creates a folder and its missing parents.
 pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(|source| Error::Write { path: path.to_owned(), source })
 }

@@ -1,4 +1,4 @@
-//! A bar that follows a run.
+//! Progress bar of a run.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -8,15 +8,16 @@ use std::time::Duration;
 use indicatif::{ProgressBar as Bar, ProgressStyle};
 use talpf_apps::run::Progress;
 
-/// Shows a run's [`Progress`] until dropped. It looks ten times a second from a thread of its
-/// own, so the run does not pay for it.
+/// Display of a run's [`Progress`] until dropped. A thread of its own reads the progress ten times
+/// a
+/// second, so the run does not pay for it.
 pub(super) struct ProgressBar {
     watcher: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl ProgressBar {
-    /// A bar of `steps` steps on the standard error stream, or nothing when that is no terminal
-    /// or `quiet`.
+    /// Starts a bar of `steps` steps on the standard error stream. Shows nothing if that is not a
+    /// terminal, or if `quiet`.
     pub(super) fn start(label: &'static str, steps: usize, quiet: bool) -> (Self, Progress) {
         let progress = Progress::default();
         let watcher = (!quiet && io::stderr().is_terminal()).then(|| {
@@ -24,7 +25,7 @@ impl ProgressBar {
             let progress = progress.clone();
             let watch = move || {
                 let bar = Bar::new(steps as u64).with_style(style()).with_message(label);
-                while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                while stopped.recv_timeout(REFRESH_PERIOD) == Err(RecvTimeoutError::Timeout) {
                     bar.set_position(progress.steps() as u64);
                 }
                 bar.finish_and_clear();
@@ -39,13 +40,13 @@ impl Drop for ProgressBar {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.watcher.take() {
             drop(stop);
-            // It only draws: a panic there must not end the run.
+            // A panic of the display must not end the run.
             let _ = thread.join();
         }
     }
 }
 
-const LOOK: Duration = Duration::from_millis(100);
+const REFRESH_PERIOD: Duration = Duration::from_millis(100);
 
 fn style() -> ProgressStyle {
     ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} steps, {eta} left")

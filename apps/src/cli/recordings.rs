@@ -1,4 +1,4 @@
-//! What a run leaves of how it went, even if it fails: its trace and its graph.
+//! Recordings of a run, kept even if it fails: its trace and its graph.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use super::output::Output;
 use super::report::Line;
 use super::trace_output::TraceOutput;
 
-/// Most tasks that `--graph` draws: more cannot be told apart.
+/// Largest number of tasks that `--graph` draws: more would be illegible.
 const DRAWN: usize = 2000;
 
-/// The files that are open, and what fills them.
+/// Open output files and their recorders.
 pub(super) struct Recordings {
     pub(super) trace: Option<TraceOutput>,
     graph: Option<(Output, GraphRecorder)>,
@@ -26,19 +26,20 @@ impl Recordings {
         Recordings { trace, graph }
     }
 
-    /// Their files.
+    /// Returns the output files.
     pub(super) fn outputs(&self) -> impl Iterator<Item = &Output> {
         let drawing = self.graph.iter().map(|(drawing, _)| drawing);
         self.trace.iter().flat_map(TraceOutput::outputs).chain(drawing)
     }
 
-    /// Where the run notes its tasks.
+    /// Returns the recorder of the run's tasks.
     pub(super) fn graph(&self) -> Option<GraphRecorder> {
         self.graph.as_ref().map(|(_, graph)| graph.clone())
     }
 
-    /// Writes what was recorded on `machine`, and returns lines that say where it is. Nothing is
-    /// left of a run in which there was nothing to record.
+    /// Writes the recordings of a run on `machine`, and returns lines with their paths. Writes
+    /// nothing if
+    /// nothing was recorded.
     pub(super) fn write(
         self,
         machine: &Machine,
@@ -59,7 +60,7 @@ impl Recordings {
     }
 }
 
-/// Writes a graph, and returns the line that says so.
+/// Writes a graph, and returns a line with its path.
 fn draw(drawing: Output, graph: &TaskGraph) -> Result<Line, Error> {
     let (tasks, spawned) = (graph.tasks().len(), graph.spawned());
     let drawn = if spawned > tasks as u64 {

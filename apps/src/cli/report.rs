@@ -1,4 +1,4 @@
-//! What a run prints and writes down.
+//! Report of a run: its printed lines and its JSON.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use talpf_apps::run::{App, Machine, Measure, Outcome, Problem, Solution, Variant
 use talpf_runtime::Metrics;
 use talpf_traces::counted;
 
-/// What was run, for the comments of a trace.
+/// Describes a run in comments of its trace.
 pub(super) fn comments<A: App>(
     variant: Variant,
     problem: &A::Problem,
@@ -23,16 +23,16 @@ pub(super) fn comments<A: App>(
     ]
 }
 
-/// A name and a value.
+/// Name and value of a line.
 pub(super) type Line = (&'static str, String);
 
-/// The lines as text, values below each other.
+/// Formats lines as text with aligned values.
 pub(super) fn text(lines: &[Line]) -> String {
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     lines.iter().map(|(name, value)| format!("{name:<width$} {value}\n")).collect()
 }
 
-/// The result of a run, in the order of its lines.
+/// Result of a run, in the order of its lines.
 #[derive(Debug)]
 pub(super) struct Report {
     app: &'static str,
@@ -45,9 +45,9 @@ pub(super) struct Report {
     work: Work,
     checksum: f64,
     measures: Vec<Measure>,
-    /// Whether the result equals the serial one; `None` when nobody asked.
+    /// `true` if the result equals the serial one; `None` if it was not checked.
     verified: Option<bool>,
-    /// What the runtime has counted, if the variant has tasks.
+    /// Metrics of the runtime, if the variant has tasks.
     metrics: Option<Metrics>,
 }
 
@@ -76,15 +76,15 @@ impl Report {
         }
     }
 
-    /// Millions of what the application does, in a second.
+    /// Returns the rate in millions of units of work per second.
     fn rate(&self) -> f64 {
         self.work.amount / self.seconds / 1e6
     }
 
-    /// One line a value; `hash` is shown beside the checksum.
+    /// Returns one line per value; `hash` is shown beside the checksum.
     pub(super) fn lines(&self, hash: u64) -> Vec<Line> {
         let verified = match self.verified {
-            None => "not asked for (--check)",
+            None => "not checked (see --check)",
             Some(true) => "yes, every bit equals serial",
             Some(false) => "NO",
         };
@@ -106,7 +106,7 @@ impl Report {
         lines
     }
 
-    /// All values as one JSON object, in order.
+    /// Writes all values as one JSON object, in order.
     pub(super) fn write_json(&self, mut out: impl Write) -> io::Result<()> {
         let mut fields: Vec<(&str, Value)> = vec![
             ("app", self.app.into()),

@@ -1,4 +1,4 @@
-//! The options that every application has.
+//! Options of all applications.
 
 use std::path::PathBuf;
 use std::thread;
@@ -14,7 +14,7 @@ use super::launcher::must_be_alone;
 use super::launcher::must_have_joined;
 use super::usage::number_within;
 
-/// What to run on, and what to do with the result.
+/// Machine to run on, and uses of the result.
 #[derive(Args, Debug)]
 pub(super) struct RunOptions {
     /// Ranks that share the work [default: 2, or 4 for matmul-g, or 1 for a tiny problem]
@@ -24,11 +24,11 @@ pub(super) struct RunOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Record the tasks of a step once, and replay them in the others
+    /// Record the tasks of a step once, and replay them in all other steps
     #[arg(long)]
     replay: bool,
 
-    /// What connects the ranks
+    /// Transport between the ranks
     #[arg(long, value_enum, alias = "fabric", default_value_t)]
     transport: Transport,
 
@@ -36,7 +36,7 @@ pub(super) struct RunOptions {
     #[arg(long)]
     pub(super) check: bool,
 
-    /// Fail if a round of talpf-* reads and writes one location
+    /// Fail if a round of talpf-* reads and writes the same location
     #[arg(long)]
     check_conflicts: bool,
 
@@ -44,15 +44,15 @@ pub(super) struct RunOptions {
     #[arg(long, value_name = "FILE.png")]
     pub(super) image: Option<PathBuf>,
 
-    /// Write the result lines as JSON
+    /// Write the result as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
 
-    /// Leave a Paraver trace: <application>.prv, .pcf and .row
+    /// Write a Paraver trace to this folder: <application>.prv, .pcf and .row
     #[arg(long, value_name = "DIR")]
     pub(super) trace: Option<PathBuf>,
 
-    /// Draw the graph of the tasks, the first 2000 if there are more
+    /// Draw the graph of the tasks (at most the first 2000)
     #[arg(long, value_name = "FILE.svg")]
     pub(super) graph: Option<PathBuf>,
 
@@ -61,14 +61,14 @@ pub(super) struct RunOptions {
     pub(super) quiet: bool,
 }
 
-/// The machine but for its ranks.
+/// Machine without its ranks.
 #[derive(Args, Debug)]
 pub(super) struct MachineOptions {
-    /// Worker threads of all ranks together [default: those of the runtime's file, or one a core]
+    /// Worker threads of all ranks together [default: from the runtime's file, or one per core]
     #[arg(long, value_name = "W", value_parser = number_within(Machine::WORKERS))]
     workers: Option<usize>,
 
-    /// Rank R, or `all`, computes FACTOR times as slowly, on cores of its own
+    /// Make rank R, or `all`, compute FACTOR times more slowly, on simulated cores of its own
     #[arg(long, value_name = "R:FACTOR", value_parser = slowdown)]
     slow_rank: Option<Slowdown>,
 
@@ -76,10 +76,11 @@ pub(super) struct MachineOptions {
     runtime: RuntimeOptions,
 }
 
-/// How the runtime is set up.
+/// Settings of the runtime.
 #[derive(Args, Debug)]
 pub(super) struct RuntimeOptions {
-    /// Settings: workers, idle, throttle, polling, check_conflicts [default: what TALPF_CONFIG names]
+    /// Settings file: workers, idle, throttle, polling, check_conflicts [default: from
+    /// TALPF_CONFIG]
     #[arg(long, value_name = "FILE.toml")]
     runtime_config: Option<PathBuf>,
 }
@@ -90,25 +91,25 @@ impl RuntimeOptions {
     }
 }
 
-/// What connects the ranks.
+/// Transport between the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Transport {
-    /// Software verbs, all ranks in this process
+    /// Software verbs, with all ranks in this process
     #[default]
     Verbs,
-    /// MPI, the ranks are the processes that mpirun has started
+    /// MPI, with one rank per process that mpirun has started
     Mpi,
 }
 
-/// Sizes that somebody else has measured.
+/// Sizes of published measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Preset {
-    /// The reference input of chapter 7: large, and long
+    /// Large reference input of chapter 7 of the thesis
     Thesis,
 }
 
 impl RunOptions {
-    /// The machine to run `variant` of `problem` on.
+    /// Returns the machine to run `variant` of `problem` on.
     pub(super) fn machine<A: App>(
         &self,
         variant: Variant,
@@ -164,7 +165,7 @@ impl MachineOptions {
     }
 }
 
-/// A parser of the variants of an application.
+/// Returns a parser of the variants of an application.
 pub(super) fn variant_of<A: App>() -> impl TypedValueParser<Value = Variant> {
     let values = A::VARIANTS
         .iter()

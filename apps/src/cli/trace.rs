@@ -15,9 +15,9 @@ pub(super) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Report what Paraver would refuse, drop or misread
+    /// Report everything that Paraver would refuse, drop or misread
     Check {
-        /// The trace; its .pcf and .row are checked too
+        /// Trace; its .pcf and .row are checked too
         #[arg(value_name = "FILE.prv")]
         file: PathBuf,
     },
@@ -29,7 +29,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-/// Prints a line for every finding, and a summary.
+/// Prints one line per finding, and a summary.
 fn check(path: &Path) -> Result<(), Error> {
     let report = paraver::check(path).map_err(Error::ReadTrace)?;
     let mut findings = report.findings().iter();

@@ -1,4 +1,4 @@
-//! The trace that a run leaves behind.
+//! Trace of a run.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,24 +10,26 @@ use talpf_traces::{Recorder, TraceInfo, counted};
 use super::output::{Output, make_folder};
 use super::report::Line;
 
-/// Paraver counts the rows that it shows, one for each worker of each rank, with 16 bits.
+/// Largest number of rows, one for each worker of each rank: Paraver counts them with 16 bits.
 const MOST_ROWS: usize = 65_535;
 
-/// A folder that gets the trace of a run after it. That it can get each of its files is tried before;
-/// until then it is not made, and what it holds stays.
+/// Folder that gets the trace after the run. Opening its files is tried before the run; until the
+/// trace
+/// is written, the folder is not created and its contents stay.
 pub(super) struct TraceOutput {
     recorder: Recorder,
     started: SystemTime,
-    /// Its files: records, labels and rows.
+    /// Output files: records, labels and rows.
     files: [Output; 3],
     folder: PathBuf,
-    /// The name of its files.
+    /// Stem of the file names.
     stem: &'static str,
 }
 
 impl TraceOutput {
-    /// Checks that the folder can be made and written to and that Paraver can show a run on
-    /// `machine`. The files are named after `stem`.
+    /// Checks that the folder can be created and written to, and that Paraver can show a run on
+    /// `machine`.
+    /// The files are named after `stem`.
     pub(super) fn open(path: &Path, stem: &'static str, machine: Machine) -> Result<Self, Error> {
         let rows = machine.ranks() * machine.workers();
         if rows > MOST_ROWS {
@@ -44,22 +46,22 @@ impl TraceOutput {
         })
     }
 
-    /// Where the run records.
+    /// Returns the recorder of the run.
     pub(super) fn recorder(&self) -> Recorder {
         self.recorder.clone()
     }
 
-    /// Whether nothing was recorded.
+    /// Returns `true` if nothing was recorded.
     pub(super) fn is_empty(&self) -> bool {
         self.recorder.record_count() == 0
     }
 
-    /// Its files.
+    /// Returns the output files.
     pub(super) fn outputs(&self) -> &[Output] {
         &self.files
     }
 
-    /// Writes what was recorded on `machine`, and says where it is.
+    /// Writes the records of a run on `machine`, and returns a line with the path.
     pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<Line, Error> {
         let version = format!("talpf {}", env!("CARGO_PKG_VERSION"));
         let info = TraceInfo {
@@ -78,12 +80,13 @@ impl TraceOutput {
     }
 }
 
-/// Date and time as Paraver writes them, in UTC.
+/// Formats a time as Paraver does, in UTC.
 pub(super) fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (minutes, days) = (seconds / 60 % (24 * 60), seconds / (24 * 60 * 60));
 
-    // Years begin in March, so that a leap day is the last of its year: eras of 400 years, from
+    // Years begin in March here, so that a leap day is the last of its year: eras of 400 years,
+    // from
     // 1 March 0000, which is 719,468 days before 1970.
     let day = days + 719_468;
     let (era, day) = (day / 146_097, day % 146_097);
@@ -105,7 +108,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn dates_around_leap_days_and_turns_of_the_year() {
+    fn dates_around_leap_days_and_new_year() {
         for (seconds, text) in [
             (0, "01/01/1970 at 00:00"),
             (951_782_399, "28/02/2000 at 23:59"),

@@ -1,12 +1,11 @@
-//! What clap has to say about the arguments.
+//! Messages of clap about the arguments.
 
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
 use clap::error::Error;
 
-/// Prints the help that was asked for, or the reason why the arguments are no command, in one
-/// line.
+/// Prints the requested help, or one line with the reason why the arguments are invalid.
 pub(super) fn explain(error: &Error) -> ExitCode {
     if !error.use_stderr() {
         return match super::print(&error.to_string()) {
@@ -17,7 +16,8 @@ pub(super) fn explain(error: &Error) -> ExitCode {
     super::fail(&one_line(&error.to_string()), ExitCode::from(2))
 }
 
-/// The paragraphs of a message of clap, without its own `error:`, its summary of the usage and
+/// Joins the paragraphs of a message of clap, without its own `error:`, its summary of the usage
+/// and
 /// its closing advice.
 fn one_line(message: &str) -> String {
     let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
@@ -26,7 +26,7 @@ fn one_line(message: &str) -> String {
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
-/// A parser of whole numbers within `limits`, for `value_parser`.
+/// Returns a parser of whole numbers within `limits`, for `value_parser`.
 pub(super) fn number_within(
     limits: RangeInclusive<usize>,
 ) -> impl Fn(&str) -> Result<usize, String> + Clone {

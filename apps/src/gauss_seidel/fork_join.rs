@@ -1,13 +1,17 @@
-//! Bulk-synchronous threads: one band of rows for each worker, a barrier after every front.
+//! Bulk-synchronous threads: one band of rows per worker, a barrier after every front.
 //!
 //! Block columns cut the bands into blocks. In front `f`, worker `w` computes the blocks of its
-//! band whose column `j` and step `t` add up to `j + 2 t = f - w`: all that they need was computed
-//! in fronts before, and no two of them need each other. So every worker has something to do in
-//! every front but the first and last few.
+//! band
+//! whose column `j` and step `t` satisfy `j + 2 t = f - w`: their inputs were computed in earlier
+//! fronts, and they do not depend on each other. So every worker has work in every front but the
+//! first
+//! and last few.
 //!
-//! Workers own their bands and read copies of their neighbours' outermost rows, which those leave
-//! on shelves, a piece for each block. One place a piece is enough: what is left in one front is
-//! taken in the next, and replaced in the one after that at the earliest.
+//! Workers own their bands and read copies of their neighbours' outermost rows from shelves, a
+//! piece for
+//! each block. One buffer per piece is enough: a piece written in one front is read in the next,
+//! and
+//! replaced in the one after that at the earliest.
 
 use std::ops::Range;
 use std::sync::Barrier;
@@ -18,14 +22,15 @@ use talpf_traces::State;
 
 use super::{Problem, Solution, kernel};
 use crate::heat::Border;
+use crate::partition::pieces;
 use crate::run::{Machine, Observer, team};
-use crate::share::pieces;
 use crate::{Error, Matrix};
 
-/// Solves `problem` in one rank on the workers of `machine`, or on one a row when there are fewer
+/// Solves `problem` in one rank on the workers of `machine`, or on one worker per row if there are
+/// fewer
 /// rows.
 ///
-/// **Errors**: [`Error::Worker`] when a thread cannot be started.
+/// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {
     let machine = machine.at_most(1, problem.rows());
     let workers = machine.workers();
@@ -54,28 +59,29 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     Ok(Solution { result: problem.assemble(&team.border, bands), seconds, machine })
 }
 
-/// What the workers share.
+/// State shared by the workers.
 struct Team<'a> {
     problem: &'a Problem,
     observer: &'a Observer,
-    /// When the trace begins.
+    /// Start of the trace.
     start: Instant,
     border: Border,
-    /// Of each worker.
+    /// Shelves of the workers.
     shelves: Vec<Shelf>,
-    /// The columns of every block.
+    /// Columns of every block.
     columns: Vec<Range<usize>>,
     barrier: Barrier,
 }
 
-/// The outer rows of a band as its neighbours see them, a piece for each block column.
+/// Outer rows of a band for its neighbours, a piece for each block column.
 struct Shelf {
     first: Vec<Mutex<Vec<f64>>>,
     last: Vec<Mutex<Vec<f64>>>,
 }
 
 impl Team<'_> {
-    /// Returns the band of a worker with its halos, and the seconds that it took.
+    /// Computes the band of a worker. Returns it with its halos, and the seconds of the
+    /// computation.
     fn work(&self, worker: usize, workers: usize) -> (Matrix, f64) {
         let band = self.problem.band(worker, workers);
         let mut matrix = Matrix::zeros(band.len() + 2, self.problem.cols() + 2);
@@ -108,7 +114,8 @@ impl Team<'_> {
         (matrix, start.elapsed().as_secs_f64())
     }
 
-    /// Takes the neighbours' rows over a block: that above of this step, that below of the last.
+    /// Copies the neighbours' rows over a block: the row above of this step, the row below of the
+    /// last.
     fn take(&self, matrix: &mut Matrix, worker: usize, column: usize, step: usize) {
         let (cols, last) = (self.columns[column].clone(), matrix.rows() - 1);
         if let Some(above) = worker.checked_sub(1) {

@@ -1,10 +1,13 @@
-//! The arithmetic of a step, on any rectangle of a matrix.
+//! Arithmetic of a step, on any rectangle of a matrix.
 //!
-//! A cell needs the new cell to its left, so a row is one chain of additions and multiplications:
-//! the latency of both, not their rate, is what it takes. Four rows at a time keep four chains under
-//! way. Each is two cells behind the one above it: one cell behind, it would need the cell above in
-//! the very front after that was computed, and all four additions and multiplications of a cell
-//! would be links of the chain instead of the last two.
+//! A cell needs the new cell to its left, so a row is one chain of additions and multiplications,
+//! bound by
+//! their latency, not their rate. Four rows at a time keep four chains in flight. Each row is two
+//! cells behind the one above it: one cell behind, it would need the cell above in the very front
+//! after
+//! that was computed, and all four additions and multiplications of a cell would be links of the
+//! chain
+//! instead of the last two.
 
 use std::ops::Range;
 
@@ -12,35 +15,36 @@ use ndarray::{ArrayView1, ArrayViewMut2, s};
 
 use crate::Matrix;
 
-/// The cells around a rectangle: those above and to the left are of this step, those below and to
-/// the right of the step before.
+/// Cells around a rectangle: those above and to the left are of this step, those below and to the
+/// right
+/// of the previous step.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring<'a> {
-    /// The row above it (`cols`).
+    /// Row above the rectangle (`cols`).
     pub above: &'a [f64],
-    /// The row below it (`cols`).
+    /// Row below the rectangle (`cols`).
     pub below: &'a [f64],
-    /// The column to its left (`rows`).
+    /// Column to the left of the rectangle (`rows`).
     pub left: ArrayView1<'a, f64>,
-    /// The column to its right (`rows`).
+    /// Column to the right of the rectangle (`rows`).
     pub right: ArrayView1<'a, f64>,
 }
 
-/// Rows that are computed at once.
+/// Number of rows computed at once.
 const ROWS: usize = 4;
 
-/// Cells that a row is behind the one above it.
+/// Number of cells that a row is behind the one above it.
 const LAG: usize = 2;
 
-/// Cells that the last of the rows is behind the first.
+/// Number of cells that the last row is behind the first.
 const BEHIND: usize = LAG * (ROWS - 1);
 
-/// One Gauss-Seidel step on a rectangle (`rows x cols`) inside `ring`.
+/// Computes one Gauss-Seidel step on a rectangle (`rows x cols`) inside `ring`.
 ///
 /// Each cell becomes `0.25 * (((up + down) + right) + left)`, whatever rectangle it is computed in,
 /// so a matrix cut into any blocks gets the same bits.
 ///
-/// **Panics** when the shapes do not match, or the cells of a row do not lie side by side.
+/// **Panics** if the shapes do not match, or the cells of a row are not adjacent.
 pub fn sweep(mut block: ArrayViewMut2<'_, f64>, ring: Ring<'_>) {
     let (height, width) = block.dim();
     let sides = [ring.above.len(), ring.below.len(), ring.left.len(), ring.right.len()];
@@ -72,9 +76,9 @@ pub fn sweep(mut block: ArrayViewMut2<'_, f64>, ring: Ring<'_>) {
     }
 }
 
-/// One step on the columns `cols` of a matrix, in all rows but the first and the last.
+/// Computes one step on the columns `cols` of a matrix, in all rows but the first and the last.
 ///
-/// **Panics** when there are none around them.
+/// **Panics** if no columns surround them.
 pub fn sweep_columns(matrix: &mut Matrix, cols: Range<usize>) {
     let (before, after) = (cols.start - 1, cols.end);
     let last = matrix.rows() - 1;
@@ -99,7 +103,7 @@ const SIDE_BY_SIDE: &str = "the cells of a row lie side by side";
 
 #[inline(always)]
 fn mean(up: f64, down: f64, right: f64, left: f64) -> f64 {
-    // What depends on the cell to the left comes last: the chain is one addition and one
+    // The cell to the left comes last, so that the chain has only one addition and one
     // multiplication.
     0.25 * (((up + down) + right) + left)
 }
@@ -115,8 +119,9 @@ fn one_row(up: &[f64], row: &mut [f64], down: &[f64], (left, right): (f64, f64))
     row[last] = mean(up[last], down[last], right, before);
 }
 
-/// Row `k` of the four is at column `front - LAG * k`: the row above it has done that column two fronts
-/// earlier, and the row below it comes there two fronts later.
+/// Computes four rows, of which row `k` is at column `front - LAG * k`: the row above it has
+/// computed that
+/// column two fronts earlier, and the row below gets there two fronts later.
 fn four_rows(up: &[f64], rows: [&mut [f64]; ROWS], down: &[f64], sides: [(f64, f64); ROWS]) {
     let cols = rows[0].len();
     let (up, down) = (&up[..cols], &down[..cols]);
@@ -128,8 +133,8 @@ fn four_rows(up: &[f64], rows: [&mut [f64]; ROWS], down: &[f64], sides: [(f64, f
     }
     if !inner.is_empty() {
         let [a, b, c, d] = &mut rows;
-        // The cells to the left, and those that the rows below need next: still at hand, so that no
-        // cell is read that was written a moment ago.
+        // Cells to the left, and cells that the rows below need next, kept in registers, so that
+        // no cell is read that was just written.
         let [mut p, mut q, mut r, mut s] = [a[5], b[3], c[1], sides[3].0];
         let [mut above_q, mut above_r, mut above_s] = [a[4], b[2], c[0]];
         for front in inner.clone() {
@@ -149,7 +154,7 @@ fn four_rows(up: &[f64], rows: [&mut [f64]; ROWS], down: &[f64], sides: [(f64, f
     }
 }
 
-/// A front that does not lie inside all four rows.
+/// Computes a front that does not lie inside all four rows.
 fn front_at_edge(
     up: &[f64],
     rows: &mut [&mut [f64]; ROWS],

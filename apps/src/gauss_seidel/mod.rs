@@ -3,10 +3,11 @@
 //! the left one are new already.
 //!
 //! One matrix is enough, and half as many steps do as much as with Jacobi; but a block needs the
-//! blocks above and to the left of it in the same step, and those below and to the right in the
-//! step before. So work moves over the matrix in wavefronts. How long a rank waits for its
-//! neighbours' parts of them is what tells the variants apart; all give bitwise the result of
-//! [`serial`].
+//! blocks
+//! above and to the left of it in the same step, and those below and to the right in the previous
+//! step. So work moves over the matrix in wavefronts. Variants differ in the time that a rank waits
+//! for
+//! its neighbours' parts of the wavefronts; all give bitwise the result of [`serial`].
 
 pub mod fork_join;
 pub mod kernel;
@@ -20,18 +21,21 @@ use crate::{Error, Matrix};
 
 pub use crate::heat::Problem;
 
-/// A solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).
+/// Solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).
 pub type Solution = run::Solution<Matrix>;
 
-/// Rows and columns of a block of a matrix with `cols` columns where nobody says how many: two blocks
-/// side by side for each core, so that a wavefront has work for all. In smaller ones the beginning and
-/// the end of each group of rows, in which only some of them are computed, take most of the time;
-/// larger ones leave the cache.
+/// Returns the default number of rows and columns of a block of a matrix with `cols` columns: two
+/// blocks
+/// side by side for each core, so that a wavefront has work for all. In smaller blocks the
+/// beginning and
+/// the end of each group of rows, where not all rows are computed at once, take most of the time;
+/// larger
+/// ones exceed the cache.
 pub fn block(cols: usize) -> usize {
     (cols / (2 * cores())).clamp(256, 1024)
 }
 
-/// The solver, as an application.
+/// Gauss-Seidel solver as an application.
 #[derive(Debug)]
 pub struct GaussSeidel;
 
@@ -55,7 +59,7 @@ impl App for GaussSeidel {
     const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
     const TASKS: Tasks<Self> = tasks::solve;
 
-    /// One matrix in parts with halos of their own, and the parts put together.
+    /// Counts one matrix in parts with halos of their own, and the assembled result.
     fn bytes(variant: Variant, problem: &Problem, ranks: usize) -> u64 {
         match variant {
             Variant::Serial => problem.matrix_bytes(),

@@ -1,4 +1,4 @@
-//! The reference: one thread, one matrix.
+//! Reference: one thread, one matrix.
 
 use std::time::Instant;
 

@@ -1,12 +1,14 @@
-//! The fixed temperatures around a matrix.
+//! Fixed temperatures around a matrix.
 
 use ndarray::{ArrayView1, ArrayViewMut2};
 
 use super::Source;
 
-/// The outermost cells of a matrix of `(rows + 2) x (cols + 2)`: they hold the sum of what all
-/// sources cause there and never change. Sums, not maxima, so that sources that overlap add up as
-/// heat does; they are added in the order given.
+/// Outermost cells of a matrix of `(rows + 2) x (cols + 2)`, which never change. Each holds the sum
+/// of
+/// the temperatures that all sources cause there, in the order of the sources. Sums, not maxima,
+/// since
+/// heat of overlapping sources adds up.
 ///
 /// The whole border is computed once, in O(rows + cols); ranks and workers then [`apply`] it to
 /// the part of the matrix that each of them owns.
@@ -21,7 +23,7 @@ pub struct Border {
 }
 
 impl Border {
-    /// The border of a matrix with `rows x cols` cells inside it.
+    /// Computes the border of a matrix with `rows x cols` cells inside it.
     pub fn new(rows: usize, cols: usize, sources: &[Source]) -> Self {
         let at = |row: usize, col: usize| {
             let row = row as f64 / (rows + 1) as f64;
@@ -36,10 +38,10 @@ impl Border {
         }
     }
 
-    /// Writes the border cells that lie in `part`, a rectangle of the matrix whose first cell is
-    /// (`row`, `col`) of it. Other cells of `part` stay as they are.
+    /// Writes the border cells that lie in `part`, the rectangle of the matrix that begins at cell
+    /// (`row`, `col`). Other cells of `part` stay as they are.
     ///
-    /// **Panics** when the rectangle does not lie inside the matrix.
+    /// **Panics** if the rectangle does not lie inside the matrix.
     pub fn apply(&self, row: usize, col: usize, mut part: ArrayViewMut2<'_, f64>) {
         let (last_row, last_col) = (self.west.len() - 1, self.north.len() - 1);
         let cols = col..col + part.ncols();

@@ -1,4 +1,4 @@
-//! The heat source file: a count, then one source a line.
+//! Heat source file: a count, then one source per line.
 //!
 //! ```text
 //! 2                     # number of heat sources
@@ -6,8 +6,9 @@
 //! 1.0  0.5  1.0  2.5
 //! ```
 //!
-//! Fields are separated by blanks; a `#` starts a comment; empty lines do not count. Everything
-//! else is an error that names the line, the field, what stands there and what may.
+//! Fields are separated by blanks; a `#` starts a comment; empty lines are ignored. Anything else
+//! is an
+//! error that names the line, the field, its text and the valid values.
 
 use std::path::Path;
 
@@ -20,21 +21,22 @@ const LONGEST_FILE: u64 = 1 << 20;
 const LARGEST_SIZE: f64 = 10.0;
 const HIGHEST_TEMPERATURE: f64 = 1e6;
 
-/// The two sources that are used when no file is given.
+/// Returns the two sources that are used if no file is given.
 pub fn default_sources() -> Vec<Source> {
     parse("default.conf", include_str!("default.conf")).expect("tested below")
 }
 
-/// The sources of a file.
+/// Reads the sources of a file.
 ///
-/// **Errors**: [`Error::Read`] when it cannot be read or is longer than 1 MiB,
-/// [`Error::Field`] when a field is wrong.
+/// **Errors**: [`Error::Read`] if the file cannot be read or is longer than 1 MiB; [`Error::Field`]
+/// if a
+/// field is invalid.
 pub fn load(path: &Path) -> Result<Vec<Source>, Error> {
     let text = text_file::read(path, LONGEST_FILE)?;
     parse(&path.display().to_string(), &text)
 }
 
-/// The sources that `text` describes; `file` is the name that errors give it.
+/// Parses the sources in `text`; errors name `file`.
 ///
 /// **Errors**: [`Error::Field`].
 pub fn parse(file: &str, text: &str) -> Result<Vec<Source>, Error> {

@@ -1,4 +1,4 @@
-//! The rows of one rank, as a matrix that its neighbours reach.
+//! Rows of one rank as a matrix that its neighbours access.
 
 use talpf_runtime::{Matrix, Tiling};
 
@@ -7,10 +7,12 @@ use crate::run::RankContext;
 use crate::{Error, matrix};
 
 impl Problem {
-    /// The band of a rank with the border columns and a row above and below
+    /// Creates the band of a rank with the border columns and a row above and below
     /// (`(rows + 2) x (cols + 2)`): the border of the problem, or a *halo*, the copy of a
-    /// neighbour's outermost row. The border is in its place, zeros are elsewhere. Tiles have
-    /// `rows x cols` cells; halo rows and border columns are tiles of their own.
+    /// neighbour's
+    /// outermost row. The border has its values, all other cells are zero. Tiles have `rows x cols`
+    /// cells;
+    /// halo rows and border columns are tiles of their own.
     pub(crate) fn field(
         &self,
         ctx: &RankContext,
@@ -24,7 +26,7 @@ impl Problem {
         Ok(Matrix::new(ctx.group(), cells.into_cells(), self.cols() + 2, tiling)?)
     }
 
-    /// The whole matrix from the rows of all ranks.
+    /// Assembles the whole matrix from the rows of all ranks.
     pub(crate) fn assemble(&self, border: &Border, bands: Vec<Vec<f64>>) -> matrix::Matrix {
         let cols = self.cols() + 2;
         let mut matrix = matrix::Matrix::zeros(self.rows() + 2, cols);
@@ -40,7 +42,7 @@ impl Problem {
     }
 }
 
-/// Gives up a field for the rows of the rank, with their border columns.
+/// Converts a field into the rows of the rank, with their border columns.
 pub(crate) async fn collect_field(
     ctx: &RankContext,
     field: Matrix<f64>,

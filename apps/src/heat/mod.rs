@@ -1,5 +1,6 @@
-//! Heat diffusion, whatever method solves it: sources of heat, what they do to the border of a
-//! matrix, and how its rows are spread over ranks.
+//! Heat diffusion, independent of the method: sources of heat, the resulting border of a matrix,
+//! and
+//! the distribution of its rows to ranks.
 //!
 //! Positions and sizes of sources are in unit coordinates: (0, 0) is the upper left corner of the
 //! matrix with its border, (1, 1) the lower right one. So one set of sources fits every matrix
@@ -18,7 +19,7 @@ pub use problem::Problem;
 pub(crate) use field::collect_field;
 pub(crate) use neighbour::{Neighbour, Neighbours};
 
-/// A heat source: a cone of heat around one point.
+/// Heat source: a cone of heat around one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Source {
     /// Row of the centre, from 0 (top) to 1.
@@ -32,7 +33,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The temperature that this source alone causes at a point.
+    /// Returns the temperature that this source alone causes at a point.
     pub fn temperature_at(&self, row: f64, col: f64) -> f64 {
         let distance = (row - self.row).hypot(col - self.col);
         if distance < self.size {

@@ -1,16 +1,17 @@
-//! The ranks above and below.
+//! Ranks above and below a rank.
 
 use super::Problem;
 use crate::run::RankContext;
 
-/// The neighbours of one rank.
+/// Neighbours of one rank.
 pub(crate) struct Neighbours {
     pub(crate) above: Option<Neighbour>,
     pub(crate) below: Option<Neighbour>,
 }
 
-/// A neighbour, and the rows that it shares with this rank; rows are those of the matrices with
-/// their halos, here and there.
+/// Neighbour, and the rows that it shares with this rank, as rows of the matrices with halos on
+/// both
+/// sides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Neighbour {
     pub(crate) rank: usize,
@@ -36,7 +37,7 @@ impl Neighbours {
         }
     }
 
-    /// Both of them, the one above first.
+    /// Iterates over the neighbours, the one above first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Neighbour> + Clone {
         self.above.iter().chain(&self.below)
     }

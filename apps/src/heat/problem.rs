@@ -1,15 +1,17 @@
-//! What is to be solved.
+//! Heat problem.
 
 use std::ops::{Range, RangeInclusive};
 
 use super::{Border, Source};
+use crate::partition::share;
 use crate::run::{self, Work};
-use crate::share::share;
 use crate::{Error, Matrix};
 
-/// A heat problem: `rows x cols` cells inside a border of fixed temperatures, and the number of
-/// steps. Blocks are the units of work of the task variants, one or several side by
-/// side to a task; neither the number of ranks nor the block needs to divide the matrix.
+/// Heat problem: `rows x cols` cells inside a border of fixed temperatures, and the number of
+/// steps.
+/// Blocks are the units of work of the task variants, one or several side by side per task; neither
+/// the
+/// number of ranks nor the block needs to divide the matrix.
 #[derive(Clone, Debug)]
 pub struct Problem {
     rows: usize,
@@ -20,12 +22,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// How many rows and columns there may be, and how large a block may be.
+    /// Limits of the numbers of rows and columns, and of the size of a block.
     pub const EXTENTS: RangeInclusive<usize> = 1..=1 << 24;
-    /// How many steps there may be.
+    /// Limits of the number of steps.
     pub const STEPS: RangeInclusive<usize> = 1..=1_000_000_000;
 
-    /// A problem of `rows x cols` inner cells in blocks of `block x block`.
+    /// Creates a problem of `rows x cols` inner cells in blocks of `block x block`.
     ///
     /// **Errors**: [`Error::OutOfRange`].
     pub fn new(
@@ -44,56 +46,58 @@ impl Problem {
         })
     }
 
-    /// Inner rows.
+    /// Returns the number of inner rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Inner columns.
+    /// Returns the number of inner columns.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Rows and columns of a block.
+    /// Returns the number of rows and columns of a block.
     pub fn block(&self) -> usize {
         self.block
     }
 
-    /// Number of steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// The rows of band `index` of `bands`, counted without the border. Bands differ by one row
-    /// at most.
+    /// Returns the rows of band `index` of `bands`, counted without the border. Bands differ by one
+    /// row at
+    /// most.
     pub fn band(&self, index: usize, bands: usize) -> Range<usize> {
         share(self.rows, index, bands)
     }
 
-    /// Bytes of one matrix with its border.
+    /// Returns the bytes of one matrix with its border.
     pub fn matrix_bytes(&self) -> u64 {
         self.band_bytes(1)
     }
 
-    /// Bytes of one matrix in `bands` bands, each with a row above and one below.
+    /// Returns the bytes of one matrix in `bands` bands, each with a row above and one below.
     pub fn band_bytes(&self, bands: usize) -> u64 {
         let cells = (self.rows as u64 + 2 * bands as u64) * (self.cols as u64 + 2);
         cells * size_of::<f64>() as u64
     }
 
-    /// The fixed temperatures around the matrix.
+    /// Computes the fixed temperatures around the matrix.
     pub fn border(&self) -> Border {
         Border::new(self.rows, self.cols, &self.sources)
     }
 
-    /// The matrix before the first step (`(rows + 2) x (cols + 2)`): the border, and zero inside.
+    /// Creates the matrix before the first step (`(rows + 2) x (cols + 2)`): the border, and zero
+    /// inside.
     pub fn initial_matrix(&self) -> Matrix {
         let mut matrix = Matrix::zeros(self.rows + 2, self.cols + 2);
         self.border().apply(0, 0, matrix.view_mut());
         matrix
     }
 
-    /// Checks that every one of `ranks` gets a row.
+    /// Checks that each of `ranks` gets a row.
     ///
     /// **Errors**: [`Error::MoreRanks`].
     pub(crate) fn check_ranks(&self, ranks: usize) -> Result<(), Error> {
@@ -111,7 +115,7 @@ impl run::Problem for Problem {
         self.steps
     }
 
-    /// Cells computed.
+    /// Returns the number of computed cells.
     fn work(&self) -> Work {
         let amount = self.rows as f64 * self.cols as f64 * self.steps as f64;
         Work { amount, unit: "Mupdates/s", field: "mupdates_per_s" }
@@ -121,7 +125,7 @@ impl run::Problem for Problem {
         self.matrix_bytes()
     }
 
-    /// `factor` times the rows.
+    /// Returns a problem with `factor` times the rows.
     fn scaled(&self, factor: usize) -> Result<Self, Error> {
         let sources = self.sources.clone();
         Self::new(self.rows.saturating_mul(factor), self.cols, self.block, self.steps, sources)

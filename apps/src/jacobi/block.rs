@@ -1,24 +1,27 @@
-//! Rows of a block where nobody says how many.
+//! Default number of rows of a block.
 
 use talpf_runtime::cores;
 
 use super::STRIP_CELLS;
 use crate::caches::Caches;
 
-/// The bytes of a number.
+/// Bytes of a number.
 const NUMBER: usize = size_of::<f64>();
 
-/// Rows and columns of a block of a matrix with `cols` columns and about as many rows, on this
-/// machine.
+/// Returns the rows and columns of a block of a matrix with `cols` columns and about as many rows,
+/// on
+/// this machine.
 ///
-/// If both matrices fit into the last level of the cache, a strip is half of a core's second level
-/// at most, and every core has one. If they do not, it is an eighth: then the strips of two matrices
-/// that a worker goes to and fro between, over some steps, stay in its caches.
+/// If both matrices fit into the last-level cache, a strip is at most half of a core's second-level
+/// cache,
+/// and every core has one. Otherwise it is an eighth: then the strips of two matrices between which
+/// a
+/// worker alternates for some steps stay in its caches.
 pub fn block(cols: usize) -> usize {
     block_for(cols, Caches::of_this_machine(), cores())
 }
 
-/// As [`block`], on a machine with these caches and cores.
+/// Returns the block on a machine with these caches and cores.
 fn block_for(cols: usize, caches: Caches, cores: usize) -> usize {
     let both = cols.saturating_mul(cols).saturating_mul(2 * NUMBER);
     let part = if both <= caches.last { 2 } else { 8 };

@@ -1,13 +1,14 @@
-//! Bulk-synchronous threads: one band of rows for each worker, a barrier after every step.
+//! Bulk-synchronous threads: one band of rows per worker, a barrier after every step.
 //!
 //! A worker owns its band in both matrices, with a copy of the rows just above and below it, and
-//! allocates it itself so that its pages lie near it. In each step it computes its band, leaves
-//! copies of its first and last row on the shelf of that step's parity, waits at the barrier, and
-//! takes its neighbours' rows from theirs. One barrier a step is enough: a shelf is written again
-//! two steps later, and nobody gets there before all have passed the barrier between, which they
-//! do after reading.
+//! allocates it itself so that its pages are on its NUMA node. In each step it computes its band,
+//! copies its first and last row to the shelf of that step's parity, waits at the barrier, and
+//! reads its
+//! neighbours' shelves. One barrier per step is enough: a shelf is written again two steps later,
+//! and no
+//! worker gets there before all have passed the barrier in between, which they do after reading.
 //!
-//! Deliberately absent: overlap. This is what the task variants are compared with.
+//! Deliberately absent: overlap. The task variants are compared with this one.
 
 use std::mem;
 use std::ops::Range;
@@ -22,10 +23,11 @@ use crate::heat::Border;
 use crate::run::{Machine, Observer, team};
 use crate::{Error, Matrix};
 
-/// Solves `problem` in one rank on the workers of `machine`, or on one a row when there are fewer
+/// Solves `problem` in one rank on the workers of `machine`, or on one worker per row if there are
+/// fewer
 /// rows.
 ///
-/// **Errors**: [`Error::Worker`] when a thread cannot be started.
+/// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {
     let machine = machine.at_most(1, problem.rows());
     let team = Team::new(problem, machine.workers(), observer);
@@ -42,31 +44,31 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     Ok(Solution { result: matrix, seconds, machine })
 }
 
-/// What the workers share.
+/// State shared by the workers.
 struct Team<'a> {
     problem: &'a Problem,
     observer: &'a Observer,
-    /// When the trace begins.
+    /// Start of the trace.
     start: Instant,
     border: Border,
     bands: Vec<Band>,
     barrier: Barrier,
 }
 
-/// The rows of one worker, counted without the border, and their copies for its neighbours.
+/// Rows of one worker, counted without the border, and their copies for its neighbours.
 struct Band {
     rows: Range<usize>,
     shelves: [Shelf; 2],
 }
 
-/// The outer rows of a band after a step of one parity.
+/// Outer rows of a band after a step of one parity.
 #[derive(Default)]
 struct Shelf {
     first: Mutex<Vec<f64>>,
     last: Mutex<Vec<f64>>,
 }
 
-/// What a worker hands back.
+/// Part of the result of a worker.
 struct Part {
     matrix: Matrix,
     seconds: f64,

@@ -1,9 +1,11 @@
-//! The arithmetic of a step, on any rectangle of a matrix.
+//! Arithmetic of a step, on any rectangle of a matrix.
 //!
-//! The loop is plain Rust, compiled once for each instruction set and chosen at run time by
-//! `pulp`. What rustc 1.95 makes of it on x86-64: four vectors at a time of eight numbers
-//! (AVX-512), four (AVX2) or two (SSE2), each with two loads, two adds from memory, one add and
-//! one multiplication, without bounds checks; those are made once a row.
+//! The loop is plain Rust, compiled once for each instruction set and chosen at run time by `pulp`.
+//! On
+//! x86-64 rustc 1.95 compiles it to four vectors at a time of eight numbers (AVX-512), four (AVX2)
+//! or two
+//! (SSE2), each with two loads, two adds from memory, one add and one multiplication. Bounds are
+//! checked once per row.
 //!
 //! On a matrix larger than the caches the loop waits for memory alone: an update moves 24 bytes
 //! (one number read, one fetched and written back) at the rate of a copy. Writing past the caches
@@ -13,13 +15,14 @@
 use ndarray::{ArrayView2, ArrayViewMut2};
 use pulp::{Arch, Simd, WithSimd};
 
-/// One Jacobi step on a rectangle: `new` (`rows x cols`) gets the means of the neighbours in
+/// Computes one Jacobi step on a rectangle: `new` (`rows x cols`) gets the means of the neighbours
+/// in
 /// `old` (`(rows + 2) x (cols + 2)`: the rectangle and the ring of cells around it).
 ///
 /// Each cell is `0.25 * ((up + down) + (left + right))` whatever rectangle it is computed in and
 /// however wide the vectors are, so a matrix cut into any blocks gets the same bits.
 ///
-/// **Panics** when the shapes do not match, or the cells of a row do not lie side by side.
+/// **Panics** if the shapes do not match, or the cells of a row are not adjacent.
 pub fn sweep(old: ArrayView2<'_, f64>, new: ArrayViewMut2<'_, f64>) {
     assert_eq!(
         old.dim(),
@@ -29,7 +32,7 @@ pub fn sweep(old: ArrayView2<'_, f64>, new: ArrayViewMut2<'_, f64>) {
     Arch::new().dispatch(Sweep { old, new });
 }
 
-/// How many numbers the vectors hold that [`sweep`] uses on this machine.
+/// Returns the number of numbers in the vectors that [`sweep`] uses on this machine.
 pub fn lanes() -> usize {
     Arch::new().dispatch(Lanes)
 }
@@ -59,8 +62,9 @@ impl WithSimd for Sweep<'_> {
 
 const SIDE_BY_SIDE: &str = "the cells of a row lie side by side";
 
-/// One row, as slices of one length: callers cut them all to the same number, or every cell is
-/// checked. A function of its own, so that the compiler knows that `new` is apart from the others.
+/// Computes one row, given as slices of one length, so that no cell is bounds-checked. A function
+/// of its
+/// own, so that the compiler knows that `new` does not alias the others.
 #[inline(always)]
 fn means(up: &[f64], down: &[f64], left: &[f64], right: &[f64], new: &mut [f64]) {
     for col in 0..new.len() {

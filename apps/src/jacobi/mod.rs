@@ -1,9 +1,9 @@
 //! Heat diffusion on a rectangle with the Jacobi method: each step replaces every inner cell by
 //! the mean of its four neighbours in the matrix of the step before.
 //!
-//! [`run`](run::run) executes one [`Variant`] of a [`Problem`]. Every variant computes with the one
-//! [`kernel`] and gives bitwise the result of [`serial`], so that two of them can be compared in
-//! time alone.
+//! [`run`](run::run) executes one [`Variant`] of a [`Problem`]. All variants use the same
+//! [`kernel`] and
+//! give bitwise the result of [`serial`], so that they differ in time alone.
 
 mod block;
 pub mod fork_join;
@@ -18,18 +18,21 @@ pub use crate::heat::Problem;
 
 pub use self::block::block;
 
-/// Cells that a row of a strip has at least, where the band is that wide: 32 KiB, eight pages.
+/// Smallest number of cells in a row of a strip, if the band is that wide: 32 KiB, eight pages.
 ///
-/// A task computes as many blocks side by side as that takes. Each row of a block is another
-/// stretch of memory: the hardware's prefetch, which stays within a page, starts anew, so short
-/// rows wait for the latency of every line. Square blocks of 256 reach 0.6 of the rate of whole
-/// rows on a matrix of 4096 x 4096, rows of 2048 cells 0.9.
+/// A task computes that many blocks side by side. Each row of a block is another range of memory:
+/// the
+/// hardware's prefetch, which stays within a page, starts anew, so short rows wait for the latency
+/// of
+/// every line. Square blocks of 256 reach 0.6 of the rate of whole rows on a matrix of 4096 x 4096,
+/// rows
+/// of 2048 cells 0.9.
 const STRIP_CELLS: usize = 4096;
 
-/// A solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).
+/// Solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).
 pub type Solution = run::Solution<Matrix>;
 
-/// The solver, as an application.
+/// Jacobi solver as an application.
 #[derive(Debug)]
 pub struct Jacobi;
 
@@ -48,7 +51,7 @@ impl App for Jacobi {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
-    /// All with tasks but the one whose places are in use from one step to the next.
+    /// All variants with tasks except the one whose channel is in use from one step to the next.
     const REPLAYED: &'static [Variant] = &[
         Variant::TalpfDefault,
         Variant::TalpfCached,
@@ -66,7 +69,7 @@ impl App for Jacobi {
     const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
     const TASKS: Tasks<Self> = tasks::solve;
 
-    /// Two matrices; ranks have halos of their own.
+    /// Counts two matrices; ranks have halos of their own.
     fn bytes(variant: Variant, problem: &Problem, ranks: usize) -> u64 {
         2 * problem.band_bytes(if variant.has_ranks() { ranks } else { 1 })
     }

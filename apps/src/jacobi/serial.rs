@@ -1,4 +1,4 @@
-//! The reference: one thread, two matrices that swap roles after every step.
+//! Reference: one thread, and two matrices that swap roles after every step.
 
 use std::mem;
 use std::time::Instant;

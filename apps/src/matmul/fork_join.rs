@@ -1,5 +1,5 @@
-//! Bulk-synchronous threads: a slice of rows for each worker, a barrier after every multiplication.
-//! All workers read the one `B`.
+//! Bulk-synchronous threads: a slice of rows per worker, a barrier after every multiplication. All
+//! workers read the same `B`.
 
 use std::mem;
 use std::sync::Barrier;
@@ -9,14 +9,15 @@ use talpf_traces::State;
 
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution, panels};
+use crate::partition::share;
 use crate::run::{Machine, Observer, team};
-use crate::share::share;
 use crate::{Error, Matrix};
 
-/// Multiplies the matrices of `problem` in one rank on the workers of `machine`, or on one a row
-/// when there are fewer rows.
+/// Multiplies the matrices of `problem` in one rank on the workers of `machine`, or on one worker
+/// per row
+/// if there are fewer rows.
 ///
-/// **Errors**: [`Error::Worker`] when a thread cannot be started.
+/// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {
     let size = problem.size();
     let machine = machine.at_most(1, size);

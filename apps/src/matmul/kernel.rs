@@ -1,4 +1,4 @@
-//! The arithmetic: products of matrices modulo [`MODULUS`], by way of `f64`.
+//! Arithmetic: products of matrices modulo [`MODULUS`], with `f64`.
 //!
 //! The right factor comes packed (see [`panels`]). `HEIGHT` rows and a band's depth of columns of
 //! the left one are packed at a time, in strips of `STRIP` rows stored column by column. A tile of
@@ -19,38 +19,40 @@ use pulp::{Arch, Simd, WithSimd};
 use super::panels::{self, WIDTH};
 use crate::Matrix;
 
-/// Rows of a strip, and of the largest tile.
+/// Number of rows of a strip, and of the largest tile.
 const STRIP: usize = 8;
-/// Rows that are packed at once.
+/// Number of rows packed at once.
 const HEIGHT: usize = 128;
-/// Panels that all packed rows meet before the next panels.
+/// Number of panels that all packed rows are multiplied with before the next panels.
 const GROUP: usize = 16;
-/// Adding and then subtracting it rounds numbers below 2^51 to whole ones: 1.5 times 2^52.
+/// Number whose addition and subtraction rounds numbers below 2^51 to whole ones: 1.5 times 2^52.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// The largest prime below 2^16. Products of two numbers are below 2^30, so `f64` holds the sum of
-/// 2^23 of them exactly.
+/// Largest prime below 2^16. Products of two numbers are below 2^30, so `f64` holds the sum of 2^23
+/// of
+/// them exactly.
 pub const MODULUS: f64 = 65_521.0;
 
-/// Where a product stands in a sum of products.
+/// Position of a product in a sum of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// What was there before does not count.
+    /// `true` if the previous contents are overwritten.
     pub is_first: bool,
-    /// The sum is complete, and taken modulo [`MODULUS`].
+    /// `true` if the sum is complete, and taken modulo [`MODULUS`].
     pub is_last: bool,
 }
 
 impl Term {
-    /// A sum of one product.
+    /// Sum of one product.
     pub const ONLY: Self = Self { is_first: true, is_last: true };
 }
 
 /// Adds the product of `a` (`rows x depth`) and the [packed](panels::pack) `b` (`depth x cols`) to
 /// `c` (`rows x cols`).
 ///
-/// **Panics** when the shapes do not match, `depth` is zero, or the cells of a row of `a` or of all
-/// of `c` do not lie side by side.
+/// **Panics** if the shapes do not match, `depth` is zero, or the cells of a row of `a` or of all
+/// of `c`
+/// are not adjacent.
 pub fn multiply(a: ArrayView2<'_, f64>, b: &[f64], c: ArrayViewMut2<'_, f64>, term: Term) {
     let (rows, cols) = c.dim();
     assert_eq!((a.nrows(), panels::len(a.ncols(), cols)), (rows, b.len()), "shapes match");
@@ -82,7 +84,7 @@ thread_local! {
     static STRIPS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Packs `a` into strips, the last of which is filled up with zeros.
+/// Packs `a` into strips, the last of which is padded with zeros.
 fn pack_strips(a: ArrayView2<'_, f64>, strips: &mut Vec<f64>) {
     let (rows, depth) = a.dim();
     strips.resize(rows.next_multiple_of(STRIP) * depth, 0.0);
@@ -101,7 +103,7 @@ fn pack_strips(a: ArrayView2<'_, f64>, strips: &mut Vec<f64>) {
     }
 }
 
-/// The product of packed rows and one band, and where it goes to.
+/// Product of packed rows and one band, and its destination.
 struct Product<'a> {
     strips: &'a [f64],
     panels: &'a [f64],
@@ -148,7 +150,7 @@ impl Product<'_> {
     }
 }
 
-/// The tile at `row` of a strip and `col` of a panel.
+/// Computes the tile at `row` of a strip and `col` of a panel.
 #[inline(always)]
 fn sums<S: Simd, const ROWS: usize, const VECTORS: usize>(
     simd: S,
@@ -171,7 +173,7 @@ fn sums<S: Simd, const ROWS: usize, const VECTORS: usize>(
     sums
 }
 
-/// Stores a tile at a row and a column of `c`, as much of it as lies in `c`.
+/// Stores the part of a tile that lies inside `c` at a row and a column.
 #[inline(always)]
 fn store<S: Simd, const ROWS: usize, const VECTORS: usize>(
     simd: S,
@@ -189,7 +191,7 @@ fn store<S: Simd, const ROWS: usize, const VECTORS: usize>(
     }
 }
 
-/// As [`store`], by way of a tile that is whole.
+/// Stores a tile that is cut off at the edge of `c`, through a whole one.
 #[inline(never)]
 fn store_cut<S: Simd, const ROWS: usize, const VECTORS: usize>(
     simd: S,
@@ -211,7 +213,7 @@ fn store_cut<S: Simd, const ROWS: usize, const VECTORS: usize>(
     }
 }
 
-/// Adds a tile to the one that `to` begins with.
+/// Adds a tile to the beginning of `to`.
 #[inline(always)]
 fn add<S: Simd, const ROWS: usize, const VECTORS: usize>(
     simd: S,
@@ -238,17 +240,18 @@ fn remainder<S: Simd>(simd: S, x: S::f64s) -> S::f64s {
     simd.sub_f64s(x, simd.mul_f64s(times, simd.splat_f64s(MODULUS)))
 }
 
-/// Which of the two matrices of a problem a number is of.
+/// Factor of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Factor {
-    /// The left one.
+    /// Left factor.
     A,
-    /// The right one.
+    /// Right factor.
     B,
 }
 
-/// A part of a matrix before the first multiplication: whole numbers, evenly spread around zero,
-/// that depend on their places alone.
+/// Creates a part of a matrix before the first multiplication: whole numbers, evenly spread around
+/// zero,
+/// that depend on their positions alone.
 pub fn initial(factor: Factor, rows: Range<usize>, cols: Range<usize>) -> Matrix {
     let salt = match factor {
         Factor::A => 0x9e37_79b9_7f4a_7c15,
@@ -271,7 +274,8 @@ pub fn initial(factor: Factor, rows: Range<usize>, cols: Range<usize>) -> Matrix
 mod tests {
     use super::*;
 
-    /// A product that ends inside a tile and has more than a group of panels, added to a matrix.
+    /// Computes a product that ends inside a tile and has more than a group of panels, added to a
+    /// matrix.
     fn product(with: impl FnOnce(Product<'_>)) -> Vec<f64> {
         let (rows, depth, cols) = (STRIP + 3, 7, (GROUP + 1) * WIDTH + 5);
         let mut strips = Vec::new();

@@ -1,12 +1,14 @@
-//! Repeated multiplication of matrices: `A` becomes `A B` as often as asked for.
+//! Repeated multiplication of matrices: `A` becomes `A B` in every iteration.
 //!
 //! Every rank owns a slice of rows of `A`, and one of `B` that goes round a ring. Numbers are whole
 //! numbers modulo a prime, held as `f64`: all sums are exact in every order, so every variant gives
-//! bitwise the result of [`serial`], and the numbers do not grow however often they are multiplied.
-//! The kernel does not know; it is a product of `f64` matrices as any other.
+//! bitwise the result of [`serial`], and the numbers do not grow. The kernel does not rely on that;
+//! it
+//! multiplies any `f64` matrices.
 //!
-//! `B` stays as it is, so it is packed for the kernel once, before the first multiplication, and
-//! goes round packed.
+//! `B` does not change, so it is packed for the kernel once, before the first multiplication, and
+//! goes
+//! round packed.
 
 pub mod fork_join;
 pub mod kernel;
@@ -22,17 +24,18 @@ use crate::{Error, Matrix};
 
 pub use problem::Problem;
 
-/// The last product.
+/// Last product.
 pub type Solution = run::Solution<Matrix>;
 
-/// Rows of a block of matrices of `size x size` where nobody says how many: two blocks of the
-/// product for each core. With fewer than 64 every number of the product is read and written for
-/// few products; more than 256 measured slower, and leave fewer blocks to share.
+/// Returns the default number of rows of a block of matrices of `size x size`: two blocks of the
+/// product
+/// for each core. With fewer than 64 rows every number of the product is read and written for few
+/// products; more than 256 measured slower, and leave fewer blocks to distribute.
 pub fn block(size: usize) -> usize {
     (size / (2 * cores())).clamp(64, 256)
 }
 
-/// The multiplication on a ring, as an application.
+/// Multiplication on a ring, as an application.
 #[derive(Debug)]
 pub struct Matmul;
 
@@ -56,8 +59,9 @@ impl App for Matmul {
     const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
     const TASKS: Tasks<Self> = tasks::solve;
 
-    /// `A`, `B` and the product; with ranks also what passes by, and the result twice while it is
-    /// put together.
+    /// Counts `A`, `B` and the product; with ranks also the buffers of the ring, and the result
+    /// twice while it
+    /// is assembled.
     fn bytes(variant: Variant, problem: &Problem, _: usize) -> u64 {
         let matrices = match variant {
             Variant::Serial => 3,

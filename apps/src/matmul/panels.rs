@@ -1,4 +1,4 @@
-//! The right factor of a product, packed once in the order in which the kernel reads it.
+//! Right factor of a product, packed once in the order in which the kernel reads it.
 //!
 //! A matrix is cut into bands of `DEPTH` rows, a band into panels of `WIDTH` columns, and a
 //! panel is stored row by row. The last band has the rows that are left; the last panel of a band
@@ -6,12 +6,12 @@
 
 use ndarray::{ArrayView2, Axis};
 
-/// Columns of a panel: two vectors of AVX-512.
+/// Number of columns of a panel: two vectors of AVX-512.
 pub(super) const WIDTH: usize = 16;
-/// Rows of a band at most: a panel is 32 KiB.
+/// Largest number of rows of a band: a panel is 32 KiB.
 pub(super) const DEPTH: usize = 256;
 
-/// Numbers that a packed matrix of `rows x cols` takes.
+/// Returns the number of numbers in a packed matrix of `rows x cols`.
 pub fn len(rows: usize, cols: usize) -> usize {
     rows * cols.next_multiple_of(WIDTH)
 }
@@ -30,7 +30,7 @@ pub fn pack(matrix: ArrayView2<'_, f64>) -> Vec<f64> {
     packed
 }
 
-/// The bands of a packed matrix with so many columns, from the top.
+/// Returns the bands of a packed matrix with `cols` columns, from the top.
 pub(super) fn bands(packed: &[f64], cols: usize) -> impl Iterator<Item = &[f64]> {
     packed.chunks(len(DEPTH, cols))
 }

@@ -1,12 +1,13 @@
-//! What is to be multiplied.
+//! Multiplication problem.
 
 use std::ops::{Range, RangeInclusive};
 
 use crate::Error;
 use crate::run::{self, Work};
 
-/// Square matrices `A` and `B` of `size x size` in blocks of `block` rows, and how often `A`
-/// becomes `A B`.
+/// Square matrices `A` and `B` of `size x size` in blocks of `block` rows, and the number of times
+/// that
+/// `A` becomes `A B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     size: usize,
@@ -15,12 +16,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// How large a matrix and a block may be.
+    /// Limits of the sizes of a matrix and of a block.
     pub const SIZES: RangeInclusive<usize> = 1..=1 << 20;
-    /// How often there may be a multiplication.
+    /// Limits of the number of multiplications.
     pub const ITERATIONS: RangeInclusive<usize> = 1..=1_000_000_000;
 
-    /// A problem of `size x size` numbers.
+    /// Creates a problem of `size x size` numbers.
     ///
     /// **Errors**: [`Error::OutOfRange`].
     pub fn new(size: usize, block: usize, iterations: usize) -> Result<Self, Error> {
@@ -31,33 +32,33 @@ impl Problem {
         })
     }
 
-    /// Rows and columns of the matrices.
+    /// Returns the number of rows and columns of the matrices.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Rows of a block.
+    /// Returns the number of rows of a block.
     pub fn block(&self) -> usize {
         self.block
     }
 
-    /// Number of multiplications.
+    /// Returns the number of multiplications.
     pub fn iterations(&self) -> usize {
         self.iterations
     }
 
-    /// Blocks above each other.
+    /// Returns the number of row blocks.
     pub(super) fn blocks(&self) -> usize {
         self.size.div_ceil(self.block)
     }
 
-    /// The rows of some blocks.
+    /// Returns the rows of some blocks.
     pub(super) fn extent(&self, blocks: Range<usize>) -> Range<usize> {
         let end = |block: usize| (block * self.block).min(self.size);
         end(blocks.start)..end(blocks.end)
     }
 
-    /// Bytes of one matrix.
+    /// Returns the bytes of one matrix.
     pub(crate) fn matrix_bytes(&self) -> u64 {
         (self.size as u64).pow(2) * size_of::<f64>() as u64
     }
@@ -72,7 +73,7 @@ impl run::Problem for Problem {
         self.iterations
     }
 
-    /// Multiplications and additions of numbers.
+    /// Returns the number of multiplications and additions of numbers.
     fn work(&self) -> Work {
         let amount = 2.0 * (self.size as f64).powi(3) * self.iterations as f64;
         Work { amount, unit: "Mflop/s", field: "mflop_per_s" }
@@ -82,7 +83,7 @@ impl run::Problem for Problem {
         self.matrix_bytes()
     }
 
-    /// As large as has `factor` times the numbers to multiply.
+    /// Returns a problem with `factor` times the number of multiplications.
     fn scaled(&self, factor: usize) -> Result<Self, Error> {
         let size = (self.size as f64 * (factor as f64).cbrt()).round() as usize;
         Self::new(size, self.block, self.iterations)

@@ -1,4 +1,4 @@
-//! The reference: one thread, whole matrices.
+//! Reference: one thread, whole matrices.
 
 use std::mem;
 use std::time::Instant;

@@ -1,8 +1,10 @@
-//! Tasks, and row blocks of `B` that go round a [`Ring`]: one program for all variants with ranks.
+//! Tasks with row blocks of `B` that go round a [`Ring`]: one program for all variants with ranks.
 //!
 //! In each hop of a multiplication a rank spawns a task for each row block of its product and each
-//! row block of `B` that it has: a link of the chain of products that the block is the sum of. `A`
-//! and the product change roles after every multiplication.
+//! row
+//! block of `B` that it has. The tasks of one row block of the product are a chain, which sums it
+//! up. `A`
+//! and the product swap roles after every multiplication.
 
 use std::mem;
 use std::sync::Arc;
@@ -13,11 +15,11 @@ use talpf_runtime::{Matrix, Tiling, Token};
 
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution, panels};
+use crate::partition::{pieces, share};
 use crate::run::{
-    Job, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant,
+    Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps, Variant,
     solve_on_ranks,
 };
-use crate::share::{pieces, share};
 use crate::{Error, matrix};
 
 /// Multiplies the matrices of `problem` with tasks on the ranks and workers of `machine`.
@@ -34,18 +36,18 @@ pub(super) fn solve(
     })
 }
 
-/// The program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
-    let mut slices = Slices::new(&ctx, &job).await?;
-    let mut steps = Steps::new(&ctx, &job.observer)?;
+/// Runs the program of a rank.
+async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, Error> {
+    let mut slices = Slices::new(&ctx, &input).await?;
+    let mut steps = Steps::new(&ctx, &input.observer)?;
 
     ctx.barrier().await?;
     let started = Instant::now();
-    for _ in 0..job.problem.iterations() {
+    for _ in 0..input.problem.iterations() {
         let step = steps.begin().await?;
         let mut syncs = Vec::new();
-        for hop in 0..job.machine.ranks() {
-            if hop + 1 < job.machine.ranks() {
+        for hop in 0..input.machine.ranks() {
+            if hop + 1 < input.machine.ranks() {
                 syncs.extend(slices.ring.pass_on(hop, Step::Spawned(&step))?);
             }
             slices.spawn_products(&ctx, hop, &step)?;
@@ -59,10 +61,10 @@ async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
     Ok(Part { result: slices.collect(&ctx).await?, started, ended })
 }
 
-/// The slices of one rank.
+/// Slices of one rank.
 struct Slices {
     problem: Problem,
-    /// `B`, each row block packed, a row of its matrix.
+    /// Packed row blocks of `B`, each a row of the ring's matrix.
     ring: Ring,
     a: Matrix<f64>,
     c: Matrix<f64>,
@@ -70,9 +72,9 @@ struct Slices {
 }
 
 impl Slices {
-    async fn new(ctx: &RankContext, job: &Job<Problem>) -> Result<Self, Error> {
-        let problem = job.problem;
-        let (size, ranks) = (problem.size(), job.machine.ranks());
+    async fn new(ctx: &RankContext, input: &RunInput<Problem>) -> Result<Self, Error> {
+        let problem = input.problem;
+        let (size, ranks) = (problem.size(), input.machine.ranks());
         let block = problem.block().min(size);
         let mine = share(problem.blocks(), ctx.rank(), ranks);
         let packed = panels::len(block, size);
@@ -96,11 +98,12 @@ impl Slices {
             ring: Ring::new(ctx, shape, b).await?,
             c: Matrix::new(ctx.group(), c.into_cells(), size, tiling)?,
             a: Matrix::new(ctx.group(), a.into_cells(), size, tiling)?,
-            pace: Pace::of(ctx, job.machine),
+            pace: Pace::of(ctx, input.machine),
         })
     }
 
-    /// Spawns a task for each row block of the product and each of `B` that is here in this hop.
+    /// Spawns a task for each row block of the product and each row block of `B` that is here in
+    /// this hop.
     fn spawn_products(&self, ctx: &RankContext, hop: usize, step: &Token) -> Result<(), Error> {
         let (ranks, size) = (ctx.ranks(), self.problem.size());
         let (owner, b) = self.ring.at(hop);
@@ -131,7 +134,7 @@ impl Slices {
         Ok(())
     }
 
-    /// Gives up the slices for the last product.
+    /// Converts the slices into the last product.
     async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
         let task = ctx.group().task("collect").input(&self.a.all());
         let read = task.run(|cells| cells.view().iter().copied().collect())?;

@@ -1,4 +1,4 @@
-//! What a run could have taken.
+//! Efficiency of a run.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::run::{self, Measure};
 
 const REPETITIONS: usize = 5;
 
-/// The efficiencies of `solution` on the cores that its workers had.
+/// Returns the efficiencies of `solution` on the cores that its workers had.
 ///
 /// **Source**: MPPA run-time paper, section 5.
 pub(super) fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
@@ -34,7 +34,7 @@ pub(super) fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
     ]
 }
 
-/// The rate of a core in the task of a tile product, the best of some.
+/// Measures the rate of a core in the task of a tile product, the best of several samples.
 fn tile_flops_per_s(problem: &Problem, side: usize) -> f64 {
     let tile = problem.size().div_ceil(side);
     let rows = problem.block().min(tile);

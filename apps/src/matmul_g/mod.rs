@@ -1,4 +1,4 @@
-//! Multiplication on a square of ranks, each of which gets the tiles that it needs: MatMulG of
+//! Multiplication on a square of ranks, each of which fetches the tiles that it needs: MatMulG of
 //! Gerbessiotis.
 //!
 //! Rank `(i, j)` owns tile `(i, j)` of `A`, `B` and the product. In each of `q` rounds it gets one
@@ -6,9 +6,11 @@
 //! and column, and adds their product. Problems, kernel, serial and fork-join are those of
 //! [`matmul`](crate::matmul).
 //!
-//! Reported beside the time are two efficiencies: against the time that the tile products take
-//! alone, which says what communication and tasks cost, and against the rate at which the machine
-//! can add and multiply, which says what the kernel costs as well.
+//! Two efficiencies are reported beside the time: relative to the time of the tile products alone,
+//! which
+//! shows the cost of communication and tasks, and relative to the rate at which the machine can add
+//! and
+//! multiply, which includes the cost of the kernel.
 
 mod efficiency;
 mod peak;
@@ -18,7 +20,7 @@ use crate::matmul::{Problem, Solution, fork_join, serial};
 use crate::run::{App, ForkJoin, Measure, Serial, Tasks, Variant};
 use crate::{Error, Matrix};
 
-/// The multiplication on a square of ranks, as an application.
+/// Multiplication on a square of ranks, as an application.
 #[derive(Debug)]
 pub struct MatmulG;
 
@@ -40,8 +42,9 @@ impl App for MatmulG {
     const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
     const TASKS: Tasks<Self> = tasks::solve;
 
-    /// `A`, `B` and the product; with ranks also two tiles of `A` and of `B` that were fetched, and
-    /// the result twice while it is put together.
+    /// Counts `A`, `B` and the product; with ranks also two fetched tiles of `A` and of `B`, and
+    /// the result
+    /// twice while it is assembled.
     fn bytes(variant: Variant, problem: &Problem, _: usize) -> u64 {
         let matrices = match variant {
             Variant::Serial => 3,
@@ -59,7 +62,7 @@ impl App for MatmulG {
         Error::check_ranks(side, problem.size(), "rows, for each row of ranks")
     }
 
-    /// Both efficiencies.
+    /// Returns both efficiencies.
     fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
         efficiency::measures(problem, solution)
     }

@@ -1,17 +1,19 @@
-//! How fast a core of this machine can multiply and add.
+//! Peak rate of multiplications and additions of a core.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Enough sums to keep two units with a latency of five cycles busy.
+/// Number of sums that keeps two units with a latency of five cycles busy.
 const SUMS: usize = 12;
 const ROUNDS: usize = 200_000;
 const REPETITIONS: usize = 9;
 
-/// **Units**: multiplications and additions of `f64` a second of one core, all in registers.
-/// **Cost**: about ten milliseconds.
+/// Measures the peak rate of one core with all numbers in registers. **Cost**: about ten
+/// milliseconds.
+///
+/// **Units**: multiplications and additions of `f64` per second.
 pub(super) fn flops_per_s() -> f64 {
     let times = (0..REPETITIONS).map(|_| {
         let start = Instant::now();
@@ -24,7 +26,7 @@ pub(super) fn flops_per_s() -> f64 {
 struct Sums;
 
 impl WithSimd for Sums {
-    /// What was done.
+    /// Number of operations.
     type Output = f64;
 
     #[inline(always)]

@@ -1,7 +1,8 @@
-//! Tasks, and gets or messages of tiles: one program for all variants with ranks.
+//! Tasks with gets or messages of tiles: one program for all variants with ranks.
 //!
-//! The tiles of a round come into one of two pairs of buffers, so that those of the next round are
-//! under way while this one computes. A rank exposes its tiles of `A` and `B` in every round.
+//! The tiles of a round arrive in one of two pairs of buffers, so that those of the next round are
+//! in
+//! flight while this one computes. A rank exposes its tiles of `A` and `B` in every round.
 
 use std::mem;
 use std::ops::Range;
@@ -14,10 +15,11 @@ use talpf_runtime::{Array, Token};
 
 use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution, panels};
+use crate::partition::{pieces, share};
 use crate::run::{
-    Job, Machine, Messages, Observer, Pace, Part, RankContext, Step, Steps, Variant, solve_on_ranks,
+    Machine, Messages, Observer, Pace, Part, RankContext, RunInput, Step, Steps, Variant,
+    solve_on_ranks,
 };
-use crate::share::{pieces, share};
 use crate::{Error, Matrix};
 
 /// Multiplies the matrices of `problem` with tasks on a square number of ranks.
@@ -41,14 +43,14 @@ pub(super) fn solve(
     })
 }
 
-/// The program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
-    let mut tiles = Tiles::new(&ctx, &job).await?;
-    let mut steps = Steps::new(&ctx, &job.observer)?;
+/// Runs the program of a rank.
+async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, Error> {
+    let mut tiles = Tiles::new(&ctx, &input).await?;
+    let mut steps = Steps::new(&ctx, &input.observer)?;
 
     ctx.barrier().await?;
     let started = Instant::now();
-    for iteration in 0..job.problem.iterations() {
+    for iteration in 0..input.problem.iterations() {
         let step = steps.begin().await?;
         let mut syncs = Vec::new();
         for round in 0..tiles.side {
@@ -64,8 +66,9 @@ async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
     Ok(Part { result: tiles.collect(&ctx).await?, started, ended })
 }
 
-/// The tiles of rank `(row, col)` in a square of `side x side`: those of `B` packed, all others
-/// stored row by row.
+/// Tiles of rank `(row, col)` in a square of `side x side`: those of `B` packed, all others stored
+/// row by
+/// row.
 struct Tiles {
     problem: Problem,
     side: usize,
@@ -80,9 +83,9 @@ struct Tiles {
     pace: Pace,
 }
 
-/// How tiles get to the ranks that need them.
+/// Means by which tiles get to the ranks that need them.
 enum Means {
-    /// With the slots of `a`, `b` and `c`.
+    /// Gets from the slots of `a`, `b` and `c`.
     Gets {
         ctx: Context,
         mode: SyncMode,
@@ -92,12 +95,12 @@ enum Means {
 }
 
 impl Tiles {
-    async fn new(ctx: &RankContext, job: &Job<Problem>) -> Result<Self, Error> {
-        let (size, side) = (job.problem.size(), job.machine.ranks().isqrt());
+    async fn new(ctx: &RankContext, input: &RunInput<Problem>) -> Result<Self, Error> {
+        let (size, side) = (input.problem.size(), input.machine.ranks().isqrt());
         let (row, col) = (ctx.rank() / side, ctx.rank() % side);
         let (rows, cols) = (share(size, row, side), share(size, col, side));
         let tile =
-            |cells: Vec<f64>| Array::new(ctx.group(), cells, job.problem.block() * cols.len());
+            |cells: Vec<f64>| Array::new(ctx.group(), cells, input.problem.block() * cols.len());
         let packed = |cells: Vec<f64>| {
             let tile = cells.len();
             Array::new(ctx.group(), cells, tile)
@@ -122,11 +125,11 @@ impl Tiles {
                 Means::Gets { ctx: ctx.clone(), mode: protocol.mode, slots }
             }
         };
-        let (problem, pace) = (job.problem, Pace::of(ctx, job.machine));
+        let (problem, pace) = (input.problem, Pace::of(ctx, input.machine));
         Ok(Self { problem, side, row, col, a, b, c, fetched_a, fetched_b, means, pace })
     }
 
-    /// Makes the product the factor of the next multiplication.
+    /// Makes the product the left factor of the next multiplication.
     fn swap(&mut self) {
         mem::swap(&mut self.a, &mut self.c);
         if let Means::Gets { slots, .. } = &mut self.means {
@@ -134,18 +137,19 @@ impl Tiles {
         }
     }
 
-    /// Rows or columns of tiles with this number.
+    /// Returns the number of rows or columns of the tiles with this index.
     fn extent(&self, number: usize) -> usize {
         share(self.problem.size(), number, self.side).len()
     }
 
-    /// The column of `A` and row of `B` whose tiles this rank needs in a round.
+    /// Returns the column of `A` and row of `B` whose tiles this rank needs in a round.
     fn depth(&self, round: usize) -> usize {
         (self.row + self.col + round) % self.side
     }
 
-    /// Spawns the exchange after which this rank has both tiles of a round, and the sync that ends
-    /// it, if rounds end.
+    /// Spawns the exchange after which this rank has both tiles of a round, and the sync of the
+    /// round, if
+    /// it has one.
     fn spawn_exchange(
         &self,
         iteration: usize,
@@ -168,9 +172,10 @@ impl Tiles {
             }
             Means::Messages(messages) => {
                 // Tiles of `a` of two multiplications may overtake each other, those of three
-                // cannot; those of `b` are all the same.
+                // cannot;
+                // those of `b` never change.
                 let tags = 4 * round + 2 * (iteration % 2);
-                // Whose depth in this round is the place of the own tile.
+                // Rank whose depth in this round is the position of the own tile.
                 let back = |from: usize, by: usize| {
                     (from + 2 * self.side - by - round % self.side) % self.side
                 };
@@ -186,7 +191,7 @@ impl Tiles {
         }
     }
 
-    /// Spawns a task for some rows of the tile each.
+    /// Spawns a task for each block of rows of the tile.
     fn spawn_products(&self, ctx: &RankContext, round: usize, step: &Token) -> Result<(), Error> {
         let term = Term { is_first: round == 0, is_last: round + 1 == self.side };
         let (a, b) = (&self.fetched_a[round % 2], &self.fetched_b[round % 2]);
@@ -213,7 +218,7 @@ impl Tiles {
         Ok(())
     }
 
-    /// Gives up the tiles for that of the last product.
+    /// Converts the tiles into that of the last product.
     async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
         let task = ctx.group().task("collect").input(&self.a.all());
         Ok(task.run(|cells| cells.to_vec())?.await?)

@@ -1,5 +1,6 @@
-//! Bulk-synchronous threads: some blocks for each worker, a barrier when all forces are summed and
-//! another when all particles have moved.
+//! Bulk-synchronous threads: some blocks per worker, a barrier when all forces are summed and
+//! another when
+//! all particles have moved.
 
 use std::sync::Barrier;
 use std::time::Instant;
@@ -9,19 +10,20 @@ use talpf_traces::State;
 
 use super::{Problem, Solution, kernel};
 use crate::Error;
+use crate::partition::share;
 use crate::run::{Machine, Observer, team};
-use crate::share::share;
 
-/// Moves the particles of `problem` in one rank on the workers of `machine`, or on one a block when
+/// Moves the particles of `problem` in one rank on the workers of `machine`, or on one worker per
+/// block if
 /// there are fewer blocks.
 ///
-/// **Errors**: [`Error::Worker`] when a thread cannot be started.
+/// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {
     let particles = problem.particles();
     let machine = machine.at_most(1, particles.blocks());
     let (workers, axes_of) = (machine.workers(), 3 * particles.block());
     let sums_of = kernel::LIMBS * axes_of;
-    // All read all blocks while none is written: nobody ever waits for one of these locks.
+    // All workers read all blocks while none is written, so these locks never block.
     let blocks: Vec<_> = particles
         .bodies()
         .chunks(4 * particles.block())

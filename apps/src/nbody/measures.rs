@@ -1,10 +1,10 @@
-//! What nature keeps: energy and momentum.
+//! Conserved quantities: energy and momentum.
 
 use super::kernel::{SOFTENING, potential};
 use super::{Particle, Particles};
 use crate::run::Measure;
 
-/// Energy and momentum at the end, and how far the energy has drifted since the start.
+/// Returns energy and momentum at the end, and the drift of the energy since the start.
 ///
 /// **Cost**: that of two steps in one thread.
 pub(super) fn measures(start: &Particles, end: &Particles) -> Vec<Measure> {

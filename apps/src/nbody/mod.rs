@@ -1,10 +1,12 @@
-//! Gravity between particles, all pairs of them.
+//! Gravity between all pairs of particles.
 //!
 //! Particles are kept in blocks. In each step a block needs the forces of all blocks, itself
-//! included, one after the other: a *chain* of tasks for each block. The blocks of other ranks come
-//! round a ring. Which of the chains goes on first is a matter of priorities: without, a chain is
-//! followed as far as it goes, and the last of them has the machine to itself; with them, chains
-//! advance side by side.
+//! included,
+//! one after the other: a *chain* of tasks for each block. The blocks of other ranks go round a
+//! ring.
+//! Priorities decide which chain proceeds first: without priorities, a chain is followed as far as
+//! possible, and the last one has the machine to itself; with priorities, chains advance side by
+//! side.
 //!
 //! Forces are summed as fixed-point numbers, whose sums do not depend on their order. So every
 //! variant gives bitwise the result of [`serial`].
@@ -27,16 +29,18 @@ pub use particle_file::{load, parse};
 pub use particles::{Particle, Particles};
 pub use problem::Problem;
 
-/// The particles after the last step.
+/// Particles after the last step.
 pub type Solution = run::Solution<Particles>;
 
-/// Particles of a block of `count` where nobody says how many: four blocks for each core. With fewer
-/// than 64 a task does little but begin, with more than 512 two blocks fill the nearest cache (32 KiB).
+/// Returns the default number of particles per block of `count` particles: four blocks for each
+/// core. With
+/// fewer than 64 particles the overhead of a task dominates, with more than 512 two blocks fill the
+/// first-level cache (32 KiB).
 pub fn block(count: usize) -> usize {
     (count / (4 * cores())).clamp(64, 512)
 }
 
-/// The simulation, as an application.
+/// Simulation as an application.
 #[derive(Debug)]
 pub struct Nbody;
 
@@ -69,7 +73,7 @@ impl App for Nbody {
     const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
     const TASKS: Tasks<Self> = tasks::solve;
 
-    /// The particles at the start, at work, passing by twice, and as a result.
+    /// Counts the particles at the start, at work, twice in the ring, and as a result.
     fn bytes(_: Variant, problem: &Problem, _: usize) -> u64 {
         5 * problem.particle_bytes()
     }
@@ -78,7 +82,7 @@ impl App for Nbody {
         Error::check_ranks(ranks, problem.particles().blocks(), "blocks of particles")
     }
 
-    /// Energy and momentum, which do not change in nature.
+    /// Returns energy and momentum, which are conserved in nature.
     fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
         measures::measures(problem.particles(), &solution.result)
     }

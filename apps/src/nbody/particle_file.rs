@@ -1,4 +1,4 @@
-//! The particle file: a particle a line.
+//! Particle file: one particle per line.
 //!
 //! ```text
 //! # x  y  z    vx vy vz   mass
@@ -6,7 +6,7 @@
 //! 0.5 0.0 0.0   0  1  0    0.001
 //! ```
 //!
-//! Fields are separated by blanks; a `#` starts a comment; empty lines do not count.
+//! Fields are separated by blanks; a `#` starts a comment; empty lines are ignored.
 
 use std::path::Path;
 
@@ -18,15 +18,15 @@ use crate::text_file::{self, Line};
 const LONGEST_FILE: u64 = 1 << 28;
 const FARTHEST: f64 = 1e6;
 
-/// The particles of a file.
+/// Reads the particles of a file.
 ///
-/// **Errors**: [`Error::Read`] when it cannot be read or is longer than 256 MiB, [`Error::Field`]
-/// when a field is wrong.
+/// **Errors**: [`Error::Read`] if the file cannot be read or is longer than 256 MiB, and
+/// [`Error::Field`] if a field is invalid.
 pub fn load(path: &Path) -> Result<Vec<Particle>, Error> {
     parse(&path.display().to_string(), &text_file::read(path, LONGEST_FILE)?)
 }
 
-/// The particles that `text` describes; `file` is the name that errors give it.
+/// Parses the particles in `text`; errors name `file`.
 ///
 /// **Errors**: [`Error::Field`].
 pub fn parse(file: &str, text: &str) -> Result<Vec<Particle>, Error> {

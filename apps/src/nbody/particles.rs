@@ -3,33 +3,33 @@
 use crate::run::Outcome;
 use crate::{Error, Matrix};
 
-/// One particle.
+/// Particle.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Particle {
-    /// Where it is.
+    /// Position.
     pub place: [f64; 3],
-    /// Where it goes.
+    /// Velocity.
     pub velocity: [f64; 3],
-    /// How heavy it is.
+    /// Mass.
     pub mass: f64,
 }
 
-/// Particles, in blocks of one size as the kernel has them.
+/// Particles in blocks of one size, in the layout of the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Particles {
     len: usize,
     block: usize,
-    /// `blocks x 4 block`: places and masses.
+    /// Positions and masses, `blocks x 4 block`.
     bodies: Vec<f64>,
-    /// `blocks x 3 block`.
+    /// Velocities, `blocks x 3 block`.
     velocities: Vec<f64>,
 }
 
-/// Pixels of a picture's side.
+/// Number of pixels of a picture's side.
 const PIXELS: usize = 512;
 
 impl Particles {
-    /// Puts `particles` into blocks of `block`.
+    /// Arranges `particles` in blocks of `block`.
     pub fn new(particles: &[Particle], block: usize) -> Self {
         let (len, blocks) = (particles.len(), particles.len().div_ceil(block));
         let mut bodies = vec![0.0; blocks * 4 * block];
@@ -48,8 +48,9 @@ impl Particles {
         Self { len, block, bodies, velocities }
     }
 
-    /// `len` particles in a ball of radius 1 and mass 1 that turns and is at rest as a whole. The
-    /// same `seed` gives the same particles.
+    /// Generates `len` particles in a ball of radius 1 and mass 1 that rotates without moving. The
+    /// same `seed`
+    /// gives the same particles.
     pub fn generate(len: usize, block: usize, seed: u64) -> Self {
         let mut state = seed;
         let mut random = || uniform(&mut state);
@@ -69,27 +70,27 @@ impl Particles {
         Self::new(&particles, block)
     }
 
-    /// Number of particles.
+    /// Returns the number of particles.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no particles.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Particles of a block.
+    /// Returns the number of particles per block.
     pub fn block(&self) -> usize {
         self.block
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.len.div_ceil(self.block)
     }
 
-    /// Particle number `index`.
+    /// Returns particle number `index`.
     pub fn get(&self, index: usize) -> Particle {
         let (block, place) = (index / self.block, index % self.block);
         let body = |part: usize| self.bodies[(4 * block + part) * self.block + place];
@@ -101,28 +102,29 @@ impl Particles {
         }
     }
 
-    /// All particles.
+    /// Iterates over all particles.
     pub fn iter(&self) -> impl Iterator<Item = Particle> + '_ {
         (0..self.len).map(|index| self.get(index))
     }
 
-    /// Places and masses, a block after the other.
+    /// Returns positions and masses, block by block.
     pub fn bodies(&self) -> &[f64] {
         &self.bodies
     }
 
-    /// Velocities, a block after the other.
+    /// Returns velocities, block by block.
     pub fn velocities(&self) -> &[f64] {
         &self.velocities
     }
 
-    /// The same particles elsewhere; `bodies` and `velocities` are those of all blocks in order.
+    /// Returns the same particles with other positions and velocities, given for all blocks in
+    /// order.
     pub(super) fn moved(&self, bodies: Vec<f64>, velocities: Vec<f64>) -> Self {
         Self { bodies, velocities, ..*self }
     }
 }
 
-/// A number from -1 to 1 (splitmix64).
+/// Returns a random number from -1 to 1 (splitmix64).
 fn uniform(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -158,7 +160,7 @@ impl Outcome for Particles {
         })
     }
 
-    /// How many particles lie under each pixel, seen along `z`, as a logarithm.
+    /// Counts the particles under each pixel, seen along `z`, as a logarithm.
     fn picture(&self) -> Matrix {
         let reach = self.iter().flat_map(|p| [p.place[0].abs(), p.place[1].abs()]);
         let reach = reach.fold(f64::MIN_POSITIVE, f64::max);
@@ -178,7 +180,7 @@ impl Outcome for Particles {
 }
 
 impl Particles {
-    /// How many particles there may be, and how many a block may have.
+    /// Limits of the number of particles, and of particles per block.
     pub const COUNTS: std::ops::RangeInclusive<usize> = 1..=1 << 20;
 
     /// Checks a number of particles and the size of a block.

@@ -1,4 +1,4 @@
-//! What is to be simulated.
+//! Particle problem.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -17,10 +17,11 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// How many steps there may be.
+    /// Limits of the number of steps.
     pub const STEPS: RangeInclusive<usize> = 1..=1_000_000_000;
 
-    /// A problem of `steps` steps. `priorities` says whether tasks have any; `seed` is for the
+    /// Creates a problem of `steps` steps. With `priorities` tasks have priorities; `seed`
+    /// generates the
     /// particles of a [scaled](run::Problem::scaled) problem.
     ///
     /// **Errors**: [`Error::OutOfRange`].
@@ -35,22 +36,22 @@ impl Problem {
         Ok(Self { particles: Arc::new(particles), steps, priorities, seed })
     }
 
-    /// The particles before the first step.
+    /// Returns the particles before the first step.
     pub fn particles(&self) -> &Particles {
         &self.particles
     }
 
-    /// Number of steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// Whether tasks have priorities.
+    /// Returns `true` if tasks have priorities.
     pub fn priorities(&self) -> bool {
         self.priorities
     }
 
-    /// Bytes of all particles with their sums of forces.
+    /// Returns the bytes of all particles with their sums of forces.
     pub(super) fn particle_bytes(&self) -> u64 {
         let places = (self.particles.blocks() * self.particles.block()) as u64;
         places * ((7 + 3 * kernel::LIMBS) * size_of::<f64>()) as u64
@@ -71,7 +72,7 @@ impl run::Problem for Problem {
         self.steps
     }
 
-    /// Pairs of particles.
+    /// Returns the number of pairs of particles.
     fn work(&self) -> Work {
         let amount = (self.particles.len() as f64).powi(2) * self.steps as f64;
         Work { amount, unit: "Mpairs/s", field: "mpairs_per_s" }
@@ -81,7 +82,7 @@ impl run::Problem for Problem {
         self.particle_bytes()
     }
 
-    /// More particles from the generator: as many as have `factor` times the pairs.
+    /// Generates more particles: as many as have `factor` times the pairs.
     fn scaled(&self, factor: usize) -> Result<Self, Error> {
         if factor == 1 {
             return Ok(self.clone());

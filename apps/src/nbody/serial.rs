@@ -1,4 +1,4 @@
-//! The reference: one thread.
+//! Reference: one thread.
 
 use std::time::Instant;
 

@@ -12,11 +12,11 @@ use talpf_runtime::{In, InOut, Matrix, Region, Tiling};
 
 use super::{Problem, Solution, kernel};
 use crate::Error;
+use crate::partition::share;
 use crate::run::{
-    Job, Machine, Observer, Pace, Part, RankContext, Ring, Shape, Step, Steps, Variant,
+    Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps, Variant,
     declare_count, solve_on_ranks,
 };
-use crate::share::share;
 
 /// Moves the particles of `problem` with tasks on the ranks and workers of `machine`.
 ///
@@ -35,20 +35,20 @@ pub(super) fn solve(
 }
 
 /// The program of a rank.
-async fn rank(ctx: RankContext, job: Arc<Job<Problem>>) -> Result<Part, Error> {
-    let blocks = Blocks::new(&ctx, &job).await?;
-    let steps = job.problem.steps();
+async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, Error> {
+    let blocks = Blocks::new(&ctx, &input).await?;
+    let steps = input.problem.steps();
 
     ctx.barrier().await?;
     let started = Instant::now();
-    if job.machine.replays() {
+    if input.machine.replays() {
         ctx.group().iterate(steps, |iteration| {
             blocks.declare_step(&ctx, Step::Replayed(iteration))?;
-            declare_count(&ctx, &job.observer, iteration, &blocks.last())
+            declare_count(&ctx, &input.observer, iteration, &blocks.last())
         })?;
         ctx.group().wait().await?;
     } else {
-        let mut under_way = Steps::new(&ctx, &job.observer)?;
+        let mut under_way = Steps::new(&ctx, &input.observer)?;
         for _ in 0..steps {
             let token = under_way.begin().await?;
             let syncs = blocks.declare_step(&ctx, Step::Spawned(&token))?;
@@ -76,9 +76,9 @@ struct Blocks {
 }
 
 impl Blocks {
-    async fn new(ctx: &RankContext, job: &Job<Problem>) -> Result<Self, Error> {
-        let particles = job.problem.particles();
-        let (blocks, ranks) = (particles.blocks(), job.machine.ranks());
+    async fn new(ctx: &RankContext, input: &RunInput<Problem>) -> Result<Self, Error> {
+        let particles = input.problem.particles();
+        let (blocks, ranks) = (particles.blocks(), input.machine.ranks());
         let mine = share(blocks, ctx.rank(), ranks);
         let (bodies, axes) = (4 * particles.block(), 3 * particles.block());
         let shape =
@@ -91,8 +91,8 @@ impl Blocks {
             ring: Ring::new(ctx, shape, own).await?,
             sums: Matrix::new(ctx.group(), zeros, sums, Tiling::new(1, sums))?,
             velocities: Matrix::new(ctx.group(), velocities, axes, tiling)?,
-            pace: Pace::of(ctx, job.machine),
-            priorities: job.problem.priorities(),
+            pace: Pace::of(ctx, input.machine),
+            priorities: input.problem.priorities(),
             blocks,
             pieces: shape.pieces,
             own: mine.len(),

@@ -1,54 +1,54 @@
-//! The interface between an application and whoever runs it.
+//! Interface between an application and its callers.
 
 use super::{Machine, Observer, Solution, Variant};
 use crate::matrix::Matrix;
 use crate::{Error, memory};
 
-/// An application: one kernel, several ways to run it.
+/// Application: one kernel in several variants.
 pub trait App: Sized + 'static {
-    /// The name on the command line, in results and of traces.
+    /// Name on the command line, in results and of traces.
     const NAME: &'static str;
-    /// The ways to run it; [`Variant::Serial`] is the first.
+    /// Variants of the application; [`Variant::Serial`] is the first.
     const VARIANTS: &'static [Variant];
-    /// The one where nobody names one.
+    /// Default variant.
     const USUAL: Variant = Variant::TalpfCached;
-    /// Those of them that can replay their graphs.
+    /// Variants that can replay their graphs.
     const REPLAYED: &'static [Variant] = &[];
-    /// The labels in traces of the work that a kernel does.
+    /// Labels of the kernel's tasks in traces.
     const KERNELS: &'static [&'static str];
-    /// Ranks where nobody says how many.
+    /// Default number of ranks.
     const RANKS: usize = 2;
-    /// What is to be solved.
+    /// Type of the problem.
     type Problem: Problem;
-    /// What a run gives.
+    /// Type of the result.
     type Outcome: Outcome;
-    /// How [`Variant::Serial`] solves a problem.
+    /// Function of [`Variant::Serial`].
     const SERIAL: Serial<Self>;
-    /// How [`Variant::ForkJoin`] does.
+    /// Function of [`Variant::ForkJoin`].
     const FORK_JOIN: ForkJoin<Self>;
-    /// How the variants with tasks do.
+    /// Function of the variants with tasks.
     const TASKS: Tasks<Self>;
 
-    /// Bytes that a run needs at its largest.
+    /// Returns the largest number of bytes that a run needs at once.
     fn bytes(variant: Variant, problem: &Self::Problem, ranks: usize) -> u64;
 
-    /// How many ranks the problem can be cut for.
+    /// Checks that the problem can be distributed to `ranks` ranks.
     ///
-    /// **Errors**: why `ranks` are none of them.
+    /// **Errors**: the reason why it cannot.
     fn check_ranks(problem: &Self::Problem, ranks: usize) -> Result<(), Error>;
 
-    /// What else there is to say about a result.
+    /// Returns measures of this application beside time and checksum.
     fn measures(_: &Self::Problem, _: &Solution<Self::Outcome>) -> Vec<Measure> {
         Vec::new()
     }
 }
 
-/// One thread solves it.
+/// Function that solves a problem in one thread.
 pub type Serial<A> = fn(&<A as App>::Problem, &Observer) -> Solution<<A as App>::Outcome>;
-/// Threads with barriers solve it.
+/// Function that solves a problem with threads and barriers.
 pub type ForkJoin<A> =
     fn(&<A as App>::Problem, Machine, &Observer) -> Result<Solution<<A as App>::Outcome>, Error>;
-/// Tasks solve it; there is a result where rank 0 is.
+/// Function that solves a problem with tasks; the result is `None` in processes without rank 0.
 pub type Tasks<A> = fn(
     &<A as App>::Problem,
     Machine,
@@ -56,61 +56,62 @@ pub type Tasks<A> = fn(
     &Observer,
 ) -> Result<Option<Solution<<A as App>::Outcome>>, Error>;
 
-/// A problem of an application.
+/// Problem of an application.
 pub trait Problem: Clone + Send + Sync + 'static {
-    /// Its numbers, in the order in which results show them.
+    /// Returns the parameters, in the order in which results show them.
     fn parameters(&self) -> Vec<(&'static str, usize)>;
 
-    /// Steps that a run counts.
+    /// Returns the number of steps of a run.
     fn steps(&self) -> usize;
 
-    /// The work of the whole run.
+    /// Returns the work of the whole run.
     fn work(&self) -> Work;
 
-    /// Bytes of the result.
+    /// Returns the number of bytes of the result.
     fn result_bytes(&self) -> u64;
 
-    /// A problem of the same kind with about `factor` times the work.
+    /// Returns a problem of the same kind with about `factor` times the work.
     ///
     /// **Errors**: [`Error::OutOfRange`].
     fn scaled(&self, factor: usize) -> Result<Self, Error>;
 }
 
-/// An amount of work in the unit that is the application's own.
+/// Amount of work in a unit of the application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// How much.
+    /// Number of units.
     pub amount: f64,
-    /// Of what, in millions a second: `Mupdates/s`.
+    /// Unit of the rate, in millions per second: `Mupdates/s`.
     pub unit: &'static str,
-    /// The name of that rate in JSON: `mupdates_per_s`.
+    /// Name of that rate in JSON: `mupdates_per_s`.
     pub field: &'static str,
 }
 
-/// A number that one application alone reports.
+/// Number that only one application reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
-    /// Its name, in results and in JSON.
+    /// Name in results and in JSON.
     pub name: &'static str,
-    /// Its value.
+    /// Value of the measure.
     pub value: f64,
-    /// What the value is, in words.
+    /// Description of the value.
     pub meaning: &'static str,
 }
 
-/// The result of a run, as something to compare, to sum up and to look at.
+/// Result of a run.
 pub trait Outcome: Send {
-    /// The sum of all its numbers.
+    /// Sums all numbers of the result.
     fn checksum(&self) -> f64;
 
-    /// A hash of the exact bits of all its numbers.
+    /// Hashes the exact bits of all numbers of the result.
     fn hash(&self) -> u64;
 
-    /// Where this result differs first from the `expected` one in its bits, in words, and the two
-    /// values there.
+    /// Returns a description of the first position at which the bits differ from those of
+    /// `expected`, and
+    /// the two values there.
     fn difference(&self, expected: &Self) -> Option<(String, f64, f64)>;
 
-    /// What a picture of it shows.
+    /// Returns the matrix that a picture of the result shows.
     fn picture(&self) -> Matrix;
 }
 
@@ -133,14 +134,16 @@ impl Outcome for Matrix {
     }
 }
 
-/// Solves `problem` and returns its result; where ranks are processes, at rank 0 alone.
+/// Solves `problem` and returns its result; if ranks are processes, only at rank 0.
 ///
 /// **Completion**: every thread that was started has ended.
 ///
-/// **Errors**: [`Error::NoSuchVariant`], [`Error::NoReplay`], [`Error::MoreRanks`], [`Error::Memory`],
+/// **Errors**: [`Error::NoSuchVariant`], [`Error::NoReplay`], [`Error::MoreRanks`],
+/// [`Error::Memory`],
 /// [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist,
-/// [`Error::Interrupted`] if the observer's interrupt has ended it, and [`Error::Talpf`] for what a
-/// variant with tasks can run into.
+/// [`Error::Interrupted`] if the observer's interrupt has ended the run, and [`Error::Talpf`] for
+/// errors
+/// of variants with tasks.
 pub fn run<A: App>(
     variant: Variant,
     problem: &A::Problem,

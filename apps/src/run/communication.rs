@@ -1,8 +1,8 @@
-//! How the ranks of a program communicate.
+//! Communication between the ranks of a program.
 
 use talpf::SyncMode;
 
-/// All that tells one variant of an application with ranks from another.
+/// Communication of a variant with ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Communication {
     /// Puts and gets, in rounds.
@@ -11,37 +11,37 @@ pub(crate) enum Communication {
     TwoSided(Waiting),
 }
 
-/// How data travels in rounds, and how they end.
+/// Transfer of data in rounds, and the end of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Protocol {
     pub(crate) transfer: Transfer,
-    /// The number of arrivals under `Msg` is filled in by each rank.
+    /// Mode of every sync; each rank fills in its number of arrivals under `Msg`.
     pub(crate) mode: SyncMode,
 }
 
-/// Who moves data.
+/// Direction of one-sided transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
-    /// The rank that has it, into a window of the other.
+    /// The rank that has the data puts it into a window of the other rank.
     Put,
-    /// The rank that needs it, from what the other exposes.
+    /// The rank that needs the data gets it from an exposed region of the other rank.
     Get,
 }
 
-/// How a task waits for its message.
+/// Method by which a task waits for its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// Its body ends; the task is complete, and its regions are released, with the message.
+    /// The body ends; the task completes, and its regions are released, with the message.
     Bound,
-    /// Its body is suspended.
+    /// The body is suspended until the message is complete.
     Suspended,
 }
 
-/// Peers that a rank exchanges messages with: its neighbours, and those of the collectives.
+/// Number of peers that a rank exchanges messages with: its neighbours, and those of collectives.
 const PEERS: u32 = 16;
 
 impl Communication {
-    /// Bytes of what connects so many ranks of one process, about.
+    /// Estimates the bytes of the connections between `ranks` ranks of one process.
     pub(crate) fn connections_bytes(self, ranks: u32) -> u64 {
         match self {
             Self::OneSided(_) => {

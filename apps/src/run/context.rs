@@ -1,4 +1,4 @@
-//! The context of a rank's program, whichever way the ranks communicate.
+//! Context of a rank's program for both kinds of communication.
 
 use talpf::SyncMode;
 use talpf_runtime::Group;
@@ -6,7 +6,7 @@ use talpf_runtime::Group;
 use super::{Messages, Protocol};
 use crate::Error;
 
-/// One rank of a run. Clones are handles of the same rank.
+/// Context of one rank of a run. Clones are handles of the same rank.
 #[derive(Clone)]
 pub(crate) enum RankContext {
     OneSided(talpf::Context, Protocol),
@@ -14,7 +14,7 @@ pub(crate) enum RankContext {
 }
 
 impl RankContext {
-    /// The tasks of this rank.
+    /// Returns the group of this rank's tasks.
     pub(crate) fn group(&self) -> &Group {
         match self {
             Self::OneSided(ctx, _) => ctx.group(),
@@ -36,7 +36,7 @@ impl RankContext {
         }
     }
 
-    /// Waits for all ranks.
+    /// Waits until all ranks have called it.
     pub(crate) async fn barrier(&self) -> Result<(), Error> {
         match self {
             Self::OneSided(ctx, _) => Ok(ctx.sync(SyncMode::DEFAULT).await?),

@@ -1,4 +1,4 @@
-//! The parts of a result, brought together at rank 0 where every rank is a process.
+//! Gathering of the parts of a result at rank 0, if every rank is a process.
 
 use talpf::{Context, SyncMode};
 use talpf_runtime::Array;
@@ -6,7 +6,7 @@ use tampi_shim::{Communicator, Rank};
 
 use crate::Error;
 
-/// The numbers of all ranks, at rank 0, by puts.
+/// Gathers the numbers of all ranks at rank 0 with puts.
 pub(super) async fn by_puts(
     ctx: &Context,
     numbers: Vec<f64>,
@@ -40,7 +40,7 @@ pub(super) async fn by_puts(
     Ok(Some(read.run(move |all| cut(&all, &lengths))?.await?))
 }
 
-/// The numbers of all ranks, at rank 0, by messages.
+/// Gathers the numbers of all ranks at rank 0 with messages.
 pub(super) async fn by_messages(
     world: &Communicator,
     numbers: Vec<f64>,

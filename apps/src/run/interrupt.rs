@@ -1,4 +1,4 @@
-//! Ending a run from outside.
+//! Interruption of a run from outside.
 
 use std::mem;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use talpf_runtime::Group;
 
 use crate::Error;
 
-/// With which somebody who is no part of a run ends it while its tasks run. Clones do the same.
+/// Handle that interrupts a run while its tasks run. Clones interrupt the same run.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     state: Arc<Mutex<State>>,
@@ -16,16 +16,18 @@ pub struct Interrupt {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The tasks of the ranks that are here.
+    /// Groups of the ranks in this process.
     groups: Vec<Group>,
-    /// Why the run was ended, if it was.
+    /// Reason of the interruption, if the run was interrupted.
     reason: Option<String>,
 }
 
 impl Interrupt {
-    /// Cancels the tasks of all ranks, so that the run fails soon: with [`Error::Interrupted`], even
-    /// if they were complete already. Returns whether there were any ranks: not before and after a
-    /// run, in a variant without tasks, or for the second time.
+    /// Cancels the tasks of all ranks, so that the run fails soon with [`Error::Interrupted`], even
+    /// if its
+    /// tasks are already complete. Returns `false` if there was nothing to cancel: before and after
+    /// a run,
+    /// in a variant without tasks, and in a second call.
     pub fn cancel(&self, reason: &str) -> bool {
         let groups = {
             let mut state = self.state.lock();
@@ -35,12 +37,12 @@ impl Interrupt {
             }
             groups
         };
-        // They may do what they want when they are cancelled: not under the lock.
+        // Outside the lock, since actions on cancellation may call anything.
         groups.iter().for_each(|group| group.cancel(reason));
         !groups.is_empty()
     }
 
-    /// The tasks of one more rank, which may come when the run is ended already.
+    /// Adds the group of a rank, and cancels it if the run has already been interrupted.
     pub(super) fn covers(&self, group: &Group) {
         let mut state = self.state.lock();
         let Some(reason) = state.reason.clone() else { return state.groups.push(group.clone()) };
@@ -48,9 +50,9 @@ impl Interrupt {
         group.cancel(&reason);
     }
 
-    /// The run is over: from now on there is nothing to cancel.
+    /// Marks the run as over, so that nothing is left to cancel.
     ///
-    /// **Errors**: [`Error::Interrupted`] if it was cancelled.
+    /// **Errors**: [`Error::Interrupted`] if the run was cancelled.
     pub(super) fn covers_nothing(&self) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.groups.clear();

@@ -1,4 +1,4 @@
-//! What a variant may run on.
+//! Machine of a run: ranks, workers and settings.
 
 use std::ops::RangeInclusive;
 
@@ -7,7 +7,7 @@ use talpf::Settings;
 use super::Transport;
 use crate::Error;
 
-/// Ranks, the worker threads that they share, and how these are set up.
+/// Ranks, the worker threads that they share, and the settings of both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
     ranks: usize,
@@ -19,27 +19,27 @@ pub struct Machine {
     check_conflicts: bool,
 }
 
-/// Ranks whose cores are slower than the machine's. Variants without ranks have none.
+/// Ranks with slower cores than the machine's. Variants without ranks ignore it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slowdown {
-    /// The slow rank, or `None` for all of them.
+    /// Slow rank, or `None` for all ranks.
     pub rank: Option<usize>,
-    /// How many times as long it computes.
+    /// Factor by which the time of computations is multiplied.
     pub factor: f64,
 }
 
 impl Slowdown {
-    /// How slow a rank may be.
+    /// Limits of the factor.
     pub const FACTORS: RangeInclusive<f64> = 1.0..=1000.0;
 }
 
 impl Machine {
-    /// How many ranks there may be.
+    /// Limits of the number of ranks.
     pub const RANKS: RangeInclusive<usize> = 1..=1024;
-    /// How many workers there may be.
+    /// Limits of the number of workers.
     pub const WORKERS: RangeInclusive<usize> = 1..=1024;
 
-    /// One rank on one worker.
+    /// Machine of one rank on one worker.
     pub const ONE: Self = Self {
         ranks: 1,
         workers: 1,
@@ -50,7 +50,7 @@ impl Machine {
         check_conflicts: false,
     };
 
-    /// A machine of `ranks` ranks on `workers` worker threads.
+    /// Creates a machine of `ranks` ranks on `workers` worker threads.
     ///
     /// **Errors**: [`Error::OutOfRange`].
     pub fn new(ranks: usize, workers: usize) -> Result<Self, Error> {
@@ -65,72 +65,75 @@ impl Machine {
         })
     }
 
-    /// The same machine with a runtime and polling tasks that are set so. Its workers stay.
+    /// Returns the same machine with other settings of the runtime and of polling; the number of
+    /// workers stays.
     pub fn set(self, settings: Settings) -> Self {
         Self { settings, ..self }
     }
 
-    /// The same machine with its ranks connected so.
+    /// Returns the same machine with its ranks connected by `transport`.
     #[cfg(feature = "mpi")]
     pub(super) fn over(self, transport: Transport) -> Self {
         Self { transport, ..self }
     }
 
-    /// The same machine with graphs that are recorded in one step and replayed in the others.
+    /// Returns the same machine with graphs recorded in one step and replayed in the others, or
+    /// not.
     pub fn replaying(self, replay: bool) -> Self {
         Self { replay, ..self }
     }
 
-    /// The same machine with rounds that fail if they read and write one location, or as its
+    /// Returns the same machine with rounds that fail if they read and write the same location, or
+    /// as its
     /// settings say.
     pub fn checking_conflicts(self, check_conflicts: bool) -> Self {
         Self { check_conflicts, ..self }
     }
 
-    /// The same machine with slow ranks.
+    /// Returns the same machine with slow ranks.
     pub fn slowed(self, slowdown: Option<Slowdown>) -> Self {
         Self { slowdown, ..self }
     }
 
-    /// The part of this machine that a variant has use for; both numbers must be at least one.
+    /// Returns the part of this machine that a variant can use; both numbers must be at least one.
     pub fn at_most(self, ranks: usize, workers: usize) -> Self {
         let (ranks, workers) = (self.ranks.min(ranks), self.workers.min(workers));
         Self { ranks, workers, ..self }
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(self) -> usize {
         self.ranks
     }
 
-    /// Number of worker threads, of all ranks together.
+    /// Returns the number of worker threads of all ranks together.
     pub fn workers(self) -> usize {
         self.workers
     }
 
-    /// The ranks that are slow, if any are.
+    /// Returns the slow ranks, if there are any.
     pub fn slowdown(self) -> Option<Slowdown> {
         self.slowdown
     }
 
-    /// What connects the ranks.
+    /// Returns the transport between the ranks.
     pub fn transport(self) -> Transport {
         self.transport
     }
 
-    /// Whether graphs are replayed.
+    /// Returns `true` if graphs are replayed.
     pub fn replays(self) -> bool {
         self.replay
     }
 
-    /// Whether rounds fail that read and write one location.
+    /// Returns `true` if rounds fail that read and write the same location.
     ///
-    /// **Errors**: the environment does not say whether.
+    /// **Errors**: an invalid setting in the environment.
     pub fn checks_conflicts(self) -> Result<bool, Error> {
         Ok(self.check_conflicts || self.settings.check_conflicts()?)
     }
 
-    /// How the runtime and the polling tasks are set.
+    /// Returns the settings of the runtime and of polling.
     pub fn settings(self) -> Settings {
         self.settings
     }

@@ -1,4 +1,4 @@
-//! Messages of a rank's program, each the doing of a task.
+//! Messages of a rank's program, each sent or received by a task.
 
 use talpf_runtime::{Group, Region, fail_current_task};
 use tampi_shim::{Communicator, Rank, Request, Tag, iwait};
@@ -6,15 +6,15 @@ use tampi_shim::{Communicator, Rank, Request, Tag, iwait};
 use super::{Step, Waiting};
 use crate::Error;
 
-/// The world of a rank, and how its tasks wait for messages.
+/// Communicator of a rank, and the method by which its tasks wait for messages.
 #[derive(Clone)]
 pub(crate) struct Messages {
     world: Communicator,
     waiting: Waiting,
 }
 
-/// Declares a task that begins with the request that `$start` makes of its guard. A function would
-/// have to name the type of a task with an access.
+/// Declares a task that begins with the request that `$start` makes of its guard. A macro, since a
+/// function would have to name the type of a task with an access.
 macro_rules! declare {
     ($step:expr, $waiting:expr, $task:expr, $start:expr) => {{
         let (task, start) = ($task.communicates(), $start);
@@ -54,7 +54,8 @@ impl Messages {
         Ok(self.world.barrier().await?)
     }
 
-    /// Declares the task that sends `region`. Messages to one rank with one tag arrive in the order
+    /// Declares the task that sends `region`. Messages to the same rank with the same tag arrive in
+    /// the order
     /// in which their tasks run.
     pub(crate) fn declare_send<'a, D: 'static>(
         &self,
@@ -82,7 +83,7 @@ impl Messages {
     }
 }
 
-/// Lets the running task end with `request`.
+/// Binds the end of the running task to `request`.
 fn bind<B: Send + 'static>(request: Request<B>) {
     settle(iwait(request));
 }
@@ -92,7 +93,7 @@ async fn await_end<B: Send + 'static>(request: Request<B>) {
     settle(request.await.map(drop));
 }
 
-/// Fails the running task with what its message met.
+/// Fails the running task with the error of its message, if any.
 fn settle(result: Result<(), tampi_shim::Error>) {
     if let Err(error) = result {
         fail_current_task(error.to_string()).expect("called in a task");

@@ -1,9 +1,11 @@
-//! What a run is, whatever application it runs.
+//! Runs of applications.
 //!
 //! An application implements [`App`]: it names its [`Variant`]s and solves a [`Problem`] in each of
-//! them. [`run`] checks that the problem fits the machine and solves it. The rest is what the
-//! variants of all applications are made of: threads with a barrier, the ranks of a program with
-//! tasks, steps that overlap, ranks that are slower than others.
+//! them.
+//! [`run`] checks that the problem fits the machine and solves it. The other modules are shared by
+//! the
+//! variants of all applications: threads with a barrier, ranks of a program with tasks, overlapping
+//! steps, slow ranks.
 
 mod app;
 mod communication;
@@ -40,7 +42,7 @@ pub(crate) use communication::{Communication, Protocol, Transfer, Waiting};
 pub(crate) use context::RankContext;
 pub(crate) use messages::Messages;
 pub(crate) use pace::Pace;
-pub(crate) use ranks::{Job, Part, solve_on_ranks};
-pub(crate) use replay::{Place, Round, Step, declare_count};
+pub(crate) use ranks::{Part, RunInput, solve_on_ranks};
+pub(crate) use replay::{RemoteElement, Round, Step, declare_count};
 pub(crate) use ring::{Ring, Shape};
 pub(crate) use steps::Steps;

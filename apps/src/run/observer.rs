@@ -1,4 +1,4 @@
-//! Who follows a run.
+//! Observers of a run.
 
 use std::time::Instant;
 
@@ -7,24 +7,25 @@ use talpf_traces::{Event, LabelId, Recorder, State, Stream};
 
 use super::{Interrupt, Progress};
 
-/// What a run tells about itself while it lasts.
+/// Handles through which callers follow a run.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
-    /// Counts its steps.
+    /// Counter of finished steps.
     pub progress: Progress,
-    /// Keeps what its workers do, if anything does.
+    /// Recorder of the trace, if any.
     pub recorder: Option<Recorder>,
-    /// Shows the runtime of a variant with tasks.
+    /// Monitor of the runtime, in a variant with tasks.
     pub monitor: Monitor,
-    /// Keeps the graph of its tasks, if anything does.
+    /// Recorder of the task graph, if any.
     pub graph: Option<GraphRecorder>,
-    /// Ends it, where the ranks of a variant with tasks are in this process.
+    /// Handle that ends the run, if the ranks of a variant with tasks are in this process.
     pub interrupt: Interrupt,
 }
 
 impl Observer {
-    /// What thread `worker` of a run without tasks records, in times since `start`. Its work is
-    /// shown as tasks with a label.
+    /// Creates the trace of thread `worker` of a run without tasks, in times since `start`. Its
+    /// work is shown
+    /// as tasks with a label.
     pub(crate) fn thread(&self, worker: usize, start: Instant, label: &str) -> ThreadTrace {
         ThreadTrace {
             trace: self.recorder.as_ref().map(|recorder| Trace {
@@ -37,7 +38,7 @@ impl Observer {
     }
 }
 
-/// The trace of one thread; nothing when nobody records.
+/// Trace of one thread; records nothing without a recorder.
 pub(crate) struct ThreadTrace {
     trace: Option<Trace>,
 }
@@ -46,12 +47,12 @@ struct Trace {
     stream: Stream,
     label: LabelId,
     start: Instant,
-    /// Of the last task: threads count in steps of 2^32 from their own number.
+    /// Number of the last task: threads count in steps of 2^32 from their own number.
     number: u64,
 }
 
 impl ThreadTrace {
-    /// Does `work`, which the trace shows as one task of rank 0.
+    /// Runs `work`, which the trace shows as one task of rank 0.
     pub(crate) fn task(&mut self, work: impl FnOnce()) {
         if let Some(trace) = &mut self.trace {
             trace.number += 1 << 32;
@@ -65,7 +66,7 @@ impl ThreadTrace {
         }
     }
 
-    /// What the thread does until its next task.
+    /// Records the state of the thread until its next task.
     pub(crate) fn enter(&mut self, state: State) {
         if let Some(trace) = &mut self.trace {
             trace.record(Event::WorkerState { state });

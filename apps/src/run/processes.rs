@@ -1,5 +1,6 @@
-//! The processes that `mpirun` has started, one a rank. MPI is initialised once in a process, so
-//! a process takes part in one run.
+//! Ranks as processes that `mpirun` has started. MPI is initialised once per process, so a process
+//! takes
+//! part in one run.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,15 +13,15 @@ use super::{
 use crate::Error;
 
 thread_local! {
-    /// MPI, from the time a machine of processes is made to its run, on the same thread.
+    /// MPI library, from the creation of a machine of processes to its run, on the same thread.
     static JOINED: RefCell<Option<Library>> = const { RefCell::new(None) };
 }
 
-/// Makes the machine of all processes, with the cores that this one may use where nobody says how
-/// many workers it has.
+/// Creates the machine of all processes. Without a number of workers each process uses the cores
+/// that
+/// it may run on.
 ///
-/// **Errors**: [`Error::Tampi`]; [`Error::OutOfRange`] for ranks that are asked for and not as
-/// many as there are processes.
+/// **Errors**: [`Error::Tampi`]; [`Error::OutOfRange`] if `ranks` is not the number of processes.
 pub fn join(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Error> {
     let threads = mpi::Config::from_environment()?.threads;
     let library = Library::initialize(threads).map_err(tampi_shim::Error::from)?;
@@ -32,7 +33,8 @@ pub fn join(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Err
 }
 
 /// Runs `program` as the rank of this process. Returns the parts of the result by rank at rank 0,
-/// and the seconds of the rank that took longest.
+/// and
+/// the seconds of the slowest rank.
 pub(super) fn on_this_rank<F>(
     machine: Machine,
     communication: Communication,
@@ -68,7 +70,7 @@ where
     }))
 }
 
-/// A part as numbers: those of the result, and the seconds it took.
+/// Converts a part to numbers: those of the result, and its seconds.
 fn numbers(part: Part) -> Vec<f64> {
     let mut numbers = part.result;
     numbers.push((part.ended - part.started).as_secs_f64());

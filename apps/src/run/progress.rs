@@ -1,11 +1,11 @@
-//! How far a run has come.
+//! Progress of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A count of finished steps that a run advances and anyone may read. Clones share the count.
+/// Counter of finished steps. Clones share the count.
 ///
-/// A plain counter, so that a solver tells its progress in a nanosecond and knows nothing of
+/// The counter is plain, so that a solver spends a nanosecond on it and does not depend on
 /// terminals.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
@@ -20,7 +20,7 @@ impl Progress {
         self.steps.fetch_add(1, Relaxed);
     }
 
-    /// Steps finished so far.
+    /// Returns the number of steps finished so far.
     pub fn steps(&self) -> usize {
         self.steps.load(Relaxed)
     }

@@ -8,47 +8,51 @@ use super::{
 };
 use crate::Error;
 
-/// What all ranks of a run know.
-pub(crate) struct Job<P> {
+/// State shared by all ranks of a run.
+pub(crate) struct RunInput<P> {
     pub(crate) problem: P,
     pub(crate) machine: Machine,
     pub(crate) observer: Observer,
 }
 
-/// What a rank hands back: its part of the result, and when its steps began and ended.
+/// Part of the result of one rank, with the start and the end of its steps.
 pub(crate) struct Part {
     pub(crate) result: Vec<f64>,
     pub(crate) started: Instant,
     pub(crate) ended: Instant,
 }
 
-/// The parts of a result by rank, and the seconds from the first start to the last end.
+/// Parts of a result by rank, and the seconds from the first start to the last end.
 pub(crate) type Parts = (Vec<Vec<f64>>, f64);
 
-/// Solves `problem` with `program` on the ranks and workers of `machine`; `assemble` makes the result
-/// of their parts, where rank 0 is.
+/// Solves `problem` with `program` on the ranks and workers of `machine`; `assemble` makes the
+/// result of
+/// their parts in the process of rank 0.
 ///
-/// **Errors**: as [`on_ranks`].
+/// **Errors**: those of [`on_ranks`].
 pub(crate) fn solve_on_ranks<P: Clone, R, F>(
     problem: &P,
     machine: Machine,
     variant: Variant,
     observer: &Observer,
-    program: impl Fn(RankContext, Arc<Job<P>>) -> F,
+    program: impl Fn(RankContext, Arc<RunInput<P>>) -> F,
     assemble: impl FnOnce(Vec<Vec<f64>>) -> R,
 ) -> Result<Option<Solution<R>>, Error>
 where
     F: Future<Output = Result<Part, Error>> + Send + 'static,
 {
-    let job = Arc::new(Job { problem: problem.clone(), machine, observer: observer.clone() });
-    let parts = on_ranks(machine, variant, observer, |ctx| program(ctx, Arc::clone(&job)))?;
+    let input =
+        Arc::new(RunInput { problem: problem.clone(), machine, observer: observer.clone() });
+    let parts = on_ranks(machine, variant, observer, |ctx| program(ctx, Arc::clone(&input)))?;
     Ok(parts.map(|(parts, seconds)| Solution { result: assemble(parts), seconds, machine }))
 }
 
-/// Runs `program` on the ranks and workers of `machine`. Returns the parts where rank 0 is.
+/// Runs `program` on the ranks and workers of `machine`. Returns the parts in the process of rank
+/// 0.
 ///
-/// **Errors**: [`Error::NoRanks`]; [`Error::Interrupted`]; those of `program`, and of whatever
-/// connects the ranks.
+/// **Errors**: [`Error::NoRanks`]; [`Error::Interrupted`]; those of `program`, and of the
+/// communication
+/// between the ranks.
 pub(super) fn on_ranks<F>(
     machine: Machine,
     variant: Variant,
@@ -96,7 +100,7 @@ where
             })
         }
     };
-    // Of a run that somebody has ended this says more than what its ranks made of that.
+    // The interruption explains more than the errors it causes in the ranks.
     observer.interrupt.covers_nothing()?;
     let parts = parts?;
     let started = parts.iter().map(|part| part.started).min();
@@ -106,7 +110,9 @@ where
     Ok((parts.into_iter().map(|part| part.result).collect(), seconds))
 }
 
-/// **Errors**: the environment asks for an idle policy that is none.
+/// Returns the configuration of the runtime.
+///
+/// **Errors**: an invalid setting in the environment.
 pub(super) fn runtime(
     machine: Machine,
     observer: &Observer,
@@ -120,8 +126,9 @@ pub(super) fn runtime(
     })
 }
 
-/// **Errors**: the environment asks for a polling frequency that is none, or has another setting
-/// that cannot be read.
+/// Returns the configuration of one-sided communication.
+///
+/// **Errors**: an invalid setting in the environment.
 pub(super) fn talpf_config(
     machine: Machine,
     runtime: talpf_runtime::Config,
@@ -137,7 +144,7 @@ mod tests {
     use std::time::Duration;
     use talpf_runtime::{Group, Standing};
 
-    /// Whether the program of any rank has not ended.
+    /// Returns `true` if the program of any rank has not ended.
     fn has_programs(group: &Group) -> bool {
         use Standing::{Ended, Ready, Running, Suspended, Waiting};
         let dump = group.dump();
@@ -158,7 +165,7 @@ mod tests {
                     assert!(interrupt.cancel("late"));
                 };
                 async move {
-                    // The run is over when its services are.
+                    // The run is over when its services have ended.
                     drop(ctx.group().spawn_service("late", late)?);
                     let now = Instant::now();
                     Ok(Part { result: Vec::new(), started: now, ended: now })

@@ -1,15 +1,15 @@
-//! Steps whose tasks are spawned anew or replayed, and the rounds of one-sided communication in
-//! them.
+//! Steps whose tasks are spawned anew or replayed, and their rounds of one-sided communication.
 //!
-//! A put that is spawned belongs to the round that is open where it was spawned, and a window to the
-//! sync that was spawned with it. A graph that repeats spawns nothing: there a [`Round`] is one task,
-//! whose body takes the round that is open and ends it. A token keeps the rounds of a lane in the
-//! order of the steps, and other rounds of the lane are spawned before or after the graph. The pieces
-//! of a replayed round leave together, once the last is there and everything they may be exchanged
-//! for is free. Messages are tasks like others.
+//! A spawned put belongs to the round that is open at that time, and a window to the sync that was
+//! spawned with it. A replayed graph spawns nothing: there a [`Round`] is one task, whose body
+//! takes
+//! the open round and ends it. A token keeps the rounds of a lane in the order of the steps, and
+//! other
+//! rounds of the lane are spawned before or after the graph. The pieces of a replayed round leave
+//! together, once the last piece and all destinations are available. Messages are ordinary tasks.
 //!
-//! The body ends before its round does. What keeps the task from the next step are the guards that
-//! its operations and windows have; if the run fails, those in windows fail the task.
+//! The body ends before its round does. The guards of its operations and windows keep the task from
+//! the next step; if the run fails, the guards in windows fail the task.
 
 use talpf::{Arrivals, Context, Lane, MemorySlot, Rank, SyncHandle};
 use talpf_runtime::{InOut, Iteration, Region, Token, fail_current_task};
@@ -17,42 +17,41 @@ use talpf_runtime::{InOut, Iteration, Region, Token, fail_current_task};
 use super::{Observer, Protocol, RankContext, Transfer};
 use crate::Error;
 
-/// How the tasks of a step come to run.
+/// Step of a rank, whose tasks are spawned or replayed.
 #[derive(Clone, Copy)]
 pub(crate) enum Step<'s, 'a> {
-    /// They are spawned; those that compute have the token as input.
+    /// Tasks are spawned; those that compute have the token as input.
     Spawned(&'s Token),
-    /// They are declared once, for all steps of a graph.
+    /// Tasks are declared once, for all steps of a graph.
     Replayed(&'s Iteration<'a>),
 }
 
-/// What a rank exchanges in one round of a lane.
+/// Exchange of a rank in one round of a lane.
 pub(crate) struct Round<'a, D> {
     pub(crate) ctx: &'a Context,
     pub(crate) protocol: Protocol,
     pub(crate) lane: Lane,
-    /// Of the lane.
+    /// Token that orders the rounds of the lane.
     pub(crate) order: &'a Token,
-    /// What is put, or what peers get from here.
+    /// Regions that are put, or that peers get.
     pub(crate) given: Vec<Region<'a, f64, D>>,
-    /// Where it comes to.
+    /// Destinations of puts from peers, or of gets.
     pub(crate) taken: Vec<Region<'a, f64, D>>,
-    /// Where peers have it: the given pieces are put there, or the taken ones are got from there.
-    pub(crate) places: Vec<Place>,
+    /// Remote destinations of the given regions, or remote sources of the taken ones.
+    pub(crate) remotes: Vec<RemoteElement>,
 }
 
-/// A place at another rank.
-pub(crate) struct Place {
+/// Element of a slot of another rank.
+pub(crate) struct RemoteElement {
     pub(crate) slot: MemorySlot<f64>,
     pub(crate) rank: Rank,
     pub(crate) index: usize,
 }
 
 impl<'a, D: Send + 'static> Round<'a, D> {
-    /// Declares the operations of the round and its end; where it is spawned, hands out what to
-    /// wait for.
+    /// Declares the operations of the round and its end. Returns the sync of a spawned round.
     pub(crate) fn declare(mut self, step: Step<'_, 'a>) -> Result<Option<SyncHandle>, Error> {
-        // Operations are counted where they reach memory of others.
+        // Operations are counted at the rank whose memory they access.
         if let Arrivals::Msg(count) = &mut self.protocol.mode.arrivals {
             let reached = match self.protocol.transfer {
                 Transfer::Put => &self.taken,
@@ -68,15 +67,15 @@ impl<'a, D: Send + 'static> Round<'a, D> {
 
     fn spawn(self) -> Result<SyncHandle, Error> {
         let Self { ctx, protocol: Protocol { transfer, mode }, lane, given, taken, .. } = self;
-        let places = self.places.iter().map(|place| place.slot.at(place.rank, place.index));
+        let remotes = self.remotes.iter().map(|remote| remote.slot.at(remote.rank, remote.index));
         let pieces = match transfer {
             Transfer::Put => &given,
             Transfer::Get => &taken,
         };
-        for (piece, place) in pieces.iter().zip(places) {
+        for (piece, remote) in pieces.iter().zip(remotes) {
             match transfer {
-                Transfer::Put => ctx.put_on(lane, piece, place)?,
-                Transfer::Get => ctx.get_on(lane, place, piece)?,
+                Transfer::Put => ctx.put_on(lane, piece, remote)?,
+                Transfer::Get => ctx.get_on(lane, remote, piece)?,
             }
         }
         let sync = ctx.sync_of(lane, mode);
@@ -87,9 +86,9 @@ impl<'a, D: Send + 'static> Round<'a, D> {
         Ok(sync.spawn()?)
     }
 
-    /// A round without pieces has no task: nothing would hold it back.
+    /// Declares the round as a task, unless it has no pieces: then nothing would delay it.
     fn replay(self, iteration: &Iteration<'a>) -> Result<(), Error> {
-        let Self { protocol: Protocol { transfer, mode }, lane, places, .. } = self;
+        let Self { protocol: Protocol { transfer, mode }, lane, remotes, .. } = self;
         if self.given.is_empty() && self.taken.is_empty() {
             return Ok(());
         }
@@ -100,18 +99,18 @@ impl<'a, D: Send + 'static> Round<'a, D> {
         let exchange = move |_order: InOut<()>, given: Vec<_>, taken: Vec<_>| {
             let round = ctx.round_of(lane);
             let sync = ctx.sync_of(lane, mode);
-            let places = places.iter().map(|place| place.slot.at(place.rank, place.index));
-            // The task has the guards of its operations, so nobody awaits them. Windows open
-            // first: a neighbour may be waiting for one.
+            let remotes = remotes.iter().map(|remote| remote.slot.at(remote.rank, remote.index));
+            // The task holds the guards of its operations, so nobody awaits the operations. Windows
+            // open first, since a neighbour may be waiting for one.
             let sync = match transfer {
                 Transfer::Put => {
                     let sync = taken.into_iter().fold(sync, |sync, guard| sync.window_with(guard));
-                    given.into_iter().zip(places).for_each(|(from, to)| drop(round.put(from, to)));
+                    given.into_iter().zip(remotes).for_each(|(from, to)| drop(round.put(from, to)));
                     sync
                 }
                 Transfer::Get => {
                     let sync = given.into_iter().fold(sync, |sync, guard| sync.expose_with(guard));
-                    taken.into_iter().zip(places).for_each(|(to, from)| drop(round.get(from, to)));
+                    taken.into_iter().zip(remotes).for_each(|(to, from)| drop(round.get(from, to)));
                     sync
                 }
             };
@@ -126,7 +125,7 @@ impl<'a, D: Send + 'static> Round<'a, D> {
     }
 }
 
-/// Declares what counts a step, at rank 0 for all, once it is done with `last`.
+/// Declares a task that counts a step at rank 0 when `last` is complete.
 pub(crate) fn declare_count<'a, D: Send + 'static>(
     ctx: &RankContext,
     observer: &Observer,

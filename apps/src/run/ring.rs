@@ -1,52 +1,58 @@
-//! Data that goes round all ranks.
+//! Ring of ranks that pass on data.
 //!
 //! Every rank owns a number of pieces. In hop 0 it has its own, in hop `h` those of the rank `h`
-//! places before it; after as many hops as there are ranks, less one, each has seen all. What has
-//! come is kept in two buffers in turn: while one is passed on, the next comes into the other. That
-//! nothing comes before the pieces there are read and passed on is the doing of the windows and of
-//! the receives; two buffers and no more are needed because a rank cannot empty the only one it has
-//! before the next rank has emptied its own, all the way round.
+//! positions before it; after as many hops as there are ranks, less one, each has had all pieces.
+//! Two
+//! buffers alternate for the pieces of other ranks: while one is sent, the other receives. Windows
+//! and
+//! receives ensure that a buffer is not overwritten before it was read and sent. One buffer would
+//! not be
+//! enough, because a rank could empty it only after the next rank has emptied its own, all the way
+//! round
+//! the ring.
 
 use talpf::{Context, Lane, MemorySlot, Rank, SyncHandle};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling, Token};
 
-use super::{Messages, Place, Protocol, RankContext, Round, Step, Transfer};
+use super::{Messages, Protocol, RankContext, RemoteElement, Round, Step, Transfer};
 use crate::{Error, matrix};
 
-/// The pieces of one rank, and the buffers for those of the others.
+/// Pieces of one rank, and buffers for the pieces of the others.
 pub(crate) struct Ring {
     rank: usize,
     ranks: usize,
     shape: Shape,
-    /// The own pieces, and those of visitors: none with one rank, one with two.
+    /// Own pieces, then buffers for those of other ranks: none with one rank, one with two.
     buffers: Vec<Matrix<f64>>,
     means: Means,
 }
 
 enum Means {
-    /// With the slots of the buffers.
+    /// Puts or gets on the slots of the buffers.
     OneSided { ctx: Context, protocol: Protocol, slots: Vec<MemorySlot<f64>>, order: Token },
-    /// Tagged with the place of the piece and the hop.
+    /// Messages with tags of piece and hop.
     Messages(Messages),
 }
 
-/// How the pieces of a rank lie in a matrix. Every rank has the same number of places for them,
-/// and passes on the empty ones too, so that all rounds are alike.
+/// Shape of a rank's pieces in a matrix. Every rank has room for the same number of pieces, and
+/// passes on
+/// empty ones too, so that all rounds are alike.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
-    /// Places for pieces.
+    /// Number of pieces.
     pub(crate) pieces: usize,
-    /// Rows of a piece.
+    /// Number of rows of a piece.
     pub(crate) rows: usize,
-    /// Columns of all pieces.
+    /// Number of columns of all pieces.
     pub(crate) cols: usize,
-    /// Columns of a tile; it has the rows of a piece.
+    /// Number of columns of a tile; a tile has the rows of a piece.
     pub(crate) tile_cols: usize,
 }
 
 impl Ring {
-    /// Joins the ring with the own pieces of this rank, row by row; places that are left are
-    /// filled with zeros. Collective.
+    /// Joins the ring with the own pieces of this rank, row by row; missing pieces are filled with
+    /// zeros.
+    /// Collective.
     pub(crate) async fn new(
         ctx: &RankContext,
         shape: Shape,
@@ -58,7 +64,7 @@ impl Ring {
         let tiling = Tiling::new(shape.rows, shape.tile_cols);
         let mut buffers = vec![Matrix::new(ctx.group(), own, shape.cols, tiling)?];
         for _ in 1..ranks.min(3) {
-            // Their pages exist before the first hop.
+            // The pages are touched before the first hop.
             let visitors = matrix::Matrix::zeros(shape.pieces * shape.rows, shape.cols);
             let visitors = visitors.into_cells();
             buffers.push(Matrix::new(ctx.group(), visitors, shape.cols, tiling)?);
@@ -77,18 +83,19 @@ impl Ring {
         Ok(Self { rank, ranks, shape, buffers, means })
     }
 
-    /// The own pieces.
+    /// Returns the own pieces.
     pub(crate) fn own(&self) -> &Matrix<f64> {
         &self.buffers[0]
     }
 
-    /// Whose pieces this rank has in a hop, and where they are.
+    /// Returns the rank whose pieces this rank has in a hop, and their buffer.
     pub(crate) fn at(&self, hop: usize) -> (usize, &Matrix<f64>) {
         ((self.rank + self.ranks - hop) % self.ranks, &self.buffers[self.buffer(hop)])
     }
 
     /// Declares the exchange after which this rank has the pieces of the next hop, and the end of
-    /// its round, if rounds end; where that is spawned, hands out what to wait for.
+    /// its
+    /// round, if it has one. Returns the sync of a spawned round.
     pub(crate) fn pass_on<'a>(
         &'a self,
         hop: usize,
@@ -100,7 +107,8 @@ impl Ring {
         match &self.means {
             Means::Messages(messages) => {
                 for piece in 0..self.shape.pieces {
-                    // The same hop of two steps cannot overlap: it reads and writes the same place.
+                    // Messages of the same hop in two steps cannot overlap: they use the same
+                    // regions.
                     let tag = hop * self.shape.pieces + piece;
                     messages.declare_send(step, &self.piece(here, piece), next, tag)?;
                     messages.declare_receive(step, &self.piece(there, piece), previous, tag)?;
@@ -108,15 +116,16 @@ impl Ring {
                 Ok(None)
             }
             Means::OneSided { ctx, protocol, slots, order } => {
-                // Buffers are the same ones on all ranks: what is passed on goes to where the next
-                // rank keeps its next hop.
+                // All ranks have the same buffers: a piece goes to the buffer in which the next
+                // rank
+                // keeps its next hop.
                 let (slot, rank) = match protocol.transfer {
                     Transfer::Put => (&slots[there], Rank(next as u32)),
                     Transfer::Get => (&slots[here], Rank(previous as u32)),
                 };
-                let place = |piece| {
+                let remote = |piece| {
                     let index = piece * self.shape.rows * self.shape.cols;
-                    Place { slot: slot.clone(), rank, index }
+                    RemoteElement { slot: slot.clone(), rank, index }
                 };
                 let pieces = 0..self.shape.pieces;
                 let round = Round {
@@ -126,18 +135,18 @@ impl Ring {
                     order,
                     given: pieces.clone().map(|piece| self.piece(here, piece)).collect(),
                     taken: pieces.clone().map(|piece| self.piece(there, piece)).collect(),
-                    places: pieces.map(place).collect(),
+                    remotes: pieces.map(remote).collect(),
                 };
                 round.declare(step)
             }
         }
     }
 
-    /// The buffer of a hop.
+    /// Returns the index of the buffer of a hop.
     fn buffer(&self, hop: usize) -> usize {
         match hop.checked_sub(1) {
             None => 0,
-            Some(turn) => 1 + turn % (self.buffers.len() - 1),
+            Some(received) => 1 + received % (self.buffers.len() - 1),
         }
     }
 

@@ -1,15 +1,16 @@
-//! What a run gives.
+//! Result of a run.
 
 use super::Machine;
 
-/// The result of a run, and what it took to get there.
+/// Result of a run, with its time and its machine.
 #[derive(Clone, Debug)]
 pub struct Solution<R> {
-    /// What was computed.
+    /// Computed result.
     pub result: R,
-    /// **Units**: seconds from the first to the last step, without allocation, initialisation and
-    /// the collection of the result.
+    /// Time from the first to the last step, without allocation, initialisation and the collection
+    /// of
+    /// the result. **Units**: seconds.
     pub seconds: f64,
-    /// What was really used: a variant may need less than it was offered.
+    /// Machine actually used: a variant may need less than it was given.
     pub machine: Machine,
 }

@@ -1,4 +1,4 @@
-//! Steps that overlap.
+//! Overlapping steps of a rank.
 
 use std::collections::VecDeque;
 use std::iter;
@@ -9,21 +9,22 @@ use talpf_runtime::{JoinHandle, Token};
 use super::{Observer, Progress, RankContext};
 use crate::Error;
 
-/// Steps that a rank spawns, where it does not say otherwise, before it waits for the first of them to
-/// end. Enough to have work for the time that data is under way; more costs memory and caches.
+/// Default number of steps that a rank spawns before it waits for the end of the first of them.
+/// Enough
+/// to have work while data is in flight; more costs memory and caches.
 const LOOKAHEAD: usize = 4;
 
-/// The steps that one rank has spawned and that have not ended.
+/// Spawned steps of one rank that have not ended.
 pub(crate) struct Steps {
-    /// What the tasks of a step read and its end writes, so that the end comes after them.
+    /// Tokens that the tasks of a step read and its end writes, so that the end comes after them.
     tokens: Vec<Token>,
     spawned: usize,
-    under_way: VecDeque<Step>,
-    /// Rank 0 counts for all.
+    under_way: VecDeque<SpawnedStep>,
+    /// Counter of steps, at rank 0 for all.
     progress: Option<Progress>,
 }
 
-struct Step {
+struct SpawnedStep {
     computed: JoinHandle<()>,
     exchanged: Vec<SyncHandle>,
 }
@@ -33,7 +34,7 @@ impl Steps {
         Self::overlapping(LOOKAHEAD, ctx, observer)
     }
 
-    /// Steps of which up to `lookahead` overlap.
+    /// Creates steps of which up to `lookahead` overlap.
     pub(crate) fn overlapping(
         lookahead: usize,
         ctx: &RankContext,
@@ -48,7 +49,7 @@ impl Steps {
         })
     }
 
-    /// Waits until one more step may be spawned, and hands out what its tasks must have as input.
+    /// Waits until one more step may be spawned. Returns the token that its tasks need as input.
     pub(crate) async fn begin(&mut self) -> Result<Token, Error> {
         if self.under_way.len() == self.tokens.len() {
             self.end_of_first().await?;
@@ -56,12 +57,13 @@ impl Steps {
         Ok(self.token())
     }
 
-    /// What the tasks of the next step, or of the one being spawned, must have as input.
+    /// Returns the token that the tasks of the step being spawned, or of the next one, need as
+    /// input.
     pub(crate) fn token(&self) -> Token {
         self.tokens[self.spawned % self.tokens.len()].clone()
     }
 
-    /// Says that all tasks of the step are spawned, and which syncs belong to it.
+    /// Ends the spawning of a step, with the syncs that belong to it.
     pub(crate) fn end(
         &mut self,
         ctx: &RankContext,
@@ -70,7 +72,7 @@ impl Steps {
         let token = &self.tokens[self.spawned % self.tokens.len()];
         let end = ctx.group().task("step").inline().inout(&token.region());
         let exchanged = exchanged.into_iter().collect();
-        self.under_way.push_back(Step { computed: end.run(|_| ())?, exchanged });
+        self.under_way.push_back(SpawnedStep { computed: end.run(|_| ())?, exchanged });
         self.spawned += 1;
         Ok(())
     }
@@ -86,7 +88,7 @@ impl Steps {
         }
     }
 
-    /// Waits until all tasks of the oldest step are done and its rounds have ended.
+    /// Waits until all tasks of the oldest step are complete and its rounds have ended.
     async fn end_of_first(&mut self) -> Result<(), Error> {
         if let Some(step) = self.under_way.pop_front() {
             step.computed.await?;

@@ -1,4 +1,4 @@
-//! Threads that start together.
+//! Team of threads that start together.
 
 use std::io;
 use std::sync::OnceLock;
@@ -6,11 +6,12 @@ use std::thread::{self, Builder, ScopedJoinHandle};
 
 use crate::Error;
 
-/// Runs `work` on as many threads as there are `workers`, with the number of each, and returns
-/// what they return, in order. No thread begins before all exist: those that were started would
-/// wait at a barrier for one that could not be.
+/// Runs `work` on `workers` threads with the number of each, and returns their results in order. No
+/// thread begins before all exist: the others would wait at a barrier for a thread that could not
+/// be
+/// started.
 ///
-/// **Errors**: [`Error::Worker`] when a thread cannot be started.
+/// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub(crate) fn run<T: Send>(
     workers: usize,
     work: impl Fn(usize) -> T + Sync,
@@ -27,7 +28,7 @@ pub(crate) fn run<T: Send>(
         let threads = (0..workers).map(start).collect::<Result<Vec<_>, _>>();
         go.set(threads.is_ok()).expect("set here only");
         let join = |thread: ScopedJoinHandle<'_, Option<T>>| {
-            thread.join().expect("a worker does not panic").expect("all were told to go")
+            thread.join().expect("a worker does not panic").expect("every thread was started")
         };
         Ok(threads?.into_iter().map(join).collect())
     })

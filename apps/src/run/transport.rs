@@ -1,22 +1,22 @@
-//! Where ranks are, and what carries data between them.
+//! Location of the ranks, and transport between them.
 
-/// What a machine connects its ranks with.
+/// Transport between the ranks of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Transport {
-    /// Software verbs. All ranks are in this process.
+    /// Software verbs, with all ranks in this process.
     #[default]
     Verbs,
-    /// MPI. Every rank is a process that `mpirun` has started.
+    /// MPI, with one rank per process that `mpirun` has started.
     #[cfg(feature = "mpi")]
     Mpi {
-        /// The rank of this process.
+        /// Rank of this process.
         rank: usize,
     },
 }
 
 impl Transport {
-    /// Whether rank 0 is in this process: the one that has the result.
+    /// Returns `true` if rank 0, which has the result, is in this process.
     pub fn has_first_rank(self) -> bool {
         match self {
             Self::Verbs => true,

@@ -1,15 +1,16 @@
-//! The ways to run an application.
+//! Variants of the applications' execution.
 
 use talpf::SyncMode;
 
 use super::{Communication, Machine, Transport, Waiting};
 
-/// How the work of a step is spread and how the steps are kept in order. No application has all
-/// of them: [`App::VARIANTS`](super::App::VARIANTS) says which.
+/// Distribution of the work of a step, and synchronisation of the steps. No application has all
+/// variants:
+/// [`App::VARIANTS`](super::App::VARIANTS) lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Variant {
-    /// One thread.
+    /// A single thread.
     Serial,
     /// Threads with a barrier.
     ForkJoin,
@@ -21,22 +22,22 @@ pub enum Variant {
     TalpfCachedBarrier,
     /// Tasks and puts; cached syncs with acknowledgements.
     TalpfCachedAck,
-    /// Tasks and puts that nothing checks at their target; cached syncs.
+    /// Tasks and puts that are not checked at their target; cached syncs.
     TalpfRawCached,
-    /// Tasks and puts; syncs that are told the number of arrivals.
+    /// Tasks and puts; syncs for which the program gives the number of arrivals.
     TalpfMsg,
     /// Tasks and gets; default syncs.
     TalpfGet,
-    /// Tasks and puts on several lanes; syncs that are told the number of arrivals.
+    /// Tasks and puts on several lanes; syncs for which the program gives the number of arrivals.
     TalpfLanes,
-    /// Tasks and messages, to which the tasks are bound.
+    /// Tasks bound to messages.
     Tampi,
-    /// Tasks and messages, for which the tasks are suspended.
+    /// Tasks that are suspended until their messages complete.
     TampiBlocking,
 }
 
 impl Variant {
-    /// The name on the command line and in results.
+    /// Returns the name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serial => "serial",
@@ -54,39 +55,45 @@ impl Variant {
         }
     }
 
-    /// What it does, in a line.
+    /// Returns a description of one line.
     pub fn description(self) -> &'static str {
         match self {
             Self::Serial => "One thread and no synchronisation: the reference for all others",
-            Self::ForkJoin => "A thread for each part of the work, and barriers",
+            Self::ForkJoin => "Threads, one for each part of the work, and barriers",
             Self::TalpfDefault => {
                 "Tasks; puts; counts exchanged and a barrier at the end of every round"
             }
             Self::TalpfCached => "Tasks; puts; counts exchanged once",
-            Self::TalpfCachedBarrier => "As talpf-cached, and a barrier in every round",
-            Self::TalpfCachedAck => "As talpf-cached, and targets acknowledge the round before",
-            Self::TalpfRawCached => "Tasks; puts that no window checks; counts exchanged once",
-            Self::TalpfMsg => "Tasks; puts; every rank knows how many arrive",
+            Self::TalpfCachedBarrier => "As talpf-cached, with a barrier in every round",
+            Self::TalpfCachedAck => {
+                "As talpf-cached, with targets that acknowledge the previous round"
+            }
+            Self::TalpfRawCached => {
+                "Tasks; puts that are not checked at their target; counts exchanged once"
+            }
+            Self::TalpfMsg => "Tasks; puts; every rank knows its number of arrivals",
             Self::TalpfGet => "Tasks; gets; counts exchanged and a barrier in every round",
             Self::TalpfLanes => {
-                "Tasks; puts; a lane for each part that moves, and every rank knows how many arrive"
+                "Tasks; puts; a lane for each moving part; every rank knows its number of arrivals"
             }
-            Self::Tampi => "Tasks; messages, with which the tasks complete",
-            Self::TampiBlocking => "Tasks; messages, for which the tasks are suspended",
+            Self::Tampi => "Tasks; messages; a task completes together with its message",
+            Self::TampiBlocking => {
+                "Tasks; messages; a task is suspended until its message completes"
+            }
         }
     }
 
-    /// The same variant by its name among `variants`.
+    /// Returns the variant with this name among `variants`.
     pub fn by_name(name: &str, variants: &[Self]) -> Option<Self> {
         variants.iter().copied().find(|variant| variant.name() == name)
     }
 
-    /// Whether it runs on several ranks.
+    /// Returns `true` if the variant runs on several ranks.
     pub fn has_ranks(self) -> bool {
         self.communication().is_some()
     }
 
-    /// Bytes of what connects its ranks on one machine, about.
+    /// Estimates the bytes of the connections between its ranks on one machine.
     pub(crate) fn connections_bytes(self, machine: Machine) -> u64 {
         match (self.communication(), machine.transport()) {
             (Some(communication), Transport::Verbs) => {
@@ -96,7 +103,7 @@ impl Variant {
         }
     }
 
-    /// How its ranks communicate; `None` for a variant without ranks.
+    /// Returns the communication of the ranks; `None` for a variant without ranks.
     pub(crate) fn communication(self) -> Option<Communication> {
         match self {
             Self::Serial | Self::ForkJoin => None,

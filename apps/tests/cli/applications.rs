@@ -1,4 +1,4 @@
-//! What all applications have in common on the command line.
+//! Behaviour of all applications on the command line.
 
 use std::fs;
 use std::path::Path;
@@ -186,7 +186,10 @@ fn variants_of_other_applications_are_unknown() {
 fn preset_has_the_sizes_of_the_thesis_and_is_refused_without_memory() {
     for app in ["jacobi", "gauss-seidel", "matmul", "matmul-g"] {
         let error = error_of(&talpf(&format!("{app} --preset thesis --size 1000000")));
-        assert!(error.starts_with("the run needs ") && error.contains("available are"), "{error}");
+        assert!(
+            error.starts_with("the run needs ") && error.contains("MiB are available"),
+            "{error}"
+        );
     }
     let text = stdout_of(&talpf("jacobi --preset thesis --rows 600 --cols 40 --steps 2"));
     assert_eq!((value(&text, "block"), value(&text, "rows")), ("512", "600"));
@@ -216,8 +219,9 @@ fn particles_come_from_a_file_or_from_a_seed() {
     assert!(error.ends_with(":1: particle is \"1 2 3\", expected x, y, z, vx, vy, vz and mass"));
 }
 
-/// How often a task of the forces runs before one that was spawned earlier, on one worker. Task
-/// numbers grow with the spawns only in a process that has not run tasks before.
+/// Counts tasks of the forces that run before one spawned earlier, on one worker. Task numbers grow
+/// with
+/// the spawns only in a process that has not run tasks before.
 fn overtakings(priorities: &str, folder: &Path) -> usize {
     let run = "nbody --particles 512 --block 32 --steps 1 --ranks 1 --workers 1 --priorities";
     stdout_of(&talpf(&format!("{run} {priorities} --trace {}", folder.display())));

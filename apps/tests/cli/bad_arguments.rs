@@ -1,4 +1,4 @@
-//! Every option refuses what lies outside its limits, and says what it expects.
+//! Every option refuses values outside its limits, and names the limits.
 
 use tempfile::tempdir;
 
@@ -34,7 +34,7 @@ fn several_processes_without_mpi_between_them() {
                 if is_refused {
                     let error = error_of(&output);
                     assert!(error.starts_with("mpirun has started 2 processes"), "{error}");
-                    assert!(error.contains("give --transport mpi"), "{error}");
+                    assert!(error.contains("use --transport mpi"), "{error}");
                     assert_eq!(folder.path().read_dir().unwrap().count(), 0, "{arguments:?}");
                 } else {
                     stdout_of(&output);
@@ -85,7 +85,7 @@ fn trace_of_more_rows_than_paraver_counts() {
 #[test]
 fn matrix_larger_than_memory() {
     let error = error_of(&talpf("jacobi --size 16777216"));
-    assert!(error.starts_with("the run needs 4294968832 MiB, available are "), "{error}");
+    assert!(error.starts_with("the run needs 4294968832 MiB, but "), "{error}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn ranks_count_in_what_is_larger_than_memory() {
     for (variant, mib) in [("talpf-cached", 2624), ("tampi", 512)] {
         let run = format!("jacobi --size 16777216 --ranks 512 --variant {variant}");
         let error = error_of(&talpf(&run));
-        let ranks = format!(" MiB, {mib} MiB of them to connect 512 ranks (--ranks), available");
+        let ranks = format!(" MiB ({mib} MiB to connect 512 ranks, see --ranks), but ");
         assert!(error.contains(&ranks), "{error}");
     }
 }

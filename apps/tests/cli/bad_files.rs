@@ -1,4 +1,4 @@
-//! Files that cannot be read or written are found before the run, and lose nothing.
+//! Files that cannot be read or written are found before the run, and nothing is lost.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use tempfile::tempdir;
 
 use crate::{error_of, talpf_with};
 
-/// So long a run that a test which does not fail before it is noticed.
+/// Arguments of a run so long that a test which does not fail before it is noticed.
 const LONG: [&str; 5] = ["jacobi", "--size", "512", "--steps", "1000000000"];
-/// The files of its trace.
+/// Files of its trace.
 const TRACE: [&str; 3] = ["jacobi.prv", "jacobi.pcf", "jacobi.row"];
 
 fn error_with(option: &str, path: &Path) -> String {
@@ -75,7 +75,7 @@ fn one_file_for_trace_and_result() {
         let mut arguments = LONG.to_vec();
         arguments.extend(["--trace", trace, "--json", json]);
         let error = error_of(&talpf_with(&arguments));
-        assert_eq!(error, format!("{json} is named for two outputs"));
+        assert_eq!(error, format!("{json} is given for two outputs"));
     }
 }
 
@@ -86,7 +86,7 @@ fn one_file_for_two_outputs() {
     let path = path.to_str().unwrap();
     let mut arguments = LONG.to_vec();
     arguments.extend(["--json", path, "--image", path]);
-    assert_eq!(error_of(&talpf_with(&arguments)), format!("{path} is named for two outputs"));
+    assert_eq!(error_of(&talpf_with(&arguments)), format!("{path} is given for two outputs"));
     assert!(!Path::new(path).exists());
 }
 

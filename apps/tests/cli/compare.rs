@@ -56,7 +56,7 @@ fn replayed_graphs_are_compared_beside_the_others() {
     let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("talpf-msg replayed</li>"), "{page}");
     let refused = error_of(&talpf("compare matmul --size 20 --iterations 2 --block 4 --replay"));
-    assert_eq!(refused, "matmul cannot replay what is compared");
+    assert_eq!(refused, "matmul cannot replay any of these variants");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn bad_comparisons_are_errors() {
     assert!(error_of(&talpf("compare")).contains("subcommand"));
 }
 
-/// The page in a real browser, where there is one: it shows what it should, and is as wide as the
+/// Opens the page in a real browser, if there is one: it has all plots, and is as wide as the
 /// window.
 #[test]
 fn page_opens_in_a_browser() {

@@ -37,8 +37,8 @@ fn a_long_run_is_cut_and_says_so() {
         path.display()
     );
     let text = stdout_of(&talpf(&run));
-    let told = value(&text, "graph");
-    assert!(told.contains(" (the first 2000 of "), "{told}");
+    let shown = value(&text, "graph");
+    assert!(shown.contains(" (the first 2000 of "), "{shown}");
     assert_eq!(fs::read_to_string(&path).unwrap().matches("<title>").count(), 2000);
 }
 
@@ -58,7 +58,7 @@ fn a_graph_does_not_share_its_file() {
 }
 
 #[test]
-fn variants_without_tasks_and_ranks_elsewhere_have_no_graph() {
+fn variants_without_tasks_and_remote_ranks_have_no_graph() {
     for variant in ["serial", "fork-join"] {
         let error = error_of(&talpf(&format!("{RUN} --variant {variant} --graph none.svg")));
         assert_eq!(error, format!("--graph is not supported with {variant}"));

@@ -118,7 +118,7 @@ fn json_has_every_field_and_replaces_what_was_there() {
     let rate = json["mupdates_per_s"].as_f64().unwrap();
     let updates = 37.0 * 23.0 * 9.0 / 1e6;
     assert!((seconds * rate / updates - 1.0).abs() < 1e-9);
-    // As text: serde_json does not read the last bit of a number back unless told to.
+    // As text: by default serde_json does not read the last bit of a number back.
     let checksum = value(&text, "checksum").split(' ').next().unwrap();
     let line = format!("\"checksum\": {checksum},");
     assert!(fs::read_to_string(&path).unwrap().contains(&line), "{line}");

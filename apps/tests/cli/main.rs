@@ -1,4 +1,4 @@
-//! The real `talpf` command, run as a user runs it.
+//! The `talpf` command, run as a user runs it.
 
 mod applications;
 mod bad_arguments;
@@ -34,14 +34,14 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a successful run wrote to the standard output; nothing may be on the error stream.
+/// Returns the standard output of a successful run, whose error stream must be empty.
 fn stdout_of(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && errors.is_empty(), "{:?}: {errors}", output.status);
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// The error of a failed run: exactly one line, nothing on the standard output.
+/// Returns the error of a failed run: exactly one line, with an empty standard output.
 fn error_of(output: &Output) -> String {
     let error = String::from_utf8(output.stderr.clone()).expect("text");
     assert!(!output.status.success(), "succeeded, {error:?}");
@@ -52,7 +52,7 @@ fn error_of(output: &Output) -> String {
     line.to_owned()
 }
 
-/// The value of a result line.
+/// Returns the value of a result line.
 fn value<'a>(lines: &'a str, name: &str) -> &'a str {
     let mut lines = lines.lines().filter_map(|line| line.split_once(' '));
     let (_, value) = lines.find(|(found, _)| *found == name).expect("the line is there");

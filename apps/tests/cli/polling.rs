@@ -1,4 +1,4 @@
-//! `TALPF_POLLING_FREQUENCY` reaches the variants with tasks and `info`, and nobody else.
+//! `TALPF_POLLING_FREQUENCY` affects the variants with tasks and `info`, and nothing else.
 
 use std::ffi::OsStr;
 use std::process::Output;
@@ -46,7 +46,7 @@ fn what_is_no_text_is_an_error_that_names_it() {
 }
 
 #[test]
-fn variants_without_tasks_do_not_look_at_it() {
+fn variants_without_tasks_do_not_read_it() {
     for variant in ["serial", "fork-join"] {
         stdout_of(&run("fast", variant));
     }

@@ -1,4 +1,4 @@
-//! How the runtime is set up: by options, by the environment, by a file.
+//! Settings of the runtime: from options, from the environment, from a file.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::{command, error_of, stdout_of, talpf, value};
 
 const RUN: &str = "jacobi --size 20 --steps 9 --block 4 --check --quiet";
 
-/// A folder with a `talpf.toml` that says `text`.
+/// Creates a folder with a `talpf.toml` of this text.
 fn folder(text: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("talpf.toml"), text).unwrap();

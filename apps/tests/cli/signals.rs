@@ -1,4 +1,4 @@
-//! A run that gets a signal says what its tasks do and goes on, or ends and leaves its recordings.
+//! Signals to a run: it dumps its tasks and goes on, or ends and leaves its recordings.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -14,7 +14,7 @@ use crate::command;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A run that lasts until it is killed, by a guard if not by the test.
+/// Run that lasts until it is killed, by a guard if not by the test.
 struct Endless {
     child: Child,
     errors: BufReader<ChildStderr>,
@@ -46,7 +46,7 @@ impl Endless {
         Self { child, errors, over }
     }
 
-    /// Sends a signal once the process would not die of it.
+    /// Sends a signal as soon as the process catches it.
     fn signal(&mut self, name: &str, number: u32) {
         let deadline = Instant::now() + PATIENCE;
         while !self.catches(number) {
@@ -63,7 +63,7 @@ impl Endless {
         u64::from_str_radix(mask.trim(), 16).unwrap() >> (number - 1) & 1 == 1
     }
 
-    /// Asks until an answer has a line that `ends` it, and returns what was read up to there.
+    /// Sends signals until an answer has a line that `ends` it. Returns the output up to there.
     fn answer(&mut self, name: &str, number: u32, ends: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
         self.signal(name, number);

@@ -38,9 +38,9 @@ fn trace_of_every_variant_is_clean() {
         let folder = folder.path().join("new").join(variant);
         let text = run(variant, &folder);
         let prv = folder.join("jacobi.prv");
-        let told = value(&text, "trace");
-        assert!(told.starts_with(prv.to_str().unwrap()), "{told}");
-        assert!(told.ends_with(" 0 dropped)"), "{told}");
+        let shown = value(&text, "trace");
+        assert!(shown.starts_with(prv.to_str().unwrap()), "{shown}");
+        assert!(shown.ends_with(" 0 dropped)"), "{shown}");
 
         let summary = stdout_of(&check(&prv));
         assert!(summary.starts_with("0 errors, 0 warnings; "), "{summary}");
@@ -91,7 +91,7 @@ fn file_that_is_no_trace_is_an_error() {
     for content in [&b""[..], b"\x89PNG\r\n", b"2\n0 0 1 2.5\n", &[0; 5000]] {
         fs::write(&path, content).unwrap();
         let error = error_of(&check(&path));
-        let expected = format!("{} is no Paraver trace: ", path.display());
+        let expected = format!("{} is not a Paraver trace: ", path.display());
         assert!(error.starts_with(&expected), "{error}");
     }
 }

@@ -13,7 +13,7 @@ use syn::{Attribute, Item, ItemUse, UseTree, Visibility};
 use crate::assert_none;
 use crate::repository::rust_files;
 
-/// The number of files in the largest circle of each crate, which a change may only make smaller.
+/// Number of files in the largest circle of each crate; a change may only make it smaller.
 const LARGEST: [(&str, usize); 7] = [
     ("apps/src/", 18),
     ("benches/src/", 20),
@@ -24,16 +24,16 @@ const LARGEST: [(&str, usize); 7] = [
     ("traces/src/", 7),
 ];
 
-/// The names of a module or of an item in it, from the root of the crate.
+/// Names of a module or of an item in it, from the root of the crate.
 type Path = Vec<String>;
 
-/// The imports and the paths of one file.
+/// Imports and paths of one file.
 #[derive(Default)]
 struct Source {
     module: Path,
-    /// The names that imports bring into scope, with the paths behind them.
+    /// Names in scope through imports, with the paths behind them.
     names: HashMap<String, Path>,
-    /// The paths of private imports, and those in the code.
+    /// Paths of private imports, and paths in the code.
     used: Vec<Path>,
 }
 
@@ -138,7 +138,7 @@ fn module_of(path: &str) -> Path {
     names.map(str::to_owned).collect()
 }
 
-/// The files of one crate, by module.
+/// Files of one crate, by module.
 struct Crate {
     sources: BTreeMap<Path, Source>,
 }
@@ -180,7 +180,7 @@ impl Crate {
     }
 }
 
-/// The length of the longest chain of re-exports that is followed.
+/// Length of the longest chain of re-exports that is followed.
 const RE_EXPORTS: usize = 8;
 
 #[test]

@@ -2,8 +2,9 @@ use crate::assert_none;
 use crate::lexer::Comment;
 use crate::repository::rust_files;
 
-/// Whether a line of a comment reads like code that was put out of use. Prose may end with a
-/// semicolon, so the end of a statement counts only after a call, a path or an assignment.
+/// Returns `true` if a line of a comment reads like disabled code. Prose may end with a semicolon,
+/// so the
+/// end of a statement counts only after a call, a path or an assignment.
 fn is_code(text: &str) -> bool {
     let text = text.trim();
     let bytes = text.as_bytes();
@@ -20,7 +21,7 @@ fn is_code(text: &str) -> bool {
         || (begins(&["use "]) && text.ends_with(';'))
 }
 
-/// The lines of comments that are not inside a fenced example.
+/// Returns the lines of comments that are not inside a fenced example.
 fn outside_examples(comments: &[Comment]) -> impl Iterator<Item = &Comment> {
     let mut in_example = false;
     comments.iter().filter(move |comment| {
@@ -43,7 +44,7 @@ fn no_code_is_kept_in_comments() {
 }
 
 #[test]
-fn code_is_told_from_prose() {
+fn code_is_distinguished_from_prose() {
     for code in ["let a = b;", "run(a, b);", "if ready() {", "}", "fn f(a: u8)", "#[inline]"] {
         assert!(is_code(code), "{code}");
     }

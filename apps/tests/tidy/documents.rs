@@ -3,7 +3,7 @@ use std::path::Path;
 use crate::assert_none;
 use crate::repository::{files, root};
 
-/// The targets of the links in a document, outside of fenced code.
+/// Returns the targets of the links in a document, outside of fenced code.
 fn links(document: &str) -> Vec<&str> {
     let mut in_code = false;
     let mut found = Vec::new();

@@ -3,7 +3,8 @@ use std::fs;
 use crate::assert_none;
 use crate::repository::{root, rust_files};
 
-/// Which of our packages each package may build on. Benches and applications may use all.
+/// Packages with the packages of ours that they may depend on. Benches and applications may use
+/// all.
 const MAY_USE: [(&str, &str, &[&str]); 6] = [
     ("traces", "talpf-traces", &[]),
     ("runtime/primitives", "talpf-primitives", &[]),
@@ -28,7 +29,7 @@ const OURS: [&str; 8] = [
     "tampi-shim",
 ];
 
-/// The packages named in the dependency tables of a manifest.
+/// Returns the packages named in the dependency tables of a manifest.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let mut in_table = false;
     let mut found = Vec::new();

@@ -1,27 +1,28 @@
-//! Rust source taken apart into code and comments, as far as a style check needs it.
+//! Lexer that separates the code and the comments of Rust sources, as far as a style check needs
+//! it.
 
-/// The parts of a source file.
+/// Parts of a source file.
 #[derive(Debug, Default)]
 pub(crate) struct Lexed {
-    /// The source, line by line, with blanks for comments and for the content of literals.
+    /// Source, line by line, with blanks for comments and for the content of literals.
     pub(crate) code: Vec<String>,
-    /// Every line of every comment.
+    /// All lines of all comments.
     pub(crate) comments: Vec<Comment>,
 }
 
-/// One line of a comment.
+/// Line of a comment.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Comment {
     /// Line in the file, counted from one.
     pub(crate) line: usize,
     /// Text without the comment marks.
     pub(crate) text: String,
-    /// Whether it is documentation (`///`, `//!`, `/**`, `/*!`).
+    /// `true` for documentation (`///`, `//!`, `/**`, `/*!`).
     pub(crate) is_doc: bool,
 }
 
 impl Lexed {
-    /// The words of the code with their lines; `_` and digits belong to a word.
+    /// Returns the words of the code with their lines; `_` and digits belong to a word.
     pub(crate) fn words(&self) -> impl Iterator<Item = (usize, &str)> {
         self.code.iter().enumerate().flat_map(|(index, line)| {
             let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -30,7 +31,7 @@ impl Lexed {
     }
 }
 
-/// Takes `source` apart. Knows comments (nested ones too), strings, raw strings and characters.
+/// Separates `source`. Knows comments (nested ones too), strings, raw strings and characters.
 pub(crate) fn lex(source: &str) -> Lexed {
     let mut code = String::new();
     let mut comments = Vec::new();
@@ -93,7 +94,7 @@ fn string(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of a character literal, 0 for a lifetime.
+/// Returns the length of a character literal, 0 for a lifetime.
 fn character(rest: &str) -> usize {
     let mut chars = rest.char_indices().skip(1);
     match chars.next() {
@@ -103,7 +104,8 @@ fn character(rest: &str) -> usize {
     }
 }
 
-/// The length of `b"..."`, `b'.'`, `r"..."`, `br#"..."#` and their like, 0 for a word.
+/// Returns the length of `b"..."`, `b'.'`, `r"..."`, `br#"..."#` and similar literals, 0 for a
+/// word.
 fn prefixed_literal(rest: &str) -> usize {
     let prefix = rest.len() - rest.trim_start_matches(['b', 'c', 'r']).len();
     let after = &rest[prefix..];

@@ -1,4 +1,4 @@
-//! The rules of the house that neither rustfmt nor clippy can hold, over the whole repository.
+//! House rules that neither rustfmt nor clippy can check, for the whole repository.
 
 mod lexer;
 mod repository;

@@ -1,13 +1,13 @@
 use crate::assert_none;
 use crate::repository::files;
 
-/// Folders that exist on the machine of one person only.
+/// Folders that exist on one developer's machine only.
 const PRIVATE_FOLDERS: [&str; 3] = ["home", "root", "work"];
 
-/// The only place that packages may come from.
+/// Only registry that packages may come from.
 const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Whether `text` holds an absolute path that begins with `folder`.
+/// Returns `true` if `text` has an absolute path that begins with `folder`.
 fn names_folder(text: &str, folder: &str) -> bool {
     let needle = format!("/{folder}/");
     text.match_indices(&needle).any(|(at, _)| {
@@ -50,7 +50,7 @@ fn packages_come_from_the_public_index_only() {
 }
 
 #[test]
-fn absolute_paths_are_told_from_relative_ones() {
+fn absolute_paths_are_distinguished_from_relative_ones() {
     for folder in PRIVATE_FOLDERS {
         assert!(names_folder(&format!("see /{folder}/x"), folder));
         assert!(!names_folder(&format!("see target/{folder}/x"), folder));

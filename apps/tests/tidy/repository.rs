@@ -1,4 +1,4 @@
-//! The files of the repository.
+//! Files of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::process::Command;
 
 use crate::lexer::{Lexed, lex};
 
-/// A text file.
+/// Text file.
 pub(crate) struct File {
-    /// From the root, with `/`.
+    /// Path from the root, with `/`.
     pub(crate) path: String,
     pub(crate) text: String,
 }
@@ -27,7 +27,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Every text file that git tracks or would track; without git, every one outside of build
+/// Returns all text files that git tracks or would track; without git, all outside of build
 /// folders.
 pub(crate) fn files() -> Vec<File> {
     let root = root();
@@ -39,7 +39,7 @@ pub(crate) fn files() -> Vec<File> {
     paths.sort();
     assert!(paths.iter().any(|path| path == "apps/src/lib.rs"), "this is not the repository");
     let read = |path: String| {
-        // What is tracked may be gone from the folder, and what is not text has no style.
+        // Tracked files may be deleted, and files that are not text have no style.
         let text = fs::read_to_string(root.join(&path)).ok()?;
         Some(File { path, text })
     };

@@ -6,14 +6,14 @@ use crate::repository::{File, root, rust_files};
 
 const DOCUMENT: &str = "UNSAFE.md";
 
-/// Whether the file opens the workspace's lint against unsafe code.
+/// Returns `true` if the file opens the workspace's lint against unsafe code.
 fn opens_unsafe(file: &File) -> bool {
     let code = file.lexed().code.join(" ");
     let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
     ["allow(unsafe_code", "expect(unsafe_code"].iter().any(|attribute| code.contains(attribute))
 }
 
-/// The line of a file in the document.
+/// Line of a file in the document.
 #[derive(Debug, PartialEq)]
 struct Entry<'d> {
     path: &'d str,
@@ -21,7 +21,7 @@ struct Entry<'d> {
     tested_by: Vec<&'d str>,
 }
 
-/// The lines of all tables that begin with a file.
+/// Returns the lines of all tables that begin with a file.
 fn entries(document: &str) -> Vec<Entry<'_>> {
     fn entry(line: &str) -> Option<Entry<'_>> {
         let cells: Vec<_> = line.trim().strip_prefix("| `")?.split('|').collect();
@@ -32,12 +32,12 @@ fn entries(document: &str) -> Vec<Entry<'_>> {
     document.lines().filter_map(entry).collect()
 }
 
-/// The words in backticks.
+/// Returns the words in backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// The names of all functions.
+/// Returns the names of all functions.
 fn functions(files: &[File]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in files {

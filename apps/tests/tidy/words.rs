@@ -1,24 +1,26 @@
 use crate::assert_none;
 use crate::repository::{File, rust_files};
 
-/// What the sources of a crate must not speak of. Tests may: they play the caller.
+/// Words that the sources of a crate must not use. Tests may: they play the caller.
 const FORBIDDEN: [(&str, &[&str]); 2] = [
     ("ibverbs-sim/src/", &["task", "tasks", "rank", "ranks", "superstep", "supersteps"]),
     ("runtime/src/", &["message", "messages", "queue pair", "queue pairs", "rank", "ranks"]),
 ];
 
-/// What stands for something else: the standard library's module of futures, and the text of a
-/// panic.
+/// Phrases in which such a word has another meaning: the standard library's module of futures, and
+/// the
+/// text of a panic.
 const ALLOWED: [&str; 4] = ["std::task", "core::task", "panic message", "panic's message"];
 
-/// Code and comments of a file, line by line.
+/// Returns code and comments of a file, line by line.
 fn lines(file: &File) -> Vec<(usize, String)> {
     let lexed = file.lexed();
     let code = lexed.code.into_iter().enumerate().map(|(index, text)| (index + 1, text));
     code.chain(lexed.comments.into_iter().map(|comment| (comment.line, comment.text))).collect()
 }
 
-/// The words of a line in small letters between single blanks: `TaskId` and `task_id` are both
+/// Splits a line into its words in lower case between single blanks: `TaskId` and `task_id` both
+/// become
 /// ` task id `.
 fn split_words(text: &str) -> String {
     let mut words = String::from(" ");

@@ -1,4 +1,4 @@
-//! Serial gives the bits of the textbook, every other variant those of serial.
+//! Serial gives the bits of the textbook formula, and every other variant those of serial.
 
 use talpf_apps::Matrix;
 use talpf_apps::gauss_seidel::{GaussSeidel, Problem, serial};

@@ -1,4 +1,4 @@
-//! Serial gives the bits of the textbook, every other variant those of serial.
+//! Serial gives the bits of the textbook formula, and every other variant those of serial.
 
 use talpf_apps::Matrix;
 use talpf_apps::heat::{self, Source};
@@ -109,7 +109,7 @@ fn trace_has_a_task_for_every_strip_and_a_message_for_every_halo() {
         let files = recorder.write_paraver(folder.path(), "t", &info).unwrap();
         let report = paraver::check(&files.prv).unwrap();
         assert!(report.is_clean(), "{}: {report}", variant.name());
-        // Two neighbours pass two halos a step; a get also tells the owner that it is done.
+        // Two neighbours pass two halos a step; a get also notifies the owner of its end.
         let lines = if variant == Variant::TalpfGet { 2 } else { 1 };
         assert_eq!(report.counts().communications, lines * 2 * 2 * 5);
         let prv = std::fs::read_to_string(&files.prv).unwrap();
@@ -130,7 +130,7 @@ fn progress_counts_every_step_once() {
 
 #[test]
 fn heat_settles_between_the_extremes_of_the_border() {
-    // So wide a cone that the border is nearly the same all around.
+    // A cone so wide that the border is nearly the same all around.
     let source = Source { row: 0.5, col: 0.5, size: 10.0, temperature: 100.0 };
     let problem = Problem::new(8, 8, 8, 2000, vec![source]).unwrap();
     let matrix = serial::solve(&problem, &Observer::default()).result;

@@ -8,13 +8,13 @@ mod replay;
 
 use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
 
-/// The result of `variant` must be that of serial on every machine that fits.
+/// Checks that the result of `variant` equals that of serial on every machine that fits.
 #[track_caller]
 fn check<A: App>(variant: Variant, problem: &A::Problem, ranks: &[usize], workers: &[usize]) {
     check_each::<A>(variant, problem, ranks, workers, |machine| machine);
 }
 
-/// As [`check`], on machines that are changed so.
+/// Checks like [`check`], on machines with a change.
 #[track_caller]
 fn check_each<A: App>(
     variant: Variant,
@@ -43,7 +43,7 @@ fn check_each<A: App>(
     }
 }
 
-/// Every variant counts each step once.
+/// Checks that every variant counts each step once.
 #[track_caller]
 fn progress_is_counted<A: App>(problem: &A::Problem) {
     for &variant in A::VARIANTS {

@@ -21,7 +21,7 @@ const SHAPES: [[usize; 4]; 9] = [
     [1, 100, 7, 3],
     [100, 1, 7, 3],
     [3, 200, 1000, 4],
-    // One step and two: graphs that are not repeated, and whose turns are not all taken.
+    // One step and two: graphs that are not repeated, and with phases that never run.
     [7, 7, 2, 1],
     [130, 70, 64, 2],
     // More block columns than lanes.
@@ -36,7 +36,7 @@ fn gravity([particles, block, steps]: [usize; 3]) -> nbody::Problem {
     nbody::Problem::new(Particles::generate(particles, block, 7), steps, true, 7).unwrap()
 }
 
-/// Every variant that can be replayed.
+/// Checks every variant that can replay.
 #[track_caller]
 fn check<A: App>(problem: &A::Problem, ranks: &[usize], workers: &[usize]) {
     for &variant in A::REPLAYED {
@@ -125,7 +125,7 @@ fn trace_has_every_run_of_a_task_and_every_message() {
         let files = recorder.write_paraver(folder.path(), "t", &info).unwrap();
         let report = paraver::check(&files.prv).unwrap();
         assert!(report.is_clean(), "{}: {report}", variant.name());
-        // Two neighbours pass two halos a step; a get also tells the owner that it is done.
+        // Two neighbours pass two halos a step; a get also notifies the owner of its end.
         let lines = if variant == Variant::TalpfGet { 2 } else { 1 };
         assert_eq!(report.counts().communications, lines * 2 * 2 * 5, "{}", variant.name());
         let labels = std::fs::read_to_string(folder.path().join("t.pcf")).unwrap();

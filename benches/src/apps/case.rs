@@ -1,4 +1,4 @@
-//! A problem of an application: ours and its peers in turn.
+//! Measurement of one problem of an application, alternately by our runtime and by peers.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -9,47 +9,47 @@ use talpf_runtime::cores;
 use super::input::Input;
 use super::peers::{self, Mode, Source};
 use crate::contest::{Contest, OURS};
+use crate::core_to_core;
 use crate::error::Error;
-use crate::line;
 use crate::measure::Report;
 use crate::peer::Program;
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// A problem, and who solves it beside us.
+/// Problem, and the program of the peers that solve it too.
 pub(super) struct Case<A: App> {
     pub(super) name: String,
     pub(super) source: Source,
-    /// For all cores.
+    /// Problem for all cores.
     pub(super) all: A::Problem,
-    /// The same with fewer steps, for one core.
+    /// Same problem with fewer steps, for one core.
     pub(super) one: A::Problem,
     pub(super) peers: Option<Rc<Program>>,
 }
 
-/// Plan of all measurements.
+/// Settings of all measurements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) machine: Machine,
     pub(super) rounds: usize,
-    /// No round begins later, but for the first [`LEAST_ROUNDS`].
+    /// Time after which no round begins, except for the first [`LEAST_ROUNDS`].
     pub(super) budget: Duration,
 }
 
 const LEAST_ROUNDS: usize = 3;
 
-/// Relative and absolute: a peer adds up forces in another order than we do.
+/// Relative and absolute tolerance of sums: a peer adds forces in another order.
 const TOLERANCE: f64 = 1e-9;
 
-/// Ours besides [`OURS`].
+/// Names of our entrants other than [`OURS`].
 const SPAWNED: &str = "spawned";
 const REPLAYED: &str = "replayed";
 const FORK_JOIN: &str = "fork_join";
 
-/// A contender: its name, how it solves the problem, and its rates by round.
+/// Contender: its name, its method, and its rates by round.
 struct Entrant {
     name: &'static str,
     threads: Threads,
-    way: Way,
+    method: Method,
     rates: Vec<f64>,
 }
 
@@ -60,7 +60,7 @@ enum Threads {
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum Method {
     Ours { variant: Variant, replays: bool },
     Peer(Mode),
 }
@@ -69,8 +69,9 @@ impl<A: App> Case<A>
 where
     A::Problem: Input,
 {
-    /// Measures the problem and adds its figures to `report`. Returns a sample of the distance of the
-    /// cores for each round.
+    /// Measures the problem and adds its figures to `report`. Returns one sample of the
+    /// core-to-core
+    /// latency for each round.
     ///
     /// **Errors**: those of our runs and of the peers; a wrong result.
     pub(super) fn measure(&self, plan: Plan, report: &mut Report) -> Result<Vec<f64>, Error> {
@@ -82,7 +83,7 @@ where
         while lines.len() < plan.rounds
             && (lines.len() < LEAST_ROUNDS || begin.elapsed() < plan.budget)
         {
-            lines.push(line::sample());
+            lines.push(core_to_core::sample());
             let mut expected = [None; 2];
             for entrant in &mut entrants {
                 let expected = &mut expected[usize::from(entrant.threads == Threads::One)];
@@ -95,9 +96,9 @@ where
     }
 
     fn entrants(&self) -> Vec<Entrant> {
-        let entrant = |name, threads, way| Entrant { name, threads, way, rates: Vec::new() };
+        let entrant = |name, threads, method| Entrant { name, threads, method, rates: Vec::new() };
         let ours = |name, threads, variant, replays| {
-            entrant(name, threads, Way::Ours { variant, replays })
+            entrant(name, threads, Method::Ours { variant, replays })
         };
         let mut entrants = vec![ours(SPAWNED, Threads::All, A::USUAL, false)];
         if A::REPLAYED.contains(&A::USUAL) {
@@ -107,16 +108,16 @@ where
         entrants.push(ours(OURS, Threads::One, Variant::Serial, false));
         if self.peers.is_some() {
             for mode in self.source.modes(self.all.size()) {
-                entrants.push(entrant(mode.name, Threads::All, Way::Peer(mode)));
+                entrants.push(entrant(mode.name, Threads::All, Method::Peer(mode)));
             }
             if let Some(mode) = self.source.modes(self.all.size()).next() {
-                entrants.push(entrant(mode.name, Threads::One, Way::Peer(mode)));
+                entrants.push(entrant(mode.name, Threads::One, Method::Peer(mode)));
             }
         }
         entrants
     }
 
-    /// Runs the problem once, and returns its rate in millions a second.
+    /// Runs the problem once. Returns its rate in millions per second.
     fn sample(
         &self,
         machine: Machine,
@@ -127,14 +128,14 @@ where
             Threads::All => (&self.all, cores()),
             Threads::One => (&self.one, 1),
         };
-        let (seconds, checksum) = match entrant.way {
-            Way::Ours { variant, replays } => {
+        let (seconds, checksum) = match entrant.method {
+            Method::Ours { variant, replays } => {
                 let machine = machine.at_most(A::RANKS, machine.workers()).replaying(replays);
                 let solution = run::run::<A>(variant, problem, machine, &Observer::default())?;
                 let solution = solution.expect("all ranks are in this process");
                 (solution.seconds, solution.result.checksum())
             }
-            Way::Peer(mode) => {
+            Method::Peer(mode) => {
                 let program = self.peers.as_ref().expect("its peers are entrants");
                 let run = peers::run(program, mode, problem.size(), problem.steps(), threads)?;
                 (run.seconds, run.checksum)
@@ -148,7 +149,7 @@ where
         Ok(problem.work().amount / seconds / 1e6)
     }
 
-    /// Adds the figures: those of all cores under the name of the problem, those of one under
+    /// Adds the figures: those of all cores under the name of the problem, those of one core under
     /// `name_serial`.
     fn report(&self, mut entrants: Vec<Entrant>, lines: &[f64], report: &mut Report) {
         let best = entrants
@@ -158,7 +159,7 @@ where
             .expect("one is always spawned");
         let parameters = self.all.parameters();
         let parameters = parameters.iter().map(|(name, value)| format!("{name} {value}"));
-        say(format_args!(
+        print_line(format_args!(
             "# {}: {}, best {}, a line one way {:.0} ns",
             self.name,
             parameters.collect::<Vec<_>>().join(", "),
@@ -180,7 +181,7 @@ where
     }
 }
 
-/// The name of a figure with `serial` before its unit.
+/// Inserts `serial` before the unit in the name of a figure.
 fn serial_of(name: &str) -> String {
     let (name, unit) = name.rsplit_once('_').expect("a name ends in its unit");
     format!("{name}_serial_{unit}")

@@ -1,17 +1,17 @@
-//! Problems as the peers in C read them.
+//! Input files of the peers in C.
 
 use talpf_apps::{Matrix, heat, matmul, nbody};
 
-/// A problem that a peer can solve too.
+/// Problem that a peer can solve too.
 pub(super) trait Input {
-    /// The number that says how large it is.
+    /// Returns the problem size that the peer takes as its argument.
     fn size(&self) -> usize;
 
-    /// The numbers that the peer's file has, in its order.
+    /// Returns the contents of the peer's input file, in order.
     fn numbers(&self) -> Vec<f64>;
 }
 
-/// The first and the last row of the border, and the first and the last column between them.
+/// First and last row of the border, then its first and last column without the corners.
 impl Input for heat::Problem {
     fn size(&self) -> usize {
         self.rows()
@@ -29,7 +29,7 @@ impl Input for heat::Problem {
     }
 }
 
-/// All `x`, all `y`, all `z`, all masses, and the velocities as the places.
+/// All `x`, all `y`, all `z`, all masses, and the velocities in the order of the positions.
 impl Input for nbody::Problem {
     fn size(&self) -> usize {
         self.particles().len()

@@ -1,11 +1,14 @@
-//! Applications against plain loops in C.
+//! Applications compared with plain C loops.
 //!
-//! The peers are compiled as the benchmark starts, with GCC and OpenMP on as many threads as there are
-//! cores, and run in turn with ours: the same problem, the same arithmetic, results compared. In every
-//! round each contender runs once, so what disturbs the machine disturbs all of them.
+//! The peers are compiled when the benchmark starts, with GCC and OpenMP on as many threads as
+//! cores,
+//! and run alternately with ours: the same problem, the same arithmetic, results compared. Each
+//! contender runs once in every round, so a disturbance of the machine affects all of them.
 //!
-//! Ours is the usual variant (`talpf-cached`, of Gauss-Seidel `talpf-lanes`), with or without replay:
-//! whichever has the better median. The other one and our own fork-join are contenders too. One thread is compared with one thread of the peer.
+//! Our entry is the usual variant (`talpf-cached`, for Gauss-Seidel `talpf-lanes`), with or without
+//! replay, whichever has the better median. The other one and our own fork-join variant are
+//! contenders
+//! too. One thread is compared with one thread of the peer.
 
 mod case;
 mod input;
@@ -27,35 +30,34 @@ use self::case::{Case, Plan};
 use self::input::Input;
 use self::peers::{Peers, Source};
 use crate::conditions;
+use crate::core_to_core;
 use crate::error::Error;
-use crate::line;
 use crate::measure::{REPETITIONS, Report};
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// Choice of what is measured.
+/// Selection of measurements.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Beginnings of the names of problems, such as `jacobi_10`; all problems if there is none.
+    /// Beginnings of names of problems, such as `jacobi_10`; empty for all problems.
     pub only: Vec<String>,
     /// Few and short runs, for a first impression.
     pub quick: bool,
 }
 
-/// Sides and steps of heat problems, for a quarter of a second or so.
+/// Sides and steps of heat problems, chosen to take about a quarter of a second.
 const JACOBI: [(usize, usize); 5] =
     [(256, 8000), (512, 3000), (1024, 1000), (4096, 64), (8192, 24)];
 const GAUSS_SEIDEL: [(usize, usize); 3] = [(512, 1000), (2048, 64), (8192, 16)];
-/// Particles, and the sizes of their blocks: the usual one where none is given.
+/// Particles and their block sizes; `None` is the usual block size.
 const NBODY: (usize, [Option<usize>; 3]) = (4096, [None, Some(512), Some(64)]);
 const NBODY_STEPS: usize = 40;
-/// Sides of matrices, and multiplications.
+/// Sides of matrices, and numbers of multiplications.
 const MATMUL: [(usize, usize); 2] = [(1024, 8), (2048, 2)];
 
-/// Measures all problems that are asked for.
+/// Measures all requested problems.
 ///
-/// **Errors**: a name that no problem begins with; those of our runs; a peer that fails or computes
-/// something else. A compiler or a library that is not installed is reported, and its peers are left
-/// out.
+/// **Errors**: no problem of that name; those of our runs; a peer that fails or computes a wrong
+/// result. A compiler or a library that is not installed is reported, and its peers are left out.
 pub fn run(options: &Options) -> Result<Report, Error> {
     let workers = cores().min(*Machine::WORKERS.end());
     let plan = Plan {
@@ -63,7 +65,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         rounds: if options.quick { 3 } else { REPETITIONS },
         budget: Duration::from_secs(if options.quick { 2 } else { 40 }),
     };
-    say(format_args!(
+    print_line(format_args!(
         "# apps: {}, {}, {} each with a half of the problem, idle policy {}, link inproc, no \
          randomness, median [min .. max] of {} rounds, fewer where these take {} s",
         conditions::machine(),
@@ -75,7 +77,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     ));
     let mut bench = Bench {
         only: &options.only,
-        hurry: if options.quick { 5 } else { 1 },
+        step_divisor: if options.quick { 5 } else { 1 },
         plan,
         peers: Peers::default(),
         lines: Vec::new(),
@@ -112,24 +114,24 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     if bench.lines.is_empty() {
         return Err(Error::NoSuchFigure { name: options.only.join(", ") });
     }
-    bench.report.add(line::NAME, "ns", bench.lines);
+    bench.report.add(core_to_core::NAME, "ns", bench.lines);
     Ok(bench.report)
 }
 
 /// State of a measurement of all problems.
 struct Bench<'a> {
     only: &'a [String],
-    /// Divides the numbers of steps.
-    hurry: usize,
+    /// Divisor of the numbers of steps.
+    step_divisor: usize,
     plan: Plan,
     peers: Peers,
-    /// Samples of [`line::sample`].
+    /// Samples of [`core_to_core::sample`].
     lines: Vec<f64>,
     report: Report,
 }
 
 impl Bench<'_> {
-    /// Measures a problem on all cores and then, with fewer steps, on one, if it is asked for.
+    /// Measures a problem on all cores and then, with fewer steps, on one core, if it is requested.
     fn measure<A: App>(
         &mut self,
         name: &str,
@@ -143,7 +145,7 @@ impl Bench<'_> {
         if !self.only.is_empty() && !self.only.iter().any(|only| name.starts_with(only.as_str())) {
             return Ok(());
         }
-        let steps = |threads: usize| (steps / self.hurry / threads).max(1);
+        let steps = |threads: usize| (steps / self.step_divisor / threads).max(1);
         let (all, one) = (problem(steps(1))?, problem(steps(cores()))?);
         let peers = self.peers.of(source)?;
         let case = Case::<A> { name: format!("apps.{name}"), source, all, one, peers };

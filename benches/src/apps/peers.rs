@@ -1,4 +1,4 @@
-//! The peers in C: compiled when they are needed first, a process for each run.
+//! Peers in C: compiled at their first use, one process for each run.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::peer::{self, Program};
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// A program in C.
+/// Program in C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Source {
     Jacobi,
@@ -17,21 +17,22 @@ pub(super) enum Source {
     Matmul,
 }
 
-/// A way to run a program.
+/// Mode of a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mode {
-    /// The name as a contender.
+    /// Name as a contender.
     pub(super) name: &'static str,
-    /// Its argument.
+    /// Argument that selects the mode.
     argument: &'static str,
-    /// The smallest problem that it is for.
+    /// Smallest problem that the mode is meant for.
     least_size: usize,
-    /// A library has threads of its own, which those of OpenMP would keep from the cores if they
-    /// looked for work.
+    /// `true` if a library has threads of its own, which OpenMP threads that poll for work would
+    /// keep
+    /// from the cores.
     shares_cores: bool,
 }
 
-/// Programs by source, if they can be built.
+/// Programs by source; `None` if one cannot be built.
 #[derive(Debug, Default)]
 pub(super) struct Peers(HashMap<Source, Option<Rc<Program>>>);
 
@@ -41,14 +42,14 @@ pub(super) struct Run {
     pub(super) checksum: f64,
 }
 
-/// A run that takes longer has failed.
+/// Time limit of a run.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// The file that a program reads, in its folder.
+/// Name of the file that a program reads, in its folder.
 const FILE: &str = "input";
 
 impl Source {
-    /// The ways to run it on a problem; the first is the plain one.
+    /// Returns the modes for a problem of this size; the first is the plain one.
     pub(super) fn modes(self, size: usize) -> impl Iterator<Item = Mode> {
         let shares_cores = self == Self::Matmul;
         let mode = |name, argument, least_size| Mode { name, argument, least_size, shares_cores };
@@ -71,7 +72,7 @@ impl Source {
         };
         let mut options = vec!["-O3", "-march=native", "-fopenmp", "-fno-math-errno"];
         if self == Self::Matmul {
-            // The library stands before what needs it.
+            // The libraries precede the objects that use them, so the linker must keep them.
             options.extend(["-Wl,--no-as-needed", "-lopenblas", "-lm"]);
         }
         Program::compile("gcc", &options, &[before, text].concat())
@@ -79,24 +80,24 @@ impl Source {
 }
 
 impl Peers {
-    /// The program of a source; `None`, once with a reason, where it cannot be built.
+    /// Returns the program of a source; `None`, reported once, if it cannot be built.
     ///
-    /// **Errors**: a source that the compiler refuses.
+    /// **Errors**: source rejected by the compiler.
     pub(super) fn of(&mut self, source: Source) -> Result<Option<Rc<Program>>, Error> {
         if let Some(known) = self.0.get(&source) {
             return Ok(known.clone());
         }
         let program = match source.compile() {
             Ok(program) => {
-                say(format_args!("# {source:?}: {}", peer::version("gcc")?));
+                print_line(format_args!("# {source:?}: {}", peer::version("gcc")?));
                 Some(Rc::new(program))
             }
             Err(missing @ Error::NotInstalled { .. }) => {
-                say(format_args!("# {source:?}: no peer, {missing}"));
+                print_line(format_args!("# {source:?}: no peer, {missing}"));
                 None
             }
             Err(Error::Failed { output, .. }) if output.contains("-lopenblas") => {
-                say(format_args!("# {source:?}: no peer, OpenBLAS is not installed"));
+                print_line(format_args!("# {source:?}: no peer, OpenBLAS is not installed"));
                 None
             }
             Err(error) => return Err(error),
@@ -106,7 +107,7 @@ impl Peers {
     }
 }
 
-/// Writes what the runs to come read.
+/// Writes the input file for the next runs.
 ///
 /// **Errors**: those of the file.
 pub(super) fn write_input(program: &Program, numbers: &[f64]) -> Result<(), Error> {
@@ -117,7 +118,7 @@ pub(super) fn write_input(program: &Program, numbers: &[f64]) -> Result<(), Erro
 
 /// Runs a program on `threads` threads.
 ///
-/// **Errors**: it fails, takes too long, or prints something else than its result.
+/// **Errors**: program failed or timed out; unexpected output.
 pub(super) fn run(
     program: &Program,
     mode: Mode,

@@ -1,7 +1,8 @@
-//! Steps instead of time: instructions, which callgrind counts in a process of its own.
+//! Instruction counts in place of time, from callgrind in a process of its own.
 //!
-//! The process measures every row that is asked for on one worker, at two sizes, and prints the
-//! units of each. Callgrind leaves a file for each of them, in the same order.
+//! The process measures every requested row on one worker, at two sizes, and prints the number of
+//! units
+//! of each measurement. Callgrind leaves one file per measurement, in the same order.
 
 use std::fs;
 use std::path::Path;
@@ -12,15 +13,16 @@ use super::row::Row;
 use super::{marker, rows};
 use crate::error::Error;
 use crate::peer;
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// The time after which the process is ended.
+/// Time limit of the process.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Instructions a unit of all rows whose names begin with `only`: a row's at its base and at the
+/// Counts instructions per unit for all rows whose names begin with `only`, each at its base and at
+/// the
 /// largest size that is counted.
 ///
-/// **Errors**: valgrind is not installed; whatever the rows refuse.
+/// **Errors**: valgrind not installed; those of the rows.
 pub(super) fn count(only: &str) -> Result<Vec<(&'static Row, [f64; 2])>, Error> {
     let refused = |reason| Error::System { doing: "counting instructions", reason };
     let folder = tempfile::tempdir().map_err(refused)?;
@@ -38,21 +40,21 @@ pub(super) fn count(only: &str) -> Result<Vec<(&'static Row, [f64; 2])>, Error> 
     Ok(counted_rows(only).zip(pairs.iter().copied()).collect())
 }
 
-/// Runs in the process that is counted: prints the units of each measurement.
+/// Measures the rows inside the counted process, and prints the units of each measurement.
 ///
-/// **Errors**: whatever the rows refuse.
+/// **Errors**: those of the rows.
 pub fn measure(only: &str) -> Result<(), Error> {
     for row in counted_rows(only) {
         for size in sizes(row) {
             for units in (row.sample)(Plan::Counts, size)? {
-                say(format_args!("{} {units}", row.name));
+                print_line(format_args!("{} {units}", row.name));
             }
         }
     }
     Ok(())
 }
 
-/// The sizes at which steps of a row are counted.
+/// Returns the two sizes at which instructions of a row are counted.
 pub(super) fn sizes(row: &Row) -> [usize; 2] {
     let base = row.base();
     [base, row.counted.unwrap_or(base)]
@@ -62,9 +64,9 @@ fn counted_rows(only: &str) -> impl Iterator<Item = &'static Row> {
     rows().filter(move |row| row.counted.is_some() && row.name.starts_with(only))
 }
 
-/// The instructions in a file of callgrind.
+/// Returns the total number of instructions in an output file of callgrind.
 fn total_of(path: &Path) -> Result<f64, Error> {
-    let doing = "reading what callgrind counted";
+    let doing = "reading the output of callgrind";
     let text = fs::read_to_string(path).map_err(|reason| Error::System { doing, reason })?;
     let line = text.lines().find_map(|line| line.strip_prefix("totals: "));
     let command = "callgrind".to_owned();

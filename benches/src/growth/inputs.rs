@@ -1,4 +1,4 @@
-//! Does an input of a task cost more, the more inputs it has?
+//! Cost of an input of a task, by the number of its inputs.
 
 use talpf_runtime::{Array, Group};
 
@@ -17,30 +17,31 @@ pub(super) const ROWS: [Row; 4] = [
         MANY,
         |plan, size| plan.in_group(size, |group, meter, size| gather(group, meter, size, size)),
     )
-    .asked(200.0),
+    .target(200.0),
     Row::new(
         "gather_tiles",
         "live writers of tiles that one task reads; one",
         MANY,
         |plan, size| plan.in_group(size, |group, meter, size| gather(group, meter, size, 1)),
     )
-    .asked(200.0),
+    .target(200.0),
     Row::new(
         "all_to_all",
         "tasks of a step that each read all of the one before; an input",
         WIDTHS,
         |plan, size| plan.in_group(size, all_to_all),
     )
-    .asked(30.0)
+    .target(30.0)
     .counted_to(300),
     Row::new("all_to_all_replayed", "the same, replayed; an input", WIDTHS, |plan, size| {
         plan.in_group(size, all_to_all_replayed)
     })
-    .asked(30.0)
+    .target(30.0)
     .counted_to(300),
 ];
 
-/// Measures the spawn of one task that reads what `size` live tasks write, in tiles of this length.
+/// Measures the spawn of one task that reads the outputs of `size` live tasks, in tiles of this
+/// length.
 async fn gather(group: Group, mut meter: Meter, size: usize, tile: usize) -> Samples {
     let array = Array::new(&group, vec![0u64; size], tile)?;
     let closed = Array::new(&group, vec![0u64; 1], 1)?;
@@ -63,7 +64,7 @@ async fn gather(group: Group, mut meter: Meter, size: usize, tile: usize) -> Sam
 /// Steps of one round.
 const STEPS: usize = 4;
 
-/// A step writes one of two rows and reads the other.
+/// Measures steps that each write one of two rows and read the other.
 async fn all_to_all(group: Group, mut meter: Meter, size: usize) -> Samples {
     let row = || Array::new(&group, vec![0u64; size], 1);
     let rows = [row()?, row()?];
@@ -83,15 +84,15 @@ async fn all_to_all(group: Group, mut meter: Meter, size: usize) -> Samples {
     Ok(meter.into_samples())
 }
 
-/// As [`all_to_all`]; two steps are declared, many replayed.
+/// Measures the same steps as [`all_to_all`], two of them declared and the rest replayed.
 async fn all_to_all_replayed(group: Group, mut meter: Meter, size: usize) -> Samples {
     let row = || Array::new(&group, vec![0u64; size], 1);
     let rows = [row()?, row()?];
     let steps = 5 * STEPS;
     while meter.again() {
         meter.start();
-        group.iterate_in_turns(steps, 2, |iteration, turn| {
-            let [to, from] = [&rows[turn], &rows[1 - turn]];
+        group.iterate_in_turns(steps, 2, |iteration, phase| {
+            let [to, from] = [&rows[phase], &rows[1 - phase]];
             (0..size).try_for_each(|point| {
                 let inputs = (0..size).map(|point| from.tile(point));
                 let task = group.task("point").inputs(inputs).output(&to.tile(point));

@@ -1,4 +1,4 @@
-//! Does a byte of a large put cost more than one of a copy of the same size?
+//! Cost of a byte of a large put, relative to a copy of the same size.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,12 +11,12 @@ use super::row::Row;
 
 pub(super) const ROWS: [Row; 2] = [ONE_WAY, EACH_WAY];
 
-/// In MiB.
+/// Sizes, in MiB.
 const SIZES: &[usize] = &[1, 16, 64];
 const MIB: usize = 1 << 20;
-/// Asked: 90 % of the rate of the copy.
-const ASKED: f64 = 1.0 / 0.9;
-/// MiB that are moved in a sample.
+/// Wanted cost: that of 90 % of the copy's rate.
+const TARGET: f64 = 1.0 / 0.9;
+/// MiB moved in one sample.
 const MOVED: usize = 64;
 const SAMPLES: usize = 11;
 
@@ -37,12 +37,14 @@ const fn of_copies(
     what: &'static str,
     sample: fn(super::plan::Plan, usize) -> Samples,
 ) -> Row {
-    Row { counted: None, unit: "x", ..Row::new(name, what, SIZES, sample).asked(ASKED) }
+    Row { counted: None, unit: "x", ..Row::new(name, what, SIZES, sample).target(TARGET) }
 }
 
-/// Rank 0 puts an array to rank 1 and then copies it itself; with `each_way` both do.
+/// Measures a put of an array from rank 0 to rank 1, and then a copy of it; with `each_way` both
+/// ranks
+/// put and copy.
 async fn compare(ctx: Context, size: usize, each_way: bool) -> Samples {
-    let (bytes, turns) = (size * MIB, MOVED.div_ceil(size));
+    let (bytes, repetitions) = (size * MIB, MOVED.div_ceil(size));
     let new = |byte: u8| Array::new(ctx.group(), vec![byte; bytes], bytes);
     let (mine, inbox, copy) = (new(7)?, new(0)?, new(0)?);
     let slot = ctx.register_global(&inbox).await?;
@@ -56,7 +58,7 @@ async fn compare(ctx: Context, size: usize, each_way: bool) -> Samples {
         let mut from: In<u8> = read.run(|mine| mine)?.await?;
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
         let start = Instant::now();
-        for _ in 0..turns {
+        for _ in 0..repetitions {
             let round = ctx.round();
             let sync = ctx.sync(mode).window(&inbox.all()).spawn()?;
             if puts {
@@ -69,14 +71,14 @@ async fn compare(ctx: Context, size: usize, each_way: bool) -> Samples {
         drop(from);
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
         let start = Instant::now();
-        for _ in (0..turns).filter(|_| puts) {
+        for _ in (0..repetitions).filter(|_| puts) {
             let task = ctx.group().task("copy").input(&mine.all()).output(&copy.all());
             task.run(|mine, mut copy| copy.copy_from_slice(black_box(&mine)))?.await?;
         }
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
         samples.push(put / start.elapsed().as_secs_f64());
     }
-    // The first is for the caches.
+    // The first sample warms up the caches.
     samples.remove(0);
     Ok(samples)
 }

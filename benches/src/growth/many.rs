@@ -1,4 +1,4 @@
-//! Do children of one task, timers and arrays cost more, the more of them there are?
+//! Cost of children of one task, of timers and of arrays, by their number.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) const ROWS: [Row; 3] = [
         &[100, 1_000, 10_000, 100_000, 1_000_000],
         |plan, size| plan.in_throttled_group(size, children),
     )
-    .asked(350.0),
+    .target(350.0),
     Row::new("timers", "tasks that wait for a time; one", SIZES, |plan, size| {
         plan.in_group(size, timers)
     }),
@@ -43,7 +43,7 @@ async fn children(group: Group, mut meter: Meter, size: usize) -> Samples {
     Ok(meter.into_samples())
 }
 
-/// The time that all wait for, from when they begin to.
+/// Time that every task waits for, from its own start.
 const PERIOD: Duration = Duration::from_millis(20);
 
 async fn timers(group: Group, mut meter: Meter, size: usize) -> Samples {

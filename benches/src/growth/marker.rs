@@ -1,20 +1,20 @@
-//! The two functions between which callgrind counts: it zeroes its counts as a thread enters the
-//! first, and writes them out as a thread enters the second.
+//! The two functions between which callgrind counts: it resets its counts when a thread enters the
+//! first, and writes them out when a thread enters the second.
 
 use std::hint::black_box;
 
-/// Options of callgrind that count between [`begin`] and [`end`].
+/// Options that make callgrind count between [`begin`] and [`end`].
 pub(super) const OPTIONS: [&str; 2] =
     ["--zero-before=*growth::marker::begin*", "--dump-before=*growth::marker::end*"];
 
-/// Begins what is counted.
+/// Begins the counted part.
 #[inline(never)]
 pub(super) fn begin() {
-    // The linker may merge functions that are alike.
+    // Different values, since the linker may merge identical functions.
     black_box("begin");
 }
 
-/// Ends what is counted.
+/// Ends the counted part.
 #[inline(never)]
 pub(super) fn end() {
     black_box("end");

@@ -1,4 +1,4 @@
-//! Do messages, communicators and requests cost more, the more of them there are?
+//! Cost of messages, communicators and requests, by their number.
 
 use talpf_runtime::Array;
 use tampi_shim::{ANY_SOURCE, Communicator, Rank, Request, Select, Tag, iwaitall};
@@ -56,7 +56,7 @@ pub(super) const ROWS: [Row; 7] = [
     }),
 ];
 
-/// Of what is sent to begin something.
+/// Tag of the messages that start a measurement.
 const GO: Tag = Tag(0);
 
 fn tag(number: usize) -> Tag {
@@ -82,7 +82,7 @@ async fn all<B: Send + 'static>(requests: Vec<Request<B>>) -> Result<(), tampi_s
     Ok(())
 }
 
-/// Rank 0 posts all receives before rank 1 sends.
+/// Measures receives that rank 0 posts before rank 1 sends.
 async fn receives(
     world: Communicator,
     mut meter: Meter,
@@ -106,7 +106,7 @@ async fn receives(
     Ok(meter.into_samples())
 }
 
-/// Rank 1 sends all messages before rank 0 receives.
+/// Measures messages that rank 1 sends before rank 0 receives.
 async fn messages(world: Communicator, mut meter: Meter, size: usize) -> Samples {
     while meter.again() {
         world.barrier().await?;
@@ -126,7 +126,7 @@ async fn messages(world: Communicator, mut meter: Meter, size: usize) -> Samples
     Ok(meter.into_samples())
 }
 
-/// The receives are posted in the order of the sends.
+/// Measures receives that are posted in the order of the sends.
 async fn tags(world: Communicator, mut meter: Meter, size: usize) -> Samples {
     while meter.again() {
         world.barrier().await?;
@@ -160,7 +160,7 @@ async fn duplicates(world: Communicator, mut meter: Meter, size: usize) -> Sampl
     Ok(meter.into_samples())
 }
 
-/// A receive of each communicator is posted before its message comes.
+/// Measures receives of many communicators, each posted before its message arrives.
 async fn communicators(world: Communicator, mut meter: Meter, size: usize) -> Samples {
     let mut made = Vec::with_capacity(size);
     for _ in 0..size {
@@ -184,7 +184,7 @@ async fn communicators(world: Communicator, mut meter: Meter, size: usize) -> Sa
     Ok(meter.into_samples())
 }
 
-/// A task of rank 0 is bound to all receives, one of rank 1 to all sends.
+/// Measures a task of rank 0 bound to all receives, and one of rank 1 bound to all sends.
 async fn waitall(world: Communicator, mut meter: Meter, size: usize) -> Samples {
     let done = Array::new(world.group(), vec![0u64; 1], 1)?;
     while meter.again() {

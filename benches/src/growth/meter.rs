@@ -1,22 +1,22 @@
-//! The rounds of a program that is measured, and the part of each that counts.
+//! Rounds of a measured program, and the measured part of each round.
 
 use std::time::{Duration, Instant};
 
 use super::marker;
 
-/// Rounds whose times count, for a size: many of short ones, some of long ones.
+/// Units of all measured rounds together: small sizes get many rounds, large ones few.
 const UNITS_IN_ALL: usize = 20_000;
 const FEWEST: usize = 5;
 const MOST: usize = 101;
 
-/// The rounds of one program, or of one rank of it. All ranks go through the same rounds.
+/// Rounds of one program, or of one of its ranks. All ranks run the same number of rounds.
 ///
-/// The first round does not count: it is for caches and pools. Then times are taken, or, under
+/// The first round warms up caches and pools and does not count. The others are timed, or, under
 /// callgrind, one round is counted.
 #[derive(Debug)]
 pub(super) struct Meter {
-    kind: Kind,
-    /// Rounds to come.
+    mode: MeterMode,
+    /// Remaining rounds.
     left: usize,
     is_warm: bool,
     start: Option<Instant>,
@@ -24,70 +24,70 @@ pub(super) struct Meter {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    /// Nanoseconds a unit.
+enum MeterMode {
+    /// Nanoseconds per unit.
     Times,
-    /// The number of units; instructions are counted by callgrind.
+    /// Number of units, while callgrind counts instructions.
     Counts,
-    /// Nothing: another rank measures.
+    /// Nothing, because another rank measures.
     Silent,
 }
 
-/// Rounds of a size whose times count.
+/// Returns the number of timed rounds of a size.
 pub(super) fn repetitions(size: usize) -> usize {
     (UNITS_IN_ALL / size.max(1)).clamp(FEWEST, MOST)
 }
 
 impl Meter {
-    /// Takes times.
+    /// Creates a meter that takes times.
     pub(super) fn of_times(size: usize) -> Self {
-        Meter::new(Kind::Times, 1 + repetitions(size))
+        Meter::new(MeterMode::Times, 1 + repetitions(size))
     }
 
-    /// Has one round counted.
+    /// Creates a meter of one round that callgrind counts.
     pub(super) fn of_counts() -> Self {
-        Meter::new(Kind::Counts, 2)
+        Meter::new(MeterMode::Counts, 2)
     }
 
-    fn new(kind: Kind, left: usize) -> Self {
-        Meter { kind, left, is_warm: false, start: None, samples: Vec::new() }
+    fn new(mode: MeterMode, left: usize) -> Self {
+        Meter { mode, left, is_warm: false, start: None, samples: Vec::new() }
     }
 
-    /// Goes through the same rounds and measures nothing.
+    /// Turns the meter into one that runs the same rounds and measures nothing.
     pub(super) fn silent(self) -> Self {
-        Meter { kind: Kind::Silent, ..self }
+        Meter { mode: MeterMode::Silent, ..self }
     }
 
-    /// Begins the next round, if there is another.
+    /// Begins the next round. Returns `false` if all rounds are over.
     pub(super) fn again(&mut self) -> bool {
         let is_another = self.left > 0;
         self.left = self.left.saturating_sub(1);
         is_another
     }
 
-    /// Begins the part of a round that counts.
+    /// Begins the measured part of a round.
     pub(super) fn start(&mut self) {
-        match self.kind {
-            Kind::Times => self.start = Some(Instant::now()),
-            Kind::Counts if self.is_warm => marker::begin(),
-            Kind::Counts | Kind::Silent => {}
+        match self.mode {
+            MeterMode::Times => self.start = Some(Instant::now()),
+            MeterMode::Counts if self.is_warm => marker::begin(),
+            MeterMode::Counts | MeterMode::Silent => {}
         }
     }
 
-    /// Ends the part of a round that counts, in which `units` were done.
+    /// Ends the measured part of a round, in which `units` units were processed.
     pub(super) fn stop(&mut self, units: usize) {
         self.stop_but(Duration::ZERO, units);
     }
 
-    /// As [`Meter::stop`], without a time that had to pass anyway.
+    /// Ends the measured part like [`Meter::stop`], and subtracts time that had to pass anyway.
     pub(super) fn stop_but(&mut self, idle: Duration, units: usize) {
         let is_warm = std::mem::replace(&mut self.is_warm, true);
-        match (self.kind, self.start.take()) {
-            (Kind::Times, Some(start)) if is_warm => {
+        match (self.mode, self.start.take()) {
+            (MeterMode::Times, Some(start)) if is_warm => {
                 let spent = start.elapsed().saturating_sub(idle);
                 self.samples.push(spent.as_nanos() as f64 / units as f64);
             }
-            (Kind::Counts, _) if is_warm => {
+            (MeterMode::Counts, _) if is_warm => {
                 marker::end();
                 self.samples.push(units as f64);
             }
@@ -95,7 +95,8 @@ impl Meter {
         }
     }
 
-    /// Nanoseconds a unit of each round that counts; counted, the number of units.
+    /// Returns nanoseconds per unit of each timed round, or the number of units of the counted
+    /// round.
     pub(super) fn into_samples(self) -> Vec<f64> {
         self.samples
     }

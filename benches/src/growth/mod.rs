@@ -1,8 +1,10 @@
-//! Growth: the cost of a unit of everything that a program makes more of.
+//! Growth: the cost per unit of everything a program can have many of.
 //!
-//! A row measures one such number at sizes a factor of ten apart. The cost of a unit should be the
-//! same at all of them: a row fails if it is more than twice as much at the largest size as at a
-//! hundred. Quickly, instructions are counted in place of time, which no other program disturbs.
+//! A row measures one such number at sizes a factor of ten apart. The cost per unit should be the
+//! same
+//! at all sizes: a row fails if it is more than twice as high at the largest size as at a hundred.
+//! The
+//! quick mode counts instructions in place of time, since no other program disturbs these.
 
 mod count;
 mod fit;
@@ -27,17 +29,17 @@ use self::fit::exponent;
 use self::plan::{Plan, WORKERS};
 use self::row::{MOST_GROWTH, Row};
 use crate::conditions;
+use crate::core_to_core;
 use crate::error::Error;
-use crate::line;
 use crate::measure::Report;
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// Choice of what is measured.
+/// Selection of measurements.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Only rows whose names begin with this.
+    /// Beginning of the names of the rows to measure.
     pub only: String,
-    /// True if instructions are counted in place of time.
+    /// `true` if instructions are counted in place of time.
     pub quick: bool,
 }
 
@@ -55,9 +57,10 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     groups.into_iter().flatten().chain(&large_puts::ROWS)
 }
 
-/// Measures the rows. Those that grow faster than their work are an error of the report.
+/// Measures the rows. Rows that grow faster than their work are a failure of the report.
 ///
-/// **Errors**: whatever the measured crates refuse; no row's name begins so; quickly, no valgrind.
+/// **Errors**: those of the measured crates; no row of that name; in quick mode, valgrind not
+/// installed.
 pub fn run(options: &Options) -> Result<Report, Error> {
     let only = options.only.as_str();
     if !rows().any(|row| row.name.starts_with(only)) {
@@ -71,9 +74,9 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Measures times. Names the rows that grow.
+/// Measures times. Returns the names of the rows that grow.
 fn time(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
-    say(format_args!(
+    print_line(format_args!(
         "# growth: {}, {WORKERS} workers, idle policy {}, polling {}, link inproc, no randomness, \
          median [min .. max] of 5 to 101 rounds",
         conditions::machine(),
@@ -82,8 +85,8 @@ fn time(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
     ));
     let mut grown = Vec::new();
     for row in rows().filter(|row| row.name.starts_with(only)) {
-        report.add(line::NAME, "ns", vec![line::sample()]);
-        say(format_args!("# {}: {}", row.name, row.what));
+        report.add(core_to_core::NAME, "ns", vec![core_to_core::sample()]);
+        print_line(format_args!("# {}: {}", row.name, row.what));
         let mut costs = Vec::new();
         for &size in row.sizes {
             let name = figure(row, size);
@@ -94,14 +97,14 @@ fn time(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
         let cost_at = |size: usize| costs.iter().find(|cost| cost.0 == size).map(|cost| cost.1);
         let [base, largest] =
             [row.base(), row.largest()].map(|size| cost_at(size).unwrap_or(f64::NAN));
-        grown.extend(judge(row, [row.base(), row.largest()], [base, largest], row.asked));
+        grown.extend(judge(row, [row.base(), row.largest()], [base, largest], row.target));
     }
     Ok(grown)
 }
 
-/// Counts instructions. Names the rows that grow.
+/// Counts instructions. Returns the names of the rows that grow.
 fn count(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
-    say(format_args!("# growth: instructions a unit, counted by callgrind, 1 worker"));
+    print_line(format_args!("# growth: instructions per unit, counted by callgrind, 1 worker"));
     let mut grown = Vec::new();
     for (row, costs) in count::count(only)? {
         let sizes = count::sizes(row);
@@ -117,18 +120,20 @@ fn figure(row: &Row, size: usize) -> String {
     format!("growth.{}.{size}", row.name)
 }
 
-/// Says how a row grows between two sizes. The row's name, if that is too much.
-fn judge(row: &Row, sizes: [usize; 2], costs: [f64; 2], asked: Option<f64>) -> Option<String> {
+/// Prints the growth of a row between two sizes. Returns the name of the row if it grows too much.
+fn judge(row: &Row, sizes: [usize; 2], costs: [f64; 2], target: Option<f64>) -> Option<String> {
     let ratio = costs[1] / costs[0];
     let is_too_much = ratio.is_nan() || ratio > MOST_GROWTH;
     let verdict = if is_too_much { "TOO MUCH" } else { "ok" };
-    let asked = asked.map(|asked| {
-        let is_met = if costs[1] <= asked { "met" } else { "not met" };
-        format!("; asked {asked:.2} {}: {is_met}", row.unit)
+    let target = target.map(|target| {
+        let is_met = if costs[1] <= target { "met" } else { "not met" };
+        format!("; target {target:.2} {}: {is_met}", row.unit)
     });
     let (name, [base, largest]) = (row.name, sizes);
-    let asked = asked.unwrap_or_default();
-    say(format_args!("# {name}: at {largest} {ratio:.2} times that at {base}, {verdict}{asked}"));
+    let target = target.unwrap_or_default();
+    print_line(format_args!(
+        "# {name}: at {largest} {ratio:.2} times that at {base}, {verdict}{target}"
+    ));
     is_too_much.then(|| name.to_owned())
 }
 
@@ -137,11 +142,11 @@ mod tests {
     use super::*;
 
     const SIZES: &[usize] = &[100, 1_000];
-    const ROW: Row = Row::new("row", "", SIZES, |_, _| Ok(Vec::new())).asked(5.0);
+    const ROW: Row = Row::new("row", "", SIZES, |_, _| Ok(Vec::new())).target(5.0);
 
     #[test]
     fn a_row_fails_beyond_twice_the_cost_whatever_is_asked() {
-        let grown = |costs| judge(&ROW, [100, 1_000], costs, ROW.asked);
+        let grown = |costs| judge(&ROW, [100, 1_000], costs, ROW.target);
         assert_eq!(grown([1.0, 2.0]), None);
         assert_eq!(grown([1.0, 2.01]).as_deref(), Some("row"));
         assert_eq!(grown([10.0, 10.0]), None);

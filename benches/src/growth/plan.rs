@@ -1,4 +1,4 @@
-//! The setting in which rows are measured: runtimes, runs of ranks, and meters.
+//! Setting in which rows are measured: runtimes, runs of ranks, and meters.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use super::meter::Meter;
 use crate::conditions;
 use crate::error::Error;
 
-/// Workers whose time is taken.
+/// Workers of a timed run.
 pub(super) const WORKERS: usize = 2;
 
-/// The way to measure: with a clock, or by counting instructions.
+/// Method of measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Plan {
-    /// Takes times.
+    /// Measures time.
     Times,
-    /// Counts instructions, on one worker that does nothing while it has nothing to do.
+    /// Counts instructions, on one worker that parks as soon as it is idle.
     Counts,
 }
 
-/// The cost of a unit in nanoseconds, once for each repetition.
+/// Cost per unit in nanoseconds, one for each repetition.
 pub(super) type Samples = Result<Vec<f64>, Error>;
 
 impl Plan {
-    /// A meter of one size.
+    /// Creates a meter for one size.
     pub(super) fn meter(self, size: usize) -> Meter {
         match self {
             Plan::Times => Meter::of_times(size),
@@ -34,9 +34,11 @@ impl Plan {
         }
     }
 
-    /// A runtime as the environment sets it, but for its workers; one that counts has no watch.
+    /// Returns the runtime's configuration from the environment, with other workers. The one that
+    /// counts
+    /// instructions has no hang watch.
     ///
-    /// **Errors**: what the environment says is not allowed.
+    /// **Errors**: invalid settings in the environment.
     pub(super) fn runtime(self) -> Result<talpf_runtime::Config, Error> {
         Ok(match self {
             Plan::Times => conditions::runtime(WORKERS)?,
@@ -49,23 +51,23 @@ impl Plan {
         })
     }
 
-    /// Settings of a run of ranks with puts.
+    /// Returns the configuration of a run of ranks with puts.
     ///
-    /// **Errors**: as [`Plan::runtime`].
+    /// **Errors**: those of [`Plan::runtime`].
     pub(super) fn puts(self, ranks: u32) -> Result<talpf::Config, Error> {
         let (polling, runtime) = (Settings::load(None)?.polling()?, self.runtime()?);
         Ok(talpf::Config { ranks, polling, runtime, ..talpf::Config::default() })
     }
 
-    /// Settings of a run of ranks with messages.
+    /// Returns the configuration of a run of ranks with messages.
     ///
-    /// **Errors**: as [`Plan::runtime`].
+    /// **Errors**: those of [`Plan::runtime`].
     pub(super) fn messages(self, ranks: u32) -> Result<tampi_shim::Config, Error> {
         let runtime = self.runtime()?;
         Ok(tampi_shim::Config { ranks, runtime, ..tampi_shim::Config::default() })
     }
 
-    /// Runs a program of tasks, whose creator may be as far ahead as it likes.
+    /// Runs a program of tasks without throttle.
     ///
     /// **Errors**: those of the program.
     pub(super) fn in_group<F>(
@@ -80,7 +82,7 @@ impl Plan {
         self.run(config, size, program)
     }
 
-    /// As [`Plan::in_group`], with the throttle that the environment sets.
+    /// Runs a program of tasks like [`Plan::in_group`], with the throttle of the environment.
     ///
     /// **Errors**: those of the program.
     pub(super) fn in_throttled_group<F>(
@@ -110,7 +112,7 @@ impl Plan {
         samples
     }
 
-    /// Runs a program on ranks with puts, of which the first measures.
+    /// Runs a program on ranks with puts; the first rank measures.
     ///
     /// **Errors**: those of the program.
     pub(super) fn on_ranks<F>(
@@ -131,7 +133,7 @@ impl Plan {
         first(talpf::exec(self.puts(ranks)?, main)?)
     }
 
-    /// Runs a program on ranks with messages, of which the first measures.
+    /// Runs a program on ranks with messages; the first rank measures.
     ///
     /// **Errors**: those of the program.
     pub(super) fn on_members<F>(

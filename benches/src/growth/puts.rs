@@ -1,4 +1,4 @@
-//! Does an operation cost more, the more of them are in one round?
+//! Cost of an operation, by the number of operations in one round.
 
 use talpf::{Context, Error, MemorySlot, Rank, SyncMode};
 use talpf_runtime::Array;
@@ -11,31 +11,31 @@ const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
 pub(super) const ROWS: [Row; 4] = [
     Row::new("puts", "puts of one round; one", SIZES, |plan, size| plan.on_ranks(2, size, puts))
-        .asked(60.0),
+        .target(60.0),
     Row::new(
         "put_tasks",
         "puts of one round spawned from parts of a tile into parts; one",
         SIZES,
         |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, PUTS)),
     )
-    .asked(300.0),
+    .target(300.0),
     Row::new(
         "get_tasks",
         "gets of one round spawned from parts of a tile into parts; one",
         SIZES,
         |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, GETS)),
     )
-    .asked(300.0),
+    .target(300.0),
     Row::new(
         "atomic_tasks",
         "atomics of one round spawned on parts of a tile; one",
         SIZES,
         |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, ADDS)),
     )
-    .asked(300.0),
+    .target(300.0),
 ];
 
-/// Rank 0 puts 8 bytes into each place of a window of rank 1.
+/// Measures puts of 8 bytes from rank 0 to every element of a window of rank 1.
 async fn puts(ctx: Context, mut meter: Meter, size: usize) -> Samples {
     let inbox = Array::new(ctx.group(), vec![0u64; size], size)?;
     let slot = ctx.register_global(&inbox).await?;
@@ -57,10 +57,11 @@ async fn puts(ctx: Context, mut meter: Meter, size: usize) -> Samples {
     Ok(meter.into_samples())
 }
 
-/// Spawns the operation of one place of an array.
+/// Function that spawns the operation on one element of an array.
 type Spawn = fn(&Context, &Array<u64>, &MemorySlot<u64>, usize) -> Result<(), Error>;
 
-/// Operations of one kind, on a place of this rank and the same place of the other rank's slot.
+/// Operations of one kind, on an element of this rank and the same element of the other rank's
+/// slot.
 #[derive(Clone, Copy)]
 struct Operations {
     spawn: Spawn,
@@ -83,7 +84,9 @@ fn add(ctx: &Context, mine: &Array<u64>, to: &MemorySlot<u64>, at: usize) -> Res
     ctx.fetch_and_add(to.at(Rank(1), at), 1, &mine.region(at..at + 1))
 }
 
-/// Rank 0 spawns operations on all places of an array of rank 1, which opens it, or exposes it.
+/// Measures operations that rank 0 spawns on all elements of an array of rank 1, which opens a
+/// window
+/// on it or exposes it.
 async fn tasks(ctx: Context, mut meter: Meter, size: usize, operations: Operations) -> Samples {
     let mine = Array::new(ctx.group(), vec![1u64; size], size)?;
     let theirs = Array::new(ctx.group(), vec![0u64; size], size)?;

@@ -1,4 +1,4 @@
-//! Do syncs and barriers cost a rank more, the more ranks there are? And their start and end?
+//! Cost per rank of syncs, of barriers, and of starting and ending a run, by the number of ranks.
 
 use talpf::{Context, SyncMode};
 use tampi_shim::Communicator;
@@ -16,19 +16,19 @@ pub(super) const ROWS: [Row; 5] = [
             syncs(ctx, meter, size, SyncMode::DEFAULT)
         })
     })
-    .asked(4_000.0)
+    .target(4_000.0)
     .counted_to(100),
     Row::new("barrier", "ranks of a barrier, one-sided; a rank", RANKS, |plan, size| {
         plan.on_ranks(size as u32, size, |ctx, meter, size| {
             syncs(ctx, meter, size, SyncMode::msg(0).with_barrier())
         })
     })
-    .asked(3_000.0)
+    .target(3_000.0)
     .counted_to(100),
     Row::new("barrier_two_sided", "ranks of a barrier, two-sided; a rank", RANKS, |plan, size| {
         plan.on_members(size as u32, size, barriers)
     })
-    .asked(3_000.0)
+    .target(3_000.0)
     .counted_to(100),
     Row::new(
         "exec",
@@ -46,16 +46,16 @@ pub(super) const ROWS: [Row; 5] = [
     .counted_to(200),
 ];
 
-/// Syncs or barriers of a round.
-const TURNS: usize = 10;
+/// Syncs or barriers in one round.
+const REPETITIONS: usize = 10;
 
 async fn syncs(ctx: Context, mut meter: Meter, size: usize, mode: SyncMode) -> Samples {
     while meter.again() {
         meter.start();
-        for _ in 0..TURNS {
+        for _ in 0..REPETITIONS {
             ctx.sync(mode).await?;
         }
-        meter.stop(TURNS * size);
+        meter.stop(REPETITIONS * size);
     }
     Ok(meter.into_samples())
 }
@@ -63,15 +63,15 @@ async fn syncs(ctx: Context, mut meter: Meter, size: usize, mode: SyncMode) -> S
 async fn barriers(world: Communicator, mut meter: Meter, size: usize) -> Samples {
     while meter.again() {
         meter.start();
-        for _ in 0..TURNS {
+        for _ in 0..REPETITIONS {
             world.barrier().await?;
         }
-        meter.stop(TURNS * size);
+        meter.stop(REPETITIONS * size);
     }
     Ok(meter.into_samples())
 }
 
-/// Runs programs that do nothing but a barrier.
+/// Measures programs that consist of a single barrier.
 fn starts(plan: Plan, size: usize, start: fn(Plan, u32) -> Result<(), Error>) -> Samples {
     let mut meter = plan.meter(size);
     while meter.again() {

@@ -1,60 +1,61 @@
-//! A row of the table: a number that grows, and how a unit of it is measured.
+//! Row of the table: a number that grows, and the measurement of one unit.
 
 use super::plan::{Plan, Samples};
 
-/// A row.
+/// Row of the table.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
-    /// The name that figures carry.
+    /// Name in figures.
     pub(super) name: &'static str,
-    /// The number that grows, and the unit of the cost.
+    /// Description of the number that grows, and of the unit.
     pub(super) what: &'static str,
     /// Values of that number, ascending.
     pub(super) sizes: &'static [usize],
-    /// The largest value at which steps are counted; `None` where time is no matter of steps.
+    /// Largest value at which instructions are counted; `None` if instructions say nothing about
+    /// time.
     pub(super) counted: Option<usize>,
-    /// Cost of a unit that is asked for at the largest size.
-    pub(super) asked: Option<f64>,
-    /// Of the cost.
+    /// Wanted cost per unit at the largest size.
+    pub(super) target: Option<f64>,
+    /// Unit of the cost.
     pub(super) unit: &'static str,
-    /// Measures one size: the cost of a unit, once for each repetition.
+    /// Function that measures one size: the cost per unit, one for each repetition.
     pub(super) sample: fn(Plan, usize) -> Samples,
 }
 
-/// The size that the largest is compared with.
+/// Size that the largest is compared with.
 const BASE: usize = 100;
 
-/// The largest ratio of the costs of a unit that still is the cost of a unit.
+/// Largest accepted ratio of the costs per unit.
 pub(super) const MOST_GROWTH: f64 = 2.0;
 
 impl Row {
-    /// A row of sizes from a hundred, in nanoseconds.
+    /// Creates a row of sizes from a hundred on, in nanoseconds.
     pub(super) const fn new(
         name: &'static str,
         what: &'static str,
         sizes: &'static [usize],
         sample: fn(Plan, usize) -> Samples,
     ) -> Self {
-        Row { name, what, sizes, counted: Some(3_000), asked: None, unit: "ns", sample }
+        Row { name, what, sizes, counted: Some(3_000), target: None, unit: "ns", sample }
     }
 
-    /// With a cost of a unit that is asked for at the largest size.
-    pub(super) const fn asked(self, cost: f64) -> Self {
-        Row { asked: Some(cost), ..self }
+    /// Sets the wanted cost per unit at the largest size.
+    pub(super) const fn target(self, cost: f64) -> Self {
+        Row { target: Some(cost), ..self }
     }
 
-    /// With another largest size at which steps are counted.
+    /// Sets the largest size at which instructions are counted.
     pub(super) const fn counted_to(self, size: usize) -> Self {
         Row { counted: Some(size), ..self }
     }
 
-    /// The size whose cost is the measure: 100, or the smallest where sizes end soon after that.
+    /// Returns the size to compare with: 100, or the smallest if no size is larger than twice that.
     pub(super) fn base(&self) -> usize {
         let is_base = |size: &&usize| **size == BASE && self.largest() > 2 * BASE;
         self.sizes.iter().find(is_base).or(self.sizes.first()).copied().unwrap_or(BASE)
     }
 
-    /// The largest size.
+    /// Returns the largest size.
     pub(super) fn largest(&self) -> usize {
         self.sizes.last().copied().unwrap_or(BASE)
     }

@@ -1,4 +1,4 @@
-//! Do a sync, a get and a registration cost more, the more slots are registered?
+//! Cost of a sync, a get and a registration, by the number of registered slots.
 
 use talpf::{Context, MemorySlot, Rank, SyncMode};
 use talpf_runtime::Array;
@@ -27,10 +27,10 @@ pub(super) const ROWS: [Row; 3] = [
     ),
 ];
 
-/// Operations of one round.
+/// Operations in one round.
 const OPERATIONS: usize = 200;
 
-/// Slots of which nobody makes use.
+/// Slots that no operation uses.
 struct Unused {
     _arrays: Vec<Array<u64>>,
     _slots: Vec<MemorySlot<u64>>,

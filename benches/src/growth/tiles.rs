@@ -1,6 +1,6 @@
-//! Do accesses of parts of one tile cost more, the more of them are live?
+//! Cost of accesses of parts of one tile, by the number of live accesses.
 //!
-//! A gate has the whole tile, so that nothing that is spawned behind it ends before it opens.
+//! A gate task holds the whole tile, so that no task spawned after it ends before the gate opens.
 
 use talpf_runtime::{Array, Error, Group, Region};
 use tokio::sync::oneshot;
@@ -13,10 +13,10 @@ const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
 pub(super) const ROWS: [Row; 6] = [
     Row::new("tile_outputs", "live outputs of parts of one tile; spawn of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| live(group, meter, size, OUTPUTS)))
-    .asked(400.0),
+    .target(400.0),
     Row::new("tile_outputs_end", "live outputs of parts of one tile; run of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| ended(group, meter, size, OUTPUTS))),
     Row::new("tile_commutative", "live commutative parts of one tile; spawn of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| live(group, meter, size, COMMUTATIVE)))
-    .asked(400.0),
+    .target(400.0),
     Row::new("tile_commutative_end", "live commutative parts of one tile; run of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| ended(group, meter, size, COMMUTATIVE))),
     Row::new(
         "tile_readers",
@@ -24,11 +24,11 @@ pub(super) const ROWS: [Row; 6] = [
         SIZES,
         |plan, size| plan.in_group(size, |group, meter, size| live(group, meter, size, READERS)),
     )
-    .asked(400.0),
+    .target(400.0),
     Row::new("tile_readers_end", "readers of parts of one tile, then a writer; run of one", SIZES, |plan, size| plan.in_group(size, |group, meter, size| ended(group, meter, size, READERS))),
 ];
 
-/// The way to spawn the task of one part, and of all at the end.
+/// Functions that spawn the task of one part, and the last task, of all parts.
 #[derive(Clone, Copy)]
 struct Program {
     part: fn(&Group, Region<'_, u64>) -> Result<(), Error>,
@@ -64,7 +64,7 @@ async fn live(group: Group, mut meter: Meter, size: usize, program: Program) -> 
     Ok(meter.into_samples())
 }
 
-/// Measures all that comes after the spawns.
+/// Measures everything after the spawns.
 async fn ended(group: Group, mut meter: Meter, size: usize, program: Program) -> Samples {
     let array = Array::new(&group, vec![0u64; size], size)?;
     while meter.again() {
@@ -83,7 +83,7 @@ fn spawn_all(group: &Group, array: &Array<u64>, program: Program) -> Result<(), 
     (program.all)(group, array)
 }
 
-/// A task that has an array until it is opened.
+/// Task that holds an array until the gate is opened.
 pub(super) struct Gate(oneshot::Sender<()>);
 
 impl Gate {
@@ -93,16 +93,16 @@ impl Gate {
     pub(super) fn close(group: &Group, array: &Array<u64>) -> Result<Self, Error> {
         let (open, opened) = oneshot::channel();
         group.task("gate").inout(&array.all()).spawn_async(|array| async move {
-            // An error is a gate that was dropped: it is open, too.
+            // An error means that the gate was dropped, which opens it too.
             let _ = opened.await;
             drop(array);
         })?;
         Ok(Gate(open))
     }
 
-    /// Lets the task end.
+    /// Lets the gate task end.
     pub(super) fn open(self) {
-        // Only a cancelled group no longer waits for it.
+        // The receiver is gone only if the group was cancelled.
         let _ = self.0.send(());
     }
 }

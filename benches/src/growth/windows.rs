@@ -1,4 +1,4 @@
-//! Do windows and lanes cost more, the more of them are in use?
+//! Cost of windows and lanes, by the number in use.
 
 use talpf::{Context, Lane, Rank, SyncMode};
 use talpf_runtime::Array;
@@ -17,12 +17,12 @@ pub(super) const ROWS: [Row; 3] = [
         SIZES,
         |plan, size| plan.on_ranks(2, size, |ctx, meter, size| windows(ctx, meter, size, false)),
     )
-    .asked(500.0)
+    .target(500.0)
     .counted_to(2_000),
     Row::new("windows_put", "windows of one sync, a put into each; one", SIZES, |plan, size| {
         plan.on_ranks(2, size, |ctx, meter, size| windows(ctx, meter, size, true))
     })
-    .asked(500.0)
+    .target(500.0)
     .counted_to(2_000),
     Row::new("lanes", "lanes in use; a sync of one, with a put each way", LANES, |plan, size| {
         plan.on_ranks(2, size, lanes)
@@ -30,7 +30,7 @@ pub(super) const ROWS: [Row; 3] = [
     .counted_to(255),
 ];
 
-/// Both ranks open the windows; both put, if any does.
+/// Measures windows that both ranks open; with `with_puts` both put into them.
 async fn windows(ctx: Context, mut meter: Meter, size: usize, with_puts: bool) -> Samples {
     let array = Array::new(ctx.group(), vec![0u64; size], 1)?;
     let slot = ctx.register_global(&array).await?;
@@ -52,16 +52,16 @@ async fn windows(ctx: Context, mut meter: Meter, size: usize, with_puts: bool) -
     Ok(meter.into_samples())
 }
 
-/// Syncs each lane in turn, several times.
+/// Measures syncs of each lane, one after the other, several times.
 async fn lanes(ctx: Context, mut meter: Meter, size: usize) -> Samples {
-    const TURNS: usize = 10;
+    const REPETITIONS: usize = 10;
     let array = Array::new(ctx.group(), vec![0u64; size], 1)?;
     let slot = ctx.register_global(&array).await?;
     let other = Rank(1 - ctx.rank().0);
     while meter.again() {
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
         meter.start();
-        for index in (0..TURNS).flat_map(|_| 0..size) {
+        for index in (0..REPETITIONS).flat_map(|_| 0..size) {
             let lane = Lane(index as u8 + 1);
             let round = ctx.round_of(lane);
             let sync = ctx.sync_of(lane, SyncMode::CACHED).window(&array.tile(index)).spawn()?;
@@ -69,7 +69,7 @@ async fn lanes(ctx: Context, mut meter: Meter, size: usize) -> Samples {
             drop(round);
             sync.await?;
         }
-        meter.stop(TURNS * size);
+        meter.stop(REPETITIONS * size);
     }
     Ok(meter.into_samples())
 }

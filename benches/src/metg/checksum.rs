@@ -1,7 +1,8 @@
-//! The checksum that every task leaves: of what was in its cell, of its place, of its inputs.
+//! Checksum that every task leaves: of the previous value of its cell, its position and its inputs.
 //!
-//! Two rows of cells take turns, so a cell holds the checksum of the same point two steps before:
-//! the last two rows depend on every task, on what each of them read and on the order it ran in.
+//! Two rows of cells alternate, so a cell holds the checksum of the same point two steps before:
+//! the
+//! last two rows depend on every task, on its inputs and on the order of execution.
 
 /// Adds `value` to a checksum. The order of values matters.
 #[inline]
@@ -10,7 +11,8 @@ pub(super) fn fold(sum: u64, value: u64) -> u64 {
     sum ^ (sum >> 32)
 }
 
-/// What the task of `point` in `step` begins with, given what is in its cell.
+/// Returns the initial checksum of the task of `point` in `step`, given the previous value of its
+/// cell.
 #[inline]
 pub(super) fn begin(cell: u64, step: usize, point: usize) -> u64 {
     fold(cell, (step as u64) << 32 | point as u64)

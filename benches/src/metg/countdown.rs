@@ -1,5 +1,6 @@
-//! A graph known in advance, for peers that have no dependences: every task counts the tasks it
-//! waits for, and whoever brings a count to zero may start that task.
+//! Graph known in advance, for peers without dependences: every task counts the tasks it waits for,
+//! and
+//! the thread that brings a count to zero may start that task.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -8,32 +9,33 @@ use super::Graph;
 use super::graph::checksum;
 use super::work::{Cell, Work};
 
-/// The edges of a graph. A task is known by `step * width + point`.
+/// Edges of a graph. The number of a task is `step * width + point`.
 #[derive(Debug)]
 pub(super) struct Edges {
     graph: Arc<Graph>,
-    /// How many tasks each waits for.
+    /// Number of predecessors of each task.
     predecessors: Vec<u32>,
-    /// Where the successors of each begin in `successors`, and where those of the last end.
+    /// Index in `successors` of the first successor of each task; the last entry is the end.
     starts: Vec<usize>,
     successors: Vec<usize>,
 }
 
-/// One run of a graph.
+/// State of one run of a graph.
 pub(super) struct Countdown {
     edges: Arc<Edges>,
     work: Work,
-    /// Tasks that each still waits for.
+    /// Number of predecessors of each task that have not finished.
     missing: Vec<AtomicU32>,
-    /// Tasks that have not run.
+    /// Number of tasks that have not finished.
     left: AtomicUsize,
-    /// Written by the one task that its edges allow to; the counts order the writes.
+    /// Cells, each written by the one task that its edges allow; the counts order the writes.
     rows: [Vec<Cell<AtomicU64>>; 2],
 }
 
 impl Edges {
-    /// Of each cell the tasks in between are known: its last writer and the readers since. A task
-    /// waits for the writers of what it reads, and for writer and readers of what it writes.
+    /// Finds the edges by tracking the last writer of each cell and its readers since. A task waits
+    /// for
+    /// the writers of the cells it reads, and for the writer and the readers of the cell it writes.
     pub(super) fn new(graph: &Arc<Graph>) -> Self {
         let width = graph.width();
         let mut users: [Vec<Vec<usize>>; 2] = [vec![Vec::new(); width], vec![Vec::new(); width]];
@@ -81,7 +83,7 @@ impl Countdown {
         }
     }
 
-    /// The tasks that wait for none.
+    /// Returns the tasks without predecessors.
     pub(super) fn first(&self) -> impl Iterator<Item = usize> {
         let graph = &self.edges.graph;
         let tasks = (0..graph.steps()).flat_map(move |step| {
@@ -90,8 +92,8 @@ impl Countdown {
         tasks.filter(|task| self.edges.predecessors[*task] == 0)
     }
 
-    /// Runs a task and calls `ready` for each task that waited for it alone. Says whether this was
-    /// the last task.
+    /// Runs a task and calls `ready` for each successor that has no other unfinished predecessor.
+    /// Returns `true` for the last task.
     pub(super) fn run(&self, task: usize, mut ready: impl FnMut(usize)) -> bool {
         let graph = &self.work.graph;
         let (step, point) = (task / graph.width(), task % graph.width());
@@ -108,7 +110,7 @@ impl Countdown {
         self.left.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// The checksum once all tasks have run.
+    /// Returns the checksum after all tasks have run.
     pub(super) fn checksum(&self) -> u64 {
         let row = |row: &Vec<Cell<AtomicU64>>| {
             row.iter().map(|cell| cell.0.load(Ordering::Acquire)).collect()

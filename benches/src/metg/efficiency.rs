@@ -1,20 +1,20 @@
 //! METG: the smallest task for which half of the peak rate remains.
 
-/// One run of a graph, as far as METG is concerned.
+/// Granularity and efficiency of one run of a graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Time of all cores for a task: `seconds * cores / tasks`, in microseconds.
+    /// Core time per task: `seconds * cores / tasks`, in microseconds.
     pub granularity_us: f64,
-    /// Iterations a second as a part of the peak.
+    /// Iterations per second relative to the peak.
     pub efficiency: f64,
 }
 
-/// The efficiency asked for.
+/// Wanted efficiency.
 pub const HALF: f64 = 0.5;
 
-/// The smallest granularity whose efficiency is at least `wanted`, interpolated linearly to
-/// `wanted` with the next smaller granularity. `None` when no sample reaches it, or when no smaller
-/// one falls short of it.
+/// Returns the smallest granularity whose efficiency is at least `wanted`, interpolated linearly to
+/// `wanted` with the next smaller granularity. `None` if no sample reaches it, or if no smaller one
+/// falls short of it.
 pub fn metg(samples: &[Sample], wanted: f64) -> Option<f64> {
     let mut samples = samples.to_vec();
     samples.sort_by(|a, b| a.granularity_us.total_cmp(&b.granularity_us));

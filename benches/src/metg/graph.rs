@@ -1,4 +1,4 @@
-//! A task graph: a pattern with its dependences at hand.
+//! Task graph: a pattern with all its dependences.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -6,23 +6,23 @@ use std::ops::Range;
 use super::Pattern;
 use super::checksum::{begin, fold};
 
-/// `steps x width` points of a pattern. Nothing changes after creation.
+/// Immutable graph of `steps x width` points of a pattern.
 #[derive(Debug)]
 pub struct Graph {
     pattern: Pattern,
     width: usize,
     steps: usize,
     sets: usize,
-    /// `sets x width`.
+    /// Dependences by set and point, `sets x width`.
     dependences: Vec<Vec<usize>>,
     checksum: u64,
 }
 
-/// The two rows of cells after a run.
+/// Contents of the two rows of cells after a run.
 pub(super) type Rows = [Vec<u64>; 2];
 
 impl Graph {
-    /// A graph of a pattern. `radix` counts for the patterns that have one.
+    /// Creates the graph of a pattern. `radix` is used by the patterns that have one.
     pub fn new(pattern: Pattern, width: usize, steps: usize, radix: usize) -> Self {
         let sets = pattern.sets(width);
         let lists = (0..sets).flat_map(|set| (0..width).map(move |point| (set, point)));
@@ -33,33 +33,34 @@ impl Graph {
         graph
     }
 
-    /// The pattern.
+    /// Returns the pattern.
     pub fn pattern(&self) -> Pattern {
         self.pattern
     }
 
-    /// Points of the widest step.
+    /// Returns the number of points of the widest step.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// Tasks of all steps.
+    /// Returns the number of tasks of all steps.
     pub fn tasks(&self) -> usize {
         (0..self.steps).map(|step| self.points(step).len()).sum()
     }
 
-    /// The points of a step.
+    /// Returns the points of a step.
     pub fn points(&self, step: usize) -> Range<usize> {
         self.pattern.points(step, self.steps, self.width)
     }
 
-    /// Steps after which they repeat, from the second on: their points, the dependences of those and
-    /// whose turn the rows are. If they do not, all but the first.
+    /// Returns the number of steps after which the graph repeats, from the second step on: its
+    /// points,
+    /// their dependences and the rows they use. A graph that does not repeat has all but the first.
     pub fn period(&self) -> usize {
         let is_like_first = |step| self.points(step) == self.points(0);
         match (0..self.steps).all(is_like_first) {
@@ -68,7 +69,7 @@ impl Graph {
         }
     }
 
-    /// The points of the step before that a point depends on, in ascending order.
+    /// Returns the points of the previous step that a point depends on, in ascending order.
     pub fn dependences(&self, step: usize, point: usize) -> &[usize] {
         let Some(last) = step.checked_sub(1) else { return &[] };
         let list = &self.dependences[step % self.sets * self.width + point];
@@ -78,7 +79,7 @@ impl Graph {
         &list[begin..end]
     }
 
-    /// The checksum that every run must leave.
+    /// Returns the checksum that every run must leave.
     pub fn checksum(&self) -> u64 {
         self.checksum
     }
@@ -96,7 +97,7 @@ impl Graph {
         rows
     }
 
-    /// The graph as numbers, in the form that `benches/peers/metg.c` reads.
+    /// Formats the graph as numbers for `benches/peers/metg.c`.
     pub fn to_text(&self) -> String {
         let mut text = format!("{} {} {}\n", self.width, self.steps, self.sets);
         for step in 0..self.steps {
@@ -114,7 +115,7 @@ impl Graph {
     }
 }
 
-/// One number for two rows.
+/// Returns the checksum of both rows.
 pub(super) fn checksum(rows: &Rows) -> u64 {
     rows.iter().flatten().copied().fold(0, fold)
 }

@@ -1,4 +1,4 @@
-//! What a task computes, in iterations, and how fast the cores can do that without tasks.
+//! Computation of a task, in iterations, and its peak rate on all cores without tasks.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use pulp::{Arch, Simd, WithSimd};
 
-/// A kernel. Its speed depends on nothing but the core, or on nothing but memory.
+/// Computation that is bound either by the core or by memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kernel {
     /// An iteration computes `a * a + a` for 16 vectors in registers.
@@ -17,15 +17,15 @@ pub enum Kernel {
     Memory,
 }
 
-/// Bytes that an iteration of [`Kernel::Memory`] copies.
+/// Bytes copied by an iteration of [`Kernel::Memory`].
 const CHUNK: usize = 256;
-/// Bytes of the buffers of a thread that it copies from and to: larger than caches are.
+/// Bytes of the source buffer and of the destination buffer of a thread: larger than caches.
 const HALF: usize = 16 << 20;
-/// Samples of the peak, of which the best counts.
+/// Number of samples of the peak; the best one counts.
 const PEAK_SAMPLES: usize = 20;
 
 impl Kernel {
-    /// Runs `iterations` on this thread.
+    /// Runs `iterations` iterations on this thread.
     ///
     /// **Cost**: the first memory kernel of a thread allocates its buffers.
     #[inline]
@@ -36,7 +36,7 @@ impl Kernel {
         }
     }
 
-    /// The name that `benches/peers/metg.c` knows the kernel by.
+    /// Returns the name of the kernel in `benches/peers/metg.c`.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::Compute => "compute",
@@ -44,8 +44,8 @@ impl Kernel {
         }
     }
 
-    /// Iterations a second of `threads` threads together that run nothing else, from the first that
-    /// begins to the last that ends: the best of some samples.
+    /// Measures iterations per second of `threads` threads together that run nothing else, from the
+    /// first start to the last end: the best of several samples.
     pub fn peak(self, threads: usize) -> f64 {
         let iterations = match self {
             Kernel::Compute => 1 << 20,
@@ -53,7 +53,7 @@ impl Kernel {
         };
         let all = Barrier::new(threads);
         let sample = |_| {
-            self.run(1); // The buffers of this thread are there from here on.
+            self.run(1); // Allocates the buffers of this thread.
             all.wait();
             let start = Instant::now();
             self.run(iterations);

@@ -1,8 +1,11 @@
-//! How small may a task be? METG(50 %) over the patterns of Task Bench, ours against peers.
+//! METG(50 %), the smallest task that reaches half of the peak rate, over the patterns of Task
+//! Bench.
 //!
-//! A graph has `steps x width` points, each a task that depends on points of the step before. A task
-//! runs a kernel for a number of iterations. METG(50 %) is the smallest granularity - time of all
-//! cores for a task - at which half of the rate remains that the kernel alone reaches on all cores.
+//! A graph has `steps x width` points, each a task that depends on points of the previous step. A
+//! task
+//! runs a kernel for a number of iterations. METG(50 %) is the smallest granularity - core time per
+//! task -
+//! at which the iterations per second are half of those that the kernel alone reaches on all cores.
 //! Every run is checked: a task leaves a checksum of its inputs.
 
 mod checksum;
@@ -37,30 +40,30 @@ use crate::conditions;
 use crate::contest::Contest;
 use crate::error::Error;
 use crate::measure::Report;
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// What to measure.
+/// Selection of measurements.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The patterns; all when empty.
+    /// Patterns; empty for all.
     pub patterns: Vec<Pattern>,
-    /// Points of a step; two widths when empty: as many as cores, and 32.
+    /// Points of a step; empty for the number of cores, and 32.
     pub widths: Vec<usize>,
-    /// What tasks compute; everything when empty.
+    /// Kernels; empty for all.
     pub kernels: Vec<Kernel>,
-    /// Whether peers run too.
+    /// `true` if peers run too.
     pub peers: bool,
     /// Few steps and repetitions, for a first impression.
     pub quick: bool,
 }
 
-/// Points around a point in the patterns that leave their number open.
+/// Dependences of a point in the patterns that take a radix.
 const RADIX: usize = 5;
-/// The wide graphs.
+/// Width of the wide graphs.
 const WIDE: usize = 32;
-/// Tasks that sweeps begin with.
+/// Duration of the first tasks of a sweep.
 const BEGIN: Duration = Duration::from_micros(10);
-/// Sweeps go up to this many times as much; quickly less.
+/// Largest factor over the first tasks that a sweep goes up to; the quick mode uses less.
 const MOST: u64 = 32;
 const MOST_QUICKLY: u64 = 4;
 
@@ -71,7 +74,7 @@ const MOST_QUICKLY: u64 = 4;
 pub fn run(options: &Options) -> Result<Report, Error> {
     let repetitions = if options.quick { 3 } else { 5 };
     let cores = cores();
-    say(format_args!(
+    print_line(format_args!(
         "# METG(50 %): {}, {}, idle policy {}, radix {RADIX}, no randomness but a \
          fixed one, median [min .. max] of {repetitions}",
         conditions::machine(),
@@ -104,30 +107,32 @@ fn or_all<T: Copy>(chosen: &[T], all: &[T]) -> Vec<T> {
     if chosen.is_empty() { all.to_vec() } else { chosen.to_vec() }
 }
 
-/// About 2,000 tasks for narrow graphs, 8,000 for wide ones; quickly a fifth.
+/// Returns the number of steps, for about 2,000 tasks in narrow graphs and 8,000 in wide ones; a
+/// fifth
+/// of that in the quick mode.
 fn steps(width: usize, options: &Options) -> usize {
     let steps = if width < WIDE { 1000 } else { 250 };
     if options.quick { steps / 5 } else { steps }
 }
 
-/// The power of two of iterations that one core runs in about `time`.
+/// Returns the power of two of iterations that one core runs in about `time`.
 fn iterations_in(time: Duration, entrant: &Entrant, cores: usize) -> u64 {
     let iterations = entrant.peak / cores as f64 * time.as_secs_f64();
     (iterations as u64).next_power_of_two()
 }
 
 fn peers() -> Result<Vec<Box<dyn Contender>>, Error> {
-    say(format_args!(
-        "# rayon and tokio know the graph in advance; openmp, as talpf, discovers it"
+    print_line(format_args!(
+        "# rayon and tokio know the graph in advance; openmp and talpf discover it"
     ));
     let mut peers: Vec<Box<dyn Contender>> = Vec::new();
     match OpenMp::compile() {
         Ok(openmp) => {
-            say(format_args!("# openmp: {}", crate::peer::version("gcc")?));
+            print_line(format_args!("# openmp: {}", crate::peer::version("gcc")?));
             peers.push(Box::new(openmp));
         }
         Err(missing @ Error::NotInstalled { .. }) => {
-            say(format_args!("# openmp: missing, {missing}"))
+            print_line(format_args!("# openmp: missing, {missing}"))
         }
         Err(error) => return Err(error),
     }
@@ -141,7 +146,10 @@ fn enter(contenders: Vec<Box<dyn Contender>>, kernel: Kernel) -> Result<Vec<Entr
     for mut contender in contenders {
         let peak = contender.peak(kernel)?;
         let (name, rate) = (contender.name(), peak / 1e6);
-        say(format_args!("# {} kernel, {name}: peak {rate:.0} M iterations/s", kernel.name()));
+        print_line(format_args!(
+            "# {} kernel, {name}: peak {rate:.0} M iterations/s",
+            kernel.name()
+        ));
         entrants.push(Entrant { contender, peak });
     }
     Ok(entrants)
@@ -164,7 +172,7 @@ fn measure(
     for (entrant, repetitions) in entrants.iter().zip(found) {
         let name = entrant.contender.name();
         if repetitions.iter().all(Option::is_none) {
-            say(format_args!("# {figure}: {name} stays below half of the peak"));
+            print_line(format_args!("# {figure}: {name} stays below half of the peak"));
         }
         for (round, metg) in repetitions.into_iter().enumerate() {
             metg.into_iter().for_each(|metg| contest.record(round, name, &figure, metg));

@@ -1,4 +1,4 @@
-//! Our runtime, and the graph in its tasks, every access declared and discovered.
+//! The graph as tasks of our runtime, with every access declared and discovered.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::conditions;
 use crate::contest::OURS;
 use crate::error::Error;
 
-/// Our runtime with a worker for every core.
+/// Our runtime with one worker per core.
 #[derive(Debug)]
 pub struct Ours {
     runtime: Runtime,
@@ -19,20 +19,20 @@ pub struct Ours {
     spawn_all: SpawnAll,
 }
 
-/// Spawns or declares the tasks of all steps over the rows of even and of odd steps.
+/// Function that spawns or declares the tasks of all steps over the rows of even and of odd steps.
 type SpawnAll = fn(&Group, &Work, &[Row; 2]) -> Result<(), Error>;
 
 pub(super) type Row = Array<Cell<u64>>;
 
 impl Ours {
-    /// Discovers every dependence.
+    /// Starts a runtime that discovers every dependence.
     ///
-    /// **Errors**: threads refused by the system; settings of the environment that are none.
+    /// **Errors**: threads refused by the system; invalid settings in the environment.
     pub fn discovering() -> Result<Self, Error> {
         Self::start(OURS, spawn_all)
     }
 
-    /// Replays the steps that repeat.
+    /// Starts a runtime that replays the steps that repeat.
     ///
     /// **Errors**: those of [`Ours::discovering`].
     pub fn replaying() -> Result<Self, Error> {

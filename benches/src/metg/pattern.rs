@@ -1,50 +1,54 @@
 //! The dependence patterns of Task Bench.
 //!
-//! A pattern says which points of the step before a point depends on. Some patterns take turns
-//! between several such relations, their *sets*; a step belongs to one of them.
+//! A pattern defines the points of the previous step that a point depends on. Some patterns cycle
+//! through several such relations, their *sets*; each step belongs to one of them.
 
 use std::fmt;
 use std::ops::Range;
 
 use clap::ValueEnum;
 
-/// A dependence pattern.
+/// Dependence pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Nothing.
+    /// No dependences.
     Trivial,
-    /// Every point on itself.
+    /// Every point depends on itself.
     NoComm,
-    /// Every point on itself and its neighbours, on a line.
+    /// Every point depends on itself and its neighbours, on a line.
     #[value(name = "stencil_1d")]
     Stencil1d,
-    /// Every point on itself and its neighbours, on a ring.
+    /// Every point depends on itself and its neighbours, on a ring.
     #[value(name = "stencil_1d_periodic")]
     Stencil1dPeriodic,
-    /// A sweep: every point on itself and the point before; points join one a step at the beginning
-    /// and leave one a step at the end.
+    /// Sweep: every point depends on itself and the previous point; one point joins in each step at
+    /// the
+    /// beginning, and one leaves in each step at the end.
     Dom,
-    /// A tree: the number of points doubles up to the width; every point on the one of half its
+    /// Tree: the number of points doubles up to the width; every point depends on the one of half
+    /// its
     /// number.
     Tree,
-    /// A butterfly: every point on itself and those at a distance that doubles with every step.
+    /// Butterfly: every point depends on itself and those at a distance that doubles with every
+    /// step.
     Fft,
-    /// Every point on all.
+    /// Every point depends on all points.
     AllToAll,
-    /// Every point on the `radix` points around it, on a line.
+    /// Every point depends on the `radix` points around it, on a line.
     Nearest,
-    /// Every point on `radix` points spread evenly; all but the first move on with every step.
+    /// Every point depends on `radix` evenly spread points; all but the first shift with every
+    /// step.
     Spread,
-    /// Every point on some of the `radix` points around it, drawn for each step.
+    /// Every point depends on a random part of the `radix` points around it, drawn for each step.
     RandomNearest,
 }
 
-/// A point takes each of its candidates in one of this many draws of [`Pattern::RandomNearest`].
+/// Inverse probability of a candidate of [`Pattern::RandomNearest`].
 const DRAWS: u64 = 4;
 
 impl Pattern {
-    /// How many sets the pattern takes turns between at this width.
+    /// Returns the number of sets that the pattern cycles through at this width.
     pub fn sets(self, width: usize) -> usize {
         match self {
             Pattern::Fft => (width.next_power_of_two().ilog2() as usize).max(1),
@@ -53,7 +57,7 @@ impl Pattern {
         }
     }
 
-    /// The points of a step of a graph of `steps x width` points.
+    /// Returns the points of a step of a graph of `steps x width` points.
     pub fn points(self, step: usize, steps: usize, width: usize) -> Range<usize> {
         match self {
             Pattern::Dom => {
@@ -70,7 +74,7 @@ impl Pattern {
         }
     }
 
-    /// The points that `point` depends on in a set, in ascending order.
+    /// Returns the points that `point` depends on in a set, in ascending order.
     pub fn dependences(self, set: usize, point: usize, width: usize, radix: usize) -> Vec<usize> {
         let around = |below: usize, above: usize| -> Vec<usize> {
             (point.saturating_sub(below)..width.min(point + above + 1)).collect()
@@ -98,8 +102,8 @@ impl Pattern {
             Pattern::Nearest => nearest(),
             Pattern::Spread => (0..radix)
                 .map(|spoke| {
-                    let turn = if spoke > 0 { set } else { 0 };
-                    (point + spoke * width / radix + turn) % width
+                    let shift = if spoke > 0 { set } else { 0 };
+                    (point + spoke * width / radix + shift) % width
                 })
                 .collect(),
             Pattern::RandomNearest => {

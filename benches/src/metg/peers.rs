@@ -1,4 +1,4 @@
-//! The graph under others: GCC OpenMP, rayon, tokio.
+//! The graph as tasks of peers: GCC OpenMP, rayon, tokio.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,38 +11,38 @@ use super::{Graph, Kernel};
 use crate::error::Error;
 use crate::peer::{self, Program};
 
-/// Tasks with `depend` of GCC's OpenMP, in a process of their own for each run.
+/// GCC's OpenMP tasks with `depend`, in one process per run.
 #[derive(Debug)]
 pub struct OpenMp {
     program: Program,
     last: Option<Arc<Graph>>,
 }
 
-/// A rayon pool whose tasks count down.
+/// Rayon pool whose tasks count down.
 #[derive(Debug)]
 pub struct Rayon {
     pool: rayon::ThreadPool,
     known: Known,
 }
 
-/// A tokio runtime whose tasks count down.
+/// Tokio runtime whose tasks count down.
 #[derive(Debug)]
 pub struct Tokio {
     runtime: tokio::runtime::Runtime,
     known: Known,
 }
 
-/// The edges of the graph that was run last.
+/// Edges of the graph of the last run.
 #[derive(Debug, Default)]
 struct Known(Option<(Arc<Graph>, Arc<Edges>)>);
 
-/// A run of OpenMP that takes longer has failed.
+/// Time limit of a run of OpenMP.
 const LIMIT: Duration = Duration::from_secs(60);
 
 impl OpenMp {
     /// Compiles the program.
     ///
-    /// **Errors**: no GCC.
+    /// **Errors**: GCC not installed.
     pub fn compile() -> Result<Self, Error> {
         let options = ["-O3", "-march=native", "-fopenmp"];
         let program = Program::compile("gcc", &options, include_str!("../../peers/metg.c"))?;
@@ -163,7 +163,8 @@ impl Contender for Tokio {
         let end = Arc::new(tokio::sync::Notify::new());
         let start = Instant::now();
         let run = Arc::new(Countdown::new(&edges, work));
-        // The creator is a task, for one outside the pool sends every task through a shared queue.
+        // The creator is a task, since a thread outside the pool sends every task through a shared
+        // queue.
         let creator = self.runtime.spawn({
             let (run, end) = (Arc::clone(&run), Arc::clone(&end));
             async move {

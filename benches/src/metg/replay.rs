@@ -6,14 +6,14 @@ use super::ours::{self, Row};
 use super::work::{Cell, Work};
 use crate::error::Error;
 
-/// The first step depends on nothing: it is spawned. The others are iterated.
+/// Spawns the first step, which depends on nothing, and iterates the others.
 pub(super) fn declare_all(group: &Group, work: &Work, rows: &[Row; 2]) -> Result<(), Error> {
     for point in work.graph.points(0) {
         ours::spawn(group, work, (0, point), &rows[1], &rows[0])?;
     }
-    let (steps, turns) = (work.graph.steps().saturating_sub(1), work.graph.period());
-    Ok(group.iterate_in_turns(steps, turns, |iteration, turn| {
-        let step = turn + 1;
+    let (steps, period) = (work.graph.steps().saturating_sub(1), work.graph.period());
+    Ok(group.iterate_in_turns(steps, period, |iteration, phase| {
+        let step = phase + 1;
         let [to, from] = [&rows[step % 2], &rows[(step + 1) % 2]];
         let mut points = work.graph.points(step);
         points.try_for_each(|point| declare(group, work, (step, point), from, to, iteration))
@@ -72,7 +72,7 @@ fn declare<'a>(
     }
 }
 
-/// What the task of a point does in the steps that are iterated.
+/// Body of the task of a point in the iterated steps.
 struct Point {
     work: Work,
     point: usize,

@@ -1,8 +1,10 @@
-//! Iterations per task, downwards until half of the peak rate is lost.
+//! Sweep over iterations per task, downwards until half of the peak rate is lost.
 //!
-//! Everybody runs a number of iterations before anybody runs the next, and that several times in
-//! turn. Whoever is below half of the peak in every repetition drops out on the way down; who was
-//! below it at the start goes up from there instead.
+//! All contenders run one number of iterations, several times alternately, before any runs the
+//! next.
+//! A contender that is below half of the peak in every repetition drops out on the way down; one
+//! that
+//! was below it at the start goes up from there instead.
 
 use std::sync::Arc;
 
@@ -11,29 +13,29 @@ use super::work::{Contender, Work};
 use super::{Graph, Kernel};
 use crate::error::Error;
 
-/// A contender with its peak.
+/// Contender with its peak.
 pub struct Entrant {
-    /// Who.
+    /// Runtime that runs the graph.
     pub contender: Box<dyn Contender>,
-    /// Iterations a second on all cores, without tasks.
+    /// Iterations per second on all cores, without tasks.
     pub peak: f64,
 }
 
-/// How a sweep goes.
+/// Settings of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Runs of everybody with each number of iterations.
+    /// Runs of every contender with each number of iterations.
     pub repetitions: usize,
-    /// Iterations to begin with.
+    /// Initial number of iterations.
     pub begin: u64,
-    /// Most iterations to go up to.
+    /// Largest number of iterations.
     pub most: u64,
-    /// Cores that everybody runs on.
+    /// Cores that every contender runs on.
     pub cores: usize,
 }
 
-/// METG(50 %) in microseconds of each entrant, one for each repetition. `None` where no
-/// granularity that was tried reaches half of the peak.
+/// Measures METG(50 %) in microseconds of each entrant, one for each repetition. `None` if no tried
+/// granularity reaches half of the peak.
 ///
 /// **Errors**: those of the entrants, and a wrong result.
 pub fn sweep(
@@ -58,7 +60,7 @@ pub fn sweep(
     Ok(curves.iter().map(Curves::metg).collect())
 }
 
-/// Runs one number of iterations for all entrants that are in. Says whether any is.
+/// Runs one number of iterations for all entrants still in. Returns `true` if any is.
 fn run_level(
     entrants: &mut [Entrant],
     work: &Work,
@@ -75,7 +77,7 @@ fn run_level(
     Ok(is_in.contains(&true))
 }
 
-/// The samples of an entrant, by repetition.
+/// Samples of an entrant, by repetition.
 #[derive(Clone)]
 struct Curves(Vec<Vec<Sample>>);
 
@@ -84,12 +86,12 @@ impl Curves {
         self.0[repetition].push(sample);
     }
 
-    /// Whether the last sample of every repetition falls short.
+    /// Returns `true` if the last sample of every repetition falls short.
     fn are_below(&self) -> bool {
         self.0.iter().all(|curve| curve.last().is_some_and(|sample| sample.efficiency < HALF))
     }
 
-    /// Whether every repetition has a sample that does not fall short.
+    /// Returns `true` if every repetition has a sample that does not fall short.
     fn are_above(&self) -> bool {
         self.0.iter().all(|curve| curve.iter().any(|sample| sample.efficiency >= HALF))
     }

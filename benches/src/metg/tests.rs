@@ -8,7 +8,8 @@ use super::work::{Contender, Run, Work};
 use super::{Graph, Kernel, OpenMp, Ours, Pattern, Rayon, Tokio};
 use crate::error::Error;
 
-/// Whether `point` depends on `from`, as the patterns are defined: by differences and remainders.
+/// Returns `true` if `point` depends on `from` by the patterns' definitions with differences and
+/// remainders.
 fn depends(
     pattern: Pattern,
     set: usize,
@@ -30,8 +31,8 @@ fn depends(
         Pattern::AllToAll => true,
         Pattern::Nearest => is_near(),
         Pattern::Spread => (0..radix).any(|spoke| {
-            let turn = if spoke == 0 { 0 } else { set as i64 };
-            (from - point - spoke * width / radix - turn).rem_euclid(width) == 0
+            let shift = if spoke == 0 { 0 } else { set as i64 };
+            (from - point - spoke * width / radix - shift).rem_euclid(width) == 0
         }),
         Pattern::RandomNearest => {
             let (point, from) = (point as usize, from as usize);
@@ -156,7 +157,7 @@ fn memory_kernels_run_in_tasks() {
     assert_eq!(run.checksum, work.graph.checksum());
 }
 
-/// Two cores that take `overhead` for a task and a microsecond for an iteration.
+/// Model of two cores that take `overhead` per task and one microsecond per iteration.
 struct Model {
     overhead: Duration,
     runs: Graph,

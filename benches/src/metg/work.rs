@@ -1,4 +1,4 @@
-//! What is run, and who runs it.
+//! Work of a run, and the interface of the contenders that run it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,48 +7,49 @@ use super::checksum::{begin, fold};
 use super::{Graph, Kernel};
 use crate::error::Error;
 
-/// A graph whose tasks each run `iterations` of a kernel.
+/// Graph whose tasks each run `iterations` of a kernel.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// The graph.
+    /// Graph of the tasks.
     pub graph: Arc<Graph>,
-    /// What a task computes.
+    /// Kernel of every task.
     pub kernel: Kernel,
-    /// How often.
+    /// Iterations of the kernel per task.
     pub iterations: u64,
 }
 
-/// A run of all tasks.
+/// Result of one run of all tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// From the creation of the first task to the end of the last.
+    /// Time from the creation of the first task to the end of the last.
     pub elapsed: Duration,
-    /// The checksum of the rows that the run left.
+    /// Checksum of the rows that the run left.
     pub checksum: u64,
 }
 
-/// Somebody who runs graphs, on all cores.
+/// Runtime that runs graphs on all cores.
 pub trait Contender {
-    /// The name in reports.
+    /// Returns the name in reports.
     fn name(&self) -> &'static str;
 
     /// Runs every task once, in an order that the dependences allow.
     ///
-    /// **Errors**: those of whoever runs them. The caller checks the result.
+    /// **Errors**: those of the contender. The caller checks the result.
     fn run(&mut self, work: &Work) -> Result<Run, Error>;
 
-    /// Iterations a second on all cores without tasks, with the contender's own compiler.
+    /// Measures iterations per second on all cores without tasks, with the contender's own
+    /// compiler.
     ///
     /// **Errors**: those of a peer's program.
     fn peak(&mut self, kernel: Kernel) -> Result<f64, Error>;
 }
 
-/// A number of a row, on a cache line of its own.
+/// Number of a row, on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Cell<T>(pub T);
 
-/// What the body of a task needs to know.
+/// Parameters of the body of a task.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     kernel: Kernel,
@@ -58,7 +59,7 @@ pub struct Task {
 }
 
 impl Work {
-    /// The task of a point.
+    /// Returns the task of a point.
     #[inline]
     pub fn task(&self, step: usize, point: usize) -> Task {
         Task { kernel: self.kernel, iterations: self.iterations, step, point }
@@ -66,7 +67,7 @@ impl Work {
 }
 
 impl Task {
-    /// Runs the kernel. Gives what belongs into the task's cell, given what is there.
+    /// Runs the kernel. Returns the new value of the task's cell, given the previous one.
     #[inline]
     pub fn run(self, cell: u64, inputs: impl Iterator<Item = u64>) -> u64 {
         let sum = inputs.fold(begin(cell, self.step, self.point), fold);

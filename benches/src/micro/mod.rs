@@ -1,4 +1,4 @@
-//! The smallest things: one task, one request, one put, one sync, one trace record.
+//! Micro-benchmarks: one task, one request, one put, one sync, one trace record.
 
 mod put;
 mod runtime;
@@ -12,23 +12,23 @@ use talpf_runtime::cores;
 use talpf_traces::counted;
 
 use crate::conditions;
+use crate::core_to_core;
 use crate::error::Error;
-use crate::line;
 use crate::measure::{REPETITIONS, Report};
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// Workers of every runtime that is measured.
+/// Workers of every measured runtime.
 pub const WORKERS: usize = 2;
 
 type Result<T, E = talpf::Error> = std::result::Result<T, E>;
 
-/// Measures everything whose name begins with `only`.
+/// Measures all figures whose names begin with `only`.
 ///
-/// **Errors**: whatever the measured crates refuse; no figure's name begins so.
+/// **Errors**: those of the measured crates; no figure of that name.
 pub fn run(only: &str) -> Result<Report, Error> {
-    say(format_args!("# {}", conditions()?));
+    print_line(format_args!("# {}", conditions()?));
     let mut report = Report::new(only);
-    report.measure(line::NAME, "ns", line::sample);
+    report.measure(core_to_core::NAME, "ns", core_to_core::sample);
     runtime::measure(&mut report)?;
     verbs::measure(&mut report)?;
     put::measure(&mut report)?;

@@ -1,4 +1,4 @@
-//! What does a put cost: its latency, its rate, its bandwidth? And an atomic?
+//! Cost of a put - latency, rate, bandwidth - and of an atomic.
 
 use std::time::Instant;
 
@@ -43,8 +43,8 @@ fn other(ctx: &Context) -> Rank {
     Rank(1 - ctx.rank().0)
 }
 
-/// Two ranks on two cores, each in a body, throw a number to and fro: posted here, landed and
-/// counted there, half of the round trip.
+/// Measures half of the round trip of a number between two ranks on two cores: each waits in a body
+/// until the number has landed and been counted, and puts it back.
 async fn latency(ctx: Context) -> Result<Vec<f64>, Error> {
     let mine = Array::new(ctx.group(), vec![7u64; 1], 1)?;
     let inbox = Array::new(ctx.group(), vec![0u64; 1], 1)?;
@@ -75,8 +75,9 @@ async fn latency(ctx: Context) -> Result<Vec<f64>, Error> {
     Ok(if ctx.rank().0 == 0 { samples } else { Vec::new() })
 }
 
-/// Rank 0 puts 8 bytes again and again, a copy of them or a guard that moves into every put and
-/// back; the round ends when all have arrived.
+/// Measures 8-byte puts of rank 0 in sequence, either of copies or of a guard that moves into each
+/// put
+/// and back. The round ends when all have arrived.
 async fn rate(ctx: Context, of_guard: bool) -> Result<Vec<f64>, Error> {
     let mine = Array::new(ctx.group(), vec![7u64; 1], 1)?;
     let inbox = Array::new(ctx.group(), vec![0u64; 64], 64)?;
@@ -106,8 +107,8 @@ async fn rate(ctx: Context, of_guard: bool) -> Result<Vec<f64>, Error> {
     Ok(if ctx.rank().0 == 0 { samples } else { Vec::new() })
 }
 
-/// Rank 0 puts 1 MiB again and again, and copies as much by itself, from and to the same kind of
-/// memory. Rank 1 does nothing else meanwhile.
+/// Measures 1 MiB puts of rank 0 in sequence, and copies of the same size between the same kinds of
+/// memory. Rank 1 is idle meanwhile.
 async fn bandwidth(ctx: Context) -> Result<Vec<(f64, f64)>, Error> {
     let mine = Array::new(ctx.group(), vec![7u8; MIB], MIB)?;
     let inbox = Array::new(ctx.group(), vec![0u8; MIB], MIB)?;
@@ -147,11 +148,11 @@ async fn bandwidth(ctx: Context) -> Result<Vec<(f64, f64)>, Error> {
         let rate = |time: std::time::Duration| (MIB * LARGE_PUTS) as f64 / time.as_secs_f64() / 1e9;
         samples.push((rate(put), rate(copied)));
     }
-    // The first are for the caches.
+    // The first samples warm up the caches.
     Ok(samples.into_iter().skip(1).collect())
 }
 
-/// Rank 0 adds to a number of rank 1 and waits for what was there.
+/// Measures a fetch-and-add of rank 0 on a number of rank 1, including the wait for its result.
 async fn fetch_add(ctx: Context) -> Result<Vec<f64>, Error> {
     let counter = Array::new(ctx.group(), vec![0u64; 1], 1)?;
     let before = Array::new(ctx.group(), vec![0u64; 1], 1)?;

@@ -1,4 +1,4 @@
-//! What does a task cost, alone, in a chain and in a stencil, discovered and replayed?
+//! Cost of a task: alone, in a chain and in a stencil, discovered and replayed.
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ fn per_task(start: Instant, tasks: usize) -> f64 {
     start.elapsed().as_nanos() as f64 / tasks as f64
 }
 
-/// One creator, independent tasks.
+/// Measures independent tasks of one creator.
 async fn empty(group: Group) -> Result<f64, Error> {
     let start = Instant::now();
     for _ in 0..TASKS {
@@ -51,7 +51,7 @@ async fn empty(group: Group) -> Result<f64, Error> {
     Ok(per_task(start, TASKS))
 }
 
-/// Every task updates the same number.
+/// Measures tasks that all update the same number.
 async fn chain(group: Group) -> Result<f64, Error> {
     let number = Array::new(&group, vec![0u64; 1], 1)?;
     let start = Instant::now();
@@ -65,7 +65,7 @@ async fn chain(group: Group) -> Result<f64, Error> {
     Ok(spent)
 }
 
-/// Three inputs of the step before and one output, 256 wide, each step discovered.
+/// Measures a stencil, 256 wide, of three inputs and one output a task; each step is discovered.
 async fn stencil(group: Group) -> Result<f64, Error> {
     let steps = TASKS / WIDTH;
     let new = || Array::new(&group, vec![1u64; WIDTH], 1);
@@ -93,14 +93,14 @@ async fn stencil(group: Group) -> Result<f64, Error> {
     Ok(spent)
 }
 
-/// The same stencil; two of its steps are recorded.
+/// Measures the same stencil with two steps recorded and the rest replayed.
 async fn stencil_replay(group: Group) -> Result<f64, Error> {
     let steps = TASKS / WIDTH;
     let new = || Array::new(&group, vec![1u64; WIDTH], 1);
     let arrays = [new()?, new()?];
     let start = Instant::now();
-    group.iterate_in_turns(steps, 2, |iteration, turn| {
-        let [old, new] = [&arrays[turn], &arrays[1 - turn]];
+    group.iterate_in_turns(steps, 2, |iteration, phase| {
+        let [old, new] = [&arrays[phase], &arrays[1 - phase]];
         (0..WIDTH).try_for_each(|cell| {
             let (left, right) = ((cell + WIDTH - 1) % WIDTH, (cell + 1) % WIDTH);
             group

@@ -1,5 +1,6 @@
-//! Supersteps that put a thousand numbers, or 64 KiB, each way; beside the latter two bare threads that
-//! copy as much.
+//! Cost of supersteps that put a thousand numbers, or 64 KiB, each way; the latter compared with
+//! copies
+//! of the same size by two bare threads.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +26,7 @@ pub(super) fn measure(report: &mut Report) -> Result<()> {
         ["superstep.put_64KiB_us", "superstep.bare_64KiB_us", "superstep.put_64KiB_of_bare"];
     if names.iter().any(|name| report.wants(name)) {
         let (mut ours, mut bare) = (Vec::new(), Vec::new());
-        // By turns: what the machine does meanwhile meets both.
+        // Alternately, so that a disturbance of the machine affects both.
         for _ in 0..=REPETITIONS {
             ours.extend(exec(config(2)?, bytes)?.into_iter().next());
             bare.push(bare_threads());
@@ -46,7 +47,7 @@ fn other(ctx: &Context) -> Rank {
     Rank(1 - ctx.rank().0)
 }
 
-/// Both ranks put [`PUTS`] numbers to places of the other one, each by itself.
+/// Measures supersteps in which both ranks put [`PUTS`] numbers one by one to the other rank.
 async fn puts(ctx: Context) -> Result<Vec<f64>, Error> {
     let inbox = Array::new(ctx.group(), vec![0u64; PUTS], PUTS)?;
     let slot = ctx.register_global(&inbox).await?;
@@ -69,7 +70,7 @@ async fn puts(ctx: Context) -> Result<Vec<f64>, Error> {
     Ok(samples)
 }
 
-/// Both ranks put [`BYTES`] to the other one. The time of a superstep, after some that do not count.
+/// Measures supersteps in which both ranks put [`BYTES`] to the other one, after a warm-up.
 async fn bytes(ctx: Context) -> Result<f64, Error> {
     let mine = Array::new(ctx.group(), vec![7u8; BYTES], BYTES)?;
     let inbox = Array::new(ctx.group(), vec![0u8; BYTES], BYTES)?;
@@ -92,25 +93,26 @@ async fn bytes(ctx: Context) -> Result<f64, Error> {
     Ok(step)
 }
 
-/// On a line of its own.
+/// Counter of steps on a cache line of its own.
 #[repr(align(128))]
 #[derive(Default)]
-struct Steps(AtomicUsize);
+struct StepCounter(AtomicUsize);
 
-/// The time of a step in which each of two threads copies [`BYTES`] to where only it writes, and
-/// waits until the other one has. Not a number if there is one core.
+/// Measures steps in which each of two threads copies [`BYTES`] to memory of its own and waits for
+/// the
+/// other one. Returns NaN if the machine has only one core.
 fn bare_threads() -> f64 {
     if cores() < 2 {
         return f64::NAN;
     }
-    let steps = [Steps::default(), Steps::default()];
+    let steps = [StepCounter::default(), StepCounter::default()];
     let [mut here, mut there] = [0; 2].map(|_| vec![0u8; BYTES]);
     let copy = |of: usize, into: &mut [u8]| {
         let from = vec![7u8; BYTES];
         let mut step = 0.0;
-        for turn in 0..2 {
+        for pass in 0..2 {
             let start = Instant::now();
-            for done in turn * STEPS_OF_BYTES..(turn + 1) * STEPS_OF_BYTES {
+            for done in pass * STEPS_OF_BYTES..(pass + 1) * STEPS_OF_BYTES {
                 into.copy_from_slice(black_box(&from));
                 black_box(&mut *into);
                 steps[of].0.store(done + 1, Ordering::Release);

@@ -1,4 +1,4 @@
-//! What does a superstep cost: one 8-byte put to each neighbour in a ring, sync included?
+//! Cost of a superstep: one 8-byte put to each neighbour in a ring, sync included.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What does recording one event cost, clock included?
+//! Cost of recording one event, clock included.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What does one request cost on the device: posted, carried out, polled at both ends?
+//! Cost of one request on the device: post, execution, and polling at both ends.
 #![allow(unsafe_code, reason = "registers a buffer of its own with the device")]
 
 use std::ptr::NonNull;
@@ -14,8 +14,9 @@ use crate::measure::Report;
 
 const REQUESTS: usize = 100_000;
 
-/// One thread, an 8-byte write with immediate, signalled; both completions polled, the receive
-/// posted again.
+/// Measures 8-byte writes with immediate, signalled, in one thread that polls both completion
+/// queues and
+/// posts the receive again.
 pub(super) fn measure(report: &mut Report) -> Result<()> {
     if !report.wants("verbs.post_poll_ns") {
         return Ok(());

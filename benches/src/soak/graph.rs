@@ -1,20 +1,22 @@
-//! Random task graphs over arrays of several groups, and what running them serially gives.
+//! Random task graphs over arrays of several groups, and the result of running them serially.
 //!
-//! Tasks are drawn one after another and applied to a model of the memory at once, in which what a
-//! failed task would have written is undefined: a task that touches any of that does not run (R4).
-//! Concurrent and commutative tasks run in any order, so they only add. Those of them that would
-//! fail, or not run, are drawn as `inout` instead: whom they take along depends on the order.
+//! Tasks are drawn one after another and applied at once to a model of the memory. In the model the
+//! outputs of a failed task are undefined, and a task that touches an undefined element does not
+//! run.
+//! Concurrent and commutative tasks run in any order, so they only add. If such a task would fail,
+//! or
+//! not run, it is drawn as `inout` instead, since the tasks affected would depend on the order.
 //!
-//! Of a phase in which a group is cancelled nothing is known at its end but that it ends.
+//! After a phase in which a group is cancelled, only its termination is checked.
 
 use talpf_runtime::Mode;
 
-use super::dice::{Dice, mix};
+use super::rng::{Rng, mix};
 
 /// Elements of an array.
 pub(super) const LEN: usize = 48;
 
-/// Arrays by number, `None` where a failure left an element undefined.
+/// Arrays by number; an element is `None` where a failure left it undefined.
 pub(super) type Memory = Vec<Vec<Option<u64>>>;
 
 #[derive(Clone, Debug)]
@@ -33,28 +35,28 @@ pub(super) struct Shape {
 /// Tasks between two waits.
 #[derive(Clone, Debug)]
 pub(super) struct Phase {
-    /// Whether a task spawns the others.
+    /// `true` if a task spawns the others.
     pub(super) from_inside: bool,
-    /// Whether all arrays are overwritten first.
+    /// `true` if all arrays are overwritten first.
     pub(super) resets: bool,
-    pub(super) steps: Vec<Step>,
-    /// The group that is cancelled, before that many steps are spawned.
+    pub(super) tasks: Vec<PlannedTask>,
+    /// Group that is cancelled, and the number of tasks spawned before that.
     pub(super) cancels: Option<(usize, usize)>,
-    /// What is in the arrays at the end.
+    /// Contents of the arrays at the end.
     pub(super) memory: Memory,
-    /// The groups whose waits tell of failures.
+    /// Flags by group: `true` if the wait for the group reports a failure.
     pub(super) failed: Vec<bool>,
 }
 
-/// One task.
+/// Planned task.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct PlannedTask {
     pub(super) number: u64,
     pub(super) group: usize,
     pub(super) priority: i32,
     pub(super) inline: bool,
     pub(super) uses: Vec<Use>,
-    /// Whether it lets go of what it only reads before it writes.
+    /// `true` if the body drops its read-only guards before it writes.
     pub(super) drops_early: bool,
     pub(super) manner: Manner,
     pub(super) fate: Fate,
@@ -68,29 +70,29 @@ pub(super) struct Use {
     pub(super) mode: Mode,
 }
 
-/// How a body gets from reading to writing.
+/// Behaviour of a body between reading and writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// At once.
+    /// Writes at once.
     Calls,
-    /// It lets others run.
+    /// Yields to other tasks.
     Yields,
-    /// It waits for a time.
+    /// Waits for a time.
     Sleeps,
-    /// A thread outside wakes it.
+    /// Waits until a thread outside the runtime wakes it.
     Woken,
-    /// It ends, and a thread outside writes with its guards and resolves its event.
+    /// Ends; a thread outside writes with its guards and resolves its event.
     Leaves,
 }
 
-/// What becomes of it.
+/// Outcome of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Runs,
     PanicsBeforeWriting,
     PanicsAfterWriting,
     Reports,
-    /// Something it touches is undefined.
+    /// Does not run, because an element that it touches is undefined.
     Skipped,
 }
 
@@ -117,21 +119,20 @@ const FAILURES: [(u32, Fate); 4] = [
     (1, Fate::Reports),
 ];
 
-/// What a reset writes.
+/// Returns the value that a reset writes.
 pub(super) fn initial(array: usize, element: usize) -> u64 {
     mix(array as u64, element as u64)
 }
 
 impl Graph {
-    pub(super) fn draw(dice: &mut Dice) -> Self {
-        let groups = 1 + dice.below(3);
-        let shape =
-            |dice: &mut Dice| Shape { group: dice.below(groups), tile: 1 + dice.below(LEN) };
-        let arrays: Vec<Shape> = (0..1 + dice.below(4)).map(|_| shape(dice)).collect();
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        let groups = 1 + rng.below(3);
+        let shape = |rng: &mut Rng| Shape { group: rng.below(groups), tile: 1 + rng.below(LEN) };
+        let arrays: Vec<Shape> = (0..1 + rng.below(4)).map(|_| shape(rng)).collect();
         let mut memory = Memory::new();
         let mut phases = Vec::new();
-        for _ in 0..1 + dice.below(4) {
-            let phase = Phase::draw(dice, groups, &arrays, memory);
+        for _ in 0..1 + rng.below(4) {
+            let phase = Phase::draw(rng, groups, &arrays, memory);
             memory = phase.memory.clone();
             phases.push(phase);
         }
@@ -140,65 +141,65 @@ impl Graph {
 }
 
 impl Phase {
-    fn draw(dice: &mut Dice, groups: usize, arrays: &[Shape], mut memory: Memory) -> Self {
+    fn draw(rng: &mut Rng, groups: usize, arrays: &[Shape], mut memory: Memory) -> Self {
         let resets = memory.iter().flatten().any(Option::is_none) || memory.is_empty();
         if resets {
             let array =
                 |array| (0..LEN).map(move |element| Some(initial(array, element))).collect();
             memory = (0..arrays.len()).map(array).collect();
         }
-        let fails = dice.one_in(3);
+        let fails = rng.one_in(3);
         let mut failed = vec![false; groups];
-        let mut steps = Vec::new();
-        for number in 0..1 + dice.below(300) as u64 {
-            let mut step = Step::draw(dice, number, groups, arrays.len());
-            step.decide(dice, fails, &memory);
-            step.apply(&mut memory);
-            if step.fate != Fate::Runs {
-                failed[step.group] = true;
-                step.writes().for_each(|access| failed[arrays[access.array].group] = true);
+        let mut tasks = Vec::new();
+        for number in 0..1 + rng.below(300) as u64 {
+            let mut task = PlannedTask::draw(rng, number, groups, arrays.len());
+            task.decide(rng, fails, &memory);
+            task.apply(&mut memory);
+            if task.fate != Fate::Runs {
+                failed[task.group] = true;
+                task.writes().for_each(|access| failed[arrays[access.array].group] = true);
             }
-            steps.push(step);
+            tasks.push(task);
         }
-        let from_inside = dice.one_in(2);
-        let cancels = dice.one_in(6).then(|| (dice.below(groups), dice.below(steps.len() + 1)));
+        let from_inside = rng.one_in(2);
+        let cancels = rng.one_in(6).then(|| (rng.below(groups), rng.below(tasks.len() + 1)));
         if cancels.is_some() {
-            // Whatever had begun has run.
+            // Tasks that had begun have run.
             memory.iter_mut().for_each(|array| array.fill(None));
         }
-        Phase { from_inside, resets, steps, cancels, memory, failed }
+        Phase { from_inside, resets, tasks, cancels, memory, failed }
     }
 }
 
-impl Step {
-    fn draw(dice: &mut Dice, number: u64, groups: usize, arrays: usize) -> Self {
+impl PlannedTask {
+    fn draw(rng: &mut Rng, number: u64, groups: usize, arrays: usize) -> Self {
         let mut uses: Vec<Use> = Vec::new();
-        for _ in 0..dice.below(6) {
-            let longest = dice.pick(&[LEN, 12, 12, 12, 12, 12]);
-            let (from, to) = dice.part(LEN, longest);
-            let new = Use { array: dice.below(arrays), from, to, mode: *dice.weigh(&MODES) };
+        for _ in 0..rng.below(6) {
+            let longest = rng.pick(&[LEN, 12, 12, 12, 12, 12]);
+            let (from, to) = rng.part(LEN, longest);
+            let new = Use { array: rng.below(arrays), from, to, mode: *rng.pick_weighted(&MODES) };
             if !uses.iter().any(|old| old.excludes(&new)) {
                 uses.push(new);
             }
         }
-        Step {
+        PlannedTask {
             number,
-            group: dice.below(groups),
-            priority: if dice.one_in(5) { dice.below(5) as i32 - 2 } else { 0 },
-            inline: dice.one_in(6),
+            group: rng.below(groups),
+            priority: if rng.one_in(5) { rng.below(5) as i32 - 2 } else { 0 },
+            inline: rng.one_in(6),
             uses,
-            drops_early: dice.one_in(3),
-            manner: *dice.weigh(&MANNERS),
+            drops_early: rng.one_in(3),
+            manner: *rng.pick_weighted(&MANNERS),
             fate: Fate::Runs,
         }
     }
 
-    fn decide(&mut self, dice: &mut Dice, fails: bool, memory: &Memory) {
+    fn decide(&mut self, rng: &mut Rng, fails: bool, memory: &Memory) {
         let undefined = |access: &Use| memory[access.array][access.from..access.to].contains(&None);
         if self.uses.iter().any(undefined) {
             self.fate = Fate::Skipped;
         } else if fails {
-            self.fate = *dice.weigh(&FAILURES);
+            self.fate = *rng.pick_weighted(&FAILURES);
         }
         if self.fate != Fate::Runs {
             let unordered = |access: &&mut Use| access.adds();
@@ -240,7 +241,7 @@ impl Use {
         matches!(self.mode, Mode::Concurrent | Mode::Commutative)
     }
 
-    /// Whether one task must not have both: commutative accesses take turns by tile.
+    /// Returns `true` if one task must not have both: commutative accesses hold a lock per tile.
     fn excludes(&self, other: &Use) -> bool {
         let both = |mode| self.mode == mode && other.mode == mode;
         let meet = self.from < other.to && other.from < self.to;

@@ -1,12 +1,12 @@
-//! Ranks that send each other messages from tasks, against copying them one after another.
+//! Ranks that send messages to each other from tasks, compared with copying them one after another.
 
 use talpf_runtime::{Array, In, Out, fail_current_task};
 use tampi_shim::{Buffer, Communicator, Protocols, Rank, Request, Tag, exec, iwait};
 
-use super::dice::{Dice, mix};
-use super::wrong::{Wrong, compare};
+use super::episode_error::{EpisodeError, compare};
+use super::rng::{Rng, mix};
 
-/// Elements of every array: messages for every protocol.
+/// Elements of every array, for messages of every protocol.
 const LEN: usize = 3_000;
 
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ struct Program {
     rounds: Vec<Vec<Message>>,
 }
 
-/// From `values` of one rank to `inbox` of another.
+/// Message from `values` of one rank to `inbox` of another.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     source: usize,
@@ -27,24 +27,24 @@ struct Message {
     receive: Wait,
 }
 
-/// How a task waits for its operation.
+/// Method by which a task waits for its operation.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
-    /// It completes with the operation.
+    /// The task completes with the operation.
     Bound,
-    /// It is suspended.
+    /// The task is suspended until the operation completes.
     Blocking,
 }
 
 const WAITS: [(u32, Wait); 2] = [(2, Wait::Bound), (1, Wait::Blocking)];
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let program = Program::draw(dice);
-    let eager = dice.pick(&[64, 4_096]);
-    let lazy = eager * dice.pick(&[1, 4]);
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let program = Program::draw(rng);
+    let eager = rng.pick(&[64, 4_096]);
+    let lazy = eager * rng.pick(&[1, 4]);
     let config = tampi_shim::Config {
         ranks: program.ranks as u32,
-        runtime: super::runtime(dice),
+        runtime: super::runtime(rng),
         protocols: Some(Protocols { eager, lazy, offer: 2_000 }),
         ..tampi_shim::Config::default()
     };
@@ -57,23 +57,23 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
 }
 
 impl Program {
-    fn draw(dice: &mut Dice) -> Self {
-        let ranks = 1 + dice.below(5);
-        let rounds = (0..1 + dice.below(12)).map(|_| Self::round(dice, ranks)).collect();
+    fn draw(rng: &mut Rng) -> Self {
+        let ranks = 1 + rng.below(5);
+        let rounds = (0..1 + rng.below(12)).map(|_| Self::round(rng, ranks)).collect();
         Program { ranks, rounds }
     }
 
-    fn round(dice: &mut Dice, ranks: usize) -> Vec<Message> {
+    fn round(rng: &mut Rng, ranks: usize) -> Vec<Message> {
         let mut used = vec![0; ranks];
         let mut messages = Vec::new();
-        for _ in 0..dice.below(8 * ranks) {
-            let (source, target) = (dice.below(ranks), dice.below(ranks));
-            let longest = dice.pick(&[1, 8, 60, 2_000]);
-            let (from, end) = dice.part(LEN, longest);
-            let (to, len) = (used[target] + dice.below(3), end - from);
+        for _ in 0..rng.below(8 * ranks) {
+            let (source, target) = (rng.below(ranks), rng.below(ranks));
+            let longest = rng.pick(&[1, 8, 60, 2_000]);
+            let (from, end) = rng.part(LEN, longest);
+            let (to, len) = (used[target] + rng.below(3), end - from);
             if to + len <= LEN {
                 used[target] = to + len;
-                let (send, receive) = (*dice.weigh(&WAITS), *dice.weigh(&WAITS));
+                let (send, receive) = (*rng.pick_weighted(&WAITS), *rng.pick_weighted(&WAITS));
                 messages.push(Message { source, target, from, to, len, send, receive });
             }
         }
@@ -101,7 +101,7 @@ fn compute(values: &mut [u64], inbox: &[u64]) {
     values.iter_mut().zip(inbox.iter().rev()).for_each(|(value, come)| *value = mix(*value, *come));
 }
 
-async fn run(world: Communicator, program: Program) -> Result<Vec<u64>, Wrong> {
+async fn run(world: Communicator, program: Program) -> Result<Vec<u64>, EpisodeError> {
     let (rank, group) = (world.rank().0 as usize, world.group());
     let values = Array::new(group, initial(rank), 41)?;
     let inbox = Array::new(group, vec![0u64; LEN], 500)?;
@@ -137,7 +137,7 @@ async fn run(world: Communicator, program: Program) -> Result<Vec<u64>, Wrong> {
 
 fn bind<B: Buffer>(request: Request<B>) {
     if let Err(error) = iwait(request) {
-        // In a task, so it cannot be refused.
+        // Succeeds, since this runs in a task.
         let _ = fail_current_task(error.to_string());
     }
 }

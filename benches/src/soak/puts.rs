@@ -1,12 +1,12 @@
-//! Ranks that put and get in supersteps, against running them one rank after another.
+//! Ranks that put and get in supersteps, compared with running them one rank after another.
 
 use talpf::{Arrivals, Context, PollingFrequency, Rank, SyncMode, exec};
 use talpf_runtime::Array;
 
-use super::dice::{Dice, mix};
-use super::wrong::{PLANNED, Wrong, compare};
+use super::episode_error::{EpisodeError, PLANNED, compare};
+use super::rng::{Rng, mix};
 
-/// Elements of every array: short and long transfers.
+/// Elements of every array, for short and long transfers.
 const LEN: usize = 600;
 
 #[derive(Clone, Debug)]
@@ -14,18 +14,18 @@ struct Program {
     ranks: usize,
     mode: SyncMode,
     rounds: Vec<Vec<Operation>>,
-    /// The rank of which a task fails, and in which round.
+    /// Rank of which a task fails, and the round of the failure.
     failure: Option<(usize, usize)>,
     awaits: bool,
 }
 
-/// What is written is written by nobody else in its round.
+/// Put or get whose destination no other operation of its round writes.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
     verb: Verb,
     rank: usize,
     peer: usize,
-    /// Where it begins in `values` (put) or `shown` (get), and in `inbox` or `got`.
+    /// Start in `values` (put) or `shown` (get), and then in `inbox` or `got`.
     from: usize,
     to: usize,
     len: usize,
@@ -39,7 +39,7 @@ enum Verb {
 
 const VERBS: [(u32, Verb); 2] = [(3, Verb::Put), (1, Verb::Get)];
 
-/// What a rank has.
+/// Arrays of a rank.
 #[derive(Clone)]
 struct Memory {
     values: Vec<u64>,
@@ -48,60 +48,63 @@ struct Memory {
     got: Vec<u64>,
 }
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let program = Program::draw(dice);
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let program = Program::draw(rng);
     let config = talpf::Config {
         ranks: program.ranks as u32,
-        credits: dice.pick(&[1, 2, 64]),
-        polling: *dice.weigh(&[
+        credits: rng.pick(&[1, 2, 64]),
+        polling: *rng.pick_weighted(&[
             (4, PollingFrequency::Adaptive),
             (1, PollingFrequency::Every(std::time::Duration::from_micros(20))),
         ]),
-        runtime: super::runtime(dice),
+        runtime: super::runtime(rng),
         ..talpf::Config::default()
     };
     let ended = exec(config, |ctx| run(ctx, program.clone()));
     let found = match (ended, program.failure) {
         (Ok(found), None) => found,
-        (Ok(_), Some(_)) => return Err(Wrong("a run with a failed task ended well".to_owned())),
+        (Ok(_), Some(_)) => {
+            return Err(EpisodeError("a run with a failed task returned no error".to_owned()));
+        }
         (Err(_), Some(_)) => return Ok(0),
-        (Err(wrong), None) => return Err(wrong),
+        (Err(error), None) => return Err(error),
     };
     for (rank, (found, expected)) in found.iter().zip(program.serial()).enumerate() {
         compare(format_args!("values of rank {rank}"), &found.values, &expected.values)?;
         compare(format_args!("inbox of rank {rank}"), &found.inbox, &expected.inbox)?;
-        compare(format_args!("what rank {rank} got"), &found.got, &expected.got)?;
+        compare(format_args!("got of rank {rank}"), &found.got, &expected.got)?;
     }
     Ok(program.rounds.iter().map(|round| round.len() as u64).sum())
 }
 
 impl Program {
-    fn draw(dice: &mut Dice) -> Self {
-        let ranks = 1 + dice.below(5);
-        // How many arrive is different in every round, and filled in there.
-        let arrivals = dice.pick(&[Arrivals::Default, Arrivals::Cached, Arrivals::Msg(0)]);
-        let (barrier, ack) = (dice.one_in(2), dice.one_in(2));
+    fn draw(rng: &mut Rng) -> Self {
+        let ranks = 1 + rng.below(5);
+        // The number of arrivals differs in every round, and is filled in there.
+        let arrivals = rng.pick(&[Arrivals::Default, Arrivals::Cached, Arrivals::Msg(0)]);
+        let (barrier, ack) = (rng.one_in(2), rng.one_in(2));
         let mode = SyncMode { arrivals, barrier, ack };
-        let first = Self::round(dice, ranks);
+        let first = Self::round(rng, ranks);
         let mut rounds = vec![first.clone()];
-        for _ in 0..dice.below(12) {
+        for _ in 0..rng.below(12) {
             let remembers = arrivals == Arrivals::Cached;
-            rounds.push(if remembers { first.clone() } else { Self::round(dice, ranks) });
+            rounds.push(if remembers { first.clone() } else { Self::round(rng, ranks) });
         }
-        let failure = dice.one_in(8).then(|| (dice.below(ranks), dice.below(rounds.len())));
-        Program { ranks, mode, rounds, failure, awaits: dice.one_in(3) }
+        let failure = rng.one_in(8).then(|| (rng.below(ranks), rng.below(rounds.len())));
+        Program { ranks, mode, rounds, failure, awaits: rng.one_in(3) }
     }
 
-    fn round(dice: &mut Dice, ranks: usize) -> Vec<Operation> {
+    fn round(rng: &mut Rng, ranks: usize) -> Vec<Operation> {
         let mut used = vec![[0; 2]; ranks];
         let mut operations = Vec::new();
-        for _ in 0..dice.below(8 * ranks) {
-            let (verb, rank, peer) = (*dice.weigh(&VERBS), dice.below(ranks), dice.below(ranks));
-            let longest = dice.pick(&[1, 8, 32, 300]);
-            let (from, end) = dice.part(LEN, longest);
+        for _ in 0..rng.below(8 * ranks) {
+            let (verb, rank, peer) =
+                (*rng.pick_weighted(&VERBS), rng.below(ranks), rng.below(ranks));
+            let longest = rng.pick(&[1, 8, 32, 300]);
+            let (from, end) = rng.part(LEN, longest);
             let written = if verb == Verb::Put { peer } else { rank };
             let used = &mut used[written][verb as usize];
-            let (to, len) = (*used + dice.below(3), end - from);
+            let (to, len) = (*used + rng.below(3), end - from);
             if to + len <= LEN {
                 *used = to + len;
                 operations.push(Operation { verb, rank, peer, from, to, len });
@@ -146,7 +149,7 @@ impl Memory {
     }
 }
 
-/// Everything depends on everything.
+/// Mixes all arrays, so that every element depends on every other one.
 fn compute(values: &mut [u64], shown: &mut [u64], inbox: &[u64], got: &[u64]) {
     for at in 0..LEN {
         values[at] = mix(values[at], inbox[at] ^ got[LEN - 1 - at]);
@@ -154,7 +157,7 @@ fn compute(values: &mut [u64], shown: &mut [u64], inbox: &[u64], got: &[u64]) {
     }
 }
 
-async fn run(ctx: Context, program: Program) -> Result<Memory, Wrong> {
+async fn run(ctx: Context, program: Program) -> Result<Memory, EpisodeError> {
     let rank = ctx.rank().0 as usize;
     let Memory { values, inbox, shown, got } = Memory::new(rank);
     let array = |values, tile| Array::new(ctx.group(), values, tile);
@@ -189,7 +192,7 @@ async fn run(ctx: Context, program: Program) -> Result<Memory, Wrong> {
         }
     }
     ctx.group().wait().await?;
-    let read = async |array: &Array<u64>| -> Result<Vec<u64>, Wrong> {
+    let read = async |array: &Array<u64>| -> Result<Vec<u64>, EpisodeError> {
         let task = ctx.group().task("read").input(&array.all());
         Ok(task.run(|all| all.to_vec())?.await?)
     };

@@ -1,4 +1,4 @@
-//! Runs a random graph and compares every wait, every task and every element with the model.
+//! Run of a random graph that compares every wait, every task and every element with the model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,28 +12,30 @@ use talpf_runtime::{
 };
 use tokio::sync::oneshot;
 
-use super::dice::{Dice, mix};
-use super::graph::{Fate, Graph, LEN, Manner, Phase, Step, Use, initial};
-use super::wrong::{PLANNED, Wrong, compare};
+use super::episode_error::{EpisodeError, PLANNED, compare};
+use super::graph::{Fate, Graph, LEN, Manner, Phase, PlannedTask, Use, initial};
+use super::rng::{Rng, mix};
 
-/// What a thread outside has to do.
+/// Work of the thread outside the runtime.
 type Errand = Box<dyn FnOnce() + Send>;
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let config = super::runtime(dice);
-    let graph = Graph::draw(dice);
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let config = super::runtime(rng);
+    let graph = Graph::draw(rng);
     let runtime = Runtime::new(config)?;
     let (errands, list) = mpsc::channel::<Errand>();
     let outside = thread::spawn(move || list.into_iter().for_each(|errand| errand()));
     let memory = Machine::new(&runtime, &graph, errands)?;
     let mut checked = 0;
     for (number, phase) in graph.phases.iter().enumerate() {
-        memory.run(&runtime, phase).map_err(|wrong| Wrong(format!("phase {number}: {wrong}")))?;
-        checked += phase.steps.len() as u64;
+        memory
+            .run(&runtime, phase)
+            .map_err(|wrong| EpisodeError(format!("phase {number}: {wrong}")))?;
+        checked += phase.tasks.len() as u64;
     }
     drop(memory);
     runtime.shut_down()?;
-    outside.join().map_err(|_| Wrong("the thread outside panicked".to_owned()))?;
+    outside.join().map_err(|_| EpisodeError("the thread outside panicked".to_owned()))?;
     Ok(checked)
 }
 
@@ -56,11 +58,11 @@ impl Machine {
         Ok(Machine { groups, arrays, errands })
     }
 
-    fn run(&self, runtime: &Runtime, phase: &Phase) -> Result<(), Wrong> {
+    fn run(&self, runtime: &Runtime, phase: &Phase) -> Result<(), EpisodeError> {
         if phase.resets {
             self.reset()?;
         }
-        let ran: Arc<[AtomicBool]> = phase.steps.iter().map(|_| AtomicBool::new(false)).collect();
+        let ran: Arc<[AtomicBool]> = phase.tasks.iter().map(|_| AtomicBool::new(false)).collect();
         if phase.from_inside {
             let (machine, phase, ran) = (self.clone(), phase.clone(), Arc::clone(&ran));
             let spawner = async move { machine.spawn_all(&phase, &ran) };
@@ -72,9 +74,11 @@ impl Machine {
         if phase.cancels.is_some() {
             return self.check(runtime, phase);
         }
-        for (step, ran) in phase.steps.iter().zip(ran.iter()) {
-            if ran.load(Ordering::Relaxed) == (step.fate == Fate::Skipped) {
-                return Err(Wrong(format!("should it have run or not: {step:?}")));
+        for (planned, ran) in phase.tasks.iter().zip(ran.iter()) {
+            if ran.load(Ordering::Relaxed) == (planned.fate == Fate::Skipped) {
+                return Err(EpisodeError(format!(
+                    "a task ran or not, against its plan: {planned:?}"
+                )));
             }
         }
         self.check(runtime, phase)
@@ -91,9 +95,10 @@ impl Machine {
         Ok(())
     }
 
-    /// A task of one group may fail after the wait for another, whose arrays it leaves undefined:
-    /// so all groups are waited for twice, and then everything is defined again.
-    fn wait(&self, phase: &Phase) -> Result<(), Wrong> {
+    /// Waits for all groups twice: a task of one group may fail after the wait for another group
+    /// whose
+    /// arrays it leaves undefined. Afterwards the contents are known.
+    fn wait(&self, phase: &Phase) -> Result<(), EpisodeError> {
         let mut failed = vec![None; self.groups.len()];
         for _ in 0..2 {
             for (group, failed) in self.groups.iter().zip(&mut failed) {
@@ -109,7 +114,7 @@ impl Machine {
         }
         let left: u64 = self.groups.iter().map(Group::outstanding).sum();
         if left > 0 {
-            return Err(Wrong(format!("{left} tasks are left after the waits")));
+            return Err(EpisodeError(format!("{left} tasks outstanding after the waits")));
         }
         if phase.cancels.is_some() {
             return Ok(());
@@ -117,11 +122,13 @@ impl Machine {
         let expected = phase.failed.iter().map(|failed| failed.then_some(PLANNED));
         match failed.iter().zip(expected).position(|(found, planned)| found.as_deref() != planned) {
             None => Ok(()),
-            Some(group) => Err(Wrong(format!("the wait for group {group}: {:?}", failed[group]))),
+            Some(group) => {
+                Err(EpisodeError(format!("wait for group {group} returned {:?}", failed[group])))
+            }
         }
     }
 
-    fn check(&self, runtime: &Runtime, phase: &Phase) -> Result<(), Wrong> {
+    fn check(&self, runtime: &Runtime, phase: &Phase) -> Result<(), EpisodeError> {
         for (number, array) in self.arrays.iter().enumerate() {
             let read = self.groups[0].task("read").input(&array.all());
             let read = read.run(|cells| cells.iter().map(load).collect::<Vec<_>>())?;
@@ -142,17 +149,17 @@ impl Machine {
                 self.groups[group].cancel(PLANNED);
             }
         };
-        for (index, step) in phase.steps.iter().enumerate() {
+        for (index, planned) in phase.tasks.iter().enumerate() {
             cancel(index);
-            let (step, ran, errands) = (step.clone(), Arc::clone(ran), self.errands.clone());
-            self.spawn(Work { step, index, ran, errands })?;
+            let (planned, ran, errands) = (planned.clone(), Arc::clone(ran), self.errands.clone());
+            self.spawn(Work { planned, index, ran, errands })?;
         }
-        cancel(phase.steps.len());
+        cancel(phase.tasks.len());
         Ok(())
     }
 
     fn spawn(&self, work: Work) -> Result<(), Error> {
-        let Step { group, priority, inline, manner, uses, .. } = work.step.clone();
+        let PlannedTask { group, priority, inline, manner, uses, .. } = work.planned.clone();
         let regions = |mode: Mode| {
             let chosen = uses.iter().filter(move |access| access.mode == mode);
             chosen.map(|access| self.arrays[access.array].region(access.from..access.to))
@@ -164,22 +171,22 @@ impl Machine {
         let task = task.commutatives(regions(Mode::Commutative));
         let group = self.groups[group].clone();
         match manner {
-            Manner::Calls => task.spawn(|reads, outs, changes, shared, turns| {
-                work.call(Guards { reads, outs, changes, shared, turns });
+            Manner::Calls => task.spawn(|reads, outs, changes, shared, exclusive| {
+                work.call(Guards { reads, outs, changes, shared, exclusive });
             }),
-            Manner::Leaves => task.spawn(|reads, outs, changes, shared, turns| {
-                work.leave(Guards { reads, outs, changes, shared, turns });
+            Manner::Leaves => task.spawn(|reads, outs, changes, shared, exclusive| {
+                work.leave(Guards { reads, outs, changes, shared, exclusive });
             }),
-            _ => task.spawn_async(|reads, outs, changes, shared, turns| {
-                work.go_on(group, Guards { reads, outs, changes, shared, turns })
+            _ => task.spawn_async(|reads, outs, changes, shared, exclusive| {
+                work.go_on(group, Guards { reads, outs, changes, shared, exclusive })
             }),
         }
     }
 }
 
-/// The body of a task.
+/// Body of a task.
 struct Work {
-    step: Step,
+    planned: PlannedTask,
     index: usize,
     ran: Arc<[AtomicBool]>,
     errands: Sender<Errand>,
@@ -193,11 +200,11 @@ impl Work {
 
     async fn go_on(self, group: Group, mut guards: Guards) {
         let seed = self.begin(&mut guards);
-        match self.step.manner {
+        match self.planned.manner {
             Manner::Sleeps => group.wait_for(Duration::from_micros(seed % 50)).await,
             Manner::Woken => {
                 let (wake, woken) = oneshot::channel();
-                // It outlives the tasks.
+                // The thread outside outlives the tasks.
                 let _ = self.errands.send(Box::new(move || {
                     let _ = wake.send(());
                 }));
@@ -217,13 +224,13 @@ impl Work {
         let Ok(event) = PendingEvent::of_current_task() else { return };
         let errands = self.errands.clone();
         let finish = move || {
-            match self.step.fate {
+            match self.planned.fate {
                 Fate::Runs => {
-                    guards.write(&self.step.uses, seed);
+                    guards.write(&self.planned.uses, seed);
                     drop(guards);
                     drop(event);
                 }
-                // In this order: what depends on the regions must not run.
+                // In this order: tasks that depend on the regions must not run.
                 _ => {
                     event.fail(PLANNED);
                     drop(guards);
@@ -235,19 +242,19 @@ impl Work {
 
     fn begin(&self, guards: &mut Guards) -> u64 {
         self.ran[self.index].store(true, Ordering::Relaxed);
-        let seed = guards.read(&self.step.uses, self.step.number);
-        if self.step.drops_early {
+        let seed = guards.read(&self.planned.uses, self.planned.number);
+        if self.planned.drops_early {
             guards.reads.clear();
         }
         seed
     }
 
     fn end(&self, mut guards: Guards, seed: u64) {
-        if self.step.fate == Fate::PanicsBeforeWriting {
+        if self.planned.fate == Fate::PanicsBeforeWriting {
             std::panic::panic_any(PLANNED);
         }
-        guards.write(&self.step.uses, seed);
-        match self.step.fate {
+        guards.write(&self.planned.uses, seed);
+        match self.planned.fate {
             Fate::PanicsAfterWriting => std::panic::panic_any(PLANNED),
             Fate::Reports => drop(fail_current_task(PLANNED)),
             _ => {}
@@ -255,16 +262,16 @@ impl Work {
     }
 }
 
-/// What a body holds, by mode.
+/// Guards of a body, by mode.
 struct Guards {
     reads: Vec<In<AtomicU64>>,
     outs: Vec<Out<AtomicU64>>,
     changes: Vec<InOut<AtomicU64>>,
     shared: Vec<Concurrent<AtomicU64>>,
-    turns: Vec<Commutative<AtomicU64>>,
+    exclusive: Vec<Commutative<AtomicU64>>,
 }
 
-/// The uses in order, each with its place among those of its mode.
+/// Returns the accesses in order, each with its index among those of its mode.
 fn placed(uses: &[Use]) -> impl Iterator<Item = (&Use, usize)> {
     let before = |at: usize| uses[..at].iter().filter(|old| old.mode == uses[at].mode).count();
     (0..uses.len()).map(move |at| (&uses[at], before(at)))
@@ -299,9 +306,9 @@ impl Guards {
                     }
                 }
                 Mode::Commutative => {
-                    // Two that have their turn at once would lose some.
-                    let before: Vec<u64> = self.turns[at].iter().map(load).collect();
-                    let cells = self.turns[at].iter_mut().zip(before);
+                    // Two bodies inside the tile lock at once would lose updates.
+                    let before: Vec<u64> = self.exclusive[at].iter().map(load).collect();
+                    let cells = self.exclusive[at].iter_mut().zip(before);
                     for (element, (cell, before)) in (access.from..).zip(cells) {
                         *cell.get_mut() = before.wrapping_add(next(element));
                     }

@@ -1,34 +1,34 @@
-//! The soak itself: what it draws, and that it notices what is wrong.
+//! Tests of the soak itself: the programs it draws, and the failures it notices.
 
 use talpf_runtime::Mode;
 
-use super::dice::Dice;
+use super::episode_error::compare;
 use super::graph::{Fate, Graph, Manner};
-use super::wrong::compare;
-use super::{Kind, chosen};
+use super::rng::Rng;
+use super::{EpisodeKind, chosen};
 
 #[test]
 fn a_seed_repeats_its_program() {
-    let draw = |seed| format!("{:?}", Graph::draw(&mut Dice::new(seed)));
+    let draw = |seed| format!("{:?}", Graph::draw(&mut Rng::new(seed)));
     assert_eq!(draw(7), draw(7));
     assert_ne!(draw(7), draw(8));
 }
 
 #[test]
 fn programs_have_every_access_manner_and_fate() {
-    let graphs: Vec<Graph> = (0..200).map(|seed| Graph::draw(&mut Dice::new(seed))).collect();
-    let steps = || graphs.iter().flat_map(|graph| &graph.phases).flat_map(|phase| &phase.steps);
-    let has_mode = |mode| steps().any(|step| step.uses.iter().any(|access| access.mode == mode));
+    let graphs: Vec<Graph> = (0..200).map(|seed| Graph::draw(&mut Rng::new(seed))).collect();
+    let tasks = || graphs.iter().flat_map(|graph| &graph.phases).flat_map(|phase| &phase.tasks);
+    let has_mode = |mode| tasks().any(|task| task.uses.iter().any(|access| access.mode == mode));
     for mode in [Mode::In, Mode::Out, Mode::InOut, Mode::Concurrent, Mode::Commutative] {
         assert!(has_mode(mode), "{mode:?}");
     }
     use Manner::{Calls, Leaves, Sleeps, Woken, Yields};
     for manner in [Calls, Yields, Sleeps, Woken, Leaves] {
-        assert!(steps().any(|step| step.manner == manner), "{manner:?}");
+        assert!(tasks().any(|task| task.manner == manner), "{manner:?}");
     }
     use Fate::{PanicsAfterWriting, PanicsBeforeWriting, Reports, Runs, Skipped};
     for fate in [Runs, PanicsBeforeWriting, PanicsAfterWriting, Reports, Skipped] {
-        assert!(steps().any(|step| step.fate == fate), "{fate:?}");
+        assert!(tasks().any(|task| task.fate == fate), "{fate:?}");
     }
     let mut phases = graphs.iter().flat_map(|graph| &graph.phases);
     assert!(phases.any(|phase| phase.cancels.is_some()));
@@ -42,10 +42,10 @@ fn one_element_that_differs_is_named() {
     assert!(compare("array", &[1, 2], &[1, 2, 3]).is_err());
 }
 
-/// A hostile program is repeated in a process of its own by its name.
+// A hostile program runs in a process of its own, chosen by its name.
 #[test]
 fn a_name_chooses_one_kind_of_programs() {
-    for (_, kind) in Kind::all() {
+    for (_, kind) in EpisodeKind::all() {
         let chosen = chosen(&[kind.name.to_owned()]).expect("a kind");
         assert_eq!(chosen.len(), 1, "{}", kind.name);
     }

@@ -1,4 +1,4 @@
-//! What do a barrier and a reduction of one number cost among any number of ranks?
+//! Cost of a barrier and of a reduction of one number, by the number of ranks.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tampi_shim::{Communicator, Error, operator};
 use super::repeat::Repeat;
 use super::sizes::Value;
 
-/// A barrier, and a reduction whose result all ranks get.
+/// Measures a barrier, and a reduction whose result all ranks get.
 pub(super) async fn all(world: Communicator, budget: Duration) -> Result<Vec<Value>, Error> {
     let ranks = world.size();
     let barrier = barrier(&world, budget).await?;

@@ -1,4 +1,4 @@
-//! Ours: ranks of this process.
+//! Measurement of our messages between ranks of this process.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn config(ranks: u32, workers: usize) -> Result<Config, Error> {
     Ok(Config { ranks, runtime: conditions::runtime(workers)?, ..Config::default() })
 }
 
-/// What rank 0 measures.
+/// Runs a program on all ranks and returns the figures of rank 0.
 fn measure<F>(config: Config, program: impl Fn(Communicator) -> F) -> Result<Vec<Value>, Error>
 where
     F: Future<Output = Result<Vec<Value>, tampi_shim::Error>> + Send + 'static,
@@ -22,7 +22,7 @@ where
     Ok(exec(config, &program)?.into_iter().next().unwrap_or_default())
 }
 
-/// Everything, with the protocols that the transport chooses.
+/// Measures all figures with the protocols that the transport chooses.
 pub(super) fn sample(budget: Duration) -> Result<Vec<Value>, Error> {
     let mut values = measure(config(2, cores())?, |world| ranks::all(world, budget))?;
     values.extend(measure(config(2, 1)?, |world| tasks::hand_over(world, budget))?);
@@ -33,7 +33,7 @@ pub(super) fn sample(budget: Duration) -> Result<Vec<Value>, Error> {
     Ok(values)
 }
 
-/// The protocols, each forced for all messages that it can carry, by the longest of these.
+/// Protocols with the largest message that each can carry, and the thresholds that force it.
 const FORCED: [(&str, usize, Protocols); 4] = [
     ("eager", 8 << 10, Protocols { eager: 8 << 10, lazy: 0, offer: usize::MAX }),
     ("lazy", usize::MAX, Protocols { eager: 0, lazy: usize::MAX, offer: usize::MAX }),
@@ -41,7 +41,7 @@ const FORCED: [(&str, usize, Protocols); 4] = [
     ("offered", usize::MAX, Protocols { eager: 0, lazy: 0, offer: 0 }),
 ];
 
-/// One-way times with each protocol forced.
+/// Measures one-way times with each protocol forced.
 pub(super) fn sample_protocols(budget: Duration) -> Result<Vec<(&'static str, Vec<Value>)>, Error> {
     let forced = FORCED.into_iter().map(|(name, longest, protocols)| {
         let config = Config { protocols: Some(protocols), ..config(2, cores())? };

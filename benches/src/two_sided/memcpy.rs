@@ -1,5 +1,6 @@
-//! How fast are copies of as many bytes, from and to buffers that stay in place: by one core, and by
-//! two that take turns, as the ranks of a ping-pong do?
+//! Bandwidth of copies between buffers that stay in place: by one core, and by two cores
+//! alternately,
+//! as the ranks of a ping-pong copy.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use talpf_runtime::spawn_apart;
 
 use super::sizes::{LARGE, SIZES, Value, bandwidth};
 
-/// The bandwidth of copies by one core, of the sizes of large messages.
+/// Measures the bandwidth of copies by one core, for the sizes of large messages.
 pub(super) fn sample(budget: Duration) -> Vec<Value> {
     bandwidths(|size| {
         let mut pair = Pair::new(size);
@@ -20,12 +21,12 @@ pub(super) fn sample(budget: Duration) -> Vec<Value> {
     })
 }
 
-/// As `sample`, by two cores that take turns, each with buffers of its own.
-pub(super) fn sample_by_turns(budget: Duration) -> Vec<Value> {
+/// Measures the bandwidth of copies by two cores alternately, each with buffers of its own.
+pub(super) fn sample_alternating(budget: Duration) -> Vec<Value> {
     bandwidths(|size| {
-        let (others_turn, ends) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (is_others, ends) = (AtomicBool::new(false), AtomicBool::new(false));
         let wait_until = |others: bool| {
-            while others_turn.load(Ordering::Acquire) != others {
+            while is_others.load(Ordering::Acquire) != others {
                 spin_loop();
             }
         };
@@ -38,7 +39,7 @@ pub(super) fn sample_by_turns(budget: Duration) -> Vec<Value> {
                         break;
                     }
                     pair.copy();
-                    others_turn.store(false, Ordering::Release);
+                    is_others.store(false, Ordering::Release);
                 }
             };
             if spawn_apart(scope, other).is_err() {
@@ -46,7 +47,7 @@ pub(super) fn sample_by_turns(budget: Duration) -> Vec<Value> {
             }
             let mut pair = Pair::new(size);
             let mut round = || {
-                others_turn.store(true, Ordering::Release);
+                is_others.store(true, Ordering::Release);
                 wait_until(false);
                 pair.copy();
             };
@@ -55,19 +56,19 @@ pub(super) fn sample_by_turns(budget: Duration) -> Vec<Value> {
             let rounds = count(round, || start.elapsed() < budget);
             let seconds = start.elapsed().as_secs_f64() / (2.0 * rounds);
             ends.store(true, Ordering::Relaxed);
-            others_turn.store(true, Ordering::Release);
+            is_others.store(true, Ordering::Release);
             seconds
         })
     })
 }
 
-/// Of the sizes of large messages, by the seconds that each takes.
+/// Returns the bandwidths for the sizes of large messages, from the time of each copy.
 fn bandwidths(seconds: impl Fn(usize) -> f64) -> Vec<Value> {
     let large = SIZES.iter().filter(|(size, _)| *size >= LARGE);
     large.map(|(size, name)| (bandwidth(name), *size as f64 / seconds(*size) * 1e-9)).collect()
 }
 
-/// How often `step` was done while `goes_on`, at least once.
+/// Repeats `step` at least once and while `goes_on`. Returns the number of repetitions.
 fn count(mut step: impl FnMut(), goes_on: impl Fn() -> bool) -> f64 {
     let mut steps = 0.0;
     loop {
@@ -79,7 +80,7 @@ fn count(mut step: impl FnMut(), goes_on: impl Fn() -> bool) -> f64 {
     }
 }
 
-/// What is copied from and to, and was once.
+/// Source and destination of copies, both already touched.
 struct Pair {
     from: Vec<u8>,
     to: Vec<u8>,

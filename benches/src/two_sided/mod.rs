@@ -1,8 +1,9 @@
-//! What do two-sided messages cost, embedded and over the MPIs of this machine?
+//! Cost of two-sided messages, embedded and over the MPIs of this machine.
 //!
-//! All are sampled in every round, one after the other. Embedded ranks are tasks of this process
-//! on a worker for every core; those of an MPI are processes, each on a core of its own while there
-//! are enough.
+//! All contenders are sampled in every round, one after the other. Embedded ranks are tasks of this
+//! process on one worker per core; ranks of an MPI are processes, each on a core of its own while
+//! there
+//! are enough cores.
 
 mod collectives;
 mod embedded;
@@ -28,32 +29,34 @@ use self::mpi::{FLAVOURS, Mpi};
 use self::sizes::Value;
 use crate::conditions;
 use crate::contest::{Contest, OURS};
+use crate::core_to_core;
 use crate::error::Error;
-use crate::line;
 use crate::measure::Report;
-use crate::say::say;
+use crate::print_line::print_line;
 
-/// What to measure.
+/// Selection of measurements.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Whether MPIs are measured too.
+    /// `true` if MPIs are measured too.
     pub peers: bool,
     /// Few and short rounds, for a first impression.
     pub quick: bool,
 }
 
-/// What our times over an MPI are compared with: the ping-pong of that MPI between two ranks.
+/// Returns the baseline of our times over an MPI: the ping-pong of that MPI between two ranks.
 #[cfg(feature = "mpi")]
 fn plain(theirs: &[Value]) -> Option<f64> {
     theirs.iter().find(|(figure, _)| figure == "latency_8B_ns").map(|(_, value)| *value)
 }
 
-/// Ranks of barriers and reductions.
+/// Numbers of ranks for barriers and reductions.
 const RANKS: [u32; 3] = [2, 4, 8];
-/// Rounds in which MPIs have more ranks than cores; they may spin for each other's cores.
-const CROWDED_ROUNDS: usize = 3;
+/// Rounds in which MPIs have more ranks than cores; few, since the ranks may spin and take the
+/// cores
+/// from each other.
+const OVERSUBSCRIBED_ROUNDS: usize = 3;
 
-/// Measures everything.
+/// Measures all figures.
 ///
 /// **Errors**: those of the embedded ranks. An MPI that is not installed, or fails, is reported and
 /// left out.
@@ -63,18 +66,22 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         false => (9, Duration::from_millis(10)),
     };
     let cores = cores();
-    say(format_args!(
+    print_line(format_args!(
         "# two-sided: {}, {}, idle policy {}, link inproc, no randomness, median \
          [min .. max] of {rounds} rounds; MPI ranks pinned up to {cores}, then not, in \
-         {CROWDED_ROUNDS} rounds",
+         {OVERSUBSCRIBED_ROUNDS} rounds",
         conditions::machine(),
         counted(cores, "worker"),
         conditions::runtime(cores)?.idle,
     ));
-    say(format_args!("# embedded: {}; measured: {}", Protocols::measured()?, Costs::measured()));
+    print_line(format_args!(
+        "# embedded: {}; measured: {}",
+        Protocols::measured()?,
+        Costs::measured()
+    ));
     let mut peers = if options.peers { compile() } else { Vec::new() };
     if options.peers && !cfg!(feature = "mpi") {
-        say(format_args!(
+        print_line(format_args!(
             "# ours over an MPI: not measured, build with --features mpi and MPICC=mpicc.mpich or \
              MPICC=mpicc.openmpi"
         ));
@@ -87,18 +94,21 @@ pub fn run(options: &Options) -> Result<Report, Error> {
                 contest.record(round, contender, &format!("two_sided.{figure}"), value);
             }
         };
-        lines.push(line::sample());
+        lines.push(core_to_core::sample());
         record(OURS, embedded::sample(budget)?);
         for (protocol, values) in embedded::sample_protocols(budget)? {
             record(protocol, values);
         }
         record("memcpy", memcpy::sample(budget));
         if cores > 1 {
-            record("memcpy_by_turns", memcpy::sample_by_turns(budget));
+            record("memcpy_alternating", memcpy::sample_alternating(budget));
         }
         for peer in &mut peers {
-            let is_crowded = |ranks: u32| ranks as usize > cores;
-            for ranks in RANKS.into_iter().filter(|&n| round < CROWDED_ROUNDS || !is_crowded(n)) {
+            let is_oversubscribed = |ranks: u32| ranks as usize > cores;
+            for ranks in RANKS
+                .into_iter()
+                .filter(|&n| round < OVERSUBSCRIBED_ROUNDS || !is_oversubscribed(n))
+            {
                 let theirs =
                     peer.sample(&format!("{ranks} ranks"), |mpi| mpi.sample(ranks, cores, budget));
                 #[cfg(feature = "mpi")]
@@ -119,15 +129,15 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         }
     }
     let mut report = Report::new("");
-    report.add(line::NAME, "ns", lines);
+    report.add(core_to_core::NAME, "ns", lines);
     contest.report(&mut report);
     Ok(report)
 }
 
-/// An MPI that is measured for as long as it does not fail.
+/// MPI that is measured until it fails.
 struct Peer {
     mpi: Mpi,
-    /// What it failed in.
+    /// Names of the measurements that failed.
     failed: Vec<String>,
 }
 
@@ -143,19 +153,19 @@ impl Peer {
         sample(&self.mpi).unwrap_or_else(|error| {
             let error = error.to_string();
             let reason = error.lines().next().unwrap_or_default();
-            say(format_args!("# {}, {what}: {reason}", self.mpi.name()));
+            print_line(format_args!("# {}, {what}: {reason}", self.mpi.name()));
             self.failed.push(what.to_owned());
             Vec::new()
         })
     }
 
-    /// Times of our ranks over this MPI.
+    /// Measures our ranks over this MPI.
     #[cfg(feature = "mpi")]
     fn sample_ours(&mut self, cores: usize, budget: Duration) -> Vec<Value> {
         self.sample("ours", |mpi| mpi.sample_ours(cores, budget))
     }
 
-    /// The ping-pong where all threads may call MPI, as ours ask for.
+    /// Measures the MPI's own ping-pong at `MPI_THREAD_MULTIPLE`, the thread level of our ranks.
     #[cfg(feature = "mpi")]
     fn sample_plain_multiple(
         &mut self,
@@ -173,10 +183,10 @@ fn compile() -> Vec<Peer> {
         let mpi = Mpi::compile(flavour).and_then(|mpi| Ok((mpi.version()?, mpi)));
         match mpi {
             Ok((version, mpi)) => {
-                say(format_args!("# {}: {version}", flavour.name));
+                print_line(format_args!("# {}: {version}", flavour.name));
                 peers.push(Peer { mpi, failed: Vec::new() });
             }
-            Err(error) => say(format_args!("# {}: missing, {error}", flavour.name)),
+            Err(error) => print_line(format_args!("# {}: missing, {error}", flavour.name)),
         }
     }
     peers

@@ -1,4 +1,4 @@
-//! The same programs in C over the MPIs of this machine.
+//! Measurement of the same programs in C over the MPIs of this machine.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,30 +7,30 @@ use super::sizes::Value;
 use crate::error::Error;
 use crate::peer::{self, Program};
 
-/// An MPI and the program built with it.
+/// MPI and the program built with it.
 #[derive(Debug)]
 pub(super) struct Mpi {
     flavour: Flavour,
     program: Program,
 }
 
-/// How an MPI is called and started.
+/// Commands and options of an MPI.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flavour {
-    /// In reports.
+    /// Name in reports.
     pub(super) name: &'static str,
-    /// In reports where all threads may call it.
+    /// Name in reports of measurements at `MPI_THREAD_MULTIPLE`.
     #[cfg(feature = "mpi")]
     multiple: &'static str,
     compiler: &'static str,
     launcher: &'static str,
-    /// Options of the launcher for a core for each rank.
+    /// Options of the launcher that give each rank a core of its own.
     pinned: &'static [&'static str],
-    /// Options for more ranks than cores.
-    crowded: &'static [&'static str],
+    /// Options of the launcher for more ranks than cores.
+    oversubscribed: &'static [&'static str],
 }
 
-/// The MPIs that Debian can install side by side.
+/// MPIs that Debian can install side by side.
 pub(super) const FLAVOURS: [Flavour; 2] = [
     Flavour {
         name: "mpich",
@@ -39,7 +39,7 @@ pub(super) const FLAVOURS: [Flavour; 2] = [
         compiler: "mpicc.mpich",
         launcher: "mpirun.mpich",
         pinned: &["-bind-to", "core"],
-        crowded: &["-bind-to", "none"],
+        oversubscribed: &["-bind-to", "none"],
     },
     Flavour {
         name: "openmpi",
@@ -48,39 +48,48 @@ pub(super) const FLAVOURS: [Flavour; 2] = [
         compiler: "mpicc.openmpi",
         launcher: "mpirun.openmpi",
         pinned: &["--bind-to", "core"],
-        crowded: &["--bind-to", "none", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"],
+        oversubscribed: &[
+            "--bind-to",
+            "none",
+            "--oversubscribe",
+            "--mca",
+            "mpi_yield_when_idle",
+            "1",
+        ],
     },
 ];
 
-/// Longer than a run takes; an MPI whose ranks spin for each other's cores is given up then.
+/// Time limit of a run, longer than any successful one; ranks that spin and take the cores from
+/// each
+/// other may exceed it.
 const LIMIT: Duration = Duration::from_secs(30);
 
 impl Mpi {
     /// Compiles the program.
     ///
-    /// **Errors**: the MPI is not installed.
+    /// **Errors**: MPI not installed.
     pub(super) fn compile(flavour: Flavour) -> Result<Self, Error> {
         let source = include_str!("../../peers/two_sided.c");
         Ok(Mpi { flavour, program: Program::compile(flavour.compiler, &["-O2"], source)? })
     }
 
-    /// The name in reports.
+    /// Returns the name in reports.
     pub(super) fn name(&self) -> &'static str {
         self.flavour.name
     }
 
-    /// The MPI and its version, as it names itself.
+    /// Returns the name and version that the MPI reports.
     ///
-    /// **Errors**: the program does not run.
+    /// **Errors**: program failed.
     pub(super) fn version(&self) -> Result<String, Error> {
         let output = peer::run(peer::limited(self.program.path(), LIMIT).arg("version"))?;
         let name: String = output.value("library")?;
         Ok(name.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// What `ranks` ranks measure.
+    /// Measures `ranks` ranks.
     ///
-    /// **Errors**: the run fails or takes too long.
+    /// **Errors**: run failed or timed out.
     pub(super) fn sample(
         &self,
         ranks: u32,
@@ -90,13 +99,13 @@ impl Mpi {
         values(self.flavour.launch(ranks, cores).arg(self.program.path()).arg(millis(budget)))
     }
 
-    /// The name in reports where all threads may call it.
+    /// Returns the name in reports of measurements at `MPI_THREAD_MULTIPLE`.
     #[cfg(feature = "mpi")]
     pub(super) fn name_of_multiple(&self) -> &'static str {
         self.flavour.multiple
     }
 
-    /// As [`Mpi::sample`], for two ranks whose threads may all call MPI.
+    /// Measures two ranks at `MPI_THREAD_MULTIPLE`.
     #[cfg(feature = "mpi")]
     pub(super) fn sample_multiple(
         &self,
@@ -107,9 +116,9 @@ impl Mpi {
         values(command.arg(self.program.path()).args([&millis(budget), "multiple"]))
     }
 
-    /// What two ranks of this command measure over this MPI.
+    /// Measures two ranks of this command over this MPI.
     ///
-    /// **Errors**: as [`Mpi::sample`]; this command was built with another MPI.
+    /// **Errors**: those of [`Mpi::sample`]; this command was built with another MPI.
     #[cfg(feature = "mpi")]
     pub(super) fn sample_ours(&self, cores: usize, budget: Duration) -> Result<Vec<Value>, Error> {
         let ours = std::env::current_exe();
@@ -120,12 +129,12 @@ impl Mpi {
 }
 
 impl Flavour {
-    /// The launcher with its options, for a program to be added.
+    /// Creates the command of the launcher with its options; the caller appends the program.
     fn launch(&self, ranks: u32, cores: usize) -> Command {
         let mut command = peer::limited(self.launcher, LIMIT);
-        let placement = if ranks as usize <= cores { self.pinned } else { self.crowded };
+        let placement = if ranks as usize <= cores { self.pinned } else { self.oversubscribed };
         command.args(["-n", &ranks.to_string()]).args(placement);
-        // Open MPI asks root to confirm, twice; in a container everybody is root.
+        // Open MPI asks root to confirm, twice; in a container every user is root.
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command
     }

@@ -1,6 +1,6 @@
-//! Our interface over an MPI, against the plain ping-pong of the same MPI.
+//! Measurement of our messages over an MPI, compared with the plain ping-pong of the same MPI.
 //!
-//! The command starts itself again under `mpirun`, so it has to be built with that MPI.
+//! The command starts itself again under `mpirun`, so it must be built with that MPI.
 
 use std::time::Duration;
 
@@ -10,9 +10,11 @@ use tampi_shim::{Communicator, Error, Rank};
 use super::sizes::{SIZES, Value};
 use super::{ranks, tasks};
 
-/// Runs as one of the ranks that `mpirun` has started. Rank 0 prints what they measure.
+/// Runs as one of the ranks that `mpirun` has started. Rank 0 prints the figures.
 ///
-/// **Errors**: those of the ranks; they are not two, as under the launcher of another MPI.
+/// **Errors**: those of the ranks; a number of ranks other than two, as under the launcher of
+/// another
+/// MPI.
 pub fn rank(budget: Duration) -> Result<(), crate::Error> {
     let config = Config::from_environment()?;
     let library = Library::initialize(config.threads).map_err(Error::from)?;

@@ -1,5 +1,6 @@
-//! What do messages between two ranks cost? The programs of `benches/peers/two_sided.c`, in
-//! blocking mode: waiting suspends the task.
+//! Cost of messages between two ranks: the programs of `benches/peers/two_sided.c` in blocking
+//! mode,
+//! where waiting suspends the task.
 
 use std::time::Duration;
 
@@ -12,18 +13,18 @@ use super::sizes::{DEPTHS, SIZES, Value, WINDOW, one_way};
 const PAYLOAD: Tag = Tag(0);
 const FILLER: u32 = 1;
 
-/// The other rank of two.
+/// Returns the other rank of two.
 pub(super) fn other(world: &Communicator) -> Rank {
     Rank(1 - world.rank().0)
 }
 
-/// A buffer of this rank, as the guard of an array.
+/// Creates a buffer of this rank, as the guard of an array.
 async fn buffer(world: &Communicator, size: usize, byte: u8) -> Result<InOut<u8>, Error> {
     let array = Array::new(world.group(), vec![byte; size], size)?;
     Ok(world.group().task("buffer").inout(&array.all()).run(|guard| guard)?.await?)
 }
 
-/// Everything that two ranks measure.
+/// Measures all figures of two ranks.
 pub(super) async fn all(world: Communicator, budget: Duration) -> Result<Vec<Value>, Error> {
     let mut values = one_way_times(&world, budget, &SIZES).await?;
     values.push(rate(&world, budget).await?);
@@ -33,7 +34,7 @@ pub(super) async fn all(world: Communicator, budget: Duration) -> Result<Vec<Val
     Ok(values)
 }
 
-/// One-way times of these sizes, and of the large ones the bandwidth.
+/// Measures one-way times of these sizes, and the bandwidth of the large ones.
 pub(super) async fn one_way_times(
     world: &Communicator,
     budget: Duration,
@@ -46,7 +47,7 @@ pub(super) async fn one_way_times(
     Ok(values)
 }
 
-/// Half of the time of a message to and fro.
+/// Measures half of the round-trip time of a message.
 pub(super) async fn exchange(
     world: &Communicator,
     budget: Duration,
@@ -71,7 +72,9 @@ pub(super) async fn exchange(
     Ok(repeat.seconds() / 2.0)
 }
 
-/// Rank 0 sends a window of messages and waits until rank 1 says that all have arrived.
+/// Measures the message rate: rank 0 sends a window of messages and waits until rank 1 confirms
+/// their
+/// arrival.
 async fn rate(world: &Communicator, budget: Duration) -> Result<Value, Error> {
     let (rank, other) = (world.rank().0, other(world));
     let mut buffers: Vec<_> = (0..WINDOW as u64).map(|slot| vec![slot]).collect();
@@ -97,7 +100,7 @@ async fn rate(world: &Communicator, budget: Duration) -> Result<Value, Error> {
     Ok(("rate_8B_mops".to_owned(), WINDOW as f64 / repeat.seconds() * 1e-6))
 }
 
-/// One-way times while receives of other tags are posted that the message does not match.
+/// Measures one-way times while `depth` receives with other tags are posted.
 async fn matching(world: &Communicator, budget: Duration, depth: u32) -> Result<Value, Error> {
     let other = other(world);
     let tags = || (0..depth).map(|number| Tag(FILLER + number));

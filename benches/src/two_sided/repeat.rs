@@ -1,10 +1,10 @@
-//! Repeating a step on all ranks until it has lasted long enough.
+//! Repetition of a step on all ranks until it has lasted long enough.
 
 use std::time::{Duration, Instant};
 
 use tampi_shim::{Communicator, Error, Rank, Tag};
 
-/// Counts repetitions: more and more of them, until a batch lasts the budget. Rank 0 decides.
+/// Counter of repetitions: batches grow until one lasts as long as the budget. Rank 0 decides.
 ///
 /// Batches before the last one warm up and do not count.
 pub(super) struct Repeat<'a> {
@@ -15,7 +15,7 @@ pub(super) struct Repeat<'a> {
     spent: Duration,
 }
 
-/// The tag of rank 0's decisions.
+/// Tag of rank 0's decisions.
 const DECISION: Tag = Tag::MAX;
 
 impl<'a> Repeat<'a> {
@@ -23,11 +23,11 @@ impl<'a> Repeat<'a> {
         Repeat { world, budget, repetitions: 1, start: None, spent: Duration::ZERO }
     }
 
-    /// How many repetitions the next batch has, which begins now; `None` when it is enough.
+    /// Begins the next batch and returns its number of repetitions; `None` after the last batch.
     pub(super) async fn next(&mut self) -> Result<Option<u64>, Error> {
         if let Some(start) = self.start {
             self.spent = self.decide(start.elapsed()).await?;
-            // The first repetition makes links and wakes workers, which no other does.
+            // The first repetition sets up connections and wakes workers, unlike all later ones.
             if self.spent >= self.budget && self.repetitions > 1 {
                 return Ok(None);
             }
@@ -38,12 +38,12 @@ impl<'a> Repeat<'a> {
         Ok(Some(self.repetitions))
     }
 
-    /// Seconds a repetition of the last batch took.
+    /// Returns seconds per repetition of the last batch.
     pub(super) fn seconds(&self) -> f64 {
         self.spent.as_secs_f64() / self.repetitions as f64
     }
 
-    /// What rank 0 measured.
+    /// Agrees on the time that rank 0 measured.
     async fn decide(&self, spent: Duration) -> Result<Duration, Error> {
         if self.world.rank() != Rank(0) {
             let (nanos, _) = self.world.recv(vec![0u64], Rank(0), DECISION).await?;

@@ -1,6 +1,6 @@
-//! The sizes that messages are measured in, and how figures are called.
+//! Sizes of measured messages, and names of the figures.
 
-/// Messages of the ping-pong, in bytes, with the names that figures use.
+/// Messages of the ping-pong, in bytes, with their names in figures.
 pub(super) const SIZES: [(usize, &str); 9] = [
     (8, "8B"),
     (64, "64B"),
@@ -13,19 +13,19 @@ pub(super) const SIZES: [(usize, &str); 9] = [
     (4 << 20, "4MiB"),
 ];
 
-/// From this size on the bandwidth is reported too.
+/// Smallest message whose bandwidth is reported too.
 pub(super) const LARGE: usize = 64 << 10;
 
-/// Messages under way at once when their rate is measured.
+/// Messages in flight in the measurement of the message rate.
 pub(super) const WINDOW: usize = 64;
 
-/// Posted receives that a message does not match.
+/// Numbers of posted receives that the message does not match.
 pub(super) const DEPTHS: [u32; 5] = [1, 10, 100, 1_000, 10_000];
 
-/// A figure and its value.
+/// Figure and its value.
 pub(super) type Value = (String, f64);
 
-/// The figures of a one-way time.
+/// Returns the figures of a one-way time.
 pub(super) fn one_way((size, name): (usize, &str), seconds: f64) -> Vec<Value> {
     let mut values = vec![(format!("latency_{name}_ns"), seconds * 1e9)];
     if size >= LARGE {
@@ -34,7 +34,7 @@ pub(super) fn one_way((size, name): (usize, &str), seconds: f64) -> Vec<Value> {
     values
 }
 
-/// The figure of a bandwidth.
+/// Returns the name of the figure of a bandwidth.
 pub(super) fn bandwidth(name: &str) -> String {
     format!("bandwidth_{name}_gbs")
 }

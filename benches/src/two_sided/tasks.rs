@@ -1,5 +1,6 @@
-//! What does a message cost from task to task: when waiting hands the worker over, and when
-//! operations are bound to tasks?
+//! Cost of a message from task to task: with tasks suspended at a receive, and with operations
+//! bound to
+//! tasks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,19 +14,22 @@ use super::sizes::Value;
 
 const TAG: Tag = Tag(0);
 
-/// Messages of a rank that may be spawned and not sent. Most of them are, while the other rank has
-/// the message.
+/// Messages of a rank that may be spawned and not sent. Most of these wait while the other rank has
+/// the
+/// message.
 const AHEAD: usize = 64;
 
-/// For two ranks on one worker: a receive always finds nothing, suspends its task and hands the
-/// worker over to the task of the other rank.
+/// Measures two ranks on one worker: every receive suspends its task and hands the worker over to
+/// the
+/// task of the other rank.
 pub(super) async fn hand_over(world: Communicator, budget: Duration) -> Result<Vec<Value>, Error> {
     Ok(vec![("handover_8B_ns".to_owned(), exchange(&world, budget, 8).await? * 1e9)])
 }
 
-/// Half of the time of a message to and fro that counts its hops: a task is bound to its receive, the
-/// next one counts and is bound to the send. They are spawned one after the other, and then declared
-/// once and replayed.
+/// Measures half of the round-trip time of a message that counts its hops: one task is bound to the
+/// receive, the next one increments the count and is bound to the send. First the tasks are spawned
+/// one
+/// by one, then they are declared once and replayed.
 pub(super) async fn bound(world: Communicator, budget: Duration) -> Result<Vec<Value>, Error> {
     let message = Message::new(world)?;
     let values = [
@@ -94,13 +98,13 @@ async fn replayed(message: &Message, budget: Duration) -> Result<f64, Error> {
     Ok(repeat.seconds() / 2.0)
 }
 
-/// A number that two ranks send each other.
+/// Number that two ranks send to each other.
 struct Message {
     world: Communicator,
     hops: Array<u64>,
 }
 
-/// What its tasks need.
+/// State shared by the tasks of a message.
 struct Ends {
     world: Communicator,
     other: Rank,
@@ -120,7 +124,7 @@ impl Message {
         self.world.rank() == Rank(0)
     }
 
-    /// Waits for the tasks, and checks that the message has made `hops` hops.
+    /// Waits for the tasks, and checks the number of hops of the message.
     async fn arrived(&self, hops: u64) -> Result<(), Error> {
         let group = self.world.group();
         group.wait().await?;
@@ -144,7 +148,7 @@ impl Ends {
 
 fn bind<B: Buffer>(request: Request<B>) {
     if let Err(error) = iwait(request) {
-        // In a task, so it cannot be refused.
+        // Succeeds, since this runs in a task.
         let _ = fail_current_task(error.to_string());
     }
 }

@@ -1,34 +1,33 @@
-//! The event types of our traces. Tasks use ovni's numbers, so that views made
-//! for ovni open our traces; the rest are our own. The table in `README.md` is
-//! compared with this file by a test.
+//! Event types of our traces. Tasks use ovni's numbers, so that views made for ovni open our
+//! traces; the
+//! rest are our own. A test compares the table in `README.md` with this file.
 
 use crate::{SyncMode, ValueKind};
 
-/// What an event line of our traces says. 0 always means that it ended.
+/// Event type of our traces. The value 0 always means the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum EventKind {
-    /// Number of the task that runs.
+    /// Number of the running task.
     TaskId = 10,
-    /// Name of the task that runs: index of its label, plus 1.
+    /// Name of the running task: index of its label, plus 1.
     TaskType = 11,
-    /// [`SyncMode::number`] of the synchronisation that this thread began last
-    /// and that has not ended.
+    /// [`SyncMode::number`] of the latest sync that began on this thread and has not ended.
     SyncMode = 95_000_001,
-    /// Its lane, plus 1.
+    /// Lane of the sync, plus 1.
     SyncLane = 95_000_002,
-    /// Its round, plus 1.
+    /// Round of the sync, plus 1.
     SyncRound = 95_000_003,
-    /// Arrivals it waits for; 0 also if not known.
+    /// Arrivals that the sync waits for; 0 also if not known.
     SyncExpected = 95_000_004,
-    /// Requests outstanding of the rank, on its first thread.
+    /// Outstanding requests of the rank, on its first thread.
     OutstandingRequests = 95_000_011,
-    /// Completions found by one pass over the completion queues.
+    /// Number of completions found by one pass over the completion queues.
     PollCompletions = 95_000_012,
 }
 
 impl EventKind {
-    /// Every kind, by increasing number.
+    /// All event types, by increasing number.
     pub const ALL: [Self; 8] = [
         Self::TaskId,
         Self::TaskType,
@@ -40,12 +39,12 @@ impl EventKind {
         Self::PollCompletions,
     ];
 
-    /// The event type in the trace.
+    /// Returns the number in the trace.
     pub const fn number(self) -> u32 {
         self as u32
     }
 
-    /// The label in the trace.
+    /// Returns the label in the trace.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TaskId => "Task id",
@@ -59,8 +58,9 @@ impl EventKind {
         }
     }
 
-    /// The labelled values beside 0, or none if the value is a plain number.
-    /// `task_names` are the labels of the recorder.
+    /// Returns the labelled values beside 0; empty if the value is a plain number. `task_names` are
+    /// the
+    /// labels of the recorder.
     pub(crate) fn values<'a>(self, task_names: &[&'a str]) -> Vec<(i64, &'a str)> {
         match self {
             Self::TaskType => (1..).zip(task_names.iter().copied()).collect(),

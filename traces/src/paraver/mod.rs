@@ -1,12 +1,13 @@
 //! Paraver traces: three text files of one stem, `.prv` (records), `.pcf`
 //! (labels) and `.row` (names of rows).
 //!
-//! This module alone translates our words to Paraver's: a rank is a Paraver
-//! *task*, a worker running that rank's tasks is one of its *threads*, and
-//! every number is one higher, since Paraver counts from 1. `write` makes
-//! traces, `check` refuses what Paraver would misread; they share the numbers
-//! of events and the limits below, and no code, so that neither hides a
-//! mistake of the other.
+//! This module alone translates our words to Paraver's: a rank is a Paraver *task*, a worker
+//! running
+//! that rank's tasks is one of its *threads*, and every number is one higher, since Paraver counts
+//! from
+//! 1. `write` creates traces, and `check` rejects those that Paraver would misread; they share
+//! event
+//! numbers and limits, and no code, so that neither hides a mistake of the other.
 
 mod check;
 mod event_kind;
@@ -16,10 +17,10 @@ pub use check::{Finding, Report, Rule, Severity, TraceCounts, check};
 pub use event_kind::EventKind;
 pub use write::{TraceFiles, TraceInfo};
 
-/// Most threads, tasks or cpus: Paraver numbers them with 16 bits.
+/// Largest number of threads, tasks or cpus: Paraver numbers them with 16 bits.
 const OBJECT_LIMIT: u64 = 65_535;
 
-/// Paraver computes times and values as doubles, exact up to here.
+/// Largest exact time or value: Paraver computes both as doubles.
 const EXACT_LIMIT: u64 = 1 << 53;
 
 /// Largest event type, event value or state that can have a label.

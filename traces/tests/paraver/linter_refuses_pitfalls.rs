@@ -7,7 +7,7 @@ use crate::support::sample::{File, changed, sample};
 use File::{Pcf, Prv, Row};
 use talpf_traces::paraver::{Rule, Severity};
 
-/// A change to the sample, and the first finding of the rule: line and text.
+/// Change to the sample, and the first finding of the rule: line and text.
 struct Pitfall {
     file: File,
     old: &'static str,
@@ -132,9 +132,9 @@ const PITFALLS: &[Pitfall] = &[
     pitfall(Pcf, "STATES\n", "states\n", Rule::UnknownSection, 7, "`states`"),
     pitfall(Pcf, "STATES_COLOR", "STATES_COLOUR", Rule::UnknownSection, 11, "`STATES_COLOUR`"),
     pitfall(Pcf, "0 11 Task type", "11 Task type", Rule::MissingColour, 19, "`11 Task type`"),
-    pitfall(Pcf, "0 11 Task type", "0 11", Rule::LabelForm, 19, "`0 11` is no event type"),
-    pitfall(Pcf, "1 {0,0,255}", "1 {0,0,256}", Rule::LabelForm, 13, "`{0,0,256}` is no colour"),
-    pitfall(Pcf, "1 stencil", "1", Rule::LabelForm, 21, "`1` is no number with a label"),
+    pitfall(Pcf, "0 11 Task type", "0 11", Rule::LabelForm, 19, "`0 11` is not an event type"),
+    pitfall(Pcf, "1 {0,0,255}", "1 {0,0,256}", Rule::LabelForm, 13, "`{0,0,256}` is not a colour"),
+    pitfall(Pcf, "1 stencil", "1", Rule::LabelForm, 21, "`1` is not a number with a label"),
     pitfall(Pcf, "1 stencil", "one stencil", Rule::LabelForm, 21, "`one stencil`"),
     pitfall(Pcf, "0 10 Task id", "0 2147483648 Task id", Rule::LabelRange, 16, "2147483648 cannot have a label"),
     pitfall(Pcf, "1 stencil", "2147483648 stencil", Rule::LabelRange, 21, "2147483648 cannot have a label"),
@@ -197,9 +197,9 @@ fn control_characters_of_a_trace_are_shown_escaped() {
     for (file, old, new, shown) in [
         (Prv, "#Paraver (", "\u{1b}[31mParaver (", "the first word is `\\u{1b}[31mParaver`"),
         (Prv, "_ns:", "_\u{1b}[2J:", "the unit `_\\u{1b}[2J` is not"),
-        (Prv, STATE, "\u{7}\n", "`\\u{7}` starts like no record"),
-        (Pcf, "DEFAULT_OPTIONS", "\u{9b}2J", "`\\u{9b}2J` is the name of no section"),
-        (Row, "LEVEL NODE", "LEVEL \0 NODE", "`LEVEL \\0 NODE SIZE 2` is no level"),
+        (Prv, STATE, "\u{7}\n", "`\\u{7}` does not start like a record"),
+        (Pcf, "DEFAULT_OPTIONS", "\u{9b}2J", "`\\u{9b}2J` is not the name of a section"),
+        (Row, "LEVEL NODE", "LEVEL \0 NODE", "`LEVEL \\0 NODE SIZE 2` is not a level"),
     ] {
         let report = changed(file, old, new).check().to_string();
         assert!(report.contains(shown), "{report:?}");
@@ -218,7 +218,7 @@ fn thread_without_records_is_only_noted() {
 
 #[test]
 fn every_rule_has_a_test() {
-    let elsewhere = [
+    let other_tests = [
         Rule::NoLabelFile,
         Rule::NoRowFile,
         Rule::NoRecords,
@@ -226,7 +226,7 @@ fn every_rule_has_a_test() {
         Rule::UnusedThread,
     ];
     let tested: BTreeSet<Rule> =
-        PITFALLS.iter().map(|pitfall| pitfall.rule).chain(elsewhere).collect();
+        PITFALLS.iter().map(|pitfall| pitfall.rule).chain(other_tests).collect();
     assert_eq!(tested.into_iter().collect::<Vec<_>>(), Rule::ALL);
 }
 

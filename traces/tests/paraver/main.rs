@@ -1,4 +1,4 @@
-//! What a trace says, and what the linter says of it: one behaviour a file.
+//! Contents of traces, and reports of the linter: one behaviour per file.
 
 mod dropped_records_are_reported;
 mod event_table;

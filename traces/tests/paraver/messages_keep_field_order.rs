@@ -1,4 +1,4 @@
-//! Communication lines: who matches whom, and which time goes where.
+//! Communication lines: matches of sends and receives, and the order of their times.
 
 use crate::support::{Trace, info, recorded};
 use talpf_traces::{Event, WaitNs};

@@ -1,4 +1,4 @@
-//! What is left of a run that fails.
+//! Recordings of a run that fails.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tempfile::tempdir;
 
 use super::*;
 
-/// An application that fails: in a task, or before there is one.
+/// Application that fails in a task, or before its first task.
 struct Unlucky;
 
 #[derive(Clone)]
@@ -85,7 +85,7 @@ struct Line {
     options: RunOptions,
 }
 
-/// Runs the application with a trace and a graph in `folder`, and returns why it failed.
+/// Runs the application with a trace and a graph in `folder`, and returns its error.
 fn failed_run(folder: &Path, in_a_task: bool) -> String {
     let (trace, graph) = (folder.join("trace"), folder.join("graph.svg"));
     let line = format!("run --quiet --trace {} --graph {}", trace.display(), graph.display());

@@ -1,4 +1,4 @@
-//! Where and how the comparison was made.
+//! Conditions of a comparison: machine, settings and time.
 
 use std::fs;
 use std::time::SystemTime;
@@ -14,7 +14,7 @@ pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, 
     let machine = options.with_ranks(1)?;
     let slow = machine.slowdown().map_or("none".to_owned(), |slow| {
         let rank = slow.rank.map_or("all ranks".to_owned(), |rank| format!("rank {rank}"));
-        format!("{rank}, {} times as slow, on cores of its own that are waited for", slow.factor)
+        format!("{rank}, {} times as slow, on simulated cores of its own", slow.factor)
     });
     let conflicts = if machine.checks_conflicts()? { "checked" } else { "not checked" };
     Ok(vec![
@@ -38,7 +38,7 @@ fn processor() -> String {
     model.map_or("unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// How many others wanted to run when the comparison began.
+/// Returns the load of the machine when the comparison began.
 fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().filter(|load| !load.is_empty()).map_or("unknown".to_owned(), |load| {

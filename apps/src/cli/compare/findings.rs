@@ -1,27 +1,30 @@
-//! What differs, in sentences, and whether it can be believed.
+//! Differences between variants, in sentences, with their statistical significance.
 //!
-//! All variants are compared with the first one that has ranks, which does not depend on what came
-//! out. A difference is told as one only where the runs of both do not overlap and that is unlikely
-//! to happen by chance to any of the variants looked at.
+//! All variants are compared with the first one that has ranks, a choice that does not depend on
+//! the
+//! results. A difference is reported only if the runs of both variants do not overlap, and if
+//! chance
+//! alone is unlikely to separate any of the variants.
 
 use talpf_traces::counted;
 
 use super::Scaling;
 use super::results::{Point, Results};
 
-/// A chance that is no longer taken for one.
+/// Largest probability of chance at which a difference is reported.
 const UNLIKELY: f64 = 0.05;
 
-/// Sentences about the variants with ranks on the largest number of ranks.
+/// Describes the variants with ranks on the largest number of ranks.
 pub(super) fn findings(results: &Results) -> Vec<String> {
     let most = results.points.iter().map(|point| point.ranks).max().unwrap_or(1);
-    let mut there = results.points.iter().filter(|p| p.way.variant.has_ranks() && p.ranks == most);
+    let mut there =
+        results.points.iter().filter(|p| p.method.variant.has_ranks() && p.ranks == most);
     let mut sentences = Vec::new();
     if let Some(base) = there.next() {
         let others: Vec<&Point> = there.collect();
         let chance = chance(results.repeat, others.len());
         let apart = |other: &&Point| other.most() < base.least() || base.most() < other.least();
-        let (name, speedup) = (base.way.name(), base.speedup);
+        let (name, speedup) = (base.method.name(), base.speedup);
         sentences.push(format!(
             "On {} {name} takes {}, {speedup:.2} times the rate of serial.",
             counted(most, "rank"),
@@ -29,8 +32,8 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
         ));
         if !others.is_empty() && chance > UNLIKELY {
             sentences.push(format!(
-                "{} {} too few to tell {} from it: by chance one of them may stand apart with a \
-                 probability of {:.0} %.",
+                "{} {} too few to distinguish {} from it: chance alone \
+                 separates one of them with a probability of {:.0} %.",
                 counted(results.repeat, "timed run"),
                 if results.repeat == 1 { "is" } else { "are" },
                 counted(others.len(), "variant"),
@@ -41,14 +44,14 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
             sentences.extend(apart.iter().map(|other| difference(base, other)));
             if !apart.is_empty() {
                 sentences.push(format!(
-                    "Of {} interleaved runs each, none overlap there; noise alone does that to any \
-                     of the variants with a probability of at most {:.1} %.",
+                    "Of {} interleaved runs each, none overlap there; chance alone \
+                     separates one of the variants with a probability of at most {:.1} %.",
                     results.repeat,
                     100.0 * chance
                 ));
             }
             if !alike.is_empty() {
-                let names: Vec<_> = alike.iter().map(|other| other.way.name()).collect();
+                let names: Vec<_> = alike.iter().map(|other| other.method.name()).collect();
                 sentences.push(format!(
                     "No difference to {name} is shown for {}: the runs overlap.",
                     names.join(", ")
@@ -65,12 +68,13 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// How `other` differs from `base`, and in what their traces differ, where those do not overlap.
+/// Describes the difference between `other` and `base`, and that of their traces if these do not
+/// overlap.
 fn difference(base: &Point, other: &Point) -> String {
     let ratio = base.median() / other.median();
     let (factor, word) = if ratio >= 1.0 { (ratio, "faster") } else { (1.0 / ratio, "slower") };
     let start =
-        format!("{} is {factor:.2} times {word} ({})", other.way.name(), time(other.median()));
+        format!("{} is {factor:.2} times {word} ({})", other.method.name(), time(other.median()));
     let [here, there] = [base, other].map(|point| point.traced(|trace| trace.idle));
     if here.most < there.least || there.most < here.least {
         let (here, there) = (100.0 * here.median, 100.0 * there.median);
@@ -80,14 +84,14 @@ fn difference(base: &Point, other: &Point) -> String {
     }
 }
 
-/// The probability, at most, that `runs` runs of any of `others` variants stand all before or all
-/// after as many of the first, if all are alike: each of the ways to order them is as likely.
+/// Returns an upper bound of the probability that `runs` runs of any of `others` variants are all
+/// before or all after those of the first one, if all variants are alike and all orders as likely.
 fn chance(runs: usize, others: usize) -> f64 {
     let orders: f64 = (1..=runs).map(|k| (runs + k) as f64 / k as f64).product();
     (2.0 * others as f64 / orders).min(1.0)
 }
 
-/// A time in a unit that suits it.
+/// Formats a time in a suitable unit.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.2} s"),

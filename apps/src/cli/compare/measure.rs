@@ -1,4 +1,4 @@
-//! Running all points.
+//! Runs of all points.
 
 use talpf_apps::Error;
 use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
@@ -6,21 +6,21 @@ use talpf_runtime::cores;
 use talpf_traces::Recorder;
 
 use super::super::progress_bar::ProgressBar;
-use super::results::{Point, Way};
+use super::results::{Method, Point};
 use super::trace_metrics::TraceMetrics;
 use super::{Scaling, Settings};
 
-/// What is to be run.
+/// Run to be measured.
 pub(super) struct Planned<A: App> {
     variant: Variant,
     problem: A::Problem,
     machine: Machine,
 }
 
-/// All points: serial first, because all are compared with it; variants without ranks once.
+/// Returns all points: serial first, since all are compared with it; variants without ranks once.
 ///
-/// **Errors**: a number of ranks that the problem has no use for; nothing that can be replayed, if
-/// that was asked for.
+/// **Errors**: a number of ranks that the problem cannot use; with replay, no variant that can
+/// replay.
 pub(super) fn points<A: App>(
     variants: &[Variant],
     problem: &A::Problem,
@@ -36,23 +36,23 @@ pub(super) fn points<A: App>(
     let chosen = |variant: &Variant| {
         *variant == Variant::Serial || variants.is_empty() || variants.contains(variant)
     };
-    let can = |way: &Way| !way.replay || A::REPLAYED.contains(&way.variant);
-    let manners: &[bool] = if settings.replay { &[false, true] } else { &[false] };
-    let both = |&variant| manners.iter().map(move |&replay| Way { variant, replay });
-    let ways = A::VARIANTS.iter().filter(|variant| chosen(variant)).flat_map(both).filter(can);
-    let ways: Vec<Way> = ways.collect();
-    if settings.replay && !ways.iter().any(|way| way.replay) {
-        let variant = "what is compared";
+    let can = |method: &Method| !method.replay || A::REPLAYED.contains(&method.variant);
+    let replays: &[bool] = if settings.replay { &[false, true] } else { &[false] };
+    let both = |&variant| replays.iter().map(move |&replay| Method { variant, replay });
+    let methods = A::VARIANTS.iter().filter(|variant| chosen(variant)).flat_map(both).filter(can);
+    let methods: Vec<Method> = methods.collect();
+    if settings.replay && !methods.iter().any(|method| method.replay) {
+        let variant = "any of these variants";
         return Err(Error::NoReplay { app: A::NAME, variant, replayed: A::REPLAYED });
     }
     let mut points = Vec::new();
-    for way in ways {
-        for &ranks in if way.variant.has_ranks() { &ranks[..] } else { &[1] } {
+    for method in methods {
+        for &ranks in if method.variant.has_ranks() { &ranks[..] } else { &[1] } {
             let factor = if settings.scaling == Scaling::Weak { ranks } else { 1 };
             let problem = problem.scaled(factor)?;
             A::check_ranks(&problem, ranks)?;
-            let machine = settings.machine.with_ranks(ranks)?.replaying(way.replay);
-            points.push(Planned { variant: way.variant, problem, machine });
+            let machine = settings.machine.with_ranks(ranks)?.replaying(method.replay);
+            points.push(Planned { variant: method.variant, problem, machine });
         }
     }
     Ok(points)
@@ -60,7 +60,7 @@ pub(super) fn points<A: App>(
 
 /// Runs all points in rounds, first with a trace and then timed.
 ///
-/// **Errors**: those of the runs; [`Error::Differs`] when results of one problem do.
+/// **Errors**: those of the runs; [`Error::Differs`] if results of one problem differ.
 pub(super) fn measure<A: App>(
     points: &[Planned<A>],
     settings: &Settings,
@@ -96,7 +96,7 @@ pub(super) fn measure<A: App>(
         let speedup = measured.first().map_or(1.0, |serial| rate / serial.rate);
         let workers = if point.variant == Variant::Serial { 1 } else { point.machine.workers() };
         measured.push(Point {
-            way: Way { variant: point.variant, replay: point.machine.replays() },
+            method: Method { variant: point.variant, replay: point.machine.replays() },
             ranks: point.machine.ranks(),
             workers,
             seconds,
@@ -111,14 +111,14 @@ pub(super) fn measure<A: App>(
 
 impl<A: App> Planned<A> {
     fn run(&self, observer: &Observer) -> Result<run::Solution<A::Outcome>, Error> {
-        // A slow rank that this machine does not have slows nobody.
+        // A slow rank that this machine does not have has no effect.
         let slow = self.machine.slowdown().filter(|slow| {
             self.variant.has_ranks() && slow.rank.is_none_or(|rank| rank < self.machine.ranks())
         });
         solve::<A>(self.variant, &self.problem, self.machine.slowed(slow), observer)
     }
 
-    /// Serial runs again only to say where a result differs.
+    /// Compares a result with the serial one. Runs serial again only to locate a difference.
     fn must_equal(&self, result: &A::Outcome, expected: u64) -> Result<(), Error> {
         if result.hash() == expected {
             return Ok(());

@@ -1,9 +1,11 @@
-//! `talpf compare`: variants of an application against each other.
+//! `talpf compare`: comparison of the variants of an application.
 //!
-//! Every point is a variant on a number of ranks. All points are run as often as asked for, one
-//! after the other in rounds, so that a noisy moment of the machine hurts all alike ([`measure`]).
-//! So are some runs with a trace, which says what they exchange and how long they wait. What comes
-//! out is a table, `results.json`, and a page that opens without a network ([`page`]).
+//! A point is a variant on a number of ranks. All points run as often as requested, in rounds one
+//! after
+//! the other, so that a disturbance of the machine affects all of them ([`measure`]). Some further
+//! runs
+//! have a trace, which yields their messages and waiting times. The results are a table,
+//! `results.json`, and a page that opens without a network ([`page`]).
 
 mod conditions;
 mod findings;
@@ -35,7 +37,7 @@ use super::run_options::{MachineOptions, Transport, variant_of};
 use super::usage::number_within;
 use super::{matmul, nbody};
 
-/// Steps of Jacobi where nobody says how many: a run takes tenths of a second.
+/// Default number of steps of Jacobi: a run takes tenths of a second.
 const STEPS: usize = super::STEPS / 5;
 
 #[derive(Args, Debug)]
@@ -59,7 +61,7 @@ enum Application {
     MatmulG(Comparison<MatmulG, matmul::ProblemOptions>),
 }
 
-/// What to compare, of an application `A` whose problem is described by `P`.
+/// Options of a comparison, for an application `A` with a problem described by `P`.
 #[derive(Args, Debug)]
 #[command(allow_negative_numbers = true)]
 struct Comparison<A: App, P: Args> {
@@ -77,14 +79,14 @@ struct Comparison<A: App, P: Args> {
     app: std::marker::PhantomData<A>,
 }
 
-/// What is the same for all applications.
+/// Settings of all applications.
 #[derive(Args, Debug)]
 struct Settings {
     /// Numbers of ranks, separated by commas [default: 1,2,4,8, or 1,4,9,16 for matmul-g]
     #[arg(long, value_delimiter = ',', value_name = "N,N", value_parser = number_within(Machine::RANKS))]
     ranks: Vec<usize>,
 
-    /// Whether more ranks share one problem, or have one as much larger
+    /// Size of the problem as the number of ranks increases
     #[arg(long, value_enum, default_value_t = Scaling::Strong)]
     scaling: Scaling,
 
@@ -92,18 +94,18 @@ struct Settings {
     #[arg(long, value_name = "N", value_parser = number_within(1..=1000), default_value_t = 5)]
     repeat: usize,
 
-    /// Where results.json and report.html go
+    /// Folder for results.json and report.html
     #[arg(long, value_name = "DIR", default_value = "comparison")]
     out: PathBuf,
 
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// What connects the ranks: `verbs`, for all are in this process
+    /// Transport between the ranks: `verbs`, since all ranks are in this process
     #[arg(long, value_enum, alias = "fabric", default_value_t, hide_possible_values = true)]
     transport: Transport,
 
-    /// Replay the graphs of variants that can, beside spawning them anew
+    /// Also replay the graphs of variants that can replay
     #[arg(long)]
     replay: bool,
 
@@ -112,18 +114,18 @@ struct Settings {
     quiet: bool,
 }
 
-/// How the problem grows with the ranks.
+/// Size of the problem as the number of ranks increases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum Scaling {
-    /// Not at all
+    /// All ranks share one problem of constant size
     Strong,
-    /// As the number of ranks does
+    /// The size is proportional to the number of ranks
     Weak,
 }
 
 impl Settings {
-    /// Runs of every point with a trace.
+    /// Returns the number of runs of every point with a trace.
     fn traced(&self) -> usize {
         self.repeat.min(3)
     }
@@ -147,7 +149,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-/// Measures, and writes everything down. Outputs are tried first.
+/// Runs the comparison and writes its results. Outputs are opened before the runs.
 fn compare<A: App>(
     variants: &[Variant],
     problem: A::Problem,

@@ -1,4 +1,4 @@
-//! The page: one file, no script, nothing from elsewhere.
+//! Page of results: one file without scripts or external resources.
 
 use talpf_traces::counted;
 
@@ -10,7 +10,7 @@ use super::table::{heads, row};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The whole page.
+/// Formats the whole page.
 pub(super) fn page(results: &Results, findings: &[String]) -> String {
     let title = format!("{}: variants compared", results.app);
     let sentences: String =
@@ -36,7 +36,9 @@ fn what(results: &Results) -> String {
     let parameters = parameters.collect::<Vec<_>>().join(", ");
     let scaling = match results.scaling {
         Scaling::Strong => "Strong scaling: all ranks share this problem.",
-        Scaling::Weak => "Weak scaling: the work grows with the ranks; this is the problem of one.",
+        Scaling::Weak => {
+            "Weak scaling: the work grows with the ranks; the problem shown is that of one rank."
+        }
     };
     let (timed, traced) = (counted(results.repeat, "timed run"), counted(results.traced, "run"));
     let medians = if results.repeat == 1 { "Times are of" } else { "Medians of" };
@@ -80,7 +82,7 @@ fn plots(results: &Results) -> String {
             series(results, true, |point| rate(point, point.normalised)),
         ),
         figure(
-            "Sync under way, for each round",
+            "Sync under way, per round",
             "us",
             series(results, false, |point| point.traced(|trace| trace.sync_us)),
         ),

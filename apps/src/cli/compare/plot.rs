@@ -1,6 +1,6 @@
-//! A plot as SVG: a value over the number of ranks, a line for each variant.
+//! SVG plot of a value over the number of ranks, one line per variant.
 //!
-//! Colours are classes, `s0` to `s8`, that the page defines for light and dark.
+//! Colours are CSS classes, `s0` to `s8`, that the page defines for light and dark mode.
 
 use std::fmt::Write;
 
@@ -15,7 +15,8 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
 
-/// Draws `series`; `ranks` are the places on the horizontal axis, `unit` stands above the vertical
+/// Draws `series`; `ranks` are the positions on the horizontal axis, `unit` is the label of the
+/// vertical
 /// one, which starts at zero.
 pub(super) fn plot(series: &[Series], ranks: &[usize], unit: &str, title: &str) -> String {
     let values = || series.iter().flat_map(|series| &series.values);
@@ -68,9 +69,9 @@ pub(super) fn plot(series: &[Series], ranks: &[usize], unit: &str, title: &str) 
         ),
     );
     for (index, line) in series.iter().enumerate() {
-        // Spread bars of different variants stand beside each other.
-        let aside = 3.0 * (index as f64 - (series.len() as f64 - 1.0) / 2.0);
-        draw(&mut svg, line, |value| (x(value.ranks) + aside, y(value.spread.median)), y);
+        // Spread bars of different variants are side by side.
+        let shift = 3.0 * (index as f64 - (series.len() as f64 - 1.0) / 2.0);
+        draw(&mut svg, line, |value| (x(value.ranks) + shift, y(value.spread.median)), y);
     }
     svg + "</svg>\n"
 }
@@ -123,7 +124,7 @@ fn draw(
     put(svg, format_args!("</g>"));
 }
 
-/// The mark of a style: shapes, so that colours are not all that tells variants apart.
+/// Returns the shape that marks points of a style, so that variants differ not only by colour.
 pub(super) fn mark(style: usize) -> &'static str {
     const MARKS: [&str; 11] = [
         "<circle r=\"3.5\"/>",
@@ -145,7 +146,7 @@ fn put(svg: &mut String, text: std::fmt::Arguments<'_>) {
     writeln!(svg, "{text}").expect("a string takes all");
 }
 
-/// A step of 1, 2 or 5 times a power of ten that cuts `highest` into five at most.
+/// Returns a step of 1, 2 or 5 times a power of ten that divides `highest` into five parts at most.
 fn nice_step(highest: f64) -> f64 {
     if highest <= 0.0 {
         return 1.0;

@@ -1,4 +1,4 @@
-//! What was measured.
+//! Results of a comparison.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use talpf_apps::run::Variant;
 use super::Scaling;
 use super::trace_metrics::TraceMetrics;
 
-/// A whole comparison.
+/// Results of a whole comparison.
 #[derive(Debug, Serialize)]
 pub(super) struct Results {
     pub(super) app: &'static str,
     pub(super) scaling: Scaling,
-    /// Runs of every point.
+    /// Number of timed runs of every point.
     pub(super) repeat: usize,
-    /// Runs of every point with a trace, which are not timed.
+    /// Number of runs of every point with a trace, which are not timed.
     pub(super) traced: usize,
-    /// Of all rates.
+    /// Unit of all rates.
     pub(super) unit: &'static str,
-    /// The problem of one rank.
+    /// Problem of one rank.
     #[serde(serialize_with = "as_map")]
     pub(super) parameters: Vec<(&'static str, usize)>,
     #[serde(serialize_with = "as_map")]
@@ -27,42 +27,42 @@ pub(super) struct Results {
     pub(super) points: Vec<Point>,
 }
 
-/// How a problem is solved.
+/// Variant, spawned or replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Way {
+pub(super) struct Method {
     #[serde(serialize_with = "by_name")]
     pub(super) variant: Variant,
-    /// Whether its graph is recorded once and replayed.
+    /// `true` if the graph is recorded once and replayed.
     pub(super) replay: bool,
 }
 
-impl Way {
-    /// The name in tables and plots.
+impl Method {
+    /// Returns the name in tables and plots.
     pub(super) fn name(self) -> String {
         format!("{}{}", self.variant.name(), if self.replay { " replayed" } else { "" })
     }
 }
 
-/// One way on one number of ranks.
+/// Results of one variant on one number of ranks.
 #[derive(Debug, Serialize)]
 pub(super) struct Point {
     #[serde(flatten)]
-    pub(super) way: Way,
+    pub(super) method: Method,
     pub(super) ranks: usize,
     pub(super) workers: usize,
-    /// Of every timed run, shortest first.
+    /// Time of every timed run, shortest first.
     pub(super) seconds: Vec<f64>,
-    /// Of the median run.
+    /// Rate of the median run.
     pub(super) rate: f64,
-    /// Against the median rate of serial.
+    /// Rate relative to the median rate of serial.
     pub(super) speedup: f64,
-    /// The same for each core that it could use.
+    /// Speed-up per usable core.
     pub(super) normalised: f64,
-    /// Of some runs apart from those that were timed.
+    /// Metrics of the runs with a trace.
     pub(super) traces: Vec<TraceMetrics>,
 }
 
-/// A value that was measured several times.
+/// Median and extremes of a value that was measured several times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) least: f64,
@@ -71,7 +71,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// Creates the spread of at least one value.
     pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -81,17 +81,17 @@ impl Spread {
 }
 
 impl Point {
-    /// Of what is derived from the time of a run.
+    /// Returns the spread of a value that is derived from the time of a run.
     pub(super) fn timed(&self, value: impl Fn(f64) -> f64) -> Spread {
         Spread::of(self.seconds.iter().map(|&seconds| value(seconds)))
     }
 
-    /// Of what a trace says.
+    /// Returns the spread of a value of the traces.
     pub(super) fn traced(&self, value: impl Fn(&TraceMetrics) -> f64) -> Spread {
         Spread::of(self.traces.iter().map(value))
     }
 
-    /// Messages and bytes: the same in every run.
+    /// Returns the numbers of messages and bytes, which are the same in every run.
     pub(super) fn traffic(&self) -> (u64, u64) {
         self.traces.last().map_or((0, 0), |trace| (trace.messages, trace.bytes))
     }

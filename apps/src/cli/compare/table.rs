@@ -1,9 +1,9 @@
-//! The table, for terminals and for the page.
+//! Table of results, for terminals and for the page.
 
 use super::findings::time;
 use super::results::{Point, Results};
 
-/// The heads of the columns.
+/// Returns the heads of the columns.
 pub(super) fn heads(results: &Results) -> [String; 11] {
     [
         "variant",
@@ -13,7 +13,7 @@ pub(super) fn heads(results: &Results) -> [String; 11] {
         "most",
         results.unit,
         "speed-up",
-        "a core",
+        "per core",
         "messages",
         "bytes",
         "idle",
@@ -21,13 +21,13 @@ pub(super) fn heads(results: &Results) -> [String; 11] {
     .map(str::to_owned)
 }
 
-/// A row of the table.
+/// Returns a row of the table.
 pub(super) fn row(point: &Point) -> [String; 11] {
     let (messages, bytes) = point.traffic();
     let ranks =
-        if point.way.variant.has_ranks() { point.ranks.to_string() } else { "-".to_owned() };
+        if point.method.variant.has_ranks() { point.ranks.to_string() } else { "-".to_owned() };
     [
-        point.way.name(),
+        point.method.name(),
         ranks,
         time(point.median()),
         time(point.least()),
@@ -41,7 +41,7 @@ pub(super) fn row(point: &Point) -> [String; 11] {
     ]
 }
 
-/// All rows under their heads, in columns.
+/// Formats all rows under their heads, in aligned columns.
 pub(super) fn table(results: &Results) -> String {
     let mut rows = vec![heads(results)];
     rows.extend(results.points.iter().map(row));

@@ -1,4 +1,4 @@
-//! What a trace says about a run, in a few numbers.
+//! Metrics of a run from its trace.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -12,23 +12,23 @@ use talpf_traces::{Recorder, TraceInfo};
 const TASK_TYPE: &str = "11";
 const SYNC_MODE: &str = "95000001";
 
-/// Of one run.
+/// Metrics of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct TraceMetrics {
-    /// What ranks sent each other.
+    /// Number of messages between ranks.
     pub(super) messages: u64,
-    /// How much that was.
+    /// Number of bytes in these messages.
     pub(super) bytes: u64,
-    /// Rounds that ended, of all ranks and lanes together.
+    /// Number of rounds that ended, of all ranks and lanes together.
     pub(super) rounds: u64,
-    /// **Units**: microseconds in which a rank had a sync under way, for each of its rounds.
+    /// Average time in which a rank had a sync under way, per round. **Units**: microseconds.
     pub(super) sync_us: f64,
-    /// The share of the workers' time, from the first to the last kernel, that no kernel had.
+    /// Share of the workers' time without a kernel, from the first to the last kernel.
     pub(super) idle: f64,
 }
 
 impl TraceMetrics {
-    /// Of what was recorded of a run on `machine`, in which `kernels` did the work.
+    /// Computes the metrics of a run on `machine`, in which tasks named `kernels` do the work.
     pub(super) fn new(
         recorder: &Recorder,
         machine: Machine,
@@ -45,7 +45,7 @@ impl TraceMetrics {
         Ok(Self::of_texts(&read(&files.prv)?, &types(&labels, kernels), machine.workers()))
     }
 
-    /// Of the records `prv`, where the task types `kernels` are the work.
+    /// Computes the metrics of the records `prv`, in which the task types `kernels` do the work.
     fn of_texts(prv: &str, kernels: &HashSet<&str>, workers: usize) -> Self {
         let mut metrics = Self::default();
         let mut kernel_since: HashMap<(&str, &str), u64> = HashMap::new();
@@ -97,7 +97,7 @@ fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
-/// The numbers of the task types with these labels.
+/// Returns the numbers of the task types with these labels.
 fn types<'a>(pcf: &'a str, labels: &[&str]) -> HashSet<&'a str> {
     let section = pcf.lines().skip_while(|line| !line.trim_end().ends_with("Task type")).skip(2);
     let values = section.take_while(|line| !line.is_empty());

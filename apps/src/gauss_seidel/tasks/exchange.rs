@@ -1,4 +1,4 @@
-//! The exchange of outermost rows between neighbours, a piece for each block column.
+//! Exchange of outermost rows between neighbours, a piece for each block column.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use talpf_runtime::{Matrix, Token};
 
 use crate::Error;
 use crate::heat::Neighbours;
-use crate::run::{Messages, Place, Protocol, RankContext, Round, Step};
+use crate::run::{Messages, Protocol, RankContext, RemoteElement, Round, Step};
 
-/// Lanes beside that of the superstep. More block columns than that share lanes.
+/// Number of lanes beside that of the superstep. More block columns share lanes.
 const LANES: usize = 255;
 
-/// What one rank exchanges in its supersteps.
+/// Exchange of one rank in its supersteps.
 pub(super) struct Exchange {
     rank: usize,
     neighbours: Neighbours,
@@ -20,13 +20,13 @@ pub(super) struct Exchange {
 }
 
 enum Means {
-    /// Through windows, on lanes.
+    /// Puts through windows, on lanes.
     Puts { ctx: Context, protocol: Protocol, slot: MemorySlot<f64>, lanes: Vec<LaneColumns> },
-    /// Tagged with the number of their block column.
+    /// Messages with tags of block columns.
     Messages(Messages),
 }
 
-/// A lane and the numbers of its block columns.
+/// Lane with the numbers of its block columns.
 struct LaneColumns {
     lane: Lane,
     columns: Range<usize>,
@@ -34,7 +34,8 @@ struct LaneColumns {
 }
 
 impl Exchange {
-    /// Prepares the exchange of the outermost rows of `field` in so many pieces. Collective.
+    /// Prepares the exchange of the outermost rows of `field` in as many pieces as block columns.
+    /// Collective.
     pub(super) async fn new(
         ctx: &RankContext,
         neighbours: Neighbours,
@@ -62,8 +63,9 @@ impl Exchange {
         Ok(Self { rank: ctx.rank(), neighbours, means })
     }
 
-    /// Declares the exchange of a superstep: this rank gives its outermost rows if it computes, and
-    /// takes those of the neighbours that do. Rounds that are spawned go to `syncs`.
+    /// Declares the exchange of a superstep: this rank sends its outermost rows if it computes, and
+    /// receives
+    /// those of the neighbours that do. Syncs of spawned rounds are added to `syncs`.
     pub(super) fn declare<'a>(
         &'a self,
         field: &'a Matrix<f64>,
@@ -95,17 +97,17 @@ impl Exchange {
             Means::Puts { ctx, protocol, slot, lanes } => {
                 for LaneColumns { lane, columns: numbers, order } in lanes {
                     let (protocol, lane) = (*protocol, *lane);
-                    let (mut given, mut taken, mut places) = (Vec::new(), Vec::new(), Vec::new());
+                    let (mut given, mut taken, mut remotes) = (Vec::new(), Vec::new(), Vec::new());
                     for column in numbers.clone() {
                         for with in targets() {
                             given.push(piece(with.edge, column));
                             let rank = ctx.peer(with.rank as u32)?;
                             let index = with.its_halo * field.cols() + columns[column].start;
-                            places.push(Place { slot: slot.clone(), rank, index });
+                            remotes.push(RemoteElement { slot: slot.clone(), rank, index });
                         }
                         taken.extend(sources().map(|with| piece(with.halo, column)));
                     }
-                    let round = Round { ctx, protocol, lane, order, given, taken, places };
+                    let round = Round { ctx, protocol, lane, order, given, taken, remotes };
                     syncs.extend(round.declare(step)?);
                 }
             }

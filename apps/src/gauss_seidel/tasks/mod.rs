@@ -1,24 +1,30 @@
-//! Tasks, and the exchange of outermost rows: one program for all variants with ranks.
+//! Tasks with exchange of outermost rows: one program for all variants with ranks.
 //!
 //! A rank computes step `t` of its band in superstep `2 t + rank`: the row above it is of the same
-//! step and one superstep old, the row below it of the step before and one superstep old as well.
-//! So neighbours take turns; in every superstep half of the ranks compute and pass on their
-//! outermost rows to those who compute in the next, which hold a window for them, or a receive.
+//! step,
+//! the row below it of the previous step, and both are one superstep old. So neighbours alternate:
+//! in
+//! every superstep half of the ranks compute and send their outermost rows to those that compute in
+//! the
+//! next, which have a window for them, or a receive.
 //!
-//! **talpf-default** ends a superstep with one sync of all ranks. Who does not compute waits until
-//! the last of the others has: half of the ranks are idle at any time.
+//! **talpf-default** ends a superstep with one sync of all ranks. A rank that does not compute
+//! waits
+//! until the last of the others has computed: half of the ranks are idle at any time.
 //!
 //! **talpf-lanes** has a lane for each block column, and its supersteps are rounds of that lane. A
-//! round ends for a rank as soon as the pieces of its neighbours over that column have arrived, so a
-//! rank starts on the first column while its neighbours compute the next ones, and all ranks work
-//! on different columns at the same time.
+//! round
+//! ends for a rank as soon as the pieces of its neighbours over that column have arrived, so a rank
+//! starts on the first column while its neighbours compute the next ones, and all ranks work on
+//! different columns at the same time.
 //!
 //! **tampi** does the same with a message for each piece.
 //!
 //! Within a rank, blocks wait for the blocks around them by their regions.
 //!
-//! Where the graph is replayed it begins with the second step of the rank. From then on a step has
-//! two supersteps: in one both neighbours compute, in the next one this rank does.
+//! A replayed graph begins with the second step of the rank. From then on a step has two
+//! supersteps: one
+//! in which both neighbours compute, and one in which this rank does.
 
 mod exchange;
 
@@ -34,11 +40,11 @@ use super::kernel::{self, Ring};
 use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::{Border, Neighbours, collect_field};
+use crate::partition::pieces;
 use crate::run::{
-    Job, Machine, Observer, Pace, Part, RankContext, Step, Steps, Variant, declare_count,
+    Machine, Observer, Pace, Part, RankContext, RunInput, Step, Steps, Variant, declare_count,
     solve_on_ranks,
 };
-use crate::share::pieces;
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
@@ -50,26 +56,26 @@ pub(super) fn solve(
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
     let border = Arc::new(problem.border());
-    let program = |ctx, job| rank(ctx, job, Arc::clone(&border));
+    let program = |ctx, input| rank(ctx, input, Arc::clone(&border));
     let assemble = |bands| problem.assemble(&border, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
-/// The program of a rank.
+/// Runs the program of a rank.
 async fn rank(
     ctx: RankContext,
-    job: Arc<Job<Problem>>,
+    input: Arc<RunInput<Problem>>,
     border: Arc<Border>,
 ) -> Result<Part, Error> {
-    let band = Band::new(&ctx, &job, &border).await?;
+    let band = Band::new(&ctx, &input, &border).await?;
 
     ctx.barrier().await?;
     let started = Instant::now();
     let repeated = band.steps - 1;
     let supersteps = 2 * repeated + ctx.ranks();
-    if job.machine.replays() {
+    if input.machine.replays() {
         let (first, last) = (ctx.rank(), ctx.rank() + 2 * repeated);
-        band.spawn(&ctx, &job.observer, 0..first + 1).await?;
+        band.spawn(&ctx, &input.observer, 0..first + 1).await?;
         ctx.group().iterate(repeated, |iteration| {
             let (step, here) = (Step::Replayed(iteration), ctx.rank());
             let exchange = |computes: &dyn Fn(usize) -> bool| {
@@ -79,41 +85,45 @@ async fn rank(
             exchange(&|rank| rank != here)?;
             band.declare_step(&ctx, step)?;
             exchange(&|rank| rank == here)?;
-            declare_count(&ctx, &job.observer, iteration, &band.last_row())
+            declare_count(&ctx, &input.observer, iteration, &band.last_row())
         })?;
-        // A sync that is spawned belongs to the superstep that is open then.
+        // A spawned sync belongs to the superstep that is open at that time.
         ctx.group().wait().await?;
-        band.spawn(&ctx, &job.observer, last + 1..supersteps).await?;
+        band.spawn(&ctx, &input.observer, last + 1..supersteps).await?;
     } else {
-        band.spawn(&ctx, &job.observer, 0..supersteps).await?;
+        band.spawn(&ctx, &input.observer, 0..supersteps).await?;
     }
     let ended = Instant::now();
 
     Ok(Part { result: collect_field(&ctx, band.field).await?, started, ended })
 }
 
-/// The rows of one rank.
+/// Rows of one rank.
 struct Band {
     field: Matrix<f64>,
     exchange: Exchange,
     pace: Pace,
     steps: usize,
     block: usize,
-    /// The columns of each block column, without the border.
+    /// Columns of each block column, without the border.
     columns: Vec<Range<usize>>,
 }
 
 impl Band {
-    async fn new(ctx: &RankContext, job: &Job<Problem>, border: &Border) -> Result<Self, Error> {
-        let block = job.problem.block();
-        let columns: Vec<_> = pieces(1..job.problem.cols() + 1, block).collect();
-        let field = job.problem.field(ctx, border, (block, block))?;
-        let neighbours = Neighbours::new(ctx, &job.problem);
+    async fn new(
+        ctx: &RankContext,
+        input: &RunInput<Problem>,
+        border: &Border,
+    ) -> Result<Self, Error> {
+        let block = input.problem.block();
+        let columns: Vec<_> = pieces(1..input.problem.cols() + 1, block).collect();
+        let field = input.problem.field(ctx, border, (block, block))?;
+        let neighbours = Neighbours::new(ctx, &input.problem);
         Ok(Self {
             exchange: Exchange::new(ctx, neighbours, &field, columns.len()).await?,
             field,
-            pace: Pace::of(ctx, job.machine),
-            steps: job.problem.steps(),
+            pace: Pace::of(ctx, input.machine),
+            steps: input.problem.steps(),
             block,
             columns,
         })
@@ -153,12 +163,13 @@ impl Band {
         Ok(())
     }
 
-    /// Whether `rank` computes a step in a superstep.
+    /// Returns `true` if `rank` computes a step in a superstep.
     fn computes(&self, rank: usize, superstep: usize) -> bool {
         superstep.checked_sub(rank).is_some_and(|twice| twice % 2 == 0 && twice / 2 < self.steps)
     }
 
-    /// Declares a task for every block: column by column, because neighbours wait for them so.
+    /// Declares a task for every block, column by column, the order in which neighbours wait for
+    /// them.
     fn declare_step<'a>(&'a self, ctx: &RankContext, step: Step<'_, 'a>) -> Result<(), Error> {
         let matrix = &self.field;
         let last = matrix.rows() - 1;
@@ -191,13 +202,13 @@ impl Band {
         Ok(())
     }
 
-    /// What the task that is declared last in a step has in its block.
+    /// Returns the region of the task that is declared last in a step.
     fn last_row(&self) -> Region<'_, f64> {
         self.field.row(self.field.rows() - 2, self.columns[self.columns.len() - 1].clone())
     }
 }
 
-/// Computes a block, and keeps the token of the step for as long.
+/// Computes a block, and holds the token of the step meanwhile.
 fn sweep(
     pace: &Pace,
     block: InOut<f64, Ix2>,

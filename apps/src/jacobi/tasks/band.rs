@@ -1,4 +1,4 @@
-//! The rows of one rank, and the tasks that compute them.
+//! Rows of one rank, and the tasks that compute them.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use talpf_runtime::{In, Ix2, Matrix, Out, Region};
 use crate::Error;
 use crate::heat::{Border, collect_field};
 use crate::jacobi::{Problem, STRIP_CELLS, kernel};
+use crate::partition::pieces;
 use crate::run::{Pace, RankContext, Step};
-use crate::share::pieces;
 
-/// The matrices of a rank, cut into strips.
+/// Matrices of a rank, cut into strips.
 pub(super) struct Band {
     rows: usize,
     cols: usize,
     /// Rows and columns of a strip.
     strip: (usize, usize),
-    /// They take turns.
+    /// Matrices of alternate steps.
     fields: [Matrix<f64>; 2],
 }
 
@@ -32,22 +32,23 @@ impl Band {
         Ok(Self { rows: fields[0].rows() - 2, cols: problem.cols(), strip, fields })
     }
 
-    /// The matrix that a step reads.
+    /// Returns the matrix that a step reads.
     pub(super) fn before(&self, step: usize) -> &Matrix<f64> {
         &self.fields[step % 2]
     }
 
-    /// The matrix that a step writes.
+    /// Returns the matrix that a step writes.
     pub(super) fn after(&self, step: usize) -> &Matrix<f64> {
         self.before(step + 1)
     }
 
-    /// The columns of every strip, without the border.
+    /// Returns the columns of every strip, without the border.
     pub(super) fn strip_cols(&self) -> impl Iterator<Item = Range<usize>> + Clone {
         pieces(1..self.cols + 1, self.strip.1)
     }
 
-    /// Declares a task for every strip: the top and bottom ones first, for which neighbours wait.
+    /// Declares a task for every strip: the top and bottom ones first, since neighbours wait for
+    /// them.
     pub(super) fn declare_step<'a>(
         &'a self,
         ctx: &RankContext,
@@ -58,7 +59,7 @@ impl Band {
         let (old, new) = (self.before(number), self.after(number));
         for (rows, cols) in self.strips() {
             let around = (rows.start - 1..rows.end + 1, cols.start - 1..cols.end + 1);
-            // The steps that overlap are the throttle.
+            // The limit of overlapping steps is the throttle.
             let task = ctx.group().task("jacobi").unthrottled();
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
             let pace = pace.clone();
@@ -75,7 +76,7 @@ impl Band {
         Ok(())
     }
 
-    /// What the task that is declared last in a step writes.
+    /// Returns the region of the task that is declared last in a step.
     pub(super) fn last_strip(&self, step: usize) -> Option<Region<'_, f64, Ix2>> {
         self.strips().last().map(|(rows, cols)| self.after(step).region(rows, cols))
     }
@@ -88,7 +89,7 @@ impl Band {
         rows.flat_map(|rows| self.strip_cols().map(move |cols| (rows.clone(), cols)))
     }
 
-    /// Gives up the matrices for the rows that `steps` steps have left, with their border columns.
+    /// Converts the matrices into the rows after `steps` steps, with their border columns.
     pub(super) async fn collect(self, ctx: &RankContext, steps: usize) -> Result<Vec<f64>, Error> {
         let [even, odd] = self.fields;
         let field = if steps.is_multiple_of(2) { even } else { odd };
@@ -96,7 +97,7 @@ impl Band {
     }
 }
 
-/// Computes a strip, and keeps the token of the step for as long.
+/// Computes a strip, and holds the token of the step meanwhile.
 fn sweep(pace: &Pace, old: In<f64, Ix2>, new: Out<f64, Ix2>, token: Option<In<()>>) {
     pace.compute((old, new, token), |(old, new, _)| kernel::sweep(old.view(), new.view_mut()));
 }

@@ -1,4 +1,4 @@
-//! The exchange of the outermost rows between neighbours.
+//! Exchange of the outermost rows between neighbours.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -10,27 +10,28 @@ use super::band::Band;
 use crate::Error;
 use crate::heat::{Neighbour, Neighbours};
 use crate::jacobi::Problem;
-use crate::run::{Messages, Place, Protocol, RankContext, Round, Step, Transfer};
+use crate::run::{Messages, Protocol, RankContext, RemoteElement, Round, Step, Transfer};
 
-/// How puts reach the halos of a neighbour.
+/// Method by which puts reach the halos of a neighbour.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
+pub(super) enum PutMethod {
     /// Through windows.
     Windows,
-    /// Into the halos of the two matrices in turn, unchecked; counts exchanged once.
+    /// Through links that alternate between the halos of both matrices, unchecked; counts exchanged
+    /// once.
     Links,
 }
 
-/// What the links take for themselves; the rounds of windows are those of lane 0.
+/// Lane of the links; the rounds of windows are those of lane 0.
 const LANE: Lane = Lane(1);
 
-/// What one rank exchanges in every step.
+/// Exchange of one rank in every step.
 pub(super) struct Exchange {
     neighbours: Neighbours,
     means: Means,
 }
 
-/// Slots are those of the matrices that even steps write, and odd ones.
+/// Means of communication. Slots are those of the matrices that even and odd steps write.
 enum Means {
     Windows { ctx: Context, protocol: Protocol, slots: [MemorySlot<f64>; 2], order: Token },
     Links { ctx: Context, links: RefCell<PingPong<f64>>, slots: [MemorySlot<f64>; 2] },
@@ -42,7 +43,7 @@ impl Exchange {
     pub(super) async fn new(
         ctx: &RankContext,
         problem: &Problem,
-        way: Way,
+        method: PutMethod,
         band: &Band,
     ) -> Result<Self, Error> {
         let neighbours = Neighbours::new(ctx, problem);
@@ -51,12 +52,12 @@ impl Exchange {
             RankContext::OneSided(ctx, protocol) => {
                 let even = ctx.register_global(band.after(0)).await?;
                 let slots = [even, ctx.register_global(band.after(1)).await?];
-                match way {
-                    Way::Windows => {
+                match method {
+                    PutMethod::Windows => {
                         let order = Token::new(ctx.group())?;
                         Means::Windows { ctx: ctx.clone(), protocol: *protocol, slots, order }
                     }
-                    Way::Links => {
+                    PutMethod::Links => {
                         let links = RefCell::new(link(ctx, &neighbours, band).await?);
                         Means::Links { ctx: ctx.clone(), links, slots }
                     }
@@ -66,11 +67,13 @@ impl Exchange {
         Ok(Self { neighbours, means })
     }
 
-    /// Declares the exchange of what step `number` writes in `band`, a piece for each strip, and the
-    /// end of its round, if rounds end; where that is spawned, hands out what to wait for.
+    /// Declares the exchange of the rows that step `number` writes in `band`, a piece for each
+    /// strip, and the
+    /// end of its round, if it has one. Returns the sync of a spawned round.
     ///
-    /// **Panics**: links that are replayed. Their places are in use from one step to the next, so
-    /// that a graph would never get them.
+    /// **Panics**: links in a replayed step. Their buffers are in use from one step to the next, so
+    /// a graph
+    /// would never get them.
     pub(super) fn declare<'a>(
         &'a self,
         band: &'a Band,
@@ -83,19 +86,19 @@ impl Exchange {
         let halo = |piece: &Piece<'_>| newest.row(piece.with.halo, piece.cols.clone());
         match &self.means {
             Means::Windows { ctx, protocol, slots, order } => {
-                let place = |Piece { with, cols, .. }: Piece<'_>| {
+                let remote = |Piece { with, cols, .. }: Piece<'_>| {
                     let row = match protocol.transfer {
                         Transfer::Put => with.its_halo,
                         Transfer::Get => with.its_edge,
                     };
                     let (slot, rank) = (slots[number % 2].clone(), ctx.peer(with.rank as u32)?);
-                    Ok(Place { slot, rank, index: row * newest.cols() + cols.start })
+                    Ok(RemoteElement { slot, rank, index: row * newest.cols() + cols.start })
                 };
                 let (protocol, lane) = (*protocol, Lane::default());
                 let given = pieces.clone().map(|piece| edge(&piece)).collect();
                 let taken = pieces.clone().map(|piece| halo(&piece)).collect();
-                let places = pieces.map(place).collect::<Result<_, Error>>()?;
-                Round { ctx, protocol, lane, order, given, taken, places }.declare(step)
+                let remotes = pieces.map(remote).collect::<Result<_, Error>>()?;
+                Round { ctx, protocol, lane, order, given, taken, remotes }.declare(step)
             }
             Means::Links { links, .. } => {
                 assert!(matches!(step, Step::Spawned(_)), "links are not replayed");
@@ -118,7 +121,7 @@ impl Exchange {
         }
     }
 
-    /// Ends what was prepared. Nothing may be under way.
+    /// Releases the means of communication. No exchange may be under way.
     pub(super) fn end(self) -> Result<(), Error> {
         let (ctx, slots) = match self.means {
             Means::Windows { ctx, slots, .. } | Means::Links { ctx, slots, .. } => (ctx, slots),
@@ -131,7 +134,7 @@ impl Exchange {
     }
 }
 
-/// Makes a link for every piece.
+/// Creates a link for every piece.
 async fn link(ctx: &Context, neighbours: &Neighbours, band: &Band) -> Result<PingPong<f64>, Error> {
     let link = |Piece { with, cols, .. }: Piece| {
         let fields = [band.after(0), band.after(1)];
@@ -142,7 +145,7 @@ async fn link(ctx: &Context, neighbours: &Neighbours, band: &Band) -> Result<Pin
     Ok(ctx.ping_pong(LANE, &links).await?)
 }
 
-/// What is exchanged in a step: a piece of a row for each neighbour and strip.
+/// Piece of a row that is exchanged in a step, one for each neighbour and strip.
 struct Piece<'a> {
     with: &'a Neighbour,
     strip: usize,

@@ -1,4 +1,4 @@
-//! A task that fails in a replayed graph ends the run of all ranks, and is named.
+//! Failure of a task in a replayed graph: it ends the run of all ranks, with its name.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use super::super::ranks::on_ranks;
 use super::super::{Machine, Part, Ring, Shape, Variant};
 use super::*;
 
-/// The error of three ranks that pass a number round, of which one fails in step 3 of 1000.
+/// Returns the error of three ranks that pass a number round, one of which fails in step 3 of 1000.
 fn error_of(variant: Variant, workers: usize) -> String {
     let machine = Machine::new(3, workers).unwrap();
     let program = |ctx: RankContext| async move {

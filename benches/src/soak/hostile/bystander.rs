@@ -1,14 +1,14 @@
-//! Tasks beside a hostile program that come to their end whatever it does.
+//! Tasks beside a hostile program that must complete whatever it does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use talpf_runtime::{Array, Error, Group};
 
-use super::Wrong;
-use crate::soak::dice::{Dice, mix};
+use super::EpisodeError;
+use crate::soak::rng::{Rng, mix};
 
-/// A chain of tasks over an array of its own.
+/// Chain of tasks over an array of its own.
 pub(super) struct Bystander {
     array: Array<u64>,
     spawned: u64,
@@ -23,13 +23,13 @@ impl Bystander {
         Ok(Bystander { array, spawned: 0, last: Arc::default() })
     }
 
-    /// Spawns a few more links of the chain.
-    pub(super) fn go_on(&mut self, group: &Group, dice: &mut Dice) -> Result<(), Error> {
-        for _ in 0..dice.below(4) {
+    /// Spawns a few more tasks of the chain.
+    pub(super) fn go_on(&mut self, group: &Group, rng: &mut Rng) -> Result<(), Error> {
+        for _ in 0..rng.below(4) {
             self.spawned += 1;
             let (number, last) = (self.spawned, Arc::clone(&self.last));
             let task = group.task("bystander").inout(&self.array.all());
-            let task = if dice.one_in(4) { task.inline() } else { task };
+            let task = if rng.one_in(4) { task.inline() } else { task };
             task.spawn(move |mut all| {
                 all.iter_mut().for_each(|element| *element = mix(*element, number));
                 last.store(all[LEN - 1], Ordering::Release);
@@ -38,13 +38,16 @@ impl Bystander {
         Ok(())
     }
 
-    /// Compares the end of the chain with what running it serially gives. Called when nothing of
-    /// the runtime can run any more.
-    pub(super) fn check(&self) -> Result<(), Wrong> {
+    /// Compares the end of the chain with its serial run. Called when no task of the runtime can
+    /// run any
+    /// more.
+    pub(super) fn check(&self) -> Result<(), EpisodeError> {
         let expected = (1..=self.spawned).fold(0, mix);
         match self.last.load(Ordering::Acquire) {
             found if found == expected => Ok(()),
-            found => Err(Wrong(format!("the bystander has {found:#x}, not {expected:#x}"))),
+            found => Err(EpisodeError(format!(
+                "the bystander computed {found:#x} instead of {expected:#x}"
+            ))),
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use talpf_runtime::{Array, Group, Runtime};
 
-use super::{Bystander, Dice, End, Wrong, drop_quietly, finish, panic};
+use super::{Bystander, EpisodeError, Outcome, Rng, drop_quietly, finish, panic};
 
-/// The act of an element when it drops.
+/// Action of an element when it drops.
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum DropAction {
     Nothing,
     Panics,
     Spawns,
@@ -19,7 +19,7 @@ enum What {
 }
 
 struct Element {
-    what: What,
+    what: DropAction,
     group: Group,
     other: Group,
     dropped: Arc<AtomicU64>,
@@ -30,40 +30,40 @@ impl Drop for Element {
     fn drop(&mut self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
         match self.what {
-            What::Nothing => {}
-            What::Panics if std::thread::panicking() => {}
-            What::Panics => panic(),
-            What::Spawns => {
+            DropAction::Nothing => {}
+            DropAction::Panics if std::thread::panicking() => {}
+            DropAction::Panics => panic(),
+            DropAction::Spawns => {
                 let _ = self.group.task("of an element").spawn(|| ());
             }
-            What::Waits => {
+            DropAction::Waits => {
                 let _ = self.other.wait_blocking();
             }
-            What::MakesAnArray => {
+            DropAction::MakesAnArray => {
                 let array = Array::new(&self.group, vec![Box::new(7); 3], 1);
                 let _ =
                     array.map(|array| self.group.task("uses").inout(&array.all()).spawn(|_| ()));
             }
-            What::Cancels => self.other.cancel("planned to fail"),
+            DropAction::Cancels => self.other.cancel("planned to fail"),
         }
         self.nested = None;
     }
 }
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let runtime = Runtime::new(super::runtime(dice))?;
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let runtime = Runtime::new(super::runtime(rng))?;
     let mut bystander = Bystander::new(&runtime)?;
     let other = runtime.group("other", 1);
     let dropped = Arc::new(AtomicU64::new(0));
     let mut made = 0;
-    for _ in 0..1 + dice.below(4) {
+    for _ in 0..1 + rng.below(4) {
         let kinds = [
-            (4, What::Nothing),
-            (1, What::Panics),
-            (1, What::Spawns),
-            (1, What::Waits),
-            (1, What::MakesAnArray),
-            (1, What::Cancels),
+            (4, DropAction::Nothing),
+            (1, DropAction::Panics),
+            (1, DropAction::Spawns),
+            (1, DropAction::Waits),
+            (1, DropAction::MakesAnArray),
+            (1, DropAction::Cancels),
         ];
         let element = |what, nested| Element {
             what,
@@ -73,20 +73,20 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
             nested,
         };
         let mut elements = Vec::new();
-        for _ in 0..1 + dice.below(5) {
-            let nested = dice.one_in(3).then(|| Array::new(&other, vec![1; 5], 2)).transpose()?;
-            elements.push(element(*dice.weigh(&kinds), nested));
+        for _ in 0..1 + rng.below(5) {
+            let nested = rng.one_in(3).then(|| Array::new(&other, vec![1; 5], 2)).transpose()?;
+            elements.push(element(*rng.pick_weighted(&kinds), nested));
         }
         made += elements.len() as u64;
         let len = elements.len();
-        let array = Array::new(&runtime, elements, 1 + dice.below(len))?;
-        bystander.go_on(&runtime, dice)?;
+        let array = Array::new(&runtime, elements, 1 + rng.below(len))?;
+        bystander.go_on(&runtime, rng)?;
         for at in 0..len {
             let task = runtime.task("uses").inout(&array.region(at..));
-            match dice.below(3) {
+            match rng.below(3) {
                 0 => {
                     made += 1;
-                    let new = element(*dice.weigh(&kinds), None);
+                    let new = element(*rng.pick_weighted(&kinds), None);
                     task.spawn(move |mut all| all[0] = new)?;
                 }
                 1 => {
@@ -99,10 +99,14 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
         // Elements may drop here.
         drop_quietly(array);
     }
-    super::expect("the other", super::end_of(other.wait_blocking())?, &[End::Well, End::Fails])?;
-    finish(runtime, &bystander, &[End::Well, End::Fails])?;
+    super::expect(
+        "the other",
+        super::outcome_of(other.wait_blocking())?,
+        &[Outcome::Completes, Outcome::Fails],
+    )?;
+    finish(runtime, &bystander, &[Outcome::Completes, Outcome::Fails])?;
     match dropped.load(Ordering::Relaxed) {
         dropped if dropped == made => Ok(made),
-        dropped => Err(Wrong(format!("{dropped} of {made} elements were dropped"))),
+        dropped => Err(EpisodeError(format!("{dropped} of {made} elements were dropped"))),
     }
 }

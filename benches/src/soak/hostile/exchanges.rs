@@ -1,14 +1,14 @@
-//! Exchanges that are dropped or forgotten in the middle, with puts that are missing or wrong.
+//! Exchanges that are dropped or forgotten half-way, with puts that are missing or wrong.
 
 use std::mem::forget;
 
 use talpf::{Context, Error, Lane, Link, Rank, exec};
 use talpf_runtime::Array;
 
-use super::{Dice, Wrong, panic};
+use super::{EpisodeError, Rng, panic};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum ExchangeMisuse {
     Nothing,
     Drops,
     Forgets,
@@ -23,12 +23,12 @@ enum What {
     ForgetsTheHandle,
 }
 
-use What::{
+use ExchangeMisuse::{
     Cancels, Drops, DropsBetweenPutAndSync, Forgets, ForgetsTheHandle, ForgetsThePlace,
     KeepsThePlace, Nothing, OmitsThePut, Panics, PutsTwice, WrongPlace,
 };
 
-const ALL: [(u32, What); 12] = [
+const ALL: [(u32, ExchangeMisuse); 12] = [
     (20, Nothing),
     (1, Drops),
     (1, Forgets),
@@ -43,17 +43,18 @@ const ALL: [(u32, What); 12] = [
     (2, ForgetsTheHandle),
 ];
 
-const HARMLESS: [What; 5] = [Nothing, PutsTwice, WrongPlace, KeepsThePlace, ForgetsTheHandle];
+const HARMLESS: [ExchangeMisuse; 5] =
+    [Nothing, PutsTwice, WrongPlace, KeepsThePlace, ForgetsTheHandle];
 
-const WRONG: &str = "an exchange has brought something else";
+const WRONG: &str = "an exchange delivered wrong data";
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let ranks = 1 + dice.below(4);
-    let round = |dice: &mut Dice| (0..ranks).map(|_| *dice.weigh(&ALL)).collect::<Vec<_>>();
-    let rounds: Vec<_> = (0..1 + dice.below(8)).map(|_| round(dice)).collect();
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let ranks = 1 + rng.below(4);
+    let round = |rng: &mut Rng| (0..ranks).map(|_| *rng.pick_weighted(&ALL)).collect::<Vec<_>>();
+    let rounds: Vec<_> = (0..1 + rng.below(8)).map(|_| round(rng)).collect();
     let config = talpf::Config {
         ranks: ranks as u32,
-        runtime: super::runtime(dice),
+        runtime: super::runtime(rng),
         ..talpf::Config::default()
     };
     super::show(&rounds);
@@ -65,8 +66,8 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     }
 }
 
-/// A ring in which every rank puts to the one after it, and that one back.
-async fn run(ctx: Context, rounds: Vec<Vec<What>>) -> Result<(), Error> {
+/// Runs a ring in which every rank puts to the next one, which puts back.
+async fn run(ctx: Context, rounds: Vec<Vec<ExchangeMisuse>>) -> Result<(), Error> {
     let (rank, ranks) = (ctx.rank().0, ctx.ranks());
     let values = Array::new(ctx.group(), vec![0u64; 8], 4)?;
     ctx.register_local(&values)?;
@@ -78,7 +79,7 @@ async fn run(ctx: Context, rounds: Vec<Vec<What>>) -> Result<(), Error> {
     let mut exchange = ctx.ping_pong(Lane(2), &links).await?;
     for (number, round) in rounds.iter().enumerate() {
         let what = round[rank as usize];
-        // On one and two ranks both links lead to the same one, and match in order.
+        // With one or two ranks both links lead to the same peer, and match in order.
         let value = move |rank: Rank, link: usize| {
             (number as u64) << 32 | u64::from(rank.0) << 1 | link as u64
         };
@@ -121,10 +122,10 @@ async fn run(ctx: Context, rounds: Vec<Vec<What>>) -> Result<(), Error> {
         for (link, &peer) in peers.iter().enumerate() {
             let back = if ranks <= 2 { link } else { 1 - link };
             let expected = value(peer, back);
-            let look = ctx.group().task("look").input(&inbox.tile(2 * link + number % 2));
+            let check = ctx.group().task("check").input(&inbox.tile(2 * link + number % 2));
             let slow = what == KeepsThePlace;
             let waits = ctx.group().clone();
-            look.spawn_async(move |place| async move {
+            check.spawn_async(move |place| async move {
                 if slow {
                     waits.wait_for(std::time::Duration::from_micros(100)).await;
                 }

@@ -1,17 +1,17 @@
-//! Programs that misuse all that safe code can reach, one kind of misuse a file.
+//! Programs that misuse the safe interfaces, one kind of misuse per file.
 //!
-//! A program knows which ends it may have. Beside it runs a [`Bystander`], which has nothing to do
-//! with it and comes to its end whatever the program does. Nothing may abort, and nothing may be
-//! silent: a program ends within [`PATIENCE`]. Kinds of misuse are enums with `ValueEnum`, which lists
-//! their variants to draw from.
+//! A program defines its permitted outcomes. Beside it runs an independent [`Bystander`], which
+//! must
+//! complete whatever the program does. Nothing may abort or stall silently: a program ends within
+//! [`PATIENCE`]. Kinds of misuse are enums with `ValueEnum`, which lists the variants to draw from.
 
 mod bystander;
 mod callbacks;
 mod elements;
-mod ends;
 mod exchanges;
 mod forgotten;
 mod operators;
+mod outcome;
 mod reentrance;
 mod registrations;
 mod replays;
@@ -29,12 +29,12 @@ use std::time::Duration;
 use talpf_runtime::Config;
 
 use self::bystander::Bystander;
-use self::ends::{End, end_of, expect, finish};
+use self::outcome::{Outcome, expect, finish, outcome_of};
 use super::Episode;
-use super::dice::Dice;
-use super::wrong::{PLANNED, Wrong};
+use super::episode_error::{EpisodeError, PLANNED};
+use super::rng::Rng;
 
-/// The programs by name.
+/// Hostile programs by name.
 pub(super) const PROGRAMS: [(&str, Episode); 15] = [
     ("hostile-forgotten", forgotten::episode),
     ("hostile-callbacks", callbacks::episode),
@@ -53,31 +53,31 @@ pub(super) const PROGRAMS: [(&str, Episode); 15] = [
     ("hostile-requests", requests::episode),
 ];
 
-/// No program takes that long, even under valgrind.
+/// Time limit of a program, sufficient even under valgrind.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A runtime that soon says that it hangs.
-fn runtime(dice: &mut Dice) -> Config {
-    Config { hang_after: Duration::from_millis(200), ..super::runtime(dice) }
+/// Draws a configuration of a runtime that reports a hang soon.
+fn runtime(rng: &mut Rng) -> Config {
+    Config { hang_after: Duration::from_millis(200), ..super::runtime(rng) }
 }
 
-/// Notes what a program is, for whoever sees it fail.
+/// Prints the drawn program, as context of a failure.
 fn show(program: &impl std::fmt::Debug) {
     eprintln!("{program:?}");
 }
 
-/// A planned panic.
+/// Panics as planned.
 fn panic() -> ! {
     std::panic::panic_any(PLANNED)
 }
 
-/// Drops what may panic as it drops.
+/// Drops a value whose drop may panic.
 fn drop_quietly<T>(value: T) {
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
     std::mem::forget(dropped);
 }
 
-/// Panics as it drops, unless its thread panics already.
+/// Value that panics when it drops, unless its thread panics already.
 struct PanicsAsItDrops;
 
 impl Drop for PanicsAsItDrops {

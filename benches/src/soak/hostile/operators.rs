@@ -1,13 +1,13 @@
-//! Operators of reductions that panic, and elements that panic as copies of them drop.
+//! Operators of reductions that panic, and elements whose copies panic when they drop.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use talpf_runtime::operator::{InOrder, Operator};
 use talpf_runtime::{Array, Error, Group, Region, Runtime};
 
-use super::{Bystander, Dice, End, Wrong, drop_quietly, finish, panic};
+use super::{Bystander, EpisodeError, Outcome, Rng, drop_quietly, finish, panic};
 
-/// Panics in the call of which the number is up.
+/// Number of calls until the panic.
 static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 fn count() {
@@ -16,7 +16,7 @@ fn count() {
     }
 }
 
-/// A number that counts whenever it drops.
+/// Number that counts down when it drops.
 struct Number(u64);
 
 impl Drop for Number {
@@ -40,36 +40,36 @@ impl Operator<Number> for Add {
     }
 }
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let runtime = Runtime::new(super::runtime(dice))?;
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let runtime = Runtime::new(super::runtime(rng))?;
     let mut bystander = Bystander::new(&runtime)?;
-    let len = 1 + dice.below(6);
+    let len = 1 + rng.below(6);
     let numbers = (0..len).map(|_| Number(0)).collect();
-    let array = Array::new(&runtime, numbers, 1 + dice.below(len))?;
-    LEFT.store(dice.below(60), Ordering::Relaxed);
-    let tasks = 1 + dice.below(12);
+    let array = Array::new(&runtime, numbers, 1 + rng.below(len))?;
+    LEFT.store(rng.below(60), Ordering::Relaxed);
+    let tasks = 1 + rng.below(12);
     for _ in 0..tasks {
-        bystander.go_on(&runtime, dice)?;
-        let (from, to) = dice.part(len, len);
+        bystander.go_on(&runtime, rng)?;
+        let (from, to) = rng.part(len, len);
         let part = array.region(from..to);
-        match dice.one_in(2) {
+        match rng.one_in(2) {
             true => reduce(&runtime, &part, Add)?,
             false => reduce(&runtime, &part, InOrder(Add))?,
         }
-        if dice.one_in(3) {
+        if rng.one_in(3) {
             runtime.task("read").input(&array.all()).spawn(|_| ())?;
         }
     }
-    if dice.one_in(2) {
-        let steps = dice.below(5);
+    if rng.one_in(2) {
+        let steps = rng.below(5);
         runtime.iterate(steps, |iteration| {
             let task = runtime.task("step").reduction(&array.all(), Add);
             task.repeat(iteration, |_, mut copy| copy[0].0 += 1)
         })?;
     }
-    // The elements panic here if every task is complete by now.
+    // The elements panic here if every task has completed.
     drop_quietly(array);
-    finish(runtime, &bystander, &[End::Well, End::Fails])?;
+    finish(runtime, &bystander, &[Outcome::Completes, Outcome::Fails])?;
     LEFT.store(usize::MAX, Ordering::Relaxed);
     Ok(tasks as u64)
 }

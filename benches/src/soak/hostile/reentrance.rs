@@ -1,5 +1,6 @@
-//! Calls back into the runtime where nobody expects it: waits, shutdowns and whole runs in
-//! tasks, spawns as captures and thread-locals drop.
+//! Unexpected calls back into the runtime: waits, shutdowns and whole runs in tasks, and spawns
+//! from
+//! the drop of captures and of thread-locals.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -8,9 +9,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use talpf_runtime::{Array, Children, Error, Group, Runtime};
 
-use super::{Bystander, Dice, End, Wrong, finish, panic};
+use super::{Bystander, EpisodeError, Outcome, Rng, finish, panic};
 
-/// Does something when it drops.
+/// Value that runs a function when it drops.
 struct AtDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for AtDrop<F> {
@@ -24,7 +25,7 @@ thread_local! {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum What {
+enum ReentrantCall {
     SpawnsAsCaptureDrops,
     WaitsAsCaptureDrops,
     SpawnsAsThreadLocalDrops,
@@ -39,75 +40,80 @@ enum What {
     WaitsForChildrenOfOther,
 }
 
-/// The first thing that was not as it should be.
+/// First violation that was found.
 type Findings = Arc<Mutex<Option<String>>>;
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let runtime = Runtime::new(super::runtime(dice))?;
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let runtime = Runtime::new(super::runtime(rng))?;
     let mut bystander = Bystander::new(&runtime)?;
     let findings = Findings::default();
-    let count = 1 + dice.below(6);
+    let count = 1 + rng.below(6);
     for _ in 0..count {
-        bystander.go_on(&runtime, dice)?;
-        let what = dice.pick(What::value_variants());
+        bystander.go_on(&runtime, rng)?;
+        let what = rng.pick(ReentrantCall::value_variants());
         super::show(&what);
-        spawn(&runtime, what, dice, &findings)?;
+        spawn(&runtime, what, rng, &findings)?;
     }
-    bystander.go_on(&runtime, dice)?;
-    finish(runtime, &bystander, &[End::Well, End::Fails])?;
+    bystander.go_on(&runtime, rng)?;
+    finish(runtime, &bystander, &[Outcome::Completes, Outcome::Fails])?;
     let found = findings.lock().ok().and_then(|mut found| found.take());
-    found.map_or(Ok(count as u64), |found| Err(Wrong(found)))
+    found.map_or(Ok(count as u64), |found| Err(EpisodeError(found)))
 }
 
-fn spawn(group: &Group, what: What, dice: &mut Dice, findings: &Findings) -> Result<(), Error> {
+fn spawn(
+    group: &Group,
+    what: ReentrantCall,
+    rng: &mut Rng,
+    findings: &Findings,
+) -> Result<(), Error> {
     let own = group.clone();
     let task = group.task("calls back");
     match what {
-        What::SpawnsAsCaptureDrops => {
+        ReentrantCall::SpawnsAsCaptureDrops => {
             let kept = AtDrop(move || drop(own.task("of a capture").inline().spawn(|| ())));
             task.spawn(move || drop(kept))
         }
-        What::WaitsAsCaptureDrops => {
+        ReentrantCall::WaitsAsCaptureDrops => {
             let kept = AtDrop(move || drop(own.wait_blocking()));
             task.spawn(move || {
                 let _kept = &kept;
             })
         }
-        What::SpawnsAsThreadLocalDrops => task.spawn(move || {
+        ReentrantCall::SpawnsAsThreadLocalDrops => task.spawn(move || {
             let kept = AtDrop(move || drop(own.task("of a thread-local").spawn(|| ())));
             LEFT_BEHIND.with_borrow_mut(|left| left.push(Box::new(kept)));
         }),
-        What::PanicsAsThreadLocalDrops => {
-            // A panic in the destructor of a thread-local ends the process, so it is caught there.
+        ReentrantCall::PanicsAsThreadLocalDrops => {
+            // A panic in the destructor of a thread-local ends the process, so it is caught here.
             let kept = AtDrop(move || {
                 let _ = std::panic::catch_unwind(|| panic());
                 let _ = own.task("of a thread-local").inline().spawn(|| ());
             });
             task.spawn(move || LEFT_BEHIND.with_borrow_mut(|left| left.push(Box::new(kept))))
         }
-        What::Waits => {
+        ReentrantCall::Waits => {
             let findings = Arc::clone(findings);
             task.spawn(move || refused(&findings, "wait_blocking", own.wait_blocking()))
         }
-        What::BlocksOn => {
-            let (findings, config) = (Arc::clone(findings), super::runtime(dice));
+        ReentrantCall::BlocksOn => {
+            let (findings, config) = (Arc::clone(findings), super::runtime(rng));
             task.spawn(move || {
                 if let Ok(other) = Runtime::new(config) {
                     refused(&findings, "block_on", other.block_on(async {}));
                 }
             })
         }
-        What::ShutsDown | What::DropsRuntime => {
-            let (findings, mut config) = (Arc::clone(findings), super::runtime(dice));
-            config.workers = 1 + dice.below(2);
-            let shuts_down = matches!(what, What::ShutsDown);
+        ReentrantCall::ShutsDown | ReentrantCall::DropsRuntime => {
+            let (findings, mut config) = (Arc::clone(findings), super::runtime(rng));
+            config.workers = 1 + rng.below(2);
+            let shuts_down = matches!(what, ReentrantCall::ShutsDown);
             task.spawn(move || in_itself(config, shuts_down, findings))
         }
-        What::Runs => {
+        ReentrantCall::Runs => {
             let findings = Arc::clone(findings);
             let config = talpf::Config {
-                ranks: 1 + dice.below(3) as u32,
-                runtime: super::runtime(dice),
+                ranks: 1 + rng.below(3) as u32,
+                runtime: super::runtime(rng),
                 ..talpf::Config::default()
             };
             task.spawn(move || {
@@ -130,8 +136,8 @@ fn spawn(group: &Group, what: What, dice: &mut Dice, findings: &Findings) -> Res
                 }
             })
         }
-        What::SpawnsInlineInInline => task.spawn(move || nest(&own, 40)),
-        What::IteratesInside => task.spawn(move || {
+        ReentrantCall::SpawnsInlineInInline => task.spawn(move || nest(&own, 40)),
+        ReentrantCall::IteratesInside => task.spawn(move || {
             let _ = own.iterate::<Error>(3, |iteration| {
                 let inner = own.clone();
                 own.task("step").repeat(iteration, move |_| {
@@ -139,7 +145,7 @@ fn spawn(group: &Group, what: What, dice: &mut Dice, findings: &Findings) -> Res
                 })
             });
         }),
-        What::WaitsForChildrenOfOther => task.spawn_async(move || async move {
+        ReentrantCall::WaitsForChildrenOfOther => task.spawn_async(move || async move {
             let Ok(children) = Children::of_current_task() else { return };
             let array = Array::new(&own, vec![0u8; 4], 1);
             let _ = array.map(|array| children.task("child").inout(&array.all()).spawn(|_| ()));
@@ -157,7 +163,7 @@ fn nest(group: &Group, depth: usize) {
     }
 }
 
-/// A runtime that is ended by one of its own tasks.
+/// Ends a runtime from one of its own tasks.
 fn in_itself(config: talpf_runtime::Config, shuts_down: bool, findings: Findings) {
     let Ok(runtime) = Runtime::new(config) else { return };
     let group = (*runtime).clone();
@@ -171,7 +177,7 @@ fn in_itself(config: talpf_runtime::Config, shuts_down: bool, findings: Findings
     drop(ended);
 }
 
-/// Notes whether a call that would block a worker was not refused.
+/// Records a violation if a call that would block a worker was not refused.
 fn refused<T>(findings: &Findings, what: &str, result: Result<T, Error>) {
     match result {
         Err(Error::BlockingInTask { .. }) => {}

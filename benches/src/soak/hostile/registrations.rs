@@ -1,52 +1,51 @@
-//! Registrations that fail at some of the ranks, or are made by two tasks at once, after which all
-//! go on.
+//! Registrations that fail on some ranks, or are made by two tasks at once; all ranks continue.
 
 use std::time::Duration;
 
 use talpf::{Context, Error, Rank, SyncMode, exec};
 use talpf_runtime::Array;
 
-use super::{Dice, Wrong};
+use super::{EpisodeError, Rng};
 
-/// Bytes that the device registers in one piece.
+/// Largest number of bytes that the device registers.
 const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
 struct Program {
     ranks: usize,
-    /// Arrays by turn: the ranks at which each is too large for the device.
-    turns: Vec<Vec<bool>>,
+    /// Flags by array and rank: `true` if the array is too large for the rank's device.
+    too_large: Vec<Vec<bool>>,
     at_once: bool,
     local_between: bool,
     rounds: usize,
 }
 
-const DISTURBED: &str = "somebody has written under a guard";
+const DISTURBED: &str = "data changed under a guard";
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let ranks = 1 + dice.below(4);
-    let turn = |dice: &mut Dice| (0..ranks).map(|_| dice.one_in(4)).collect();
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let ranks = 1 + rng.below(4);
+    let too_large = |rng: &mut Rng| (0..ranks).map(|_| rng.one_in(4)).collect();
     let program = Program {
         ranks,
-        turns: (0..1 + dice.below(4)).map(|_| turn(dice)).collect(),
-        at_once: dice.one_in(3),
-        local_between: dice.one_in(2),
-        rounds: 1 + dice.below(3),
+        too_large: (0..1 + rng.below(4)).map(|_| too_large(rng)).collect(),
+        at_once: rng.one_in(3),
+        local_between: rng.one_in(2),
+        rounds: 1 + rng.below(3),
     };
     let mut config = talpf::Config {
         ranks: ranks as u32,
-        runtime: super::runtime(dice),
+        runtime: super::runtime(rng),
         ..talpf::Config::default()
     };
     config.device.attributes.max_mr_size = MOST as u64;
     super::show(&program);
-    let fails = program.turns.iter().flatten().any(|fails| *fails);
+    let fails = program.too_large.iter().flatten().any(|fails| *fails);
     let ended = exec(config, |ctx| run(ctx, program.clone()));
     match ended {
-        Ok(_) => Ok(program.turns.len() as u64),
+        Ok(_) => Ok(program.too_large.len() as u64),
         Err(error) if error.to_string().contains(DISTURBED) => Err(error.into()),
-        // Whoever registers from two tasks leaves it open which is first: that may be refused.
-        Err(_) if fails || program.at_once => Ok(program.turns.len() as u64),
+        // Registrations from two tasks have no order, so they may be refused.
+        Err(_) if fails || program.at_once => Ok(program.too_large.len() as u64),
         Err(error) => Err(error.into()),
     }
 }
@@ -54,8 +53,8 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
 async fn run(ctx: Context, program: Program) -> Result<(), Error> {
     let rank = ctx.rank().0 as usize;
     let mut slots = Vec::new();
-    let arrays = program.turns.iter().map(|turn| {
-        let bytes = if turn[rank] { 2 * MOST } else { MOST / 2 };
+    let arrays = program.too_large.iter().map(|too_large| {
+        let bytes = if too_large[rank] { 2 * MOST } else { MOST / 2 };
         Array::new(ctx.group(), vec![0u64; bytes / 8], 7)
     });
     let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
@@ -78,14 +77,14 @@ async fn run(ctx: Context, program: Program) -> Result<(), Error> {
                 let local = Array::new(ctx.group(), vec![0u64; 4], 4)?;
                 ctx.register_local(&local)?;
             }
-            // Whatever it says, the program goes on.
+            // The program continues after a failure.
             slots.push(ctx.register_global(array).await.ok());
         }
     }
     let mine = Array::new(ctx.group(), vec![7777u64; 4], 4)?;
     for round in 0..program.rounds {
         let peer = Rank(((rank + 1 + round) % program.ranks) as u32);
-        // A window on the last of them, readers on all others.
+        // A window on the last array, readers on all others.
         for array in &arrays[..arrays.len() - 1] {
             let waits = ctx.group().clone();
             let reader = ctx.group().task("reader").input(&array.all());

@@ -1,5 +1,5 @@
-//! Replayed bodies that panic, keep, forget and exchange guards, and graphs declared where they do
-//! not belong.
+//! Replayed bodies that panic, keep, forget and exchange guards, and graphs declared in wrong
+//! places.
 
 use std::mem::{forget, swap, take};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex};
 use talpf_runtime::operator::Sum;
 use talpf_runtime::{Array, Error, Group, InOut, Iteration, Runtime};
 
-use super::{Bystander, Dice, End, PanicsAsItDrops, Wrong, end_of, expect, finish, panic};
+use super::{
+    Bystander, EpisodeError, Outcome, PanicsAsItDrops, Rng, expect, finish, outcome_of, panic,
+};
 
-/// What a body does in one of its steps.
+/// Action of a body in one of its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum BodyAction {
     Nothing,
     Panics,
     Forgets,
@@ -26,12 +28,12 @@ enum What {
     Awaits,
 }
 
-use What::{
+use BodyAction::{
     Awaits, Cancels, CapturePanics, Exchanges, Forgets, Iterates, Keeps, Nothing, Panics,
     PushesAnother, TakesOut,
 };
 
-const ALL: [(u32, What); 11] = [
+const ALL: [(u32, BodyAction); 11] = [
     (6, Nothing),
     (1, Panics),
     (1, Forgets),
@@ -45,36 +47,36 @@ const ALL: [(u32, What); 11] = [
     (2, Awaits),
 ];
 
-/// Where guards are put that outlive their bodies.
+/// Storage of guards that outlive their bodies.
 type Shelf = Arc<Mutex<Vec<InOut<u64>>>>;
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let runtime = Runtime::new(super::runtime(dice))?;
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let runtime = Runtime::new(super::runtime(rng))?;
     let mut bystander = Bystander::new(&runtime)?;
-    bystander.go_on(&runtime, dice)?;
-    // Of a group of their own: it may be cancelled.
+    bystander.go_on(&runtime, rng)?;
+    // The victims have a group of their own, since it may be cancelled.
     let group = runtime.group("victims", 1);
-    let array = Array::new(&group, vec![0u64; 12], 1 + dice.below(12))?;
+    let array = Array::new(&group, vec![0u64; 12], 1 + rng.below(12))?;
     let shelf = Shelf::default();
-    let steps = dice.below(20);
-    let drawn: Vec<What> = (0..1 + dice.below(5)).map(|_| *dice.weigh(&ALL)).collect();
+    let steps = rng.below(20);
+    let drawn: Vec<BodyAction> = (0..1 + rng.below(5)).map(|_| *rng.pick_weighted(&ALL)).collect();
     super::show(&(steps, &drawn));
     let declares = || {
         group.iterate::<Error>(steps, |iteration| {
             for (number, &what) in drawn.iter().enumerate() {
-                let at = dice.below(steps.max(1));
+                let at = rng.below(steps.max(1));
                 declare(&group, iteration, &array, what, (number, at), &shelf)?;
             }
-            if dice.one_in(10) { Err(Error::ShutDown) } else { Ok(()) }
+            if rng.one_in(10) { Err(Error::ShutDown) } else { Ok(()) }
         })
     };
-    // Bodies that do not run at all are dropped here, and may panic.
+    // Bodies that never run are dropped here, and may panic.
     let refused = match catch_unwind(AssertUnwindSafe(declares)) {
         Ok(Err(Error::ShutDown)) | Err(_) => true,
         Ok(declared) => declared.map(|()| false)?,
     };
-    bystander.go_on(&runtime, dice)?;
-    // What is kept goes on its way, sooner or later.
+    bystander.go_on(&runtime, rng)?;
+    // The stored guards are dropped sooner or later.
     let clears = Arc::clone(&shelf);
     let outside = std::thread::spawn(move || {
         while Arc::strong_count(&clears) > 1 {
@@ -85,25 +87,26 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     });
     let runs = steps > 0 && !refused;
     let has = |what| runs && drawn.contains(&what);
-    // A step that forgets may come after one that stops them all.
+    // A step that forgets a guard may follow one that stops all steps.
     let ends = has(Panics) || has(Cancels) || has(CapturePanics) || has(Exchanges);
-    let may_be: &[End] = match (has(Forgets), ends) {
-        (true, true) => &[End::Hangs, End::Fails],
-        (true, false) => &[End::Hangs],
-        (false, true) => &[End::Well, End::Fails],
-        (false, false) => &[End::Well],
+    let permitted: &[Outcome] = match (has(Forgets), ends) {
+        (true, true) => &[Outcome::Hangs, Outcome::Fails],
+        (true, false) => &[Outcome::Hangs],
+        (false, true) => &[Outcome::Completes, Outcome::Fails],
+        (false, false) => &[Outcome::Completes],
     };
-    let end = end_of(group.wait_blocking()).and_then(|end| {
-        expect("the steps", end, may_be)?;
-        let may_be: &[End] = if end == End::Hangs { &[End::Hangs] } else { &[End::Well] };
-        finish(runtime, &bystander, may_be)
+    let end = outcome_of(group.wait_blocking()).and_then(|end| {
+        expect("the steps", end, permitted)?;
+        let permitted: &[Outcome] =
+            if end == Outcome::Hangs { &[Outcome::Hangs] } else { &[Outcome::Completes] };
+        finish(runtime, &bystander, permitted)
     });
     drop((shelf, array));
-    if matches!(end, Ok(End::Hangs)) {
-        // Bodies of tasks that are stuck keep the shelf, and with it the thread outside.
+    if matches!(end, Ok(Outcome::Hangs)) {
+        // Bodies of stuck tasks keep the shelf, and with it the thread outside.
         drop(outside);
     } else {
-        outside.join().map_err(|_| Wrong("the thread outside panicked".to_owned()))?;
+        outside.join().map_err(|_| EpisodeError("the thread outside panicked".to_owned()))?;
     }
     end.map(|_| drawn.len() as u64)
 }
@@ -112,7 +115,7 @@ fn declare<'a>(
     group: &'a Group,
     iteration: &Iteration<'a>,
     array: &'a Array<u64>,
-    what: What,
+    what: BodyAction,
     (number, at): (usize, usize),
     shelf: &Shelf,
 ) -> Result<(), Error> {

@@ -1,15 +1,16 @@
-//! Messages whose requests are forgotten, dropped or cancelled, whose peers fail or never come, and
-//! collectives that differ or whose operators panic.
+//! Messages whose requests are forgotten, dropped or cancelled, whose peers fail or never appear,
+//! and
+//! collectives that differ between ranks or whose operators panic.
 
 use std::mem::forget;
 
 use talpf_runtime::Array;
 use tampi_shim::{Communicator, Error, Protocols, Rank, Tag, exec, iwait};
 
-use super::{Dice, Wrong, panic};
+use super::{EpisodeError, Rng, panic};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum RequestMisuse {
     Nothing,
     ForgetsSend,
     ForgetsReceive,
@@ -26,13 +27,13 @@ enum What {
     LeavesEarly,
 }
 
-use What::{
+use RequestMisuse::{
     Cancels, CancelsReceive, DropsReceive, ForgetsGuard, ForgetsProbed, ForgetsReceive,
     ForgetsSend, LeavesEarly, NobodyReceives, NobodySends, Nothing, Panics, PanicsInTask,
     SendsTooMuch,
 };
 
-const ALL: [(u32, What); 14] = [
+const ALL: [(u32, RequestMisuse); 14] = [
     (24, Nothing),
     (1, ForgetsSend),
     (1, ForgetsReceive),
@@ -49,20 +50,20 @@ const ALL: [(u32, What); 14] = [
     (1, LeavesEarly),
 ];
 
-const WRONG: &str = "a message has brought something else";
+const WRONG: &str = "a message delivered wrong data";
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let ranks = 1 + dice.below(4);
-    let round = |dice: &mut Dice| (0..ranks).map(|_| *dice.weigh(&ALL)).collect::<Vec<_>>();
-    let rounds: Vec<_> = (0..1 + dice.below(6)).map(|_| round(dice)).collect();
-    let eager = dice.pick(&[64, 4_096]);
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let ranks = 1 + rng.below(4);
+    let round = |rng: &mut Rng| (0..ranks).map(|_| *rng.pick_weighted(&ALL)).collect::<Vec<_>>();
+    let rounds: Vec<_> = (0..1 + rng.below(6)).map(|_| round(rng)).collect();
+    let eager = rng.pick(&[64, 4_096]);
     let config = tampi_shim::Config {
         ranks: ranks as u32,
-        runtime: super::runtime(dice),
-        protocols: Some(Protocols { eager, lazy: eager * dice.pick(&[1, 4]), offer: 2_000 }),
+        runtime: super::runtime(rng),
+        protocols: Some(Protocols { eager, lazy: eager * rng.pick(&[1, 4]), offer: 2_000 }),
         ..tampi_shim::Config::default()
     };
-    let len = dice.pick(&[1, 40, 700, 3_000]);
+    let len = rng.pick(&[1, 40, 700, 3_000]);
     super::show(&(&rounds, len));
     let is_harmless = rounds.iter().flatten().all(|what| *what == Nothing);
     match exec(config, |world| run(world, rounds.clone(), len)) {
@@ -72,7 +73,11 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     }
 }
 
-async fn run(world: Communicator, rounds: Vec<Vec<What>>, len: usize) -> Result<(), Error> {
+async fn run(
+    world: Communicator,
+    rounds: Vec<Vec<RequestMisuse>>,
+    len: usize,
+) -> Result<(), Error> {
     let (rank, ranks, group) = (world.rank().0, world.size(), world.group());
     let (next, before) = (Rank((rank + 1) % ranks), Rank((rank + ranks - 1) % ranks));
     let values = Array::new(group, vec![0u64; len], 100)?;
@@ -125,7 +130,7 @@ async fn run(world: Communicator, rounds: Vec<Vec<What>>, len: usize) -> Result<
         })?;
         let expected = value(before);
         let is_received = what != CancelsReceive;
-        group.task("look").input(&inbox.all()).spawn(move |all| {
+        group.task("check").input(&inbox.all()).spawn(move |all| {
             let is_right = all.iter().all(|element| *element == expected);
             assert!(is_right || !is_received, "{WRONG}");
         })?;

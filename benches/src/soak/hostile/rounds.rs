@@ -5,10 +5,10 @@ use std::mem::forget;
 use talpf::{Arrivals, Context, Error, Lane, MemorySlot, Rank, SyncMode, exec};
 use talpf_runtime::{Array, PendingEvent};
 
-use super::{Dice, Wrong, panic};
+use super::{EpisodeError, Rng, panic};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum RoundMisuse {
     Nothing,
     ForgetsSync,
     ForgetsHandle,
@@ -30,13 +30,13 @@ enum What {
     ForgetsMainsFuture,
 }
 
-use What::{
+use RoundMisuse::{
     Cancels, DropsSync, ForgetsEvent, ForgetsGuard, ForgetsHandle, ForgetsMainsFuture,
     ForgetsOperation, ForgetsRound, ForgetsSync, Nothing, PanicsBeforePut, PanicsInMain,
     PutsFarAhead, PutsOutside, PutsTwice, ReturnsAnError, ReturnsEarly, RunsInside, WindowTwice,
 };
 
-const ALL: [(u32, What); 19] = [
+const ALL: [(u32, RoundMisuse); 19] = [
     (24, Nothing),
     (1, ForgetsSync),
     (1, ForgetsHandle),
@@ -58,37 +58,38 @@ const ALL: [(u32, What); 19] = [
     (1, ForgetsMainsFuture),
 ];
 
-/// What leaves the run as it is.
-const HARMLESS: [What; 4] = [Nothing, ForgetsHandle, PutsTwice, RunsInside];
+/// Kinds of misuse that do not affect the run.
+const HARMLESS: [RoundMisuse; 4] = [Nothing, ForgetsHandle, PutsTwice, RunsInside];
 
 #[derive(Clone, Debug)]
 struct Program {
     mode: SyncMode,
-    /// By round and rank.
-    rounds: Vec<Vec<What>>,
+    /// Actions by round and rank.
+    rounds: Vec<Vec<RoundMisuse>>,
 }
 
-const WRONG: &str = "a round has brought something else";
+const WRONG: &str = "a round delivered wrong data";
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let ranks = 1 + dice.below(4);
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let ranks = 1 + rng.below(4);
     let mode = SyncMode {
-        arrivals: dice.pick(&[Arrivals::Default, Arrivals::Cached, Arrivals::Msg(1)]),
-        barrier: dice.one_in(3),
-        ack: dice.one_in(3),
+        arrivals: rng.pick(&[Arrivals::Default, Arrivals::Cached, Arrivals::Msg(1)]),
+        barrier: rng.one_in(3),
+        ack: rng.one_in(3),
     };
-    let round = |dice: &mut Dice| (0..ranks).map(|_| *dice.weigh(&ALL)).collect::<Vec<_>>();
-    let program = Program { mode, rounds: (0..1 + dice.below(5)).map(|_| round(dice)).collect() };
+    let round = |rng: &mut Rng| (0..ranks).map(|_| *rng.pick_weighted(&ALL)).collect::<Vec<_>>();
+    let program = Program { mode, rounds: (0..1 + rng.below(5)).map(|_| round(rng)).collect() };
     let config = talpf::Config {
         ranks: ranks as u32,
-        credits: dice.pick(&[1, 64]),
-        runtime: super::runtime(dice),
+        credits: rng.pick(&[1, 64]),
+        runtime: super::runtime(rng),
         ..talpf::Config::default()
     };
     super::show(&program);
     let is_harmless = program.rounds.iter().flatten().all(|what| HARMLESS.contains(what));
-    // A declared sync that is not spawned closes no round: its rank is in another one after that.
-    let declares_only = |what: &What| matches!(what, ForgetsSync | DropsSync);
+    // A sync that is declared and not spawned closes no round: its rank is a round behind from then
+    // on.
+    let declares_only = |what: &RoundMisuse| matches!(what, ForgetsSync | DropsSync);
     let shifts = program.rounds.iter().flatten().any(declares_only);
     let count = program.rounds.len() as u64;
     match exec(config, |ctx| run(ctx, program.clone())) {
@@ -136,7 +137,7 @@ async fn run(ctx: Context, program: Program) -> Result<(), Error> {
             _ => drop(sync.spawn()?),
         }
         let expected = (number as u64) << 32 | from;
-        ctx.group().task("look").input(&inbox.all()).spawn(move |all| {
+        ctx.group().task("check").input(&inbox.all()).spawn(move |all| {
             assert!(all.iter().all(|element| *element == expected), "{WRONG}");
         })?;
     }
@@ -144,10 +145,10 @@ async fn run(ctx: Context, program: Program) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a rank does before its put.
+/// Performs the action of a rank before its put.
 fn before(
     ctx: &Context,
-    what: What,
+    what: RoundMisuse,
     mine: &Array<u64>,
     slot: &MemorySlot<u64>,
     peer: Rank,

@@ -1,4 +1,4 @@
-//! Arrays and groups of one runtime used in another, and runtimes that are made, used and ended
+//! Arrays and groups of one runtime used in another, and runtimes that are created, used and ended
 //! while tasks of others run.
 
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use std::thread;
 
 use talpf_runtime::{Array, Error, Runtime};
 
-use super::{Bystander, Dice, Wrong};
-use crate::soak::dice::mix;
+use super::{Bystander, EpisodeError, Rng};
+use crate::soak::rng::mix;
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let runtimes = (0..2 + dice.below(2)).map(|_| Runtime::new(super::runtime(dice)));
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let runtimes = (0..2 + rng.below(2)).map(|_| Runtime::new(super::runtime(rng)));
     let runtimes = runtimes.collect::<Result<Vec<_>, _>>()?;
-    let owner = dice.below(runtimes.len());
+    let owner = rng.below(runtimes.len());
     let mut bystander = Bystander::new(&runtimes[0])?;
-    let array = Array::new(&runtimes[owner], vec![0u64; 6], 1 + dice.below(6))?;
+    let array = Array::new(&runtimes[owner], vec![0u64; 6], 1 + rng.below(6))?;
     let last = Arc::new(AtomicU64::new(0));
-    let steps = 1 + dice.below(40) as u64;
+    let steps = 1 + rng.below(40) as u64;
     let mut expected = [0u64; 6];
     for number in 0..steps {
-        let spawner = dice.below(runtimes.len());
+        let spawner = rng.below(runtimes.len());
         let runtime = &runtimes[spawner];
-        bystander.go_on(&runtimes[0], dice)?;
-        let (from, to) = dice.part(6, 6);
+        bystander.go_on(&runtimes[0], rng)?;
+        let (from, to) = rng.part(6, 6);
         let task = runtime.task("step").inout(&array.region(from..to));
-        let nests = dice.one_in(8).then(|| super::runtime(dice));
+        let nests = rng.one_in(8).then(|| super::runtime(rng));
         let spawned = task.spawn(move |mut part| {
             part.iter_mut().for_each(|element| *element = mix(*element, number));
             nests.into_iter().for_each(|config| drop(nested(config)));
@@ -36,14 +36,16 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
                 expected[from..to].iter_mut().for_each(|element| *element = mix(*element, number));
             }
             Err(error) => return Err(error.into()),
-            Ok(()) => return Err(Wrong("an array of another runtime was accepted".to_owned())),
+            Ok(()) => {
+                return Err(EpisodeError("an array of another runtime was accepted".to_owned()));
+            }
         }
     }
     let keeps = Arc::clone(&last);
     runtimes[owner].task("read").input(&array.all()).spawn(move |all| {
         keeps.store(all.iter().fold(0, |sum, element| mix(sum, *element)), Ordering::Release);
     })?;
-    if dice.one_in(2) {
+    if rng.one_in(2) {
         drop(array);
     }
     for runtime in &runtimes {
@@ -52,18 +54,20 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let expected = expected.iter().fold(0, |sum, element| mix(sum, *element));
     match last.load(Ordering::Acquire) {
         found if found == expected => {}
-        found => return Err(Wrong(format!("the array has {found:#x} and not {expected:#x}"))),
+        found => {
+            return Err(EpisodeError(format!("the array has {found:#x} instead of {expected:#x}")));
+        }
     }
     bystander.check()?;
     // In any order, also at the same time.
     let ends = runtimes.into_iter().map(|runtime| thread::spawn(|| runtime.shut_down()));
     for end in ends.collect::<Vec<_>>() {
-        end.join().map_err(|_| Wrong("a shutdown panicked".to_owned()))??;
+        end.join().map_err(|_| EpisodeError("a shutdown panicked".to_owned()))??;
     }
     Ok(steps)
 }
 
-/// A runtime within a task: it is used, and goes as its last handle does.
+/// Creates and uses a runtime within a task, and drops its last handle there.
 fn nested(config: talpf_runtime::Config) -> Result<(), Error> {
     let runtime = Runtime::new(config)?;
     let array = Array::new(&runtime, vec![0u64; 4], 2)?;

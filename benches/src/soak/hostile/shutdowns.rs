@@ -1,4 +1,4 @@
-//! Shutdowns while tasks spawn into other groups, and while threads outside try to.
+//! Shutdowns while tasks, and threads outside the runtime, spawn into other groups.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,28 +6,28 @@ use std::thread;
 
 use talpf_runtime::{Error, Group, Runtime};
 
-use super::{Dice, Wrong};
+use super::{EpisodeError, Rng};
 
 #[derive(Default)]
 struct Counts {
     accepted: AtomicU64,
     ran: AtomicU64,
-    /// Spawns of tasks that were refused.
+    /// Spawns from tasks that were refused.
     refused: AtomicU64,
 }
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let runtime = Runtime::new(super::runtime(dice))?;
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let runtime = Runtime::new(super::runtime(rng))?;
     let groups: Vec<Group> =
-        (0..1 + dice.below(4)).map(|at| runtime.group("link", at as u32)).collect();
+        (0..1 + rng.below(4)).map(|at| runtime.group("link", at as u32)).collect();
     let groups: Arc<[Group]> = groups.into();
     let counts = Arc::new(Counts::default());
-    let chains = 1 + dice.below(6);
+    let chains = 1 + rng.below(6);
     for chain in 0..chains {
-        let length = dice.below(50);
+        let length = rng.below(50);
         spawn(&groups, &counts, chain, length)?;
     }
-    let outsiders: Vec<_> = (0..dice.below(3))
+    let outsiders: Vec<_> = (0..rng.below(3))
         .map(|first| {
             let (groups, counts) = (Arc::clone(&groups), Arc::clone(&counts));
             thread::spawn(move || {
@@ -39,13 +39,13 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
             })
         })
         .collect();
-    if dice.one_in(2) {
+    if rng.one_in(2) {
         thread::yield_now();
     }
-    let from_a_task = dice.one_in(4);
+    let from_a_task = rng.one_in(4);
     if from_a_task {
-        // Refused or not, it does not spin.
-        let other = Runtime::new(super::runtime(dice))?;
+        // Must not spin, refused or not.
+        let other = Runtime::new(super::runtime(rng))?;
         let ended = other.task("shuts down").run(move || runtime.shut_down())?;
         match other.block_on(ended)?? {
             Ok(()) | Err(Error::BlockingInTask { .. }) => {}
@@ -56,22 +56,22 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
         runtime.shut_down()?;
     }
     for outsider in outsiders {
-        outsider.join().map_err(|_| Wrong("an outsider panicked".to_owned()))?;
+        outsider.join().map_err(|_| EpisodeError("an outsider panicked".to_owned()))?;
     }
     let count = |count: &AtomicU64| count.load(Ordering::SeqCst);
     let (accepted, ran, refused) =
         (count(&counts.accepted), count(&counts.ran), count(&counts.refused));
     if refused > 0 {
-        return Err(Wrong(format!("{refused} spawns of tasks were refused")));
+        return Err(EpisodeError(format!("{refused} spawns of tasks were refused")));
     }
-    // A runtime that was dropped in a task ends behind its back.
+    // A runtime that is dropped in a task may end without running the rest.
     if !from_a_task && accepted != ran {
-        return Err(Wrong(format!("{accepted} tasks were accepted and {ran} ran")));
+        return Err(EpisodeError(format!("{accepted} tasks were accepted and {ran} ran")));
     }
     Ok(ran)
 }
 
-/// A task that spawns the next one into the next group.
+/// Spawns a task that spawns the next one into the next group.
 fn spawn(groups: &Arc<[Group]>, counts: &Arc<Counts>, at: usize, left: usize) -> Result<(), Error> {
     let (next, counted) = (Arc::clone(groups), Arc::clone(counts));
     groups[at % groups.len()].task("link").spawn(move || {

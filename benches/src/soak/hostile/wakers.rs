@@ -1,4 +1,4 @@
-//! Wakers of the program that panic, spawn, wait or poll what they wake on the spot.
+//! Wakers of the program that panic, spawn, wait or poll their future on the spot.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,11 +10,11 @@ use std::time::Duration;
 use clap::ValueEnum;
 use talpf_runtime::{Group, Runtime};
 
-use super::{Bystander, Dice, End, Wrong, finish, panic};
+use super::{Bystander, EpisodeError, Outcome, Rng, finish, panic};
 
-/// What a waker does when it wakes.
+/// Action of a waker.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum What {
+enum WakerAction {
     Panics,
     PanicsAsItDrops,
     Polls,
@@ -26,14 +26,14 @@ enum What {
 type Polled = Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>;
 
 struct Bell {
-    what: What,
+    what: WakerAction,
     group: Group,
     future: Polled,
     me: Weak<Bell>,
 }
 
 impl Bell {
-    /// Polls the future once more. It may be woken while it is polled.
+    /// Polls the future once more. The future may be woken while it is polled.
     fn poll(&self) {
         let Some(me) = self.me.upgrade() else { return };
         let waker = Waker::from(me);
@@ -53,17 +53,17 @@ impl Wake for Bell {
 
     fn wake_by_ref(self: &Arc<Self>) {
         match self.what {
-            What::PanicsAsItDrops => {}
-            What::Panics => panic(),
-            What::Polls => self.poll(),
-            What::PollsAndPanics => {
+            WakerAction::PanicsAsItDrops => {}
+            WakerAction::Panics => panic(),
+            WakerAction::Polls => self.poll(),
+            WakerAction::PollsAndPanics => {
                 self.poll();
                 panic()
             }
-            What::Spawns => {
+            WakerAction::Spawns => {
                 let _ = self.group.task("of a waker").spawn(|| ());
             }
-            What::Waits => {
+            WakerAction::Waits => {
                 let _ = self.group.wait_blocking();
             }
         }
@@ -72,23 +72,23 @@ impl Wake for Bell {
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        if matches!(self.what, What::PanicsAsItDrops) && !thread::panicking() {
+        if matches!(self.what, WakerAction::PanicsAsItDrops) && !thread::panicking() {
             panic()
         }
     }
 }
 
-pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
-    let runtime = Runtime::new(super::runtime(dice))?;
+pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    let runtime = Runtime::new(super::runtime(rng))?;
     let mut bystander = Bystander::new(&runtime)?;
-    // What a bell waits for is not the group that is waited for here.
+    // The bells must not wait for the group that is waited for here.
     let group = runtime.group("waited for", 1);
-    let count = 1 + dice.below(5);
+    let count = 1 + rng.below(5);
     let mut bells = Vec::new();
     for _ in 0..count {
-        bystander.go_on(&runtime, dice)?;
-        let polled = future(dice, &group)?;
-        let what = dice.pick(What::value_variants());
+        bystander.go_on(&runtime, rng)?;
+        let polled = future(rng, &group)?;
+        let what = rng.pick(WakerAction::value_variants());
         super::show(&what);
         let bell = Arc::new_cyclic(|me| Bell {
             what,
@@ -96,39 +96,43 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
             future: Mutex::new(Some(polled)),
             me: Weak::clone(me),
         });
-        if dice.one_in(2) {
+        if rng.one_in(2) {
             bell.poll();
         } else {
-            // A task polls it, and so keeps its waker, too.
+            // The task that polls the bell keeps its waker too.
             let polls = Arc::downgrade(&bell);
             runtime.task("polls").spawn(move || {
                 let _ = polls.upgrade().map(|bell| bell.poll());
             })?;
         }
         bells.push(bell);
-        bystander.go_on(&runtime, dice)?;
+        bystander.go_on(&runtime, rng)?;
     }
-    if dice.one_in(3) {
+    if rng.one_in(3) {
         group.cancel("planned to fail");
     }
-    super::expect("the group", super::end_of(group.wait_blocking())?, &[End::Well, End::Fails])?;
-    finish(runtime, &bystander, &[End::Well, End::Fails])?;
+    super::expect(
+        "the group",
+        super::outcome_of(group.wait_blocking())?,
+        &[Outcome::Completes, Outcome::Fails],
+    )?;
+    finish(runtime, &bystander, &[Outcome::Completes, Outcome::Fails])?;
     for bell in bells {
         let _ = thread::spawn(move || drop(bell)).join();
     }
     Ok(count as u64)
 }
 
-/// Something that ends with tasks of the group.
+/// Returns a future that completes with tasks of the group.
 fn future(
-    dice: &mut Dice,
+    rng: &mut Rng,
     group: &Group,
-) -> Result<Pin<Box<dyn Future<Output = ()> + Send>>, Wrong> {
-    let pause = Duration::from_micros(dice.below(200) as u64);
+) -> Result<Pin<Box<dyn Future<Output = ()> + Send>>, EpisodeError> {
+    let pause = Duration::from_micros(rng.below(200) as u64);
     let sleeps = group.clone();
     let slow = group.task("slow").run_async(move || async move { sleeps.wait_for(pause).await })?;
     let wait = group.wait();
-    Ok(match dice.below(3) {
+    Ok(match rng.below(3) {
         0 => Box::pin(async move { drop(slow.await) }),
         1 => Box::pin(async move { drop(wait.await) }),
         _ => Box::pin(group.wait_for(pause)),

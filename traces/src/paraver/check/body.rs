@@ -1,5 +1,4 @@
-//! The records of a trace, one at a time: their form, their place and time,
-//! and what each kind promises.
+//! Checks of the records of a trace, one at a time: form, location, time, and rules of each kind.
 
 use super::fields::{self, shown};
 use super::header::Header;
@@ -12,7 +11,7 @@ use super::usage::LabelUsage;
 use crate::error::Result;
 use crate::paraver::{EXACT_LIMIT, LABEL_LIMIT};
 
-/// Fields of a state, of an event with one value, and of a communication.
+/// Number of fields of a state, of an event with one value, and of a communication.
 const STATE_FIELDS: usize = 8;
 const EVENT_FIELDS: usize = 8;
 const COMMUNICATION_FIELDS: usize = 15;
@@ -50,7 +49,7 @@ pub(super) fn read(
 struct Body<'a> {
     header: &'a Header,
     communicators: u64,
-    /// First time of the record above.
+    /// First time of the previous record.
     previous: u64,
     /// Largest time of all records.
     last: u64,
@@ -79,13 +78,13 @@ impl Body<'_> {
                 log.add(Rule::GlobalCommunication, number, "global communications are skipped");
             }
             _ => {
-                let text = format_args!("`{}` starts like no record", shown(line));
+                let text = format_args!("`{}` does not start like a record", shown(line));
                 log.add(Rule::UnknownRecord, number, text);
             }
         }
     }
 
-    /// `1:cpu:application:task:thread:begin:end:state`
+    /// Checks `1:cpu:application:task:thread:begin:end:state`.
     fn state(&mut self, fields: &[i128], line: u64, log: &mut Log<'_>) {
         if fields.len() != STATE_FIELDS {
             let text = format_args!("a state has {STATE_FIELDS} fields, this {}", fields.len());
@@ -106,7 +105,7 @@ impl Body<'_> {
         }
     }
 
-    /// `2:cpu:application:task:thread:time:type:value[:type:value ...]`
+    /// Checks `2:cpu:application:task:thread:time:type:value[:type:value ...]`.
     fn event(&mut self, fields: &[i128], line: u64, log: &mut Log<'_>) {
         if fields.len() < EVENT_FIELDS || !fields.len().is_multiple_of(2) {
             let text = format_args!(
@@ -144,8 +143,7 @@ impl Body<'_> {
         }
     }
 
-    /// `3:`, sender, its logical and physical time, the same of the receiver,
-    /// `size:tag`
+    /// Checks `3:`, sender, logical and physical time, the same of the receiver, `size:tag`.
     fn communication(&mut self, fields: &[i128], line: u64, log: &mut Log<'_>) {
         if fields.len() != COMMUNICATION_FIELDS {
             let text = format_args!(
@@ -180,7 +178,7 @@ impl Body<'_> {
         in_range("tag", fields[14], i64::MIN.into(), i64::MAX.into(), line, log);
     }
 
-    /// `c:application:id:members:task:task:...`; `i` between communicators.
+    /// Checks `c:application:id:members:task:task:...`; `i` between communicators.
     fn communicator(
         &mut self,
         line: &[u8],
@@ -267,7 +265,7 @@ impl Body<'_> {
     }
 }
 
-/// True if `number` lies within the limits; otherwise it goes to the log.
+/// Returns `true` if `number` lies within the limits, and reports it otherwise.
 fn in_range(
     what: &str,
     number: i128,

@@ -3,8 +3,8 @@
 use super::report::Log;
 use super::rule::Rule;
 
-/// Reads the fields of `line` into `fields`; false if one is no integer, which
-/// goes to the log. Numbers too large for any field saturate.
+/// Reads the fields of `line` into `fields`. Reports a field that is not an integer, and returns
+/// `false` then. Numbers too large for any field saturate.
 pub(super) fn read(line: &[u8], number: u64, fields: &mut Vec<i128>, log: &mut Log<'_>) -> bool {
     fields.clear();
     let line = match line.strip_suffix(b":") {
@@ -27,7 +27,7 @@ pub(super) fn read(line: &[u8], number: u64, fields: &mut Vec<i128>, log: &mut L
     true
 }
 
-/// The integer that `field` is, if it is one.
+/// Parses `field` as an integer.
 pub(super) fn integer(field: &[u8]) -> Option<i128> {
     let (negative, digits) = match field.strip_prefix(b"-") {
         Some(digits) => (true, digits),
@@ -47,14 +47,14 @@ pub(super) fn integer(field: &[u8]) -> Option<i128> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// Text of a trace as part of a finding, which may go to a terminal.
+/// Escapes text of a trace for a finding, which may be printed on a terminal.
 pub(super) fn shown(text: &[u8]) -> String {
     const LIMIT: usize = 60;
     let text = String::from_utf8_lossy(&text[..text.len().min(LIMIT)]);
     text.escape_debug().to_string()
 }
 
-/// Why `field` is no integer.
+/// Returns the rule that a `field` that is not an integer breaks.
 fn fault(field: &[u8]) -> Rule {
     if field.iter().any(|byte| matches!(byte, b' ' | b'\t')) {
         Rule::BlankInRecord

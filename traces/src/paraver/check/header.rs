@@ -1,4 +1,4 @@
-//! The first line of a trace: its duration and objects.
+//! Check of the first line of a trace: duration and objects.
 
 use super::fields::shown;
 use super::objects::{Objects, Task};
@@ -6,20 +6,20 @@ use super::report::Log;
 use super::rule::Rule;
 use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT};
 
-/// What the header says.
+/// Contents of the header.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) duration: u64,
     pub(super) objects: Objects,
-    /// Communicator lines announced.
+    /// Number of communicator lines announced.
     pub(super) communicators: u64,
 }
 
-/// Why the header cannot be read further.
+/// Reason why the rest of the header cannot be read.
 type Fault = (Rule, String);
 
-/// Reads the header; none if the records make no sense without what is wrong
-/// in it, which goes to the log like everything else.
+/// Reads the header, and reports its errors. Returns `None` if the records cannot be checked
+/// without the damaged part.
 pub(super) fn read(line: &[u8], log: &mut Log<'_>) -> Option<Header> {
     match parse(line, log) {
         Ok(header) => Some(header),
@@ -110,7 +110,7 @@ fn check_limits(objects: &Objects) -> Result<(), Fault> {
     }
 }
 
-/// What is left of the line.
+/// Rest of the line.
 struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -151,7 +151,7 @@ impl<'a> Cursor<'a> {
         Ok(number.unsigned_abs())
     }
 
-    /// `0`, `n`, or `n(cpus,cpus,...)`: the cpus of each node.
+    /// Reads `0`, `n`, or `n(cpus,cpus,...)`: the cpus of each node.
     fn resources(&mut self) -> Result<Vec<u64>, Fault> {
         let count = self.number("the number of nodes")?;
         if !self.accept(b'(') {
@@ -167,7 +167,7 @@ impl<'a> Cursor<'a> {
         Ok(nodes)
     }
 
-    /// `n(threads:node,threads:node,...)`: the tasks of an application.
+    /// Reads `n(threads:node,threads:node,...)`: the tasks of an application.
     fn tasks(&mut self, nodes: usize, log: &mut Log<'_>) -> Result<Vec<Task>, Fault> {
         let count = self.number("the number of tasks")?;
         self.expect(b"(", "`(` before the threads of the first task")?;
@@ -185,7 +185,7 @@ impl<'a> Cursor<'a> {
         Ok(tasks)
     }
 
-    /// Items between commas up to the closing parenthesis.
+    /// Reads items between commas up to the closing parenthesis.
     fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, Fault>,

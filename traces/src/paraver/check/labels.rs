@@ -1,5 +1,5 @@
-//! The `.pcf` file: which states, event types and values have labels, and what
-//! in it Paraver would skip.
+//! Check of the `.pcf` file: labelled states, event types and values, and lines that Paraver would
+//! skip.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,11 +10,11 @@ use super::rule::Rule;
 use crate::error::Result;
 use crate::paraver::LABEL_LIMIT;
 
-/// The labels of a trace.
+/// Labels of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
     states: HashSet<i128>,
-    /// The set of labelled values of each type that labels any.
+    /// Index of the set of labelled values of each type that labels any.
     types: HashMap<i128, Option<usize>>,
     value_sets: Vec<HashSet<i128>>,
 }
@@ -28,8 +28,8 @@ impl Labels {
         self.types.contains_key(&kind)
     }
 
-    /// False if the type labels values, this one is not among them and does
-    /// not just mean the end.
+    /// Returns `false` if the type labels values, and neither labels this one nor is the value the
+    /// end.
     pub(super) fn has_value(&self, kind: i128, value: i128) -> bool {
         let set = self.types.get(&kind).copied().flatten();
         value == 0 || set.is_none_or(|set| self.value_sets[set].contains(&value))
@@ -38,13 +38,13 @@ impl Labels {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
-    /// Settings: a key and a value.
+    /// Settings: lines of a key and a value.
     Options,
     States,
     Colours,
     Types,
     Values,
-    /// Accepted and not used, or not known: nothing in it matters.
+    /// Accepted and unused, or unknown: its lines are not checked.
     Ignored,
 }
 
@@ -63,12 +63,12 @@ pub(super) fn read(lines: &mut Lines, log: &mut Log<'_>) -> Result<Labels> {
 struct Reader {
     labels: Labels,
     section: Section,
-    /// The types whose values come next.
+    /// Types whose values follow.
     group: Vec<i128>,
 }
 
 impl Reader {
-    /// True if `line` is the name of a section.
+    /// Returns `true` if `line` is the name of a section.
     fn open_section(&mut self, line: &[u8]) -> bool {
         self.section = match line {
             b"DEFAULT_OPTIONS" | b"DEFAULT_SEMANTIC" => Section::Options,
@@ -101,13 +101,13 @@ impl Reader {
             (Section::Options, _) if !may_be_name => {}
             (Section::Ignored, _) if !may_be_name => {}
             (_, None) if may_be_name => {
-                let text = format_args!("`{}` is the name of no section", shown(line));
+                let text = format_args!("`{}` is not the name of a section", shown(line));
                 log.add(Rule::UnknownSection, number, text);
                 self.section = Section::Ignored;
             }
             (Section::Types, _) => self.event_type(line, number, log),
             (Section::Colours, Some(_)) if !is_colour(rest) => {
-                let text = format_args!("`{}` is no colour: {{red,green,blue}}", shown(rest));
+                let text = format_args!("`{}` is not a colour: {{red,green,blue}}", shown(rest));
                 log.add(Rule::LabelForm, number, text);
             }
             (_, Some(value)) if !rest.is_empty() => {
@@ -116,7 +116,7 @@ impl Reader {
                 }
             }
             _ => {
-                let text = format_args!("`{}` is no number with a label", shown(line));
+                let text = format_args!("`{}` is not a number with a label", shown(line));
                 log.add(Rule::LabelForm, number, text);
             }
         }
@@ -136,7 +136,7 @@ impl Reader {
         }
     }
 
-    /// `colour type label`.
+    /// Checks `colour type label`.
     fn event_type(&mut self, line: &[u8], number: u64, log: &mut Log<'_>) {
         let (colour, rest) = split_word(line);
         let (kind, label) = split_word(rest);
@@ -152,7 +152,7 @@ impl Reader {
                 log.add(Rule::MissingColour, number, text);
             }
             _ => {
-                let text = format_args!("`{}` is no event type with a label", shown(line));
+                let text = format_args!("`{}` is not an event type with a label", shown(line));
                 log.add(Rule::LabelForm, number, text);
             }
         }
@@ -176,7 +176,7 @@ fn is_colour(text: &[u8]) -> bool {
     })
 }
 
-/// The first word, and what follows the blanks after it.
+/// Returns the first word, and the text after the blanks behind it.
 fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);

@@ -1,4 +1,4 @@
-//! The lines of a file, one at a time, whatever the file holds.
+//! Lines of a file of any content, one at a time.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -8,22 +8,22 @@ use super::report::Log;
 use super::rule::Rule;
 use crate::error::{Error, Result};
 
-/// A longer line is refused rather than read into memory. A header of 65,535
-/// tasks fills less than a megabyte.
+/// Longest line that is read into memory. A header of 65,535 tasks fills less than a megabyte.
 const LINE_LIMIT: u64 = 16 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a file line by line. Ends of lines are stripped; byte order marks,
-/// carriage returns and endless lines go to the log.
+/// Reader of a file, line by line. Ends of lines are stripped; byte order marks, carriage returns
+/// and
+/// overlong lines are reported.
 pub(super) struct Lines {
     path: PathBuf,
     reader: BufReader<File>,
     buffer: Vec<u8>,
     number: u64,
-    /// The rule for carriage returns in this file; none once reported.
+    /// Rule for carriage returns in this file; `None` after a report.
     carriage_return: Option<Rule>,
-    /// The last line read had no end.
+    /// `true` if the last line had no end.
     pub(super) cut_short: bool,
 }
 
@@ -40,7 +40,7 @@ impl Lines {
         })
     }
 
-    /// Like [`open`](Self::open); none if there is no such file.
+    /// Opens a file like [`open`](Self::open); `None` if it does not exist.
     pub(super) fn open_if_present(path: &Path, carriage_return: Rule) -> Result<Option<Self>> {
         match Self::open(path, carriage_return) {
             Ok(lines) => Ok(Some(lines)),
@@ -49,7 +49,7 @@ impl Lines {
         }
     }
 
-    /// The next line and its number, from 1; none at the end of the file.
+    /// Returns the next line and its number, from 1; `None` at the end of the file.
     pub(super) fn next(&mut self, log: &mut Log<'_>) -> Result<Option<(u64, &[u8])>> {
         loop {
             self.buffer.clear();

@@ -1,10 +1,11 @@
-//! The linter: reads any Paraver trace line by line and reports what Paraver
-//! would refuse, drop, misread or show as nonsense. Most of it happens there
-//! without a message.
+//! Linter: reads any Paraver trace line by line and reports everything that Paraver would refuse,
+//! drop,
+//! misread or show as nonsense, most of it without a message.
 //!
-//! The `.pcf` is read first, then the header, the `.row`, and the records, so
-//! that every record is checked as it passes and memory does not grow with the
-//! trace. A header that says nothing usable about the objects ends the check.
+//! The `.pcf` is read first, then the header, the `.row`, and the records, so that every record is
+//! checked in one pass and memory does not grow with the trace. A header without usable objects
+//! ends
+//! the check.
 
 mod body;
 mod fields;
@@ -29,11 +30,9 @@ use lines::Lines;
 use objects::Objects;
 use report::Log;
 
-/// Checks the trace at `prv`, and the `.pcf` and `.row` of the same stem where
-/// they exist.
+/// Checks the trace at `prv`, and the `.pcf` and `.row` of the same stem if they exist.
 ///
-/// **Errors**: only what keeps a file from being read; whatever is wrong in it
-/// is a [`Finding`].
+/// **Errors**: those of reading the files. Every flaw of their contents is a [`Finding`].
 pub fn check(prv: impl AsRef<Path>) -> Result<Report> {
     let prv = prv.as_ref();
     let mut report = Report::default();
@@ -67,7 +66,7 @@ fn check_labels(prv: &Path, report: &mut Report) -> Result<Option<Labels>> {
     match Lines::open_if_present(&path, Rule::LabelCarriageReturn)? {
         Some(mut lines) => labels::read(&mut lines, &mut log).map(Some),
         None => {
-            log.add(Rule::NoLabelFile, 1, "there is no such file: values are shown without labels");
+            log.add(Rule::NoLabelFile, 1, "file not found: values are shown without labels");
             Ok(None)
         }
     }
@@ -79,7 +78,7 @@ fn check_rows(prv: &Path, objects: Option<&Objects>, report: &mut Report) -> Res
     match Lines::open_if_present(&path, Rule::LabelCarriageReturn)? {
         Some(mut lines) => rows::read(&mut lines, objects, &mut log),
         None => {
-            log.add(Rule::NoRowFile, 1, "there is no such file: rows are shown by number");
+            log.add(Rule::NoRowFile, 1, "file not found: rows are shown by number");
             Ok(())
         }
     }

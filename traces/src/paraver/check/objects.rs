@@ -1,30 +1,30 @@
-//! The objects of a trace, and whether a record's location exists.
+//! Objects of a trace, and checks of the locations of records.
 
 use std::fmt;
 
 use super::report::Log;
 use super::rule::Rule;
 
-/// One task as the header lists it.
+/// Task in the header.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) threads: u64,
-    /// From 1.
+    /// Number of the node, from 1.
     pub(super) node: u64,
-    /// Threads of all tasks before this one.
+    /// Number of threads of all previous tasks.
     pub(super) first_thread: u64,
 }
 
-/// The nodes with their cpus, and the applications with their tasks.
+/// Nodes with their cpus, and applications with their tasks.
 #[derive(Debug)]
 pub(super) struct Objects {
-    /// The last cpu of each node: cpus are numbered over all nodes.
+    /// Last cpu of each node: cpus are numbered over all nodes.
     last_cpus: Vec<u64>,
     applications: Vec<Vec<Task>>,
     threads: u64,
 }
 
-/// Names a thread by its application, task and thread; made only if shown.
+/// Name of a thread by application, task and thread; formatted only if shown.
 pub(super) struct ThreadName<'a> {
     objects: &'a Objects,
     thread: usize,
@@ -65,19 +65,20 @@ impl Objects {
         self.last_cpus.last().copied().unwrap_or_default()
     }
 
-    /// The tasks of an application, numbered from 1.
+    /// Returns the tasks of an application, numbered from 1.
     pub(super) fn tasks_of(&self, application: i128) -> Option<&[Task]> {
         let index = usize::try_from(application.checked_sub(1)?).ok()?;
         self.applications.get(index).map(Vec::as_slice)
     }
 
-    /// The name of a thread by its position among all.
+    /// Returns the name of a thread by its index among all threads.
     pub(super) fn name(&self, thread: usize) -> ThreadName<'_> {
         ThreadName { objects: self, thread }
     }
 
-    /// Checks the location `cpu:application:task:thread`; gives the position
-    /// of the thread among all. What does not exist goes to the log.
+    /// Checks the location `cpu:application:task:thread`, and reports objects that do not exist.
+    /// Returns
+    /// the index of the thread among all threads.
     pub(super) fn locate(&self, location: &[i128], line: u64, log: &mut Log<'_>) -> Option<usize> {
         let &[cpu, application, task, thread] = location else {
             return None;
@@ -125,7 +126,7 @@ impl Objects {
         }
     }
 
-    /// First and last cpu of a node.
+    /// Returns the first and the last cpu of a node.
     fn cpus_of(&self, node: u64) -> Option<(u64, u64)> {
         let index = usize::try_from(node.checked_sub(1)?).ok()?;
         let last = *self.last_cpus.get(index)?;

@@ -1,4 +1,4 @@
-//! What the linter found.
+//! Report of the linter.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,23 +8,23 @@ use std::sync::Arc;
 use super::rule::{Rule, Severity};
 use crate::counted;
 
-/// Findings kept for each rule; further ones are only counted.
+/// Number of findings kept for each rule; further ones are only counted.
 const KEPT_PER_RULE: u64 = 20;
 
-/// One breach of a rule.
+/// Breach of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The rule.
+    /// Rule that is broken.
     pub rule: Rule,
-    /// The file, one of the three of the trace.
+    /// Path of the file, one of the three of the trace.
     pub file: Arc<Path>,
-    /// The line, from 1.
+    /// Number of the line, from 1.
     pub line: u64,
-    /// What is wrong, with the value and its limit.
+    /// Description, with the value and its limit.
     pub text: String,
 }
 
-/// What a trace holds.
+/// Sizes of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TraceCounts {
@@ -52,7 +52,7 @@ pub struct TraceCounts {
     pub unit: &'static str,
 }
 
-/// The result of a check.
+/// Result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     findings: Vec<Finding>,
@@ -61,32 +61,33 @@ pub struct Report {
 }
 
 impl Report {
-    /// True if there are no errors and no warnings; notes do not matter.
+    /// Returns `true` if the report has no errors and no warnings; notes are ignored.
     pub fn is_clean(&self) -> bool {
         self.errors() == 0 && self.warnings() == 0
     }
 
-    /// The findings, at most 20 for each rule, in the order of the files.
+    /// Returns the findings, at most 20 for each rule, in the order of the files.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// How often `rule` was broken, whether or not each case is listed.
+    /// Returns the number of breaches of `rule`, including those that are not kept.
     pub fn breaches(&self, rule: Rule) -> u64 {
         self.breaches.get(&rule).copied().unwrap_or_default()
     }
 
-    /// Breaches that Paraver refuses or that make it show nonsense.
+    /// Returns the number of breaches that Paraver refuses or shows as nonsense.
     pub fn errors(&self) -> u64 {
         self.total(Severity::Error)
     }
 
-    /// Breaches that make Paraver show less or other than was meant.
+    /// Returns the number of breaches that make Paraver show less than the trace has, or something
+    /// else.
     pub fn warnings(&self) -> u64 {
         self.total(Severity::Warning)
     }
 
-    /// What the trace holds.
+    /// Returns the sizes of the trace.
     pub fn counts(&self) -> &TraceCounts {
         &self.counts
     }
@@ -97,7 +98,7 @@ impl Report {
     }
 }
 
-/// Where the findings of one file go.
+/// Collector of the findings of one file.
 #[derive(Debug)]
 pub(super) struct Log<'a> {
     pub(super) report: &'a mut Report,

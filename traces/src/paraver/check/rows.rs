@@ -1,5 +1,4 @@
-//! The `.row` file: whether each level has as many names as it says and as the
-//! header has objects.
+//! Check of the `.row` file: the number of names of each level, as announced and as in the header.
 
 use super::fields::shown;
 use super::lines::Lines;
@@ -8,7 +7,7 @@ use super::report::Log;
 use super::rule::Rule;
 use crate::error::Result;
 
-/// The level whose names are being read.
+/// Level whose names are being read.
 struct Level {
     line: u64,
     announced: u64,
@@ -42,7 +41,7 @@ fn open(line: &[u8], number: u64, objects: Option<&Objects>, log: &mut Log<'_>) 
     };
     let known = ["WORKLOAD", "APPL", "TASK", "THREAD", "SYSTEM", "NODE", "CPU"].contains(&name);
     let Some(announced) = announced.filter(|_| known) else {
-        log.add(Rule::RowLevel, number, format_args!("`{}` is no level", shown(line)));
+        log.add(Rule::RowLevel, number, format_args!("`{}` is not a level", shown(line)));
         return None;
     };
     if let Some(declared) = objects.and_then(|objects| declared(name, objects))
@@ -54,7 +53,7 @@ fn open(line: &[u8], number: u64, objects: Option<&Objects>, log: &mut Log<'_>) 
     Some(Level { line: number, announced, listed: 0 })
 }
 
-/// How many objects of a level the header has, where it says so.
+/// Returns the number of objects of a level, if the header has it.
 fn declared(level: &str, objects: &Objects) -> Option<u64> {
     match level {
         "APPL" => Some(objects.applications()),

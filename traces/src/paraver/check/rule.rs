@@ -1,19 +1,19 @@
-//! What the linter refuses, and how badly Paraver takes it.
+//! Rules of the linter, and the severity of their breaches.
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing; the trace is clean all the same.
+    /// Worth knowing; the trace is still clean.
     Note,
-    /// Paraver loads it, and shows less or other than was meant.
+    /// Paraver loads the trace, and shows less than it has, or something else.
     Warning,
-    /// Paraver refuses it, loses it, or shows nonsense.
+    /// Paraver refuses the trace, loses a part of it, or shows nonsense.
     Error,
 }
 
 macro_rules! rules {
     ($($(#[doc = $doc:literal])+ $severity:ident $rule:ident,)+) => {
-        /// What a finding is about.
+        /// Subject of a finding.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Rule {
@@ -21,10 +21,10 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// Every rule, files before header before records.
+            /// All rules, files before header before records.
             pub const ALL: &[Self] = &[$(Self::$rule,)+];
 
-            /// How much a breach matters.
+            /// Returns the severity of a breach.
             pub const fn severity(self) -> Severity {
                 match self {
                     $(Self::$rule => Severity::$severity,)+
@@ -68,7 +68,7 @@ rules! {
     /// A communicator line whose members are miscounted or do not exist.
     Warning CommunicatorForm,
 
-    /// A line that starts like no record.
+    /// A line that does not start like a record.
     Error UnknownRecord,
     /// A global communication, which Paraver skips.
     Warning GlobalCommunication,
@@ -80,7 +80,7 @@ rules! {
     Error BlankInRecord,
     /// A field with a decimal point: the fields after it shift.
     Error FloatNumber,
-    /// A field that is no integer.
+    /// A field that is not an integer.
     Error NotInteger,
     /// A number that wraps around, or is negative where none may be.
     Error NumberRange,

@@ -1,11 +1,10 @@
-//! Whether the states of each thread follow one another without overlap or
-//! gap.
+//! Check that the states of each thread follow one another without overlap or gap.
 
 use super::header::Header;
 use super::report::Log;
 use super::rule::Rule;
 
-/// How far the states of each thread reach.
+/// End of the last state of each thread.
 #[derive(Debug)]
 pub(super) struct States {
     reached: Vec<u64>,
@@ -45,8 +44,9 @@ impl States {
         *reached = end.max(*reached);
     }
 
-    /// Reports threads that are `used` but have no state up to the end of the
-    /// trace, at its last line, if the trace has states.
+    /// Reports threads that are `used` but have no state up to the end of the trace, at its last
+    /// line,
+    /// if the trace has states.
     pub(super) fn finish(&self, header: &Header, used: &[bool], line: u64, log: &mut Log<'_>) {
         if !self.any {
             return;

@@ -1,4 +1,4 @@
-//! Whether what a trace uses has labels. Each missing label is reported once.
+//! Check that everything in a trace has a label. Each missing label is reported once.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use super::labels::Labels;
 use super::report::Log;
 use super::rule::Rule;
 
-/// Missing labels remembered: a trace may lack any number of them.
+/// Number of missing labels that are remembered, since a trace may lack any number of them.
 const REMEMBERED: usize = 1_000;
 
-/// The labels of a trace and those found missing.
+/// Labels of a trace, and labels found missing.
 #[derive(Debug)]
 pub(super) struct LabelUsage<'a> {
     labels: &'a Labels,
@@ -21,14 +21,14 @@ impl<'a> LabelUsage<'a> {
         Self { labels, missing: HashSet::new() }
     }
 
-    /// Looks up the label of a state.
+    /// Checks that a state has a label.
     pub(super) fn state(&mut self, state: i128, line: u64, log: &mut Log<'_>) {
         if !self.labels.has_state(state) && self.is_new(Rule::UnlabelledState, state, 0) {
             log.add(Rule::UnlabelledState, line, format_args!("state {state} has no label"));
         }
     }
 
-    /// Looks up the labels of an event type and value.
+    /// Checks that an event type and its value have labels.
     pub(super) fn event(&mut self, kind: i128, value: i128, line: u64, log: &mut Log<'_>) {
         if !self.labels.has_type(kind) {
             if self.is_new(Rule::UnlabelledType, kind, 0) {

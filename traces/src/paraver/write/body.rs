@@ -1,6 +1,6 @@
-//! The `.prv` file: header, comments, and the records in order of their first
-//! time. At one time states come first, then events, then messages: what a
-//! thread does, what it did there, what left it.
+//! Writer of the `.prv` file: header, comments, and the records in order of their first time. At
+//! the
+//! same time states come first, then events, then messages.
 
 use std::io::{self, Write};
 use std::iter::Peekable;
@@ -13,7 +13,7 @@ use super::points::{Point, Points};
 use super::timeline::{Layout, Timeline};
 use crate::paraver::EXACT_LIMIT;
 
-/// Events on one line: a clock that stands still must not make endless lines.
+/// Number of events on one line, bounded in case of a clock that stands still.
 const PAIRS_PER_LINE: usize = 64;
 
 pub(super) fn write(
@@ -102,7 +102,7 @@ impl<W: Write> Lines<'_, W> {
         }
     }
 
-    /// Sender's times, then the receiver's, each logical before physical.
+    /// Writes a message: the sender's times, then the receiver's, each logical before physical.
     fn write_message(&mut self, message: &Communication) -> io::Result<()> {
         writeln!(
             self.out,
@@ -118,8 +118,7 @@ impl<W: Write> Lines<'_, W> {
         )
     }
 
-    /// Writes the events of one moment, a line for each thread, and leaves
-    /// none.
+    /// Writes the events of one moment, a line for each thread, and clears `points`.
     fn write_points(&mut self, now: u64, points: &mut Vec<Point>) -> io::Result<()> {
         for of_thread in points.chunk_by(|a, b| a.thread == b.thread) {
             for line in of_thread.chunks(PAIRS_PER_LINE) {

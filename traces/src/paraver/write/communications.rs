@@ -4,7 +4,7 @@
 use super::timeline::{Entry, Thread, Timeline};
 use crate::Event;
 
-/// A message from its call to the end of the receiver's synchronisation.
+/// Message from its call to the end of the receiver's sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Communication {
     pub(super) sender: Thread,
@@ -17,21 +17,22 @@ pub(super) struct Communication {
     pub(super) message: u64,
 }
 
-/// The messages of a trace.
+/// Messages of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Communications {
-    /// By logical send.
+    /// Messages by logical send.
     pub(super) lines: Vec<Communication>,
     pub(super) unmatched_sends: u64,
     pub(super) unmatched_receives: u64,
-    /// Arrivals recorded before their send. Both read one clock, but the
-    /// sender may read it late; such an arrival is shown at the send.
+    /// Number of arrivals recorded before their send. Both read one clock, but the sender may read
+    /// it
+    /// late; such an arrival is shown at the send.
     pub(super) early_receives: u64,
 }
 
-/// Sender, receiver, message.
+/// Sender, receiver and message number.
 type MessageKey = (u32, u32, u64);
-/// Rank, lane, round, and when the synchronisation ended.
+/// Rank, lane, round, and time of the end of the sync.
 type SyncEnd = (u32, u32, u64, u64);
 
 struct Sent {
@@ -50,7 +51,7 @@ struct Received {
     round: u64,
 }
 
-/// The halves of all messages.
+/// Sends and receives of all messages.
 #[derive(Default)]
 struct Halves {
     sends: Vec<Sent>,
@@ -59,8 +60,8 @@ struct Halves {
 }
 
 impl Communications {
-    /// Joins by sorting both sides. Of messages that share a key the first
-    /// sent is the first received.
+    /// Joins sends and receives by sorting both. Among messages with the same key the first send
+    /// matches the first receive.
     pub(super) fn new(timeline: &Timeline<'_>) -> Self {
         let mut halves = Halves::default();
         timeline.entries().iter().for_each(|entry| halves.add(*entry));

@@ -1,13 +1,13 @@
-//! The states of every thread, without gaps from 0 to the end of the trace.
+//! States of every thread, without gaps from 0 to the end of the trace.
 //!
-//! An interval is pushed when it begins and its end is filled in when the next
-//! one of that thread begins, so the list is in order of begin by itself.
+//! An interval is pushed when it begins, and its end is filled in when the next one of that thread
+//! begins, so the list is in order of begin.
 
 use super::slices::Slices;
 use super::timeline::{Layout, Thread, Timeline};
 use crate::{Event, State};
 
-/// One state of one thread.
+/// State of one thread during an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) begin_ns: u64,
@@ -16,7 +16,7 @@ pub(super) struct Interval {
     pub(super) state: State,
 }
 
-/// The states of all threads, by begin. None is empty.
+/// Returns the states of all threads, by begin. No interval is empty.
 pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
     let layout = timeline.layout();
     let mut chart = Chart::new(layout);
@@ -42,7 +42,7 @@ pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
     chart.finish()
 }
 
-/// The rank of each worker's first slice.
+/// Returns the rank of each worker's first slice.
 fn first_owners(timeline: &Timeline<'_>) -> Vec<u32> {
     let mut owners = vec![None; timeline.layout().workers as usize];
     for entry in timeline.entries() {
@@ -53,7 +53,7 @@ fn first_owners(timeline: &Timeline<'_>) -> Vec<u32> {
     owners.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// The intervals so far, and which one is open for each thread.
+/// Intervals so far, with the index of the open one of each thread.
 struct Chart {
     layout: Layout,
     intervals: Vec<Interval>,
@@ -61,7 +61,7 @@ struct Chart {
 }
 
 impl Chart {
-    /// Every thread idle from 0.
+    /// Creates a chart in which every thread is idle from 0.
     fn new(layout: Layout) -> Self {
         let idle =
             |thread| Interval { begin_ns: 0, end_ns: layout.end_ns, thread, state: State::Idle };

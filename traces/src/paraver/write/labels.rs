@@ -1,4 +1,4 @@
-//! The `.pcf` file (labels and colours) and the `.row` file (names of rows).
+//! Writer of the `.pcf` file (labels and colours) and the `.row` file (names of rows).
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -23,8 +23,9 @@ DEFAULT_SEMANTIC
 THREAD_FUNC         State As Is
 ";
 
-/// Red, green and blue of [`State::ALL`], in its order. Paraver also draws the
-/// small values of events with them.
+/// Red, green and blue of [`State::ALL`], in its order. Paraver also draws small values of events
+/// with
+/// them.
 const COLOURS: [[u8; 3]; State::ALL.len()] = [
     [117, 195, 255],
     [0, 0, 255],
@@ -89,7 +90,7 @@ pub(super) fn write_row(out: &mut impl Write, layout: Layout) -> io::Result<()> 
     Ok(())
 }
 
-/// A name as the rest of a line: never empty.
+/// Formats a name as the rest of a line, never empty.
 fn label(name: &str) -> String {
     let name = one_line(name);
     if name.trim().is_empty() { "(blank)".to_owned() } else { name }

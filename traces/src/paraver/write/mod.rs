@@ -31,52 +31,53 @@ use crate::error::{Error, Result};
 use crate::recorder::Recorder;
 use timeline::{Layout, Timeline};
 
-/// What a trace says about its run beside the records.
+/// Description of a run, beside the records.
 #[derive(Clone, Debug, Default)]
 pub struct TraceInfo {
-    /// Ranks of the run.
+    /// Number of ranks of the run.
     pub ranks: u32,
-    /// Workers that all ranks share.
+    /// Number of workers that all ranks share.
     pub workers: u32,
     /// Length of the run; the trace is longer if a record is later.
     pub end_ns: u64,
-    /// Date and time of the start, for people: any text.
+    /// Date and time of the start, as any text.
     pub started: String,
     /// Lines of text to keep in the trace: program, version, host, arguments.
     pub comments: Vec<String>,
 }
 
-/// The files of a trace.
+/// Files of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceFiles {
-    /// The records.
+    /// Path of the records.
     pub prv: PathBuf,
-    /// The labels of states and events.
+    /// Path of the labels of states and events.
     pub pcf: PathBuf,
-    /// The names of ranks, threads and cpus.
+    /// Path of the names of ranks, threads and cpus.
     pub row: PathBuf,
 }
 
 impl Recorder {
-    /// Writes what the streams have handed over so far as `stem.prv`,
-    /// `stem.pcf` and `stem.row` in `dir`, which is created if need be.
+    /// Writes the flushed records as `stem.prv`, `stem.pcf` and `stem.row` in `dir`, which is
+    /// created if
+    /// it does not exist.
     ///
-    /// The records stay in the recorder. Sends without their receive (and the
-    /// reverse), dropped records, and whatever had to be corrected are counted
-    /// in `#` lines of the trace.
+    /// The records stay in the recorder. Sends without receive (and the reverse), dropped records,
+    /// and
+    /// corrections are counted in `#` lines of the trace.
     ///
-    /// **Errors**: a record that the trace cannot hold (see [`Error`]), or the
-    /// file system's. Files of an earlier trace are replaced only once the new
-    /// ones are complete.
+    /// **Errors**: a record that the trace cannot hold (see [`Error`]); those of the file system.
+    /// Files
+    /// of an earlier trace are replaced only after the new ones are complete.
     pub fn write_paraver(&self, dir: &Path, stem: &str, info: &TraceInfo) -> Result<TraceFiles> {
         if stem.is_empty() || Path::new(stem).file_name() != Some(stem.as_ref()) {
             return Err(Error::Stem { stem: stem.to_owned() });
         }
         let layout = Layout::new(info)?;
-        let collected = self.collected();
-        let timeline = Timeline::new(&collected, layout)?;
+        let flushed = self.flushed();
+        let timeline = Timeline::new(&flushed, layout)?;
         let mut comments = info.comments.clone();
-        comments.extend(loss_comments(&collected, self.record_limit()));
+        comments.extend(loss_comments(&flushed, self.record_limit()));
 
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
         let file = |extension: &str| dir.join(format!("{stem}.{extension}"));
@@ -90,10 +91,10 @@ impl Recorder {
     }
 }
 
-/// What the trace cannot show because it was not kept or not handed over.
-fn loss_comments(collected: &crate::recorder::Collected, limit: usize) -> Vec<String> {
+/// Returns comments about records that were dropped or not flushed.
+fn loss_comments(flushed: &crate::recorder::FlushedRecords, limit: usize) -> Vec<String> {
     let mut comments = Vec::new();
-    for (worker, records) in &collected.workers {
+    for (worker, records) in &flushed.workers {
         if records.dropped > 0 {
             let dropped = records.dropped;
             comments.push(format!(
@@ -101,20 +102,21 @@ fn loss_comments(collected: &crate::recorder::Collected, limit: usize) -> Vec<St
             ));
         }
     }
-    if collected.open_streams > 0 {
-        let open = collected.open_streams;
+    if flushed.open_streams > 0 {
+        let open = flushed.open_streams;
         comments.push(format!("{open} streams were still open: their last records may be missing"));
     }
     comments
 }
 
-/// Text that fits into one line of a trace, without what Paraver would take
-/// for the start of a comment.
+/// Formats text for one line of a trace, without a character that Paraver would take for the start
+/// of a
+/// comment.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || c == '#' { '_' } else { c }).collect()
 }
 
-/// A complete file under a provisional name, removed unless published.
+/// Complete file under a temporary name, removed unless published.
 struct Partial {
     path: PathBuf,
     partial: PathBuf,
@@ -143,8 +145,8 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // After `publish` there is nothing left to remove, and after an error
-        // the first one is what the caller needs to hear about.
+        // After `publish` no file is left to remove, and after an error the caller needs the first
+        // error.
         let _ = fs::remove_file(&self.partial);
     }
 }

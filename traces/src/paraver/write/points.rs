@@ -1,8 +1,8 @@
-//! Event lines: what each record says about a thread at that moment.
+//! Event lines: the events of a thread at each moment.
 //!
-//! A synchronisation may begin on one worker and end on another, and several
-//! may be open at once. It is drawn on the thread where it began; that thread
-//! shows the one that began last and is still open.
+//! A sync may begin on one worker and end on another, and several may be open at once. It is drawn
+//! on
+//! the thread where it began; that thread shows the latest one that is still open.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::timeline::{Entry, Layout, Thread};
 use crate::paraver::{EXACT_LIMIT, EventKind};
 use crate::{Event, LabelId, SyncMode, ValueKind};
 
-/// An event of a thread.
+/// Event of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) thread: Thread,
@@ -29,15 +29,15 @@ struct OpenSync {
     expected: Option<u32>,
 }
 
-/// Turns records into events, in the order of the timeline.
+/// Converter of records into events, in the order of the timeline.
 #[derive(Debug)]
 pub(super) struct Points {
     layout: Layout,
     label_count: usize,
     pub(super) slices: Slices,
-    /// Where each open synchronisation began.
+    /// Thread where each open sync began.
     sync_threads: HashMap<SyncKey, Thread>,
-    /// The open synchronisations of each thread, the last begun last.
+    /// Open syncs of each thread, the latest last.
     open_syncs: Vec<Vec<OpenSync>>,
     moment: Vec<Point>,
 }
@@ -82,7 +82,7 @@ impl Points {
         }
     }
 
-    /// Ends whatever is still open; gives the number of slices.
+    /// Ends all open slices and syncs. Returns the number of slices.
     pub(super) fn close_all(&mut self) -> u64 {
         let open: Vec<_> = self.slices.close_all().collect();
         for &(worker, slice) in &open {
@@ -97,7 +97,7 @@ impl Points {
         open.len() as u64
     }
 
-    /// The events of the moment, those of a thread together and in order.
+    /// Returns the events of the moment, those of a thread together and in order.
     pub(super) fn take_moment(&mut self) -> &mut Vec<Point> {
         self.moment.sort_by_key(|point| point.thread);
         &mut self.moment

@@ -1,23 +1,23 @@
-//! Which task each worker is inside of. The states and the events of a trace
-//! are made in separate passes; both ask here, so that they agree on what ends
-//! a slice.
+//! Slices of tasks on each worker. The states and the events of a trace are made in separate
+//! passes;
+//! both use this module, so that they agree on the end of a slice.
 
 use crate::Event;
 
-/// A worker's stay inside the body of a task.
+/// Part of a task's execution on one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slice {
     pub(super) rank: u32,
     pub(super) task: u64,
 }
 
-/// The open slice of every worker, and how many did not end as they should.
+/// Open slice of every worker, and counts of irregular ends.
 #[derive(Debug)]
 pub(super) struct Slices {
     open: Vec<Option<Slice>>,
-    /// Slices ended by the begin of another.
+    /// Number of slices ended by the begin of another.
     pub(super) interrupted: u64,
-    /// Ends of tasks that were not open on that worker, which are ignored.
+    /// Number of ends of tasks that were not open on that worker, which are ignored.
     pub(super) stray_ends: u64,
 }
 
@@ -26,7 +26,7 @@ impl Slices {
         Self { open: vec![None; workers as usize], interrupted: 0, stray_ends: 0 }
     }
 
-    /// Applies an event of a worker; gives the slice that it ends.
+    /// Applies an event of a worker. Returns the slice that it ends.
     pub(super) fn apply(&mut self, worker: u32, event: &Event) -> Option<Slice> {
         let open = &mut self.open[worker as usize];
         match *event {
@@ -45,12 +45,12 @@ impl Slices {
         }
     }
 
-    /// True while the worker is inside a body.
+    /// Returns `true` while the worker is inside a body.
     pub(super) fn is_open(&self, worker: u32) -> bool {
         self.open[worker as usize].is_some()
     }
 
-    /// Ends every slice that is still open; gives each with its worker.
+    /// Ends every open slice. Returns each with its worker.
     pub(super) fn close_all(&mut self) -> impl Iterator<Item = (u32, Slice)> {
         (0..).zip(&mut self.open).filter_map(|(worker, open)| Some((worker, open.take()?)))
     }

@@ -1,38 +1,38 @@
-//! The records of all workers in one order, and the objects they belong to.
+//! Records of all workers in one order, and the objects they belong to.
 //!
-//! Order: by time; at one time by worker; of one worker as recorded.
+//! The order is by time, then by worker, then as recorded.
 
 use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::event::Record;
 use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT, TraceInfo};
-use crate::recorder::Collected;
+use crate::recorder::FlushedRecords;
 
-/// The ranks, workers and length of a trace.
+/// Ranks, workers and length of a trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) ranks: u32,
     pub(super) workers: u32,
-    /// The last time of the trace, at least 1.
+    /// Last time of the trace, at least 1.
     pub(super) end_ns: u64,
 }
 
-/// A row of the trace: one worker while it belongs to one rank.
+/// Row of the trace: one worker while it belongs to one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Thread {
     pub(super) rank: u32,
     pub(super) worker: u32,
 }
 
-/// One record and who recorded it.
+/// Record with the worker that recorded it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'a> {
     pub(super) worker: u32,
     pub(super) record: &'a Record,
 }
 
-/// Every record of the trace, in order and checked against the layout.
+/// All records of the trace, in order and checked against the layout.
 #[derive(Debug)]
 pub(super) struct Timeline<'a> {
     entries: Vec<Entry<'a>>,
@@ -53,19 +53,19 @@ impl Layout {
         Ok(Self { ranks, workers, end_ns: end_ns.max(1) })
     }
 
-    /// Every thread, by rank and worker.
+    /// Iterates over all threads, by rank and worker.
     pub(super) fn threads(self) -> impl Iterator<Item = Thread> {
         (0..self.ranks)
             .flat_map(move |rank| (0..self.workers).map(move |worker| Thread { rank, worker }))
     }
 
-    /// The position of `thread` in [`threads`](Self::threads).
+    /// Returns the index of `thread` in [`threads`](Self::threads).
     pub(super) fn index(self, thread: Thread) -> usize {
         thread.rank as usize * self.workers as usize + thread.worker as usize
     }
 }
 
-/// The location fields of a record: cpu, application, task, thread.
+/// Location fields of a record: cpu, application, task, thread.
 impl fmt::Display for Thread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:1:{}:{}", self.worker + 1, self.rank + 1, self.worker + 1)
@@ -77,18 +77,19 @@ impl<'a> Entry<'a> {
         self.record.time_ns
     }
 
-    /// The row of this worker for `rank`.
+    /// Returns the row of this worker for `rank`.
     pub(super) fn thread(self, rank: u32) -> Thread {
         Thread { rank, worker: self.worker }
     }
 }
 
 impl<'a> Timeline<'a> {
-    /// **Errors**: a record whose worker, rank or time the layout does not
-    /// have.
-    pub(super) fn new(collected: &'a Collected, mut layout: Layout) -> Result<Self> {
+    /// Sorts the records.
+    ///
+    /// **Errors**: a record whose worker, rank or time the layout does not have.
+    pub(super) fn new(flushed: &'a FlushedRecords, mut layout: Layout) -> Result<Self> {
         let mut entries = Vec::new();
-        for (&worker, records) in &collected.workers {
+        for (&worker, records) in &flushed.workers {
             if worker >= layout.workers {
                 return Err(Error::WorkerOutOfRange { worker, workers: layout.workers });
             }
@@ -99,7 +100,7 @@ impl<'a> Timeline<'a> {
             check_ranks(*entry, layout.ranks)?;
             check_time(entry.time_ns())?;
         }
-        // Stable, and cheap here: it merges the runs that the streams are.
+        // Stable, and cheap here, since each stream is a sorted run.
         entries.sort_by_key(|entry| entry.time_ns());
         if let Some(last) = entries.last() {
             layout.end_ns = layout.end_ns.max(last.time_ns());
@@ -115,7 +116,7 @@ impl<'a> Timeline<'a> {
         &self.entries
     }
 
-    /// The entries of each moment.
+    /// Iterates over the entries of each moment.
     pub(super) fn moments(&self) -> impl Iterator<Item = &[Entry<'a>]> {
         self.entries.chunk_by(|a, b| a.time_ns() == b.time_ns())
     }

@@ -10,7 +10,7 @@ use talpf_traces::paraver::{Report, check};
 use talpf_traces::{Event, LabelId, Recorder, State, TraceInfo};
 use tempfile::TempDir;
 
-/// The text of the three files of a trace.
+/// Texts of the three files of a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     pub(crate) prv: String,
@@ -19,7 +19,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// What the recorder writes.
+    /// Writes a trace.
     pub(crate) fn of(recorder: &Recorder, info: &TraceInfo) -> Self {
         let dir = TempDir::new().expect("temporary directory");
         let files = recorder.write_paraver(dir.path(), "run", info).expect("trace");
@@ -27,7 +27,7 @@ impl Trace {
         Self { prv: read(files.prv), pcf: Some(read(files.pcf)), row: Some(read(files.row)) }
     }
 
-    /// What the linter says.
+    /// Runs the linter.
     pub(crate) fn check(&self) -> Report {
         let dir = TempDir::new().expect("temporary directory");
         let file = |extension| dir.path().join(format!("run.{extension}"));
@@ -40,7 +40,7 @@ impl Trace {
         check(file("prv")).expect("readable trace")
     }
 
-    /// Fails with the findings unless the linter is content.
+    /// Fails with the findings unless the trace is clean.
     #[track_caller]
     pub(crate) fn assert_clean(&self) -> Report {
         let report = self.check();
@@ -48,24 +48,24 @@ impl Trace {
         report
     }
 
-    /// The records that start with `kind`, in order.
+    /// Returns the records that start with `kind`, in order.
     pub(crate) fn records(&self, kind: &str) -> Vec<&str> {
         self.prv.lines().filter(|line| line.starts_with(kind)).collect()
     }
 
-    /// The comment lines, without their mark.
+    /// Returns the comment lines, without their mark.
     pub(crate) fn comments(&self) -> Vec<&str> {
         self.prv.lines().filter_map(|line| line.strip_prefix("# ")).collect()
     }
 }
 
-/// A run of `ranks` on `workers` that ends at `end_ns`.
+/// Describes a run of `ranks` on `workers` that ends at `end_ns`.
 pub(crate) fn info(ranks: u32, workers: u32, end_ns: u64) -> TraceInfo {
     let started = "21/11/2026 at 02:40".to_owned();
     TraceInfo { ranks, workers, end_ns, started, comments: Vec::new() }
 }
 
-/// A recorder with these events, each of a worker at a time.
+/// Creates a recorder with these events, each of a worker at a time.
 pub(crate) fn recorded(events: &[(u32, u64, Event)]) -> Recorder {
     let recorder = Recorder::default();
     for &(worker, time_ns, event) in events {

@@ -48,12 +48,12 @@ r0 w0
 r1 w0
 ";
 
-/// The sample. Line 4 of its `.prv` is the first record.
+/// Returns the sample. Line 4 of its `.prv` is the first record.
 pub(crate) fn sample() -> Trace {
     Trace { prv: PRV.into(), pcf: Some(PCF.into()), row: Some(ROW.into()) }
 }
 
-/// Which file of a trace to change.
+/// File of a trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum File {
     Prv,
@@ -71,7 +71,7 @@ impl File {
     }
 }
 
-/// The sample with `old` replaced by `new` in one file; `old` must be there.
+/// Returns the sample with `old` replaced by `new` in one file that contains `old`.
 #[track_caller]
 pub(crate) fn changed(file: File, old: &str, new: &str) -> Trace {
     let mut trace = sample();

@@ -1,8 +1,8 @@
-//! Cutting a number of things into parts.
+//! Partition of a range of indices.
 
 use std::ops::Range;
 
-/// Part `index` of `parts` of `0..len`. Parts differ by one in length at most.
+/// Returns part `index` of `parts` parts of `0..len`, whose lengths differ by one at most.
 pub(crate) fn share(len: usize, index: usize, parts: usize) -> Range<usize> {
     let first = |part: usize| len * part / parts;
     first(index)..first(index + 1)

@@ -1,4 +1,4 @@
-//! What somebody wants of a run who sends it a signal.
+//! Signals to a running command.
 
 use std::io::{self, Write};
 use std::thread::{self, JoinHandle};
@@ -9,50 +9,54 @@ use signal_hook::low_level::emulate_default_handler;
 use talpf_apps::run::Interrupt;
 use talpf_runtime::Monitor;
 
-/// A thread that answers signals. SIGUSR1 writes a dump of the tasks to the standard error stream as
-/// text, SIGUSR2 for Graphviz. SIGINT and SIGTERM end the tasks of the run, so that it still leaves
-/// its recordings; where there are none, and for the second time, the process. It ends when this
-/// drops.
-pub(super) struct OnSignal {
+/// Thread that handles signals until it is dropped. SIGUSR1 writes a dump of the tasks to the
+/// standard
+/// error stream as text, SIGUSR2 for Graphviz. SIGINT and SIGTERM end the tasks of the run, so that
+/// it
+/// still writes its recordings; without recordings, and on the second signal, they end the process.
+pub(super) struct SignalHandler {
     signals: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
-impl OnSignal {
+impl SignalHandler {
+    /// Starts the thread.
+    ///
     /// **Errors**: signals or threads refused by the system.
     pub(super) fn start(monitor: Monitor, interrupt: Interrupt) -> io::Result<Self> {
         let mut signals = Signals::new([SIGUSR1, SIGUSR2, SIGINT, SIGTERM])?;
         let handle = signals.handle();
-        let answer = move || {
+        let handle_signals = move || {
             for signal in signals.forever() {
                 match signal {
-                    SIGUSR1 | SIGUSR2 => tell(&monitor, signal == SIGUSR2),
+                    SIGUSR1 | SIGUSR2 => write_dump(&monitor, signal == SIGUSR2),
                     _ if interrupt.cancel("interrupted") => {}
-                    // Returns only if it fails: then the signal is lost.
+                    // Returns only on failure: then the signal is lost.
                     _ => drop(emulate_default_handler(signal)),
                 }
             }
         };
-        let thread = thread::Builder::new().name("talpf-signals".to_owned()).spawn(answer)?;
+        let thread =
+            thread::Builder::new().name("talpf-signals".to_owned()).spawn(handle_signals)?;
         Ok(Self { signals: handle, thread: Some(thread) })
     }
 }
 
-fn tell(monitor: &Monitor, for_graphviz: bool) {
+fn write_dump(monitor: &Monitor, for_graphviz: bool) {
     let text = match monitor.dump() {
         Some(dump) if for_graphviz => dump.to_graphviz(),
         Some(dump) => dump.to_string(),
         None => "no tasks yet\n".to_owned(),
     };
-    // A closed error stream is no reason to end the run.
+    // A closed error stream must not end the run.
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-impl Drop for OnSignal {
+impl Drop for SignalHandler {
     fn drop(&mut self) {
         self.signals.close();
         if let Some(thread) = self.thread.take() {
-            // If it has panicked there is nothing left to tell.
+            // If the thread has panicked, the run goes on without it.
             let _ = thread.join();
         }
     }
