@@ -16,12 +16,12 @@ use std::ops::RangeInclusive;
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// What the square of every distance is at least: keeps close particles from tearing the sum
+/// Least square of a distance: keeps close particles from tearing the sum
 /// apart, and the pull of a particle on itself zero.
 pub const SOFTENING: f64 = 1e-4;
 /// Time that passes in a step.
 pub const TIME_STEP: f64 = 1e-3;
-/// How heavy a particle may be.
+/// Range of the mass of a particle.
 pub const MASS: RangeInclusive<f64> = 1e-12..=1e6;
 
 /// Targets that are computed at once.

@@ -177,7 +177,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// What the task that is declared last in a step moves.
+    /// Returns the block that the task declared last in a step moves.
     fn last(&self) -> Region<'_, f64> {
         self.ring.own().row(self.own - 1, ..)
     }

@@ -1,4 +1,4 @@
-//! How fast the cores of a rank are.
+//! The speed of the cores of a rank.
 //!
 //! A rank that was asked to be slow has a number of cores of its own, each `factor` times as slow
 //! as the machine's. A task computes as fast as it can and hands its guards to a timer, which keeps
@@ -24,7 +24,7 @@ pub(crate) struct Pace {
 struct Slow {
     factor: f64,
     group: Group,
-    /// When each core has done what it was given, on the runtime's clock.
+    /// Time at which each core has done its work so far, on the runtime's clock.
     free_ns: Mutex<Vec<u64>>,
 }
 
@@ -79,7 +79,7 @@ impl Slow {
     }
 }
 
-/// How long this thread has run.
+/// Returns the processor time of this thread.
 fn processor_time_ns() -> i64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec * 1_000_000_000 + time.tv_nsec

@@ -53,7 +53,7 @@ impl Meter {
         Meter { mode, left, is_warm: false, start: None, samples: Vec::new() }
     }
 
-    /// Turns the meter into one that runs the same rounds and measures nothing.
+    /// Makes the meter into one that runs the same rounds and measures nothing.
     pub(super) fn silent(self) -> Self {
         Meter { mode: MeterMode::Silent, ..self }
     }
