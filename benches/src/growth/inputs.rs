@@ -90,7 +90,7 @@ async fn all_to_all_replayed(group: Group, mut meter: Meter, size: usize) -> Sam
     let steps = 5 * STEPS;
     while meter.again() {
         meter.start();
-        group.iterate_in_turns(steps, 2, |iteration, turn| {
+        group.iterate_unrolled(steps, 2, |iteration, turn| {
             let [to, from] = [&rows[turn], &rows[1 - turn]];
             (0..size).try_for_each(|point| {
                 let inputs = (0..size).map(|point| from.tile(point));

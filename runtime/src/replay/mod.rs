@@ -143,7 +143,7 @@ impl Group {
         declare: impl FnOnce(&Iteration<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut declare = Some(declare);
-        self.iterate_in_turns(steps, 1, |iteration, _| match declare.take() {
+        self.iterate_unrolled(steps, 1, |iteration, _| match declare.take() {
             Some(declare) => declare(iteration),
             None => Ok(()),
         })
@@ -157,7 +157,7 @@ impl Group {
     /// # use talpf_runtime::{Array, Config, Error, Runtime};
     /// # let runtime = Runtime::new(Config::default())?;
     /// let lines = [Array::new(&runtime, vec![1.0; 8], 8)?, Array::new(&runtime, vec![0.0; 8], 8)?];
-    /// runtime.iterate_in_turns(5, 2, |iteration, turn| {
+    /// runtime.iterate_unrolled(5, 2, |iteration, turn| {
     ///     let [old, new] = [&lines[turn], &lines[1 - turn]];
     ///     let task = runtime.task("halve").input(&old.all()).output(&new.all());
     ///     task.repeat(iteration, |_step, old, mut new| {
@@ -170,7 +170,7 @@ impl Group {
     /// ```
     ///
     /// **Errors**: also no turns.
-    pub fn iterate_in_turns<'a, E: From<Error>>(
+    pub fn iterate_unrolled<'a, E: From<Error>>(
         &self,
         steps: usize,
         turns: usize,

@@ -41,7 +41,7 @@ fn no_steps_declare_nothing() {
 #[test]
 fn steps_without_turns_are_refused() {
     let runtime = common::runtime(1);
-    let refused = runtime.iterate_in_turns::<Error>(3, 0, |_, _| Ok(()));
+    let refused = runtime.iterate_unrolled::<Error>(3, 0, |_, _| Ok(()));
     assert!(matches!(refused, Err(Error::Size { value: 0, .. })));
 }
 

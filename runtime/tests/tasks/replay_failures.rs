@@ -85,7 +85,7 @@ fn a_failure_ends_any_number_of_steps() {
         let all = numbers(&runtime, 20);
         for breaks in 0..20 {
             // Neighbours wait for each other, those further off get ahead.
-            let declared = runtime.iterate_in_turns(usize::MAX, 3, |iteration, turn| {
+            let declared = runtime.iterate_unrolled(usize::MAX, 3, |iteration, turn| {
                 (turn..19).try_for_each(|cell| {
                     let task = runtime.task("step").inout(&all.tile(cell));
                     task.input(&all.tile(cell + 1)).repeat(iteration, move |step, _, _| {

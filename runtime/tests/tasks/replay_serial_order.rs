@@ -270,7 +270,7 @@ fn declare<'a>(
 
 fn run_all(runtime: &Runtime, line: &Array<u64>, program: &[Loop]) {
     for Loop { steps, turns, tasks, after, .. } in program {
-        let declared = runtime.iterate_in_turns(*steps, *turns, |iteration, turn| {
+        let declared = runtime.iterate_unrolled(*steps, *turns, |iteration, turn| {
             let mut numbered = tasks[turn].iter().enumerate();
             numbered.try_for_each(|(number, task)| declare(runtime, line, iteration, task, number))
         });
@@ -326,7 +326,7 @@ proptest! {
         let cancelled = &program[0];
         let turns = cancelled.turns;
         let at = place.index(12);
-        let declared = runtime.iterate_in_turns(1_000 * turns, turns, |iteration, turn| {
+        let declared = runtime.iterate_unrolled(1_000 * turns, turns, |iteration, turn| {
             let group = (*runtime).clone();
             let task = runtime.task("cancels");
             task.repeat(iteration, move |step| if step == at * turns { group.cancel("enough") })?;
@@ -356,7 +356,7 @@ proptest! {
         let broken = program.remove(0);
         let breaks_at = place.index(broken.steps + 1);
         let mut breaks = false;
-        let declared = runtime.iterate_in_turns(broken.steps, broken.turns, |iteration, turn| {
+        let declared = runtime.iterate_unrolled(broken.steps, broken.turns, |iteration, turn| {
             for (number, task) in broken.tasks[turn].iter().enumerate() {
                 declare(&runtime, &line, iteration, task, number)?;
             }

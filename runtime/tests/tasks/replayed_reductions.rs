@@ -44,7 +44,7 @@ fn steps_that_nobody_reads_between_add_up() {
     for workers in [1, 2, 8] {
         let runtime = common::runtime(workers);
         let sums = Array::new(&runtime, vec![7u64; 5], 2).unwrap();
-        let declared = runtime.iterate_in_turns(101, 2, |iteration, turn| {
+        let declared = runtime.iterate_unrolled(101, 2, |iteration, turn| {
             (0..10).try_for_each(|_| {
                 let task = runtime.task("adds").reduction(&sums.all(), Sum);
                 task.repeat_async(iteration, move |step, mut sums| async move {

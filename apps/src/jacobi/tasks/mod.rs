@@ -68,7 +68,7 @@ async fn rank(
     ctx.barrier().await?;
     let started = Instant::now();
     if job.machine.replays() {
-        ctx.group().iterate_in_turns(steps, 2, |iteration, turn| {
+        ctx.group().iterate_unrolled(steps, 2, |iteration, turn| {
             let step = Step::Replayed(iteration);
             band.declare_step(&ctx, turn, step, &pace)?;
             exchange.declare(&band, turn, step)?;
