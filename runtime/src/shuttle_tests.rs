@@ -159,7 +159,7 @@ fn shuttle_tasks_wake_each_other() {
 }
 
 #[test]
-fn shuttle_commutative_tasks_take_turns() {
+fn shuttle_commutative_tasks_exclude_each_other() {
     explore(|| {
         let runtime = runtime(2);
         let number = Array::new(&runtime, vec![0u64], 1).unwrap();
@@ -199,7 +199,7 @@ fn shuttle_what_follows_a_failure_does_not_run() {
 }
 
 #[test]
-fn shuttle_a_shutdown_waits_for_what_tasks_spawn_elsewhere() {
+fn shuttle_a_shutdown_waits_for_tasks_spawned_into_another_group() {
     explore(|| {
         let runtime = runtime(2);
         let groups = [runtime.group("a", 1), runtime.group("b", 2)];

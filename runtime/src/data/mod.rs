@@ -1,4 +1,4 @@
-//! Shared memory: arrays divided into tiles, regions of them, and how tiles remember their uses.
+//! Shared memory: arrays divided into tiles, and regions of them.
 //!
 //! [`Array`], [`Matrix`] and [`Token`] own memory that tasks share. A [`Region`] names a part of
 //! one; declaring it to a task is the only way to reach the memory (rule R1). Elements are handed

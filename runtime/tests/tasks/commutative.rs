@@ -139,7 +139,7 @@ fn one_that_waits_while_the_holder_fails_does_not_run() {
     task.spawn_async(|all| async move {
         let _all = all;
         let _ = gate.await;
-        panic!("spoilt");
+        panic!("poisoned");
     })
     .unwrap();
     settle(&runtime);
@@ -159,7 +159,7 @@ fn a_failure_elsewhere_in_the_tile_keeps_nobody_from_running() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
     let task = runtime.task("fails").commutative(&array.region(0..2));
-    task.spawn(|_half| talpf_runtime::fail_current_task("spoilt").unwrap()).unwrap();
+    task.spawn(|_half| talpf_runtime::fail_current_task("poisoned").unwrap()).unwrap();
     let task = runtime.task("other half").commutative(&array.region(2..4));
     let other = task.run(|_half| ()).unwrap();
     runtime.block_on(other).unwrap().unwrap();
@@ -202,7 +202,7 @@ fn a_hang_report_says_who_waits_for_a_turn() {
     let _ran = mark(&runtime, &array);
     match runtime.wait_blocking() {
         Err(Error::Hang(text)) => {
-            assert!(text.contains("task `marker` of the runtime waits for its turn"), "{text}");
+            assert!(text.contains("task `marker` of the runtime waits for a tile lock"), "{text}");
         }
         other => panic!("a hang was expected, not {other:?}"),
     }
@@ -210,7 +210,7 @@ fn a_hang_report_says_who_waits_for_a_turn() {
 }
 
 #[test]
-fn a_child_that_touches_nothing_of_a_spoilt_array_runs() {
+fn a_child_that_touches_nothing_of_a_poisoned_array_runs() {
     let _watchdog = common::watchdog();
     common::quiet_panics();
     for workers in [1, 2] {

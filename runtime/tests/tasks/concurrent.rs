@@ -75,7 +75,7 @@ fn successors_of_a_failed_concurrent_task_do_not_run() {
     common::quiet_panics();
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, zeros(4), 4).unwrap();
-    runtime.task("fails").concurrent(&array.all()).spawn(|_| panic!("spoilt")).unwrap();
+    runtime.task("fails").concurrent(&array.all()).spawn(|_| panic!("poisoned")).unwrap();
     runtime.task("reader").input(&array.all()).spawn(|_| panic!("ran")).unwrap();
     let failure = common::failure(runtime.wait_blocking());
     assert_eq!(common::labels(&failure), ["reader", "fails"]);

@@ -63,7 +63,7 @@ fn every_standing_of_a_task_is_shown() {
             &format!("{region}, awaited by `reader`\n"),
             "task `reader` of part waits for 1 earlier access, of `holder`\n",
             "task `sleeper` of other is suspended and waits for its group's tasks\n",
-            "task `held` of part has ended and is held by what it left open\n",
+            "task `held` of part has ended and waits for open guards or events\n",
         ],
     );
     contains(

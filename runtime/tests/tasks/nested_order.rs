@@ -70,30 +70,30 @@ impl Outcome {
         if matrix { &mut self.matrix } else { &mut self.line }
     }
 
-    fn is_spoilt(&mut self, access: &Use) -> bool {
+    fn is_poisoned(&mut self, access: &Use) -> bool {
         access.cells().any(|cell| self.array(access.matrix)[cell].is_none())
     }
 
-    fn spoil(&mut self, access: &Use) {
+    fn poison(&mut self, access: &Use) {
         access.cells().for_each(|cell| self.array(access.matrix)[cell] = None);
     }
 
     fn change(&mut self, access: &Use, mut to: impl FnMut(usize, u64) -> u64) {
         for cell in access.cells() {
             let value = &mut self.array(access.matrix)[cell];
-            *value = Some(to(cell, value.expect("a task does not run on what is spoilt")));
+            *value = Some(to(cell, value.expect("a task does not run on what is poisoned")));
         }
     }
 
     /// Runs `task` and its children, one after another.
     fn run(&mut self, task: &Task, run: &Run) {
         let strong = || task.uses.iter().filter(|u| !u.weak);
-        let is_kept = strong().any(|access| self.is_spoilt(access));
+        let is_kept = strong().any(|access| self.is_poisoned(access));
         if !is_kept {
             self.ran.insert(task.number);
         }
         if is_kept || task.fails(run) {
-            task.uses.iter().filter(|u| u.writes).for_each(|access| self.spoil(access));
+            task.uses.iter().filter(|u| u.writes).for_each(|access| self.poison(access));
             return;
         }
         let mut seed = task.number;
@@ -114,8 +114,8 @@ impl Outcome {
         }
         task.children.iter().for_each(|child| self.run(child, run));
         if let Some(access) = task.has_back() {
-            match self.is_spoilt(access) {
-                true => self.spoil(access),
+            match self.is_poisoned(access) {
+                true => self.poison(access),
                 false => self.change(access, |_, value| mix(task.number, value)),
             }
         }
@@ -462,7 +462,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tree_with_failures_runs_and_spoils_what_its_depth_first_run_does(case in case()) {
+    fn a_tree_with_failures_runs_and_poisons_what_its_depth_first_run_does(case in case()) {
         check(&case, true, None)?;
     }
     #[test]

@@ -149,7 +149,7 @@ fn captures_of_a_look() {
             assert!(pin!(wait).poll(&mut Context::from_waker(noop)).is_pending());
         });
         runtime.block_on(task.unwrap()).unwrap().unwrap();
-        says(&reported(runtime), "a look of an idle worker panicked: a bomb");
+        says(&reported(runtime), "a poll of an idle worker panicked: a bomb");
     });
 }
 

@@ -294,7 +294,7 @@ fn a_guard_counts_when_it_drops_wherever_it_is() {
 }
 
 #[test]
-fn a_task_that_fails_spoils_the_region() {
+fn a_task_that_fails_poisons_the_region() {
     let _watchdog = common::watchdog();
     common::quiet_panics();
     let runtime = common::runtime(2);

@@ -201,7 +201,7 @@ proptest! {
             }
         }
         prop_assert_eq!(open_in(&map), oracle.open());
-        // What children of a weak access and who looks behind a lent one find.
+        // Accesses that children of a weak access, and tasks behind a lent one, find.
         for mode in [Mode::In, Mode::InOut, Mode::Concurrent, Mode::Commutative] {
             let rect = Rect::new(0, SIDE / 2, 3, SIDE);
             let mut found = Vec::new();
