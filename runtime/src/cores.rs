@@ -11,7 +11,7 @@ pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// Words of a [`CoreMask`].
+/// Number of words of a [`CoreMask`].
 const MASK_WORDS: usize = CpuSet::MAX_CPU / u64::BITS as usize;
 
 /// A set of cores of a machine: bit `b` of word `w` stands for core `64 w + b`.

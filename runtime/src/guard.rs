@@ -33,7 +33,8 @@ impl Cursor {
     #[inline]
     pub(crate) fn next_open(&mut self) -> OpenAccess {
         let access = self.next_access();
-        // SAFETY: the accesses of a task that starts are open, and each has one guard, which closes it.
+        // SAFETY: the accesses of a task that starts are open, and each has one guard, which closes
+        // it.
         unsafe { OpenAccess::new(access) }
     }
 

@@ -187,7 +187,8 @@ fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
     let mut waits = !blocked.is_empty() || shared.groups().iter().any(|group| group.has_waiters());
     let mut goes = blocked.iter().any(|what| goes_on(*what));
     for_each_task(shared, |_, task, phase| match (phase, task.role()) {
-        // A service that waits for a time or for idleness serves what the others wait for.
+        // A service that waits for a time or for idleness works for the others' waits, and is no
+        // wait itself.
         (Phase::Suspended, Role::Service) => goes |= task.waits_for().is_none(),
         (Phase::Suspended, _) => {
             waits = true;
@@ -195,7 +196,7 @@ fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
         }
         (Phase::Created, _) if task.pending.units() >= SPAWNING => goes |= !all_out,
         (Phase::Created, _) => waits = true,
-        // Woken from outside a moment ago, perhaps, and no worker has come to it yet.
+        // Perhaps woken from outside a moment ago, before any worker has taken it.
         (Phase::Scheduled, role) => goes |= role != Role::Service && !all_out,
         (Phase::Running | Phase::Notified, role) => goes |= role != Role::Service && !locked_out,
         _ => {}

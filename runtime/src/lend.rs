@@ -12,7 +12,7 @@ use crate::data::{ArrayLabel, Invariant, Rect, Region, bounds};
 use crate::guard::Guard;
 use crate::task::{self, Role};
 
-/// A region that its holder lends to children of its task and cannot touch itself.
+/// A region that a task lends to its children and cannot touch itself.
 ///
 /// A lending is made of a guard, with `lend`, or handed to the body of a task that has declared a
 /// weak access. Regions for [`Children`](crate::Children) are cut from it, counted from its own

@@ -192,7 +192,7 @@ mod tests {
         assert!(complains());
         drop(guard);
         assert!(!complains());
-        // Taken in the standard library, as far as its place says.
+        // The recorded call site is in the standard library.
         let in_std = std::iter::once(&lock).map(Mutex::lock).next().unwrap();
         assert!(!complains() && catch_unwind(|| assert_nothing_held("a test")).is_err());
         drop(in_std);

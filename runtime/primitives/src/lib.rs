@@ -1,6 +1,6 @@
-//! Atomics, locks, cells and threads: those of the standard library and parking_lot, or loom's under
-//! `--cfg talpf_loom`, or ones with points where shuttle switches threads under
-//! `--cfg talpf_shuttle`.
+//! Atomics, locks, cells and threads: those of the standard library and parking_lot, or loom's
+//! under `--cfg talpf_loom`, or ones with points where shuttle switches threads under `--cfg
+//! talpf_shuttle`.
 //!
 //! loom models single state words; shuttle runs whole programs on the whole runtime.
 //!

@@ -21,7 +21,7 @@ fn switch() {
     yield_now();
 }
 
-/// A fence behind a switch.
+/// Issues a fence behind a switch.
 pub fn fence(order: Ordering) {
     switch();
     std::sync::atomic::fence(order);

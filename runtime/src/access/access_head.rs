@@ -1,8 +1,8 @@
 //! The state word of an access: open with a list of edges, passed on, or closed.
 //!
 //! The upper half is the generation of the record the access lives in, the lower half the first
-//! edge or one of three marks. A spawner pushes edges while the word is open in the generation it
-//! remembers; the one owner of the guard closes it, once, and gets the whole list. A word of
+//! edge or one of three marks. A spawner pushes edges while the word is open in the generation that
+//! the map has; the one owner of the guard closes it, once, and gets the whole list. A word of
 //! another generation is a reused record, whose old access was closed long ago. A generation that
 //! comes again, after 2^32 tasks of the record, may make a task wait for an access of an earlier
 //! task that it does not conflict with.

@@ -16,7 +16,7 @@ use super::{AccessHead, OpenReduction};
 use crate::data::{Mode, Rect};
 use crate::task::RecordId;
 
-/// An access as a tile remembers it.
+/// An access in a bottom map.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) head: &'static AccessHead,
@@ -159,7 +159,7 @@ impl BottomMap {
         self.unordered.as_mut()?.reductions.open(rect)
     }
 
-    /// Remembers an access that touches no element, so that its array is kept.
+    /// Adds an access that touches no element, so that its array is kept.
     pub(crate) fn register_empty(&mut self, new: Entry) {
         self.unordered.get_or_insert_default().empty.add(new);
     }

@@ -10,7 +10,7 @@ use super::{BottomMap, OpenAccess};
 use crate::data::Rect;
 use crate::error::Failure;
 
-/// The bottom maps of a group's arrays and the regions that failed tasks left undefined.
+/// The bottom maps of a group's arrays and the regions that failed tasks have poisoned.
 #[derive(Default)]
 pub(crate) struct Domain {
     /// Maps by the array's map index, one a tile.
@@ -27,7 +27,7 @@ struct Poisoned {
 }
 
 impl Domain {
-    /// Makes room for an array of `tiles` tiles and returns its map index.
+    /// Adds maps for an array of `tiles` tiles and returns its map index.
     pub(crate) fn add_array(&mut self, tiles: usize) -> usize {
         let maps = std::iter::repeat_with(BottomMap::default).take(tiles).collect();
         match self.free.pop() {

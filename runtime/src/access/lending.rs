@@ -1,6 +1,6 @@
 //! The dependency domains of children, one for each access that is lent.
 //!
-//! A lending is made when an access is lent, or registered if it is weak, and forgotten when the
+//! A lending is created when an access is lent, or registered if it is weak, and removed when the
 //! access closes. The lock of the arrays' group guards it, as all bottom maps.
 
 use std::collections::{HashMap, HashSet};

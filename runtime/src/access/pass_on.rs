@@ -42,7 +42,7 @@ impl PassedOn {
     }
 }
 
-/// Lets children use an access, whose guard is given up for that.
+/// Lends an access to children. Its guard is forgotten.
 pub(crate) fn lend(access: OpenAccess) {
     let slot = access.slot();
     let mut domain = access.array().domain().lock();
@@ -130,7 +130,7 @@ unsafe fn pass_on_within_step(access: OpenAccess) {
 }
 
 /// New edges to a task that has waited for an access which is passed on. The unit of the old edge
-/// keeps the task where it is.
+/// keeps the task pending.
 struct Links {
     waiter: Waiter,
     /// An unused edge of the waiting task.
@@ -144,7 +144,7 @@ struct Links {
 }
 
 impl Links {
-    /// `old` is the edge that led to the task.
+    /// Creates links for a waiter, to which the edge `old` led.
     fn new(waiter: Waiter, old: EdgeId) -> Self {
         let (behind, linked) = (Vec::new(), HashSet::new());
         Links { waiter, spare: Some(old), fresh: None, behind, linked }

@@ -159,7 +159,7 @@ impl Placed for InTile {
 }
 
 impl Item for InTile {
-    /// Open while an access of it is open.
+    /// Returns `true` while an access of the reduction is open.
     fn is_open(&self) -> bool {
         self.accesses.any(Entry::is_open)
     }

@@ -186,7 +186,7 @@ impl Registration {
         }
     }
 
-    /// Makes the task wait for an earlier access. Answers whether that is still open.
+    /// Makes the task wait for an earlier access. Returns `true` if that is still open.
     #[inline]
     fn link(&mut self, earlier: &Entry) -> bool {
         earlier.is_open() && self.push_edge(earlier)

@@ -23,7 +23,7 @@ pub(crate) trait Placed {
     fn rect(&self) -> &Rect;
 }
 
-/// Items by their rectangles.
+/// An R-tree of items.
 pub(super) struct RTree<T> {
     root: TreeNode<T>,
     len: usize,

@@ -14,7 +14,7 @@ use crate::group::GroupInner;
 use crate::replay;
 use crate::task::{self, Accesses, Label, Record, RecordId, Role};
 
-/// Most waiting tasks that a report names for one access.
+/// Largest number of waiting tasks that a report names for one access.
 const REPORTED: usize = 8;
 
 /// A use of a region as a task declares it.
@@ -247,7 +247,7 @@ pub(crate) struct Edge {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Waiter(u32);
 
-/// Above any index of a record.
+/// Mark of a waiter that waits to be complete, above any index of a record.
 const TO_COMPLETE: u32 = 1 << 31;
 
 impl Waiter {
@@ -258,7 +258,8 @@ impl Waiter {
 
     #[inline]
     pub(super) fn task(self) -> RecordId {
-        // SAFETY: `new` has put the index of an id there; that of an edge not set yet is 0, the first.
+        // SAFETY: `new` has put the index of an id there; that of an edge not set yet is 0, the
+        // first.
         unsafe { RecordId::new(self.0 & !TO_COMPLETE) }
     }
 
@@ -270,7 +271,8 @@ impl Waiter {
     /// Follows an edge. With a failure, the waiting task is poisoned.
     ///
     /// # Safety
-    /// The edge was linked and counted for the waiter, was taken from its access, and is followed once.
+    /// The edge was linked and counted for the waiter, was taken from its access, and is followed
+    /// once.
     #[inline]
     pub(super) unsafe fn follow(self, failure: Option<&Arc<Failure>>) {
         if self.is_weak() {

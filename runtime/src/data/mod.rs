@@ -24,6 +24,6 @@ pub use self::rect::Rect;
 pub use self::region::{Mode, Region};
 pub use self::token::Token;
 
-/// Makes a handle of elements of type `T` invariant in it: they are read and written through other
-/// handles. It is `Send` and `Sync` whatever `T` is.
+/// A marker that makes a handle of elements of type `T` invariant in `T`: they are read and written
+/// through other handles. The marker is `Send` and `Sync` whatever `T` is.
 pub(crate) type Invariant<T> = PhantomData<fn(T) -> T>;

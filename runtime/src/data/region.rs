@@ -12,17 +12,19 @@ use crate::error::Error;
 /// The use of a region by a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Read.
+    /// The region is read.
     In,
-    /// Overwritten.
+    /// The region is overwritten.
     Out,
-    /// Read and written.
+    /// The region is read and written.
     InOut,
-    /// Updated through shared references, at the same time as other concurrent accesses.
+    /// The region is updated through shared references, at the same time as by other concurrent
+    /// accesses.
     Concurrent,
-    /// Read and written, before or after other commutative accesses.
+    /// The region is read and written, before or after other commutative accesses.
     Commutative,
-    /// Folded into, at the same time as by other accesses of the same reduction.
+    /// Values are folded into the region, at the same time as by other accesses of the same
+    /// reduction.
     Reduction,
 }
 

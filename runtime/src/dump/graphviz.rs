@@ -75,7 +75,7 @@ fn color(task: &Task) -> &'static str {
     }
 }
 
-/// A string of Graphviz; a line break stays one.
+/// Returns a string of Graphviz; a line break stays one.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")

@@ -35,7 +35,7 @@ pub(super) struct DrawnBox {
     pub(super) height: f64,
 }
 
-/// A group without its tasks.
+/// The frame of a group.
 pub(super) struct Lane {
     pub(super) group: String,
     pub(super) place: DrawnBox,
@@ -45,8 +45,8 @@ pub(super) struct Layout {
     /// Boxes by task.
     pub(super) boxes: Vec<DrawnBox>,
     pub(super) lanes: Vec<Lane>,
-    /// By dependency, the points where it passes rows: x, and the top and the bottom of the row.
-    /// The first one is below the earlier task.
+    /// Points, by dependency, where it passes rows: x, and the top and the bottom of the row. The
+    /// first one is below the earlier task.
     pub(super) routes: Vec<Vec<(f64, f64, f64)>>,
     pub(super) width: f64,
     pub(super) height: f64,

@@ -114,8 +114,8 @@ mod loom_tests {
         });
     }
 
-    /// A task of one group spawns into the other while the runtime closes, through a thread that it
-    /// waits for.
+    /// Runs a task of one group that spawns into the other while the runtime closes, through a
+    /// thread that it waits for.
     #[test]
     fn a_task_that_runs_is_not_refused_and_not_overtaken() {
         loom::model(|| {

@@ -200,7 +200,7 @@ mod loom_tests {
         });
     }
 
-    /// A task spawns another one, which another worker runs.
+    /// Runs a task that spawns another one, which another worker runs.
     #[test]
     fn a_group_is_quiet_only_when_what_its_tasks_have_spawned_is_complete() {
         loom::model(|| {

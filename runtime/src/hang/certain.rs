@@ -1,4 +1,4 @@
-//! Hangs that are certain: nothing in the process moves, and nothing outside can move it.
+//! Certain hangs: nothing in the process moves, and nothing outside can end that.
 //!
 //! The first worker checks while it is parked, after a few milliseconds and then less and less
 //! often, unless a timer is pending. A hang is certain if two checks in sequence find the same: all

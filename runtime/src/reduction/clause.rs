@@ -86,9 +86,9 @@ impl<'a, T: Send + Sync + 'static, D: 'static> Clause<'a> for ManyReduced<'a, T,
 }
 
 impl<'a, C, A> TaskBuilder<'a, C, A> {
-    /// The task reduces values into `region`: it gets a private copy, and may run at the same time
-    /// as other tasks that reduce into exactly this region with the same operator. All others are
-    /// ordered before or after it, and see the region with every copy combined.
+    /// Declares that the task reduces values into `region`: it gets a private copy, and may run at
+    /// the same time as other tasks that reduce into exactly this region with the same operator.
+    /// All others are ordered before or after it, and see the region with every copy combined.
     ///
     /// If the operator is not associative and commutative, the result depends on the order of the
     /// tasks, unless the operator is [`InOrder`](crate::operator::InOrder).
@@ -108,8 +108,8 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self.with(Reduced::new::<O>(region))
     }
 
-    /// The task reduces values into every one of `regions` as [`TaskBuilder::reduction`]; the body
-    /// gets a `Vec`.
+    /// Declares that the task reduces values into every one of `regions`, as
+    /// [`TaskBuilder::reduction`] does; the body gets a `Vec`.
     pub fn reductions<'r, T, D, O>(
         self,
         regions: impl IntoIterator<Item = Region<'r, T, D>>,

@@ -39,7 +39,8 @@ pub(super) struct Copies<T, O> {
 
 /// Copies to fold, in order or as they arrive.
 struct FoldQueue<T> {
-    /// In order: numbers of tasks that have joined, and of those whose copies are due or folded.
+    /// Numbers, if in order, of tasks that have joined, and of those whose copies are due or
+    /// folded.
     joined: u64,
     passed: u64,
     /// Tasks that have left before earlier ones, with their copies.
@@ -198,8 +199,8 @@ pub(super) struct Target<T> {
     stride: usize,
 }
 
-// SAFETY: stands for a `&mut` to the elements, as a guard does, which `Copies` uses by one thread at
-// a time.
+// SAFETY: stands for a `&mut` to the elements, as a guard does, which `Copies` uses by one thread
+// at a time.
 unsafe impl<T: Send> Send for Target<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Target<T> {}

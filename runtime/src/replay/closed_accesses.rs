@@ -58,8 +58,8 @@ impl ClosedAccesses {
         self.paused.store(0, Ordering::Relaxed);
     }
 
-    /// Closes the accesses of `bits`, which the body drops before it pauses, on the thread that runs
-    /// it.
+    /// Closes the accesses of `bits`, which the body drops before it pauses, on the thread that
+    /// runs it.
     #[inline]
     pub(super) fn close_here(&self, bits: u32) -> Change {
         debug_assert_eq!(self.paused.load(Ordering::Relaxed), 0, "the body has not paused");

@@ -55,7 +55,7 @@ struct Recorded<'a> {
     first_step: usize,
 }
 
-/// A task without its accesses.
+/// A declared task, without its accesses.
 struct Task {
     traits: Traits,
     body: Box<dyn Repeated>,
@@ -109,8 +109,8 @@ impl Recorded<'_> {
 impl Group {
     /// Runs the tasks that `declare` declares in every step from 0 to `steps`, as if they were
     /// spawned anew each time. They are declared once, with [`TaskBuilder::repeat`],
-    /// [`TaskBuilder::repeat_borrowed`] or [`TaskBuilder::repeat_async`]; their bodies get the number
-    /// of the step. They are tasks of this group, whichever declares them.
+    /// [`TaskBuilder::repeat_borrowed`] or [`TaskBuilder::repeat_async`]; their bodies get the
+    /// number of the step. They are tasks of this group, whichever declares them.
     ///
     /// ```
     /// # use talpf_runtime::{Array, Config, Error, Runtime};

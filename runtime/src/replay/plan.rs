@@ -116,7 +116,7 @@ impl Placed for Entry {
 }
 
 impl Item for Entry {
-    /// Nothing closes while a graph is recorded.
+    /// Returns `true`: no access closes while a graph is recorded.
     fn is_open(&self) -> bool {
         true
     }
@@ -224,7 +224,7 @@ impl Plan {
         &self.touched[start as usize..end as usize]
     }
 
-    /// Number of accesses of each task.
+    /// Returns the number of accesses of each task.
     pub(super) fn counts(&self) -> &[usize] {
         &self.sketch.counts
     }

@@ -7,8 +7,8 @@ use std::ops::Range;
 /// one, inline ones as none. If a step has fewer than one for each worker its tasks have no
 /// preferred worker, and neither have inline ones.
 ///
-/// `steps` are the numbers of tasks in the steps, `successors` the tasks that wait for one: later ones
-/// in the same iteration, others in the next one.
+/// `steps` are the numbers of tasks in the steps, `successors` the tasks that wait for one: later
+/// ones in the same iteration, others in the next one.
 pub(super) fn preferred_workers<'a>(
     steps: impl Iterator<Item = usize>,
     is_inline: impl Fn(usize) -> bool,

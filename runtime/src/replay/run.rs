@@ -149,14 +149,15 @@ impl Run {
     /// Counts a task that has run for the last time. The last one frees the run.
     ///
     /// # Safety
-    /// `run` is the pointer that `start` has linked tasks with. The caller does this once for each task, and uses
-    /// nothing of the run, or of the replayed task, after that.
+    /// `run` is the pointer that `start` has linked tasks with. The caller does this once for each
+    /// task, and uses nothing of the run, or of the replayed task, after that.
     #[cold]
     pub(super) unsafe fn leave(run: *mut Run) {
         // SAFETY: it lives, as this task is left.
         let is_last = unsafe { (*run).left.take(1) };
         if is_last {
-            // SAFETY: `start` has made the pointer of its box, and no task is left that could reach it.
+            // SAFETY: `start` has made the pointer of its box, and no task is left that could reach
+            // it.
             drop(unsafe { Box::from_raw(run) });
         }
     }

@@ -14,14 +14,14 @@ use super::worker::Worker;
 use crate::group::GroupInner;
 use crate::task::{self, Phase, RecordId, Role, Urgency, record};
 
-/// Why a task is ready.
+/// The reason why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// The task was spawned with nothing to wait for.
     Spawned,
-    /// The last access it waited for has closed.
+    /// The last access that the task waited for has closed.
     Released,
-    /// As `Released`, but tasks that are ready already come first.
+    /// The last access has closed as for `Released`, but tasks that are ready already come first.
     ReleasedLater,
     /// A waker fired.
     Woken,
@@ -113,8 +113,8 @@ pub(crate) fn count_completion(group: &GroupInner, role: Role) {
     let counted = with_worker(|worker| {
         let ours = Arc::ptr_eq(&worker.shared, &group.shared);
         if ours {
-            // SAFETY: the worker is one of the group's runtime, and keeps the group no longer than it
-            // works.
+            // SAFETY: the worker is one of the group's runtime, and keeps the group no longer than
+            // it works.
             worker.count_completion(unsafe { group.of_worker() }, role);
         }
         ours

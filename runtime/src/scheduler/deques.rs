@@ -28,7 +28,7 @@ impl Deques {
         Deques { queue, stack, is_stacked: Cell::new(false), stealers }
     }
 
-    /// The side of thieves.
+    /// Returns the deques as thieves use them.
     pub(super) fn stealers(&self) -> Stealers {
         self.stealers.clone()
     }
@@ -87,7 +87,7 @@ impl Deques {
     }
 }
 
-/// The side of thieves.
+/// The deques, as thieves use them.
 #[derive(Clone)]
 pub(crate) struct Stealers {
     queue: Stealer<RecordId>,

@@ -344,7 +344,7 @@ impl Shared {
         self.blocked.lock().iter().map(|blocked| blocked.waits_for()).collect()
     }
 
-    /// Lets the workers end.
+    /// Ends the workers.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
         self.unparkers.iter().for_each(Unparker::unpark);

@@ -1,4 +1,4 @@
-//! Waiting for a time.
+//! Timers: waits for a time.
 
 use std::cmp::{Ordering as Compare, Reverse};
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! Declaring a task: accesses, clauses, body.
+//! The declaration of a task: accesses, clauses, body.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::group::GroupInner;
 use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
 
-/// A task being declared. Its accesses become the parameters of the body, in this order: at most
-/// eight, of which each may be a `Vec` for many accesses of one kind.
+/// The declaration of a task. Its accesses become the parameters of the body, in this order: at
+/// most eight, of which each may be a `Vec` for many accesses of one kind.
 ///
 /// ```
 /// # use talpf_runtime::{Array, Config, Runtime};
@@ -194,7 +194,7 @@ impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
     }
 }
 
-/// Adds one clause to a tuple of them.
+/// A tuple of clauses to which one can be added.
 pub trait Append<X> {
     /// The longer tuple.
     type Longer;
@@ -233,32 +233,32 @@ macro_rules! access_clauses {
 }
 
 access_clauses! {
-    /// The task reads `region`.
+    /// Declares that the task reads `region`.
     input,
-    /// The task reads every one of `regions`; the body gets a `Vec`.
+    /// Declares that the task reads every one of `regions`; the body gets a `Vec`.
     inputs: Mode::In => In;
-    /// The task overwrites `region`, whose previous contents may or may not be seen.
+    /// Declares that the task overwrites `region`, whose previous contents may or may not be seen.
     output,
-    /// The task overwrites every one of `regions`; the body gets a `Vec`.
+    /// Declares that the task overwrites every one of `regions`; the body gets a `Vec`.
     outputs: Mode::Out => Out;
-    /// The task reads and writes `region`.
+    /// Declares that the task reads and writes `region`.
     inout,
-    /// The task reads and writes every one of `regions`; the body gets a `Vec`.
+    /// Declares that the task reads and writes every one of `regions`; the body gets a `Vec`.
     inouts: Mode::InOut => InOut;
-    /// The task updates `region` through shared references, possibly at the same time as other
-    /// concurrent tasks; all others are ordered before or after it. The bodies must not let the
-    /// result depend on the order.
+    /// Declares that the task updates `region` through shared references, possibly at the same time
+    /// as other concurrent tasks; all others are ordered before or after it. The bodies must not
+    /// let the result depend on the order.
     concurrent,
-    /// The task updates every one of `regions` as [`TaskBuilder::concurrent`]; the body gets a
-    /// `Vec`.
+    /// Declares that the task updates every one of `regions` as [`TaskBuilder::concurrent`] does;
+    /// the body gets a `Vec`.
     concurrents: Mode::Concurrent => Concurrent;
-    /// The task reads and writes `region` alone, in any order with other commutative tasks; all
-    /// others are ordered before or after it. The bodies must not let the result depend on the
-    /// order. Commutative tasks that touch one tile exclude each other, even if they share no
-    /// element of it; none of them occupies a worker while it waits.
+    /// Declares that the task reads and writes `region` alone, in any order with other commutative
+    /// tasks; all others are ordered before or after it. The bodies must not let the result depend
+    /// on the order. Commutative tasks that touch one tile exclude each other, even if they share
+    /// no element of it; none of them occupies a worker while it waits.
     commutative,
-    /// The task reads and writes every one of `regions` as [`TaskBuilder::commutative`]; the body
-    /// gets a `Vec`.
+    /// Declares that the task reads and writes every one of `regions` as
+    /// [`TaskBuilder::commutative`] does; the body gets a `Vec`.
     commutatives: Mode::Commutative => Commutative;
 }
 

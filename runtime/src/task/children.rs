@@ -191,7 +191,8 @@ impl Nest {
     }
 }
 
-/// Gives up the unit of the parent for the last handle; the last child takes it out instead.
+/// Drop of the last handle, which gives up the unit of the parent; the last child takes it out
+/// instead.
 impl Drop for Nest {
     fn drop(&mut self) {
         if let Some(parent) = self.parent.take() {

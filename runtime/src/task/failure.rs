@@ -21,7 +21,8 @@ impl Record {
     /// Returns the failure of this task, if it has failed.
     ///
     /// # Safety
-    /// The caller has a unit of the task's completion, or completes it and has not taken the failure.
+    /// The caller has a unit of the task's completion, or completes it and has not taken the
+    /// failure.
     #[inline]
     pub(crate) unsafe fn failure(&self) -> Option<Arc<Failure>> {
         // SAFETY: by the contract of this function.
@@ -33,7 +34,7 @@ impl Record {
         self.failure_cell().is_set()
     }
 
-    /// Keeps this task, which has not run, from running.
+    /// Poisons this task, which has not run and does not run then.
     #[cold]
     pub(crate) fn poison(&self, upstream: &Arc<Failure>) {
         if self.role() != Role::Cleanup {
@@ -57,7 +58,8 @@ impl Record {
 
     fn set_failure(&self, reason: Option<String>, cancelled: bool, upstream: Option<Arc<Failure>>) {
         let label = self.label().text().to_owned();
-        // SAFETY: whoever fails a task has an open access of it, an event, an edge to it, or runs it.
+        // SAFETY: whoever fails a task has an open access of it, an event, an edge to it, or runs
+        // it.
         let group = unsafe { GroupInner::of_live_task(self) }.name().to_owned();
         let parents = std::iter::successors(self.parent(), |parent| record(*parent).parent());
         let inside = parents.map(|parent| record(parent).label().text().to_owned()).collect();

@@ -17,7 +17,8 @@ impl FailureCell {
     /// Returns the failure, which stays in the cell.
     ///
     /// # Safety
-    /// The caller has a unit of the task's completion, or completes it and has not taken the failure.
+    /// The caller has a unit of the task's completion, or completes it and has not taken the
+    /// failure.
     #[inline]
     pub(super) unsafe fn get(&self) -> Option<Arc<Failure>> {
         let failure = self.0.load(Ordering::Acquire);

@@ -158,7 +158,7 @@ impl Free {
     }
 }
 
-/// Gives back the records of a thread when it ends. A thread-local of its own, so that the list
+/// A thread-local that gives back the records of a thread when it ends. Separate, so that the list
 /// itself is never destroyed.
 struct AtEnd;
 

@@ -91,7 +91,8 @@ impl Ready {
         HeldBack { task: task.map_err(|full| failure::fail(self.task, full.to_string())).ok() }
     }
 
-    /// Changes the priority of the task: see [`TaskBuilder::priority`](crate::TaskBuilder::priority).
+    /// Changes the priority of the task: see
+    /// [`TaskBuilder::priority`](crate::TaskBuilder::priority).
     pub fn set_priority(&self, priority: i32) {
         let task = record(self.task);
         task.set_urgency(task.urgency().with_priority(priority));
@@ -106,7 +107,8 @@ impl Ready {
     }
 }
 
-/// Keeps a task that is otherwise ready from being queued, until this drops, on any thread.
+/// A hold that keeps a task, which is otherwise ready, from being queued until it drops, on any
+/// thread.
 #[derive(Debug)]
 #[must_use = "the task is queued when this drops"]
 pub struct HeldBack {

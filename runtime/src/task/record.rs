@@ -24,12 +24,12 @@ use crate::access::{AccessSlot, Edge};
 use crate::group::GroupInner;
 use crate::replay::ReplayedTask;
 
-/// Accesses in one record.
+/// Number of accesses in one record.
 pub(crate) const ACCESSES: usize = 6;
-/// Edges in one record.
+/// Number of edges in one record.
 pub(crate) const EDGES: usize = 8;
 
-/// Everything the runtime keeps of one task.
+/// All data of one task.
 #[repr(C, align(64))]
 pub(crate) struct Record {
     pub(crate) state: TaskState,
@@ -119,7 +119,8 @@ impl Record {
     /// Returns the task that this record belongs to: itself, or the one that it continues.
     #[inline]
     pub(crate) fn owner(&self) -> RecordId {
-        // SAFETY: `create` has stored the index of an id; before, it is 0, the first of all records.
+        // SAFETY: `create` has stored the index of an id; before, it is 0, the first of all
+        // records.
         unsafe { RecordId::new(self.owner.load(Relaxed)) }
     }
 
@@ -135,7 +136,8 @@ impl Record {
         self.more.store(more.index(), Relaxed);
     }
 
-    /// Links `more` behind this record, unless another is there, which is the error.
+    /// Links the continuation record `more` behind this one, unless there is another, which is the
+    /// error.
     ///
     /// For a task that may run: the caller keeps it from being complete.
     pub(super) fn append(&self, more: RecordId) -> Result<(), RecordId> {

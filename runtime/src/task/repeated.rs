@@ -48,14 +48,14 @@ where
     }
 }
 
-/// A body that is called in every run.
+/// Makes a body that is called in every run.
 pub(crate) fn repeated(
     call: impl Fn(RecordId, usize) + Send + Sync + 'static,
 ) -> Box<dyn Repeated> {
     Box::new(Closure(call))
 }
 
-/// A body that returns a future in every run.
+/// Makes a body that returns a future in every run.
 pub(crate) fn repeated_async<Fut: Future<Output = ()> + Send + 'static>(
     start: impl Fn(RecordId, usize) -> Fut + Send + Sync + 'static,
 ) -> Box<dyn Repeated> {

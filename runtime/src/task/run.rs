@@ -1,4 +1,4 @@
-//! Running tasks and moving them on.
+//! Running of tasks, and the steps from one state to the next.
 #![allow(unsafe_code, reason = "runs the body of the task it has taken")]
 
 use std::cell::Cell;
@@ -334,7 +334,8 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
 
 /// Takes the actions of a task that is ready and not queued yet.
 pub(super) fn take_actions(task: RecordId) -> Option<Actions> {
-    // SAFETY: the task has actions, and the caller has followed its last edge, so it is the caller's.
+    // SAFETY: the task has actions, and the caller has followed its last edge, so it is the
+    // caller's.
     unsafe { record(task).body.take_actions() }
 }
 
@@ -382,17 +383,18 @@ fn complete(task: RecordId) {
     scheduler::count_completion(group, role);
 }
 
-/// Completes a child, or a task that has lent something, and its ancestors that waited only for it.
+/// Completes a child, or a task that has passed on accesses, and its ancestors that waited only for
+/// it.
 #[cold]
 fn complete_nested(task: RecordId) {
     let mut completed = Some(task);
     // A loop instead of recursion: tasks may be nested deeply.
     while let Some(task) = completed {
-        // SAFETY: the last unit was taken here, or by the last child below, and `complete` takes the
-        // failure out.
+        // SAFETY: the last unit was taken here, or by the last child below, and `complete` takes
+        // the failure out.
         let failure = unsafe { record(task).failure() };
-        // SAFETY: until `complete` as there, and after that a nest has a unit of the parent, which is
-        // of the same group.
+        // SAFETY: until `complete` as there, and after that a nest has a unit of the parent, which
+        // is of the same group.
         let group = unsafe { GroupInner::of_live_task(record(task)) };
         let nest = record(task).leave();
         complete(task);

@@ -1,4 +1,5 @@
-//! A task that fails keeps its successors from running, and the wait names the chain (R4).
+//! A task that fails keeps its successors from running, and the wait reports the chain of failures
+//! (R4).
 
 use crate::common;
 use futures::channel::oneshot;
@@ -13,13 +14,13 @@ fn setup() -> (Runtime, Array<u64>) {
     (runtime, array)
 }
 
-/// A task over the array's elements `range` that must not run.
+/// Spawns a task over the array's elements `range` that must not run.
 fn must_not_run(group: &Group, array: &Array<u64>, label: &'static str) {
     let task = group.task(label).inout(&array.all());
     task.spawn(move |_| panic!("`{label}` ran")).unwrap();
 }
 
-/// The group works again: its data counts as defined.
+/// Checks that the group works again, since its data counts as defined.
 fn works(group: &Group, array: &Array<u64>) {
     let all = group.task("again").inout(&array.all());
     all.spawn(|mut all| all.fill(9)).unwrap();
@@ -177,7 +178,7 @@ fn any_panic_value_is_reported() {
 }
 
 #[test]
-fn a_failed_main_tells_its_handle_and_its_group() {
+fn a_failed_main_fails_its_handle_and_its_group() {
     let (runtime, _) = setup();
     let group = runtime.group("rank 3", 3);
     let main = group.spawn_main("main", async { panic!("main") }).unwrap();

@@ -1,14 +1,16 @@
-//! Failures of children: what they poison, who is told, and with which chain (R4).
+//! Failures of children: the regions that they poison, and the waits that report them, with which
+//! chain (R4).
 
 use futures::channel::oneshot;
 use talpf_runtime::{Array, Children, Runtime, fail_current_task};
 
 use crate::common::{self, Flag, failure, labels};
 
-/// A task with a child that fails on the left half of `array` and one that fills the right half.
+/// Spawns a task with a child that fails on the left half of `array` and one that fills the right
+/// half.
 fn half_failed(runtime: &Runtime, array: &Array<u64>, waits: bool) -> Flag {
     let waited = Flag::default();
-    let told = waited.clone();
+    let notify = waited.clone();
     let parent = runtime.task("parent").inout(&array.all());
     parent
         .spawn_async(move |all| async move {
@@ -23,7 +25,7 @@ fn half_failed(runtime: &Runtime, array: &Array<u64>, waits: bool) -> Flag {
                     (vec!["bad"], &["parent".to_owned()][..])
                 );
                 children.wait().await.unwrap();
-                told.set();
+                notify.set();
             }
         })
         .unwrap();
@@ -60,7 +62,7 @@ fn a_failure_that_nobody_has_waited_for_reaches_the_next_wait_outside() {
     common::quiet_panics();
     let _watchdog = common::watchdog();
     let runtime = common::runtime(2);
-    let told = runtime.task("top").run_async(|| async {
+    let failure_of_top = runtime.task("top").run_async(|| async {
         let children = Children::of_current_task().unwrap();
         let middle = children.task("middle");
         middle
@@ -71,9 +73,9 @@ fn a_failure_that_nobody_has_waited_for_reaches_the_next_wait_outside() {
             .unwrap();
         failure(children.wait().await)
     });
-    let told = runtime.block_on(told.unwrap()).unwrap().unwrap();
-    assert_eq!(told.label, "leaf");
-    assert_eq!(told.inside, ["middle", "top"]);
+    let failure_of_top = runtime.block_on(failure_of_top.unwrap()).unwrap().unwrap();
+    assert_eq!(failure_of_top.label, "leaf");
+    assert_eq!(failure_of_top.inside, ["middle", "top"]);
     assert_eq!(labels(&failure(runtime.wait_blocking())), ["leaf"]);
 }
 

@@ -1,4 +1,4 @@
-//! Loops of tasks: every index is in one chunk, and chunks are ordered by what they use.
+//! Loops of tasks: every index is in one chunk, and chunks are ordered by their accesses.
 
 use talpf_runtime::operator::{InOrder, Sum};
 use talpf_runtime::{Array, Children, Error, Region};
