@@ -90,7 +90,7 @@ impl GuardedAccess {
 }
 
 /// The common part of all guards.
-struct Part<T> {
+struct GuardedRegion<T> {
     first: *mut T,
     rows: usize,
     cols: usize,
@@ -98,7 +98,7 @@ struct Part<T> {
     access: GuardedAccess,
 }
 
-impl<T> Part<T> {
+impl<T> GuardedRegion<T> {
     #[inline]
     fn of_access(access: OpenAccess) -> Self {
         let slot = access.slot();
@@ -106,7 +106,7 @@ impl<T> Part<T> {
         let (first, stride) = (core.first_of(&rect), core.stride());
         // The spawn has checked that the region lies in the array.
         let (rows, cols) = ((rect.row_end - rect.row) as usize, (rect.col_end - rect.col) as usize);
-        Part { first, rows, cols, stride, access: GuardedAccess(access) }
+        GuardedRegion { first, rows, cols, stride, access: GuardedAccess(access) }
     }
 
     /// Returns row `row`, which must be below `rows`.
@@ -153,7 +153,7 @@ macro_rules! guard {
         ///
         /// `D` is `Ix1` for a contiguous region and `Ix2` for a rectangle.
         pub struct $name<T, D = Ix1> {
-            part: Part<T>,
+            part: GuardedRegion<T>,
             marker: PhantomData<(Invariant<T>, D)>,
         }
 
@@ -166,7 +166,7 @@ macro_rules! guard {
         impl<T: Send + Sync + 'static, D: 'static> Guard for $name<T, D> {
             #[inline]
             fn of_access(access: OpenAccess) -> Self {
-                $name { part: Part::of_access(access), marker: PhantomData }
+                $name { part: GuardedRegion::of_access(access), marker: PhantomData }
             }
 
             #[inline]
@@ -229,7 +229,7 @@ macro_rules! guard {
 
             /// Returns a view of the whole region.
             pub fn view(&self) -> ArrayView2<'_, T> {
-                let Part { first, rows, cols, stride, .. } = self.part;
+                let GuardedRegion { first, rows, cols, stride, .. } = self.part;
                 let shape = (rows, cols).strides((stride, 1));
                 // SAFETY: the elements named by the shape are those of the region, to which nobody
                 // has a `&mut` while the guard lives, but through it.
@@ -279,7 +279,7 @@ macro_rules! writing_guard {
 
             /// Returns a mutable view of the whole region.
             pub fn view_mut(&mut self) -> ArrayViewMut2<'_, T> {
-                let Part { first, rows, cols, stride, .. } = self.part;
+                let GuardedRegion { first, rows, cols, stride, .. } = self.part;
                 let shape = (rows, cols).strides((stride, 1));
                 // SAFETY: the elements named by the shape are those of the region, which nobody
                 // else reads or writes while the guard lives.

@@ -57,8 +57,8 @@ impl ArrayLabel {
     }
 
     /// Returns a part of the array, shown without the shape of the whole.
-    pub(crate) fn part(&self, rect: Rect) -> Part<'_> {
-        Part { label: self, rect }
+    pub(crate) fn part(&self, rect: Rect) -> LabelledPart<'_> {
+        LabelledPart { label: self, rect }
     }
 }
 
@@ -73,12 +73,12 @@ impl fmt::Display for Title<'_> {
 }
 
 /// A part of an array, as texts show it.
-pub(crate) struct Part<'a> {
+pub(crate) struct LabelledPart<'a> {
     label: &'a ArrayLabel,
     rect: Rect,
 }
 
-impl fmt::Display for Part<'_> {
+impl fmt::Display for LabelledPart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", Title(self.label), self.rect)
     }

@@ -21,8 +21,8 @@ use super::operator::Operator;
 use crate::callback;
 use crate::scheduler;
 
-pub(super) type Copy<T> = Box<[T]>;
-type KeptCopy<T> = Mutex<Option<Copy<T>>>;
+pub(super) type PrivateCopy<T> = Box<[T]>;
+type KeptCopy<T> = Mutex<Option<PrivateCopy<T>>>;
 
 /// Name of an operator in reports.
 const OPERATOR: &str = "an operator of a reduction";
@@ -44,9 +44,9 @@ struct FoldQueue<T> {
     joined: u64,
     passed: u64,
     /// Tasks that have left before earlier ones, with their copies.
-    left: BTreeMap<u64, Option<Copy<T>>>,
+    left: BTreeMap<u64, Option<PrivateCopy<T>>>,
     /// Copies that may be folded now.
-    due: VecDeque<Copy<T>>,
+    due: VecDeque<PrivateCopy<T>>,
     /// `true` while a thread folds the due copies, which it does before its own access closes.
     folds: bool,
 }
@@ -63,7 +63,7 @@ impl<T> FoldQueue<T> {
     }
 
     /// Adds the copy of a task, in order.
-    fn add(&mut self, number: u64, copy: Option<Copy<T>>) {
+    fn add(&mut self, number: u64, copy: Option<PrivateCopy<T>>) {
         self.left.insert(number, copy);
         while let Some(copy) = self.left.remove(&self.passed) {
             self.passed += 1;
@@ -95,7 +95,7 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     }
 
     /// Returns a copy for a task that begins.
-    pub(super) fn take(&self) -> Copy<T> {
+    pub(super) fn take(&self) -> PrivateCopy<T> {
         let kept = self.mine().and_then(|slot| slot.lock().take());
         kept.unwrap_or_else(|| (0..self.target.len()).map(|_| O::identity()).collect())
     }
@@ -103,7 +103,7 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     /// Ends a task, with its copy if it ran.
     ///
     /// **Errors**: the text of the operator's panic. The task is counted nevertheless.
-    pub(super) fn leave(&self, number: u64, copy: Option<Copy<T>>) -> Result<(), String> {
+    pub(super) fn leave(&self, number: u64, copy: Option<PrivateCopy<T>>) -> Result<(), String> {
         if O::IN_ORDER {
             let mut queue = self.queue.lock();
             queue.add(number, copy);
@@ -124,7 +124,12 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     /// the last before a task reads the region.
     ///
     /// **Errors**: the text of the operator's panic.
-    pub(super) fn bring(&self, number: u64, step: u64, copy: Copy<T>) -> Result<(), String> {
+    pub(super) fn add_step(
+        &self,
+        number: u64,
+        step: u64,
+        copy: PrivateCopy<T>,
+    ) -> Result<(), String> {
         let mut queue = self.queue.lock();
         if O::IN_ORDER {
             let number = step * queue.joined + number;
@@ -155,7 +160,7 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     }
 
     /// Leaves a copy with this worker.
-    fn keep(&self, mut copy: Copy<T>) {
+    fn keep(&self, mut copy: PrivateCopy<T>) {
         while let Some(slot) = self.mine() {
             let mut kept = slot.lock();
             let Some(other) = kept.take() else {
@@ -175,7 +180,7 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     }
 
     /// Folds a copy into the region. Called by the one thread that folds.
-    fn fold(&self, copy: Copy<T>) {
+    fn fold(&self, copy: PrivateCopy<T>) {
         let mut copy = copy.into_vec().into_iter();
         for row in 0..self.target.rows {
             // SAFETY: the reduction has the region to itself while any access of it is open, which
@@ -186,7 +191,7 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     }
 }
 
-fn combine<T, O: Operator<T>>(into: &mut [T], from: Copy<T>) {
+fn combine<T, O: Operator<T>>(into: &mut [T], from: PrivateCopy<T>) {
     into.iter_mut().zip(from.into_vec()).for_each(|(into, from)| O::combine(into, from));
 }
 

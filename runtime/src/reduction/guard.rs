@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2};
 
-use super::{Copy, Member};
+use super::{Member, PrivateCopy};
 use crate::access::{self, OpenAccess};
 use crate::callback;
 use crate::data::Rect;
@@ -19,7 +19,7 @@ use crate::task;
 ///
 /// `D` is `Ix1` for a contiguous region and `Ix2` for a rectangle.
 pub struct Reduction<T: 'static, D = Ix1> {
-    copy: Copy<T>,
+    copy: PrivateCopy<T>,
     access: Option<ReductionAccess<T>>,
     rect: Rect,
     marker: PhantomData<fn() -> D>,
@@ -35,7 +35,7 @@ impl<T: 'static, D> Reduction<T, D> {
     pub(super) fn new(member: Member<T>, access: OpenAccess) -> Self {
         let rect = access.slot().rect();
         let access = Some(ReductionAccess { member, access });
-        Reduction { copy: Copy::default(), access, rect, marker: PhantomData }
+        Reduction { copy: PrivateCopy::default(), access, rect, marker: PhantomData }
     }
 
     /// Gets the copy; the guard is complete before, in case the operator panics.
@@ -53,7 +53,7 @@ impl<T: 'static, D> Reduction<T, D> {
 
 impl<T: 'static> ReductionAccess<T> {
     /// Adds the copy to the reduction and closes the access.
-    fn release(mut self, copy: Copy<T>) {
+    fn release(mut self, copy: PrivateCopy<T>) {
         let task = self.access.task();
         let counts = !copy.is_empty() && !task::has_failed(task);
         let (added, dropped) = if counts { (Some(copy), None) } else { (None, Some(copy)) };

@@ -15,5 +15,5 @@ mod ticket;
 pub use self::clause::{ManyReduced, Reduced};
 pub use self::guard::Reduction;
 
-use self::copies::{Copies, Copy, Target};
+use self::copies::{Copies, PrivateCopy, Target};
 use self::ticket::{Contribution, Member, Ticket};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::operator::Operator;
-use super::{Copies, Copy, Target};
+use super::{Copies, PrivateCopy, Target};
 use crate::access::{Declared, Joins, OpenReduction};
 use crate::data::Invariant;
 use crate::task;
@@ -29,9 +29,9 @@ struct Joined<T, O> {
 /// A ticket, whatever its operator.
 pub(super) trait Contribution<T>: Joins + Send + Sync {
     /// Returns a copy for the task, which begins.
-    fn take(&self) -> Copy<T>;
+    fn take(&self) -> PrivateCopy<T>;
     /// Ends the membership, with the task's copy if it has one.
-    fn leave(&self, copy: Option<Copy<T>>) -> Result<(), String>;
+    fn leave(&self, copy: Option<PrivateCopy<T>>) -> Result<(), String>;
 }
 
 impl<T, O> Ticket<T, O> {
@@ -75,11 +75,11 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Joins for Ticket<T, O> {
 }
 
 impl<T: Send + Sync + 'static, O: Operator<T>> Contribution<T> for Ticket<T, O> {
-    fn take(&self) -> Copy<T> {
-        self.joined.get().map_or_else(Copy::default, |joined| joined.copies.take())
+    fn take(&self) -> PrivateCopy<T> {
+        self.joined.get().map_or_else(PrivateCopy::default, |joined| joined.copies.take())
     }
 
-    fn leave(&self, copy: Option<Copy<T>>) -> Result<(), String> {
+    fn leave(&self, copy: Option<PrivateCopy<T>>) -> Result<(), String> {
         let Some(Joined { reduction, copies, number }) = self.joined.get() else {
             return Ok(());
         };
@@ -87,7 +87,7 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Contribution<T> for Ticket<T, O> 
             (None, copy) => copies.leave(*number, copy),
             // A task waits for itself in the step before.
             (Some(steps), Some(copy)) => {
-                copies.bring(*number, steps.fetch_add(1, Ordering::Relaxed), copy)
+                copies.add_step(*number, steps.fetch_add(1, Ordering::Relaxed), copy)
             }
             // The run fails, or has ended.
             (Some(_), None) => Ok(()),
@@ -108,11 +108,11 @@ impl<T> Member<T> {
         Member(Some(Arc::clone(contribution)))
     }
 
-    pub(super) fn take(&self) -> Copy<T> {
-        self.0.as_ref().map_or_else(Copy::default, |contribution| contribution.take())
+    pub(super) fn take(&self) -> PrivateCopy<T> {
+        self.0.as_ref().map_or_else(PrivateCopy::default, |contribution| contribution.take())
     }
 
-    pub(super) fn leave(&mut self, copy: Option<Copy<T>>) -> Result<(), String> {
+    pub(super) fn leave(&mut self, copy: Option<PrivateCopy<T>>) -> Result<(), String> {
         self.0.take().map_or(Ok(()), |contribution| contribution.leave(copy))
     }
 }

@@ -25,13 +25,13 @@ pub(super) struct ClosedAccesses {
 
 /// The closed accesses after a change.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
+pub(super) struct ClosedChange {
     after: u32,
     /// Sets within these bits were completed earlier.
     done: u32,
 }
 
-impl Change {
+impl ClosedChange {
     /// Returns `true` if the change has completed `set`, of which it has closed an access.
     #[inline]
     pub(super) fn completes(self, set: u32) -> bool {
@@ -40,7 +40,7 @@ impl Change {
 
     /// Returns the change as if `accesses` were open.
     pub(super) fn without(self, accesses: u32) -> Self {
-        Change { after: self.after & !accesses, ..self }
+        ClosedChange { after: self.after & !accesses, ..self }
     }
 }
 
@@ -61,16 +61,16 @@ impl ClosedAccesses {
     /// Closes the accesses of `bits`, which the body drops before it pauses, on the thread that
     /// runs it.
     #[inline]
-    pub(super) fn close_here(&self, bits: u32) -> Change {
+    pub(super) fn close_here(&self, bits: u32) -> ClosedChange {
         debug_assert_eq!(self.paused.load(Ordering::Relaxed), 0, "the body has not paused");
         let after = self.here.load(Ordering::Relaxed) | bits;
         self.here.store(after, Ordering::Relaxed);
-        Change { after, done: 0 }
+        ClosedChange { after, done: 0 }
     }
 
     /// Closes the access of `bit`, on any thread.
-    pub(super) fn close(&self, bit: u32) -> Change {
-        Change { after: self.everywhere.fetch_or(bit, Ordering::AcqRel) | bit, done: 0 }
+    pub(super) fn close(&self, bit: u32) -> ClosedChange {
+        ClosedChange { after: self.everywhere.fetch_or(bit, Ordering::AcqRel) | bit, done: 0 }
     }
 
     /// Notes that the body awaits or has ended. Returns the accesses that it has closed itself if
@@ -84,10 +84,10 @@ impl ClosedAccesses {
 
     /// Shares the accesses that the body had closed when it first paused. Called once, unless these
     /// are all.
-    pub(super) fn share(&self) -> Change {
+    pub(super) fn share(&self) -> ClosedChange {
         let here = self.here.load(Ordering::Relaxed);
         let after = self.everywhere.fetch_or(here, Ordering::AcqRel) | here;
-        Change { after, done: here }
+        ClosedChange { after, done: here }
     }
 }
 
@@ -115,7 +115,7 @@ mod loom_tests {
         }
 
         /// Follows the sets that the change completes, which has closed `closed`.
-        fn follow(&self, closed: u32, change: Change) {
+        fn follow(&self, closed: u32, change: ClosedChange) {
             for set in SETS.filter(|set| set & closed != 0 && change.completes(*set)) {
                 self.followed[set as usize].fetch_add(1, Ordering::Relaxed);
                 for access in (0..3).filter(|access| set & 1 << access != 0) {

@@ -22,7 +22,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::task::Poll;
 
-use super::closed_accesses::{Change, ClosedAccesses};
+use super::closed_accesses::{ClosedAccesses, ClosedChange};
 use super::plan::{BITS, Edge, Plan};
 use super::run::Run;
 use crate::group::GroupInner;
@@ -146,7 +146,7 @@ impl ReplayedTask {
 
     /// Follows the edges of a bit whose accesses have all closed.
     #[inline(always)]
-    fn follow(&self, run: &Run, bit: usize, change: Change) {
+    fn follow(&self, run: &Run, bit: usize, change: ClosedChange) {
         let edges = run.plan.edges_of(self.first_access as usize + bit);
         if self.record.has_failed() {
             self.fail(run, edges, change);
@@ -161,7 +161,7 @@ impl ReplayedTask {
     /// Stops the run as the task has failed, and poisons the tasks that wait for it in its
     /// iteration.
     #[cold]
-    fn fail(&self, run: &Run, edges: &[Edge], change: Change) {
+    fn fail(&self, run: &Run, edges: &[Edge], change: ClosedChange) {
         // SAFETY: the access that closes, or the task that follows all its edges, has a unit.
         let Some(failure) = (unsafe { self.record.failure() }) else {
             return;
@@ -194,7 +194,7 @@ impl ReplayedTask {
 
     /// Follows the edges of a closed access, if that has changed its bit.
     #[inline(always)]
-    fn closed(&self, access: usize, change: Option<Change>) {
+    fn closed(&self, access: usize, change: Option<ClosedChange>) {
         let run = self.run();
         if let Some(change) = change {
             self.follow(run, access.min(BITS - 1), change);

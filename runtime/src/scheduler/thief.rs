@@ -127,7 +127,7 @@ impl Worker {
             return self.take_some(affinity_queue);
         }
         let stolen = stealers.steal_some(&self.deques);
-        self.wake_for_rest();
+        self.wake_for_batch();
         stolen
     }
 
@@ -137,12 +137,12 @@ impl Worker {
             return None;
         }
         let first = self.deques.take_some(|own| queue.steal_batch_and_pop(own));
-        self.wake_for_rest();
+        self.wake_for_batch();
         first
     }
 
     /// Wakes another worker for the tasks that came along with a stolen one.
-    fn wake_for_rest(&self) {
+    fn wake_for_batch(&self) {
         if !self.deques.is_empty() {
             self.shared.wake_another(self.index);
         }
