@@ -249,8 +249,8 @@ access_clauses! {
     /// as other concurrent tasks; all others are ordered before or after it. The bodies must not
     /// let the result depend on the order.
     concurrent,
-    /// Declares that the task updates every one of `regions` as [`TaskBuilder::concurrent`] does;
-    /// the body gets a `Vec`.
+    /// Declares that the task updates every one of `regions`, as [`TaskBuilder::concurrent`]. The
+    /// body gets a `Vec`.
     concurrents: Mode::Concurrent => Concurrent;
     /// Declares that the task reads and writes `region` alone, in any order with other commutative
     /// tasks; all others are ordered before or after it. The bodies must not let the result depend
