@@ -1,6 +1,6 @@
 //! The types of declarations, for programs that are generic over them.
 //!
-//! A [`TaskBuilder`](crate::TaskBuilder) has a tuple of clauses, at most eight, and what comes before
+//! A [`TaskBuilder`](crate::TaskBuilder) has a tuple of clauses, at most eight, and actions before
 //! the body. Each clause is made by one of its methods and becomes one parameter of the body.
 //!
 //! ```
@@ -28,7 +28,7 @@
 //!
 //! let runtime = Runtime::new(Config::default())?;
 //! let flag = Array::new(&runtime, vec![true], 1)?;
-//! spawn_noted(after(runtime.task("look"), &flag.all()), |flag| assert!(flag[0]))?;
+//! spawn_noted(after(runtime.task("check"), &flag.all()), |flag| assert!(flag[0]))?;
 //! runtime.wait_blocking()?;
 //! # Ok::<(), Error>(())
 //! ```

@@ -1,9 +1,9 @@
-//! The one place that reads the time.
+//! The clock of a runtime, the only code that reads the time.
 //!
-//! Everything above asks the runtime's clock, so a runtime with another clock runs in another
-//! time. Readings come from the invariant time-stamp counter where the machine has one.
+//! All other code uses the runtime's clock, so a runtime with another clock runs in another time.
+//! Readings come from the invariant time-stamp counter if the machine has one.
 
-/// Nanoseconds since the runtime started, or since whoever measures something did.
+/// A clock that counts nanoseconds since it was started, usually with the runtime.
 ///
 /// **Cost**: one counter read, about 10 ns.
 #[derive(Clone, Debug)]
@@ -13,14 +13,14 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Creates a clock that starts now.
     pub fn start() -> Self {
         let counter = quanta::Clock::new();
         let origin = counter.raw();
         Clock { counter, origin }
     }
 
-    /// The time since the start. **Units**: nanoseconds.
+    /// Returns the time since the start. **Units**: nanoseconds.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         self.counter.delta_as_nanos(self.origin, self.counter.raw())

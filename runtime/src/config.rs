@@ -1,4 +1,4 @@
-//! How a runtime is set up.
+//! The settings of a runtime.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -13,45 +13,45 @@ use crate::monitor::Monitor;
 /// The settings of a [`Runtime`](crate::Runtime).
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Number of worker threads, one of [`Config::WORKERS`]. The default is the number of cores.
+    /// Number of worker threads, in [`Config::WORKERS`]. The default is the number of cores.
     pub workers: usize,
-    /// What a worker without work does.
+    /// Behaviour of a worker without work.
     pub idle: IdlePolicy,
-    /// How long nothing may happen before the runtime says that it hangs; zero for never.
+    /// Time without progress after which the runtime reports a hang; zero for never.
     ///
-    /// Nothing happens when no worker is in a body, nothing is ready, and every suspended task
-    /// waits for something of this runtime. A guard that a thread outside keeps for longer than
-    /// this, while tasks wait for its region, counts as a hang too.
+    /// There is no progress when no worker is in a body, no task is ready, and every suspended task
+    /// waits for something of this runtime. If a thread outside keeps a guard for longer than this
+    /// while tasks wait for its region, that counts as a hang too.
     ///
-    /// On Linux a hang that is certain is reported within some tens of milliseconds whatever the
-    /// period: all workers are parked, no timer runs, and all other threads of the process wait for
-    /// threads, too, so that none is left to end it.
+    /// On Linux a certain hang is reported within some tens of milliseconds whatever the period:
+    /// all workers are parked, no timer runs, and all other threads of the process wait for
+    /// threads, too, so that no thread is left to end it.
     pub hang_after: Duration,
-    /// How many tasks of a group may be outstanding, ready or not, before spawns on a worker run
-    /// ready ones. At 16 times as many they steal and, if there are none, wait for the workers that
-    /// are in a body: a millisecond at most every 16 spawns, for what runs there may wait for the
-    /// spawner. They also run some when plenty of tasks are ready that take less than half a
-    /// microsecond, which would be cold by the time anybody else ran them. A spawn is a scheduling
-    /// point then: other tasks may run inside it, so it must not be called while a lock is held that
-    /// they take. [`TaskBuilder::unthrottled`](crate::TaskBuilder::unthrottled) turns that off for a
-    /// spawn, `usize::MAX` for all; [`Group::room`](crate::Group::room) has async spawners wait
-    /// instead.
+    /// Number of tasks of a group that may be outstanding, ready or not, before spawns on a worker
+    /// run ready ones. At 16 times as many, spawns steal and, if there is nothing to steal, wait
+    /// for the workers that are in a body: a millisecond at most every 16 spawns, since those
+    /// bodies may wait for the spawner. They also run some tasks when plenty are ready that take
+    /// less than half a microsecond, whose data would be cold by the time another worker ran them.
+    /// A spawn is a scheduling point then: other tasks may run inside it, so it must not be called
+    /// while a lock is held that they take.
+    /// [`TaskBuilder::unthrottled`](crate::TaskBuilder::unthrottled) disables that for a spawn,
+    /// `usize::MAX` for all; [`Group::room`](crate::Group::room) makes async spawners wait instead.
     ///
-    /// A task that waits inside a spawn for such a lock keeps its worker for ever. The hang watch sees
-    /// that on Linux, if all workers that are in a task wait for a lock, a condition or a thread: by a
-    /// worker that has nothing to do, or by a thread that blocks in a wait of this runtime. With one
-    /// worker and no such thread, and with locks that spin, nothing sees it.
+    /// A task that waits inside a spawn for such a lock keeps its worker for ever. The hang watch
+    /// detects that on Linux, if all workers that are in a task wait for a lock, a condition or a
+    /// thread: on a worker that has nothing to do, or on a thread that blocks in a wait of this
+    /// runtime. With one worker and no such thread, and with locks that spin, it is not detected.
     pub throttle: usize,
-    /// Where to record what happens, if anywhere.
+    /// Recorder of the trace, if there is one.
     pub recorder: Option<Recorder>,
-    /// Where to note the graph of the tasks, if anywhere.
+    /// Recorder of the graph of all tasks, if there is one.
     pub graph: Option<GraphRecorder>,
-    /// Through which to look at the runtime from outside, if at all.
+    /// View of the runtime for code outside, if there is one.
     pub monitor: Option<Monitor>,
 }
 
 impl Config {
-    /// How many workers a runtime can have.
+    /// Possible numbers of workers.
     pub const WORKERS: RangeInclusive<usize> = 1..=1024;
 }
 

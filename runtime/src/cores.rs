@@ -6,19 +6,19 @@ use std::thread::{Builder, Scope, ScopedJoinHandle, available_parallelism};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-/// Cores this process may use.
+/// Returns the number of cores that this process may use.
 pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// Words of a [`CoreMask`].
+/// Number of words of a [`CoreMask`].
 const MASK_WORDS: usize = CpuSet::MAX_CPU / u64::BITS as usize;
 
 /// A set of cores of a machine: bit `b` of word `w` stands for core `64 w + b`.
 pub type CoreMask = [u64; MASK_WORDS];
 
-/// The cores this process may use. As many as [`cores`] says: a quota smaller than the affinity
-/// leaves the first ones.
+/// Returns the cores that this process may use, as many as [`cores`] returns: a quota smaller than
+/// the affinity leaves the first ones.
 pub fn core_mask() -> CoreMask {
     let mut mask = [0; MASK_WORDS];
     let allowed = sched_getaffinity(None);
@@ -30,8 +30,9 @@ pub fn core_mask() -> CoreMask {
     mask
 }
 
-/// A number that processes have in common when they share the cores of one machine, and that others
-/// differ in: of its boot and, as containers have quotas of their own, of its host name.
+/// Returns a number that is the same in all processes which share the cores of one machine, and
+/// different in others: a hash of its boot and, as containers have quotas of their own, of its host
+/// name.
 pub fn machine_id() -> u64 {
     let read = |name| std::fs::read(format!("/proc/sys/kernel/{name}"));
     let mut hasher = DefaultHasher::new();
@@ -43,9 +44,9 @@ pub fn machine_id() -> u64 {
 }
 
 /// Spawns a thread that does not run on the core of the caller, if the process may use others: for
-/// what is measured between cores and ends before a scheduler moves threads apart.
+/// measurements between cores that end before the system moves threads apart.
 ///
-/// **Errors**: as [`Builder::spawn_scoped`].
+/// **Errors**: those of [`Builder::spawn_scoped`].
 pub fn spawn_apart<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     body: impl FnOnce() -> T + Send + 'scope,
@@ -54,7 +55,7 @@ pub fn spawn_apart<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, move || {
         if let Ok(mut others) = sched_getaffinity(None) {
             others.unset(core);
-            // Where there is no other, it stays.
+            // Without another core, the thread stays.
             let _ = sched_setaffinity(None, &others);
         }
         body()
@@ -65,8 +66,8 @@ pub fn spawn_apart<'scope, T: Send + 'scope>(
 mod tests {
     use super::*;
 
-    /// How many cores a thread may use that is spawned apart from this one.
-    fn left() -> usize {
+    /// Returns the number of cores that a thread spawned apart from this one may use.
+    fn cores_apart() -> usize {
         let count = || sched_getaffinity(None).unwrap().count() as usize;
         std::thread::scope(|scope| spawn_apart(scope, count).unwrap().join().unwrap())
     }
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn a_thread_apart_leaves_one_core_to_its_parent() {
         let all = sched_getaffinity(None).unwrap().count() as usize;
-        assert_eq!(left(), (all - 1).max(1));
+        assert_eq!(cores_apart(), (all - 1).max(1));
     }
 
     #[test]
@@ -99,7 +100,7 @@ mod tests {
             let (mut core, here) = (sched_getaffinity(None).unwrap(), sched_getcpu());
             (0..1024).filter(|core| *core != here).for_each(|other| core.unset(other));
             sched_setaffinity(None, &core).unwrap();
-            left()
+            cores_apart()
         });
         assert_eq!(pinned.join().unwrap(), 1);
     }

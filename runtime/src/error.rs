@@ -1,4 +1,4 @@
-//! What can go wrong, with the values needed to act.
+//! The errors of the runtime, with the values needed to act.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub enum Error {
     /// A region reaches beyond its array.
     #[error("region {region} lies outside {array}")]
     RegionOutOfBounds {
-        /// What was asked for.
+        /// The region.
         region: Rect,
         /// The array.
         array: ArrayLabel,
@@ -26,27 +26,27 @@ pub enum Error {
         array: ArrayLabel,
         /// The access declared first.
         first: Rect,
-        /// Its mode.
+        /// The mode of the first access.
         first_mode: Mode,
         /// The access that overlaps it.
         second: Rect,
-        /// Its mode.
+        /// The mode of the second access.
         second_mode: Mode,
     },
-    /// A child declares something that its parent has not lent it, or a task that is no child
-    /// something that is lent.
+    /// A child declares a region that its parent has not lent, or another task declares a lent
+    /// region.
     #[error("task `{label}` declares {mode} {region} of {array}, which is not lent to it")]
     NotLent {
         /// The task's label.
         label: String,
         /// The array.
         array: ArrayLabel,
-        /// What it declares.
+        /// The declared region.
         region: Rect,
         /// The mode.
         mode: Mode,
     },
-    /// A task declares something of another runtime.
+    /// A task declares an array of another runtime.
     #[error("task `{label}` of {group} declares {array}, which belongs to another runtime")]
     OtherRuntime {
         /// The task's label.
@@ -56,22 +56,22 @@ pub enum Error {
         /// The array.
         array: ArrayLabel,
     },
-    /// A task of a graph that is replayed uses what only tasks have that are spawned.
+    /// A replayed task uses a feature that only spawned tasks have.
     #[error("task `{label}` is replayed and cannot have {what}")]
     Replayed {
         /// The task's label.
         label: String,
-        /// What it uses.
+        /// The feature.
         what: &'static str,
     },
-    /// An array or one of its tiles has a size the runtime cannot hold.
+    /// A size or number is out of range.
     #[error("{what} is {value}, the limit is {limit}")]
     Size {
-        /// Which size.
+        /// Name of the size.
         what: &'static str,
-        /// What was given.
+        /// The given value.
         value: usize,
-        /// The smallest or largest that is possible.
+        /// The smallest or largest possible value.
         limit: usize,
     },
     /// A task failed; its successors did not run (R4).
@@ -82,13 +82,13 @@ pub enum Error {
     Cancelled {
         /// The group.
         group: String,
-        /// What [`Group::cancel`](crate::Group::cancel) was given.
+        /// The reason given to [`Group::cancel`](crate::Group::cancel).
         reason: String,
     },
-    /// Nothing can run and something waits. The text says what waits for what.
+    /// No task can run and some wait. The text lists the tasks and the accesses that they wait for.
     #[error("nothing can run:\n{0}")]
     Hang(Arc<str>),
-    /// The runtime was asked for something after it shut down.
+    /// A call was made after the runtime had shut down.
     #[error("the runtime has shut down")]
     ShutDown,
     /// A call that blocks its thread was made on a worker, of whichever runtime, or in the actions
@@ -106,39 +106,39 @@ pub enum Error {
     /// The operating system refused a thread.
     #[error("cannot start worker {worker} of {workers}: {reason}")]
     Spawn {
-        /// Which worker.
+        /// Number of the worker.
         worker: usize,
-        /// How many were asked for.
+        /// Number of workers in the configuration.
         workers: usize,
-        /// What the system said.
+        /// Text of the system's error.
         reason: String,
     },
 }
 
-/// Why a task failed: it panicked or reported an error itself, or a task before it did.
+/// The failure of a task: it panicked or reported an error itself, or a task before it did.
 #[derive(Debug)]
 pub struct Failure {
     /// The label of the task; empty for code of the program that runs in no task, such as a waker.
     pub label: String,
-    /// The labels of the tasks that it is nested in, from its parent on.
+    /// The labels of the tasks that the task is nested in, from its parent on.
     pub inside: Vec<String>,
     /// The group of the task.
     pub group: String,
-    /// What its body said; `None` when it never ran because of `upstream`.
+    /// Text of the panic or error; `None` for a task that did not run because of `upstream`.
     pub reason: Option<String>,
-    /// Whether it was cancelled with its group; `reason` says why.
+    /// `true` if the task was cancelled with its group, for `reason`.
     pub cancelled: bool,
     /// The task whose failure kept this one from running.
     pub upstream: Option<Arc<Failure>>,
-    /// Tasks between this one and the one that began it.
+    /// Number of tasks between this one and the first of the chain.
     pub(crate) depth: usize,
 }
 
-/// Tasks that a text names at either end of a long chain.
+/// Number of tasks that a text names at either end of a long chain.
 const NAMED: usize = 8;
 
 impl Error {
-    /// What the handle of a task with this failure says.
+    /// Returns the error that the handle of a task with this failure gives.
     pub(crate) fn of_task(failure: Arc<Failure>) -> Self {
         let first = failure.chain().last().filter(|first| first.cancelled);
         match first.filter(|first| first.group == failure.group) {
@@ -152,7 +152,7 @@ impl Error {
 }
 
 impl Failure {
-    /// Of code of the program that runs in no task.
+    /// Creates a failure of code of the program that runs in no task.
     pub(crate) fn outside_tasks(group: &str, reason: String) -> Self {
         Failure {
             label: String::new(),
@@ -165,13 +165,13 @@ impl Failure {
         }
     }
 
-    /// The failed tasks from this one back to the one that began it.
+    /// Returns the failures from this one back to the first of the chain.
     pub fn chain(&self) -> impl Iterator<Item = &Failure> {
         std::iter::successors(Some(self), |failure| failure.upstream.as_deref())
     }
 }
 
-/// Long chains are taken apart link by link: each would drop the next one inside itself.
+/// Drops the chain link by link: otherwise each link would drop the next one inside itself.
 impl Drop for Failure {
     fn drop(&mut self) {
         let mut next = self.upstream.take();
@@ -181,7 +181,7 @@ impl Drop for Failure {
     }
 }
 
-/// The chain from this task to the one that began it; of a long one both ends.
+/// Shows the chain from this task to the first one; of a long chain both ends.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, failure) in self.chain().enumerate() {

@@ -1,6 +1,6 @@
 //! Groups: named sets of tasks with their own arrays and their own order of spawns.
 //!
-//! A group is what one program spawns into: its arrays share one dependency domain, it can be
+//! A program spawns its tasks into a group: its arrays share one dependency domain, it can be
 //! waited for, and traces show it under its number.
 #![allow(unsafe_code, reason = "follows the group pointer in task records")]
 
@@ -47,11 +47,11 @@ pub struct Group {
 }
 
 pub(crate) struct GroupInner {
-    /// Leads to the counts of the `Arc` that it is in, as a reference to it alone does not.
+    /// Pointer to the `Arc` of the group, from which `keep` makes new counts.
     me: Weak<GroupInner>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) domain: Mutex<Domain>,
-    /// Of the last graph that was iterated.
+    /// Plan of the last graph that was iterated.
     pub(crate) last_plan: Mutex<Option<Arc<RecordedPlan>>>,
     name: String,
     number: u32,
@@ -111,8 +111,8 @@ impl Group {
     }
 
     /// Runs a service of this group, such as a poller, on the workers. Waits for the group do not
-    /// wait for it; shutdown does. That it runs is no sign that anything gets done, so a service
-    /// does not keep the runtime from saying that it hangs.
+    /// wait for it; shutdown does. Its runs do not count as progress, so a service does not keep
+    /// the runtime from reporting a hang.
     ///
     /// **Errors**: a runtime that has shut down.
     pub fn spawn_service<R: Send + 'static>(
@@ -126,23 +126,24 @@ impl Group {
     /// Waits until every task of the group is complete.
     ///
     /// **Errors**: the group was cancelled, or a task failed, since the last wait (R4): both are
-    /// forgotten and the group's data counts as defined again. Of several failures the one with the
+    /// cleared and the group's data counts as defined again. Of several failures the one with the
     /// longest chain is reported, and a cancellation rather than failures. A hang.
     pub fn wait(&self) -> Wait {
         Wait { inner: Arc::clone(&self.inner), registered: false }
     }
 
-    /// As [`Group::wait`], blocking the thread.
+    /// Waits as [`Group::wait`] does, blocking the thread.
     ///
-    /// **Errors**: also when called from a task.
+    /// **Errors**: those of [`Group::wait`]; a call in a task.
     pub fn wait_blocking(&self) -> Result<(), Error> {
         scheduler::block_on(&self.inner.shared, "wait_blocking", self.wait())?
     }
 
     /// Waits, if [`Config::throttle`](crate::Config::throttle) tasks of the group or more are
-    /// outstanding, until half as many are: the throttle of a spawner that awaits, such as a main, for
-    /// tasks that are [`TaskBuilder::unthrottled`]. Who waits must not hold what those tasks need, and
-    /// counts as outstanding itself if it is a task of the group that is no main.
+    /// outstanding, until half as many are: the throttle of a spawner that awaits, such as a main,
+    /// for tasks that are [`TaskBuilder::unthrottled`]. The caller must not hold regions or locks
+    /// that those tasks need, and counts as outstanding itself if it is a task of the group other
+    /// than a main.
     ///
     /// ```
     /// # use talpf_runtime::{Config, Error, Runtime};
@@ -160,7 +161,7 @@ impl Group {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// **Errors**: a hang. **Cost**: a look at the counts of every worker.
+    /// **Errors**: a hang. **Cost**: reads the counts of every worker.
     pub async fn room(&self) -> Result<(), Error> {
         self.inner.room().await
     }
@@ -170,70 +171,73 @@ impl Group {
         scheduler::wait_for(Arc::clone(&self.inner.shared), period)
     }
 
-    /// Suspends the calling task until its worker has nothing else to do, or another while that one
-    /// is in a task, or for `latest`. It goes on earlier if anything else wakes it.
+    /// Suspends the calling task until its worker has nothing else to do, or another worker while
+    /// that one is in a task, and for `latest` at most. The task goes on earlier if anything else
+    /// wakes it.
     pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send {
         scheduler::idle(&self.inner.shared, latest)
     }
 
-    /// Calls `look` until it finds something, and returns that: in the task at first, then whenever its
-    /// worker has nothing else to do, without waking the task for that, and in the task again if nobody
-    /// has called it for `latest` or something else wakes the task. Two may call it at the same
-    /// time; of what both find, one is returned. What `look` panics with, the task panics with.
+    /// Calls `poll` until it returns a value, and returns that: in the task at first, then whenever
+    /// its worker has nothing else to do, without waking the task for that, and in the task again
+    /// if no worker has called it for `latest` or something else wakes the task. Two threads may
+    /// call it at the same time; of the values of both, one is returned. A panic of `poll` is
+    /// passed on to the task.
     pub fn idle_until<T: Send + 'static>(
         &self,
         latest: Duration,
-        look: impl Fn() -> Option<T> + Send + Sync + 'static,
+        poll: impl Fn() -> Option<T> + Send + Sync + 'static,
     ) -> impl Future<Output = T> + Send {
-        scheduler::idle_until(&self.inner.shared, latest, look)
+        scheduler::idle_until(&self.inner.shared, latest, poll)
     }
 
-    /// The runtime's clock.
+    /// Returns the runtime's clock.
     pub fn clock(&self) -> &Clock {
         &self.inner.shared.clock
     }
 
-    /// The name given at creation.
+    /// Returns the name given at creation.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// The number given at creation, which traces show the group under.
+    /// Returns the number given at creation, under which traces show the group.
     pub fn number(&self) -> u32 {
         self.inner.number
     }
 
-    /// Spawned and not yet complete tasks, mains and services not counted. A snapshot.
+    /// Counts the spawned tasks that are not complete, without mains and services. A snapshot.
     pub fn outstanding(&self) -> u64 {
         self.inner.outstanding()
     }
 
     /// Adds a text to every hang report and every dump. `describe` must not wait for anything: it
-    /// may be called while the program runs, by any thread. It goes when the returned value drops. A
-    /// dump that `describe` takes has no such texts.
+    /// may be called while the program runs, by any thread. The text is removed when the returned
+    /// value drops. A dump that `describe` takes has no such texts.
     pub fn on_hang(&self, describe: impl Fn(&mut String) + Send + Sync + 'static) -> Reporter {
         self.inner.shared.hang.add_reporter(Arc::new(describe))
     }
 
-    /// What the workers of the whole runtime have done so far.
+    /// Returns the counts of all workers of the runtime so far.
     pub fn metrics(&self) -> Metrics {
         self.inner.shared.metrics()
     }
 
-    /// What the tasks of the whole runtime do and wait for. The program goes on meanwhile.
+    /// Takes a snapshot of all tasks of the runtime, with their states and the accesses that they
+    /// wait for. The program goes on meanwhile.
     ///
-    /// **Cost**: a look at every record of a task there is or was, by the thread that calls.
+    /// **Cost**: reads every task record ever used, on the calling thread.
     pub fn dump(&self) -> Dump {
         Dump::take(&self.inner.shared)
     }
 
-    /// Whether the run is traced.
+    /// Returns `true` if the run is traced.
     pub fn is_traced(&self) -> bool {
         self.inner.shared.config.recorder.is_some()
     }
 
-    /// Records an event in the trace of the thread that calls, if this is a worker and the run is
-    /// traced. `event` is called with the time only then.
+    /// Records an event in the trace of the calling thread, if that is a worker and the run is
+    /// traced. Only then is `event` called, with the time.
     ///
     /// **Units**: nanoseconds on the runtime's clock. **Cost**: one branch when not traced.
     #[inline]
@@ -250,21 +254,21 @@ impl fmt::Debug for Group {
 }
 
 impl GroupInner {
-    /// Returns the worker that the tasks of the group go to, if its data is for one.
+    /// Returns the preferred worker of the group's tasks, if there is one.
     #[inline]
     pub(crate) fn affinity(&self) -> Option<usize> {
         self.affinity.worker()
     }
 
-    /// Notes that an array of the group has tiles of so many bytes.
+    /// Notes that an array of the group has tiles of `bytes`.
     pub(crate) fn note_tile(&self, bytes: usize) {
         if self.affinity.note_tile(bytes) {
             self.shared.note_tile(bytes);
         }
     }
 
-    /// The group of a task that is not complete: the runtime keeps its groups until all their tasks
-    /// are.
+    /// Returns the group of a task that is not complete: the runtime keeps its groups until all
+    /// their tasks are.
     ///
     /// # Safety
     /// The caller has a unit of the task's completion as long as it uses the result.
@@ -275,7 +279,8 @@ impl GroupInner {
         unsafe { &*record.group() }
     }
 
-    /// This group, for a worker of its runtime, which keeps its groups until its workers have ended.
+    /// Returns this group for a worker of its runtime, which keeps its groups until its workers
+    /// have ended.
     ///
     /// # Safety
     /// This thread is such a worker, and uses the result as long as it is.
@@ -285,7 +290,7 @@ impl GroupInner {
         unsafe { &*std::ptr::from_ref(self) }
     }
 
-    /// A count of this group.
+    /// Returns a new count of the `Arc` of this group.
     pub(crate) fn keep(&self) -> Arc<GroupInner> {
         // SAFETY: every `GroupInner` is made inside an `Arc`, in `Group::new`, and this one lives.
         unsafe { Arc::increment_strong_count(self.me.as_ptr()) };
@@ -301,7 +306,7 @@ impl GroupInner {
         self.number
     }
 
-    /// A task of the group is complete and has failed.
+    /// Notes that a task of the group is complete and has failed.
     #[cold]
     pub(crate) fn note_failure(&self, task: &Record, failure: Arc<Failure>) {
         if let Some(graph) = &self.shared.config.graph {
@@ -318,34 +323,36 @@ impl GroupInner {
         }
     }
 
-    /// That the group was cancelled, or the failure with the longest chain if any task failed.
+    /// Returns, as an error, the cancellation of the group, or the failure with the longest chain
+    /// if any task failed, and clears both.
     pub(crate) fn take_failure(&self) -> Result<(), Error> {
         let cancelled = self.take_cancellation();
         let longest = self.failure.lock().take();
-        // A task of another group may have spoilt an array of this one.
-        let spoilt = self.domain.lock().forgive();
-        let failed = || longest.or(spoilt).map(Error::TaskFailed);
+        // A task of another group may have poisoned an array of this one.
+        let poisoned = self.domain.lock().forgive();
+        let failed = || longest.or(poisoned).map(Error::TaskFailed);
         cancelled.or_else(failed).map_or(Ok(()), Err)
     }
 
-    /// Frees an array once every access to it has closed. What a hang has left open keeps its memory.
+    /// Frees an array once every access to it has closed. Accesses that a hang leaves open keep the
+    /// memory.
     ///
-    /// **Ordering**: an access that is open behind the fence of `hold_open` is one of a task whose
-    /// completion, if the shutdown sees it, comes with the count of this: so the task that frees the
-    /// array is spawned before the shutdown ends, on whichever thread this is.
+    /// **Ordering**: an access that is open behind the fence of `hold_open` is of a task whose
+    /// completion, if the shutdown sees it, comes with the count of this call: so the task that
+    /// frees the array is spawned before the shutdown ends, on whichever thread.
     #[cold]
     pub(crate) fn retire(self: &Arc<Self>, core: NonNull<ArrayCore>) {
         let _open = self.hold_open();
         let core = Retired(core);
         // SAFETY: nobody else frees the array: the task below does, once its access has closed, or
-        // this function if there is no such task or it is over first.
+        // this function if there is no such task or it is complete first.
         let array = unsafe { ArrayCore::of_open_access(core.0.as_ptr()) };
         if !self.domain.lock().any_open(array.map_index()) {
             return core.free();
         }
         let region = Region::<'_, (), Ix1>::new(array, array.extent());
         let task = TaskBuilder::new(self, "free").role(Role::Cleanup).inout(&region);
-        // To spawn a task borrows the array, and the task may be over before that is.
+        // The spawn borrows the array, and the task may be complete before the spawn returns.
         let core = Arc::new(core);
         let of_task = Arc::clone(&core);
         let spawned = task.spawn(move |guard| {
@@ -358,7 +365,7 @@ impl GroupInner {
     }
 }
 
-/// An array without handles, on its way to be freed.
+/// An array without handles, about to be freed.
 struct Retired(NonNull<ArrayCore>);
 
 // SAFETY: stands for a `Box<ArrayCore>`, which is `Send`.
@@ -367,7 +374,7 @@ unsafe impl Send for Retired {}
 unsafe impl Sync for Retired {}
 
 impl Retired {
-    /// Called when the last access to it has closed.
+    /// Frees the array, whose last access has closed.
     fn free(self) {
         // SAFETY: the last handle has leaked the box, none is left to declare an access with, and
         // the last one that was declared has closed.

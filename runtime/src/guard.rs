@@ -1,11 +1,11 @@
-//! Guards: what a body holds of the regions it declared.
+//! Guards, through which a body reaches the regions that it declared.
 //!
 //! A guard is the right to a region. It may be moved anywhere, into another task's operation for
-//! instance; the region is released when it drops (R2). Of what drops while its body unwinds it is
-//! not known yet whether the task fails: that is released when the body has ended or, if it has
-//! caught the panic, when it drops the next guard or awaits. [`In`] reads, [`Out`], [`InOut`] and
-//! [`Commutative`] write, and [`Concurrent`] shares.
-//! Guards of arrays are slices; guards of matrices have rows and an [`ndarray`] view.
+//! instance; the region is released when it drops (R2). While a body unwinds it is not known yet
+//! whether the task fails: guards that drop then release their regions when the body has ended or,
+//! if it has caught the panic, when it drops the next guard or awaits. [`In`] reads, [`Out`],
+//! [`InOut`] and [`Commutative`] write, and [`Concurrent`] shares. Guards of arrays are slices;
+//! guards of matrices have rows and an [`ndarray`] view.
 #![allow(unsafe_code, reason = "turns the right to a region into references to its elements")]
 
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::data::{ArrayLabel, Invariant, Rect};
 use crate::lend::Lend;
 use crate::task::{self, Accesses, RecordId, record};
 
-/// Hands out the accesses of a task in order: as many as its body has guards.
+/// An iterator over the accesses of a task, as many as its body has guards.
 pub struct Cursor(Accesses);
 
 impl Cursor {
@@ -29,11 +29,12 @@ impl Cursor {
         Cursor(Accesses::of(record(task)))
     }
 
-    /// The next access of a task that starts, for its guard.
+    /// Returns the next access of a task that starts, for its guard.
     #[inline]
     pub(crate) fn next_open(&mut self) -> OpenAccess {
         let access = self.next_access();
-        // SAFETY: the accesses of a task that starts are open, and each has one guard, which closes it.
+        // SAFETY: the accesses of a task that starts are open, and each has one guard, which closes
+        // it.
         unsafe { OpenAccess::new(access) }
     }
 
@@ -41,7 +42,7 @@ impl Cursor {
     pub(crate) fn next_access(&mut self) -> AccessId {
         match self.0.next() {
             Some(access) => access,
-            // No panic: it would have to drop the guards that are made, which costs the way there.
+            // Not a panic, which would have to drop the guards made so far: that costs every call.
             None => std::process::abort(),
         }
     }
@@ -52,11 +53,11 @@ impl Cursor {
     }
 }
 
-/// Anything that is made of one access of a starting task.
+/// A value made of one access of a starting task.
 pub trait Guard: Send + 'static {
     #[doc(hidden)]
     fn of_access(access: OpenAccess) -> Self;
-    /// Whether it is the guard of `access`, which it closes when it drops and does nothing else.
+    /// Returns `true` for the guard of `access` that does nothing but close it when it drops.
     #[doc(hidden)]
     #[inline]
     fn is_only_of(&self, _access: AccessId) -> bool {
@@ -64,16 +65,16 @@ pub trait Guard: Send + 'static {
     }
 }
 
-/// The open access behind a guard.
-struct Held(OpenAccess);
+/// The open access of a guard, closed when it drops.
+struct GuardedAccess(OpenAccess);
 
-impl Drop for Held {
+impl Drop for GuardedAccess {
     #[inline]
     fn drop(&mut self) {
         if task::is_unwinding() {
             let access = self.0;
             // SAFETY: this is dropped, once, and so the last to have the access.
-            task::put_aside(move || unsafe { access::release(access) });
+            task::defer_release(move || unsafe { access::release(access) });
         } else {
             // SAFETY: as above.
             unsafe { access::release(self.0) };
@@ -81,23 +82,23 @@ impl Drop for Held {
     }
 }
 
-impl Held {
-    /// Gives up the guard and leaves the access open.
+impl GuardedAccess {
+    /// Forgets the guard and leaves the access open.
     fn into_access(self) -> OpenAccess {
         ManuallyDrop::new(self).0
     }
 }
 
-/// What all guards share.
-struct Part<T> {
+/// The common part of all guards.
+struct GuardedRegion<T> {
     first: *mut T,
     rows: usize,
     cols: usize,
     stride: usize,
-    held: Held,
+    access: GuardedAccess,
 }
 
-impl<T> Part<T> {
+impl<T> GuardedRegion<T> {
     #[inline]
     fn of_access(access: OpenAccess) -> Self {
         let slot = access.slot();
@@ -105,10 +106,10 @@ impl<T> Part<T> {
         let (first, stride) = (core.first_of(&rect), core.stride());
         // The spawn has checked that the region lies in the array.
         let (rows, cols) = ((rect.row_end - rect.row) as usize, (rect.col_end - rect.col) as usize);
-        Part { first, rows, cols, stride, held: Held(access) }
+        GuardedRegion { first, rows, cols, stride, access: GuardedAccess(access) }
     }
 
-    /// Row `row`, which must be below `rows`.
+    /// Returns row `row`, which must be below `rows`.
     #[inline]
     fn row(&self, row: usize) -> *mut [T] {
         assert!(row < self.rows, "row {row} of a region with {} rows", self.rows);
@@ -123,26 +124,26 @@ impl<T> Part<T> {
     }
 
     fn rect(&self) -> Rect {
-        self.held.0.slot().rect()
+        self.access.0.slot().rect()
     }
 
     fn array_id(&self) -> u64 {
-        self.held.0.array().id()
+        self.access.0.array().id()
     }
 
     fn array_label(&self) -> ArrayLabel {
-        self.held.0.array().label()
+        self.access.0.array().label()
     }
 }
 
-/// The right to a region, and nothing of what is in it.
+/// The right to a region, without access to its elements.
 pub(crate) struct Hold {
-    _held: Held,
+    _access: GuardedAccess,
 }
 
 impl Guard for Hold {
     fn of_access(access: OpenAccess) -> Self {
-        Hold { _held: Held(access) }
+        Hold { _access: GuardedAccess(access) }
     }
 }
 
@@ -152,7 +153,7 @@ macro_rules! guard {
         ///
         /// `D` is `Ix1` for a contiguous region and `Ix2` for a rectangle.
         pub struct $name<T, D = Ix1> {
-            part: Part<T>,
+            part: GuardedRegion<T>,
             marker: PhantomData<(Invariant<T>, D)>,
         }
 
@@ -165,22 +166,22 @@ macro_rules! guard {
         impl<T: Send + Sync + 'static, D: 'static> Guard for $name<T, D> {
             #[inline]
             fn of_access(access: OpenAccess) -> Self {
-                $name { part: Part::of_access(access), marker: PhantomData }
+                $name { part: GuardedRegion::of_access(access), marker: PhantomData }
             }
 
             #[inline]
             fn is_only_of(&self, access: AccessId) -> bool {
-                *self.part.held.0 == access
+                *self.part.access.0 == access
             }
         }
 
         impl<T, D> $name<T, D> {
-            /// The rectangle in its array.
+            /// Returns the rectangle in the array.
             pub fn rect(&self) -> Rect {
                 self.part.rect()
             }
 
-            /// The number that identifies the array in this process.
+            /// Returns the number that identifies the array in this process.
             pub fn array_id(&self) -> u64 {
                 self.part.array_id()
             }
@@ -190,8 +191,9 @@ macro_rules! guard {
                 self.part.array_label()
             }
 
-            /// The first element, the number of rows and columns, and the elements from one row
-            /// to the next. The pointer is good as long as the guard lives.
+            /// Returns a pointer to the first element, the numbers of rows and columns, and the
+            /// number of elements from one row to the next. The pointer is valid as long as the
+            /// guard lives.
             pub fn as_raw_parts(&self) -> (*const T, usize, usize, usize) {
                 (self.part.first, self.part.rows, self.part.cols, self.part.stride)
             }
@@ -208,26 +210,26 @@ macro_rules! guard {
         }
 
         impl<T> $name<T, Ix2> {
-            /// Number of rows.
+/// Returns the number of rows.
             pub fn rows(&self) -> usize {
                 self.part.rows
             }
 
-            /// Number of columns.
+/// Returns the number of columns.
             pub fn cols(&self) -> usize {
                 self.part.cols
             }
 
-            /// One row. **Panics** where there is no such row, as a slice does.
+            /// Returns one row. **Panics** if there is no such row, as a slice does.
             #[inline]
             pub fn row(&self, row: usize) -> &[T] {
                 // SAFETY: while the guard lives nobody has a `&mut` to the region, but through it.
                 unsafe { &*self.part.row(row) }
             }
 
-            /// All of it.
+            /// Returns a view of the whole region.
             pub fn view(&self) -> ArrayView2<'_, T> {
-                let Part { first, rows, cols, stride, .. } = self.part;
+                let GuardedRegion { first, rows, cols, stride, .. } = self.part;
                 let shape = (rows, cols).strides((stride, 1));
                 // SAFETY: the elements named by the shape are those of the region, to which nobody
                 // has a `&mut` while the guard lives, but through it.
@@ -255,29 +257,29 @@ macro_rules! writing_guard {
         }
 
         impl<T, D> $name<T, D> {
-            /// Releases the region as undefined: its task has failed, and what depends on the
-            /// region does not run. For operations that were to fill it and did not.
+            /// Releases the region as poisoned: its task has failed, and tasks that depend on the
+            /// region do not run. For operations that should have filled it and did not.
             pub fn fail(self, reason: impl Into<String>) {
-                record(self.part.held.0.task()).fail(reason.into());
+                record(self.part.access.0.task()).fail(reason.into());
             }
 
-            /// As `as_raw_parts`, with a pointer that may be written through.
+            /// Returns the same as `as_raw_parts`, with a pointer for writing.
             pub fn as_raw_parts_mut(&mut self) -> (*mut T, usize, usize, usize) {
                 (self.part.first, self.part.rows, self.part.cols, self.part.stride)
             }
         }
 
         impl<T> $name<T, Ix2> {
-            /// One row. **Panics** where there is no such row, as a slice does.
+            /// Returns one row. **Panics** if there is no such row, as a slice does.
             #[inline]
             pub fn row_mut(&mut self, row: usize) -> &mut [T] {
                 // SAFETY: nobody else reads or writes the region while the guard lives.
                 unsafe { &mut *self.part.row(row) }
             }
 
-            /// All of it.
+            /// Returns a mutable view of the whole region.
             pub fn view_mut(&mut self) -> ArrayViewMut2<'_, T> {
-                let Part { first, rows, cols, stride, .. } = self.part;
+                let GuardedRegion { first, rows, cols, stride, .. } = self.part;
                 let shape = (rows, cols).strides((stride, 1));
                 // SAFETY: the elements named by the shape are those of the region, which nobody
                 // else reads or writes while the guard lives.
@@ -290,9 +292,9 @@ macro_rules! writing_guard {
 macro_rules! lending_guard {
     ($name:ident) => {
         impl<T, D> $name<T, D> {
-            /// Leaves the region to children of the task that has declared it.
+            /// Lends the region to children of the task that has declared it.
             pub fn lend(self) -> Lend<T, D> {
-                Lend::of_given_up(self.part.held.into_access())
+                Lend::of_forgotten(self.part.access.into_access())
             }
         }
     };
@@ -303,7 +305,7 @@ guard! {
     In, Sync
 }
 guard! {
-    /// The right to overwrite a region. What it holds before that is defined but unspecified.
+    /// The right to overwrite a region. Its contents before that are defined but unspecified.
     Out, Send
 }
 guard! {
@@ -312,11 +314,12 @@ guard! {
 }
 guard! {
     /// The right to update a region through shared references, together with other tasks that have
-    /// the same: for elements that take care of that themselves, such as atomics.
+    /// the same: for elements that allow that, such as atomics.
     Concurrent, Sync
 }
 guard! {
-    /// The right to read and write a region, in a turn that other commutative tasks wait for.
+    /// The right to read and write a region, in any order with other commutative tasks, which wait
+    /// meanwhile.
     Commutative, Send
 }
 writing_guard!(Out);

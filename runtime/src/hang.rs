@@ -1,14 +1,14 @@
-//! Hangs: noticing that nothing can run, and saying what waits for what.
+//! Detection of hangs, in which no task can run, and the reports on them.
 //!
-//! An idle worker looks now and then. The runtime hangs when for the configured time no worker
-//! began, ended or was in a task that counts as progress, somebody waits, and nobody waits for a
-//! time or for something the runtime knows nothing of. Workers that are in a task do not count if all
-//! of them wait for another thread, as the system says, and one of them in a task that runs inside a
-//! spawn: it may wait for a lock that the spawner holds. A task that waits for one of several things
-//! counts as waiting for the last one of ours that it has polled. Who knows of an outside that may
-//! change this judges (`Runtime::judge_hangs`). What waits then gets the report as an error,
-//! from then on for ever: the tasks that are stuck keep their memory. A hang that is certain does not
-//! wait for the time (`hang/certain.rs`).
+//! An idle worker checks now and then. The runtime hangs when for the configured time no worker
+//! began, ended or was in a task that counts as progress, some task or thread waits, and none waits
+//! for a time or for something unknown to the runtime. Workers that are in a task do not count if
+//! all of them wait for another thread, as the system reports, and one of them in a task that runs
+//! inside a spawn: it may wait for a lock that the spawner holds. A task that waits for one of
+//! several things counts as waiting for the last one known to the runtime that it has polled. Code
+//! that knows of an outside which may end the hang decides (`Runtime::judge_hangs`). All waits get
+//! the report as an error, from then on for ever: the tasks that are stuck keep their memory. A
+//! certain hang is reported before that time (`hang/certain.rs`).
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -25,13 +25,13 @@ use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake
 mod certain;
 
 type Describe = Arc<dyn Fn(&mut String) + Send + Sync>;
-/// The names of both in reports.
+/// Names of the closures in reports.
 const REPORTER: &str = "a reporter of hangs";
 const JUDGE: &str = "the judge of hangs";
 
 type Judge = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// The watch over a runtime.
+/// The hang detection of a runtime.
 #[derive(Default)]
 pub(crate) struct Hang {
     report: OnceLock<Arc<str>>,
@@ -42,18 +42,18 @@ pub(crate) struct Hang {
     judge: OnceLock<Judge>,
 }
 
-/// The findings of the last look.
+/// The findings of the last check.
 #[derive(Clone, Copy)]
 struct Last {
     progress: u64,
-    /// Since when the progress has been that.
+    /// Time since which the progress has not changed.
     since_ns: u64,
-    /// True if what was complete by then has been settled.
+    /// `true` if the tasks that were complete by then have been settled.
     is_settled: bool,
 }
 
-/// A text in hang reports and dumps, for as long as this lives.
-#[must_use = "the text goes when this is dropped"]
+/// A text in hang reports and dumps, until this drops.
+#[must_use = "the text is removed when this is dropped"]
 pub struct Reporter {
     describe: Describe,
     reporters: Arc<Mutex<Vec<Describe>>>,
@@ -66,7 +66,7 @@ impl Drop for Reporter {
 }
 
 impl Hang {
-    /// The report, once the runtime hangs.
+    /// Returns the report, once the runtime hangs.
     pub(crate) fn report(&self) -> Option<Arc<str>> {
         self.report.get().cloned()
     }
@@ -76,18 +76,18 @@ impl Hang {
         Reporter { describe, reporters: Arc::clone(&self.reporters) }
     }
 
-    /// Has `judge` asked first. The first one stays.
+    /// Sets the judge, which is called before a report. The first one stays.
     pub(crate) fn set_judge(&self, judge: Judge) {
         let _ = self.judge.set(judge);
     }
 
-    /// How often to look, if at all.
+    /// Returns the time between checks, if there are any.
     pub(crate) fn period(&self, config: &Config) -> Option<Duration> {
         let watched = !config.hang_after.is_zero() && self.report.get().is_none();
         watched.then(|| (config.hang_after / 4).max(Duration::from_millis(1)))
     }
 
-    /// One look, by a worker that has found nothing to do.
+    /// Checks for a hang, on a worker that has found nothing to do.
     pub(crate) fn watch(&self, shared: &Shared) {
         if self.period(&shared.config).is_none() {
             return;
@@ -108,38 +108,38 @@ impl Hang {
         // Counters of two cores may differ by a little.
         let patience_ns = shared.config.hang_after.as_nanos() as u64;
         let still_ns = now_ns.saturating_sub(seen.since_ns);
-        // What follows calls code of the program.
+        // The calls below may be of code of the program.
         drop(last);
         let note = |since_ns, is_settled| {
             *self.last.lock() = Some(Last { progress, since_ns, is_settled });
         };
         if still_ns >= patience_ns / 2 && !seen.is_settled {
-            // Who has counted the last completion may have lost its core before it could say so.
-            // Whoever is woken by this in vain waits again before the next look.
+            // The thread that has counted the last completion may have lost its core before it
+            // could wake anybody. Tasks woken by this in vain wait again before the next check.
             shared.groups().iter().for_each(|group| group.settle());
             return note(seen.since_ns.max(now_ns.saturating_sub(patience_ns / 4 * 3)), true);
         }
         if still_ns < patience_ns {
             return;
         }
-        // Looking takes time: a task that began meanwhile has left no trace but its progress.
+        // The check takes time: a task that began meanwhile shows in the progress only.
         if !is_stuck(shared, locked_out) || shared.progress() != (progress, busy) {
             return note(now_ns, false);
         }
         let judgement = self.judge.get().map_or(Ok(true), |judge| callback::call(JUDGE, judge));
         if judgement == Ok(false) {
-            // Not at once again: what goes on outside may need this core.
+            // Not at once again: code outside may need this core.
             return note(now_ns - patience_ns / 4 * 3, true);
         }
         let mut report = Dump::take(shared).to_string();
         if let Err(reason) = judgement {
             report.push_str(&format!("{JUDGE} panicked: {reason}\n"));
         }
-        self.tell(shared, report);
+        self.notify(shared, report);
     }
 
-    /// Gives the report to everybody who waits.
-    fn tell(&self, shared: &Shared, report: String) {
+    /// Gives the report to all that wait.
+    fn notify(&self, shared: &Shared, report: String) {
         let _ = self.report.set(report.into());
         for_each_task(shared, |id, _, phase| {
             if phase == Phase::Suspended {
@@ -150,8 +150,8 @@ impl Hang {
         shared.wake_blocked();
     }
 
-    /// Adds the texts of the reporters, unless a reporter asks: it may take a dump, or wait and so
-    /// come to report the hang itself, and would be called again without end.
+    /// Adds the texts of the reporters, unless called by a reporter: it may take a dump, or wait
+    /// and so report the hang itself, and would be called again without end.
     pub(crate) fn note(&self, text: &mut String) {
         let me = thread::current().id();
         let mut reporting = self.reporting.lock();
@@ -162,7 +162,7 @@ impl Hang {
         drop(reporting);
         let reporters = self.reporters.lock().clone();
         for describe in reporters {
-            // The last to have it drops it, which may be this.
+            // The last owner drops the reporter, which may be this call.
             let described = callback::call(REPORTER, || {
                 describe(text);
                 drop(describe);
@@ -175,8 +175,8 @@ impl Hang {
     }
 }
 
-/// Returns whether somebody waits, and nobody who may go on by himself. Tasks that run do not go on
-/// if they are `locked_out`, and ready ones do not if all workers are.
+/// Returns `true` if some task or thread waits, and none may go on by itself. Running tasks do not
+/// go on if they are `locked_out`, and ready ones do not if all workers are.
 fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
     let all_out = locked_out && shared.busy_workers() == shared.workers();
     if !all_out && (shared.has_ready() || shared.has_next()) {
@@ -187,7 +187,8 @@ fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
     let mut waits = !blocked.is_empty() || shared.groups().iter().any(|group| group.has_waiters());
     let mut goes = blocked.iter().any(|what| goes_on(*what));
     for_each_task(shared, |_, task, phase| match (phase, task.role()) {
-        // A service that waits for a time or for idleness serves what the others wait for.
+        // A service that waits for a time or for idleness works for the others' waits, and is no
+        // wait itself.
         (Phase::Suspended, Role::Service) => goes |= task.waits_for().is_none(),
         (Phase::Suspended, _) => {
             waits = true;
@@ -195,7 +196,7 @@ fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
         }
         (Phase::Created, _) if task.pending.units() >= SPAWNING => goes |= !all_out,
         (Phase::Created, _) => waits = true,
-        // Woken from outside a moment ago, perhaps, and no worker has come to it yet.
+        // Perhaps woken from outside a moment ago, before any worker has taken it.
         (Phase::Scheduled, role) => goes |= role != Role::Service && !all_out,
         (Phase::Running | Phase::Notified, role) => goes |= role != Role::Service && !locked_out,
         _ => {}

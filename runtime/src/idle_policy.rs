@@ -1,28 +1,28 @@
-//! What a worker without work does.
+//! The behaviour of a worker without work.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The longest look of an adaptive worker that a text may ask for. **Units**: microseconds.
+/// Longest spinning of an adaptive worker that a text may ask for. **Units**: microseconds.
 const MOST_SPIN_US: u64 = 1_000_000;
 
-/// What a worker without work does.
+/// The behaviour of a worker without work.
 ///
-/// As text: `spin`, `adaptive`, `adaptive:N` for looks of N microseconds, `park`.
+/// As text: `spin`, `adaptive`, `adaptive:N` for spinning of N microseconds, `park`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdlePolicy {
-    /// Look for work without pause. For machines with a core to spare for every worker: work that
-    /// comes is begun at once, and the core is never free for anybody else.
+    /// Poll for work without pause. For machines with a core to spare for every worker: new work is
+    /// begun at once, and the core is never free for other threads.
     Spin,
-    /// Look for work for the given time, then park. With fewer cores than workers, yield the core
-    /// a few times instead and park.
+    /// Poll for work for the given time, then park. With fewer cores than workers, yield the core a
+    /// few times instead and park.
     Adaptive {
-        /// How long a worker looks before it parks.
+        /// Time that a worker polls before it parks.
         spin: Duration,
     },
-    /// Park at once. The core is free for others, and work that comes waits for a thread to be
+    /// Park at once. The core is free for other threads, and new work waits for a thread to be
     /// woken, which takes tens of microseconds.
     Park,
 }
@@ -43,13 +43,13 @@ impl fmt::Display for IdlePolicy {
     }
 }
 
-/// A text that is no idle policy.
+/// The error for a text that is no idle policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", NoIdlePolicy::EXPECTED)]
 pub struct NoIdlePolicy;
 
 impl NoIdlePolicy {
-    /// What would be one.
+    /// Description of the valid texts.
     pub const EXPECTED: &str =
         "give `spin`, `adaptive`, `adaptive:N` with N from 0 to 1000000 microseconds, or `park`";
 }

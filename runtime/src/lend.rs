@@ -1,4 +1,4 @@
-//! Lent regions: what a body holds of the regions that it leaves to its children.
+//! Lent regions, which a body leaves to its children.
 #![allow(unsafe_code, reason = "gives up the access that is lent")]
 
 use std::fmt;
@@ -12,14 +12,14 @@ use crate::data::{ArrayLabel, Invariant, Rect, Region, bounds};
 use crate::guard::Guard;
 use crate::task::{self, Role};
 
-/// A region that its holder lends to children of its task and cannot touch itself.
+/// A region that a task lends to its children and cannot touch itself.
 ///
-/// It is made of a guard, with `lend`, or handed to the body of a task that has declared a weak
-/// access. Regions for [`Children`](crate::Children) are cut from it, counted from its own first
-/// element. When it drops, no more children can use it, and what they do not have open of it is
-/// free for the tasks after its own; the rest follows piece by piece.
+/// A lending is made of a guard, with `lend`, or handed to the body of a task that has declared a
+/// weak access. Regions for [`Children`](crate::Children) are cut from it, counted from its own
+/// first element. When it drops, no more children can use it, and the parts that they do not have
+/// open are free for the tasks after its own; the rest follows piece by piece.
 ///
-/// The region is had back from a child that hands over its guard:
+/// A child that returns its guard gives the region back:
 /// `children.task("back").inout(&lend.all()).run(|all| all)?.await?`.
 pub struct Lend<T, D = Ix1> {
     open: Open,
@@ -34,7 +34,7 @@ impl Drop for Open {
         if task::is_unwinding() {
             let access = self.0;
             // SAFETY: this is dropped, once, and so the last to have the access.
-            task::put_aside(move || unsafe { access::pass_on(access) });
+            task::defer_release(move || unsafe { access::pass_on(access) });
         } else {
             // SAFETY: as above.
             unsafe { access::pass_on(self.0) };
@@ -43,23 +43,23 @@ impl Drop for Open {
 }
 
 impl<T, D> Lend<T, D> {
-    /// Of an access whose guard was given up.
-    pub(crate) fn of_given_up(access: OpenAccess) -> Self {
+    /// Lends an access whose guard was forgotten.
+    pub(crate) fn of_forgotten(access: OpenAccess) -> Self {
         access::lend(access);
         Lend { open: Open(access), marker: PhantomData }
     }
 
-    /// All of it.
+    /// Returns the whole region.
     pub fn all(&self) -> Region<'_, T, D> {
         self.part(self.rect())
     }
 
-    /// The rectangle in its array.
+    /// Returns the rectangle in the array.
     pub fn rect(&self) -> Rect {
         self.open.0.slot().rect()
     }
 
-    /// The number that identifies the array in this process.
+    /// Returns the number that identifies the array in this process.
     pub fn array_id(&self) -> u64 {
         self.open.0.array().id()
     }
@@ -75,26 +75,26 @@ impl<T, D> Lend<T, D> {
 }
 
 impl<T> Lend<T> {
-    /// The elements of `range`.
+    /// Returns the elements of `range`.
     pub fn region(&self, range: impl RangeBounds<usize>) -> Region<'_, T> {
         let whole = self.rect();
         let (col, col_end) = shift(bounds(&range, self.len()), whole.col);
         self.part(Rect { col, col_end, ..whole })
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.rect().cols()
     }
 
-    /// Whether it holds no element.
+    /// Returns `true` if the region has no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl<T> Lend<T, Ix2> {
-    /// The rectangle `rows` x `cols`.
+    /// Returns the rectangle `rows` x `cols`.
     pub fn region(
         &self,
         rows: impl RangeBounds<usize>,
@@ -106,18 +106,18 @@ impl<T> Lend<T, Ix2> {
         self.part(Rect { row, row_end, col, col_end })
     }
 
-    /// The elements `cols` of row `row`: contiguous, so a one-dimensional region.
+    /// Returns the elements `cols` of row `row`: contiguous, so a one-dimensional region.
     pub fn row(&self, row: usize, cols: impl RangeBounds<usize>) -> Region<'_, T> {
         let rect = self.region(row..row.saturating_add(1), cols).rect();
         self.part(rect)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rect().rows()
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn cols(&self) -> usize {
         self.rect().cols()
     }
@@ -126,8 +126,8 @@ impl<T> Lend<T, Ix2> {
 impl<T: Send + Sync + 'static, D: Send + 'static> Guard for Lend<T, D> {
     fn of_access(access: OpenAccess) -> Self {
         if task::record(access.task()).role() == Role::Replayed {
-            // Of all others that are weak the spawn has made the lending.
-            return Lend::of_given_up(access);
+            // For all other weak accesses the spawn has made the lending.
+            return Lend::of_forgotten(access);
         }
         Lend { open: Open(access), marker: PhantomData }
     }
@@ -139,8 +139,8 @@ impl<T, D> fmt::Debug for Lend<T, D> {
     }
 }
 
-/// A range that is counted from `first`. What lies beyond `u32` lies outside, for the spawn to
-/// refuse.
+/// Shifts a range by `first`. A range beyond `u32` is outside of any array, and is refused by the
+/// spawn.
 fn shift((start, end): (u32, u32), first: u32) -> (u32, u32) {
     (start.saturating_add(first), end.saturating_add(first))
 }

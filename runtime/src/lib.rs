@@ -1,8 +1,8 @@
 //! A dataflow task runtime: tasks over in, out and inout regions of arrays.
 //!
-//! Programs own shared memory in [`Array`]s and [`Matrix`]es and spawn tasks that declare which
-//! regions they read and write. The order of the spawns decides who waits for whom: any schedule
-//! gives the same bytes as running the tasks one after another.
+//! Programs own shared memory in [`Array`]s and [`Matrix`]es and spawn tasks that declare the
+//! regions they read and write. The order of the spawns decides which tasks wait for which: any
+//! schedule gives the same bytes as running the tasks one after another.
 //!
 //! ```
 //! use talpf_runtime::{Array, Config, Runtime};
@@ -25,10 +25,10 @@
 //!   [`Commutative`], [`Reduction`].
 //! * A region is released when its guard drops, wherever the guard has travelled. A task is
 //!   complete when its body has ended, its guards are gone and its [`PendingEvent`]s are resolved.
-//! * Tasks of one group are ordered as they are spawned, but for concurrent, commutative and
-//!   reducing ones among themselves. [`Children`] stand where their parent stands.
-//! * A task that panics spoils what it would have written: successors do not run, and the wait
-//!   names the chain.
+//! * Tasks of one group are ordered as they are spawned, except for concurrent, commutative and
+//!   reducing ones among themselves. [`Children`] are ordered where their parent is.
+//! * A task that panics poisons the regions that it would have written: its successors do not run,
+//!   and the wait reports the chain of failures.
 
 mod access;
 mod callback;

@@ -1,52 +1,52 @@
-//! What a runtime has done, counted all the time.
+//! Counts of a runtime, kept all the time.
 //!
-//! Every worker counts on lines of its own with plain stores; reading adds them up, so a reading is
-//! a snapshot of counts that go on. Nothing here costs a task more than a branch or two: what can be
-//! derived is derived, and of the delays every 64th is measured.
+//! Every worker counts on cache lines of its own with plain stores; reading adds them up, so a
+//! reading is a snapshot of counts that go on. A task costs a branch or two more at most: derived
+//! values are computed when read, and one of 64 delays is measured.
 
 use std::time::Duration;
 
-/// What the workers of a runtime have done since it started.
+/// Counts of the workers of a runtime since it started.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Tasks that were spawned, programs and services too. The tasks of a replayed graph do not count
-    /// here but in `runs`, in every step.
+    /// Number of tasks that were spawned, mains and services included. The tasks of a replayed
+    /// graph do not count here but in `runs`, in every step.
     pub created: u64,
-    /// Tasks that are complete.
+    /// Number of tasks that are complete.
     pub completed: u64,
-    /// Times a task was queued: it was ready, or an async body was woken or gave way.
+    /// Number of times a task was queued: it was ready, or an async body was woken or yielded.
     pub made_ready: u64,
-    /// Times a queued task was taken up by a worker, services not counted. Inline tasks, which run
+    /// Number of times a worker ran a queued task, services not counted. Inline tasks, which run
     /// where they become ready, are not queued.
     pub runs: u64,
-    /// Times a service was taken up: passes of pollers.
+    /// Number of times a worker ran a service: passes of pollers.
     pub poll_passes: u64,
-    /// Times a worker took tasks from another.
+    /// Number of times a worker took tasks from another.
     pub steals: u64,
-    /// Times a worker parked.
+    /// Number of times a worker parked.
     pub parks: u64,
-    /// What lies in the queues.
+    /// Tasks in the queues.
     pub queued: QueueDepths,
-    /// From ready to run, of a sample of the tasks.
+    /// Delays from ready to run, of a sample of the tasks.
     pub delays: Delays,
-    /// Since the start, up to now or to the end of the runtime.
+    /// Time since the start, up to now or to the end of the runtime.
     pub elapsed: Duration,
-    /// By worker: how long it had no task, parked or not. Running services counts as idle.
+    /// Time that each worker had no task, parked or not. Running services counts as idle.
     pub idle: Vec<Duration>,
 }
 
-/// Tasks in queues.
+/// Numbers of tasks in queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueDepths {
-    /// Run next by a worker, which has just made them ready.
+    /// Tasks in the next slots of workers.
     pub next: u64,
-    /// In the deques of the workers.
+    /// Tasks in the deques and affinity queues of the workers.
     pub own: u64,
-    /// From outside the workers, woken programs, and what thieves gave back.
+    /// Tasks from outside the workers, woken mains, and tasks that thieves gave back.
     pub shared: u64,
-    /// With a priority other than 0.
+    /// Tasks with a priority other than 0.
     pub priorities: u64,
 }
 
@@ -56,15 +56,15 @@ pub struct QueueDepths {
 /// itself: two readings of the clock in 64 tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delays {
-    /// By the number of binary digits of the nanoseconds.
+    /// Counts by the number of binary digits of the nanoseconds.
     counts: [u64; CLASSES],
 }
 
-/// The last class has everything from 2^30 ns, a second.
+/// Number of classes. The last one has all times from 2^30 ns, a second.
 pub(crate) const CLASSES: usize = 32;
 
 impl Metrics {
-    /// The share of the time of all workers in which they had no task, 0 to 1.
+    /// Returns the share of the time of all workers in which they had no task, 0 to 1.
     pub fn idle_share(&self) -> f64 {
         let idle: Duration = self.idle.iter().sum();
         let all = self.elapsed.as_secs_f64() * self.idle.len() as f64;
@@ -73,7 +73,7 @@ impl Metrics {
 }
 
 impl QueueDepths {
-    /// All of them.
+    /// Returns the number of tasks in all queues.
     pub fn total(&self) -> u64 {
         self.next + self.own + self.shared + self.priorities
     }
@@ -84,13 +84,13 @@ impl Delays {
         self.counts[class] += count;
     }
 
-    /// How many were measured.
+    /// Returns the number of measured delays.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// A time that no more than the given share of the delays exceeds, 0.5 for the median: the
-    /// upper end of a class. `None` if none was measured.
+    /// Returns a time that the given share of the delays does not exceed, 0.5 for the median: the
+    /// upper end of a class. `None` if no delay was measured.
     pub fn within(&self, share: f64) -> Option<Duration> {
         let wanted = (share * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -100,14 +100,14 @@ impl Delays {
         })
     }
 
-    /// The classes that have any, in order: below which time, and how many.
+    /// Returns the upper end and the count of each class that is not empty, in order.
     pub fn classes(&self) -> impl Iterator<Item = (Duration, u64)> {
         let classes = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         classes.map(|(class, count)| (Duration::from_nanos(1 << class), *count))
     }
 }
 
-/// The class of a time.
+/// Returns the class of a time.
 pub(crate) fn class_of(ns: u64) -> usize {
     ((u64::BITS - ns.leading_zeros()) as usize).min(CLASSES - 1)
 }

@@ -1,4 +1,4 @@
-//! Looking at a runtime from outside.
+//! Observation of a runtime from outside.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,9 @@ use crate::dump::Dump;
 use crate::metrics::Metrics;
 use crate::scheduler::Shared;
 
-/// A view of the runtime that was last started with it in its [`Config`](crate::Config), for those
-/// who do not have that runtime in their hands. It goes on to show a runtime that has shut down.
+/// A view of the runtime that was last started with this monitor in its [`Config`](crate::Config),
+/// for code without access to the [`Runtime`](crate::Runtime). It still shows a runtime that has
+/// shut down.
 #[derive(Clone, Default)]
 pub struct Monitor {
     runtime: Arc<Mutex<Option<Arc<Shared>>>>,
@@ -25,12 +26,12 @@ impl Monitor {
         self.runtime.lock().clone()
     }
 
-    /// What the workers have done so far; `None` before a runtime was started.
+    /// Returns the counts of the workers so far; `None` before a runtime was started.
     pub fn metrics(&self) -> Option<Metrics> {
         self.runtime().map(|shared| shared.metrics())
     }
 
-    /// What its tasks do and wait for, as [`Group::dump`](crate::Group::dump).
+    /// Takes a snapshot of the tasks, as [`Group::dump`](crate::Group::dump).
     pub fn dump(&self) -> Option<Dump> {
         self.runtime().map(|shared| Dump::take(&shared))
     }
@@ -39,6 +40,6 @@ impl Monitor {
 impl fmt::Debug for Monitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attached = self.runtime.lock().is_some();
-        write!(f, "Monitor ({})", if attached { "of a runtime" } else { "of nothing yet" })
+        write!(f, "Monitor ({})", if attached { "attached" } else { "not attached" })
     }
 }

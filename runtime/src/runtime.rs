@@ -18,8 +18,8 @@ use crate::task;
 
 /// A pool of workers and the groups of tasks they run. It is its own first group, number 0.
 ///
-/// Dropping it shuts it down, as [`Runtime::shut_down`] does; in a task a thread of its own does that
-/// and the drop returns at once.
+/// Dropping a runtime shuts it down, as [`Runtime::shut_down`] does; in a task, a separate thread
+/// does that and the drop returns at once.
 pub struct Runtime {
     shared: Arc<Shared>,
     group: Option<Group>,
@@ -51,7 +51,7 @@ impl Runtime {
             .build()
             .map_err(|reason| refused(0, reason))?;
         let monitor = config.monitor.take();
-        let (shared, seats) = scheduler::prepare(config, tokio.handle().clone());
+        let (shared, unstarted) = scheduler::prepare(config, tokio.handle().clone());
         monitor.inspect(|monitor| monitor.attach(&shared));
         let mut runtime = Runtime {
             shared,
@@ -59,7 +59,7 @@ impl Runtime {
             threads: Vec::with_capacity(workers),
             tokio: Some(tokio),
         };
-        for (index, worker) in seats.into_iter().enumerate() {
+        for (index, worker) in unstarted.into_iter().enumerate() {
             let name = format!("talpf-worker-{index}");
             let thread = thread::Builder::new().name(name).spawn(move || worker.start());
             runtime.threads.push(thread.map_err(|reason| refused(index, reason))?);
@@ -68,18 +68,17 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// Adds a group: tasks with arrays, order and waits of their own. `number` is what traces show
-    /// it under.
+    /// Adds a group: tasks with arrays, order and waits of their own. Traces show it as `number`.
     pub fn group(&self, name: impl Into<String>, number: u32) -> Group {
         Group::new(&self.shared, name.into(), number, None)
     }
 
     /// Adds a group, as [`Runtime::group`] does, for tasks that share data with each other rather
-    /// than with other groups. From its first array with tiles of 128 KiB or more on, its tasks are
-    /// queued for one worker, but for inline ones and those with a priority. From then on a worker
-    /// takes tasks that are queued for another, of whichever group, only if it has been idle for as
-    /// long as such a tile takes to move, 50 us at most. `worker` counts from 0 and is taken modulo the
-    /// number of workers.
+    /// than with other groups. From its first array with tiles of 128 KiB or more on, its tasks,
+    /// except inline ones and those with a priority, are queued for one worker. From then on a
+    /// worker takes tasks that are queued for another, of whichever group, only if it has been idle
+    /// for as long as such a tile takes to move, 50 us at most. `worker` counts from 0 and is taken
+    /// modulo the number of workers.
     pub fn group_at(&self, name: impl Into<String>, number: u32, worker: usize) -> Group {
         Group::new(&self.shared, name.into(), number, Some(worker % self.workers()))
     }
@@ -91,30 +90,31 @@ impl Runtime {
         scheduler::block_on(&self.shared, "block_on", future)
     }
 
-    /// Has `judge` asked, again and again, before the runtime says that it hangs: whether nothing
-    /// that comes from outside will change that. Of several judges the first one stays.
+    /// Sets a closure that the runtime calls before it reports a hang, each time that it would: the
+    /// hang is reported only if `judge` returns `true`, that is if nothing from outside will end
+    /// it. Of several judges the first one stays.
     pub fn judge_hangs(&self, judge: impl Fn() -> bool + Send + Sync + 'static) {
         self.shared.hang.set_judge(Box::new(judge));
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.shared.workers()
     }
 
-    /// What workers without work do.
+    /// Returns the behaviour of workers without work.
     pub fn idle_policy(&self) -> IdlePolicy {
         self.shared.config.idle
     }
 
     /// Waits for all tasks of all groups and joins the workers. Meanwhile tasks that are not
-    /// complete may go on to spawn, in their bodies and actions and through their
-    /// [`Children`](crate::Children); from now on everybody else is refused, with [`Error::ShutDown`].
+    /// complete may still spawn, in their bodies and actions and through their
+    /// [`Children`](crate::Children); all other spawns are refused, with [`Error::ShutDown`].
     ///
-    /// **Errors**: as [`Group::wait`], the first one found; everything is joined all the same, but for
-    /// workers that a hang has found to wait for a lock that never becomes free. Called
-    /// in a task, of whichever runtime: then a thread of its own shuts the runtime down, as if this
-    /// had been dropped.
+    /// **Errors**: those of [`Group::wait`], the first one found; all threads are joined
+    /// nevertheless, except workers that a hang has found to wait for a lock that never becomes
+    /// free. Called in a task, of whichever runtime: then a separate thread shuts the runtime down,
+    /// as if it had been dropped.
     pub fn shut_down(mut self) -> Result<(), Error> {
         task::check_blocking("shut_down")?;
         self.end()
@@ -132,11 +132,11 @@ impl Runtime {
         }
         self.shared.stop();
         for (index, thread) in self.threads.drain(..).enumerate() {
-            // It would be waited for in vain.
+            // A locked-out worker never ends.
             if self.shared.hang.report().is_some() && self.shared.is_worker_locked_out(index) {
                 continue;
             }
-            // A worker that panicked is a bug of this crate; the others are joined all the same.
+            // A worker that panicked is a bug of this crate; the others are joined nevertheless.
             let _ = thread.join();
         }
         if let Some(tokio) = self.tokio.take() {
@@ -162,11 +162,11 @@ impl Drop for Runtime {
             });
             self.shared.begin_closing();
             let end = move || drop(runtime.end());
-            // Without a thread to wait in, the workers go on with what they have.
+            // Without a thread to wait in, the workers run their remaining tasks.
             let _ = thread::Builder::new().name("talpf-shutdown".to_owned()).spawn(end);
             return;
         }
-        // Whoever wants to know the result calls `shut_down`.
+        // Callers that want the result call `shut_down`.
         let _ = self.end();
     }
 }

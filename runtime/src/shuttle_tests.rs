@@ -1,8 +1,9 @@
-//! Small programs on the whole runtime - workers, queues, idle set, groups - under random schedules.
+//! Small programs on the whole runtime - workers, queues, idle set, groups - under random
+//! schedules.
 //!
-//! What shuttle does not see: crossbeam's deques and injectors, whose operations are one step here,
-//! and memory orders weaker than sequential consistency, for which there are the loom models. What
-//! is slept through or lost ends as a deadlock, or as a run with too many steps.
+//! shuttle does not see crossbeam's deques and injectors, whose operations are one step here, and
+//! memory orders weaker than sequential consistency, for which there are the loom models. A lost
+//! wake-up or task ends as a deadlock, or as a run with too many steps.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -13,9 +14,9 @@ use shuttle::{MaxSteps, Runner};
 
 use crate::{Array, Config, Error, IdlePolicy, Runtime};
 
-/// Schedules of each program, unless `TALPF_SCHEDULES` says otherwise.
+/// Number of schedules of each program, unless `TALPF_SCHEDULES` sets another.
 const SCHEDULES: usize = 200;
-/// Steps of a program that goes on for ever: the longest here takes a tenth of that.
+/// Number of steps after which a program counts as endless: the longest here takes a tenth of that.
 const STEPS: usize = 1_000_000;
 const STACK: usize = 1 << 19;
 
@@ -27,7 +28,8 @@ fn explore(program: impl Fn() + Send + Sync + 'static) {
     Runner::new(RandomScheduler::new(given.unwrap_or(SCHEDULES)), config).run(program);
 }
 
-/// Workers that park when they find nothing: spinning would hide what is slept through.
+/// Starts a runtime whose workers park when they find nothing: spinning would hide lost
+/// wake-ups.
 fn runtime(workers: usize) -> Runtime {
     let (idle, hang_after) = (IdlePolicy::Park, Duration::ZERO);
     Runtime::new(Config { workers, idle, hang_after, ..Config::default() }).unwrap()
@@ -91,7 +93,7 @@ fn shuttle_tasks_that_a_worker_spawns_are_stolen_or_run() {
     });
 }
 
-/// A place where one side leaves a waker and the other fires it.
+/// A cell in which one side leaves a waker that the other calls.
 #[derive(Default)]
 struct Bell {
     state: talpf_primitives::Mutex<(bool, Option<std::task::Waker>)>,
@@ -159,7 +161,7 @@ fn shuttle_tasks_wake_each_other() {
 }
 
 #[test]
-fn shuttle_commutative_tasks_take_turns() {
+fn shuttle_commutative_tasks_exclude_each_other() {
     explore(|| {
         let runtime = runtime(2);
         let number = Array::new(&runtime, vec![0u64], 1).unwrap();
@@ -199,7 +201,7 @@ fn shuttle_what_follows_a_failure_does_not_run() {
 }
 
 #[test]
-fn shuttle_a_shutdown_waits_for_what_tasks_spawn_elsewhere() {
+fn shuttle_a_shutdown_waits_for_tasks_spawned_into_another_group() {
     explore(|| {
         let runtime = runtime(2);
         let groups = [runtime.group("a", 1), runtime.group("b", 2)];
@@ -217,7 +219,7 @@ fn shuttle_a_shutdown_waits_for_what_tasks_spawn_elsewhere() {
     });
 }
 
-/// Chains of tasks over two groups, two deep, while another thread spawns as long as it may.
+/// Runs chains of tasks over two groups, two deep, while another thread spawns as long as it may.
 #[test]
 fn shuttle_a_shutdown_accepts_what_runs_and_refuses_outsiders() {
     explore(|| {

@@ -1,4 +1,4 @@
-//! Wakers of those who wait for one thing.
+//! The wakers of all waits for one thing.
 
 use std::task::Waker;
 
@@ -15,12 +15,12 @@ pub(crate) struct Wakers {
 }
 
 impl Wakers {
-    /// Adds a waker unless it is there.
+    /// Adds a waker unless it is in the list.
     pub(crate) fn add(&self, waker: &Waker) {
         let new = waker.clone();
         let mut list = self.list.lock();
         let known = list.iter().any(|known| known.will_wake(&new));
-        // What is there stays, and the other one drops after the lock.
+        // The known waker stays, and the other one drops after the lock.
         let _surplus = if known {
             Some(new)
         } else {
@@ -31,7 +31,7 @@ impl Wakers {
         drop(list);
     }
 
-    /// Takes all of them out, to be woken.
+    /// Removes all wakers, to be called.
     pub(crate) fn take(&self) -> Vec<Waker> {
         let mut list = self.list.lock();
         self.count.store(0, Ordering::SeqCst);
@@ -42,7 +42,7 @@ impl Wakers {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    /// As `is_empty`, which may miss one that is being added.
+    /// Returns the same as `is_empty`, but may miss a waker that is being added.
     #[inline]
     pub(crate) fn seem_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
@@ -69,7 +69,7 @@ pub(crate) mod model {
     }
 
     impl Woken {
-        /// Makes a waker, and what it notes.
+        /// Creates a waker and its record.
         pub(crate) fn waker() -> (Waker, Arc<Self>) {
             let woken = Arc::new(Self::default());
             (Waker::from(Arc::clone(&woken)), woken)

@@ -1,5 +1,5 @@
-//! What the types forbid: writing what was declared as read, using a guard that has gone, bodies
-//! and elements that must not change threads.
+//! Programs that the types forbid: writing what was declared as read, using a guard that has gone,
+//! bodies and elements that must not change threads.
 
 #[test]
 fn forbidden_programs_do_not_compile() {

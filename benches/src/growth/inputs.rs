@@ -91,7 +91,7 @@ async fn all_to_all_replayed(group: Group, mut meter: Meter, size: usize) -> Sam
     let steps = 5 * STEPS;
     while meter.again() {
         meter.start();
-        group.iterate_in_turns(steps, 2, |iteration, phase| {
+        group.iterate_unrolled(steps, 2, |iteration, phase| {
             let [to, from] = [&rows[phase], &rows[1 - phase]];
             (0..size).try_for_each(|point| {
                 let inputs = (0..size).map(|point| from.tile(point));

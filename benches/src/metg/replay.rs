@@ -12,7 +12,7 @@ pub(super) fn declare_all(group: &Group, work: &Work, rows: &[Row; 2]) -> Result
         ours::spawn(group, work, (0, point), &rows[1], &rows[0])?;
     }
     let (steps, period) = (work.graph.steps().saturating_sub(1), work.graph.period());
-    Ok(group.iterate_in_turns(steps, period, |iteration, phase| {
+    Ok(group.iterate_unrolled(steps, period, |iteration, phase| {
         let step = phase + 1;
         let [to, from] = [&rows[step % 2], &rows[(step + 1) % 2]];
         let mut points = work.graph.points(step);

@@ -99,7 +99,7 @@ async fn stencil_replay(group: Group) -> Result<f64, Error> {
     let new = || Array::new(&group, vec![1u64; WIDTH], 1);
     let arrays = [new()?, new()?];
     let start = Instant::now();
-    group.iterate_in_turns(steps, 2, |iteration, phase| {
+    group.iterate_unrolled(steps, 2, |iteration, phase| {
         let [old, new] = [&arrays[phase], &arrays[1 - phase]];
         (0..WIDTH).try_for_each(|cell| {
             let (left, right) = ((cell + WIDTH - 1) % WIDTH, (cell + 1) % WIDTH);

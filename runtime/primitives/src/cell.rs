@@ -1,4 +1,4 @@
-//! A cell whose readers and writers come through closures, as loom's do.
+//! A cell that is read and written through closures, as loom's is.
 
 /// `std`'s cell with the closure interface of loom's.
 #[derive(Debug, Default)]
@@ -10,13 +10,13 @@ impl<T> UnsafeCell<T> {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
 
-    /// Calls `read` with the place of the value.
+    /// Calls `read` with a pointer to the value.
     #[inline]
     pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         read(self.0.get())
     }
 
-    /// Calls `write` with the place of the value.
+    /// Calls `write` with a pointer to the value.
     #[inline]
     pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())

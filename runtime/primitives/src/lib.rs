@@ -1,17 +1,17 @@
-//! Atomics, locks, cells and threads: those of the standard library and parking_lot, or loom's under
-//! `--cfg talpf_loom`, or ones with points where shuttle switches threads under
-//! `--cfg talpf_shuttle`.
+//! Atomics, locks, cells and threads: those of the standard library and parking_lot, or loom's
+//! under `--cfg talpf_loom`, or ones with points where shuttle switches threads under `--cfg
+//! talpf_shuttle`.
 //!
 //! loom models single state words; shuttle runs whole programs on the whole runtime.
 //!
-//! Code of the program may do anything, also come back for a lock that its caller holds. So every
+//! Code of the program may do anything, including taking a lock that its caller holds. So every
 //! call of such code begins with [`assert_nothing_held`]. Debug builds check it over all crates:
-//! their locks note where each thread has taken those it holds.
+//! their locks record the places at which each thread has taken the locks that it holds.
 
 #[cfg(not(talpf_loom))]
 mod cell;
 #[cfg(debug_assertions)]
-mod held;
+mod held_locks;
 #[cfg_attr(talpf_loom, path = "under_loom.rs")]
 #[cfg_attr(talpf_shuttle, path = "under_shuttle.rs")]
 mod plain;
@@ -28,7 +28,7 @@ pub use self::try_lock::TryLock;
 #[cfg(not(talpf_loom))]
 pub use self::cell::UnsafeCell;
 #[cfg(debug_assertions)]
-pub use self::held::{
+pub use self::held_locks::{
     Mutex, MutexGuard, assert_nothing_held, assert_nothing_held_here, note_entry, note_exit,
 };
 #[cfg(talpf_shuttle)]

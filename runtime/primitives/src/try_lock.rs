@@ -1,9 +1,9 @@
-//! A lock that nobody waits for.
+//! A lock that no thread waits for.
 
 use crate::plain;
 
-/// A lock that is only tried. Code of the program may run under it: a thread that comes back for it
-/// is turned away, so debug builds do not count it among the locks that are held.
+/// A lock that is only tried. Code of the program may run under it: a thread that tries it again
+/// fails to get it, so debug builds do not count it among the held locks.
 #[derive(Debug, Default)]
 pub struct TryLock<T>(plain::Mutex<T>);
 
@@ -13,7 +13,7 @@ impl<T> TryLock<T> {
         TryLock(plain::Mutex::new(value))
     }
 
-    /// The lock, if nobody holds it.
+    /// Returns the lock, if no thread holds it.
     pub fn try_lock(&self) -> Option<plain::MutexGuard<'_, T>> {
         self.0.try_lock()
     }
@@ -25,7 +25,7 @@ mod tests {
     use crate::assert_nothing_held;
 
     #[test]
-    fn whoever_comes_back_is_turned_away_and_nothing_counts_as_held() {
+    fn a_second_attempt_fails_and_nothing_counts_as_held() {
         let lock = TryLock::new(1);
         let guard = lock.try_lock();
         assert!(guard.is_some() && lock.try_lock().is_none());

@@ -10,7 +10,7 @@ pub use loom::sync::atomic::{
 };
 pub use loom::thread::yield_now;
 
-/// loom's mutex with the interface of the one it stands for.
+/// loom's mutex with the interface of parking_lot's.
 #[derive(Debug, Default)]
 pub struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -25,12 +25,12 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The lock, if nobody holds it.
+    /// Returns the lock, if no thread holds it.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().ok()
     }
 
-    /// The value, which nobody else can reach.
+    /// Returns the value, which no other thread can reach.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

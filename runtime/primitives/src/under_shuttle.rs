@@ -2,8 +2,8 @@
 //!
 //! The words are the standard ones with a switch before every access, so that records of the pool,
 //! which outlive a run of shuttle, may hold them. All threads of a run share one thread of the
-//! system: nothing here may block that. A lock that is taken is looked at again and again; who
-//! parks waits for a condition of shuttle's, which so sees a deadlock. Only sequentially consistent
+//! system: nothing here may block that. A taken lock is tried again and again; a parked thread
+//! waits for a condition of shuttle, which so detects deadlocks. Only sequentially consistent
 //! executions are explored.
 
 use std::cell::{Cell, RefCell};
@@ -14,23 +14,23 @@ use std::time::Duration;
 pub use parking_lot::MutexGuard;
 pub use shuttle::thread::{self, yield_now};
 pub use std::sync::atomic::Ordering;
-// Not among shuttle's points: what they say is counted by others.
+// No points of shuttle: the decisions made on these values are visible at other points.
 pub use std::sync::atomic::{AtomicPtr, AtomicU8};
 
 fn switch() {
     yield_now();
 }
 
-/// A fence behind a switch.
+/// Issues a fence behind a switch.
 pub fn fence(order: Ordering) {
     switch();
     std::sync::atomic::fence(order);
 }
 
-/// Methods that change a word by a value and return what was there.
+/// Methods that change a word by a value and return the previous one.
 macro_rules! exchanges {
     ($value:ty: $($method:ident)*) => {$(
-        /// As of the standard word.
+        /// Does the same as the method of the standard word.
         pub fn $method(&self, value: $value, order: Ordering) -> $value {
             switch();
             self.0.$method(value, order)
@@ -45,18 +45,18 @@ macro_rules! words {
         pub struct $name(std::sync::atomic::$name);
 
         impl $name {
-            /// Makes a word.
+            /// Creates a word.
             pub const fn new(value: $value) -> Self {
                 $name(std::sync::atomic::$name::new(value))
             }
 
-            /// As of the standard word.
+            /// Does the same as the method of the standard word.
             pub fn load(&self, order: Ordering) -> $value {
                 switch();
                 self.0.load(order)
             }
 
-            /// As of the standard word.
+            /// Does the same as the method of the standard word.
             pub fn store(&self, value: $value, order: Ordering) {
                 switch();
                 self.0.store(value, order);
@@ -64,7 +64,7 @@ macro_rules! words {
 
             exchanges! { $value: swap }
 
-            /// As of the standard word.
+            /// Does the same as the method of the standard word.
             pub fn compare_exchange(
                 &self,
                 current: $value,
@@ -76,7 +76,7 @@ macro_rules! words {
                 self.0.compare_exchange(current, new, success, failure)
             }
 
-            /// As of the standard word.
+            /// Does the same as the method of the standard word.
             pub fn compare_exchange_weak(
                 &self,
                 current: $value,
@@ -122,40 +122,40 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The lock, if nobody holds it.
+    /// Returns the lock, if no thread holds it.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         switch();
         self.0.try_lock()
     }
 
-    /// The value, which nobody else can reach.
+    /// Returns the value, which no other thread can reach.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
 }
 
-/// One permission to go on, and who waits for it.
+/// A permission to go on, and the condition of the thread that waits for it.
 #[derive(Default)]
 struct Permit {
     given: shuttle::sync::Mutex<bool>,
     changed: shuttle::sync::Condvar,
 }
 
-/// A thread's way to wait for its permission to go on.
+/// The side of a thread that waits for its permission to go on.
 #[derive(Default)]
 pub struct Parker(Unparker);
 
-/// The way to give a thread its permission.
+/// The side of threads that give a thread its permission.
 #[derive(Clone, Default)]
 pub struct Unparker(Arc<Permit>);
 
 impl Parker {
-    /// Makes one without a permission.
+    /// Creates a parker without a permission.
     pub fn new() -> Self {
         Parker::default()
     }
 
-    /// The way to wake whoever parks here.
+    /// Returns the unparker of the thread that parks here.
     pub fn unparker(&self) -> &Unparker {
         &self.0
     }
@@ -169,7 +169,7 @@ impl Parker {
         }
     }
 
-    /// The time may be over whenever the thread has its turn.
+    /// Waits as `park`, or returns early: the time may be over whenever the thread is scheduled.
     pub fn park_timeout(&self, _: Duration) {
         switch();
         *self.0.0.given.lock().expect("no holder panics") = false;
@@ -184,7 +184,7 @@ impl Unparker {
     }
 }
 
-/// A value of its own for every thread of a run.
+/// A thread-local value for the threads of a run.
 pub struct Local<T: 'static>(pub thread::LocalKey<T>);
 
 impl<T: 'static> Local<T> {
@@ -202,7 +202,7 @@ impl<T> Local<Cell<T>> {
 }
 
 impl<T: Copy> Local<Cell<T>> {
-    /// The value of this thread.
+    /// Returns the value of this thread.
     pub fn get(&'static self) -> T {
         self.0.with(Cell::get)
     }
@@ -227,7 +227,7 @@ impl<T: Default> Local<RefCell<T>> {
     }
 }
 
-/// Declares a value of its own for every thread of a run.
+/// Declares a thread-local value for the threads of a run.
 #[macro_export]
 macro_rules! local {
     ($vis:vis static $name:ident: $value:ty = const { $init:expr };) => {

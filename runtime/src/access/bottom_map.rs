@@ -1,11 +1,11 @@
 //! The last accesses of one tile.
 //!
-//! A new access conflicts with every open access that overlaps it if either of them writes. What a
-//! write covers completely it also supersedes: later accesses need to know the write only. Closed
-//! entries are forgotten when they are met, and all of them whenever a list has doubled, so a tile
-//! that is only ever read does not grow. Reads never look at other reads. An access to the whole
-//! tile conflicts with everything in it and compares no rectangles. Parts of a tile are searched for
-//! by where they lie once there are more than a few.
+//! A new access conflicts with every open access that overlaps it if either of them writes. A write
+//! also supersedes the accesses that it covers completely: later accesses need to know the write
+//! only. Closed entries are removed when they are met, and all of them whenever a list has doubled,
+//! so the list of a tile that is only read does not grow. Reads are never compared with other
+//! reads. An access to the whole tile conflicts with everything in it and compares no rectangles.
+//! Parts of a tile are searched for by position once there are more than a few.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{AccessHead, OpenReduction};
 use crate::data::{Mode, Rect};
 use crate::task::RecordId;
 
-/// An access as a tile remembers it.
+/// An access in a bottom map.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) head: &'static AccessHead,
@@ -35,7 +35,7 @@ pub(super) type Entries = SpatialList<Entry>;
 pub(crate) struct BottomMap {
     writes: Entries,
     reads: Entries,
-    /// Made when there is the first one.
+    /// Allocated for the first such access.
     unordered: Option<Box<Unordered>>,
 }
 
@@ -48,17 +48,17 @@ struct Unordered {
     empty: Entries,
 }
 
-/// Commutative accesses do not look at those of other tasks.
+/// Commutative accesses, which are not compared with those of other tasks.
 #[derive(Default)]
 struct Commutative {
     others: Entries,
-    /// Accesses of the task that has registered one last.
+    /// Accesses of the task that was the last to register one.
     newest: Entries,
     task: Option<RecordId>,
 }
 
 impl Unordered {
-    /// Whether there is anything that touches an element.
+    /// Returns `true` if any access touches an element.
     #[cold]
     fn meets(&self) -> bool {
         !(self.concurrent.is_empty() && self.commutative.is_empty() && self.reductions.is_empty())
@@ -66,8 +66,8 @@ impl Unordered {
 }
 
 impl BottomMap {
-    /// Adds `new` and calls `link` for every access that it conflicts with; `link` answers whether
-    /// that access is still open.
+    /// Adds `new` and calls `link` for every access that it conflicts with; `link` returns `true`
+    /// if that access is still open.
     #[inline]
     pub(crate) fn register(
         &mut self,
@@ -95,13 +95,13 @@ impl BottomMap {
         }
     }
 
-    /// Whether nothing but reads and writes touches an element.
+    /// Returns `true` if only reads and writes touch an element.
     #[inline]
     pub(super) fn has_order(&self) -> bool {
         self.unordered.as_ref().is_none_or(|unordered| !unordered.meets())
     }
 
-    /// As `register`, for a read or write of the whole tile where nothing else touches an element.
+    /// Registers a read or write of the whole tile, if only reads and writes touch an element.
     #[inline]
     pub(crate) fn register_whole(
         &mut self,
@@ -119,8 +119,8 @@ impl BottomMap {
         }
     }
 
-    /// Concurrent and commutative accesses supersede nothing: the next one of their mode does not
-    /// wait for them, so it has to find what they have waited for.
+    /// Registers a concurrent or commutative access, which supersedes nothing: the next one of its
+    /// mode does not wait for it, so it has to find the accesses that this one has waited for.
     #[cold]
     fn register_unordered(&mut self, new: Entry, mode: Mode, mut link: impl FnMut(&Entry) -> bool) {
         let mut link = |entry: &mut Entry| link(entry);
@@ -137,7 +137,7 @@ impl BottomMap {
         }
     }
 
-    /// As `register`, for an access that has joined `reduction`. It supersedes nothing either.
+    /// Registers an access that has joined `reduction`. It supersedes nothing either.
     #[cold]
     pub(crate) fn register_reduction(
         &mut self,
@@ -154,12 +154,12 @@ impl BottomMap {
         unordered.reductions.register(new, reduction, &mut link);
     }
 
-    /// The reduction over exactly `rect` that tasks may join.
+    /// Returns the reduction over exactly `rect` that tasks may join.
     pub(crate) fn open_reduction(&mut self, rect: &Rect) -> Option<Arc<OpenReduction>> {
         self.unordered.as_mut()?.reductions.open(rect)
     }
 
-    /// Remembers an access that touches no element, so that its array is kept.
+    /// Adds an access that touches no element, so that its array is kept.
     pub(crate) fn register_empty(&mut self, new: Entry) {
         self.unordered.get_or_insert_default().empty.add(new);
     }
@@ -171,12 +171,12 @@ impl BottomMap {
         }
     }
 
-    /// Whether any remembered access is open.
+    /// Returns `true` if any access in the map is open.
     pub(crate) fn any_open(&self) -> bool {
         self.any(Entry::is_open)
     }
 
-    /// Returns whether `is_one` holds for an access that the map remembers, which may have closed.
+    /// Returns `true` if `is_one` holds for an access in the map, which may have closed.
     pub(super) fn any(&self, mut is_one: impl FnMut(&Entry) -> bool) -> bool {
         let among_unordered = |unordered: &Unordered, is_one: &mut _| {
             let Unordered { concurrent, commutative, reductions, empty } = unordered;
@@ -211,11 +211,11 @@ impl BottomMap {
         if mode != Mode::Commutative {
             unordered.commutative.visit(rect, visit);
         }
-        unordered.reductions.look(rect, visit);
+        unordered.reductions.visit_unsealed(rect, visit);
     }
 
-    /// What is left of the map for a new access of `mode` to `rect`: all that it would wait for.
-    /// Nobody joins the reductions among it, so all wait for them as for writes.
+    /// Returns the part of the map that a new access of `mode` to `rect` would wait for. No task
+    /// joins the reductions in it, so all wait for them as for writes.
     pub(super) fn inherit(&mut self, rect: &Rect, mode: Mode) -> BottomMap {
         let mut left = BottomMap::default();
         let copy = |from: &mut Entries, to: &mut Entries| {
@@ -236,15 +236,15 @@ impl BottomMap {
         }
         let writes = &mut left.writes;
         let copy = |entry: &mut Entry| entry.visit_if_open(|entry| writes.add(*entry));
-        own.reductions.look(rect, &mut { copy });
+        own.reductions.visit_unsealed(rect, &mut { copy });
         left.unordered = unordered.meets().then_some(unordered);
         left
     }
 }
 
 impl Commutative {
-    /// Adds an access and calls `link` for those of its own task that it overlaps: a task cannot have
-    /// two turns.
+    /// Adds an access and calls `link` for those of its own task that it overlaps: a task cannot
+    /// lock a tile twice.
     fn register(&mut self, new: Entry, link: &mut impl FnMut(&mut Entry) -> bool) {
         if self.task.replace(new.task) != Some(new.task) {
             let Commutative { others, newest, .. } = self;
@@ -284,7 +284,7 @@ impl Entry {
         self.head.is_open(self.generation)
     }
 
-    /// Calls `visit` if the access is open, and answers whether it is.
+    /// Calls `visit` if the access is open, and returns `true` in that case.
     fn visit_if_open(&self, visit: impl FnOnce(&Entry)) -> bool {
         let open = self.is_open();
         if open {
@@ -293,13 +293,13 @@ impl Entry {
         open
     }
 
-    /// Returns whether the access was passed on, and has to be looked behind.
+    /// Returns `true` if the access was passed on, so that conflicts inside it have to be searched.
     #[inline]
     pub(super) fn is_passed_on(&self) -> bool {
         self.head.is_passed_on(self.generation)
     }
 
-    /// Adds the access to those that have to be looked behind, once.
+    /// Adds the access, once, to those inside which conflicts have to be searched.
     #[cold]
     pub(super) fn note_in(&self, behind: &mut Vec<&'static AccessHead>) {
         if !behind.iter().any(|known| std::ptr::eq(*known, self.head)) {

@@ -1,7 +1,7 @@
-//! The dependency domain of a group: the bottom maps of its arrays, those of what tasks have lent,
-//! and what failures spoilt.
+//! The dependency domain of a group: the bottom maps of its arrays and of lent accesses, and the
+//! regions poisoned by failures.
 //!
-//! One lock a group, never held while anything else is waited for.
+//! One lock a group, never held during a wait.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::{BottomMap, OpenAccess};
 use crate::data::Rect;
 use crate::error::Failure;
 
-/// The bottom maps of a group's arrays and the regions that failed tasks left undefined.
+/// The bottom maps of a group's arrays and the regions that failed tasks have poisoned.
 #[derive(Default)]
 pub(crate) struct Domain {
-    /// By the array's map index, one map a tile.
+    /// Maps by the array's map index, one a tile.
     maps: Vec<Box<[BottomMap]>>,
     free: Vec<usize>,
     poisoned: Vec<Poisoned>,
@@ -27,7 +27,7 @@ struct Poisoned {
 }
 
 impl Domain {
-    /// Makes room for an array of `tiles` tiles and returns its map index.
+    /// Adds maps for an array of `tiles` tiles and returns its map index.
     pub(crate) fn add_array(&mut self, tiles: usize) -> usize {
         let maps = std::iter::repeat_with(BottomMap::default).take(tiles).collect();
         match self.free.pop() {
@@ -52,59 +52,60 @@ impl Domain {
         self.maps[index].iter().any(BottomMap::any_open)
     }
 
-    /// The bottom maps of an array, by tile.
+    /// Returns the bottom maps of an array, by tile.
     #[inline]
     pub(super) fn maps(&mut self, index: usize) -> &mut [BottomMap] {
         &mut self.maps[index]
     }
 
-    /// The bottom map of a tile, if it has only reads and writes and no failure spoilt anything.
+    /// Returns the bottom map of a tile, if it has only reads and writes and the domain has no
+    /// poisoned region.
     #[inline]
     pub(super) fn plain_map(&mut self, index: usize, tile: usize) -> Option<&mut BottomMap> {
         let map = &mut self.maps[index][tile];
         (map.has_order() && self.poisoned.is_empty()).then_some(map)
     }
 
-    /// The failure that left some of `rect` of an array undefined.
+    /// Returns a failure that has poisoned some of `rect` of an array.
     #[inline]
-    pub(super) fn spoilt(&self, map: usize, rect: &Rect) -> Option<&Arc<Failure>> {
-        let spoilt = |p: &&Poisoned| p.map == map && !rect.is_empty() && p.rect.overlaps(rect);
-        self.poisoned.iter().find(spoilt).map(|poisoned| &poisoned.failure)
+    pub(super) fn poisoned_by(&self, map: usize, rect: &Rect) -> Option<&Arc<Failure>> {
+        let overlaps = |p: &&Poisoned| p.map == map && !rect.is_empty() && p.rect.overlaps(rect);
+        self.poisoned.iter().find(overlaps).map(|poisoned| &poisoned.failure)
     }
 
-    /// The failures that left some of `rect`, which is not empty, of an array undefined, and what
-    /// each has spoilt.
-    pub(super) fn all_spoilt<'a>(
+    /// Returns the failures that have poisoned some of `rect`, which is not empty, of an array,
+    /// each with the region it has poisoned.
+    pub(super) fn all_poisoned<'a>(
         &'a self,
         map: usize,
         rect: &'a Rect,
     ) -> impl Iterator<Item = (&'a Rect, &'a Arc<Failure>)> {
-        let spoilt = self.poisoned.iter().filter(move |p| p.map == map && p.rect.overlaps(rect));
-        spoilt.map(|poisoned| (&poisoned.rect, &poisoned.failure))
+        let poisoned = self.poisoned.iter().filter(move |p| p.map == map && p.rect.overlaps(rect));
+        poisoned.map(|poisoned| (&poisoned.rect, &poisoned.failure))
     }
 
-    /// The failure before `access`, which is open and writes, that left some of it undefined.
-    pub(super) fn spoilt_before(&mut self, access: OpenAccess) -> Option<&Arc<Failure>> {
+    /// Returns a failure before `access`, which is open and writes, that has poisoned some of it.
+    pub(super) fn poisoned_before(&mut self, access: OpenAccess) -> Option<&Arc<Failure>> {
         let rect = access.slot().rect();
         match access.lender() {
-            Some(lender) => self.lendings.of(lender).first_spoilt(&rect),
-            None => self.spoilt(access.array().map_index(), &rect),
+            Some(lender) => self.lendings.of(lender).first_poisoned(&rect),
+            None => self.poisoned_by(access.array().map_index(), &rect),
         }
     }
 
-    /// Declares all data of the group defined again, and returns a failure that spoilt some.
+    /// Declares all data of the group defined again, and returns a failure that had poisoned some.
     pub(crate) fn forgive(&mut self) -> Option<Arc<Failure>> {
         self.poisoned.drain(..).next().map(|poisoned| poisoned.failure)
     }
 }
 
-/// Records that a failed task left a region undefined. Called before the access closes, so a task
-/// spawned later either finds this note or still finds the access open.
+/// Records that a failed task has poisoned a region. Called before the access closes, so a task
+/// spawned later either finds this record or still finds the access open.
 #[cold]
 pub(super) fn poison(access: OpenAccess, failure: &Arc<Failure>) {
     let (core, rect) = (access.array(), access.slot().rect());
     let map = core.map_index();
-    core.note_spoilt();
+    core.note_poisoned();
     let mut domain = core.domain().lock();
     let known = |p: &Poisoned| p.map == map && p.rect.covers(&rect);
     if !rect.is_empty() && !domain.poisoned.iter().any(known) {

@@ -1,6 +1,6 @@
-//! What tasks have lent: the dependency domains of children, one for each access that is lent.
+//! The dependency domains of children, one for each access that is lent.
 //!
-//! A lending is made when an access is lent, or registered if it is weak, and forgotten when the
+//! A lending is created when an access is lent, or registered if it is weak, and removed when the
 //! access closes. The lock of the arrays' group guards it, as all bottom maps.
 
 use std::collections::{HashMap, HashSet};
@@ -22,54 +22,54 @@ fn lender(head: &'static AccessHead) -> Lender {
     std::ptr::from_ref(head).addr()
 }
 
-/// What children do with an access of their parent.
+/// The children's uses of an access of their parent.
 pub(super) struct Lending {
     rect: Rect,
-    /// By tile of the array.
+    /// Bottom maps by tile of the array.
     maps: HashMap<usize, BottomMap>,
-    /// What failed tasks have left undefined, for children that are spawned later.
-    spoilt: Vec<(Rect, Arc<Failure>)>,
+    /// Regions that failed tasks have poisoned, for children that are spawned later.
+    poisoned: Vec<(Rect, Arc<Failure>)>,
 }
 
 impl Lending {
     pub(super) fn of(rect: Rect) -> Self {
-        Lending { rect, maps: HashMap::new(), spoilt: Vec::new() }
+        Lending { rect, maps: HashMap::new(), poisoned: Vec::new() }
     }
 
-    /// The children's accesses of a tile.
+    /// Returns the children's accesses of a tile.
     pub(super) fn map(&mut self, tile: usize) -> &mut BottomMap {
         self.maps.entry(tile).or_default()
     }
 
-    /// What children of a weak access find in a tile before they do anything.
+    /// Sets the accesses that the first children of a weak access find in a tile.
     pub(super) fn begin_with(&mut self, tile: usize, map: BottomMap) {
         self.maps.insert(tile, map);
     }
 
-    /// Lets children find that a failure has spoilt some of `rect`.
+    /// Records, for children, that a failure has poisoned some of `rect`.
     pub(super) fn note(&mut self, rect: &Rect, failure: &Arc<Failure>) {
         let rect = rect.intersection(&self.rect);
-        if !rect.is_empty() && !self.spoilt.iter().any(|(known, _)| known.covers(&rect)) {
-            self.spoilt.push((rect, Arc::clone(failure)));
+        if !rect.is_empty() && !self.poisoned.iter().any(|(known, _)| known.covers(&rect)) {
+            self.poisoned.push((rect, Arc::clone(failure)));
         }
     }
 
-    /// The failures that have spoilt some of `rect`, which is not empty.
-    pub(super) fn spoilt<'a>(
+    /// Returns the failures that have poisoned some of `rect`, which is not empty.
+    pub(super) fn poisoned<'a>(
         &'a self,
         rect: &'a Rect,
     ) -> impl Iterator<Item = (&'a Rect, &'a Arc<Failure>)> {
-        let spoilt = self.spoilt.iter().filter(|(spoilt, _)| spoilt.overlaps(rect));
-        spoilt.map(|(rect, failure)| (rect, failure))
+        let poisoned = self.poisoned.iter().filter(|(poisoned, _)| poisoned.overlaps(rect));
+        poisoned.map(|(rect, failure)| (rect, failure))
     }
 
-    /// A failure that has spoilt some of `rect`.
-    pub(super) fn first_spoilt(&self, rect: &Rect) -> Option<&Arc<Failure>> {
-        let spoils = |(spoilt, _): &&(Rect, _)| !rect.is_empty() && spoilt.overlaps(rect);
-        self.spoilt.iter().find(spoils).map(|(_, failure)| failure)
+    /// Returns a failure that has poisoned some of `rect`.
+    pub(super) fn first_poisoned(&self, rect: &Rect) -> Option<&Arc<Failure>> {
+        let poisons = |(poisoned, _): &&(Rect, _)| !rect.is_empty() && poisoned.overlaps(rect);
+        self.poisoned.iter().find(poisons).map(|(_, failure)| failure)
     }
 
-    /// Returns whether `is_one` holds for an access of a child, or for one that came before.
+    /// Returns `true` if `is_one` holds for an access of a child, or for one that came before.
     fn any(&self, mut is_one: impl FnMut(&Entry) -> bool) -> bool {
         self.maps.values().any(|map| map.any(&mut is_one))
     }
@@ -84,7 +84,7 @@ impl Lendings {
         self.0.remove(&lender(head))
     }
 
-    /// The lending of an access that is lent and has not closed.
+    /// Returns the lending of an access that is lent and has not closed.
     pub(super) fn of(&mut self, access: AccessId) -> &mut Lending {
         match self.0.get_mut(&lender(&access.slot().head)) {
             Some(lending) => lending,
@@ -92,17 +92,17 @@ impl Lendings {
         }
     }
 
-    /// Whether nothing is open of what an access lends, or of what came before it, and nothing of
-    /// it is spoilt.
+    /// Returns `true` if no access is open inside a lent access or before it, and nothing of it is
+    /// poisoned.
     pub(super) fn is_done_with(&self, head: &'static AccessHead) -> bool {
         self.0
             .get(&lender(head))
-            .is_none_or(|lending| lending.spoilt.is_empty() && !lending.any(Entry::is_open))
+            .is_none_or(|lending| lending.poisoned.is_empty() && !lending.any(Entry::is_open))
     }
 
-    /// Calls `visit` for every open access, of those that stand for one that was passed on, which
-    /// one of `mode` to `rect` conflicts with, and for those that touch no element: the array goes
-    /// some time after who waits here.
+    /// Calls `visit` for every open access inside a passed-on one that conflicts with `rect` in
+    /// `mode`, and for those that touch no element: the array is freed after the task that waits
+    /// here.
     pub(super) fn for_each_conflict(
         &mut self,
         passed_on: &'static AccessHead,
@@ -128,25 +128,25 @@ impl Lendings {
         });
     }
 
-    /// Lets children that come after `access` find that it has failed: those of its own parent and
+    /// Records the failure of `access` for children that come after it: those of its own parent and
     /// of every ancestor, and those of tasks that have found one of these accesses in a map.
     pub(super) fn note_failure(&mut self, access: AccessId, failure: &Arc<Failure>) {
         let from = std::iter::successors(Some(access), |access| access.lender());
-        let mut spoils: HashSet<Lender> = from.map(|access| lender(&access.slot().head)).collect();
+        let mut poisons: HashSet<Lender> = from.map(|access| lender(&access.slot().head)).collect();
         let mut noted = HashSet::new();
         loop {
             // A closed entry may be of an earlier access in the same place.
-            let is_one = |entry: &Entry| entry.is_open() && spoils.contains(&lender(entry.head));
+            let is_one = |entry: &Entry| entry.is_open() && poisons.contains(&lender(entry.head));
             let remembers = |lending: &Lending| lending.any(is_one);
             let after = |(of, lending): &(&Lender, &Lending)| {
-                !noted.contains(*of) && (spoils.contains(*of) || remembers(lending))
+                !noted.contains(*of) && (poisons.contains(*of) || remembers(lending))
             };
             let found: Vec<Lender> = self.0.iter().filter(after).map(|(of, _)| *of).collect();
             if found.is_empty() {
                 break;
             }
             noted.extend(&found);
-            spoils.extend(&found);
+            poisons.extend(&found);
         }
         let rect = access.slot().rect();
         for of in &noted {

@@ -1,5 +1,5 @@
-//! Lending: from a guard to a lending, and what becomes of the access when it is let go of.
-#![allow(unsafe_code, reason = "says which accesses are given up")]
+//! Lending of an access whose guard is given up, and passing it on when the lending ends.
+#![allow(unsafe_code, reason = "says which accesses are released")]
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,16 +13,16 @@ use crate::group::GroupInner;
 use crate::replay;
 use crate::task::{self, Accesses, RecordId, Role, record};
 
-/// An access that was passed on, in a list of its task's.
+/// An access that was passed on, in a list of its task.
 pub(crate) struct PassedOn {
     access: OpenAccess,
-    /// That of the array, which may be gone by the time the task is complete.
+    /// Group of the array, which may be freed before the task is complete.
     group: Arc<GroupInner>,
     pub(crate) next: Option<Box<PassedOn>>,
 }
 
 impl PassedOn {
-    /// Closes the access of a task that is complete: nothing that stood for it is open. Returns the
+    /// Closes the access of a task that is complete, inside which no access is open. Returns the
     /// next one of the list.
     pub(crate) fn close(self) -> Option<Box<PassedOn>> {
         let (slot, owner) = (self.access.slot(), record(self.access.task()));
@@ -33,16 +33,16 @@ impl PassedOn {
             return self.next;
         }
         drop(domain);
-        let spoilt = lending.as_ref().and_then(|lending| lending.first_spoilt(&slot.rect()));
-        spoilt.inspect(|failure| owner.share_failure(failure));
-        // SAFETY: the task is complete but for this, and each access that it has passed on is in
+        let poisoned = lending.as_ref().and_then(|lending| lending.first_poisoned(&slot.rect()));
+        poisoned.inspect(|failure| owner.share_failure(failure));
+        // SAFETY: the task is complete except for this, and each access that it has passed on is in
         // its list once.
         unsafe { replay::close_late(owner, self.access.number(owner)) };
         self.next
     }
 }
 
-/// Lets children use an access, whose guard is given up for that.
+/// Lends an access to children. Its guard is forgotten.
 pub(crate) fn lend(access: OpenAccess) {
     let slot = access.slot();
     let mut domain = access.array().domain().lock();
@@ -59,8 +59,8 @@ pub(crate) unsafe fn release_unheld(access: OpenAccess) {
     unsafe { close(access) }
 }
 
-/// Lets go of an access that was lent: it closes if nothing is open that stands for it and nothing
-/// is spoilt, and is passed on otherwise.
+/// Ends the lending of an access: it closes if no access inside it is open and nothing is poisoned,
+/// and is passed on otherwise.
 ///
 /// # Safety
 /// As for [`release`].
@@ -71,7 +71,7 @@ pub(crate) unsafe fn pass_on(access: OpenAccess) {
         return unsafe { pass_on_within_step(access) };
     }
     // SAFETY: the access is open.
-    let failure = unsafe { slot.spoilt_by(record(owner)) };
+    let failure = unsafe { slot.poisoned_by(record(owner)) };
     if let Some(failure) = &failure {
         domain::poison(access, failure);
     }
@@ -93,13 +93,13 @@ pub(crate) unsafe fn pass_on(access: OpenAccess) {
         let edge = unsafe { EdgeId::from_bits(bits) };
         next = edge.edge().next();
         let waiter = edge.edge().waiter();
-        // Of several edges to one task, from several tiles, the first does for all.
+        // Of several edges to one task, from several tiles, the first stands for all.
         if linked.insert(waiter) {
             Links::new(waiter, edge).put(&mut domain, access);
         }
         waiters.push(waiter);
     }
-    // What follows takes locks of its own.
+    // Following the edges takes locks of its own.
     drop(domain);
     // SAFETY: the edges were taken from the access; those linked instead are counted by themselves.
     waiters.into_iter().for_each(|waiter| unsafe { waiter.follow(failure.as_ref()) });
@@ -107,8 +107,9 @@ pub(crate) unsafe fn pass_on(access: OpenAccess) {
     unsafe { task::resolve_access(owner) };
 }
 
-/// As `pass_on`, for a replayed task. What its edges lead to was found before there were children:
-/// so nobody looks behind the access, and it closes when the task is complete.
+/// Ends the lending of an access of a replayed task. The tasks that its edges lead to were found
+/// before there were children: so none waits for accesses inside this one, and it closes when the
+/// task is complete.
 ///
 /// # Safety
 /// As for [`release`].
@@ -129,28 +130,28 @@ unsafe fn pass_on_within_step(access: OpenAccess) {
 }
 
 /// New edges to a task that has waited for an access which is passed on. The unit of the old edge
-/// keeps the task where it is.
+/// keeps the task pending.
 struct Links {
     waiter: Waiter,
-    /// An edge of the waiting task's that nothing leads to.
+    /// An unused edge of the waiting task.
     spare: Option<EdgeId>,
-    /// Edges of a record that was added to the task.
+    /// Unused edges of a record that was added to the task.
     fresh: Option<(RecordId, Range<usize>)>,
-    /// Accesses that were passed on, to look behind.
+    /// Accesses that were passed on, inside which conflicts are still to be searched.
     behind: Vec<&'static AccessHead>,
-    /// Accesses that the task waits for, by their addresses: they may be in several tiles.
+    /// Accesses that the task waits for, by address: they may be in several tiles.
     linked: HashSet<usize>,
 }
 
 impl Links {
-    /// `old` is the edge that led to the task.
+    /// Creates links for a waiter, to which the edge `old` led.
     fn new(waiter: Waiter, old: EdgeId) -> Self {
         let (behind, linked) = (Vec::new(), HashSet::new());
         Links { waiter, spare: Some(old), fresh: None, behind, linked }
     }
 
-    /// Links the task behind everything that stands for `passed_on` and conflicts with it, and
-    /// keeps it from running on what is spoilt of that.
+    /// Links the task behind every access inside `passed_on` that conflicts with it, and poisons it
+    /// if some of that is poisoned.
     fn put(&mut self, domain: &mut Domain, passed_on: OpenAccess) {
         let weak = self.waiter.is_weak();
         let waits = |access: &AccessId| {
@@ -158,14 +159,14 @@ impl Links {
         };
         for access in Accesses::of(record(self.waiter.task())).filter(waits) {
             let slot = access.slot();
-            // What conflicts is of one array.
+            // Conflicting accesses are of one array.
             let (core, rect, mode) = (passed_on.array(), slot.rect(), slot.mode());
-            let spoilt = domain.lendings.of(*passed_on).first_spoilt(&rect).filter(|_| !weak);
-            spoilt.inspect(|failure| record(self.waiter.task()).poison(failure));
+            let poisoned = domain.lendings.of(*passed_on).first_poisoned(&rect).filter(|_| !weak);
+            poisoned.inspect(|failure| record(self.waiter.task()).poison(failure));
             self.behind.push(&passed_on.slot().head);
-            let mut looked = 0;
-            while let Some(&behind) = self.behind.get(looked) {
-                looked += 1;
+            let mut next = 0;
+            while let Some(&behind) = self.behind.get(next) {
+                next += 1;
                 let link = |earlier: &Entry| self.link(earlier);
                 domain.lendings.for_each_conflict(behind, core, &rect, mode, link);
             }

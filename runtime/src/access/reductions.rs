@@ -1,8 +1,8 @@
-//! Reductions as the tiles of an array know them: who joins which, and what ends one.
+//! Reductions in the tiles of an array: which ones tasks join, and when they end.
 //!
-//! A reduction is one region, one operator, and the tasks that fold into it. Tasks join it until
-//! something is declared that conflicts with it in any of its tiles; then it is *sealed*, and
-//! later tasks begin another one. All of this happens under the lock of the array's group.
+//! A reduction is one region, one operator, and the tasks that fold into it. Tasks join it until an
+//! access is declared that conflicts with it in any of its tiles; then it is *sealed*, and later
+//! tasks begin another one. All of this happens under the lock of the array's group.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::data::Rect;
 /// A reduction that tasks may join.
 pub struct OpenReduction {
     rect: Rect,
-    /// Set for good.
+    /// Set once no task joins any more.
     sealed: AtomicBool,
-    /// The private copies, which only those know that fold with the same operator.
+    /// Private copies, whose type only tasks with the same operator know.
     copies: Arc<dyn Any + Send + Sync>,
 }
 
 /// A reduction access that is about to be registered.
 pub trait Joins {
-    /// Joins the reduction that is open over exactly its region if it has the same operator, or
-    /// begins one. Returns which it is.
+    /// Joins the open reduction over exactly its region if that has the same operator, or begins
+    /// one. Returns the reduction.
     #[doc(hidden)]
     fn join(
         &self,
@@ -34,11 +34,12 @@ pub trait Joins {
         declared: &Declared<'_>,
     ) -> Arc<OpenReduction>;
 
-    /// Says that its task is replayed: it stays in the reduction, and brings something every step.
+    /// Notes that the task is replayed: it stays in the reduction, and folds a copy into it in
+    /// every step.
     #[doc(hidden)]
     fn stay(&self);
 
-    /// What tells its operator from others, on the same type of elements.
+    /// Returns an identifier of the operator among those on the same type of elements.
     #[doc(hidden)]
     fn operator(&self) -> TypeId;
 }
@@ -52,7 +53,7 @@ impl OpenReduction {
         &self.copies
     }
 
-    /// Nobody joins any more.
+    /// Seals the reduction: no task joins any more.
     pub(crate) fn seal(&self) {
         self.sealed.store(true, Ordering::Relaxed);
     }
@@ -70,7 +71,7 @@ struct InTile {
 }
 
 impl Reductions {
-    /// The reduction over exactly `rect` that tasks may join.
+    /// Returns the reduction over exactly `rect` that tasks may join.
     pub(super) fn open(&mut self, rect: &Rect) -> Option<Arc<OpenReduction>> {
         let mut found = None;
         self.0.visit(rect, &mut |in_tile| {
@@ -83,7 +84,8 @@ impl Reductions {
         found
     }
 
-    /// Seals the reductions that overlap `rect`, and forgets their accesses that `stays` says no to.
+    /// Seals the reductions that overlap `rect`, and removes their accesses for which `stays`
+    /// returns `false`.
     pub(super) fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&mut Entry) -> bool) {
         self.0.visit(rect, &mut |in_tile| {
             in_tile.reduction.seal();
@@ -92,9 +94,13 @@ impl Reductions {
         });
     }
 
-    /// Visits the accesses of reductions that overlap `rect`, which stay as they are, and forgets
-    /// those that `stays` says no to.
-    pub(super) fn look(&mut self, rect: &Rect, stays: &mut impl FnMut(&mut Entry) -> bool) {
+    /// Visits the accesses of reductions that overlap `rect`, which are not sealed, and removes
+    /// those for which `stays` returns `false`.
+    pub(super) fn visit_unsealed(
+        &mut self,
+        rect: &Rect,
+        stays: &mut impl FnMut(&mut Entry) -> bool,
+    ) {
         self.0.visit(rect, &mut |in_tile| {
             in_tile.accesses.visit_all(&mut *stays);
             !in_tile.accesses.is_empty()
@@ -153,7 +159,7 @@ impl Placed for InTile {
 }
 
 impl Item for InTile {
-    /// Folds begin anew when somebody joins.
+    /// Returns `true` while an access of the reduction is open.
     fn is_open(&self) -> bool {
         self.accesses.any(Entry::is_open)
     }
@@ -199,8 +205,8 @@ mod tests {
             }
         }
         assert_eq!(all.0.len(), MANY as usize, "the second round has joined the first");
-        all.look(&part(0).around(&part(9)), &mut |_| true);
-        assert!(all.open(&part(9)).is_some(), "a look seals nothing");
+        all.visit_unsealed(&part(0).around(&part(9)), &mut |_| true);
+        assert!(all.open(&part(9)).is_some(), "a visit seals nothing");
         let across = Rect::new(0, 1, 3, 5);
         assert_eq!(register(&mut all, 1000, across), [1, 2, MANY + 1, MANY + 2]);
         assert!(all.open(&part(1)).is_none() && all.open(&part(2)).is_none());

@@ -5,8 +5,8 @@
 //! fixed order.
 //!
 //! Accesses of one task that conflict find each other in the maps like any others. By then earlier
-//! ones are superseded, so such a task is not taken back: it is spawned with a body that closes
-//! its accesses in their turn.
+//! ones are superseded, so such a task is not taken back: it is spawned with a body that closes its
+//! accesses in order.
 
 mod nested;
 
@@ -22,11 +22,11 @@ use crate::data::{ArrayLabel, Mode};
 use crate::error::Error;
 use crate::task::{Accesses, Clauses, EDGES, MoreEdges, Record, RecordId, Role};
 
-/// What became of a registration.
+/// The result of a registration.
 pub(crate) struct Registered {
-    /// Links from earlier accesses to the task.
+    /// Number of links from earlier accesses to the task.
     pub(crate) edges: u32,
-    /// The accesses of the task that conflict with each other.
+    /// The error, if accesses of the task conflict with each other.
     pub(crate) overlap: Option<Box<Error>>,
 }
 
@@ -70,22 +70,22 @@ struct Registration {
     /// The task at the end of edges to the access that is being registered.
     waiter: Waiter,
     task: &'static Record,
-    /// The places of the accesses that are not registered yet.
+    /// Slots of the accesses that are not registered yet.
     free: Accesses,
     edges: u32,
     /// Number of those links that the task does not wait for before it runs.
     weak_edges: u32,
-    /// The state that few registrations need, apart: the others need not set it up.
+    /// State that few registrations need, boxed so that the others need not set it up.
     unusual: Option<Box<Unusual>>,
 }
 
-/// The state of a registration that more is to be done for than to link the task.
+/// The state of a registration that has to do more than link the task.
 struct Unusual {
-    /// Places of the links that the record of the task has no room for.
+    /// Links for which the record of the task has no room.
     more_edges: MoreEdges,
-    /// True if the access that is being registered conflicts with another one of its task.
+    /// `true` if the access that is being registered conflicts with another one of its task.
     meets_itself: bool,
-    /// Accesses in its way that were passed on, to look behind.
+    /// Conflicting accesses that were passed on, inside which conflicts are still to be searched.
     behind: Vec<&'static AccessHead>,
     overlap: Option<Box<Error>>,
 }
@@ -113,12 +113,12 @@ impl Registration {
             self.any_access(clauses, domain, declared, new);
         }
         if self.unusual.is_some() {
-            self.look_behind(domain, declared);
+            self.link_behind(domain, declared);
             self.note_overlap(slot);
         }
     }
 
-    /// Registers any other access than the usual one, which reads or writes a whole tile.
+    /// Registers an access that does not just read or write a whole tile.
     #[inline(never)]
     fn any_access<'r>(
         &mut self,
@@ -129,7 +129,7 @@ impl Registration {
     ) {
         let (map, rect, mode) = (declared.core().map_index(), new.rect, declared.mode());
         if mode == Mode::Commutative {
-            self.task.set_takes_turns();
+            self.task.set_needs_tile_locks();
         }
         if declared.is_weak() || declared.lender().is_some() {
             return self.nested_access(clauses, domain, declared, new);
@@ -157,12 +157,12 @@ impl Registration {
                 maps[tile].register(Entry { rect, ..new }, mode, |earlier| self.link(earlier));
             });
         }
-        if let Some(failure) = domain.spoilt(map, &rect) {
+        if let Some(failure) = domain.poisoned_by(map, &rect) {
             self.task.poison(failure);
         }
     }
 
-    /// The number of the access that is being registered.
+    /// Returns the number of the access that is being registered.
     fn nth(&self) -> usize {
         self.task.access_count() - self.free.len() - 1
     }
@@ -186,7 +186,7 @@ impl Registration {
         }
     }
 
-    /// Makes the task wait for an earlier access. Answers whether that is still open.
+    /// Makes the task wait for an earlier access. Returns `true` if that is still open.
     #[inline]
     fn link(&mut self, earlier: &Entry) -> bool {
         earlier.is_open() && self.push_edge(earlier)

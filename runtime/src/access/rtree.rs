@@ -1,36 +1,36 @@
-//! An R-tree: items found by the rectangles they lie in.
+//! An R-tree: items found by their rectangles.
 //!
-//! A node knows the bounds of all that is below it, and a search enters the nodes whose bounds
-//! overlap what is searched for. Items lie in Morton order of their first elements, so that what is
-//! close together is in few nodes, pieces of a row as well as blocks of a matrix; a search is right
-//! in any order. All leaves are equally deep. A node that is full is split, at its end if the tree
-//! grows there; one that is empty goes, and none are joined, so a tree that has shrunk much is best
-//! built anew.
+//! A node has the bounds of all items below it, and a search enters the nodes whose bounds overlap
+//! its rectangle. Items are in Morton order of their first elements, so that items which are close
+//! together are in few nodes, pieces of a row as well as blocks of a matrix; a search is correct in
+//! any order. All leaves are equally deep. A full node is split, at its end if the tree grows
+//! there; an empty one is removed, and none are joined, so a tree that has shrunk much is best
+//! rebuilt.
 //!
-//! There is no limit to how many items overlap each other. Nodes of equal bounds are all entered,
-//! as all that is in them is found.
+//! Any number of items may overlap each other. Nodes of equal bounds are all entered, as all their
+//! items are found.
 
 use crate::data::Rect;
 
-/// Items in a leaf, and nodes in a node, at most.
+/// Largest number of items in a leaf, and of nodes in a node.
 const MOST: usize = 24;
-/// Items in a leaf, and nodes in a node, of a tree that is built anew.
+/// Number of items in a leaf, and of nodes in a node, of a tree that is just built.
 const FILLED: usize = 18;
 
 /// An item of a tree.
 pub(crate) trait Placed {
-    /// The elements it is about, at least one.
+    /// Returns the elements of the item, at least one.
     fn rect(&self) -> &Rect;
 }
 
-/// Items by their rectangles.
+/// An R-tree of items.
 pub(super) struct RTree<T> {
-    root: Node<T>,
+    root: TreeNode<T>,
     len: usize,
 }
 
-struct Node<T> {
-    /// No item below comes earlier in Morton order.
+struct TreeNode<T> {
+    /// Lower bound of the Morton order of the items below.
     first: u64,
     bounds: Rect,
     below: Below<T>,
@@ -38,18 +38,18 @@ struct Node<T> {
 
 enum Below<T> {
     Items(Vec<T>),
-    Nodes(Vec<Node<T>>),
+    Nodes(Vec<TreeNode<T>>),
 }
 
 impl<T: Placed> RTree<T> {
-    /// **Panics**: without an item.
+    /// Builds a tree of `items`. **Panics**: without an item.
     pub(super) fn new(mut items: Vec<T>) -> Self {
         let len = items.len();
         items.sort_by_cached_key(|item| morton(item.rect()));
         let mut nodes: Vec<_> =
-            chunks(items).map(|items| Node::over(Below::Items(items))).collect();
+            chunks(items).map(|items| TreeNode::over(Below::Items(items))).collect();
         while nodes.len() > 1 {
-            nodes = chunks(nodes).map(|nodes| Node::over(Below::Nodes(nodes))).collect();
+            nodes = chunks(nodes).map(|nodes| TreeNode::over(Below::Nodes(nodes))).collect();
         }
         let root = nodes.pop().unwrap_or_else(|| unreachable!("a tree has items"));
         RTree { root, len }
@@ -64,7 +64,7 @@ impl<T: Placed> RTree<T> {
         let key = morton(item.rect());
         if let Some(right) = self.root.insert(key, item, Ends { first: true, last: true }) {
             let (first, bounds) = (self.root.first, self.root.bounds.around(&right.bounds));
-            let root = Node { first, bounds, below: Below::Nodes(with_room()) };
+            let root = TreeNode { first, bounds, below: Below::Nodes(with_room()) };
             let left = std::mem::replace(&mut self.root, root);
             if let Below::Nodes(nodes) = &mut self.root.below {
                 nodes.extend([left, right]);
@@ -72,23 +72,23 @@ impl<T: Placed> RTree<T> {
         }
     }
 
-    /// Visits the items that overlap `rect` and drops those that `stays` says no to.
+    /// Visits the items that overlap `rect` and drops those for which `stays` returns `false`.
     pub(super) fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&mut T) -> bool) {
         self.len -= self.root.visit(rect, stays);
     }
 
-    /// As [`RTree::visit`], for all items.
+    /// Visits all items as [`RTree::visit`] does.
     pub(super) fn visit_all(&mut self, stays: &mut impl FnMut(&mut T) -> bool) {
         let everywhere = self.root.bounds;
         self.visit(&everywhere, stays);
     }
 
-    /// Returns whether `is_one` holds for an item.
+    /// Returns `true` if `is_one` holds for an item.
     pub(super) fn any(&self, is_one: &mut impl FnMut(&T) -> bool) -> bool {
         self.root.any(is_one)
     }
 
-    /// The items, in no order.
+    /// Returns the items, in no order.
     pub(super) fn into_items(self) -> Vec<T> {
         let mut items = Vec::with_capacity(self.len);
         self.root.move_to(&mut items);
@@ -103,19 +103,19 @@ struct Ends {
     last: bool,
 }
 
-impl<T: Placed> Node<T> {
-    /// A node over something.
+impl<T: Placed> TreeNode<T> {
+    /// Creates a node over `below`.
     fn over(below: Below<T>) -> Self {
         let first = match &below {
             Below::Items(items) => items.first().map_or(0, |item| morton(item.rect())),
             Below::Nodes(nodes) => nodes.first().map_or(0, |node| node.first),
         };
-        let mut node = Node { first, bounds: NOWHERE, below };
+        let mut node = TreeNode { first, bounds: NOWHERE, below };
         node.measure();
         node
     }
 
-    /// Finds the bounds of what is below.
+    /// Computes the bounds of the items below.
     fn measure(&mut self) {
         self.bounds = match &self.below {
             Below::Items(items) => around(items.iter().map(Placed::rect)),
@@ -130,7 +130,7 @@ impl<T: Placed> Node<T> {
         }
     }
 
-    /// Adds an item, and hands back what comes behind this node if that makes it too full.
+    /// Adds an item, and returns the node that follows this one if it had to be split.
     fn insert(&mut self, key: u64, item: T, ends: Ends) -> Option<Self> {
         self.first = self.first.min(key);
         self.bounds = self.bounds.around(item.rect());
@@ -160,7 +160,7 @@ impl<T: Placed> Node<T> {
             at if ends.last && at + 1 == len => at,
             _ => len / 2,
         };
-        let right = Node::over(match &mut self.below {
+        let right = TreeNode::over(match &mut self.below {
             Below::Items(items) => Below::Items(split_off(items, at)),
             Below::Nodes(nodes) => Below::Nodes(split_off(nodes, at)),
         });
@@ -168,7 +168,7 @@ impl<T: Placed> Node<T> {
         Some(right)
     }
 
-    /// Returns how many items it has dropped.
+    /// Visits items as [`RTree::visit`], and returns the number of dropped ones.
     fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&mut T) -> bool) -> usize {
         let mut dropped = 0;
         match &mut self.below {
@@ -215,7 +215,7 @@ impl<T: Placed> Node<T> {
     }
 }
 
-/// The bounds of nothing.
+/// Bounds of no item.
 const NOWHERE: Rect = Rect::new(u32::MAX, 0, u32::MAX, 0);
 
 fn around<'a>(rects: impl Iterator<Item = &'a Rect>) -> Rect {
@@ -232,7 +232,7 @@ fn split_off<T>(all: &mut Vec<T>, at: usize) -> Vec<T> {
     right
 }
 
-/// Cuts `all` for nodes that have room left.
+/// Cuts `all` into parts for nodes that have room left.
 fn chunks<T>(all: Vec<T>) -> impl Iterator<Item = Vec<T>> {
     let mut all = all.into_iter();
     std::iter::from_fn(move || {
@@ -242,8 +242,8 @@ fn chunks<T>(all: Vec<T>) -> impl Iterator<Item = Vec<T>> {
     })
 }
 
-/// The place of the first element of `rect` on a Z-order curve: the bits of its row and column by
-/// turns.
+/// Returns the position of the first element of `rect` on a Z-order curve: the bits of its row and
+/// column interleaved.
 fn morton(rect: &Rect) -> u64 {
     spread(rect.row) << 1 | spread(rect.col)
 }
@@ -271,16 +271,16 @@ mod tests {
 
     use super::*;
 
-    /// An item that counts how often a search looks at it.
+    /// An item that counts the visits of searches.
     struct Counted<'a> {
         number: usize,
         rect: Rect,
-        looks: &'a Cell<usize>,
+        visits: &'a Cell<usize>,
     }
 
     impl Placed for Counted<'_> {
         fn rect(&self) -> &Rect {
-            self.looks.set(self.looks.get() + 1);
+            self.visits.set(self.visits.get() + 1);
             &self.rect
         }
     }
@@ -312,37 +312,37 @@ mod tests {
     }
 
     #[test]
-    fn a_search_looks_at_a_few_items_of_many_in_whatever_order_they_came() {
+    fn a_search_visits_few_items_of_many_in_whatever_order_they_came() {
         let scattered = |at: u32| at.wrapping_mul(40_503) % MANY;
         let orders: [fn(u32) -> u32; 3] = [|at| at, |at| MANY - 1 - at, scattered];
-        let looks = Cell::new(0);
+        let visits = Cell::new(0);
         for (partition, order) in
             partitions().into_iter().flat_map(|p| orders.into_iter().map(move |o| (p, o)))
         {
             let item = |at| {
                 let number = order(at);
-                Counted { number: number as usize, rect: partition(number), looks: &looks }
+                Counted { number: number as usize, rect: partition(number), visits: &visits }
             };
             let mut tree = RTree::new(vec![item(0)]);
             (1..MANY).for_each(|at| tree.insert(item(at)));
             for at in (0..MANY).step_by(97) {
-                looks.set(0);
+                visits.set(0);
                 assert_eq!(found(&mut tree, &partition(at)), [at as usize]);
-                assert!(looks.get() <= 8 * MOST, "{} looks for {at}", looks.get());
+                assert!(visits.get() <= 8 * MOST, "{} visits for {at}", visits.get());
             }
         }
     }
 
     #[test]
     fn one_large_item_among_small_ones_does_not_slow_the_search_for_others() {
-        let looks = Cell::new(0);
+        let visits = Cell::new(0);
         let piece = |at: u32| Rect::new(0, 1, 10 * at, 10 * at + 10);
-        let item = |number: u32, rect| Counted { number: number as usize, rect, looks: &looks };
+        let item = |number: u32, rect| Counted { number: number as usize, rect, visits: &visits };
         let mut tree = RTree::new(vec![item(MANY, Rect::new(0, 1, 0, 10 * MANY))]);
         (0..MANY).for_each(|at| tree.insert(item(at, piece(at))));
-        looks.set(0);
+        visits.set(0);
         assert_eq!(found(&mut tree, &piece(4711)), [4711, MANY as usize]);
-        assert!(looks.get() <= 8 * MOST, "{} looks", looks.get());
+        assert!(visits.get() <= 8 * MOST, "{} visits", visits.get());
     }
 
     fn rects() -> impl Strategy<Value = Rect> {
@@ -358,8 +358,8 @@ mod tests {
             begun in prop::collection::vec(rects(), 1..200),
             steps in prop::collection::vec((rects(), 0..4u32), 0..600),
         ) {
-            let looks = Cell::new(0);
-            let item = |(number, rect)| Counted { number, rect, looks: &looks };
+            let visits = Cell::new(0);
+            let item = |(number, rect)| Counted { number, rect, visits: &visits };
             let mut list: Vec<(usize, Rect)> = begun.into_iter().enumerate().collect();
             let mut tree = RTree::new(list.iter().copied().map(item).collect());
             for (number, (rect, what)) in (list.len()..).zip(steps) {

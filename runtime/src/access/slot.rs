@@ -1,20 +1,20 @@
-//! Where accesses and edges live: inside task records, which never move and are never freed.
+//! Accesses and edges, stored in task records, which never move and are never freed.
 //!
-//! over 400 lines: what is declared, what is stored of it and what is linked to it name each other.
-#![allow(unsafe_code, reason = "says which accesses are given up, and makes ids of stored indices")]
+//! over 400 lines: the declared access, the stored one and the edges linked to it name each other.
+#![allow(unsafe_code, reason = "says which accesses are closed, and makes ids of stored indices")]
 
 use std::sync::Arc;
 
 use talpf_primitives::{AtomicU32, Ordering};
 
-use super::{AccessHead, OpenAccess, turns};
+use super::{AccessHead, OpenAccess, tile_lock};
 use crate::data::{ArrayCore, Mode, Rect, Region};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
 use crate::replay;
 use crate::task::{self, Accesses, Label, Record, RecordId, Role};
 
-/// Most waiting tasks that a report names for one access.
+/// Largest number of waiting tasks that a report names for one access.
 const REPORTED: usize = 8;
 
 /// A use of a region as a task declares it.
@@ -36,12 +36,12 @@ impl<'a> Declared<'a> {
         Declared { core, rect, whole_tile, mode, weak: false, lender }
     }
 
-    /// As `new`, for what the task only lends.
+    /// Declares a region that the task only lends.
     pub(crate) fn weak<T, D>(region: &Region<'a, T, D>, mode: Mode) -> Self {
         Declared { weak: true, whole_tile: None, ..Declared::new(region, mode) }
     }
 
-    /// The declaration of a tile of the same array.
+    /// Declares a tile of the same array.
     pub(crate) fn tile(&self, number: usize, mode: Mode) -> Self {
         let rect = self.core.rect_of_tile(number);
         let whole_tile = (!rect.is_empty()).then_some(number as u32);
@@ -63,8 +63,8 @@ impl<'a> Declared<'a> {
         self.mode
     }
 
-    /// The number of the tile that the region is all of, if it was declared as one: in an array of
-    /// the task's own, and not just to be lent.
+    /// Returns the number of the tile that is the whole region, if it was declared as a tile of an
+    /// array of the task's own group, and not just to be lent.
     #[inline]
     pub(crate) fn whole_tile(&self) -> Option<usize> {
         self.whole_tile.map(|tile| tile as usize)
@@ -75,19 +75,19 @@ impl<'a> Declared<'a> {
         self.weak
     }
 
-    /// The access of the parent's that the region lies in.
+    /// Returns the parent's access that the region lies in.
     #[inline]
     pub(crate) fn lender(&self) -> Option<AccessId> {
         self.lender.copied()
     }
 
-    /// Returns whether its array is one of a group.
+    /// Returns `true` if the array belongs to `group`.
     #[inline]
     pub(crate) fn is_of_group(&self, group: &GroupInner) -> bool {
         std::ptr::eq(Arc::as_ptr(self.core.group()), group)
     }
 
-    /// **Errors**: its array belongs to another runtime than `group`, of which the task is to be.
+    /// Checks that the array belongs to the runtime of `group`, the task's group.
     pub(crate) fn check_runtime(&self, group: &GroupInner, label: Label) -> Result<(), Error> {
         if Arc::ptr_eq(&self.core.group().shared, &group.shared) {
             return Ok(());
@@ -96,7 +96,7 @@ impl<'a> Declared<'a> {
         Err(Error::OtherRuntime { label, group, array })
     }
 
-    /// What can be wrong with a single access of a task, which may be a child of another.
+    /// Checks a single access of a task, which may be a child of `parent`.
     #[inline]
     pub(crate) fn check(&self, label: Label, parent: Option<RecordId>) -> Result<(), Error> {
         match (self.lender, parent) {
@@ -133,7 +133,7 @@ const TAG_BITS: usize = 15;
 const WEAK: usize = 1;
 const _: () = assert!(align_of::<ArrayCore>() > TAG_BITS);
 
-/// One access: its state, and what it reaches.
+/// An access: its state and its region.
 ///
 /// `core` and `rect` are written while the record is unshared and read by the task's body; the
 /// atomics are there for the hang report, which may read a record that is being reused.
@@ -168,7 +168,7 @@ impl AccessSlot {
         self.cols[1].store(rect.col_end, Ordering::Relaxed);
     }
 
-    /// The array, valid while the access is open.
+    /// Returns the array, valid while the access is open.
     #[inline]
     pub(crate) fn core(&self) -> *const ArrayCore {
         self.core
@@ -187,24 +187,24 @@ impl AccessSlot {
         self.tag() > WEAK
     }
 
-    /// Why what its task would have written is undefined, if so.
+    /// Returns the failure by which the region is poisoned, if the task has failed.
     ///
     /// # Safety
     /// The access, of `task`, is open.
     #[inline]
-    pub(super) unsafe fn spoilt_by(&self, task: &Record) -> Option<Arc<Failure>> {
+    pub(super) unsafe fn poisoned_by(&self, task: &Record) -> Option<Arc<Failure>> {
         // SAFETY: by the contract of this function.
         let failure = if self.writes() { unsafe { task.failure() } } else { None };
         failure.filter(|_| !self.rect().is_empty())
     }
 
-    /// Whether the task only lends the region.
+    /// Returns `true` if the task only lends the region.
     #[inline]
     pub(crate) fn is_weak(&self) -> bool {
         self.tag() & WEAK != 0
     }
 
-    /// Whether two accesses exclude each other.
+    /// Returns `true` if two accesses exclude each other.
     #[inline]
     pub(crate) fn conflicts(&self, other: &AccessSlot) -> bool {
         if self.core() != other.core() || !self.mode().excludes(other.mode()) {
@@ -242,12 +242,12 @@ pub(crate) struct Edge {
     next: AtomicU32,
 }
 
-/// Who waits at the end of an edge: a task to run, or one that only lends what the edge leads to,
-/// to be complete.
+/// The waiting side of an edge: a task that waits to run or, for a region that it only lends, to be
+/// complete.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Waiter(u32);
 
-/// Above any index of a record.
+/// Mark of a waiter that waits to be complete, above any index of a record.
 const TO_COMPLETE: u32 = 1 << 31;
 
 impl Waiter {
@@ -258,7 +258,8 @@ impl Waiter {
 
     #[inline]
     pub(super) fn task(self) -> RecordId {
-        // SAFETY: `new` has put the index of an id there; that of an edge not set yet is 0, the first.
+        // SAFETY: `new` has put the index of an id there; that of an edge not set yet is 0, the
+        // first.
         unsafe { RecordId::new(self.0 & !TO_COMPLETE) }
     }
 
@@ -267,10 +268,11 @@ impl Waiter {
         self.0 & TO_COMPLETE != 0
     }
 
-    /// Follows an edge. What a failed task leaves undefined is not for the waiter to use.
+    /// Follows an edge. With a failure, the waiting task is poisoned.
     ///
     /// # Safety
-    /// The edge was linked and counted for the waiter, was taken from its access, and is followed once.
+    /// The edge was linked and counted for the waiter, was taken from its access, and is followed
+    /// once.
     #[inline]
     pub(super) unsafe fn follow(self, failure: Option<&Arc<Failure>>) {
         if self.is_weak() {
@@ -371,26 +373,28 @@ impl AccessId {
         AccessId { carrier, index }
     }
 
-    /// The generation of the record, which tells the access from earlier ones in its place.
+    /// Returns the generation of the record, which distinguishes the access from earlier ones in
+    /// its slot.
     #[inline]
     pub(crate) fn generation(self) -> u32 {
         self.carrier.generation()
     }
 
-    /// The task that declares it.
+    /// Returns the task that declares the access.
     #[inline]
     pub(crate) fn task(self) -> RecordId {
         self.carrier.owner()
     }
 
-    /// The place among the accesses of its task.
+    /// Returns the number of the access in its task.
     #[inline]
     pub(super) fn number(self, owner: &'static Record) -> usize {
         let is_own = std::ptr::eq(self.carrier, owner);
         self.index + if is_own { 0 } else { self.carrier.accesses_before() }
     }
 
-    /// The tasks that wait for the access, if it is open. For reports: they may be moving on.
+    /// Returns the tasks that wait for the access, if it is open. For reports: they may be moving
+    /// on.
     pub(crate) fn waiting(self) -> Vec<RecordId> {
         // SAFETY: the lists of a head hold edges only.
         let edge = |bits| unsafe { EdgeId::from_bits(bits) }.edge();
@@ -401,7 +405,7 @@ impl AccessId {
             .collect()
     }
 
-    /// The access of the parent's that an access which writes lies in, if its task is a child.
+    /// Returns the parent's access that contains a writing access, if its task is a child.
     pub(super) fn lender(self) -> Option<AccessId> {
         let parent = task::record(self.task()).parent()?;
         let slot = self.slot();
@@ -421,25 +425,25 @@ impl AccessId {
 /// own task may complete. Called when the guard of the access drops.
 ///
 /// # Safety
-/// The access is open and the caller's to close, which it does once: nothing is asked of it or of a
-/// copy afterwards, and nobody uses the region by it.
+/// The access is open and the caller's to close, which it does once: neither it nor a copy is used
+/// afterwards, and nobody uses the region by it.
 #[inline]
 pub(crate) unsafe fn release(access: OpenAccess) {
     let AccessId { carrier, index } = *access;
     // SAFETY: by the contract of this function.
     if !unsafe { replay::close_here(carrier, index) } {
         // SAFETY: the same; it was not closed here.
-        unsafe { release_apart(access) };
+        unsafe { release_slow(access) };
     }
 }
 
-/// Closes an access that is not of the node whose body runs here. Apart, as the other way is, so that
-/// a guard that drops saves no registers for either.
+/// Closes an access that is not of the replayed task whose body runs on this thread. Not inlined,
+/// as the other path, so that a guard that drops saves no registers for either.
 ///
 /// # Safety
 /// As for [`release`].
 #[inline(never)]
-unsafe fn release_apart(access: OpenAccess) {
+unsafe fn release_slow(access: OpenAccess) {
     let owning = task::record(access.task());
     if !owning.has_failed()
         && owning.role() != Role::Replayed
@@ -449,35 +453,35 @@ unsafe fn release_apart(access: OpenAccess) {
         unsafe { close(access, None) };
     } else {
         // SAFETY: by the contract of this function.
-        unsafe { release_with_care(access, owning) };
+        unsafe { release_cold(access, owning) };
     }
 }
 
-/// Closes an access that is more than its place in the bottom maps.
+/// Closes an access of a replayed or failed task, or one that holds tile locks.
 ///
 /// # Safety
 /// As for [`release`]; the access is of the task `owning`.
 #[cold]
-unsafe fn release_with_care(access: OpenAccess, owning: &'static Record) {
+unsafe fn release_cold(access: OpenAccess, owning: &'static Record) {
     if owning.role() == Role::Replayed {
         // SAFETY: by the contract of this function.
         return unsafe { replay::close(owning, access.number(owning)) };
     }
     let slot = access.slot();
     // SAFETY: by the contract of this function.
-    let failure = unsafe { slot.spoilt_by(owning) };
+    let failure = unsafe { slot.poisoned_by(owning) };
     if let Some(failure) = &failure {
         super::domain::poison(access, failure);
     }
     if slot.mode() == Mode::Commutative {
-        // While the access is open, which keeps the array.
-        turns::give_up(access);
+        // While the access is open, since that keeps the array.
+        tile_lock::release_tile_locks(access);
     }
     // SAFETY: by the contract of this function.
     unsafe { close(access, failure.as_ref()) };
 }
 
-/// Closes an access whose turns and failure are seen to.
+/// Closes an access whose tile locks are released and whose failure is recorded.
 ///
 /// # Safety
 /// As for [`release`].
@@ -492,7 +496,7 @@ pub(super) unsafe fn close(access: OpenAccess, failure: Option<&Arc<Failure>>) {
     unsafe { task::resolve_access(owner) };
 }
 
-/// Follows the edges of a closed access. Apart: most have none.
+/// Follows the edges of a closed access. Not inlined, since most have none.
 ///
 /// # Safety
 /// `first` begins the list that the access had, which nobody else has.

@@ -1,22 +1,22 @@
-//! A list of what lies in a tile, searched by overlap.
+//! A list of items in a tile, searched by overlap.
 //!
-//! The list is plain while it is short, and as long as searches find most of what is in it: adding
-//! is a push. A search that has passed by more than [`SHORT`] items moves what is in the list into
-//! an [`RTree`]; what is added later is listed again. So what is never searched, as the readers of a
-//! tile that nobody writes, costs no order, and a search passes by few items.
+//! The list is plain while it is short, and as long as searches find most of its items: adding is a
+//! push. A search that has passed by more than [`SHORT`] items moves the items of the list into an
+//! [`RTree`]; later ones are listed again. So items that are never searched, as the readers of a
+//! tile that nobody writes, are never sorted, and a search passes by few items.
 //!
-//! Closed items are forgotten when they are met, and all of them whenever the list is full or the
-//! tree has doubled: that costs every item a constant share, and what is kept is at most twice what
-//! was open, and a little.
+//! Closed items are removed when they are met, and all of them whenever the list is full or the
+//! tree has doubled: that costs every item a constant share, and the list keeps at most about twice
+//! as many items as were open.
 
 use super::rtree::{Placed, RTree};
 use crate::data::Rect;
 
-/// Items that searches pass by one after another.
+/// Largest number of items that searches pass by one after another.
 const SHORT: usize = 16;
 const ROOM_AT_LEAST: usize = 4;
 
-/// Something that closes some time.
+/// An item that closes at some time.
 pub(crate) trait Item: Placed {
     fn is_open(&self) -> bool;
 }
@@ -30,7 +30,7 @@ pub(crate) struct SpatialList<T> {
 /// Items that were moved out of the list.
 struct Index<T> {
     tree: RTree<T>,
-    /// Number of items from which on closed ones are looked for.
+    /// Number of items at which closed ones are searched for.
     full: usize,
 }
 
@@ -41,8 +41,8 @@ impl<T> Default for SpatialList<T> {
 }
 
 impl<T: Item> SpatialList<T> {
-    /// Visits the items that overlap `rect` and forgets those that `stays` says no to. Their order is
-    /// of no matter.
+    /// Visits the items that overlap `rect`, in any order, and removes those for which `stays`
+    /// returns `false`.
     #[inline]
     pub(crate) fn visit(&mut self, rect: &Rect, stays: &mut impl FnMut(&mut T) -> bool) {
         self.visit_list(|item| !item.rect().overlaps(rect) || stays(item));
@@ -54,7 +54,7 @@ impl<T: Item> SpatialList<T> {
         }
     }
 
-    /// As [`SpatialList::visit`], for all items.
+    /// Visits all items as [`SpatialList::visit`] does.
     #[inline]
     pub(super) fn visit_all(&mut self, mut stays: impl FnMut(&mut T) -> bool) {
         self.visit_list(&mut stays);
@@ -63,7 +63,7 @@ impl<T: Item> SpatialList<T> {
         }
     }
 
-    /// Visits all items and forgets them.
+    /// Visits all items and removes them.
     #[inline]
     pub(super) fn take_all(&mut self, mut visit: impl FnMut(&mut T)) {
         self.list.iter_mut().for_each(&mut visit);
@@ -81,7 +81,7 @@ impl<T: Item> SpatialList<T> {
         self.list.push(new);
     }
 
-    /// The item that was added last, unless any was forgotten since.
+    /// Returns the item that was added last, unless any was removed since.
     pub(super) fn last(&mut self) -> Option<&mut T> {
         self.list.last_mut()
     }
@@ -95,7 +95,7 @@ impl<T: Item> SpatialList<T> {
         self.list.len() + self.index.as_ref().map_or(0, |index| index.tree.len())
     }
 
-    /// Returns whether `is_one` holds for an item.
+    /// Returns `true` if `is_one` holds for an item.
     pub(super) fn any(&self, mut is_one: impl FnMut(&T) -> bool) -> bool {
         self.list.iter().any(&mut is_one)
             || self.index.as_ref().is_some_and(|index| index.tree.any(&mut is_one))
@@ -123,13 +123,13 @@ impl<T: Item> SpatialList<T> {
         }
     }
 
-    /// All items of the tree.
+    /// Removes the tree and returns its items.
     #[cold]
     fn take_index(&mut self) -> Vec<T> {
         self.index.take().map_or_else(Vec::new, |index| index.tree.into_items())
     }
 
-    /// Moves the list into the tree if a search for `rect` has passed by much of it.
+    /// Moves the list into the tree if a search for `rect` has passed by many of its items.
     #[cold]
     fn index_missed(&mut self, rect: &Rect) {
         let missed = self.list.iter().filter(|item| !item.rect().overlaps(rect)).count();
@@ -144,7 +144,7 @@ impl<T: Item> SpatialList<T> {
         }
     }
 
-    /// Makes a tree of all that is open.
+    /// Builds a tree of all open items.
     fn build_index(&mut self) {
         let mut items = self.take_index();
         items.append(&mut self.list);
@@ -157,7 +157,7 @@ impl<T: Item> SpatialList<T> {
         self.index = Some(Box::new(Index { tree: RTree::new(items), full }));
     }
 
-    /// Forgets closed items of the list, and grows if most are open.
+    /// Removes closed items from the list, which grows if most are open.
     #[cold]
     fn make_room(&mut self) {
         let full = self.list.len();

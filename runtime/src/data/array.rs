@@ -1,4 +1,4 @@
-//! One-dimensional arrays.
+//! Arrays of one dimension.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,8 +11,8 @@ use crate::group::Group;
 
 /// A shared array, divided into tiles of equal length (the last may be shorter).
 ///
-/// Clones are handles of the same array. Tiles are what the runtime looks dependencies up by:
-/// regions may be cut anywhere, and are cheapest when they are whole tiles.
+/// Clones are handles of the same array. The runtime finds dependencies by tile: regions may be cut
+/// anywhere, and are cheapest when they are whole tiles.
 pub struct Array<T> {
     owner: Arc<Owner>,
     marker: Invariant<T>,
@@ -31,42 +31,42 @@ impl<T: Send + Sync + 'static> Array<T> {
 }
 
 impl<T> Array<T> {
-    /// The elements of `range`.
+    /// Returns the elements of `range`.
     #[inline]
     pub fn region(&self, range: impl RangeBounds<usize>) -> Region<'_, T> {
         let (start, end) = bounds(&range, self.len());
         Region::new(self.owner.core(), Rect::new(0, 1, start, end))
     }
 
-    /// All elements.
+    /// Returns the region of all elements.
     pub fn all(&self) -> Region<'_, T> {
         self.region(..)
     }
 
-    /// Tile number `index`.
+    /// Returns tile number `index`.
     #[inline]
     pub fn tile(&self, index: usize) -> Region<'_, T> {
         Region::tile(self.owner.core(), 0, index)
     }
 
-    /// Number of tiles.
+    /// Returns the number of tiles.
     pub fn tiles(&self) -> usize {
         self.owner.core().tile_counts().1
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.owner.core().extent().cols()
     }
 
-    /// Whether it has no element.
+    /// Returns `true` if the array has no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The first element. Reading or writing through it is for those who hold a guard of what they
-    /// touch, or have asked for the like in another way.
+    /// Returns a pointer to the first element. It may be used for elements of which the caller has
+    /// a guard, or an equivalent right.
     pub fn as_mut_ptr(&self) -> *mut T {
         self.owner.core().data()
     }
@@ -82,13 +82,13 @@ impl<T> Array<T> {
         self.owner.core().label()
     }
 
-    /// The number that identifies the array in this process.
+    /// Returns the number that identifies the array in this process.
     pub fn id(&self) -> u64 {
         self.owner.core().id()
     }
 }
 
-/// The bounds of a range, with everything beyond `u32` moved outside any array.
+/// Returns the bounds of a range, with everything beyond `u32` moved outside any array.
 #[inline]
 pub(crate) fn bounds(range: &impl RangeBounds<usize>, len: usize) -> (u32, u32) {
     let start = match range.start_bound() {

@@ -1,8 +1,8 @@
-//! What arrays, matrices and tokens have in common: memory, tiling, and their group's domain.
+//! The common part of arrays, matrices and tokens: memory, tiling, and their group's domain.
 //!
-//! The memory of an array goes when its last handle is gone **and** no access to it is open: the
-//! last handle spawns a task that has the whole array as `inout` and frees it. So accesses, guards
-//! and regions in flight need no reference counts of their own.
+//! The memory of an array is freed when its last handle is dropped **and** no access to it is open:
+//! the last handle spawns a task that has the whole array as `inout` and frees it. So accesses,
+//! guards and regions in flight need no reference counts of their own.
 #![allow(unsafe_code, reason = "hands out the memory of arrays through raw pointers")]
 
 use std::any::Any;
@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use talpf_primitives::Mutex;
 
 use super::{ArrayLabel, Rect, Tiling, live};
-use crate::access::{Domain, Turn};
+use crate::access::{Domain, TileLock};
 use crate::error::Error;
 use crate::group::GroupInner;
 
@@ -26,17 +26,17 @@ pub(crate) struct ArrayCore {
     extent: Rect,
     row_tiles: Axis,
     col_tiles: Axis,
-    /// Where the tiles lie, by number. None if the array has no element.
+    /// Rectangles of the tiles, by number. Empty if the array has no element.
     tiles: Box<[Rect]>,
     map_index: usize,
     group: Arc<GroupInner>,
-    /// The first one that it was given.
+    /// First name that the array was given.
     name: OnceLock<Arc<str>>,
-    /// By tile, once a commutative access is declared.
-    turns: OnceLock<Box<[Turn]>>,
-    /// Whether a failed task has ever left some of it undefined.
-    spoilt: AtomicBool,
-    /// What `data` points into: a `Vec` that nobody touches until it is dropped.
+    /// Locks by tile, allocated for the first commutative access.
+    tile_locks: OnceLock<Box<[TileLock]>>,
+    /// Set once a failed task has poisoned some of the array.
+    poisoned: AtomicBool,
+    /// The `Vec` that `data` points into, not touched until it is dropped.
     _storage: Box<dyn Any + Send>,
 }
 
@@ -75,19 +75,19 @@ impl ArrayCore {
             map_index,
             group: Arc::clone(group),
             name: OnceLock::new(),
-            turns: OnceLock::new(),
-            spoilt: AtomicBool::new(false),
+            tile_locks: OnceLock::new(),
+            poisoned: AtomicBool::new(false),
             _storage: Box::new(values),
         });
         live::add(&core);
         Ok(core)
     }
 
-    /// The array of an access that is open or that is being registered: it is freed by a task that
-    /// waits for every access (see the module text).
+    /// Returns the array of an access that is open or that is being registered: it is freed by a
+    /// task that waits for every access (see the module text).
     ///
     /// # Safety
-    /// `core` is that of such an access, which is open as long as the result is used.
+    /// `core` is the array of such an access, which is open as long as the result is used.
     #[inline]
     pub(crate) unsafe fn of_open_access(core: *const ArrayCore) -> &'static ArrayCore {
         // SAFETY: the pointer was made of a reference when the access was declared, and the array
@@ -115,7 +115,7 @@ impl ArrayCore {
         self.extent
     }
 
-    /// Whether a region lies inside.
+    /// Checks that a region lies inside the array.
     #[inline]
     pub(crate) fn check(&self, region: Rect) -> Result<(), Error> {
         let in_order = region.row <= region.row_end && region.col <= region.col_end;
@@ -144,46 +144,48 @@ impl ArrayCore {
         self.map_index
     }
 
-    /// Workers of its runtime.
+    /// Returns the number of workers of the array's runtime.
     pub(crate) fn workers(&self) -> usize {
         self.group.shared.workers()
     }
 
-    /// The turns of its tiles.
-    pub(crate) fn turns(&self) -> &[Turn] {
+    /// Returns the locks of the tiles.
+    pub(crate) fn tile_locks(&self) -> &[TileLock] {
         let tiles = self.row_tiles.count as usize * self.col_tiles.count as usize;
-        self.turns.get_or_init(|| std::iter::repeat_with(Turn::new).take(tiles).collect())
+        self.tile_locks.get_or_init(|| std::iter::repeat_with(TileLock::new).take(tiles).collect())
     }
 
-    /// **Ordering**: seen by whoever gets a turn that is given up after this.
-    pub(crate) fn note_spoilt(&self) {
-        self.spoilt.store(true, Ordering::Relaxed);
+    /// Notes that some of the array is poisoned. **Ordering**: seen by a task that acquires a tile
+    /// lock which is released after this.
+    pub(crate) fn note_poisoned(&self) {
+        self.poisoned.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn was_spoilt(&self) -> bool {
-        self.spoilt.load(Ordering::Relaxed)
+    pub(crate) fn was_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Relaxed)
     }
 
-    /// The first element, as the type the array was made of.
+    /// Returns a pointer to the first element, of the type that the array was made of.
     #[inline]
     pub(crate) fn data<T>(&self) -> *mut T {
         self.data.cast()
     }
 
-    /// The first element of `rect`, which lies in the array, as the type that was made of.
+    /// Returns a pointer to the first element of `rect`, which lies in the array, of the type that
+    /// the array was made of.
     #[inline]
     pub(crate) fn first_of<T>(&self, rect: &Rect) -> *mut T {
-        // Where nothing lies it may be behind the array.
+        // For an empty region it may point behind the array.
         self.data::<T>().wrapping_add(rect.row as usize * self.stride() + rect.col as usize)
     }
 
-    /// Elements from one row to the next.
+    /// Returns the number of elements from one row to the next.
     #[inline]
     pub(crate) fn stride(&self) -> usize {
         self.extent.col_end as usize
     }
 
-    /// The one tile that `rect` touches, if it is one.
+    /// Returns the tile that `rect` touches, if it touches just one.
     #[inline]
     pub(crate) fn single_tile(&self, rect: &Rect) -> Option<usize> {
         if rect.is_empty() {
@@ -211,8 +213,8 @@ impl ArrayCore {
         }
     }
 
-    /// The range of tile `row`, `col` and its number. Without such a tile it has none, and the
-    /// range lies outside, for the spawn to refuse.
+    /// Returns the rectangle of tile `row`, `col` and its number. If there is no such tile it has
+    /// no number, and the rectangle lies outside the array, so that the spawn refuses it.
     #[inline]
     pub(super) fn tile(&self, row: usize, col: usize) -> (Rect, Option<u32>) {
         if row < self.row_tiles.count as usize && col < self.col_tiles.count as usize {
@@ -234,7 +236,7 @@ impl ArrayCore {
         Rect::new(row_start, row_end, col_start, col_end)
     }
 
-    /// The rectangle of a tile that there is.
+    /// Returns the rectangle of an existing tile.
     pub(crate) fn rect_of_tile(&self, number: usize) -> Rect {
         let cols = self.col_tiles.count as usize;
         self.tile(number / cols, number % cols).0
@@ -252,7 +254,7 @@ impl Drop for ArrayCore {
     }
 }
 
-/// The tiles of an array, row by row.
+/// Returns the tiles of an array, row by row.
 fn tile_rects(extent: &Rect, row_tiles: &Axis, col_tiles: &Axis) -> Box<[Rect]> {
     let rows = (0..row_tiles.count as usize).filter_map(|row| row_tiles.range(row, extent.row_end));
     let cols = (0..col_tiles.count as usize).filter_map(|col| col_tiles.range(col, extent.col_end));
@@ -270,10 +272,10 @@ fn dimension(what: &'static str, value: usize) -> Result<u32, Error> {
     }
 }
 
-/// How one axis is cut: the first tile has `first` elements, the others `size`.
+/// The partition of one axis into tiles: the first tile has `first` elements, the others `size`.
 struct Axis {
     size: u32,
-    /// `size - first`: what the first tile lacks.
+    /// `size - first`, the elements that the first tile lacks.
     missing: u32,
     shift: Option<u32>,
     count: u32,
@@ -311,7 +313,7 @@ impl Axis {
         }
     }
 
-    /// The tile that holds all of a range, which is not empty.
+    /// Returns the tile that contains a whole range, which is not empty.
     #[inline]
     fn single(&self, from: u32, to: u32) -> Option<u32> {
         if self.count == 1 {
@@ -321,7 +323,7 @@ impl Axis {
         (to <= self.start(tile + 1)).then_some(tile)
     }
 
-    /// Where tile `number` begins and ends on an axis that ends at `end`.
+    /// Returns the bounds of tile `number` on an axis that ends at `end`.
     #[inline]
     fn range(&self, number: usize, end: u32) -> Option<(u32, u32)> {
         if number >= self.count as usize {
@@ -344,7 +346,7 @@ impl Axis {
 
 /// The last handle of an array: dropping it frees the memory once no access is open.
 ///
-/// A `Box` would claim to be the only way to an array that accesses point to as well.
+/// A `Box` would claim to be the only pointer to an array that accesses point to as well.
 pub(crate) struct Owner {
     core: NonNull<ArrayCore>,
 }

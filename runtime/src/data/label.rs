@@ -18,15 +18,15 @@ impl ArrayLabel {
         ArrayLabel { id, name, extent }
     }
 
-    /// Finds the label of the array with a number, which may be gone: then it has no name and no
-    /// element.
+    /// Finds the label of the array with number `id`. If there is no such array any more, the label
+    /// has no name and no element.
     ///
-    /// **Cost**: a look at every array of the process.
+    /// **Cost**: searches all arrays of the process.
     pub fn of_id(id: u64) -> Self {
         live::find(|label| label.id == id).unwrap_or_else(|| ArrayLabel::of_gone(id))
     }
 
-    /// The label of an array that is not there any more.
+    /// Creates the label of an array that does not exist any more.
     pub(crate) fn of_gone(id: u64) -> Self {
         ArrayLabel::new(id, None, Rect::new(0, 0, 0, 0))
     }
@@ -36,33 +36,33 @@ impl ArrayLabel {
         live::at(array)
     }
 
-    /// The number that identifies the array in this process.
+    /// Returns the number that identifies the array in this process.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The name that the array was given.
+    /// Returns the name that the array was given.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Number of rows, 1 for a one-dimensional array.
+    /// Returns the number of rows, 1 for a one-dimensional array.
     pub fn rows(&self) -> usize {
         self.extent.rows()
     }
 
-    /// Number of columns, or the length.
+    /// Returns the number of columns, or the length.
     pub fn cols(&self) -> usize {
         self.extent.cols()
     }
 
-    /// A part of the array, without the shape of the whole.
-    pub(crate) fn part(&self, rect: Rect) -> Part<'_> {
-        Part { label: self, rect }
+    /// Returns a part of the array, shown without the shape of the whole.
+    pub(crate) fn part(&self, rect: Rect) -> LabelledPart<'_> {
+        LabelledPart { label: self, rect }
     }
 }
 
-/// The number and the name.
+/// The number and the name, as texts show them.
 struct Title<'a>(&'a ArrayLabel);
 
 impl fmt::Display for Title<'_> {
@@ -73,12 +73,12 @@ impl fmt::Display for Title<'_> {
 }
 
 /// A part of an array, as texts show it.
-pub(crate) struct Part<'a> {
+pub(crate) struct LabelledPart<'a> {
     label: &'a ArrayLabel,
     rect: Rect,
 }
 
-impl fmt::Display for Part<'_> {
+impl fmt::Display for LabelledPart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", Title(self.label), self.rect)
     }

@@ -1,7 +1,7 @@
-//! The arrays there are, by address.
+//! All existing arrays, by address.
 //!
-//! A report on a program that runs may meet the address of an array in a record that is being
-//! reused: it is looked up here and never followed.
+//! A report on a running program may read the address of an array from a record that is being
+//! reused: the address is searched for here and never followed.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -21,12 +21,12 @@ pub(super) fn remove(array: &ArrayCore) {
     LIVE.lock().remove(&std::ptr::from_ref(array).addr());
 }
 
-/// The label of the array at an address, if there is one.
+/// Returns the label of the array at an address, if there is one.
 pub(super) fn at(array: *const ArrayCore) -> Option<ArrayLabel> {
     LIVE.lock().get(&array.addr()).cloned()
 }
 
-/// The first label that is wanted.
+/// Returns the first label that is wanted.
 pub(super) fn find(wanted: impl Fn(&ArrayLabel) -> bool) -> Option<ArrayLabel> {
     LIVE.lock().values().find(|label| wanted(label)).cloned()
 }

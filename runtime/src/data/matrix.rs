@@ -11,7 +11,7 @@ use super::{ArrayCore, ArrayLabel, Invariant, Owner, Rect, Region, bounds};
 use crate::error::Error;
 use crate::group::Group;
 
-/// How a matrix is cut into tiles.
+/// The partition of a matrix into tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     pub(super) rows: usize,
@@ -21,21 +21,21 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// Tiles of `rows` x `cols`.
+    /// Creates tiles of `rows` x `cols`.
     pub const fn new(rows: usize, cols: usize) -> Self {
         Tiling { rows, cols, first_rows: 0, first_cols: 0 }
     }
 
-    /// The same with `rows` rows in the topmost tiles, which are lower than the others, and `cols`
-    /// columns in the leftmost ones, which are narrower; 0 where they are not. A matrix with one halo
-    /// row above its blocks and one halo column before them has 1 and 1.
+    /// Returns the same partition with `rows` rows in the topmost tiles and `cols` columns in the
+    /// leftmost ones, fewer than in the others; 0 for as many. A matrix with one halo row above its
+    /// blocks and one halo column before them has 1 and 1.
     pub const fn first(self, rows: usize, cols: usize) -> Self {
         Tiling { first_rows: rows, first_cols: cols, ..self }
     }
 }
 
 impl Default for Tiling {
-    /// Tiles of one row and one column.
+    /// Creates tiles of one row and one column.
     fn default() -> Self {
         Tiling::new(1, 1)
     }
@@ -66,7 +66,7 @@ impl<T: Send + Sync + 'static> Matrix<T> {
 }
 
 impl<T> Matrix<T> {
-    /// The rectangle `rows` x `cols`.
+    /// Returns the rectangle `rows` x `cols`.
     #[inline]
     pub fn region(
         &self,
@@ -76,40 +76,40 @@ impl<T> Matrix<T> {
         Region::new(self.owner.core(), self.rect(&rows, &cols))
     }
 
-    /// The elements `cols` of row `row`: contiguous, so a one-dimensional region.
+    /// Returns the elements `cols` of row `row`: contiguous, so a one-dimensional region.
     #[inline]
     pub fn row(&self, row: usize, cols: impl RangeBounds<usize>) -> Region<'_, T> {
         Region::new(self.owner.core(), self.rect(&(row..row.saturating_add(1)), &cols))
     }
 
-    /// The whole matrix.
+    /// Returns the region of the whole matrix.
     pub fn all(&self) -> Region<'_, T, Ix2> {
         self.region(.., ..)
     }
 
-    /// Tile number `row`, `col`.
+    /// Returns tile `row`, `col`.
     #[inline]
     pub fn tile(&self, row: usize, col: usize) -> Region<'_, T, Ix2> {
         Region::tile(self.owner.core(), row, col)
     }
 
-    /// Number of tiles: rows and columns of them.
+    /// Returns the numbers of rows and of columns of tiles.
     pub fn tiles(&self) -> (usize, usize) {
         self.owner.core().tile_counts()
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.owner.core().extent().rows()
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn cols(&self) -> usize {
         self.owner.core().extent().cols()
     }
 
-    /// The first element. Reading or writing through it is for those who hold a guard of what they
-    /// touch, or have asked for the like in another way.
+    /// Returns a pointer to the first element. It may be used for elements of which the caller has
+    /// a guard, or an equivalent right.
     pub fn as_mut_ptr(&self) -> *mut T {
         self.owner.core().data()
     }
@@ -125,7 +125,7 @@ impl<T> Matrix<T> {
         self.owner.core().label()
     }
 
-    /// The number that identifies the matrix in this process.
+    /// Returns the number that identifies the matrix in this process.
     pub fn id(&self) -> u64 {
         self.owner.core().id()
     }

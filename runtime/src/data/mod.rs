@@ -1,4 +1,4 @@
-//! Shared memory: arrays divided into tiles, regions of them, and how tiles remember their uses.
+//! Shared memory: arrays divided into tiles, and regions of them.
 //!
 //! [`Array`], [`Matrix`] and [`Token`] own memory that tasks share. A [`Region`] names a part of
 //! one; declaring it to a task is the only way to reach the memory (rule R1). Elements are handed
@@ -24,6 +24,6 @@ pub use self::rect::Rect;
 pub use self::region::{Mode, Region};
 pub use self::token::Token;
 
-/// Makes a handle of elements of type `T` invariant in it: they are read and written through other
-/// handles. It is `Send` and `Sync` whatever `T` is.
+/// A marker that makes a handle of elements of type `T` invariant in `T`: they are read and written
+/// through other handles. The marker is `Send` and `Sync` whatever `T` is.
 pub(crate) type Invariant<T> = PhantomData<fn(T) -> T>;

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// `rows.start..rows.end` x `cols.start..cols.end`. A one-dimensional range has one row.
+/// The rectangle `row..row_end` x `col..col_end`. A one-dimensional range has one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rect {
     /// First row.
     pub row: u32,
-    /// One past the last row.
+    /// The row after the last one.
     pub row_end: u32,
     /// First column.
     pub col: u32,
-    /// One past the last column.
+    /// The column after the last one.
     pub col_end: u32,
 }
 
@@ -20,23 +20,23 @@ impl Rect {
         Rect { row, row_end, col, col_end }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.row_end.saturating_sub(self.row) as usize
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn cols(&self) -> usize {
         self.col_end.saturating_sub(self.col) as usize
     }
 
-    /// Whether it holds no element.
+    /// Returns `true` if the rectangle has no element.
     #[inline]
     pub fn is_empty(&self) -> bool {
         (self.row >= self.row_end) | (self.col >= self.col_end)
     }
 
-    /// Whether some element lies in both.
+    /// Returns `true` if some element lies in both rectangles.
     #[inline]
     pub fn overlaps(&self, other: &Rect) -> bool {
         (self.row < other.row_end)
@@ -45,7 +45,7 @@ impl Rect {
             & (other.col < self.col_end)
     }
 
-    /// Whether every element of `other` lies in this one.
+    /// Returns `true` if every element of `other` lies in this rectangle.
     #[inline]
     pub fn covers(&self, other: &Rect) -> bool {
         (self.row <= other.row)
@@ -54,7 +54,7 @@ impl Rect {
             & (other.col_end <= self.col_end)
     }
 
-    /// The least rectangle that covers both.
+    /// Returns the least rectangle that covers both.
     #[inline]
     pub(crate) fn around(&self, other: &Rect) -> Rect {
         Rect {

@@ -9,36 +9,39 @@ use super::{ArrayCore, ArrayLabel, Invariant, Rect};
 use crate::access::AccessId;
 use crate::error::Error;
 
-/// How a task uses a region.
+/// The use of a region by a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Read.
+    /// The region is read.
     In,
-    /// Overwritten.
+    /// The region is overwritten.
     Out,
-    /// Read and written.
+    /// The region is read and written.
     InOut,
-    /// Updated through shared references, at the same time as other concurrent accesses.
+    /// The region is updated through shared references, at the same time as by other concurrent
+    /// accesses.
     Concurrent,
-    /// Read and written, before or after other commutative accesses.
+    /// The region is read and written, before or after other commutative accesses.
     Commutative,
-    /// Folded into, at the same time as by other accesses of the same reduction.
+    /// Values are folded into the region, at the same time as by other accesses of the same
+    /// reduction.
     Reduction,
 }
 
 impl Mode {
-    /// Whether the task may change the region.
+    /// Returns `true` if the task may change the region.
     #[inline]
     pub fn writes(self) -> bool {
         !matches!(self, Mode::In)
     }
 
-    /// Whether two accesses of one task to one element, in these modes, exclude each other.
+    /// Returns `true` if two accesses of one task to one element, in these modes, exclude each
+    /// other.
     pub(crate) fn excludes(self, other: Mode) -> bool {
         self != other || !matches!(self, Mode::In | Mode::Concurrent)
     }
 
-    /// Whether accesses of different tasks in this mode leave their order open.
+    /// Returns `true` if accesses of different tasks in this mode leave their order open.
     #[inline]
     pub(crate) fn is_unordered(self) -> bool {
         matches!(self, Mode::Concurrent | Mode::Commutative | Mode::Reduction)
@@ -61,14 +64,14 @@ impl fmt::Display for Mode {
 /// A part of an [`Array`](crate::Array) (`D` = `Ix1`, contiguous) or of a
 /// [`Matrix`](crate::Matrix) (`D` = `Ix2`, a rectangle).
 ///
-/// Making one costs nothing and checks nothing; a region outside its array is an error of the
-/// spawn that declares it.
+/// Creating a region costs nothing and checks nothing; a region outside its array is an error of
+/// the spawn that declares it.
 pub struct Region<'a, T, D = Ix1> {
     core: &'a ArrayCore,
     rect: Rect,
-    /// The number of the tile that this is all of, if it was asked for as a tile.
+    /// Number of the tile that is the whole region, if the region was made as a tile.
     whole_tile: Option<u32>,
-    /// The access that it is lent from, to children of that task.
+    /// Access that lends the region to children of its task.
     lender: Option<&'a AccessId>,
     marker: PhantomData<(Invariant<T>, D)>,
 }
@@ -79,54 +82,54 @@ impl<'a, T, D> Region<'a, T, D> {
         Region { core, rect, whole_tile: None, lender: None, marker: PhantomData }
     }
 
-    /// Tile `row`, `col`.
+    /// Creates the region of tile `row`, `col`.
     #[inline]
     pub(super) fn tile(core: &'a ArrayCore, row: usize, col: usize) -> Self {
         let (rect, whole_tile) = core.tile(row, col);
         Region { core, rect, whole_tile, lender: None, marker: PhantomData }
     }
 
-    /// A part of what `lender` has open.
+    /// Creates a part of the region of `lender`.
     pub(crate) fn lent(core: &'a ArrayCore, rect: Rect, lender: &'a AccessId) -> Self {
         Region { core, rect, whole_tile: None, lender: Some(lender), marker: PhantomData }
     }
 
-    /// The rectangle in its array. A one-dimensional range is one row.
+    /// Returns the rectangle in the array. A one-dimensional range is one row.
     pub fn rect(&self) -> Rect {
         self.rect
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.rect.rows() * self.rect.cols()
     }
 
-    /// Whether it holds no element.
+    /// Returns `true` if the region has no element.
     pub fn is_empty(&self) -> bool {
         self.rect.is_empty()
     }
 
-    /// What every spawn asks first.
+    /// Checks the region, as every spawn does.
     ///
-    /// **Errors**: it does not lie inside its array.
+    /// **Errors**: the region does not lie inside its array.
     pub fn check(&self) -> Result<(), Error> {
         self.core.check(self.rect)
     }
 
-    /// The same part of the array for a task that only keeps it from others: its guard gives access
-    /// to no element.
+    /// Returns the same part of the array for a task that only excludes others from it: its guard
+    /// gives access to no element.
     #[inline]
     pub fn without_data(&self) -> Region<'a, ()> {
         let Region { core, rect, whole_tile, lender, .. } = *self;
         Region { core, rect, whole_tile, lender, marker: PhantomData }
     }
 
-    /// The number that identifies its array in this process.
+    /// Returns the number that identifies the array in this process.
     pub fn array_id(&self) -> u64 {
         self.core.id()
     }
 
-    /// Returns the name of its array in reports.
+    /// Returns the name of the array in reports.
     pub fn array_label(&self) -> ArrayLabel {
         self.core.label()
     }

@@ -6,14 +6,15 @@ use super::{Array, Region};
 use crate::error::Error;
 use crate::group::Group;
 
-/// Orders tasks that share no array: declare it as `input`, `output` or `inout`.
+/// An object without data that orders tasks which share no array: declare it as `input`, `output`
+/// or `inout`.
 #[derive(Clone, Debug)]
 pub struct Token(Array<()>);
 
 impl Token {
     /// Makes a token of `group`.
     ///
-    /// **Errors**: none today; a constructor like those of the arrays.
+    /// **Errors**: none at present; a constructor like those of the arrays.
     pub fn new(group: &Group) -> Result<Self, Error> {
         Ok(Token(Array::new(group, vec![()], 1)?))
     }
@@ -23,7 +24,7 @@ impl Token {
         Token(self.0.named(name))
     }
 
-    /// What tasks declare.
+    /// Returns the region that tasks declare.
     pub fn region(&self) -> Region<'_, ()> {
         self.0.tile(0)
     }

@@ -58,7 +58,7 @@ fn described(task: &Task) -> String {
         Standing::Ready => "ready".to_owned(),
         Standing::Suspended => format!("waits for {}", task.waits_for.unwrap_or("?")),
         Standing::Ended => "ended, held".to_owned(),
-        Standing::Waiting if task.pending == 0 => "waits for its turn".to_owned(),
+        Standing::Waiting if task.pending == 0 => "waits for a tile lock".to_owned(),
         Standing::Waiting if task.acted => "held back by its actions".to_owned(),
         Standing::Waiting if task.pending == 1 => "waits for 1 access".to_owned(),
         Standing::Waiting => format!("waits for {} accesses", task.pending),
@@ -75,7 +75,7 @@ fn color(task: &Task) -> &'static str {
     }
 }
 
-/// A string of Graphviz; a line break stays one.
+/// Returns a string of Graphviz; a line break stays one.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")

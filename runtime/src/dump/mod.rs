@@ -1,10 +1,10 @@
-//! What waits for what, in a program that runs.
+//! Snapshots of the tasks of a running program, and of the accesses that they wait for.
 //!
-//! Records are read while their tasks move on, without a lock and without keeping anybody: a task
-//! that has moved on while it was looked at is looked at again, and left out if it does not hold
-//! still. So a dump is not one instant of the program; in one that is stuck it is. No pointer of a
-//! record is followed: its array and its group may be gone. Only who its parent is a child says under
-//! a lock, that of its own record.
+//! Records are read while their tasks move on, without a lock and without delaying any thread: a
+//! task that has moved on while it was read is read again, and left out if it changes every time.
+//! So a dump is not of one instant of the program, unless that is stuck. No pointer of a record is
+//! followed, as its array and its group may be gone. Only the parent is read under a lock, that of
+//! the task's own record.
 
 mod graphviz;
 mod text;
@@ -18,30 +18,30 @@ use crate::group::GroupInner;
 use crate::scheduler::Shared;
 use crate::task::{Accesses, Phase, Record, RecordId, SPAWNING, for_each_record, record};
 
-/// The tasks of a runtime that are not complete, and what they wait for. Its text has a line a task
-/// and a line an open access; what runs comes first.
+/// The tasks of a runtime that are not complete, and the accesses that they wait for. The text has
+/// a line for each task and each open access; running tasks come first.
 #[derive(Clone, Debug, Default)]
 pub struct Dump {
     workers: usize,
-    /// Workers that are in a task.
+    /// Number of workers that are in a task.
     busy: usize,
     notes: String,
     tasks: Vec<Task>,
 }
 
-/// Where in its life a task is, as a dump shows it.
+/// The state of a task, as a dump shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Standing {
-    /// A worker is in its body.
+    /// A worker is in the body.
     Running,
-    /// It lies in a queue.
+    /// The task is in a queue.
     Ready,
-    /// Its async body waits to be woken.
+    /// The async body waits to be woken.
     Suspended,
-    /// Its body has ended; guards or events are open.
+    /// The body has ended; guards or events are open.
     Ended,
-    /// Accesses of earlier tasks keep it, or its turn, or its actions.
+    /// The task waits for accesses of earlier tasks, for a tile lock, or for its actions.
     Waiting,
 }
 
@@ -49,15 +49,15 @@ pub enum Standing {
 struct Task {
     id: RecordId,
     label: &'static str,
-    /// Of a child.
+    /// Parent of a child.
     parent: Option<Parent>,
     group: Arc<str>,
     standing: Standing,
-    /// Earlier accesses that are open, or 0 for a turn; what holds it back if `acted`.
+    /// Number of earlier accesses that are open, or 0 for a tile lock; number of holds if `acted`.
     pending: u32,
     acted: bool,
     waits_for: Option<&'static str>,
-    /// Of one that runs inside a spawn: who spawns.
+    /// Label of the spawner, for a task that runs inside a spawn.
     spawner: Option<&'static str>,
     accesses: Vec<Access>,
 }
@@ -73,12 +73,12 @@ struct Access {
     mode: Mode,
     array: Option<ArrayLabel>,
     rect: Rect,
-    /// Tasks that wait for it.
+    /// Tasks that wait for the access.
     waiting: Vec<RecordId>,
 }
 
-/// Looks at a task that does not hold still.
-const LOOKS: usize = 3;
+/// Number of attempts to read a task that moves on.
+const ATTEMPTS: usize = 3;
 
 impl Dump {
     pub(crate) fn take(shared: &Shared) -> Self {
@@ -88,7 +88,7 @@ impl Dump {
         let groups = shared.groups();
         let names: Vec<Arc<str>> = groups.iter().map(|group| Arc::from(group.name())).collect();
         for_each_record(|id, task| {
-            tasks.extend((0..LOOKS).find_map(|_| look(id, task, &groups, &names)));
+            tasks.extend((0..ATTEMPTS).find_map(|_| snapshot(id, task, &groups, &names)));
         });
         for [spawner, inner] in shared.helps() {
             let inside = |task: &&mut Task| task.id == inner && task.standing == Standing::Running;
@@ -99,23 +99,23 @@ impl Dump {
         Dump { workers: shared.workers(), busy: shared.busy_workers(), notes, tasks }
     }
 
-    /// How many tasks stand like that.
+    /// Counts the tasks in that state.
     pub fn count(&self, standing: Standing) -> usize {
         self.tasks.iter().filter(|task| task.standing == standing).count()
     }
 
-    /// Labels of the tasks that stand like that.
+    /// Returns the labels of the tasks in that state.
     pub fn labels(&self, standing: Standing) -> impl Iterator<Item = &'static str> {
         self.tasks.iter().filter(move |task| task.standing == standing).map(|task| task.label)
     }
 
-    /// The graph of these tasks for `dot` of Graphviz: a frame a group, an edge from each open
-    /// access to every task that waits for it.
+    /// Returns the graph of these tasks for `dot` of Graphviz: a frame for each group, an edge from
+    /// each open access to every task that waits for it.
     pub fn to_graphviz(&self) -> String {
         graphviz::graph(self)
     }
 
-    /// By task, the tasks whose accesses it waits for.
+    /// Returns, by task, the tasks whose accesses it waits for.
     fn holders(&self) -> HashMap<RecordId, Vec<&Task>> {
         let mut holders: HashMap<RecordId, Vec<&Task>> = HashMap::new();
         for task in &self.tasks {
@@ -129,7 +129,7 @@ impl Dump {
         holders
     }
 
-    /// By task, how many children it has that are not complete.
+    /// Returns, by task, the number of children that are not complete.
     fn children(&self) -> HashMap<RecordId, usize> {
         let mut children = HashMap::new();
         for parent in self.tasks.iter().filter_map(|task| task.parent) {
@@ -139,8 +139,8 @@ impl Dump {
     }
 }
 
-/// One look at a record. `None`: it belongs to no task of these groups, or has moved on meanwhile.
-fn look(
+/// Reads a record. `None`: it belongs to no task of these groups, or has moved on meanwhile.
+fn snapshot(
     id: RecordId,
     task: &'static Record,
     groups: &[Arc<GroupInner>],
@@ -154,7 +154,7 @@ fn look(
     let pending = task.pending.units();
     let standing = match phase {
         Phase::Free => return None,
-        // What is left of the bias of a spawn once all edges are followed.
+        // Rest of the bias of a spawn once all edges are followed.
         Phase::Created if pending > SPAWNING / 2 => Standing::Ready,
         Phase::Created => Standing::Waiting,
         Phase::Scheduled => Standing::Ready,
@@ -172,19 +172,19 @@ fn look(
         acted: task.may_be_held(),
         waits_for: task.waits_for(),
         spawner: None,
-        accesses: Accesses::of(task).filter_map(look_at_access).collect(),
+        accesses: Accesses::of(task).filter_map(snapshot_of_access).collect(),
     };
     (task.state.phase() == (generation, phase)).then_some(seen)
 }
 
-fn look_at_access(access: AccessId) -> Option<Access> {
+fn snapshot_of_access(access: AccessId) -> Option<Access> {
     let (slot, generation) = (access.slot(), access.generation());
-    // What was passed on is seen where the children have it.
+    // An access that was passed on shows as those of the children.
     let is_shown = slot.head.is_open(generation) && !slot.head.is_passed_on(generation);
     is_shown.then(|| {
         let mut waiting: Vec<RecordId> = Vec::new();
         for task in access.waiting() {
-            // It may wait in several tiles.
+            // A task may wait in several tiles.
             if !waiting.contains(&task) {
                 waiting.push(task);
             }
@@ -194,7 +194,7 @@ fn look_at_access(access: AccessId) -> Option<Access> {
     })
 }
 
-/// The label of a task, which may be another one by now.
+/// Returns the label of a task, whose record may be of another task by now.
 fn label_of(task: RecordId) -> &'static str {
     record(task).label().text()
 }

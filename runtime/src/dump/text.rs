@@ -6,9 +6,9 @@ use talpf_traces::counted;
 
 use super::{Access, Dump, Standing, Task, label_of};
 
-/// Tasks of a dump before its text breaks off.
+/// Largest number of tasks in a text.
 const TASKS: usize = 60;
-/// Tasks that are named for one that waits for them.
+/// Largest number of tasks that are named for one that waits for them.
 const HOLDERS: usize = 4;
 
 impl fmt::Display for Dump {
@@ -63,9 +63,9 @@ fn write_task(
         Standing::Ended => match children {
             Some(1) => f.write_str("has ended and waits for a child")?,
             Some(children) => write!(f, "has ended and waits for {children} children")?,
-            None => f.write_str("has ended and is held by what it left open")?,
+            None => f.write_str("has ended and waits for open guards or events")?,
         },
-        Standing::Waiting if task.pending == 0 => f.write_str("waits for its turn")?,
+        Standing::Waiting if task.pending == 0 => f.write_str("waits for a tile lock")?,
         Standing::Waiting if task.acted => f.write_str("is held back by its actions")?,
         Standing::Waiting => {
             let accesses = if task.pending == 1 { "access" } else { "accesses" };

@@ -1,36 +1,37 @@
-//! Who waits for whom, found from the accesses that were noted.
+//! Computation of dependencies from the recorded accesses.
 //!
-//! Tasks with the same parent go through what is remembered of each array in the order of their
-//! spawns. Of an access those parts are remembered that no `output` or `inout` has overwritten:
-//! whoever comes after that waits for it alone.
+//! Tasks with the same parent enter the history of each array in the order of their spawns. The
+//! history keeps those parts of an access that no `output` or `inout` has overwritten: a later task
+//! waits for that one alone.
 
 use std::any::TypeId;
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Dependency, GraphTask, Use, Waits};
+use super::{Dependency, GraphTask, RecordedAccess, Waits};
 use crate::data::{Mode, Rect};
 
-/// What is remembered of an array by the tasks of one parent.
+/// The history of an array among the tasks of one parent.
 #[derive(Default)]
 struct History {
     past: Vec<Past>,
     /// Reductions that may be joined.
     open: Vec<OpenReduction>,
-    /// Reductions so far.
+    /// Number of reductions so far.
     reductions: usize,
 }
 
 struct Past {
     task: usize,
     rect: Rect,
-    /// What of it was not overwritten.
+    /// Parts of the access that were not overwritten.
     left: Vec<Rect>,
-    kind: Kind,
+    kind: AccessKind,
 }
 
-/// How an access stands to others. Those of one reduction have its number.
+/// The properties of an access that decide its order with others. Accesses of one reduction have
+/// its number.
 #[derive(Clone, Copy, PartialEq)]
-struct Kind {
+struct AccessKind {
     mode: Mode,
     reduction: usize,
 }
@@ -41,7 +42,7 @@ struct OpenReduction {
     number: usize,
 }
 
-/// The dependencies between tasks in the order of their spawns, in no order.
+/// Returns the dependencies, in no order, between tasks in the order of their spawns.
 pub(super) fn among(tasks: &[GraphTask]) -> impl Iterator<Item = Dependency> {
     let mut histories: HashMap<(Option<usize>, u64), History> = HashMap::new();
     let mut found: BTreeMap<(usize, usize), Waits> = BTreeMap::new();
@@ -59,9 +60,9 @@ pub(super) fn among(tasks: &[GraphTask]) -> impl Iterator<Item = Dependency> {
 }
 
 impl History {
-    /// Adds an access, and returns the tasks that it makes its own wait for.
-    fn enter(&mut self, task: usize, new: &Use) -> Vec<usize> {
-        let kind = Kind { mode: new.mode, reduction: self.reduction_of(new) };
+    /// Adds an access of `task`, and returns the tasks that `task` has to wait for because of it.
+    fn enter(&mut self, task: usize, new: &RecordedAccess) -> Vec<usize> {
+        let kind = AccessKind { mode: new.mode, reduction: self.reduction_of(new) };
         let met = |past: &&Past| past.task != task && past.rect.overlaps(&new.rect);
         let met: Vec<&Past> = self.past.iter().filter(met).collect();
         let mut from = Vec::new();
@@ -91,8 +92,9 @@ impl History {
         from
     }
 
-    /// The number of the reduction that an access joins or begins. Others end those they meet.
-    fn reduction_of(&mut self, new: &Use) -> usize {
+    /// Returns the number of the reduction that an access joins or begins. Other accesses end the
+    /// reductions that they overlap.
+    fn reduction_of(&mut self, new: &RecordedAccess) -> usize {
         let same = |open: &OpenReduction| {
             new.mode == Mode::Reduction && open.rect == new.rect && open.operator == new.operator
         };
@@ -109,9 +111,9 @@ impl History {
     }
 }
 
-impl Kind {
-    /// Whether accesses to one element, of different tasks, keep their order.
-    fn orders(self, other: Kind) -> bool {
+impl AccessKind {
+    /// Returns `true` if accesses to one element, of different tasks, keep their order.
+    fn orders(self, other: AccessKind) -> bool {
         match self.mode {
             Mode::In | Mode::Concurrent | Mode::Commutative => self.mode != other.mode,
             Mode::Reduction => self != other,
@@ -120,7 +122,7 @@ impl Kind {
     }
 }
 
-/// What of `parts` does not lie in `hole`.
+/// Returns the parts of `parts` outside `hole`.
 fn without(parts: Vec<Rect>, hole: &Rect) -> Vec<Rect> {
     let mut left = Vec::new();
     for part in parts {

@@ -1,51 +1,52 @@
-//! Where tasks lie in a drawing.
+//! The layout of a drawing.
 //!
-//! Tasks with the same parent make a picture of their own, which lies inside the parent's frame.
-//! There a task lies in the row after the last of those it waits for; an edge that passes rows has a
-//! place in each, so that no box lies on it. The order in a row follows the neighbours in the rows
-//! above and below by turns, and so do the places, as closely as boxes may lie (least squares).
+//! Tasks with the same parent make a picture of their own, inside the parent's frame. A task is in
+//! the row after the last of the tasks that it waits for; an edge that passes rows has a position
+//! in each, so that no box covers it. The order in a row follows the neighbours in the rows above
+//! and below alternately, and so do the positions, as closely as boxes allow (least squares).
 //!
-//! Tasks without a parent lie in lanes, one a group, with rows in common.
+//! Tasks without a parent are in lanes, one for each group, with common rows.
 
 use std::collections::BTreeMap;
 
 use super::svg::{text_width, title_of};
 use super::{Dependency, TaskGraph, Waits};
 
-/// **Units**: pixels, as all that follow. What is left free around a task.
+/// Free space around a task. **Units**: pixels, as of all constants below.
 const GAP: f64 = 14.0;
 const ROW_GAP: f64 = 34.0;
 const LANE_GAP: f64 = 40.0;
 pub(super) const BOX_HEIGHT: f64 = 22.0;
 pub(super) const PADDING: f64 = 8.0;
-/// Room on the right for edges that lead up.
+/// Space on the right for edges that lead up.
 pub(super) const BESIDE: f64 = 24.0;
-/// Above the tasks of a lane, for its name.
+/// Space above the tasks of a lane, for its name.
 const LANE_HEADER: f64 = 26.0;
 
-/// Sweeps over the rows, down and up; more of them change little.
+/// Number of sweeps over the rows, down and up; more of them change little.
 const SWEEPS: usize = 6;
 
+/// The rectangle of a task or of a lane.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct DrawnBox {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) width: f64,
     pub(super) height: f64,
 }
 
-/// A group without its tasks.
+/// The frame of a group.
 pub(super) struct Lane {
     pub(super) group: String,
-    pub(super) place: Place,
+    pub(super) place: DrawnBox,
 }
 
 pub(super) struct Layout {
-    /// By task.
-    pub(super) places: Vec<Place>,
+    /// Boxes by task.
+    pub(super) boxes: Vec<DrawnBox>,
     pub(super) lanes: Vec<Lane>,
-    /// By dependency, where it passes rows: x, and the top and the bottom of the row. The first one
-    /// is below the earlier task.
+    /// Points, by dependency, where it passes rows: x, and the top and the bottom of the row. The
+    /// first one is below the earlier task.
     pub(super) routes: Vec<Vec<(f64, f64, f64)>>,
     pub(super) width: f64,
     pub(super) height: f64,
@@ -61,7 +62,7 @@ pub(super) fn lay_out(graph: &TaskGraph) -> Layout {
         inside.entry(graph.tasks[dependency.from].parent).or_default().push(number);
     }
     let mut layout = Layout {
-        places: graph.tasks.iter().map(|task| leaf(&title_of(task))).collect(),
+        boxes: graph.tasks.iter().map(|task| leaf(&title_of(task))).collect(),
         lanes: Vec::new(),
         routes: vec![Vec::new(); graph.dependencies.len()],
         width: 0.0,
@@ -80,7 +81,7 @@ pub(super) fn lay_out(graph: &TaskGraph) -> Layout {
         if edges.iter().any(|&edge| graph.dependencies[edge].waits == Waits::NextIteration) {
             width += BESIDE;
         }
-        let place = &mut layout.places[parent];
+        let place = &mut layout.boxes[parent];
         place.width = place.width.max(width + 2.0 * PADDING);
         place.height = BOX_HEIGHT + height + PADDING;
     }
@@ -88,12 +89,12 @@ pub(super) fn lay_out(graph: &TaskGraph) -> Layout {
     layout
 }
 
-fn leaf(title: &str) -> Place {
+fn leaf(title: &str) -> DrawnBox {
     let width = text_width(title) + 2.0 * PADDING;
-    Place { width, height: BOX_HEIGHT, ..Place::default() }
+    DrawnBox { width, height: BOX_HEIGHT, ..DrawnBox::default() }
 }
 
-/// The tasks without a parent by group, in the order of the first ones.
+/// Returns the tasks without a parent by group, in the order of the first ones.
 fn lanes<'a>(graph: &'a TaskGraph, members: &[usize]) -> Vec<(&'a str, Vec<usize>)> {
     let mut lanes: Vec<(&str, Vec<usize>)> = Vec::new();
     for &member in members {
@@ -126,7 +127,7 @@ impl Layout {
         let mut heights: Vec<f64> = Vec::new();
         for &task in lanes.iter().flat_map(|(_, members)| members) {
             heights.resize(heights.len().max(row_of(task) + 1), 0.0);
-            heights[row_of(task)] = heights[row_of(task)].max(self.places[task].height);
+            heights[row_of(task)] = heights[row_of(task)].max(self.boxes[task].height);
         }
         let mut tops = Vec::new();
         let mut y = if named { LANE_HEADER } else { 0.0 };
@@ -140,7 +141,7 @@ impl Layout {
             let mut picture = Picture::default();
             let mut items = BTreeMap::new();
             for &task in members {
-                items.insert(task, picture.add(row_of(task), self.places[task].width));
+                items.insert(task, picture.add(row_of(task), self.boxes[task].width));
             }
             let mut passes = Vec::new();
             for &edge in &down {
@@ -151,7 +152,7 @@ impl Layout {
             }
             let width = picture.arrange().max(if named { text_width(name) } else { 0.0 });
             for (&task, &item) in &items {
-                let place = &mut self.places[task];
+                let place = &mut self.boxes[task];
                 place.x = left + picture.items[item].x - place.width / 2.0;
                 place.y = tops[row_of(task)];
             }
@@ -164,7 +165,7 @@ impl Layout {
                 self.routes[edge] = route.collect();
             }
             if named {
-                let place = Place { x: left, y: 0.0, width, height: bottom };
+                let place = DrawnBox { x: left, y: 0.0, width, height: bottom };
                 self.lanes.push(Lane { group: (*name).to_owned(), place });
             }
             left += width + LANE_GAP;
@@ -172,17 +173,17 @@ impl Layout {
         ((left - LANE_GAP).max(0.0), bottom)
     }
 
-    /// Moves what lies inside others to where these are.
+    /// Moves inner boxes to the positions of their parents.
     fn move_into_parents(&mut self, graph: &TaskGraph) {
         for (number, task) in graph.tasks.iter().enumerate() {
-            if let Some(parent) = task.parent.map(|parent| self.places[parent]) {
-                self.places[number].x += parent.x + PADDING;
-                self.places[number].y += parent.y + BOX_HEIGHT;
+            if let Some(parent) = task.parent.map(|parent| self.boxes[parent]) {
+                self.boxes[number].x += parent.x + PADDING;
+                self.boxes[number].y += parent.y + BOX_HEIGHT;
             }
         }
         for (route, dependency) in self.routes.iter_mut().zip(&graph.dependencies) {
             if let Some(parent) = graph.tasks[dependency.from].parent {
-                let parent = self.places[parent];
+                let parent = self.boxes[parent];
                 for (x, top, bottom) in route {
                     *x += parent.x + PADDING;
                     *top += parent.y + BOX_HEIGHT;
@@ -193,8 +194,7 @@ impl Layout {
     }
 }
 
-/// The rows of tasks that wait for others: the length of the longest path to each. Edges lead to
-/// later tasks.
+/// Returns the row of each task: the length of the longest path to it. Edges lead to later tasks.
 fn rows(graph: &TaskGraph, edges: &[usize]) -> BTreeMap<usize, usize> {
     let mut rows = BTreeMap::new();
     let mut edges: Vec<Dependency> = edges.iter().map(|&edge| graph.dependencies[edge]).collect();
@@ -207,16 +207,16 @@ fn rows(graph: &TaskGraph, edges: &[usize]) -> BTreeMap<usize, usize> {
     rows
 }
 
-/// Boxes, and edges where they pass rows, that are to be put side by side in each row.
+/// Boxes, and edges that pass rows, to be put side by side in each row.
 #[derive(Default)]
 struct Picture {
     items: Vec<Item>,
-    /// From left to right.
+    /// Items of each row, from left to right.
     rows: Vec<Vec<usize>>,
 }
 
 struct Item {
-    /// Of the middle.
+    /// Position of the middle.
     x: f64,
     width: f64,
     above: Vec<usize>,
@@ -242,7 +242,7 @@ impl Picture {
         items
     }
 
-    /// Puts the items in their places. Returns the width; the left end is at 0.
+    /// Computes the positions of the items. Returns the width; the left end is at 0.
     fn arrange(&mut self) -> f64 {
         (0..self.rows.len()).for_each(|row| self.place(row, |_| 0.0));
         for sweep in 0..SWEEPS {
@@ -272,7 +272,7 @@ impl Picture {
         (right - left).max(0.0)
     }
 
-    /// Moves the items of a row that have no edges next to those that have.
+    /// Moves the items of a row without edges next to those with edges.
     fn pack(&mut self, row: usize) {
         let is_alone = |item: &Item| item.above.is_empty() && item.below.is_empty();
         let row = &self.rows[row];
@@ -288,10 +288,10 @@ impl Picture {
         }
     }
 
-    /// Puts the items of a row, in their order, as close to where they wish to be as their widths
-    /// allow: where some are in each other's way, around the mean of their wishes.
+    /// Puts the items of a row, in their order, as close to their wished positions as their widths
+    /// allow: items that would overlap, around the mean of their wishes.
     fn place(&mut self, row: usize, wish: impl Fn(usize) -> f64) {
-        /// Items side by side without room between.
+        /// Items side by side without a gap.
         struct Run {
             sum: f64,
             count: usize,

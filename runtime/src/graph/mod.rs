@@ -1,12 +1,12 @@
-//! The whole graph of a small run: which task came after which, and why.
+//! The whole graph of a small run: its tasks, and the dependencies between them.
 //!
-//! Tasks are noted with their accesses as they are registered ([`recorder`]), so they are noted in
-//! the order that registration gives them. What depends on what is found later ([`dependencies`]),
-//! from the accesses alone and not from what was complete when: a program that spawns in the same
-//! order has the same graph. It is drawn as SVG by hand ([`layout`], [`svg`]).
+//! Tasks are recorded with their accesses as they are registered ([`recorder`]), so in the order
+//! that registration gives them. Dependencies are computed later ([`dependencies`]), from the
+//! accesses alone and not from the times of completion: a program that spawns in the same order has
+//! the same graph. It is drawn as SVG ([`layout`], [`svg`]).
 //!
-//! Programs, services, events of a group, and the tasks that free arrays are left out. What tasks
-//! of different groups tell each other by other means than accesses is not known here.
+//! Mains, services, events of a group, and the tasks that free arrays are left out. Communication
+//! between tasks of different groups by other means than accesses is not known here.
 
 mod dependencies;
 mod layout;
@@ -19,7 +19,7 @@ use crate::data::{ArrayLabel, Mode, Rect};
 
 pub use self::recorder::GraphRecorder;
 
-/// The tasks of a run and what they wait for, from a [`GraphRecorder`].
+/// The tasks of a run and their dependencies, from a [`GraphRecorder`].
 #[derive(Clone, Debug, Default)]
 pub struct TaskGraph {
     tasks: Vec<GraphTask>,
@@ -31,34 +31,35 @@ pub struct TaskGraph {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GraphTask {
-    /// As it was declared.
+    /// The declared label.
     pub label: &'static str,
     /// The name of its group.
     pub group: Arc<str>,
-    /// The place of the task that this is a child of. The tasks of an iterated graph are children of
-    /// the task that runs it.
+    /// Index of the parent, for a child. The tasks of an iterated graph are children of the task
+    /// that runs it.
     pub parent: Option<usize>,
-    /// Of a task that runs an iterated graph: how many steps that has.
+    /// Number of steps, for a task that runs an iterated graph.
     pub steps: Option<usize>,
-    /// Whether it was declared with [`TaskBuilder::communicates`](crate::TaskBuilder::communicates).
+    /// `true` if the task was declared with
+    /// [`TaskBuilder::communicates`](crate::TaskBuilder::communicates).
     pub communicates: bool,
-    /// What became of it.
+    /// Outcome of the task.
     pub outcome: Outcome,
-    uses: Vec<Use>,
+    uses: Vec<RecordedAccess>,
 }
 
-/// What became of a task.
+/// The outcome of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Nothing was heard of it: it is complete, or not yet.
+    /// No failure was recorded: the task is complete, or not yet.
     #[default]
     Fine,
-    /// It failed.
+    /// The task failed.
     Failed,
-    /// It did not run, because a task that it depends on failed or was cancelled.
+    /// The task did not run, because a task that it depends on failed or was cancelled.
     NotRun,
-    /// Its group was cancelled before it began, or while it was suspended.
+    /// The group was cancelled before the task began, or while it was suspended.
     Cancelled,
 }
 
@@ -69,57 +70,57 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Dependency {
-    /// The place of the earlier task.
+    /// Index of the earlier task.
     pub from: usize,
-    /// The place of the one that waits: for the earlier task, and for all that this has lent to its
-    /// children.
+    /// Index of the task that waits: for the earlier task, and for all regions that this has lent
+    /// to its children.
     pub to: usize,
-    /// What of it waits.
+    /// The part of the later task that waits.
     pub waits: Waits,
 }
 
-/// What of a task waits for an earlier one.
+/// The part of a task that waits for an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Waits {
-    /// Its body.
+    /// The body.
     Body,
-    /// Its children, but not its body: the access is weak.
+    /// The children, but not the body: the access is weak.
     Children,
-    /// Its body in the next iteration. Every task of an iterated graph also waits for itself.
+    /// The body in the next iteration. Every task of an iterated graph also waits for itself.
     NextIteration,
 }
 
-/// One access of a task.
+/// An access of a recorded task.
 #[derive(Clone, Debug)]
-struct Use {
+struct RecordedAccess {
     array: ArrayLabel,
     rect: Rect,
     mode: Mode,
     is_weak: bool,
-    /// Of a reduction.
+    /// Operator of a reduction.
     operator: Option<std::any::TypeId>,
 }
 
 impl TaskGraph {
-    /// The tasks that were noted, in the order of their spawns: parents before their children.
+    /// Returns the recorded tasks, in the order of their spawns: parents before their children.
     pub fn tasks(&self) -> &[GraphTask] {
         &self.tasks
     }
 
-    /// What waits for what, by the places of the tasks; each pair once, in order.
+    /// Returns the dependencies, by the indices of the tasks; each pair once, in order.
     pub fn dependencies(&self) -> &[Dependency] {
         &self.dependencies
     }
 
-    /// How many tasks there were, those included that the recorder had no room for.
+    /// Returns the number of spawned tasks, including those that the recorder had no room for.
     pub fn spawned(&self) -> u64 {
         self.spawned
     }
 
-    /// A drawing in SVG: groups side by side, each in layers from the top down, so that a task lies
-    /// below all that it waits for; children inside their parents. Tasks that communicate have
-    /// pointed ends.
+    /// Draws the graph as SVG: groups side by side, each in layers from the top down, so that a
+    /// task is below all tasks that it waits for; children inside their parents. Tasks that
+    /// communicate have pointed ends.
     pub fn to_svg(&self) -> String {
         svg::draw(self)
     }

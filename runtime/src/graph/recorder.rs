@@ -1,7 +1,7 @@
-//! Noting tasks as they are spawned.
+//! Recording of tasks as they are spawned.
 //!
-//! One lock for all of it, which a spawn holds while it registers the accesses: that makes the order
-//! of the notes the order of registration, in every group. It is taken before the locks of groups.
+//! A spawn holds one lock while it registers the accesses: so the order of the records is the order
+//! of registration, in every group. The lock is taken before those of groups.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 use talpf_primitives::Mutex;
 use talpf_traces::counted;
 
-use super::{Dependency, GraphTask, Outcome, TaskGraph, Use, Waits, dependencies};
+use super::{Dependency, GraphTask, Outcome, RecordedAccess, TaskGraph, Waits, dependencies};
 use crate::access::{Declared, Registered};
 use crate::data::Mode;
 use crate::error::Failure;
 use crate::group::GroupInner;
 use crate::task::{Clauses, Record, RecordId, Role, record};
 
-/// Keeps the graph of the runtimes that have it in their [`Config`](crate::Config). Clones are
-/// handles of the same recorder.
+/// A recorder of the graph of all runtimes that have it in their [`Config`](crate::Config). Clones
+/// are handles of the same recorder.
 ///
 /// ```
 /// use talpf_runtime::{Array, Config, GraphRecorder, Runtime};
@@ -48,28 +48,28 @@ struct Notes {
     limit: usize,
     spawned: u64,
     tasks: Vec<GraphTask>,
-    /// Of iterated graphs.
+    /// Dependencies of iterated graphs.
     dependencies: Vec<Dependency>,
-    /// Where a task is, by its number.
-    places: HashMap<u64, usize>,
+    /// Index of each task, by its number.
+    indices: HashMap<u64, usize>,
 }
 
 impl GraphRecorder {
-    /// A recorder of the first `limit` tasks.
+    /// Creates a recorder of the first `limit` tasks.
     pub fn new(limit: usize) -> Self {
         let notes = Notes {
             limit,
             spawned: 0,
             tasks: Vec::new(),
             dependencies: Vec::new(),
-            places: HashMap::new(),
+            indices: HashMap::new(),
         };
         GraphRecorder { notes: Arc::new(Mutex::new(notes)) }
     }
 
-    /// The graph so far.
+    /// Returns the graph so far.
     ///
-    /// **Cost**: for every access a look at those of the same array that nothing has overwritten.
+    /// **Cost**: compares every access with those of the same array that are not overwritten.
     pub fn graph(&self) -> TaskGraph {
         let notes = self.notes.lock();
         let (tasks, spawned) = (notes.tasks.clone(), notes.spawned);
@@ -80,7 +80,8 @@ impl GraphRecorder {
         TaskGraph { tasks, dependencies, spawned }
     }
 
-    /// Notes the task of `group` that `register` registers, a child of `parent`, unless it is refused.
+    /// Records the task of `group` that `register` registers, a child of `parent`, unless it is
+    /// refused.
     #[cold]
     pub(crate) fn note<'r>(
         &self,
@@ -97,16 +98,16 @@ impl GraphRecorder {
             let mut uses = Vec::with_capacity(clauses.count());
             clauses.for_each(|declared| {
                 let operator = clauses.joins(uses.len()).map(|joins| joins.operator());
-                uses.push(Use::new(declared, operator));
+                uses.push(RecordedAccess::new(declared, operator));
             });
-            let parent = parent.and_then(|parent| notes.place_of(record(parent)));
+            let parent = parent.and_then(|parent| notes.index_of(record(parent)));
             notes.add(new, parent, group.name(), uses);
         }
         registered
     }
 
-    /// Notes the tasks of a graph that `holder`, of `group`, iterates, in which it runs. Edges are
-    /// pairs of places in `tasks`.
+    /// Records the tasks of a graph that the running task `holder`, of `group`, iterates. Edges are
+    /// pairs of indices in `tasks`.
     #[cold]
     pub(crate) fn note_iteration(
         &self,
@@ -117,7 +118,7 @@ impl GraphRecorder {
         steps: usize,
     ) {
         let mut notes = self.notes.lock();
-        let parent = notes.place_of(record(holder));
+        let parent = notes.index_of(record(holder));
         if let Some(parent) = parent {
             notes.tasks[parent].steps = Some(steps);
         }
@@ -132,12 +133,12 @@ impl GraphRecorder {
         notes.dependencies.extend(noted);
     }
 
-    /// Notes how a task that is complete has failed.
+    /// Records the failure of a complete task.
     #[cold]
     pub(crate) fn note_failure(&self, task: &Record, failure: &Failure) {
         let mut notes = self.notes.lock();
-        if let Some(place) = notes.place_of(task) {
-            notes.tasks[place].outcome = match failure {
+        if let Some(index) = notes.index_of(task) {
+            notes.tasks[index].outcome = match failure {
                 Failure { upstream: Some(_), .. } => Outcome::NotRun,
                 Failure { cancelled: true, .. } => Outcome::Cancelled,
                 _ => Outcome::Failed,
@@ -147,11 +148,17 @@ impl GraphRecorder {
 }
 
 impl Notes {
-    fn place_of(&self, task: &Record) -> Option<usize> {
-        self.places.get(&task.number(task.owner())).copied()
+    fn index_of(&self, task: &Record) -> Option<usize> {
+        self.indices.get(&task.number(task.owner())).copied()
     }
 
-    fn add(&mut self, task: &Record, parent: Option<usize>, group: &str, uses: Vec<Use>) {
+    fn add(
+        &mut self,
+        task: &Record,
+        parent: Option<usize>,
+        group: &str,
+        uses: Vec<RecordedAccess>,
+    ) {
         self.spawned += 1;
         if self.tasks.len() >= self.limit {
             return;
@@ -159,7 +166,7 @@ impl Notes {
         let known =
             self.tasks.iter().rev().map(|task| &task.group).find(|known| ***known == *group);
         let group = known.map_or_else(|| Arc::from(group), Arc::clone);
-        self.places.insert(task.number(task.owner()), self.tasks.len());
+        self.indices.insert(task.number(task.owner()), self.tasks.len());
         let label = task.label().text();
         let (steps, outcome) = (None, Outcome::Fine);
         let communicates = task.marks().communicates();
@@ -167,9 +174,9 @@ impl Notes {
     }
 }
 
-impl Use {
+impl RecordedAccess {
     fn new(declared: &Declared<'_>, operator: Option<TypeId>) -> Self {
-        Use {
+        RecordedAccess {
             array: declared.core().label(),
             rect: declared.rect(),
             mode: declared.mode(),

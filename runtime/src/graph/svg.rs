@@ -1,23 +1,23 @@
-//! A graph as SVG.
+//! Drawing of a graph as SVG.
 
 use std::fmt::Write;
 
 use talpf_traces::counted;
 
-use super::layout::{BESIDE, BOX_HEIGHT, Layout, PADDING, Place, lay_out};
+use super::layout::{BESIDE, BOX_HEIGHT, DrawnBox, Layout, PADDING, lay_out};
 use super::{GraphTask, Outcome, TaskGraph, Waits};
 
-/// **Units**: pixels, as all that follow. The width of a character of the font below.
+/// Width of a character of the font below. **Units**: pixels, as of all constants below.
 const CHARACTER: f64 = 7.0;
 const FONT: &str = "font-family=\"monospace\" font-size=\"11.5\"";
 const MARGIN: f64 = 20.0;
 const LINE: f64 = 20.0;
-/// The room of a sample in the legend.
+/// Width of a sample in the legend.
 const SAMPLE: f64 = 28.0;
-/// How far the ends of a task that communicates reach in.
+/// Length of the pointed ends of a task that communicates.
 const POINT: f64 = 7.0;
 
-/// By label, in the order in which they occur. After the last comes the first again.
+/// Colours of the labels, in the order in which they occur, repeated if there are more.
 const COLORS: [&str; 12] = [
     "#a6cee3", "#b2df8a", "#fdbf6f", "#cab2d6", "#fb9a99", "#ffff99", "#8dd3c7", "#d9d9d9",
     "#fccde5", "#d2b48c", "#9fc5b0", "#c6dbef",
@@ -56,7 +56,7 @@ pub(super) fn draw(graph: &TaskGraph) -> String {
     svg.0
 }
 
-/// What stands in the box of a task.
+/// Returns the text in the box of a task.
 pub(super) fn title_of(task: &GraphTask) -> String {
     match task.steps {
         Some(1) => format!("{}, 1 step", task.label),
@@ -65,13 +65,13 @@ pub(super) fn title_of(task: &GraphTask) -> String {
     }
 }
 
-/// The room that `text` needs. Characters that are not of Europe may be twice as wide.
+/// Returns the width that `text` needs. Characters of non-European scripts may be twice as wide.
 pub(super) fn text_width(text: &str) -> f64 {
     let cells = text.chars().map(|character| if character < '\u{1100}' { 1.0 } else { 2.0 });
     cells.sum::<f64>() * CHARACTER
 }
 
-/// What is said above the tasks.
+/// The legend above the tasks.
 struct Legend<'a> {
     title: String,
     labels: Vec<Label<'a>>,
@@ -84,18 +84,18 @@ struct Legend<'a> {
 struct Label<'a> {
     text: &'a str,
     count: usize,
-    /// Whether all of them do.
+    /// `true` if all of the tasks communicate.
     communicates: bool,
 }
 
-/// What a line of the legend shows beside its text.
+/// The sample beside a line of the legend.
 enum Sample {
     Task { color: &'static str, communicates: bool, outcome: Outcome },
     Dependency(Waits),
 }
 
 impl Sample {
-    /// A task without a label.
+    /// Creates a sample of a task without a label.
     const fn of_any(communicates: bool, outcome: Outcome) -> Self {
         Sample::Task { color: "white", communicates, outcome }
     }
@@ -204,7 +204,7 @@ fn border(outcome: Outcome) -> &'static str {
 
 impl Layout {
     fn shift(&mut self, x: f64, y: f64) {
-        for place in self.places.iter_mut().chain(self.lanes.iter_mut().map(|lane| &mut lane.place))
+        for place in self.boxes.iter_mut().chain(self.lanes.iter_mut().map(|lane| &mut lane.place))
         {
             place.x += x;
             place.y += y;
@@ -221,7 +221,7 @@ struct Drawing(String);
 
 impl Drawing {
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // A string takes all there is.
+        // Writing to a string never fails.
         let _ = writeln!(self.0, "{line}");
     }
 
@@ -232,7 +232,7 @@ impl Drawing {
         ));
     }
 
-    /// The heads of arrows.
+    /// Defines the heads of arrows.
     fn arrows(&mut self) {
         for (name, color) in [("body", "#556"), ("next", "#27c")] {
             self.line(format_args!(
@@ -254,7 +254,7 @@ impl Drawing {
                     style(waits)
                 )),
                 Sample::Task { color, communicates, outcome } => {
-                    let place = Place { x: MARGIN, y: y - 11.0, width: 20.0, height: 14.0 };
+                    let place = DrawnBox { x: MARGIN, y: y - 11.0, width: 20.0, height: 14.0 };
                     let (outline, border) = (outline(place, communicates), border(outcome));
                     self.line(format_args!("{outline} fill=\"{color}\" {border}/>"));
                 }
@@ -265,7 +265,7 @@ impl Drawing {
 
     fn dependencies(&mut self, graph: &TaskGraph, layout: &Layout) {
         for (dependency, route) in graph.dependencies.iter().zip(&layout.routes) {
-            let (from, to) = (layout.places[dependency.from], layout.places[dependency.to]);
+            let (from, to) = (layout.boxes[dependency.from], layout.boxes[dependency.to]);
             let path = match dependency.waits {
                 Waits::NextIteration => beside(from, to),
                 _ => through(from, route, to),
@@ -283,7 +283,7 @@ impl Drawing {
         number: usize,
         opacity: f64,
     ) {
-        let (task, place) = (&graph.tasks[number], layout.places[number]);
+        let (task, place) = (&graph.tasks[number], layout.boxes[number]);
         let mut tip = format!("{} of {}, task {}", task.label, task.group, number + 1);
         if task.outcome != Outcome::Fine {
             let _ = write!(tip, ", {}", what_became(task.outcome));
@@ -302,9 +302,9 @@ impl Drawing {
     }
 }
 
-/// The beginning of an element in the shape of a task: a box, or one with pointed ends.
-fn outline(place: Place, communicates: bool) -> String {
-    let Place { x, y, width, height } = place;
+/// Returns the beginning of an element in the shape of a task: a box, or one with pointed ends.
+fn outline(place: DrawnBox, communicates: bool) -> String {
+    let DrawnBox { x, y, width, height } = place;
     if !communicates {
         return format!(
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"4\""
@@ -319,8 +319,8 @@ fn outline(place: Place, communicates: bool) -> String {
     )
 }
 
-/// The way down from one task to another: straight through the rows it passes.
-fn through(from: Place, route: &[(f64, f64, f64)], to: Place) -> String {
+/// Returns the path down from one task to another: straight through the rows that it passes.
+fn through(from: DrawnBox, route: &[(f64, f64, f64)], to: DrawnBox) -> String {
     let mut x = from.x + from.width / 2.0;
     let mut y = from.y + from.height;
     let mut path = format!("M{x:.1} {y:.1}");
@@ -333,22 +333,22 @@ fn through(from: Place, route: &[(f64, f64, f64)], to: Place) -> String {
         if nth > 0 {
             bend(&mut x, &mut y, pass, top);
         }
-        // Beside higher boxes of the row.
+        // Passes beside higher boxes of the row.
         bend(&mut x, &mut y, pass, bottom);
     }
     bend(&mut x, &mut y, to.x + to.width / 2.0, to.y);
     path
 }
 
-/// The way up from one task to an earlier one, or to one beside it.
-fn beside(from: Place, to: Place) -> String {
+/// Returns the path up from one task to an earlier one, or to one beside it.
+fn beside(from: DrawnBox, to: DrawnBox) -> String {
     let (x, y) = (from.x + from.width, from.y + from.height / 2.0);
     let (to_x, to_y) = (to.x + to.width, to.y + to.height / 2.0);
     let out = x.max(to_x) + BESIDE;
     format!("M{x:.1} {y:.1}C{out:.1} {y:.1} {out:.1} {to_y:.1} {to_x:.1} {to_y:.1}")
 }
 
-/// `text` as XML may have it.
+/// Escapes `text` for XML.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! The worker whose cache the data of a group is in.
+//! The affinity of a group: the worker whose cache has its data.
 //!
 //! A group that was made for a worker has an affinity for it from its first array with large tiles
 //! on: the data of a task then costs more to move than the task (`scheduler/README.md`). The tasks
@@ -6,14 +6,14 @@
 
 use talpf_primitives::{AtomicBool, Ordering};
 
-/// The fewest bytes of a tile for whose sake tasks go to a worker.
+/// Smallest size of a tile, in bytes, that gives its group an affinity.
 const BYTES_AT_LEAST: usize = 128 << 10;
 
 /// The affinity of a group, if it has one.
 pub(super) struct Affinity {
-    /// The worker that the group was made for.
+    /// Worker that the group was made for.
     worker: Option<usize>,
-    /// True once an array of the group has large tiles. It stays so.
+    /// Set once an array of the group has large tiles.
     has_large_tiles: AtomicBool,
 }
 
@@ -22,15 +22,15 @@ impl Affinity {
         Affinity { worker, has_large_tiles: AtomicBool::new(false) }
     }
 
-    /// Returns the worker that the tasks of the group go to.
+    /// Returns the preferred worker of the group's tasks.
     #[inline]
     pub(super) fn worker(&self) -> Option<usize> {
-        // A task that another thread queues elsewhere meanwhile runs there as well.
+        // A task that another thread queues for other workers meanwhile is correct, too.
         self.worker.filter(|_| self.has_large_tiles.load(Ordering::Relaxed))
     }
 
-    /// Notes that an array has tiles of so many bytes. Returns whether tasks go to a worker for the
-    /// sake of them.
+    /// Notes that an array has tiles of `bytes`. Returns `true` if the group has an affinity
+    /// because of them.
     pub(super) fn note_tile(&self, bytes: usize) -> bool {
         let has = self.worker.is_some() && bytes >= BYTES_AT_LEAST;
         if has {

@@ -1,11 +1,11 @@
-//! Cancelling the tasks of a group.
+//! Cancellation of the tasks of a group.
 //!
-//! Workers look at a flag of the group before they enter a body. A task that is suspended would
-//! never come by: cancelling wakes those it finds, and a task looks at the flag once more before it
-//! suspends. The two are a race, which the fences on both sides decide: either the task sees the
-//! flag or the walk sees the task running or suspended.
+//! Workers check a flag of the group before they enter a body. A suspended task would never check
+//! it: the cancellation wakes the suspended tasks that it finds, and a task checks the flag once
+//! more before it suspends. The two race, which the fences on both sides decide: either the task
+//! sees the flag or the cancellation sees the task running or suspended.
 //!
-//! A wait that reports the cancellation takes the flag back, once no task is left.
+//! A wait that reports the cancellation clears the flag, once no task is left.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::task::{self, Record, Role, for_each_record, wake_suspended};
 
 type Action = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The name of an action in reports.
+/// Name of an action in reports.
 const ACTION: &str = "an action of the cancellation";
 
-/// Whether a group is cancelled, and what for.
+/// The cancellation of a group, if it is cancelled, and its reason.
 #[derive(Default)]
 pub(crate) struct Cancellation {
     flag: Flag,
@@ -38,13 +38,13 @@ impl Flag {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// To be followed by a look at the tasks.
+    /// Sets the flag. The caller then checks all tasks.
     fn set(&self) {
         self.0.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// To be asked by a task that runs and is about to suspend.
+    /// Returns `true` if the flag is set. Called by a running task that is about to suspend.
     fn is_set_at_last(&self) -> bool {
         fence(Ordering::SeqCst);
         self.is_set()
@@ -57,17 +57,16 @@ impl Flag {
 
 impl Group {
     /// Cancels the tasks of the group: until a wait for it ends, those that have not begun do not
-    /// run, and async bodies that are suspended, or that suspend, are dropped there. What they hold
-    /// and would have held is released. Bodies that run go on to their end and may ask
-    /// [`Group::is_cancelled`]. Programs and services of the group are not cancelled; they hear of
-    /// it from their waits.
+    /// run, and async bodies that are suspended, or that suspend, are dropped there. Their regions
+    /// are released. Bodies that run go on to their end and may check [`Group::is_cancelled`].
+    /// Mains and services of the group are not cancelled; their waits report the cancellation.
     ///
-    /// What a dropped body would have written is undefined: tasks of other groups that depend on it
-    /// do not run and name the cancelled task; all others go on. Of several reasons the first
-    /// counts.
+    /// The regions that a dropped body would have written are poisoned: tasks of other groups that
+    /// depend on them do not run and their failures name the cancelled task; all others go on. Of
+    /// several reasons the first counts.
     ///
     /// **Completion**: returns at once; the next [`Group::wait`] ends with [`Error::Cancelled`]
-    /// when every task is complete. **Cost**: a look at every task there is.
+    /// when every task is complete. **Cost**: checks every task.
     pub fn cancel(&self, reason: impl Into<String>) {
         let cancellation = &self.inner.cancellation;
         let reason = reason.into();
@@ -88,7 +87,8 @@ impl Group {
         }
     }
 
-    /// Whether the group was cancelled and no wait has ended since. For bodies that run long.
+    /// Returns `true` if the group was cancelled and no wait has ended since. For bodies that run
+    /// long.
     ///
     /// **Cost**: one load.
     #[inline]
@@ -96,28 +96,28 @@ impl Group {
         self.inner.cancellation.flag.is_set()
     }
 
-    /// Adds what [`Group::cancel`] does besides, with the reason, each time: end operations that
-    /// tasks of the group wait for, for instance. It is called by the thread that cancels. What it
-    /// panics with is added to the reason that waits report.
+    /// Adds an action that each [`Group::cancel`] calls with the reason: to end operations that
+    /// tasks of the group wait for, for instance. It runs on the cancelling thread. The text of its
+    /// panic is added to the reason that waits report.
     pub fn on_cancel(&self, action: impl Fn(&str) + Send + Sync + 'static) {
         self.inner.cancellation.actions.lock().push(Arc::new(action));
     }
 }
 
-/// Whether the group of the running task is cancelled: see [`Group::cancel`]. Outside a task
-/// nothing is.
+/// Returns `true` if the group of the running task is cancelled: see [`Group::cancel`]. Outside a
+/// task, returns `false`.
 pub fn is_cancelled() -> bool {
     task::current_group().is_some_and(|group| group.cancellation.flag.is_set())
 }
 
 impl GroupInner {
-    /// Whether a task of the group must not enter its body.
+    /// Returns `true` if a task of the group must not enter its body.
     #[inline]
     pub(crate) fn cancels(&self, task: &Record) -> bool {
         self.cancellation.flag.is_set() && is_cancelled_with_group(task)
     }
 
-    /// As `cancels`, for a task that is about to suspend.
+    /// Returns the same as `cancels`, for a task that is about to suspend.
     #[inline]
     pub(crate) fn cancels_at_suspension(&self, task: &Record) -> bool {
         is_cancelled_with_group(task) && self.cancellation.flag.is_set_at_last()
@@ -133,7 +133,7 @@ impl GroupInner {
         }
     }
 
-    /// Why the group is cancelled.
+    /// Returns the reason of the cancellation.
     pub(crate) fn cancel_reason(&self) -> String {
         self.cancellation.reason.lock().clone().unwrap_or_default()
     }
@@ -177,7 +177,7 @@ mod loom_tests {
             state.set(Phase::Running);
             let suspended = !flag.is_set_at_last() && state.suspend();
             let woken = canceller.join().unwrap();
-            assert_eq!(suspended, woken, "whoever was suspended was scheduled, and nobody else");
+            assert_eq!(suspended, woken, "the task was scheduled if and only if it was suspended");
         });
     }
 }

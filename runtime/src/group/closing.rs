@@ -1,16 +1,16 @@
-//! The closing of a runtime, which refuses spawns and ends when all that it has accepted is complete.
+//! The closing of a runtime, which refuses spawns and ends when all accepted tasks are complete.
 //!
-//! A runtime closes once. A thread outside counts its spawn and then looks whether the runtime
-//! closes; the shutdown begins to close and then looks at the counts. So of a spawn at the same time
+//! A runtime closes once. A thread outside counts its spawn and then checks whether the runtime
+//! closes; the shutdown begins to close and then reads the counts. So for a spawn at the same time
 //! either the shutdown sees the count, and waits for the task, or the thread sees the shutdown, and
-//! takes the spawn back. A spawn inside a task needs no look: the task is counted.
+//! takes the spawn back. A spawn inside a task needs no check: the task is counted.
 
 use talpf_primitives::{AtomicBool, Ordering, fence};
 
 use super::tally::Tally;
 use crate::error::Error;
 
-/// A flag that a runtime closes, which is never taken back.
+/// A flag that is set once a runtime closes, and never cleared.
 #[derive(Default)]
 pub(crate) struct Closing(AtomicBool);
 
@@ -24,7 +24,7 @@ impl Closing {
     }
 
     /// Counts a spawn outside tasks with `count`, and takes it back with `undo` if the runtime
-    /// closes. One that `is_exempt` is accepted all the same.
+    /// closes. A spawn that `is_exempt` is accepted nevertheless.
     ///
     /// **Errors**: [`Error::ShutDown`].
     pub(super) fn admit(
@@ -34,7 +34,7 @@ impl Closing {
         undo: impl FnOnce(),
     ) -> Result<(), Error> {
         let refuses = || self.has_begun() && !is_exempt();
-        // Before it is counted, too: counts that come and go would keep the shutdown awake.
+        // Also before the count: counts that come and go would keep the shutdown awake.
         if refuses() {
             return Err(Error::ShutDown);
         }
@@ -48,13 +48,14 @@ impl Closing {
     }
 }
 
-/// Returns whether every task that `tallies` have counted is complete, mains and services too.
+/// Returns `true` if every task that `tallies` have counted is complete, mains and services too.
 ///
 /// The completions of all are read before the spawns of any: if they are as many, there was an
 /// instant without tasks. Only a task could spawn after that, once the runtime is closing.
 pub(super) fn are_complete<'t>(tallies: impl Iterator<Item = &'t Tally> + Clone) -> bool {
     let completed: u64 = tallies.clone().map(Tally::completed).sum();
-    // For those who look for an incomplete task behind a fence of their own after they have counted.
+    // For threads that check for an incomplete task behind a fence of their own after they have
+    // counted.
     fence(Ordering::SeqCst);
     completed == tallies.map(Tally::spawned).sum::<u64>()
 }
@@ -80,7 +81,7 @@ mod loom_tests {
             self.closing.admit(|| is_exempt, count, undo).is_ok()
         }
 
-        /// Begins to close, and returns whether the shutdown ends at once.
+        /// Begins to close, and returns `true` if the shutdown ends at once.
         fn close(&self) -> bool {
             self.closing.begin();
             are_complete(self.tallies.iter())
@@ -113,8 +114,8 @@ mod loom_tests {
         });
     }
 
-    /// A task of one group spawns into the other while the runtime closes, through a thread that it
-    /// waits for.
+    /// Runs a task of one group that spawns into the other while the runtime closes, through a
+    /// thread that it waits for.
     #[test]
     fn a_task_that_runs_is_not_refused_and_not_overtaken() {
         loom::model(|| {

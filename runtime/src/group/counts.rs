@@ -1,4 +1,4 @@
-//! The tasks of a group as its runtime counts them.
+//! The task counts of a group, as its runtime uses them.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::scheduler;
 use crate::task::{self, Role};
 
-/// Counts as a task that is not complete.
+/// A count as of a task that is not complete.
 pub(super) struct HeldOpen(Arc<GroupInner>);
 
 impl Drop for HeldOpen {
@@ -22,9 +22,9 @@ impl Drop for HeldOpen {
 impl GroupInner {
     /// Counts a task before it is spawned. The parent of a child is not complete.
     ///
-    /// **Errors**: the runtime shuts down, and the spawn is not that of a task which is not complete.
-    /// **Ordering**: a spawn inside a task is seen together with the completion of that. Of any other
-    /// either the shutdown sees the count, or this thread the shutdown.
+    /// **Errors**: the runtime shuts down, and the spawner is no task that is not complete.
+    /// **Ordering**: a spawn inside a task is seen together with the completion of that task. For
+    /// any other spawn, either the shutdown sees the count, or this thread sees the shutdown.
     #[inline]
     pub(crate) fn count_spawn(&self, role: Role, is_child: bool) -> Result<(), Error> {
         match scheduler::worker_index(&self.shared) {
@@ -38,24 +38,24 @@ impl GroupInner {
 
     #[cold]
     fn count_spawn_outside(&self, role: Role, is_child: bool) -> Result<(), Error> {
-        // Who spawns a cleanup keeps the shutdown from ending: see `GroupInner::retire`.
+        // The spawner of a cleanup keeps the shutdown from ending: see `GroupInner::retire`.
         let inside =
             || is_child || role == Role::Cleanup || scheduler::is_for_task_of(&self.shared);
-        // Workers may have ended without a task that hangs.
+        // After a hang, workers may have ended before their tasks.
         let is_exempt = || !self.shared.stops() && inside();
         let count = || self.tally.count_spawn_outside(role);
         self.shared.closing.admit(is_exempt, count, || self.count_completion_outside(role))
     }
 
-    /// Keeps a shutdown from ending until what is returned drops, if it does not end before.
+    /// Keeps a shutdown that has not ended from ending until the returned value drops.
     pub(super) fn hold_open(self: &Arc<Self>) -> HeldOpen {
         self.tally.count_spawn_outside(Role::Cleanup);
         fence(Ordering::SeqCst);
         HeldOpen(Arc::clone(self))
     }
 
-    /// Counts a completion on a worker of this runtime, which has to call
-    /// [`GroupInner::settle`] before it turns to anything but tasks of this group.
+    /// Counts a completion on a worker of this runtime, which has to call [`GroupInner::settle`]
+    /// before it runs anything but tasks of this group.
     #[inline]
     pub(crate) fn count_completion(&self, role: Role, worker: usize) {
         if self.tally.count_completion(role, worker) {
@@ -63,19 +63,19 @@ impl GroupInner {
         }
     }
 
-    /// Counts a completion anywhere else.
+    /// Counts a completion on any other thread.
     #[cold]
     pub(crate) fn count_completion_outside(&self, role: Role) {
         self.tally.count_completion_outside(role);
         self.settle();
     }
 
-    /// Wakes who waits for completions that this thread has counted.
+    /// Wakes the waiters for completions that this thread has counted.
     pub(crate) fn settle(&self) {
         self.wake_each(self.tally.settle());
     }
 
-    /// Wakes everybody who waits for the group, to find that it hangs.
+    /// Wakes all waiters for the group, to find that it hangs.
     pub(crate) fn wake_all(&self) {
         self.wake_each(self.tally.take_waiters());
     }
@@ -88,22 +88,23 @@ impl GroupInner {
         task::outside_tasks(None, || waiters.into_iter().for_each(|waiter| self.wake(waiter)));
     }
 
-    /// Wakes at the completion that leaves no task outstanding, and at others perhaps.
+    /// Calls `waker` at the completion that leaves no task outstanding, and at others perhaps.
     pub(crate) fn wake_at_completion(&self, waker: &Waker) {
         self.wake_when_left(waker, 0);
     }
 
-    /// Wakes at a completion that leaves `left` tasks outstanding or fewer, and at others perhaps.
+    /// Calls `waker` at a completion that leaves `left` tasks outstanding or fewer, and at others
+    /// perhaps.
     pub(super) fn wake_when_left(&self, waker: &Waker, left: u64) {
         self.tally.add_waiter(waker, left);
     }
 
-    /// Returns whether anybody waits for the group.
+    /// Returns `true` if the group has waiters.
     pub(crate) fn has_waiters(&self) -> bool {
         self.tally.has_waiters()
     }
 
-    /// Spawned and not yet complete tasks, mains and services not counted.
+    /// Counts the spawned tasks that are not complete, without mains and services.
     pub(crate) fn outstanding(&self) -> u64 {
         self.tally.outstanding()
     }
@@ -112,12 +113,12 @@ impl GroupInner {
         self.tally.is_quiet()
     }
 
-    /// Tasks that are complete, mains and services too.
+    /// Counts the complete tasks, mains and services too.
     pub(crate) fn completed(&self) -> u64 {
         self.tally.completed()
     }
 
-    /// Tasks that were spawned, mains and services too.
+    /// Counts the spawned tasks, mains and services too.
     pub(crate) fn spawned(&self) -> u64 {
         self.tally.spawned()
     }

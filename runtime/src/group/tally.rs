@@ -1,13 +1,13 @@
-//! Counts of the tasks of a group that were spawned and that are complete, and the waits for them.
+//! Counts of the spawned and of the complete tasks of a group, and the waits for them.
 //!
-//! Both are counted apart and for every worker apart, so that spawner and workers share no line; a
-//! wait adds them up, completions first: if they are as many as the spawns read afterwards, there
-//! was an instant at which every task was complete.
+//! Spawns and completions are counted separately, and separately for every worker, so that spawner
+//! and workers share no cache line; a wait adds them up, completions first: if they are as many as
+//! the spawns read afterwards, there was an instant at which every task was complete.
 //!
-//! A worker counts a completion with a plain store and looks for waiters at once, which misses one
-//! that registers in the same nanoseconds. So it looks once more behind a fence before it goes on
-//! to anything but the next task of the group ([`Tally::settle`]): as long as it runs those, the
-//! group is not complete.
+//! A worker counts a completion with a plain store and checks for waiters at once, which misses one
+//! that registers in the same nanoseconds. So it checks once more behind a fence before it runs
+//! anything but the next task of the group ([`Tally::settle`]): as long as it runs those, the group
+//! is not complete.
 
 use std::task::Waker;
 
@@ -19,17 +19,17 @@ use crate::wakers::Wakers;
 
 /// The counts of a group, and its waiters.
 pub(super) struct Tally {
-    /// One a worker, and a last one for all other threads.
+    /// Counts of each worker, and last of all other threads.
     counts: Box<[CachePadded<Counts>]>,
     waiters: Wakers,
-    /// The most outstanding tasks that one of those who wait waits for.
+    /// Largest number of outstanding tasks at which one of the waiters goes on.
     awaited: AtomicU64,
 }
 
 #[derive(Default)]
 struct Counts {
     members: Count,
-    /// Mains and services.
+    /// Counts of mains and services.
     others: Count,
 }
 
@@ -68,12 +68,12 @@ impl Tally {
         self.outside(role).spawned.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The count of all threads but the workers.
+    /// Returns the count of all threads but the workers.
     fn outside(&self, role: Role) -> &Count {
         self.counts[self.counts.len() - 1].of(role)
     }
 
-    /// Counts a completion on a worker. `true`: it has to settle at once.
+    /// Counts a completion on a worker. Returns `true` if it has to settle at once.
     #[inline]
     pub(super) fn count_completion(&self, role: Role, worker: usize) -> bool {
         let completed = &self.counts[worker].of(role).completed;
@@ -81,37 +81,37 @@ impl Tally {
         !self.waiters.seem_empty() && self.is_awaited()
     }
 
-    /// Counts a completion anywhere else, which has to settle.
+    /// Counts a completion on any other thread, which has to settle.
     #[cold]
     pub(super) fn count_completion_outside(&self, role: Role) {
         self.outside(role).completed.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Returns whom to wake after completions that this thread has counted.
+    /// Returns the wakers to call after completions that this thread has counted.
     ///
-    /// **Ordering**: either this sees the waiter or the waiter sees the completions.
+    /// **Ordering**: either this call sees the waiter or the waiter sees the completions.
     #[inline]
     pub(super) fn settle(&self) -> Vec<Waker> {
         fence(Ordering::SeqCst);
-        // Mains and services count here too: whoever waits for less looks again.
+        // Mains and services count here too: a waiter that is woken too early checks again.
         if self.waiters.is_empty() || !self.is_awaited() {
             return Vec::new();
         }
-        // Before they are taken out: whoever comes after that sets it anew.
+        // Before the waiters are removed: a later one sets it again.
         self.awaited.swap(0, Ordering::AcqRel);
         self.waiters.take()
     }
 
-    /// Adds somebody to wake at a completion that leaves `left` tasks outstanding or fewer, and at
+    /// Adds a waker to call at a completion that leaves `left` tasks outstanding or fewer, and at
     /// others perhaps.
     pub(super) fn add_waiter(&self, waker: &Waker, left: u64) {
         self.waiters.add(waker);
         self.awaited.fetch_max(left, Ordering::AcqRel);
-        // Between this and the caller's look at the counts: see `settle`.
+        // Between this and the caller's reading of the counts: see `settle`.
         fence(Ordering::SeqCst);
     }
 
-    /// Takes everybody out who waits.
+    /// Removes all waiters.
     pub(super) fn take_waiters(&self) -> Vec<Waker> {
         self.waiters.take()
     }
@@ -132,7 +132,7 @@ impl Tally {
         self.sum(|counts| counts.members.spawned.load(Ordering::SeqCst))
     }
 
-    /// Spawned and not yet complete tasks, mains and services not counted.
+    /// Counts the spawned tasks that are not complete, without mains and services.
     pub(super) fn outstanding(&self) -> u64 {
         // Completions first: see the module text.
         let completed = self.members_completed();
@@ -143,18 +143,18 @@ impl Tally {
         self.outstanding() == 0
     }
 
-    /// Returns whether as few tasks are outstanding as anybody waits for.
+    /// Returns `true` if as few tasks are outstanding as some waiter waits for.
     fn is_awaited(&self) -> bool {
         self.outstanding() <= self.awaited.load(Ordering::Relaxed)
     }
 
-    /// Tasks that are complete, mains and services too.
+    /// Counts the complete tasks, mains and services too.
     pub(super) fn completed(&self) -> u64 {
         let others = self.sum(|counts| counts.others.completed.load(Ordering::SeqCst));
         others + self.members_completed()
     }
 
-    /// Tasks that were spawned, mains and services too.
+    /// Counts the spawned tasks, mains and services too.
     pub(super) fn spawned(&self) -> u64 {
         let others = self.sum(|counts| counts.others.spawned.load(Ordering::SeqCst));
         others + self.members_spawned()
@@ -200,7 +200,7 @@ mod loom_tests {
         });
     }
 
-    /// A task spawns another one, which another worker runs.
+    /// Runs a task that spawns another one, which another worker runs.
     #[test]
     fn a_group_is_quiet_only_when_what_its_tasks_have_spawned_is_complete() {
         loom::model(|| {
@@ -227,7 +227,11 @@ mod loom_tests {
             };
             let (tally, _, ran) = &*shared;
             if tally.is_quiet() {
-                assert_eq!(ran.load(Ordering::Relaxed), 1, "and who sees that sees what it did");
+                assert_eq!(
+                    ran.load(Ordering::Relaxed),
+                    1,
+                    "and a thread that sees it sees its effects"
+                );
             }
             spawner.join().unwrap();
             runner.join().unwrap();

@@ -23,15 +23,15 @@ pub(crate) async fn finish(groups: &[Arc<GroupInner>]) {
     .await;
 }
 
-/// Returns whether every task of all groups is complete, mains and services too.
+/// Returns `true` if every task of all groups is complete, mains and services too.
 pub(crate) fn are_finished(groups: &[Arc<GroupInner>]) -> bool {
     are_complete(groups.iter().map(|group| &group.tally))
 }
 
 impl GroupInner {
-    /// As [`Group::room`](super::Group::room).
+    /// Implements [`Group::room`](super::Group::room).
     pub(super) async fn room(&self) -> Result<(), Error> {
-        // A task of the group may wait that counts itself.
+        // The caller may be a task of the group, which counts itself.
         let limit = self.shared.config.throttle.max(2) as u64;
         if self.outstanding() < limit {
             return Ok(());

@@ -10,7 +10,7 @@ use crate::data::{Mode, Region};
 use crate::guard::Cursor;
 use crate::task::{Append, Clause, TaskBuilder};
 
-/// One reduction access, handed to the body as a [`Reduction`].
+/// A clause of one reduction access, handed to the body as a [`Reduction`].
 pub struct Reduced<'a, T: 'static, D> {
     declared: Declared<'a>,
     contribution: Arc<dyn Contribution<T>>,
@@ -53,7 +53,7 @@ impl<'a, T: Send + Sync + 'static, D: 'static> Clause<'a> for Reduced<'a, T, D> 
     }
 }
 
-/// Several reduction accesses, handed to the body as a `Vec` of [`Reduction`]s.
+/// A clause of several reduction accesses, handed to the body as a `Vec` of [`Reduction`]s.
 pub struct ManyReduced<'a, T: 'static, D>(Vec<Reduced<'a, T, D>>);
 
 impl<'a, T: Send + Sync + 'static, D: 'static> Clause<'a> for ManyReduced<'a, T, D> {
@@ -86,12 +86,12 @@ impl<'a, T: Send + Sync + 'static, D: 'static> Clause<'a> for ManyReduced<'a, T,
 }
 
 impl<'a, C, A> TaskBuilder<'a, C, A> {
-    /// The task reduces values into `region`: it gets a private copy, and may run at the same time
-    /// as other tasks that reduce into exactly this region with the same operator. All others are
-    /// ordered before or after it, and see the region with every copy combined.
+    /// Declares that the task reduces values into `region`: it gets a private copy, and may run at
+    /// the same time as other tasks that reduce into exactly this region with the same operator.
+    /// All others are ordered before or after it, and see the region with every copy combined.
     ///
-    /// The result depends on the order of the tasks where the operator is not associative and
-    /// commutative, unless it is [`InOrder`](crate::operator::InOrder).
+    /// If the operator is not associative and commutative, the result depends on the order of the
+    /// tasks, unless the operator is [`InOrder`](crate::operator::InOrder).
     ///
     /// **Cost**: a copy for every worker that runs such a task, combined whenever none of them is
     /// open; one allocation a task.
@@ -108,8 +108,8 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self.with(Reduced::new::<O>(region))
     }
 
-    /// The task reduces values into every one of `regions` as [`TaskBuilder::reduction`]; the body
-    /// gets a `Vec`.
+    /// Declares that the task reduces values into every one of `regions`, as
+    /// [`TaskBuilder::reduction`] does; the body gets a `Vec`.
     pub fn reductions<'r, T, D, O>(
         self,
         regions: impl IntoIterator<Item = Region<'r, T, D>>,

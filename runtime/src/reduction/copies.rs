@@ -1,14 +1,14 @@
-//! The private copies of one reduction, and how they get into its region.
+//! The private copies of one reduction, and their folding into its region.
 //!
 //! Without an order there is a copy for every worker that has run one of the tasks: a task takes
 //! the copy of its worker, or begins a new one, and leaves it with the worker it ends on. Whenever
 //! no task of the reduction is open the copies are folded into the region. In order every task has
 //! a copy of its own, folded when those of all tasks spawned before it have been. A replayed task
-//! begins with a copy in every step, and has it folded at its end, or in order. One thread folds at a
-//! time, and takes over what others have to fold meanwhile.
+//! begins with a copy in every step, which is folded at its end, or in order. One thread folds at a
+//! time, and takes over the copies that others have to fold meanwhile.
 //!
 //! The region belongs to the reduction as long as one of its accesses is open, and a task leaves
-//! before its access closes. So whoever waits for all of them finds the region complete.
+//! before its access closes. So a task that waits for all of them finds the region complete.
 #![allow(unsafe_code, reason = "writes the region that a reduction has to itself")]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,43 +21,49 @@ use super::operator::Operator;
 use crate::callback;
 use crate::scheduler;
 
-pub(super) type Copy<T> = Box<[T]>;
-type Place<T> = Mutex<Option<Copy<T>>>;
+pub(super) type PrivateCopy<T> = Box<[T]>;
+type KeptCopy<T> = Mutex<Option<PrivateCopy<T>>>;
 
-/// The name of an operator in reports.
+/// Name of an operator in reports.
 const OPERATOR: &str = "an operator of a reduction";
 
 pub(super) struct Copies<T, O> {
     target: Target<T>,
-    /// Tasks that have joined and not left.
+    /// Number of tasks that have joined and not left.
     open: AtomicU64,
-    /// By worker, and a last one for other threads; none in order.
-    places: Box<[CachePadded<Place<T>>]>,
-    line: Mutex<Line<T>>,
+    /// Copies kept by worker, and last by other threads; none in order.
+    kept: Box<[CachePadded<KeptCopy<T>>]>,
+    queue: Mutex<FoldQueue<T>>,
     operator: PhantomData<fn() -> O>,
 }
 
-/// Copies that are to be folded: in order, or as they come.
-struct Line<T> {
-    /// In order: tasks that have joined, and those whose copies are due or folded.
+/// Copies to fold, in order or as they arrive.
+struct FoldQueue<T> {
+    /// Numbers, if in order, of tasks that have joined, and of those whose copies are due or
+    /// folded.
     joined: u64,
     passed: u64,
-    /// Tasks that have left and wait for others, with what they bring.
-    left: BTreeMap<u64, Option<Copy<T>>>,
-    /// Copies that nothing is before.
-    due: VecDeque<Copy<T>>,
-    /// True while a thread folds what is due, which it does before the access closes that it has
-    /// open.
+    /// Tasks that have left before earlier ones, with their copies.
+    left: BTreeMap<u64, Option<PrivateCopy<T>>>,
+    /// Copies that may be folded now.
+    due: VecDeque<PrivateCopy<T>>,
+    /// `true` while a thread folds the due copies, which it does before its own access closes.
     folds: bool,
 }
 
-impl<T> Line<T> {
+impl<T> FoldQueue<T> {
     fn new() -> Self {
-        Line { joined: 0, passed: 0, left: BTreeMap::new(), due: VecDeque::new(), folds: false }
+        FoldQueue {
+            joined: 0,
+            passed: 0,
+            left: BTreeMap::new(),
+            due: VecDeque::new(),
+            folds: false,
+        }
     }
 
-    /// Adds what a task brings, in order.
-    fn add(&mut self, number: u64, copy: Option<Copy<T>>) {
+    /// Adds the copy of a task, in order.
+    fn add(&mut self, number: u64, copy: Option<PrivateCopy<T>>) {
         self.left.insert(number, copy);
         while let Some(copy) = self.left.remove(&self.passed) {
             self.passed += 1;
@@ -68,12 +74,12 @@ impl<T> Line<T> {
 
 impl<T: Send, O: Operator<T>> Copies<T, O> {
     pub(super) fn new(target: Target<T>, workers: usize) -> Self {
-        let places = if O::IN_ORDER { 0 } else { workers + 1 };
+        let workers = if O::IN_ORDER { 0 } else { workers + 1 };
         Copies {
             target,
             open: AtomicU64::new(0),
-            places: (0..places).map(|_| CachePadded::new(Mutex::new(None))).collect(),
-            line: Mutex::new(Line::new()),
+            kept: (0..workers).map(|_| CachePadded::new(Mutex::new(None))).collect(),
+            queue: Mutex::new(FoldQueue::new()),
             operator: PhantomData,
         }
     }
@@ -81,27 +87,27 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     /// Adds a task and returns its number. Called in the order of the spawns.
     pub(super) fn join(&self) -> u64 {
         if O::IN_ORDER {
-            let mut line = self.line.lock();
-            line.joined += 1;
-            return line.joined - 1;
+            let mut queue = self.queue.lock();
+            queue.joined += 1;
+            return queue.joined - 1;
         }
         self.open.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A copy for a task that begins.
-    pub(super) fn take(&self) -> Copy<T> {
-        let kept = self.mine().and_then(|place| place.lock().take());
+    /// Returns a copy for a task that begins.
+    pub(super) fn take(&self) -> PrivateCopy<T> {
+        let kept = self.mine().and_then(|slot| slot.lock().take());
         kept.unwrap_or_else(|| (0..self.target.len()).map(|_| O::identity()).collect())
     }
 
-    /// A task has ended, with what it brings if it ran.
+    /// Ends a task, with its copy if it ran.
     ///
-    /// **Errors**: what the operator panicked with. The task is counted all the same.
-    pub(super) fn leave(&self, number: u64, copy: Option<Copy<T>>) -> Result<(), String> {
+    /// **Errors**: the text of the operator's panic. The task is counted nevertheless.
+    pub(super) fn leave(&self, number: u64, copy: Option<PrivateCopy<T>>) -> Result<(), String> {
         if O::IN_ORDER {
-            let mut line = self.line.lock();
-            line.add(number, copy);
-            return self.fold_due(line);
+            let mut queue = self.queue.lock();
+            queue.add(number, copy);
+            return self.fold_due(queue);
         }
         let kept = callback::call(OPERATOR, || copy.into_iter().for_each(|copy| self.keep(copy)));
         // Release for the copy this task has left, acquire for those of the others.
@@ -109,49 +115,54 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
             return kept;
         }
         // Another task may join, run and leave meanwhile.
-        let mut line = self.line.lock();
-        line.due.extend(self.places.iter().filter_map(|place| place.lock().take()));
-        kept.and(self.fold_due(line))
+        let mut queue = self.queue.lock();
+        queue.due.extend(self.kept.iter().filter_map(|slot| slot.lock().take()));
+        kept.and(self.fold_due(queue))
     }
 
-    /// A step of a replayed task has ended, of those that have all joined before the first. Any of
-    /// them may be the last before somebody reads the region.
+    /// Ends a step of a replayed task; all of these join before the first step. Any of them may be
+    /// the last before a task reads the region.
     ///
-    /// **Errors**: what the operator panicked with.
-    pub(super) fn bring(&self, number: u64, step: u64, copy: Copy<T>) -> Result<(), String> {
-        let mut line = self.line.lock();
+    /// **Errors**: the text of the operator's panic.
+    pub(super) fn add_step(
+        &self,
+        number: u64,
+        step: u64,
+        copy: PrivateCopy<T>,
+    ) -> Result<(), String> {
+        let mut queue = self.queue.lock();
         if O::IN_ORDER {
-            let number = step * line.joined + number;
-            line.add(number, Some(copy));
+            let number = step * queue.joined + number;
+            queue.add(number, Some(copy));
         } else {
-            line.due.push_back(copy);
+            queue.due.push_back(copy);
         }
-        self.fold_due(line)
+        self.fold_due(queue)
     }
 
-    /// Folds what is due, and what becomes due meanwhile, unless another thread is at it. Operators
-    /// are code of the program, so the lock is not held.
+    /// Folds the due copies, and those that become due meanwhile, unless another thread does so.
+    /// Operators are code of the program, so the lock is not held.
     ///
-    /// **Errors**: the first panic of an operator. Everything else is folded all the same.
-    fn fold_due<'a>(&'a self, mut line: MutexGuard<'a, Line<T>>) -> Result<(), String> {
+    /// **Errors**: the first panic of an operator. All other copies are folded nevertheless.
+    fn fold_due<'a>(&'a self, mut queue: MutexGuard<'a, FoldQueue<T>>) -> Result<(), String> {
         let mut folded = Ok(());
-        if std::mem::replace(&mut line.folds, true) {
+        if std::mem::replace(&mut queue.folds, true) {
             return folded;
         }
-        while let Some(copy) = line.due.pop_front() {
-            drop(line);
+        while let Some(copy) = queue.due.pop_front() {
+            drop(queue);
             let this = callback::call(OPERATOR, || self.fold(copy));
             folded = folded.and(this);
-            line = self.line.lock();
+            queue = self.queue.lock();
         }
-        line.folds = false;
+        queue.folds = false;
         folded
     }
 
     /// Leaves a copy with this worker.
-    fn keep(&self, mut copy: Copy<T>) {
-        while let Some(place) = self.mine() {
-            let mut kept = place.lock();
+    fn keep(&self, mut copy: PrivateCopy<T>) {
+        while let Some(slot) = self.mine() {
+            let mut kept = slot.lock();
             let Some(other) = kept.take() else {
                 *kept = Some(copy);
                 return;
@@ -161,15 +172,15 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
         }
     }
 
-    /// The place of this thread.
-    fn mine(&self) -> Option<&Place<T>> {
-        let last = self.places.len().checked_sub(1)?;
+    /// Returns the kept copy of this thread's worker.
+    fn mine(&self) -> Option<&KeptCopy<T>> {
+        let last = self.kept.len().checked_sub(1)?;
         let index = scheduler::own_index().map_or(last, |index| index.min(last));
-        Some(&self.places[index])
+        Some(&self.kept[index])
     }
 
-    /// Folds a copy into the region, for the one thread that folds.
-    fn fold(&self, copy: Copy<T>) {
+    /// Folds a copy into the region. Called by the one thread that folds.
+    fn fold(&self, copy: PrivateCopy<T>) {
         let mut copy = copy.into_vec().into_iter();
         for row in 0..self.target.rows {
             // SAFETY: the reduction has the region to itself while any access of it is open, which
@@ -180,7 +191,7 @@ impl<T: Send, O: Operator<T>> Copies<T, O> {
     }
 }
 
-fn combine<T, O: Operator<T>>(into: &mut [T], from: Copy<T>) {
+fn combine<T, O: Operator<T>>(into: &mut [T], from: PrivateCopy<T>) {
     into.iter_mut().zip(from.into_vec()).for_each(|(into, from)| O::combine(into, from));
 }
 
@@ -193,16 +204,16 @@ pub(super) struct Target<T> {
     stride: usize,
 }
 
-// SAFETY: stands for a `&mut` to the elements, as a guard does, which `Copies` uses by one thread at
-// a time.
+// SAFETY: stands for a `&mut` to the elements, as a guard does, which `Copies` uses by one thread
+// at a time.
 unsafe impl<T: Send> Send for Target<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Target<T> {}
 
 impl<T> Target<T> {
     /// # Safety
-    /// Row for row, `first` and what follows it are elements of an array, which lives while an access
-    /// to them is open; and one is open whenever a task leaves the reduction or brings something.
+    /// Row for row, `first` and the elements that follow are of an array, which lives while an
+    /// access to them is open; and one is open whenever a task leaves the reduction or adds a copy.
     pub(super) unsafe fn new(first: *mut T, rows: usize, cols: usize, stride: usize) -> Self {
         Target { first, rows, cols, stride }
     }
@@ -224,7 +235,8 @@ mod loom_tests {
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicBool;
 
-    /// Three tasks end on two threads; whoever has seen all of them closed sees the whole sum.
+    /// Ends three tasks on two threads; a thread that has seen all of them closed sees the whole
+    /// sum.
     fn the_region_is_complete_when_all_have_closed<O: Operator<u64>>() {
         loom::model(|| {
             let region: &mut [u64] = Box::leak(Box::new([100]));

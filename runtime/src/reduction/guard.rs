@@ -7,25 +7,26 @@ use std::ops::{Deref, DerefMut};
 
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2};
 
-use super::{Copy, Member};
+use super::{Member, PrivateCopy};
 use crate::access::{self, OpenAccess};
 use crate::callback;
 use crate::data::Rect;
 use crate::task;
 
 /// A private copy of a region, to reduce values into. It begins with the identity of the operator,
-/// or with what tasks before this one have left in it; it is combined with the region when the
+/// or with the contributions of tasks before this one; it is combined with the region when the
 /// tasks of the reduction have ended.
 ///
 /// `D` is `Ix1` for a contiguous region and `Ix2` for a rectangle.
 pub struct Reduction<T: 'static, D = Ix1> {
-    copy: Copy<T>,
-    held: Option<Held<T>>,
+    copy: PrivateCopy<T>,
+    access: Option<ReductionAccess<T>>,
     rect: Rect,
     marker: PhantomData<fn() -> D>,
 }
 
-struct Held<T: 'static> {
+/// The open access of a reduction, and the task's membership.
+struct ReductionAccess<T: 'static> {
     member: Member<T>,
     access: OpenAccess,
 }
@@ -33,34 +34,34 @@ struct Held<T: 'static> {
 impl<T: 'static, D> Reduction<T, D> {
     pub(super) fn new(member: Member<T>, access: OpenAccess) -> Self {
         let rect = access.slot().rect();
-        let held = Some(Held { member, access });
-        Reduction { copy: Copy::default(), held, rect, marker: PhantomData }
+        let access = Some(ReductionAccess { member, access });
+        Reduction { copy: PrivateCopy::default(), access, rect, marker: PhantomData }
     }
 
-    /// Gets the copy; the guard is whole before, in case the operator panics.
+    /// Gets the copy; the guard is complete before, in case the operator panics.
     pub(super) fn fill(&mut self) {
-        if let Some(held) = &self.held {
-            self.copy = held.member.take();
+        if let Some(access) = &self.access {
+            self.copy = access.member.take();
         }
     }
 
-    /// The rectangle in its array.
+    /// Returns the rectangle in the array.
     pub fn rect(&self) -> Rect {
         self.rect
     }
 }
 
-impl<T: 'static> Held<T> {
-    /// Brings the copy into the reduction and closes the access.
-    fn release(mut self, copy: Copy<T>) {
+impl<T: 'static> ReductionAccess<T> {
+    /// Adds the copy to the reduction and closes the access.
+    fn release(mut self, copy: PrivateCopy<T>) {
         let task = self.access.task();
         let counts = !copy.is_empty() && !task::has_failed(task);
-        let (brought, dropped) = if counts { (Some(copy), None) } else { (None, Some(copy)) };
+        let (added, dropped) = if counts { (Some(copy), None) } else { (None, Some(copy)) };
         let dropped = callback::call("a copy that drops", || drop(dropped));
-        if let Err(reason) = self.member.leave(brought).and(dropped) {
+        if let Err(reason) = self.member.leave(added).and(dropped) {
             task::fail(task, reason);
         }
-        // SAFETY: the guard has given this up, once, and its copy is no part of the region.
+        // SAFETY: the guard has given up this access, once, and its copy is no part of the region.
         unsafe { access::release(self.access) };
     }
 }
@@ -68,13 +69,13 @@ impl<T: 'static> Held<T> {
 impl<T: 'static, D> Drop for Reduction<T, D> {
     fn drop(&mut self) {
         let copy = std::mem::take(&mut self.copy);
-        let Some(held) = self.held.take() else {
+        let Some(access) = self.access.take() else {
             return;
         };
         if task::is_unwinding() {
-            task::put_aside(move || held.release(copy));
+            task::defer_release(move || access.release(copy));
         } else {
-            held.release(copy);
+            access.release(copy);
         }
     }
 }
@@ -96,31 +97,31 @@ impl<T> DerefMut for Reduction<T> {
 }
 
 impl<T> Reduction<T, Ix2> {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rect.rows()
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn cols(&self) -> usize {
         self.rect.cols()
     }
 
-    /// One row. **Panics** where there is no such row, as a slice does.
+    /// Returns one row. **Panics** if there is no such row, as a slice does.
     #[inline]
     pub fn row(&self, row: usize) -> &[T] {
         let cols = self.cols();
         &self.copy[row * cols..][..cols]
     }
 
-    /// One row. **Panics** where there is no such row, as a slice does.
+    /// Returns one row. **Panics** if there is no such row, as a slice does.
     #[inline]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
         let cols = self.cols();
         &mut self.copy[row * cols..][..cols]
     }
 
-    /// All of it.
+    /// Returns a view of the whole copy.
     pub fn view(&self) -> ArrayView2<'_, T> {
         let shape = (self.rows(), self.cols());
         match ArrayView2::from_shape(shape, &self.copy) {
@@ -129,7 +130,7 @@ impl<T> Reduction<T, Ix2> {
         }
     }
 
-    /// All of it.
+    /// Returns a mutable view of the whole copy.
     pub fn view_mut(&mut self) -> ArrayViewMut2<'_, T> {
         let shape = (self.rows(), self.cols());
         match ArrayViewMut2::from_shape(shape, &mut self.copy) {

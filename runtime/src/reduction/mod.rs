@@ -1,9 +1,9 @@
 //! Reductions: tasks that fold values into one region, each working on a private copy.
 //!
-//! The accesses of one reduction - same region, same operator, nothing declared in between that
-//! conflicts - are not ordered among themselves (`access/reductions.rs`); all others wait for all
-//! of them. A task joins its reduction when it is registered, by the [`Ticket`] that its clause has
-//! made, and leaves it when its guard drops, before its access closes; [`Copies`] has what lies
+//! The accesses of one reduction - same region, same operator, no conflicting access declared in
+//! between - are not ordered among themselves (`access/reductions.rs`); all others wait for all of
+//! them. A task joins its reduction when it is registered, by the [`Ticket`] that its clause has
+//! made, and leaves it when its guard drops, before its access closes; [`Copies`] has the copies in
 //! between.
 
 mod clause;
@@ -15,5 +15,5 @@ mod ticket;
 pub use self::clause::{ManyReduced, Reduced};
 pub use self::guard::Reduction;
 
-use self::copies::{Copies, Copy, Target};
+use self::copies::{Copies, PrivateCopy, Target};
 use self::ticket::{Contribution, Member, Ticket};

@@ -1,4 +1,4 @@
-//! Operators of reductions: how two values become one, and the value that changes nothing.
+//! Operators of reductions, which combine two values, and their identities.
 //!
 //! ```
 //! use talpf_runtime::operator::{Operator, Sum};
@@ -38,23 +38,23 @@
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 
-/// How the private copies of a reduction over elements of type `T` are combined.
+/// An operator that combines the private copies of a reduction over elements of type `T`.
 ///
-/// The result is determined if `combine` is associative and commutative; where it is not, as with
-/// sums of floats, [`InOrder`] makes it so. A task fails if its operator panics.
+/// The result is determined if `combine` is associative and commutative; if it is not, as with sums
+/// of floats, [`InOrder`] makes the result determined. A task fails if its operator panics.
 pub trait Operator<T>: Send + Sync + 'static {
-    /// Whether the tasks' copies are combined in the order of the spawns: see [`InOrder`].
+    /// `true` if the tasks' copies are combined in the order of the spawns: see [`InOrder`].
     const IN_ORDER: bool = false;
 
-    /// The value that changes nothing: what private copies begin with.
+    /// Returns the identity, with which private copies begin.
     fn identity() -> T;
 
-    /// Brings `from` into `into`.
+    /// Combines `from` into `into`.
     fn combine(into: &mut T, from: T);
 }
 
-/// Combines in the order of the spawns: the result is, bit for bit, that of running the tasks one
-/// after another and combining the copy of each at its end.
+/// An operator that combines in the order of the spawns: the result is, bit for bit, that of
+/// running the tasks one after another and combining the copy of each at its end.
 ///
 /// **Cost**: a private copy for every task; those that end early keep theirs until the tasks
 /// spawned before them have ended.
@@ -91,11 +91,11 @@ operators! {
     Min
     /// The greatest value; of floats one that is a number, if there is one.
     Max
-    /// And, bit by bit.
+    /// The conjunction, bit by bit.
     And
-    /// Or, bit by bit.
+    /// The disjunction, bit by bit.
     Or
-    /// Exclusive or, bit by bit.
+    /// The exclusive disjunction, bit by bit.
     Xor
 }
 
@@ -128,7 +128,7 @@ macro_rules! integers {
 
 macro_rules! floats {
     ($($type:ident)*) => {$(
-        // The zero that leaves the sign of a zero alone.
+        // The zero that keeps the sign of a zero.
         operate!(Sum on $type: -0.0, Add::add);
         operate!(Product on $type: 1.0, Mul::mul);
         operate!(Min on $type: $type::INFINITY, $type::min);

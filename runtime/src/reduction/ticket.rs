@@ -1,4 +1,4 @@
-//! The part of one task in a reduction.
+//! The membership of a task in a reduction.
 #![allow(unsafe_code, reason = "says which region a reduction has to itself")]
 
 use std::any::{Any, TypeId};
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::operator::Operator;
-use super::{Copies, Copy, Target};
+use super::{Copies, PrivateCopy, Target};
 use crate::access::{Declared, Joins, OpenReduction};
 use crate::data::Invariant;
 use crate::task;
 
-/// What a clause makes for its access: it learns at the registration which reduction that joins.
+/// An object that a clause makes for its access, and that joins a reduction at the registration.
 pub(super) struct Ticket<T, O> {
     joined: OnceLock<Joined<T, O>>,
-    /// Of a replayed task: the steps in which it has brought something.
+    /// Number of steps in which a replayed task has added a copy.
     steps: OnceLock<AtomicU64>,
     element: Invariant<T>,
 }
@@ -28,10 +28,10 @@ struct Joined<T, O> {
 
 /// A ticket, whatever its operator.
 pub(super) trait Contribution<T>: Joins + Send + Sync {
-    /// A copy for the task, which begins, and its shape.
-    fn take(&self) -> Copy<T>;
-    /// The task leaves, with what it brings if it has got so far.
-    fn leave(&self, copy: Option<Copy<T>>) -> Result<(), String>;
+    /// Returns a copy for the task, which begins.
+    fn take(&self) -> PrivateCopy<T>;
+    /// Ends the membership, with the task's copy if it has one.
+    fn leave(&self, copy: Option<PrivateCopy<T>>) -> Result<(), String>;
 }
 
 impl<T, O> Ticket<T, O> {
@@ -53,8 +53,9 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Joins for Ticket<T, O> {
         let (reduction, copies) = same.unwrap_or_else(|| {
             let (core, rect) = (declared.core(), declared.rect());
             let first = core.first_of::<T>(&rect);
-            // SAFETY: the access that is declared is to elements of type `T` (`Reduced::new`). Its task
-            // leaves before that closes, as do all that join (`Held::release`, `Member`).
+            // SAFETY: the access that is declared is to elements of type `T` (`Reduced::new`). Its
+            // task leaves before that closes, as do all that join (`ReductionAccess::release`,
+            // `Member`).
             let target = unsafe { Target::new(first, rect.rows(), rect.cols(), core.stride()) };
             let copies = Arc::new(Copies::<T, O>::new(target, core.workers()));
             (Arc::new(OpenReduction::new(rect, copies.clone())), copies)
@@ -74,11 +75,11 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Joins for Ticket<T, O> {
 }
 
 impl<T: Send + Sync + 'static, O: Operator<T>> Contribution<T> for Ticket<T, O> {
-    fn take(&self) -> Copy<T> {
-        self.joined.get().map_or_else(Copy::default, |joined| joined.copies.take())
+    fn take(&self) -> PrivateCopy<T> {
+        self.joined.get().map_or_else(PrivateCopy::default, |joined| joined.copies.take())
     }
 
-    fn leave(&self, copy: Option<Copy<T>>) -> Result<(), String> {
+    fn leave(&self, copy: Option<PrivateCopy<T>>) -> Result<(), String> {
         let Some(Joined { reduction, copies, number }) = self.joined.get() else {
             return Ok(());
         };
@@ -86,9 +87,9 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Contribution<T> for Ticket<T, O> 
             (None, copy) => copies.leave(*number, copy),
             // A task waits for itself in the step before.
             (Some(steps), Some(copy)) => {
-                copies.bring(*number, steps.fetch_add(1, Ordering::Relaxed), copy)
+                copies.add_step(*number, steps.fetch_add(1, Ordering::Relaxed), copy)
             }
-            // Its run fails, or is over.
+            // The run fails, or has ended.
             (Some(_), None) => Ok(()),
         };
         if left.is_err() {
@@ -98,8 +99,8 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Contribution<T> for Ticket<T, O> 
     }
 }
 
-/// The membership of a task that has been declared: it ends once, at the latest with this. A task
-/// that is replayed has one more for every step.
+/// The membership of a declared task, which ends once, at the latest when this drops. A replayed
+/// task has another one for every step.
 pub struct Member<T: 'static>(Option<Arc<dyn Contribution<T>>>);
 
 impl<T> Member<T> {
@@ -107,11 +108,11 @@ impl<T> Member<T> {
         Member(Some(Arc::clone(contribution)))
     }
 
-    pub(super) fn take(&self) -> Copy<T> {
-        self.0.as_ref().map_or_else(Copy::default, |contribution| contribution.take())
+    pub(super) fn take(&self) -> PrivateCopy<T> {
+        self.0.as_ref().map_or_else(PrivateCopy::default, |contribution| contribution.take())
     }
 
-    pub(super) fn leave(&mut self, copy: Option<Copy<T>>) -> Result<(), String> {
+    pub(super) fn leave(&mut self, copy: Option<PrivateCopy<T>>) -> Result<(), String> {
         self.0.take().map_or(Ok(()), |contribution| contribution.leave(copy))
     }
 }
@@ -122,11 +123,11 @@ impl<T> Clone for Member<T> {
     }
 }
 
-/// The task does not run, or its spawn was refused.
+/// Ends the membership of a task that does not run, or whose spawn was refused.
 impl<T> Drop for Member<T> {
     fn drop(&mut self) {
         if let Err(reason) = self.leave(None) {
-            // Whoever drops the declaration of a task without running it has failed it already.
+            // A task whose declaration is dropped without running has failed already.
             let _ = task::fail_current_task(reason);
         }
     }

@@ -17,13 +17,13 @@ macro_rules! bodies {
             /// the step and its guards, once in every step.
             ///
             /// The body may have [`Children`](crate::Children), which it spawns afresh in every
-            /// step: the task is complete when they are, and what they have of its accesses is
-            /// released then, not before. A child that fails with something of them stops the
-            /// steps. Weak accesses are lent as those of other tasks, but waited for. What it
-            /// reduces is combined with the region at the end of every step, under a lock.
+            /// step: the task is complete when they are, and the regions of its accesses that they
+            /// use are released then, not before. A child that fails and poisons some of them stops
+            /// the steps. Weak accesses are lent as those of other tasks, but waited for. Its
+            /// reductions are combined with the region at the end of every step, under a lock.
             ///
             /// **Ordering**: of a task with more than 32 accesses, those from the 32nd on count as
-            /// released when the last of them is: whoever waits for one of them waits for all.
+            /// released when the last of them is: a task that waits for one of them waits for all.
             /// **Errors**: a region outside its array; a task that is a child, or has regions that
             /// were lent, or actions of [`TaskBuilder::on_ready`], also as functions for priority
             /// and cost.
@@ -41,8 +41,8 @@ macro_rules! bodies {
                 iteration.add(traits, refused, &clauses, repeated(call))
             }
 
-            /// As [`TaskBuilder::repeat`], with a body that borrows its guards: its regions are
-            /// released together when it returns, at the cost of one.
+            /// Adds the task as [`TaskBuilder::repeat`] does, with a body that borrows its guards:
+            /// its regions are released together when it returns, at the cost of one.
             pub fn repeat_borrowed<Fun>(
                 self,
                 iteration: &Iteration<'r>,
@@ -55,14 +55,14 @@ macro_rules! bodies {
                 let call = move |task: RecordId, step: usize| {
                     let ($(mut $clause,)*) = Self::guards(shapes.clone(), task);
                     body(step, $(&mut $clause),*);
-                    // The body may have put others in their place.
+                    // The body may have put other guards in their place.
                     let mut cursor = Cursor::new(task);
                     let are_whole = $($clause::is_whole(&$clause, &mut cursor) &&)* true;
                     if !are_whole || cursor.has_more() {
                         return;
                     }
-                    // SAFETY: the guards are those of all accesses of the task, each of its own, and
-                    // are forgotten if this closes these.
+                    // SAFETY: the guards are those of all accesses of the task, each of its own,
+                    // and are forgotten if this closes the accesses.
                     if unsafe { close_all(record(task)) } {
                         $($clause::forget($clause);)*
                     }
@@ -72,7 +72,7 @@ macro_rules! bodies {
                 iteration.add(traits, refused, &clauses, repeated(call))
             }
 
-            /// As [`TaskBuilder::repeat`], with an async closure.
+            /// Adds the task as [`TaskBuilder::repeat`] does, with an async closure.
             ///
             /// **Cost**: an allocation in every step if the future is larger than 128 bytes.
             pub fn repeat_async<Fun, Fut>(

@@ -1,18 +1,18 @@
-//! Graphs that repeat: one iteration is recorded, the others are replayed without discovery.
+//! Graphs that repeat: one iteration is recorded, and replayed without discovery.
 //!
 //! [`Group::iterate`] has the tasks of one iteration declared. Their edges, within an iteration and
 //! from one to the next, are found once ([`plan`]); a task then waits for a count of edges that is
-//! set anew in each iteration ([`node`]), so that consecutive iterations overlap as they would if
-//! each had been spawned. The group remembers the last graph: if the next one has the same accesses
-//! its edges are used again, and otherwise they are found anew.
+//! set again in each iteration ([`replayed_task`]), so that consecutive iterations overlap as if
+//! their tasks had been spawned. The group remembers the last graph: if the next one has the same
+//! accesses its edges are used again.
 //!
-//! What is not of the graph is ordered before or after it tile by tile ([`run`]).
+//! Tasks outside the graph are ordered before or after it tile by tile ([`run`]).
 
 mod bodies;
-mod closed;
-mod homes;
-mod node;
+mod closed_accesses;
 mod plan;
+mod preferred_workers;
+mod replayed_task;
 mod run;
 mod waits;
 
@@ -21,8 +21,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::homes::homes;
 use self::plan::{LINKS, NoPlan, Plan, Sketch};
+use self::preferred_workers::preferred_workers;
 use self::run::Run;
 use crate::access::{Declared, Joins, OpenReduction};
 use crate::data::{Mode, Rect};
@@ -33,10 +33,11 @@ use crate::task::{
     Clauses, Label, Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record,
 };
 
-pub(crate) use self::node::{
-    Node, begin, close, close_all, close_here, close_late, complete, home, pause,
-};
 pub(crate) use self::plan::Plan as RecordedPlan;
+pub(crate) use self::replayed_task::{
+    ReplayedTask, begin, close, close_all, close_here, close_late, complete, pause,
+    preferred_worker,
+};
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.
 pub struct Iteration<'a> {
@@ -45,20 +46,21 @@ pub struct Iteration<'a> {
 
 #[derive(Default)]
 struct Recorded<'a> {
-    /// By array, operator and region.
+    /// Open reductions by array, operator and region.
     reductions: HashMap<(u64, TypeId, Rect), Arc<OpenReduction>>,
     sketch: Sketch,
     declared: Vec<Declared<'a>>,
     tasks: Vec<Task>,
-    turn: usize,
+    /// First step of the tasks that are declared now.
+    first_step: usize,
 }
 
-/// A task without its accesses.
+/// A declared task, without its accesses.
 struct Task {
     traits: Traits,
     body: Box<dyn Repeated>,
-    /// The step it is of, in the first iteration.
-    turn: usize,
+    /// Step of the task in the first iteration.
+    first_step: usize,
 }
 
 impl<'a> Iteration<'a> {
@@ -84,14 +86,14 @@ impl<'a> Iteration<'a> {
         }
         recorded.sketch.counts.push(accesses.len());
         recorded.declared.extend(accesses);
-        let turn = recorded.turn;
-        recorded.tasks.push(Task { traits, body, turn });
+        let first_step = recorded.first_step;
+        recorded.tasks.push(Task { traits, body, first_step });
         Ok(())
     }
 }
 
 impl Recorded<'_> {
-    /// Has an access join its reduction, for all steps. Returns the operator.
+    /// Lets an access join its reduction, for all steps. Returns the operator.
     fn join(&mut self, joins: &dyn Joins, access: &Declared<'_>) -> TypeId {
         let (operator, rect) = (joins.operator(), access.rect());
         if !rect.is_empty() {
@@ -107,8 +109,8 @@ impl Recorded<'_> {
 impl Group {
     /// Runs the tasks that `declare` declares in every step from 0 to `steps`, as if they were
     /// spawned anew each time. They are declared once, with [`TaskBuilder::repeat`],
-    /// [`TaskBuilder::repeat_borrowed`] or [`TaskBuilder::repeat_async`]; their bodies get the number
-    /// of the step. They are tasks of this group, whichever declares them.
+    /// [`TaskBuilder::repeat_borrowed`] or [`TaskBuilder::repeat_async`]; their bodies get the
+    /// number of the step. They are tasks of this group, whichever declares them.
     ///
     /// ```
     /// # use talpf_runtime::{Array, Config, Error, Runtime};
@@ -127,38 +129,37 @@ impl Group {
     /// ```
     ///
     /// **Ordering**: within the steps as by discovery, except that a task also waits for itself in
-    /// the step before and that commutative tasks keep their order. The first step begins when
-    /// nothing that was spawned before uses a tile of the graph any more; what is spawned later
-    /// waits, tile by tile, for the last step to be done with what it uses.
-    /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take (see
-    /// [`Config::throttle`](crate::Config::throttle)).
-    /// **Completion**: returns at once. A task that fails stops the steps, and the data that they
-    /// write is spoilt (R4).
-    /// **Errors**: those of `declare`; accesses of one task that conflict with each other; a
-    /// runtime that has shut down. Nothing runs then.
-    /// **Cost**: memory for one iteration, however many steps there are.
+    /// the step before and that commutative tasks keep their order. The first step begins when no
+    /// task spawned before uses a tile of the graph any more; a task spawned later waits, tile by
+    /// tile, until the last step has released its regions. **Scheduling**: other tasks may run
+    /// inside the spawn, so hold no lock that they take (see
+    /// [`Config::throttle`](crate::Config::throttle)). **Completion**: returns at once. A task that
+    /// fails stops the steps, and the data that they write is poisoned (R4). **Errors**: those of
+    /// `declare`; accesses of one task that conflict with each other; a runtime that has shut down.
+    /// Nothing runs then. **Cost**: memory for one iteration, however many steps there are.
     pub fn iterate<'a, E: From<Error>>(
         &self,
         steps: usize,
         declare: impl FnOnce(&Iteration<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut declare = Some(declare);
-        self.iterate_in_turns(steps, 1, |iteration, _| match declare.take() {
+        self.iterate_unrolled(steps, 1, |iteration, _| match declare.take() {
             Some(declare) => declare(iteration),
             None => Ok(()),
         })
     }
 
-    /// As [`Group::iterate`], for arrays that take turns: an iteration of the graph is several
-    /// steps. `declare` is called for each of them, with its number from 0 to `turns`; step `s` then
-    /// runs the tasks of turn `s % turns`.
+    /// Runs tasks in every step as [`Group::iterate`] does, for graphs in which the steps
+    /// alternate, as between two arrays: the loop is unrolled, so that an iteration of the graph is
+    /// `unroll` steps. `declare` is called for each of them, with its number from 0 to `unroll`;
+    /// step `s` then runs the tasks of step `s % unroll`.
     ///
     /// ```
     /// # use talpf_runtime::{Array, Config, Error, Runtime};
     /// # let runtime = Runtime::new(Config::default())?;
     /// let lines = [Array::new(&runtime, vec![1.0; 8], 8)?, Array::new(&runtime, vec![0.0; 8], 8)?];
-    /// runtime.iterate_in_turns(5, 2, |iteration, turn| {
-    ///     let [old, new] = [&lines[turn], &lines[1 - turn]];
+    /// runtime.iterate_unrolled(5, 2, |iteration, step| {
+    ///     let [old, new] = [&lines[step], &lines[1 - step]];
     ///     let task = runtime.task("halve").input(&old.all()).output(&new.all());
     ///     task.repeat(iteration, |_step, old, mut new| {
     ///         new.iter_mut().zip(&*old).for_each(|(new, old)| *new = old / 2.0);
@@ -169,25 +170,30 @@ impl Group {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// **Errors**: also no turns.
-    pub fn iterate_in_turns<'a, E: From<Error>>(
+    /// **Errors**: those of [`Group::iterate`]; an `unroll` of 0.
+    pub fn iterate_unrolled<'a, E: From<Error>>(
         &self,
         steps: usize,
-        turns: usize,
+        unroll: usize,
         mut declare: impl FnMut(&Iteration<'a>, usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        if turns == 0 {
-            return Err(Error::Size { what: "number of turns", value: 0, limit: 1 }.into());
+        if unroll == 0 {
+            return Err(Error::Size {
+                what: "number of steps in an iteration",
+                value: 0,
+                limit: 1,
+            }
+            .into());
         }
         let iteration = Iteration { recorded: RefCell::default() };
-        for turn in 0..turns.min(steps) {
-            iteration.recorded.borrow_mut().turn = turn;
-            declare(&iteration, turn)?;
+        for step in 0..unroll.min(steps) {
+            iteration.recorded.borrow_mut().first_step = step;
+            declare(&iteration, step)?;
         }
         if iteration.recorded.borrow().tasks.is_empty() {
             return Ok(());
         }
-        Ok(spawn(self.inner(), iteration.recorded.into_inner(), (steps, turns))?)
+        Ok(spawn(self.inner(), iteration.recorded.into_inner(), (steps, unroll))?)
     }
 }
 
@@ -195,36 +201,37 @@ impl Group {
 fn spawn(
     group: &Arc<GroupInner>,
     recorded: Recorded<'_>,
-    (steps, turns): (usize, usize),
+    (steps, unroll): (usize, usize),
 ) -> Result<(), Error> {
     let Recorded { sketch, declared, tasks, .. } = recorded;
     let label = Label::new("iterate");
     declared.iter().try_for_each(|declared| declared.check_runtime(group, label))?;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
-    let lengths = tasks.chunk_by(|one, next| one.turn == next.turn).map(<[_]>::len);
+    let lengths = tasks.chunk_by(|one, next| one.first_step == next.first_step).map(<[_]>::len);
     let label = Label::new("iterate");
     declared.iter().try_for_each(|declared| declared.check_runtime(group, label))?;
     let is_inline = |task: usize| tasks[task].traits.marks().is_inline();
     let workers = group.shared.workers();
-    let homes = homes(lengths, is_inline, |task| plan.successors_of(task), workers);
-    let mut nodes = Vec::with_capacity(tasks.len());
+    let preferred = preferred_workers(lengths, is_inline, |task| plan.successors_of(task), workers);
+    let mut replayed = Vec::with_capacity(tasks.len());
     let mut first = 0;
-    for (index, Task { traits, body, turn }) in tasks.into_iter().enumerate() {
+    for (index, Task { traits, body, first_step }) in tasks.into_iter().enumerate() {
         let end = first + plan.counts()[index];
         let new = new_repeated(group, &traits, &declared[first..end]);
         let task = match new {
             Ok(task) => task,
             Err(full) => {
-                nodes.iter().for_each(|node: &Node| free_task(node.task));
+                replayed.iter().for_each(|made: &ReplayedTask| free_task(made.task));
                 return Err(full);
             }
         };
-        // For reports.
+        // Shown in reports.
         record(task).pending.set(plan.within[index] + plan.across[index]);
-        let last_step = steps - 1 - (steps - 1 - turn) % turns;
-        let home = group.affinity().map(|there| there as u32).or(homes[index]);
-        let home = home.filter(|_| !traits.marks().is_inline());
-        nodes.push(Node::new(task, body, &plan, (index, first), (turn, last_step), home));
+        let last_step = steps - 1 - (steps - 1 - first_step) % unroll;
+        let worker = group.affinity().map(|worker| worker as u32).or(preferred[index]);
+        let worker = worker.filter(|_| !traits.marks().is_inline());
+        let own_steps = (first_step, last_step);
+        replayed.push(ReplayedTask::new(task, body, &plan, (index, first), own_steps, worker));
         first = end;
     }
     let tiles = plan.tiles.iter().map(|tile| {
@@ -232,11 +239,11 @@ fn spawn(
         declared[tile.access].tile(tile.number, mode)
     });
     let clause = Many::<Hold>::new(tiles.collect());
-    let run = Run::new(nodes.into(), plan, (steps, turns));
+    let run = Run::new(replayed.into(), plan, (steps, unroll));
     TaskBuilder::new(group, "iterate").with(clause).spawn(move |holds| run.start(holds))
 }
 
-/// The plan of a graph: that of the graph before, if it has the same accesses.
+/// Returns the plan of a graph: that of the graph before, if it has the same accesses.
 fn plan_of(
     group: &GroupInner,
     sketch: Sketch,

@@ -1,10 +1,10 @@
-//! What of a recorded graph does not change: who waits for whom.
+//! The constant part of a recorded graph: its edges.
 //!
-//! The accesses of one iteration go through maps like those of discovery twice. The first pass finds
-//! whom a task waits for in its own iteration, the second whom in the one before. No edge leads
-//! further back: between an access and one it conflicts with two iterations later lies the
-//! repetition of either. Nor does one lead from an earlier task to a later one of the next
-//! iteration: tasks wait for themselves.
+//! The accesses of one iteration go through maps like those of discovery twice. The first pass
+//! finds the tasks that a task waits for in its own iteration, the second those of the iteration
+//! before. No edge leads further back: between an access and a conflicting one two iterations later
+//! lies the repetition of either. Nor does an edge lead from an earlier task to a later one of the
+//! next iteration: tasks wait for themselves.
 //!
 //! Two tasks have one edge, however many of their accesses conflict. It names the accesses of the
 //! earlier task that have to close, and is listed with each of them.
@@ -19,21 +19,21 @@ use crate::data::{Mode, Rect};
 /// Accesses of a task beyond this many share the last bit: they are released together.
 pub(super) const BITS: usize = 32;
 
-/// What the edges depend on.
+/// The accesses of a graph, on which its edges depend.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sketch {
     /// Number of accesses of each task.
     pub(super) counts: Vec<usize>,
-    /// Of all tasks, one after another.
-    uses: Vec<Use>,
+    /// Accesses of all tasks, one after another.
+    uses: Vec<PlannedAccess>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Use {
+struct PlannedAccess {
     array: u64,
     rect: Rect,
     mode: Mode,
-    /// Of a reduction.
+    /// Operator of a reduction.
     operator: Option<TypeId>,
 }
 
@@ -49,12 +49,12 @@ pub(super) struct Edge {
 /// A tile that the graph touches.
 #[derive(Debug)]
 pub(super) struct Tile {
-    /// An access to it, by its number among all.
+    /// An access to the tile, by its number among all.
     pub(super) access: usize,
     /// The number of the tile in its array.
     pub(super) number: usize,
     pub(super) writes: bool,
-    /// Accesses that touch it.
+    /// Number of accesses that touch the tile.
     pub(super) users: u32,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Plan {
     edges: Vec<Edge>,
     /// The edges that wait for each access, by its number among all, as ranges of `edges`.
     waiting: Vec<Range<u32>>,
-    /// Whom the edges of each task lead to, as ranges of `successors`.
+    /// The successors of each task, as ranges of `successors`.
     followed_by: Vec<Range<u32>>,
     successors: Vec<u32>,
     /// Edges to each task from its own iteration.
@@ -78,7 +78,7 @@ pub(crate) struct Plan {
     touched: Vec<u32>,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug)]
 pub(super) enum NoPlan {
     /// Two accesses of one task exclude each other: their numbers in the task.
@@ -87,25 +87,25 @@ pub(super) enum NoPlan {
     TooMany(usize),
 }
 
-/// Links that have numbers.
+/// Largest number of links.
 pub(super) const LINKS: usize = u32::MAX as usize;
 
 impl Sketch {
     /// Adds an access of the task that is added next.
     pub(super) fn add(&mut self, access: &Declared<'_>, operator: Option<TypeId>) {
         let (array, rect, mode) = (access.core().id(), access.rect(), access.mode());
-        self.uses.push(Use { array, rect, mode, operator });
+        self.uses.push(PlannedAccess { array, rect, mode, operator });
     }
 }
 
-/// What the maps remember of an access.
+/// An access in a map.
 #[derive(Clone, Copy)]
 struct Entry {
     task: u32,
     access: u32,
-    /// The part of it in the tile.
+    /// Part of the access in the tile.
     part: Rect,
-    whole: Use,
+    whole: PlannedAccess,
     repeated: bool,
 }
 
@@ -116,13 +116,13 @@ impl Placed for Entry {
 }
 
 impl Item for Entry {
-    /// Nothing closes while a graph is recorded.
+    /// Returns `true`: no access closes while a graph is recorded.
     fn is_open(&self) -> bool {
         true
     }
 }
 
-/// The accesses of a tile. Reads do not look at reads.
+/// The accesses of a tile. Reads are not compared with reads.
 #[derive(Default)]
 struct Map {
     reads: SpatialList<Entry>,
@@ -193,38 +193,38 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether this is the plan of `sketch`.
+    /// Returns `true` if this is the plan of `sketch`.
     pub(super) fn is_of(&self, sketch: &Sketch) -> bool {
         self.sketch == *sketch
     }
 
-    /// The edges that wait for an access, by its number among all.
+    /// Returns the edges that wait for an access, given by its number among all.
     #[inline]
     pub(super) fn edges_of(&self, access: usize) -> &[Edge] {
         let Range { start, end } = self.waiting[access];
         &self.edges[start as usize..end as usize]
     }
 
-    /// Whom the edges of a task lead to.
+    /// Returns the successors of a task.
     #[inline]
     pub(super) fn successors_of(&self, task: usize) -> &[u32] {
         let Range { start, end } = self.followed_by[task];
         &self.successors[start as usize..end as usize]
     }
 
-    /// All edges, from task to task.
+    /// Returns all edges, from task to task.
     pub(super) fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.followed_by.len())
             .flat_map(|from| self.successors_of(from).iter().map(move |to| (from, *to as usize)))
     }
 
-    /// The tiles that an access touches, by its number among all.
+    /// Returns the tiles that an access touches, given by its number among all.
     pub(super) fn touched_by(&self, access: usize) -> &[u32] {
         let Range { start, end } = self.touches[access];
         &self.touched[start as usize..end as usize]
     }
 
-    /// Number of accesses of each task.
+    /// Returns the number of accesses of each task.
     pub(super) fn counts(&self) -> &[usize] {
         &self.sketch.counts
     }
@@ -276,7 +276,7 @@ impl Plan {
                 self.touched.push(tile as u32);
             };
             if is_empty {
-                // Only for the array to be kept.
+                // Only to keep the array alive.
                 touch(0);
             } else {
                 new.core().for_each_tile(&new.rect(), |tile, _| touch(tile));
@@ -303,8 +303,9 @@ impl Plan {
         }
         let mut followers = vec![Vec::new(); tasks];
         self.edges().for_each(|(from, to)| followers[from].push(to));
-        let conflict =
-            |a: &Use, b: &Use| a.array == b.array && are_ordered(a, b) && a.rect.overlaps(&b.rect);
+        let conflict = |a: &PlannedAccess, b: &PlannedAccess| {
+            a.array == b.array && are_ordered(a, b) && a.rect.overlaps(&b.rect)
+        };
         for from in 0..tasks {
             let mut reached = vec![false; 2 * tasks];
             let mut open = vec![from];
@@ -326,13 +327,13 @@ impl Plan {
     }
 }
 
-/// Graphs of more tasks are not checked.
+/// Largest number of tasks in a graph that is checked.
 #[cfg(debug_assertions)]
 const CHECKED: usize = 400;
 
-/// Whether accesses of different tasks to one element keep their order. Commutative ones do in a
-/// recorded graph, those of one reduction do not.
-fn are_ordered(one: &Use, other: &Use) -> bool {
+/// Returns `true` if accesses of different tasks to one element keep their order. Commutative ones
+/// do in a recorded graph, those of one reduction do not.
+fn are_ordered(one: &PlannedAccess, other: &PlannedAccess) -> bool {
     match one.mode {
         Mode::In | Mode::Concurrent => one.mode != other.mode,
         Mode::Reduction => one != other,
@@ -340,8 +341,8 @@ fn are_ordered(one: &Use, other: &Use) -> bool {
     }
 }
 
-/// Adds an access to the map of a tile, and an edge from every one there that conflicts. Returns
-/// an access of the same task that does.
+/// Adds an access to the map of a tile, and an edge from every conflicting access there. Returns a
+/// conflicting access of the same task.
 fn enter(map: &mut Map, new: Entry, found: &mut Vec<(u32, Edge)>) -> Option<u32> {
     let mut overlap = None;
     let mode = new.whole.mode;

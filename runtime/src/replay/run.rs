@@ -1,13 +1,12 @@
-//! A graph on its way through its iterations.
+//! The replay of a graph, through all its iterations.
 //!
-//! It begins in a task that has every tile of the graph as `input` or `inout`, and so waits for
-//! what was spawned before. Each tile goes back, and lets tasks go on that were spawned after, when
-//! the last access of the last iteration to it has closed. An event keeps that task, and with it
-//! whoever waits for the group, until every task of the graph has run for the last time.
+//! It begins in a task that has every tile of the graph as `input` or `inout`, and so waits for the
+//! tasks spawned before. Each tile is released, and tasks spawned later may go on, when the last
+//! access of the last iteration to it has closed. An event keeps that task incomplete, and with it
+//! every wait for the group, until every task of the graph has run for the last time.
 //!
-//! A task that fails stops the run: nothing of it that has not begun runs, and the failure becomes
-//! that of the task which holds the tiles. Each task has one more step, in which it does nothing but
-//! let go.
+//! A task that fails stops the run: no further task begins, and the failure becomes that of the
+//! task which holds the tiles. Each task has one more step, in which it only releases its accesses.
 #![allow(unsafe_code, reason = "owns itself between the first task and the last")]
 
 use std::sync::Arc;
@@ -15,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use talpf_primitives::Mutex;
 
-use super::node::Node;
 use super::plan::Plan;
+use super::replayed_task::ReplayedTask;
 use super::waits::Waits;
 use crate::callback;
 use crate::error::Failure;
@@ -24,17 +23,17 @@ use crate::group::GroupInner;
 use crate::guard::Hold;
 use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, record};
 
-/// The tasks of a graph and what they share.
+/// The tasks of a graph and their shared state.
 pub(super) struct Run {
-    pub(super) nodes: Box<[Node]>,
-    /// By task.
+    pub(super) tasks: Box<[ReplayedTask]>,
+    /// Edges that each task waits for.
     pub(super) waits: Box<[Waits]>,
     pub(super) plan: Arc<Plan>,
     steps: usize,
     /// Steps of an iteration.
-    pub(super) turns: usize,
+    pub(super) unroll: usize,
     failed: AtomicBool,
-    /// Tasks that have not run for the last time.
+    /// Number of tasks that have not run for the last time.
     left: EventCounter,
     tiles: Box<[Tile]>,
     holder: Option<Holder>,
@@ -54,20 +53,20 @@ struct Holder {
 
 impl Run {
     pub(super) fn new(
-        nodes: Box<[Node]>,
+        tasks: Box<[ReplayedTask]>,
         plan: Arc<Plan>,
-        (steps, turns): (usize, usize),
+        (steps, unroll): (usize, usize),
     ) -> Box<Self> {
-        // One more, until the tiles are there.
+        // One more, until the tiles are held.
         let waits = plan.within.iter().map(|edges| Waits::new(edges + 1)).collect();
-        let left = counter(nodes.len() as u32);
+        let left = counter(tasks.len() as u32);
         let failed = AtomicBool::new(false);
         Box::new(Run {
-            nodes,
+            tasks,
             waits,
             plan,
             steps,
-            turns,
+            unroll,
             failed,
             left,
             tiles: Box::default(),
@@ -75,7 +74,7 @@ impl Run {
         })
     }
 
-    /// Lets the first iteration begin, in the task that has the tiles.
+    /// Starts the first iteration, in the task that holds the tiles.
     pub(super) fn start(mut self: Box<Self>, holds: Vec<Hold>) {
         let Some((task, event)) = current().zip(PendingEvent::of_current_task().ok()) else {
             return;
@@ -87,26 +86,27 @@ impl Run {
         };
         self.tiles = holds.into_iter().zip(&self.plan.tiles).map(tile).collect();
         let this = Box::into_raw(self);
-        // SAFETY: no task of it has run yet, and it lives until the last one has for the last time.
+        // SAFETY: no task of the run has begun, and it lives until the last one has run for the
+        // last time.
         let run: &'static Run = unsafe { &*this };
-        run.nodes.iter().for_each(|node| node.link(this));
-        run.note(task);
-        // The last task that is let go may end the run: nothing of it is looked at after that.
-        for index in 0..run.nodes.len() {
+        run.tasks.iter().for_each(|task| task.link(this));
+        run.note_graph(task);
+        // The last task that is released may end the run, which is not touched after that.
+        for index in 0..run.tasks.len() {
             if run.waits[index].follow_edge() {
-                run.nodes[index].release(run);
+                run.tasks[index].release(run);
             }
         }
     }
 
-    /// Notes the graph in that of the whole run, if there is one.
-    fn note(&self, holder: RecordId) {
+    /// Adds the graph to the recording of all tasks, if there is one.
+    fn note_graph(&self, holder: RecordId) {
         // SAFETY: the holder runs.
         let group = unsafe { GroupInner::of_live_task(record(holder)) };
         let Some(graph) = &group.shared.config.graph else {
             return;
         };
-        let tasks = self.nodes.iter().map(|node| record(node.task));
+        let tasks = self.tasks.iter().map(|task| record(task.task));
         graph.note_iteration(holder, group, tasks, self.plan.edges(), self.steps);
     }
 
@@ -115,7 +115,7 @@ impl Run {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Stops the run. Called before the access closes that the failure spoils.
+    /// Stops the run. Called before the access closes that the failure poisons.
     #[cold]
     pub(super) fn fail(&self, failure: &Arc<Failure>) {
         self.failed.store(true, Ordering::Relaxed);
@@ -124,7 +124,8 @@ impl Run {
         }
     }
 
-    /// Fails the task that holds the tiles. Before the run starts that is the one which runs here.
+    /// Fails the task that holds the tiles: before the run starts, the task that runs on this
+    /// thread.
     #[cold]
     fn fail_holder(&self, reason: String) {
         let holder = self.holder.as_ref().map(|holder| holder.task).or_else(current);
@@ -133,7 +134,7 @@ impl Run {
         }
     }
 
-    /// An access of the last iteration has closed, by its number among all.
+    /// Releases the tiles of a closed access of the last iteration, given by its number among all.
     #[cold]
     pub(super) fn leave_tiles(&self, access: usize) {
         for tile in self.plan.touched_by(access) {
@@ -145,17 +146,18 @@ impl Run {
         }
     }
 
-    /// A task has run for the last time. With the last of them the run goes.
+    /// Counts a task that has run for the last time. The last one frees the run.
     ///
     /// # Safety
-    /// `run` is what `start` has linked nodes with. The caller does this once for each task, and uses
-    /// nothing of the run, or of the task's node, after that.
+    /// `run` is the pointer that `start` has linked tasks with. The caller does this once for each
+    /// task, and uses nothing of the run, or of the replayed task, after that.
     #[cold]
     pub(super) unsafe fn leave(run: *mut Run) {
         // SAFETY: it lives, as this task is left.
         let is_last = unsafe { (*run).left.take(1) };
         if is_last {
-            // SAFETY: `start` has made the pointer of its box, and no task is left that could reach it.
+            // SAFETY: `start` has made the pointer of its box, and no task is left that could reach
+            // it.
             drop(unsafe { Box::from_raw(run) });
         }
     }
@@ -169,9 +171,9 @@ fn counter(units: u32) -> EventCounter {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        for node in std::mem::take(&mut self.nodes) {
-            free_task(node.task);
-            if let Err(reason) = callback::call("a body that drops", || drop(node)) {
+        for task in std::mem::take(&mut self.tasks) {
+            free_task(task.task);
+            if let Err(reason) = callback::call("a body that drops", || drop(task)) {
                 self.fail_holder(reason);
             }
         }

@@ -1,11 +1,11 @@
-//! Waits of a replayed task: for edges of the run it is waiting for, and its own run before.
+//! The wait of a replayed task for the edges of its next run, and for its own run before.
 //!
-//! The count is set anew whenever the task becomes ready, to what its next run waits for; see
-//! `node.rs`.
+//! The count is set again whenever the task becomes ready, to the edges that its next run waits
+//! for; see `replayed_task.rs`.
 
 use crate::task::{EventCounter, SPAWNING};
 
-/// Edges that a task still waits for; while it is under way, also a bias.
+/// Number of edges that a task still waits for, with a bias while it runs.
 pub(super) struct Waits(EventCounter);
 
 impl Waits {
@@ -15,19 +15,20 @@ impl Waits {
         Waits(count)
     }
 
-    /// Follows an edge to the task. `true`: nothing holds it back any more.
+    /// Follows an edge to the task. Returns `true` if nothing holds it back any more.
     #[inline]
     pub(super) fn follow_edge(&self) -> bool {
         self.0.take(1)
     }
 
-    /// Begins to count for the next run of a task that is ready: it waits for `edges` and this run.
+    /// Begins to count for the next run of a ready task, which waits for `edges` and for the
+    /// present run.
     #[inline]
     pub(super) fn begin(&self, edges: u32) {
         self.0.set(SPAWNING + edges);
     }
 
-    /// Ends a run. `true`: nothing holds the next one back.
+    /// Ends a run. Returns `true` if nothing holds the next one back.
     #[inline]
     pub(super) fn end(&self) -> bool {
         self.0.take(SPAWNING)
@@ -46,15 +47,15 @@ mod loom_tests {
 
     struct Task {
         waits: Waits,
-        /// As in a node: relaxed, for whoever runs or completes the task.
+        /// Relaxed as in a replayed task, for the thread that runs or completes it.
         step: AtomicUsize,
         runs: AtomicBool,
     }
 
-    /// A task whose edge leads to the other, and from there to itself in the next step.
+    /// Two tasks: an edge leads from each to the other, and back in the next step.
     type Pair = Arc<[Task; 2]>;
 
-    /// A run of a task that is ready, and the next one if that becomes ready here.
+    /// Runs a ready task, and its next run if that becomes ready here.
     fn run(pair: &Pair, own: usize) {
         let (task, other) = (&pair[own], 1 - own);
         let mut threads = Vec::new();
@@ -63,7 +64,7 @@ mod loom_tests {
             assert!(!task.runs.swap(true, Ordering::Relaxed), "a task waits for itself");
             let step = task.step.load(Ordering::Relaxed);
             let seen = pair[other].step.load(Ordering::Relaxed);
-            // The first of the pair runs when the other has done as many steps, that one when the
+            // The first of the pair runs when the other has done as many steps, the second when the
             // first has done one more.
             assert_eq!(seen, step + own, "it waits for the other, whose step it sees");
             task.runs.store(false, Ordering::Relaxed);
@@ -80,7 +81,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn tasks_that_wait_for_each_other_run_in_turn_and_as_often_as_there_are_steps() {
+    fn tasks_that_wait_for_each_other_alternate_and_run_once_in_each_step() {
         loom::model(|| {
             let task = |edges| Task {
                 waits: Waits::new(edges),

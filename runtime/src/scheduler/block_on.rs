@@ -1,4 +1,4 @@
-//! Waiting for a future from a thread that is no worker.
+//! Waiting for a future on a thread that is not a worker.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,14 +14,14 @@ use super::io::enter_tokio;
 use crate::error::Error;
 use crate::task::{check_blocking, take_note};
 
-/// A thread that blocks.
+/// A thread that blocks on a future.
 pub(crate) struct Blocked {
     thread: Thread,
-    /// The thread, as the system calls it.
+    /// System identifier of the thread.
     id: u32,
-    /// It has been woken and has not looked yet.
+    /// `true` once the thread has been woken, until it polls again.
     woken: AtomicBool,
-    /// What it waits for, if that is something of ours.
+    /// Reason of the wait, if the runtime knows it.
     waits_for: Mutex<Option<&'static str>>,
 }
 
@@ -33,7 +33,8 @@ impl Wake for Blocked {
 }
 
 impl Blocked {
-    /// What keeps it from going on; `None` if it may go on, or the runtime does not know.
+    /// Returns the reason why the thread waits; `None` if it may go on, or the runtime does not
+    /// know.
     pub(super) fn waits_for(&self) -> Option<&'static str> {
         if self.woken.load(Ordering::SeqCst) { None } else { *self.waits_for.lock() }
     }
@@ -87,7 +88,7 @@ pub(crate) fn block_on<F: Future>(
     }
 }
 
-/// A thread on the list of those that block.
+/// Entry of a thread in the list of blocked threads, until it drops.
 struct Listed<'a> {
     shared: &'a Shared,
     blocked: &'a Arc<Blocked>,

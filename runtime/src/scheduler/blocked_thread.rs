@@ -1,22 +1,23 @@
-//! Asking the system what a thread waits for.
+//! The system call that a thread is blocked in.
 
 use std::fs;
 
-/// The number of the call that waits for a lock, a condition or the end of a thread.
+/// Number of the system call that waits for a lock, a condition or the end of a thread.
 const FUTEX: Option<u64> = match () {
     () if cfg!(target_arch = "x86_64") => Some(202),
     () if cfg!(any(target_arch = "aarch64", target_arch = "riscv64")) => Some(98),
     () => None,
 };
 
-/// The call of the system that a thread is blocked in.
+/// The system call that a thread is blocked in.
 pub(super) struct Call {
     pub(super) number: u64,
     pub(super) arguments: [u64; 6],
 }
 
 impl Call {
-    /// The call of thread `thread` of this process. `None` if it runs, or the system does not say.
+    /// Reads the call of thread `thread` of this process. `None` if it runs, or the system does not
+    /// say.
     pub(super) fn of(thread: u32) -> Option<Self> {
         let says = fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).ok()?;
         let mut words = says.split_ascii_whitespace();
@@ -28,19 +29,19 @@ impl Call {
         Some(Call { number, arguments })
     }
 
-    /// Returns whether it waits for another thread for as long as that takes.
+    /// Returns `true` if the thread waits for another thread without a time limit.
     pub(super) fn waits_for_thread(&self) -> bool {
         let timeout = self.arguments[3];
         FUTEX == Some(self.number) && timeout == 0
     }
 }
 
-/// The number of this thread, for [`Call::of`].
+/// Returns the system identifier of this thread, for [`Call::of`].
 pub(super) fn own_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Returns whether a thread of this process waits for another thread for as long as that takes.
+/// Returns `true` if a thread of this process waits for another thread without a time limit, and
 /// `false` where the system does not say.
 pub(super) fn is_locked_out(thread: u32) -> bool {
     Call::of(thread).is_some_and(|call| call.waits_for_thread())

@@ -1,14 +1,14 @@
-//! The threads of the process that are not of this runtime: whether one of them may still go on.
+//! Detection of threads outside the runtime that may still go on.
 //!
-//! A thread that waits for another thread of its process, for as long as that takes, goes on only
-//! after another one has done something. If at one time all threads of a process wait like that, no
-//! timer, no file and no signal handler can end it.
+//! A thread that waits for another thread of its process, without a time limit, goes on only after
+//! another one has acted. If at one time all threads of a process wait like that, no timer, no file
+//! and no signal handler can end it.
 //!
-//! The system tells of one thread after the other, so one census is not one time. Two of them are:
-//! a thread that waits in both and has not gone to sleep in between has waited all the time from the
-//! first to the second. So if two are equal, all threads waited at the time between them. A thread
-//! that began after the first and ended before the second was awake; what it did is seen by looking
-//! at the runtime after the second.
+//! The system reports one thread after the other, so one census is not of one time. Two of them
+//! are: a thread that waits in both and has not gone to sleep in between has waited from the first
+//! to the second. So if two are equal, all threads waited at the time between them. A thread that
+//! began after the first and ended before the second was awake; its actions are seen by examining
+//! the runtime after the second.
 //!
 //! **Source**: the double collect of Afek et al., *Atomic snapshots of shared memory* (1993).
 
@@ -16,35 +16,36 @@ use std::fs;
 
 use super::blocked_thread::Call;
 
-/// Of the call of [`Call::waits_for_thread`]: flags that it may have, the one it must have, and
-/// what it does. Without that one it may be woken by another process.
+/// Bits of the operation of [`Call::waits_for_thread`]: a flag that it may have, a flag that it
+/// must have, and the operations themselves. Without the second flag another process may wake the
+/// thread.
 const ANY_CLOCK: u64 = 256;
 const PRIVATE: u64 = 128;
 const WAITS: [u64; 2] = [0, 9];
 
-/// The numbers of the calls that wait for files.
+/// Numbers of the system calls that wait for files.
 const EPOLL: &[u64] = match () {
     () if cfg!(target_arch = "x86_64") => &[232, 281],
     () if cfg!(any(target_arch = "aarch64", target_arch = "riscv64")) => &[22],
     () => &[],
 };
-/// The greatest mark of a file that tokio watches for itself, to be woken by. Those of programs are
-/// marked with addresses.
+/// Greatest mark of a file that tokio watches for its own wake-ups. Files of programs are marked
+/// with addresses.
 const TOKIO_OWN: u64 = 1;
 
-/// Signals whose handlers do nothing for programs, as bits: Rust's for a stack that overflows, and
-/// those that the C library keeps for itself.
+/// Signals, as bits, whose handlers do nothing for programs: those of Rust for a stack overflow,
+/// and those that the C library reserves.
 const INTERNAL: u64 = 1 << (7 - 1) | 1 << (11 - 1) | 0b111 << (32 - 1);
 
-/// The threads that wait, each with how often it has gone to sleep.
+/// Threads that wait, each with the number of times it has gone to sleep.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Census(Vec<(u32, u64)>);
 
 impl Census {
-    /// Looks at all threads but `own`. `None`: one of them may go on by itself, or the system does not
-    /// say.
+    /// Examines all threads but `own`. `None`: one of them may go on by itself, or the system does
+    /// not say.
     ///
-    /// **Cost**: two files of the system for each thread.
+    /// **Cost**: reads two files of the system for each thread.
     pub(super) fn take(own: &[u32]) -> Option<Self> {
         if has_handlers()? {
             return None;
@@ -60,21 +61,22 @@ impl Census {
     }
 }
 
-/// Returns whether the process has handlers of signals, which may come at any time.
+/// Returns `true` if the process has signal handlers, which may run at any time.
 fn has_handlers() -> Option<bool> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let caught = u64::from_str_radix(field(&status, "SigCgt:")?, 16).ok()?;
     Some(caught & !INTERNAL != 0)
 }
 
-/// Counts how often the thread has gone to sleep, if it now waits for another thread of this
+/// Returns the number of times the thread has gone to sleep, if it waits for another thread of this
 /// process.
 fn sleep(thread: u32) -> Option<u64> {
-    // First the call: if the thread goes on and then to sleep in another one, it is counted after.
+    // First the call: if the thread goes on and sleeps in another call, the count read later shows
+    // it.
     let call = Call::of(thread)?;
     let waits = is_private(&call) || is_without_files(&call);
     let status = fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?;
-    // In another state it waits for a disk.
+    // In another state the thread waits for a disk.
     let sleeps = field(&status, "State:")? == "S";
     let times = field(&status, "voluntary_ctxt_switches:")?.parse().ok()?;
     (waits && sleeps).then_some(times)
@@ -85,7 +87,7 @@ fn is_private(call: &Call) -> bool {
     call.waits_for_thread() && WAITS.iter().any(|wait| operation == wait | PRIVATE)
 }
 
-/// Returns whether this is tokio's wait for files and times while a program uses neither.
+/// Returns `true` if this is tokio's wait for files and timers while the program uses neither.
 fn is_without_files(call: &Call) -> bool {
     let [file, .., timeout, _, _] = call.arguments;
     // An `int`, of which the upper half may be anything.
@@ -102,12 +104,12 @@ fn watches_none(epoll: u64) -> Option<bool> {
     marks.try_fold(true, |none, mark| Some(none && mark? <= TOKIO_OWN))
 }
 
-/// The first word after `name`, which begins a line.
+/// Returns the first word after `name`, which begins a line.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find(|line| line.starts_with(name)).and_then(|line| field_in(line, name))
 }
 
-/// The first word after `name` in a line.
+/// Returns the first word after `name` in a line.
 fn field_in<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     line.split_once(name)?.1.split_ascii_whitespace().next()
 }
@@ -121,7 +123,7 @@ mod tests {
     use super::*;
     use crate::scheduler::blocked_thread::own_id;
 
-    /// The thread that runs `body`, and what it sleeps in once it says that it is about to.
+    /// Returns `true` if a thread that runs `body` sleeps until another thread acts.
     fn sleeps_in(body: impl FnOnce(mpsc::Sender<u32>) + Send + 'static) -> bool {
         let (begun, id) = mpsc::channel();
         thread::spawn(move || body(begun));

@@ -1,4 +1,5 @@
-//! What code on any thread asks of the worker it runs on: queue a task, record an event.
+//! Functions through which code on any thread uses the worker that it runs on: to queue a task, or
+//! to record an event.
 #![allow(unsafe_code, reason = "finds the worker of the running thread")]
 
 use std::cell::Cell;
@@ -8,23 +9,23 @@ use talpf_primitives::{Ordering, thread_local};
 use talpf_traces::Event;
 
 use super::Shared;
-use super::help::{HELP_ROUNDS, SAMPLE_ROUNDS};
+use super::throttle::{HELP_ROUNDS, SAMPLE_ROUNDS};
 use super::worker::Worker;
 use crate::group::GroupInner;
 use crate::task::{self, Phase, RecordId, Role, Urgency, record};
 
-/// Why a task is ready.
+/// The reason why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// It was spawned with nothing to wait for.
+    /// The task was spawned with nothing to wait for.
     Spawned,
-    /// The last access it waited for has closed.
+    /// The last access that the task waited for has closed.
     Released,
-    /// As `Released`, but what is ready already comes first.
+    /// The last access has closed as for `Released`, but tasks that are ready already come first.
     ReleasedLater,
     /// A waker fired.
     Woken,
-    /// It was woken while it ran.
+    /// The task was woken while it ran.
     Yielded,
 }
 
@@ -38,10 +39,10 @@ thread_local! {
     static WORKER: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Has this thread be `worker` during `work`.
+/// Makes `worker` the worker of this thread during `work`.
 pub(super) fn enter<R>(worker: &Worker, work: impl FnOnce() -> R) -> R {
-    /// Also when `work` panics: what the program keeps for this thread is dropped after that, and
-    /// may spawn.
+    /// Clears the worker, also when `work` panics: thread-locals of the program are dropped after
+    /// that, and may spawn.
     struct Leave;
 
     impl Drop for Leave {
@@ -62,43 +63,43 @@ fn with_worker<R>(visit: impl FnOnce(&Worker) -> R) -> Option<R> {
     unsafe { worker.as_ref() }.map(visit)
 }
 
-/// Returns whether this thread is a worker of any runtime.
+/// Returns `true` if this thread is a worker of any runtime.
 pub(crate) fn on_worker() -> bool {
     !WORKER.get().is_null()
 }
 
-/// The number of this worker, if this thread is one of the runtime's.
+/// Returns the number of this worker if this thread is a worker of the runtime.
 #[inline]
 pub(crate) fn worker_index(shared: &Arc<Shared>) -> Option<usize> {
     with_worker(|worker| Arc::ptr_eq(&worker.shared, shared).then_some(worker.index)).flatten()
 }
 
-/// The number of this worker among those of its runtime, whichever that is.
+/// Returns the number of this worker among those of its runtime, whichever that is.
 pub(crate) fn own_index() -> Option<usize> {
     with_worker(|worker| worker.index)
 }
 
-/// Whether this thread is a worker of the runtime.
+/// Returns `true` if this thread is a worker of the runtime.
 #[inline]
 pub(crate) fn on_worker_of(shared: &Arc<Shared>) -> bool {
     worker_index(shared).is_some()
 }
 
-/// Returns whether this thread does something for a task of the runtime that is not complete: it is
-/// in its body, in its actions, or looks in its place.
+/// Returns `true` if this thread works for a task of the runtime that is not complete: it is in the
+/// task's body or in its actions, or it polls a condition in its place.
 ///
 /// **Ordering**: as that of [`Watch::is_for_task`](super::idleness::Watch::is_for_task).
 pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
-    let looks = |worker: &Worker| {
-        let watch = worker.looking.borrow();
+    let polls = |worker: &Worker| {
+        let watch = worker.current_watch.borrow();
         Arc::ptr_eq(&worker.shared, shared)
             && watch.as_ref().is_some_and(|watch| watch.is_for_task())
     };
-    task::is_for_task_of(shared) || with_worker(looks) == Some(true)
+    task::is_for_task_of(shared) || with_worker(polls) == Some(true)
 }
 
-/// Whether a task that waits may look again instead of suspending: another worker is at work on
-/// what it may wait for, and its own would have nothing else to do.
+/// Returns `true` if a task that waits may poll again instead of suspending: another worker runs
+/// tasks that it may wait for, and its own worker would have nothing else to do.
 ///
 /// For waits of a microsecond, which suspending would double.
 #[inline]
@@ -112,8 +113,8 @@ pub(crate) fn count_completion(group: &GroupInner, role: Role) {
     let counted = with_worker(|worker| {
         let ours = Arc::ptr_eq(&worker.shared, &group.shared);
         if ours {
-            // SAFETY: the worker is one of the group's runtime, and keeps the group no longer than it
-            // works.
+            // SAFETY: the worker is one of the group's runtime, and keeps the group no longer than
+            // it works.
             worker.count_completion(unsafe { group.of_worker() }, role);
         }
         ours
@@ -129,8 +130,8 @@ fn count_completion_outside(group: &GroupInner, role: Role) {
     group.keep().count_completion_outside(role);
 }
 
-/// Whether the worker of this thread has no other task to run, and would look about for one rather
-/// than sleep: it costs nobody anything if a task that waits looks a few times more.
+/// Returns `true` if the worker of this thread has no other task to run, and would search for one
+/// rather than park: further polls of a task that waits cost nobody anything.
 #[inline]
 pub fn worker_has_nothing_else() -> bool {
     with_worker(Worker::has_nothing_else).unwrap_or(false)
@@ -144,8 +145,8 @@ pub(crate) fn schedule_released(group: &GroupInner, task: RecordId) {
         Arc::ptr_eq(&worker.shared, &group.shared)
             && record(task).urgency() == Urgency::default()
             && !worker.sampler.is_armed()
-            && group.affinity().is_none_or(|there| there == worker.index)
-            && worker.seat().pulse.next.offer(task).is_none()
+            && group.affinity().is_none_or(|preferred| preferred == worker.index)
+            && worker.slot().hot.next.put_if_empty(task).is_none()
     });
     if is_next != Some(true) {
         schedule(group, task, Reason::Released);
@@ -161,32 +162,32 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         if urgency != Urgency::default() || !Arc::ptr_eq(&worker.shared, shared) {
             return false;
         }
-        if let Some(there) = goes_to.filter(|there| *there != worker.index) {
-            worker.shared.send_home(there, task);
+        if let Some(preferred) = goes_to.filter(|preferred| *preferred != worker.index) {
+            worker.shared.push_to_affinity_queue(preferred, task);
             return true;
         }
-        let next = &worker.seat().pulse.next;
-        let behind = match reason {
+        let next = &worker.slot().hot.next;
+        let displaced = match reason {
             Reason::Spawned | Reason::ReleasedLater => Some(task),
             Reason::Released if record(task).marks().is_inline() => next.replace(task),
-            Reason::Released => next.offer(task),
+            Reason::Released => next.put_if_empty(task),
             Reason::Woken => next.replace(task),
             Reason::Yielded => {
                 worker.deques.push_last(task);
                 None
             }
         };
-        match behind {
+        match displaced {
             // Where a worker that rests from stealing finds it.
-            Some(behind)
-                if !(reason.is_release() && behind == task) && goes_on_anywhere(behind) =>
+            Some(displaced)
+                if !(reason.is_release() && displaced == task) && goes_on_anywhere(displaced) =>
             {
-                shared.inject(behind);
+                shared.inject(displaced);
             }
-            Some(behind) => {
+            Some(displaced) => {
                 match reason {
-                    Reason::Spawned | Reason::ReleasedLater => worker.deques.push_last(behind),
-                    _ => worker.deques.push_first(behind),
+                    Reason::Spawned | Reason::ReleasedLater => worker.deques.push_last(displaced),
+                    _ => worker.deques.push_first(displaced),
                 }
                 shared.wake_another(worker.index);
             }
@@ -202,37 +203,43 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
     }
 }
 
-/// Returns whether a task goes to the worker of its group: all but inline ones, which are short, and
-/// services.
+/// Returns `true` if a task goes to the worker of its group: all but inline ones, which are short,
+/// and services.
 fn has_affinity(task: RecordId) -> bool {
     let task = record(task);
     task.role() != Role::Service && !task.marks().is_inline()
 }
 
-/// Queues a task of `group` that is ready where worker `home`, if it has one, looks for it; behind
-/// what is ready there already if it comes `later`.
+/// Queues a ready task of `group` for its preferred worker, if it has one, and behind the tasks
+/// that are ready there already if it comes `later`.
 #[inline(always)]
-pub(crate) fn schedule_at(home: Option<usize>, group: &GroupInner, task: RecordId, later: bool) {
-    let sent = with_worker(|worker| {
-        let Some(home) = home else {
+pub(crate) fn schedule_at(
+    preferred: Option<usize>,
+    group: &GroupInner,
+    task: RecordId,
+    later: bool,
+) {
+    let pushed = with_worker(|worker| {
+        let Some(preferred) = preferred else {
             return false;
         };
-        let is_away = worker.index != home
+        let is_other = worker.index != preferred
             && Arc::ptr_eq(&worker.shared, &group.shared)
             && record(task).urgency() == Urgency::default();
-        if is_away {
-            worker.shared.send_home(home, task);
+        if is_other {
+            worker.shared.push_to_affinity_queue(preferred, task);
         }
-        is_away
+        is_other
     });
-    match (sent, later) {
+    match (pushed, later) {
         (Some(true), _) => {}
         (_, true) => schedule(group, task, Reason::ReleasedLater),
         (_, false) => schedule_released(group, task),
     }
 }
 
-/// Whether a task is a program or has been woken: it may keep a worker busy for long.
+/// Returns `true` if a task is a main or has been woken, so that it may keep a worker busy for
+/// long.
 #[inline]
 pub(super) fn goes_on_anywhere(task: RecordId) -> bool {
     let task = record(task);
@@ -248,27 +255,27 @@ fn schedule_shared(shared: &Arc<Shared>, task: RecordId, urgency: Urgency, goes_
             shared.priorities.push(urgency, task);
             shared.wake_one();
         }
-        Some(there) => shared.send_home(there, task),
+        Some(preferred) => shared.push_to_affinity_queue(preferred, task),
         None => shared.inject(task),
     }
 }
 
-/// A task of `group` was spawned: now and then, if there are plenty, this worker runs some before
-/// the spawner goes on.
+/// Counts a spawn of a task of `group`. Now and then, if there are plenty of tasks, this worker
+/// runs some of them before the spawner goes on.
 ///
 /// A spawner that runs far ahead would fill memory with tasks that have left every cache before
 /// they run.
 #[inline]
-pub(crate) fn help(group: &GroupInner) {
+pub(crate) fn throttle(group: &GroupInner) {
     with_worker(|worker| {
-        let counter = &worker.seat().pulse.spawns;
+        let counter = &worker.slot().hot.spawns;
         let spawns = counter.load(Ordering::Relaxed).wrapping_add(1);
         counter.store(spawns, Ordering::Relaxed);
         if spawns.is_multiple_of(HELP_ROUNDS) && Arc::ptr_eq(&worker.shared, &group.shared) {
             if spawns.is_multiple_of(SAMPLE_ROUNDS) {
                 worker.sampler.arm();
             }
-            worker.help(group);
+            worker.throttle(group);
         }
     });
 }
@@ -279,8 +286,8 @@ pub(crate) fn trace(event: impl FnOnce(u64) -> Event) {
     with_worker(|worker| worker.trace(event));
 }
 
-/// Notes that this thread enters the body of `task`. Returns the one whose slice that interrupts, in
-/// a trace.
+/// Notes that this thread enters the body of `task`. Returns the task whose slice of the trace is
+/// interrupted by that.
 #[inline]
 pub(crate) fn trace_begin(task: RecordId) -> Option<RecordId> {
     with_worker(|worker| {

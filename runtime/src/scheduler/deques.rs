@@ -1,9 +1,9 @@
-//! The ready tasks that only their worker and thieves look at.
+//! The ready tasks that only their worker and thieves take.
 //!
-//! A *queue* has what was spawned or stolen, or begins a block of steps; a *stack* has what an
-//! access that has closed made ready, while the data of whoever closed it is in the cache. The
-//! worker takes the newest of the stack, then the oldest of the queue; thieves take the oldest of
-//! the queue, then that of the stack: what is farthest from the worker's cache.
+//! A *queue* has the tasks that were spawned or stolen, or begin a block of steps; a *stack* has
+//! those that a closing access made ready, while the data of the task that closed it is in the
+//! cache. The worker takes the newest of the stack, then the oldest of the queue; thieves take the
+//! oldest of the queue, then that of the stack: the task farthest from the worker's cache.
 
 use std::cell::Cell;
 
@@ -12,11 +12,11 @@ use crossbeam_deque::{Steal, Stealer, Worker};
 use super::thief::until_settled;
 use crate::task::RecordId;
 
-/// The worker's side.
+/// The deques, as their worker uses them.
 pub(super) struct Deques {
     queue: Worker<RecordId>,
     stack: Worker<RecordId>,
-    /// True while the stack may have a task: workers without released tasks do not look at it.
+    /// `true` while the stack may have a task: workers without released tasks do not touch it.
     is_stacked: Cell<bool>,
     stealers: Stealers,
 }
@@ -28,7 +28,7 @@ impl Deques {
         Deques { queue, stack, is_stacked: Cell::new(false), stealers }
     }
 
-    /// The side of thieves.
+    /// Returns the deques as thieves use them.
     pub(super) fn stealers(&self) -> Stealers {
         self.stealers.clone()
     }
@@ -58,7 +58,7 @@ impl Deques {
         self.queue.pop()
     }
 
-    /// Takes what waits longest, of the stack or of the queue first.
+    /// Takes the task that has waited longest, of the stack or of the queue first.
     pub(super) fn pop_oldest(&self, of_stack: bool) -> Option<RecordId> {
         let bottom = || match self.stack.is_empty() {
             true => None,
@@ -78,7 +78,7 @@ impl Deques {
         self.queue.is_empty() && self.stack.is_empty()
     }
 
-    /// Takes the first task of a queue of others, and some of the rest into this one.
+    /// Takes the first task of another queue, and moves some of the rest into this one.
     pub(super) fn take_some(
         &self,
         take: impl Fn(&Worker<RecordId>) -> Steal<RecordId>,
@@ -87,7 +87,7 @@ impl Deques {
     }
 }
 
-/// The side of thieves.
+/// The deques, as thieves use them.
 #[derive(Clone)]
 pub(crate) struct Stealers {
     queue: Stealer<RecordId>,
@@ -103,7 +103,7 @@ impl Stealers {
         self.queue.len() + self.stack.len()
     }
 
-    /// Moves the oldest tasks to `to`, but for the first of them, which is returned.
+    /// Moves the oldest tasks to `to`, except the first of them, which is returned.
     pub(super) fn steal_some(&self, to: &Deques) -> Option<RecordId> {
         let from = if self.queue.is_empty() { &self.stack } else { &self.queue };
         to.take_some(|to| from.steal_batch_and_pop(to))
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_either_kind_comes_first_by_turns() {
+    fn the_oldest_of_either_kind_comes_first_in_alternation() {
         let deques = filled();
         assert_eq!(rest(deques.pop_oldest(true), &deques), [2, 3, 0, 1]);
         let deques = filled();

@@ -2,8 +2,8 @@
 
 use talpf_primitives::{AtomicU32, AtomicUsize, Mutex, Ordering, fence};
 
-/// What one worker has pushed, as a word of its own that its pushes and parking workers change
-/// in turn: the later one of the two sees what the other did before.
+/// A word that each push of one worker and each parking worker updates: of two updates the later
+/// one sees everything before the earlier one.
 #[derive(Default)]
 pub(crate) struct PushMark(AtomicU32);
 
@@ -22,7 +22,7 @@ pub(crate) struct IdleSet {
 }
 
 impl IdleSet {
-    /// Adds a worker that has found no work. It must look once more before it parks.
+    /// Adds a worker that has found no work. It must search once more before it parks.
     pub(crate) fn enter(&self, worker: usize) {
         let mut workers = self.workers.lock();
         workers.push(worker);
@@ -31,12 +31,12 @@ impl IdleSet {
         fence(Ordering::SeqCst);
     }
 
-    /// How many there are.
+    /// Returns the number of workers in the set.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Counts the workers of the set, and sees everything that they did before they came.
+    /// Counts the workers of the set, and sees everything that they did before they entered it.
     pub(super) fn count(&self) -> usize {
         self.workers.lock().len()
     }
@@ -45,7 +45,7 @@ impl IdleSet {
         self.workers.lock().contains(&worker)
     }
 
-    /// Removes a worker that goes on. `false`: somebody has taken it off to wake it.
+    /// Removes a worker that goes on. Returns `false` if another thread has removed it to wake it.
     pub(crate) fn leave(&self, worker: usize) -> bool {
         let mut workers = self.workers.lock();
         let before = workers.len();
@@ -54,15 +54,16 @@ impl IdleSet {
         workers.len() < before
     }
 
-    /// Called after work was made by a worker: another one to wake, if any is parked.
+    /// Takes out a parked worker to wake, if there is one, after a worker has pushed to its own
+    /// deque.
     #[inline]
     pub(crate) fn after_push(&self, mark: &PushMark) -> Option<usize> {
         mark.touch();
         if self.count.load(Ordering::Relaxed) == 0 { None } else { self.take(None) }
     }
 
-    /// As `after_push`, for work that no worker has made or that is in no worker's deque. Worker
-    /// `best` is woken rather than others.
+    /// Takes out a parked worker as `after_push`, after a push to a shared queue; worker `best`
+    /// rather than others.
     pub(crate) fn after_shared_push(&self, best: Option<usize>) -> Option<usize> {
         fence(Ordering::SeqCst);
         if self.count.load(Ordering::Relaxed) == 0 { None } else { self.take(best) }
@@ -71,9 +72,9 @@ impl IdleSet {
     #[cold]
     fn take(&self, best: Option<usize>) -> Option<usize> {
         let mut workers = self.workers.lock();
-        let place = best.and_then(|best| workers.iter().position(|&parked| parked == best));
-        let worker = match place {
-            Some(place) => Some(workers.swap_remove(place)),
+        let position = best.and_then(|best| workers.iter().position(|&parked| parked == best));
+        let worker = match position {
+            Some(position) => Some(workers.swap_remove(position)),
             None => workers.pop(),
         };
         self.count.store(workers.len(), Ordering::Relaxed);
@@ -87,9 +88,9 @@ mod loom_tests {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// One worker parks unless it sees work, another thread makes work: loom reports a deadlock if
-    /// the worker can sleep through it.
-    fn model(look: fn(&PushMark), wake: fn(&IdleSet, &PushMark) -> Option<usize>) {
+    /// Runs a worker that parks unless it sees work, and a thread that makes work: loom reports a
+    /// deadlock if the worker can sleep through it.
+    fn model(before_search: fn(&PushMark), wake: fn(&IdleSet, &PushMark) -> Option<usize>) {
         loom::model(move || {
             let idle = Arc::new(IdleSet::default());
             let work = Arc::new((AtomicU32::new(0), PushMark::default()));
@@ -98,7 +99,7 @@ mod loom_tests {
                 thread::spawn(move || {
                     loop {
                         idle.enter(0);
-                        look(&work.1);
+                        before_search(&work.1);
                         if work.0.load(Ordering::Relaxed) > 0 {
                             idle.leave(0);
                             return;
@@ -122,7 +123,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn mail_is_never_slept_through() {
+    fn work_in_an_affinity_queue_is_never_slept_through() {
         model(|_| {}, |idle, _| idle.after_shared_push(Some(0)));
     }
 

@@ -1,4 +1,4 @@
-//! Waiting for a worker to have nothing else to do, and what it looks for meanwhile.
+//! Waiting until a worker has nothing else to do, and the conditions that it polls meanwhile.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,109 +17,109 @@ use super::meter::Meter;
 use super::time::{NEVER, nanoseconds};
 use crate::task::{is_for_task_of, note_wait};
 
-/// What waits for one worker to have nothing else to do.
+/// Tasks that wait until one worker has nothing else to do.
 ///
-/// The worker attends to them when it is idle. The others leave that to it, as two workers that took
-/// turns with one poller would pass its memory to and fro for nothing, unless it is in a task or
-/// something has waited too long.
+/// The worker polls their conditions when it is idle. Other workers leave that to it, since two
+/// workers that polled in alternation would move the memory of the condition between their caches
+/// for nothing, unless the worker is in a task or a task has waited too long.
 pub(crate) struct IdleWaiters {
     queue: Mutex<VecDeque<Waiter>>,
-    /// When the first one of them will have waited too long.
+    /// Time at which the first waiter will have waited too long.
     first_ns: AtomicU64,
 }
 
 /// A task that waits for idleness.
 pub(super) struct Waiter {
-    watch: Arc<Watch<dyn Look>>,
+    watch: Arc<Watch<dyn Condition>>,
     waker: Waker,
-    /// When it will have waited too long.
+    /// Time at which the task will have waited too long.
     latest_ns: u64,
 }
 
-/// What is looked for as long as a task waits.
-pub(super) struct Watch<L: ?Sized> {
+/// A condition that is polled as long as a task waits.
+pub(super) struct Watch<C: ?Sized> {
     latest: Duration,
-    /// True if a task of the runtime waits, and not a thread outside.
+    /// `true` if a task of the runtime waits, and not a thread outside.
     of_task: bool,
-    /// Whether somebody has looked since it was last late.
-    looked: AtomicBool,
-    /// Whether the task has stopped waiting.
+    /// Set by each poll; cleared when the waiter is found late.
+    polled: AtomicBool,
+    /// Set once the task has stopped waiting.
     over: AtomicBool,
-    look: L,
+    condition: C,
 }
 
-/// The condition that a worker in no task looks for.
-pub(super) type Looking = RefCell<Option<Arc<Watch<dyn Look>>>>;
+/// The watch whose condition a worker outside all tasks polls.
+pub(super) type CurrentWatch = RefCell<Option<Arc<Watch<dyn Condition>>>>;
 
-/// A look, and what it has found for a task that may have gone on meanwhile, to look by itself. Of
-/// what several find at the same time one is kept.
-struct Looker<F, T> {
-    look: F,
-    /// Or what the look has panicked with.
+/// A closure to poll, and its result, for a task that may have gone on meanwhile and polls by
+/// itself. Of several results at the same time one is kept.
+struct Poller<F, T> {
+    poll: F,
+    /// The result, or the payload of a panic.
     found: Mutex<Option<thread::Result<T>>>,
     has_found: AtomicBool,
 }
 
-pub(super) trait Look: Send + Sync {
-    /// Whether something is found, or was.
-    fn look(&self) -> bool;
+pub(super) trait Condition: Send + Sync {
+    /// Polls. Returns `true` if there is a result, of this poll or of an earlier one.
+    fn is_met(&self) -> bool;
 }
 
-impl<F, T> Looker<F, T> {
-    fn new(look: F) -> Arc<Self> {
-        Arc::new(Looker { look, found: Mutex::default(), has_found: AtomicBool::new(false) })
+impl<F, T> Poller<F, T> {
+    fn new(poll: F) -> Arc<Self> {
+        Arc::new(Poller { poll, found: Mutex::default(), has_found: AtomicBool::new(false) })
     }
 }
 
-impl<F: Fn() -> Option<T> + Send + Sync, T: Send> Look for Arc<Looker<F, T>> {
-    fn look(&self) -> bool {
+impl<F: Fn() -> Option<T> + Send + Sync, T: Send> Condition for Arc<Poller<F, T>> {
+    fn is_met(&self) -> bool {
         if self.has_found.load(Ordering::Acquire) {
             return true;
         }
-        assert_nothing_held("a look");
-        let Some(found) = catch_unwind(AssertUnwindSafe(&self.look)).transpose() else {
+        assert_nothing_held("a poll of an idle worker");
+        let Some(found) = catch_unwind(AssertUnwindSafe(&self.poll)).transpose() else {
             return false;
         };
         let mut kept = self.found.lock();
         let surplus = if kept.is_some() { Some(found) } else { kept.replace(found) };
         drop(kept);
         self.has_found.store(true, Ordering::Release);
-        // The program's: after the lock, and after the task can see that something is found.
+        // Drops a value of the program: after the lock, and after the task can see the result.
         drop(surplus);
         true
     }
 }
 
-impl<L: Look + ?Sized> Watch<L> {
-    /// Whether the task is to go on.
+impl<C: Condition + ?Sized> Watch<C> {
+    /// Returns `true` if the task may go on.
     fn ends(&self) -> bool {
-        self.looked.store(true, Ordering::Relaxed);
-        self.is_over() || self.look.look()
+        self.polled.store(true, Ordering::Relaxed);
+        self.is_over() || self.condition.is_met()
     }
 
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Returns whether this look is for a task that is not complete.
+    /// Returns `true` if the poll is for a task that is not complete.
     ///
-    /// **Ordering**: of a spawn that was counted before, behind a fence, either this sees that the task
-    /// has gone on, or who sees that the task is complete sees the count.
+    /// **Ordering**: for a spawn that was counted before, behind a fence, either this call sees
+    /// that the task has gone on, or a thread that sees the task complete also sees the count.
     pub(super) fn is_for_task(&self) -> bool {
         self.of_task && !self.is_over()
     }
 }
 
-impl<F, T> Watch<Arc<Looker<F, T>>> {
-    fn new(latest: Duration, of_task: bool, look: Arc<Looker<F, T>>) -> Arc<Self> {
-        let (looked, over) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Watch { latest, of_task, looked, over, look })
+impl<F, T> Watch<Arc<Poller<F, T>>> {
+    fn new(latest: Duration, of_task: bool, condition: Arc<Poller<F, T>>) -> Arc<Self> {
+        let (polled, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Watch { latest, of_task, polled, over, condition })
     }
 
-    /// The task goes on, with what was found.
+    /// Ends the wait, and returns the result if there is one.
     fn end(&self) -> Option<thread::Result<T>> {
         self.over.store(true, Ordering::Relaxed);
-        self.look.found.lock().take()
+        self.condition.found.lock().take()
     }
 }
 
@@ -151,33 +151,34 @@ impl IdleWaiters {
         self.first_ns.load(Ordering::Relaxed) <= now_ns
     }
 
-    /// Looks for what the first one waits for, and wakes it if that is there. Whether any waits.
-    pub(super) fn attend(&self, meter: &Meter, looking: &Looking) -> bool {
+    /// Polls the condition of the first waiter, and wakes it if there is a result. Returns `true`
+    /// if any task waits.
+    pub(super) fn attend(&self, meter: &Meter, current: &CurrentWatch) -> bool {
         if self.is_empty() {
             return false;
         }
         let mut queue = self.queue.lock();
         let Some(first) = queue.front() else { return false };
-        looking.replace(Some(Arc::clone(&first.watch)));
+        current.replace(Some(Arc::clone(&first.watch)));
         if queue.len() > 1 {
             queue.rotate_left(1);
         }
         drop(queue);
-        let ends = looking.borrow().as_ref().is_some_and(|watch| watch.ends());
-        let Some(watch) = looking.take().filter(|_| ends) else {
+        let ends = current.borrow().as_ref().is_some_and(|watch| watch.ends());
+        let Some(watch) = current.take().filter(|_| ends) else {
             meter.count_poll_pass();
             return true;
         };
         let mut queue = self.queue.lock();
-        let place = queue.iter().position(|waiter| Arc::ptr_eq(&waiter.watch, &watch));
-        let ended = place.and_then(|place| queue.remove(place));
+        let position = queue.iter().position(|waiter| Arc::ptr_eq(&waiter.watch, &watch));
+        let ended = position.and_then(|position| queue.remove(position));
         self.note_first(&queue);
         drop(queue);
         ended.into_iter().for_each(Waiter::wake);
         true
     }
 
-    /// Takes them all out.
+    /// Removes all waiters.
     pub(super) fn take_all(&self) -> VecDeque<Waiter> {
         let mut queue = self.queue.lock();
         let waiters = std::mem::take(&mut *queue);
@@ -185,7 +186,7 @@ impl IdleWaiters {
         waiters
     }
 
-    /// Takes out the one that waits longest.
+    /// Removes the waiter that has waited longest.
     pub(super) fn pop(&self) -> Option<Waiter> {
         let mut queue = self.queue.lock();
         let first = queue.pop_front();
@@ -193,18 +194,18 @@ impl IdleWaiters {
         first
     }
 
-    /// Takes out those that have waited too long, and for which nobody has looked meanwhile, to be
-    /// woken.
+    /// Removes the waiters that have waited too long and whose condition nobody has polled
+    /// meanwhile. The caller wakes them.
     pub(super) fn take_late(&self, now_ns: u64) -> Vec<Waiter> {
         let mut late = Vec::new();
         let mut queue = self.queue.lock();
         for _ in 0..queue.len() {
             let Some(mut waiter) = queue.pop_front() else { break };
             let watch = &waiter.watch;
-            let looked = || watch.looked.swap(false, Ordering::Relaxed) && !watch.is_over();
+            let polled = || watch.polled.swap(false, Ordering::Relaxed) && !watch.is_over();
             if waiter.latest_ns > now_ns {
                 queue.push_back(waiter);
-            } else if looked() {
+            } else if polled() {
                 waiter.latest_ns = now_ns.saturating_add(nanoseconds(watch.latest));
                 queue.push_back(waiter);
             } else {
@@ -221,40 +222,41 @@ impl IdleWaiters {
     }
 }
 
-/// As [`Group::idle`](crate::Group::idle).
+/// Implements [`Group::idle`](crate::Group::idle).
 pub(crate) async fn idle(shared: &Arc<Shared>, latest: Duration) {
-    Idle::new(shared, latest, &Looker::new(|| Some(()))).await;
+    Idle::new(shared, latest, &Poller::new(|| Some(()))).await;
 }
 
-/// As [`Group::idle_until`](crate::Group::idle_until).
+/// Implements [`Group::idle_until`](crate::Group::idle_until).
 pub(crate) async fn idle_until<T: Send + 'static>(
     shared: &Arc<Shared>,
     latest: Duration,
-    look: impl Fn() -> Option<T> + Send + Sync + 'static,
+    poll: impl Fn() -> Option<T> + Send + Sync + 'static,
 ) -> T {
-    let looker = Looker::new(look);
+    let poller = Poller::new(poll);
     loop {
-        if let Some(found) = (looker.look)() {
+        if let Some(found) = (poller.poll)() {
             return found;
         }
-        if let Some(found) = Idle::new(shared, latest, &looker).await {
+        if let Some(found) = Idle::new(shared, latest, &poller).await {
             return found;
         }
     }
 }
 
-/// Completes with what a look finds, by this worker when it has nothing else to do; with nothing if
-/// nobody looks for `latest`, or something else wakes the task. Suspends once at least.
+/// A future that completes with the result of a poll, by this worker when it has nothing else to
+/// do, or with nothing if nobody polls for `latest` or something else wakes the task. It suspends
+/// at least once.
 struct Idle<'a, F, T> {
     shared: &'a Arc<Shared>,
-    watch: Arc<Watch<Arc<Looker<F, T>>>>,
+    watch: Arc<Watch<Arc<Poller<F, T>>>>,
     added: bool,
 }
 
 impl<'a, F, T> Idle<'a, F, T> {
-    fn new(shared: &'a Arc<Shared>, latest: Duration, looker: &Arc<Looker<F, T>>) -> Self {
+    fn new(shared: &'a Arc<Shared>, latest: Duration, poller: &Arc<Poller<F, T>>) -> Self {
         let of_task = is_for_task_of(shared);
-        Idle { shared, watch: Watch::new(latest, of_task, Arc::clone(looker)), added: false }
+        Idle { shared, watch: Watch::new(latest, of_task, Arc::clone(poller)), added: false }
     }
 }
 
@@ -275,10 +277,10 @@ where
         let shared = self.shared;
         let watch = Arc::clone(&self.watch);
         let latest_ns = shared.clock.now_ns().saturating_add(nanoseconds(watch.latest));
-        let seat = super::worker_index(shared);
+        let slot = super::worker_index(shared);
         let waiter = Waiter { watch, waker: cx.waker().clone(), latest_ns };
-        shared.seats[seat.unwrap_or(0)].idle_waiters.add(waiter);
-        if seat.is_none() {
+        shared.slots[slot.unwrap_or(0)].idle_waiters.add(waiter);
+        if slot.is_none() {
             shared.wake_one();
         }
         note_wait("an idle worker");
@@ -310,16 +312,17 @@ mod loom_tests {
         }
     }
 
-    /// The task, woken `late`, goes on with what was found, or waits anew: then it gets the new watch.
+    /// Goes on as a task that was woken `late`: with the result, or waiting anew, in which case the
+    /// new watch is returned.
     fn go_on<F: Fn() -> Option<()> + Send + Sync + 'static>(
         waiters: &IdleWaiters,
-        watch: &Watch<Arc<Looker<F, ()>>>,
+        watch: &Watch<Arc<Poller<F, ()>>>,
         waker: &Waker,
-    ) -> Option<Arc<Watch<Arc<Looker<F, ()>>>>> {
+    ) -> Option<Arc<Watch<Arc<Poller<F, ()>>>>> {
         if watch.end().is_some() {
             return None;
         }
-        let anew = Watch::new(Duration::ZERO, true, Arc::clone(&watch.look));
+        let anew = Watch::new(Duration::ZERO, true, Arc::clone(&watch.condition));
         let (watch, waker) = (Arc::clone(&anew) as Arc<_>, waker.clone());
         waiters.add(Waiter { watch, waker, latest_ns: 0 });
         Some(anew)
@@ -330,11 +333,11 @@ mod loom_tests {
         loom::model(|| {
             let (waiters, woken) = (Arc::new(IdleWaiters::new()), Arc::new(Woken::default()));
             let waker = Waker::from(Arc::clone(&woken));
-            // There is one thing to find.
+            // There is one result.
             let finds = AtomicUsize::new(0);
-            let looker =
-                Looker::new(move || (finds.fetch_add(1, Ordering::Relaxed) == 0).then_some(()));
-            let watch = Watch::new(Duration::ZERO, true, looker);
+            let poller =
+                Poller::new(move || (finds.fetch_add(1, Ordering::Relaxed) == 0).then_some(()));
+            let watch = Watch::new(Duration::ZERO, true, poller);
             let first =
                 Waiter { watch: Arc::clone(&watch) as Arc<_>, waker: waker.clone(), latest_ns: 0 };
             waiters.add(first);
@@ -348,14 +351,19 @@ mod loom_tests {
                     })
                 })
             };
-            waiters.attend(&Meter::new(), &Looking::default());
+            waiters.attend(&Meter::new(), &CurrentWatch::default());
             let anew = match late.join().unwrap() {
-                None => return assert!(watch.end().is_some(), "woken by who has found it"),
+                None => {
+                    return assert!(
+                        watch.end().is_some(),
+                        "woken by the thread that found the result"
+                    );
+                }
                 Some(anew) => anew,
             };
             if let Some(anew) = anew {
-                waiters.attend(&Meter::new(), &Looking::default());
-                assert!(anew.end().is_some(), "a find is lost");
+                waiters.attend(&Meter::new(), &CurrentWatch::default());
+                assert!(anew.end().is_some(), "a result is lost");
             }
             assert!(waiters.is_empty());
             let wakes = woken.0.load(Ordering::Relaxed);

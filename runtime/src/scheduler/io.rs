@@ -8,7 +8,8 @@ pub(super) fn enter_tokio(tokio: &Handle) -> tokio::runtime::EnterGuard<'_> {
     tokio.enter()
 }
 
-/// Nothing: what tokio keeps for a thread would be that of all of shuttle's threads.
+/// Placeholder for tokio's guard: tokio's state of a thread would be that of all threads of
+/// shuttle.
 #[cfg(talpf_shuttle)]
 pub(super) struct Entered;
 

@@ -1,9 +1,9 @@
-//! What a worker counts, and the tasks whose delay it measures.
+//! The counters of a worker, and the tasks whose delay it measures.
 //!
 //! The counters are written by their worker alone. Every 64 rounds, or spawns, it is *armed*: the
 //! next task of priority 0 that it queues is the *sample*, and its delay is measured when this
 //! worker begins it. A sample that another worker has run, or that has failed before it could run,
-//! is given up when the worker is to be armed again.
+//! is dropped when the worker is armed again.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -21,12 +21,12 @@ pub(super) struct Meter {
     steals: Counter,
     parks: Counter,
     idle_ns: Counter,
-    /// When it became idle; 0 while it is not.
+    /// Time at which the worker became idle; 0 while it is not.
     idle_since_ns: AtomicU64,
     delays: [Counter; CLASSES],
 }
 
-/// Written by one thread.
+/// A counter that one thread writes.
 pub(super) struct Counter(AtomicU64);
 
 impl Counter {
@@ -77,7 +77,7 @@ impl Meter {
         self.idle_since_ns.store(now_ns.max(1), Ordering::Relaxed);
     }
 
-    /// `now_ns` is when the worker last looked in vain.
+    /// Ends an idle time at `now_ns`, the time of the last search in vain.
     pub(super) fn end_idle(&self, now_ns: u64) {
         self.idle_ns.add(now_ns.saturating_sub(self.idle_since_ns.load(Ordering::Relaxed)));
         self.idle_since_ns.store(0, Ordering::Relaxed);
@@ -113,13 +113,13 @@ impl Sampler {
         self.armed.get()
     }
 
-    /// Whether `task` has the record of the sample.
+    /// Returns `true` if `task` has the record of the sample.
     #[inline]
     pub(super) fn has(&self, task: RecordId) -> bool {
         self.task.get() == Some(task)
     }
 
-    /// Whether the sample has still to be begun, by whichever worker.
+    /// Returns `true` if no worker has begun the sample yet.
     fn waits(&self) -> bool {
         self.task.get().is_some_and(|task| {
             let (generation, phase) = record(task).state.phase();
@@ -128,7 +128,7 @@ impl Sampler {
         })
     }
 
-    /// Makes the next task that this worker queues the sample, unless it waits for one.
+    /// Makes the next task that this worker queues the sample, unless a sample still waits.
     #[cold]
     pub(super) fn arm(&self) {
         if !self.waits() {
@@ -139,7 +139,7 @@ impl Sampler {
 }
 
 impl Worker {
-    /// A task that this worker has queued is the sample.
+    /// Makes a task that this worker has queued the sample.
     #[cold]
     pub(super) fn begin_sample(&self, task: RecordId) {
         if record(task).role() != Role::Service {
@@ -151,7 +151,7 @@ impl Worker {
         }
     }
 
-    /// This worker begins a task with the record of the sample.
+    /// Measures the delay of the sample, as this worker begins a task with its record.
     #[cold]
     pub(super) fn end_sample(&self, task: RecordId) {
         let sampler = &self.sampler;
@@ -164,29 +164,29 @@ impl Worker {
 }
 
 impl Shared {
-    /// What the workers have done so far.
+    /// Returns the counts of all workers so far.
     pub(crate) fn metrics(&self) -> Metrics {
-        let seats = || self.seats.iter();
+        let slots = || self.slots.iter();
         let sum = |count: fn(&Meter) -> &Counter| -> u64 {
-            seats().map(|seat| count(&seat.meter).read()).sum()
+            slots().map(|slot| count(&slot.meter).read()).sum()
         };
         let (created, completed, ended_ns) = self.counted();
         let now_ns = ended_ns.unwrap_or_else(|| self.clock.now_ns());
         let mut delays = Delays::default();
-        for seat in &self.seats {
-            for (class, counter) in seat.meter.delays.iter().enumerate() {
+        for slot in &self.slots {
+            for (class, counter) in slot.meter.delays.iter().enumerate() {
                 delays.add(class, counter.read());
             }
         }
         let queued = QueueDepths {
-            next: seats().filter(|seat| seat.pulse.next.peek().is_some()).count() as u64,
-            own: seats().map(|seat| (seat.stealers.len() + seat.mail.len()) as u64).sum(),
+            next: slots().filter(|slot| slot.hot.next.peek().is_some()).count() as u64,
+            own: slots().map(|slot| (slot.stealers.len() + slot.affinity_queue.len()) as u64).sum(),
             shared: (self.injector.len() + self.returned.len()) as u64,
             priorities: self.priorities.len() as u64,
         };
         // Odd while a task runs, which has been begun.
         let begun = |steps: u64| steps.div_ceil(2);
-        let runs = seats().map(|seat| begun(seat.pulse.steps.load(Ordering::Relaxed))).sum::<u64>();
+        let runs = slots().map(|slot| begun(slot.hot.steps.load(Ordering::Relaxed))).sum::<u64>();
         let poll_passes = sum(|meter| &meter.poll_passes);
         Metrics {
             created,
@@ -199,7 +199,7 @@ impl Shared {
             queued,
             delays,
             elapsed: Duration::from_nanos(now_ns),
-            idle: seats().map(|seat| Duration::from_nanos(seat.meter.idle_ns(now_ns))).collect(),
+            idle: slots().map(|slot| Duration::from_nanos(slot.meter.idle_ns(now_ns))).collect(),
         }
     }
 }

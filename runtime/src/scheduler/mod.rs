@@ -1,38 +1,38 @@
 //! Workers and their queues.
 //!
-//! Every worker has a *next slot* (the task its last release or wake-up made ready, run at once,
-//! as an immediate successor), two deques, and a seat in the idle protocol (`README.md` beside this
-//! file). Ready tasks of a priority other than 0 go to a shared queue of buckets. A worker looks
-//! for work in this order: higher priorities, next slot, own deques, tasks from outside, other
-//! workers, lower priorities; then it runs what waits for idleness, and then it parks.
+//! Every worker has a *next slot* (the task that its last release or wake-up made ready, run at
+//! once, as an immediate successor), two deques, an affinity queue, and a part in the idle protocol
+//! (`README.md` beside this file). Ready tasks of a priority other than 0 go to a shared queue of
+//! buckets. A worker searches for work in this order: higher priorities, next slot, own deques,
+//! affinity queue, tasks from outside, other workers, lower priorities; then it polls for the tasks
+//! that wait for idleness, and then it parks.
 
 mod block_on;
 mod blocked_thread;
 mod census;
 mod current;
 mod deques;
-mod help;
 mod idle_set;
 mod idleness;
 mod io;
 mod meter;
 mod priority;
-mod queues;
 mod shared;
 mod steal_delay;
 mod thief;
+mod throttle;
 mod time;
-
 mod tracer;
 mod worker;
+mod worker_slot;
 
 pub use self::current::{worker_has_nothing_else, worker_is_spare};
 
 pub(crate) use self::block_on::block_on;
 pub(crate) use self::census::Census;
 pub(crate) use self::current::{
-    Reason, count_completion, help, is_for_task_of, on_worker, on_worker_of, own_index, schedule,
-    schedule_at, schedule_released, trace, trace_begin, trace_end, worker_index,
+    Reason, count_completion, is_for_task_of, on_worker, on_worker_of, own_index, schedule,
+    schedule_at, schedule_released, throttle, trace, trace_begin, trace_end, worker_index,
 };
 pub(crate) use self::idleness::{idle, idle_until};
 pub(crate) use self::shared::{Shared, prepare};

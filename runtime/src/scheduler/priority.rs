@@ -8,7 +8,7 @@ use crate::task::{RecordId, Urgency};
 
 /// Buckets by priority and cost, first in, first out in each.
 ///
-/// Workers look at the two lengths on every round and take the lock only if there is something.
+/// Workers read the two lengths on every round and take the lock only if there is something.
 #[derive(Default)]
 pub(crate) struct PriorityQueue {
     above: AtomicUsize,
@@ -23,13 +23,13 @@ impl PriorityQueue {
         self.length(urgency > Urgency::default()).fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The first task of the highest priority above 0.
+    /// Takes the first task of the highest priority above 0.
     #[inline]
     pub(crate) fn pop_above(&self) -> Option<RecordId> {
         self.pop(true)
     }
 
-    /// The first task of the highest priority below 0.
+    /// Takes the first task of the highest priority below 0.
     #[inline]
     pub(crate) fn pop_below(&self) -> Option<RecordId> {
         self.pop(false)

@@ -1,4 +1,4 @@
-//! What the workers of a runtime share.
+//! State shared by the workers of a runtime.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,10 +13,10 @@ use super::current::goes_on_anywhere;
 use super::deques::Deques;
 use super::idle_set::IdleSet;
 use super::priority::PriorityQueue;
-use super::queues::Seat;
 use super::steal_delay::StealDelay;
 use super::time::Timers;
 use super::worker::Worker;
+use super::worker_slot::WorkerSlot;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::cores::cores;
@@ -26,13 +26,13 @@ use crate::idle_policy::IdlePolicy;
 use crate::replay;
 use crate::task::{RecordId, record};
 
-/// The state of a runtime that all its threads see.
+/// State of a runtime that all its threads see.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     oversubscribed: bool,
     pub(crate) clock: Clock,
     pub(crate) hang: Hang,
-    pub(super) seats: Box<[Arc<CachePadded<Seat>>]>,
+    pub(super) slots: Box<[Arc<CachePadded<WorkerSlot>>]>,
     pub(super) injector: Injector<RecordId>,
     /// Tasks that thieves have given back.
     pub(super) returned: Injector<RecordId>,
@@ -43,59 +43,63 @@ pub(crate) struct Shared {
     unparkers: Box<[Unparker]>,
     /// Threads outside that block on a future.
     pub(super) blocked: Mutex<Vec<Arc<Blocked>>>,
-    /// Polls of their futures by those threads.
+    /// Polls of futures by threads outside.
     pub(super) blocked_polls: AtomicU64,
     groups: Mutex<Vec<Arc<GroupInner>>>,
-    /// What the groups had counted when they were given up.
+    /// Counts of the groups when they were released.
     ended: OnceLock<Ended>,
     pub(crate) closing: Closing,
     stop: AtomicBool,
     pub(super) steal_delay: StealDelay,
-    /// Parked workers that wake by themselves to look after the others.
+    /// Number of parked workers that wake by themselves to watch the others.
     watchers: AtomicUsize,
 }
 
-/// Tasks of a runtime that has ended, and when it did.
+/// Task counts of a runtime that has ended, and the time of its end.
 struct Ended {
     created: u64,
     completed: u64,
     at_ns: u64,
 }
 
-/// A worker that has not started: it is made before its thread, which takes it along.
-pub(crate) struct Seated {
+/// A worker that has not started, made before its thread.
+pub(crate) struct UnstartedWorker {
     shared: Arc<Shared>,
     index: usize,
     deques: Deques,
     parker: Parker,
 }
 
-impl Seated {
-    /// Works until the runtime ends.
+impl UnstartedWorker {
+    /// Runs the worker until the runtime ends.
     pub(crate) fn start(self) {
         Worker::new(self.shared, self.index, self.deques, self.parker).work();
     }
 }
 
 /// Makes the shared state and the workers of a runtime.
-pub(crate) fn prepare(config: Config, tokio: tokio::runtime::Handle) -> (Arc<Shared>, Vec<Seated>) {
+pub(crate) fn prepare(
+    config: Config,
+    tokio: tokio::runtime::Handle,
+) -> (Arc<Shared>, Vec<UnstartedWorker>) {
     let own: Vec<_> = (0..config.workers).map(|_| (Deques::new(), Parker::new())).collect();
-    let seats = own.iter().map(|(deques, _)| Arc::new(Seat::new(deques.stealers()))).collect();
+    let slots =
+        own.iter().map(|(deques, _)| Arc::new(WorkerSlot::new(deques.stealers()))).collect();
     let unparkers = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
-    let shared = Arc::new(Shared::new(config, tokio, seats, unparkers));
-    let seated = own.into_iter().enumerate().map(|(index, (deques, parker))| {
+    let shared = Arc::new(Shared::new(config, tokio, slots, unparkers));
+    let workers = own.into_iter().enumerate().map(|(index, (deques, parker))| {
         let shared = Arc::clone(&shared);
-        Seated { shared, index, deques, parker }
+        UnstartedWorker { shared, index, deques, parker }
     });
-    let seated = seated.collect();
-    (shared, seated)
+    let workers = workers.collect();
+    (shared, workers)
 }
 
 impl Shared {
     fn new(
         config: Config,
         tokio: tokio::runtime::Handle,
-        seats: Box<[Arc<CachePadded<Seat>>]>,
+        slots: Box<[Arc<CachePadded<WorkerSlot>>]>,
         unparkers: Box<[Unparker]>,
     ) -> Self {
         let oversubscribed = config.workers > cores();
@@ -105,7 +109,7 @@ impl Shared {
             config,
             clock: Clock::start(),
             hang: Hang::default(),
-            seats,
+            slots,
             injector: Injector::new(),
             returned: Injector::new(),
             priorities: PriorityQueue::default(),
@@ -125,32 +129,33 @@ impl Shared {
     }
 
     pub(crate) fn workers(&self) -> usize {
-        self.seats.len()
+        self.slots.len()
     }
 
-    /// Begins the shutdown: from now on only tasks that are not complete may spawn.
+    /// Begins the shutdown: from then on only tasks that are not complete may spawn.
     pub(crate) fn begin_closing(&self) {
         self.closing.begin();
     }
 
-    /// Makes a parked worker look for work that was just made outside the workers' deques.
+    /// Wakes a parked worker for work that was just made outside the workers' deques.
     pub(super) fn wake_one(&self) {
         if let Some(worker) = self.idle.after_shared_push(None) {
             self.unparkers[worker].unpark();
         }
     }
 
-    /// Makes a parked worker look for work that worker `pusher` has just put into its deque.
+    /// Wakes a parked worker for work that worker `pusher` has just put into its deque.
     #[inline]
     pub(super) fn wake_another(&self, pusher: usize) {
-        if let Some(worker) = self.idle.after_push(&self.seats[pusher].pulse.pushes) {
+        if let Some(worker) = self.idle.after_push(&self.slots[pusher].hot.pushes) {
             self.unparkers[worker].unpark();
         }
     }
 
-    /// A worker goes to work: if others are parked, one of them has to keep watch over it.
+    /// Wakes a parked worker, if there is one and none watches, to watch the calling worker, which
+    /// is about to run a task.
     pub(super) fn keep_watch(&self) {
-        // One that parks just now sees this worker awake, and keeps watch by itself.
+        // A worker that parks at this moment sees this one awake, and watches by itself.
         if self.idle.len() > 0 && self.watchers.load(Ordering::SeqCst) == 0 {
             self.wake_one();
         }
@@ -167,12 +172,12 @@ impl Shared {
         self.idle.enter(worker);
     }
 
-    /// Returns whether a worker is still in the idle set: nobody has taken it off to wake it.
+    /// Returns `true` if a worker is still in the idle set: nobody has removed it to wake it.
     pub(super) fn is_idle(&self, worker: usize) -> bool {
         self.idle.contains(worker)
     }
 
-    /// Whether a worker is neither parked nor about to park.
+    /// Returns `true` if some worker is neither parked nor about to park.
     pub(super) fn is_any_awake(&self) -> bool {
         self.idle.len() < self.workers()
     }
@@ -181,52 +186,52 @@ impl Shared {
         self.idle.leave(worker);
     }
 
-    /// Whether a worker that is about to park would find anything to do.
+    /// Returns `true` if a worker that is about to park would find anything to do.
     pub(super) fn has_work(&self) -> bool {
         self.stops()
             || !self.injector.is_empty()
             || !self.returned.is_empty()
             || !self.priorities.is_empty()
-            || self.seats.iter().any(|seat| seat.has_work())
+            || self.slots.iter().any(|slot| slot.has_work())
     }
 
-    /// Queues a task where every worker looks.
+    /// Queues a task for every worker.
     pub(super) fn inject(&self, task: RecordId) {
         self.injector.push(task);
         self.wake_one();
     }
 
-    /// Queues a task where worker `home` looks, and others that have nothing else to do.
-    pub(super) fn send_home(&self, home: usize, task: RecordId) {
-        self.seats[home].mail.push(task);
-        if let Some(worker) = self.idle.after_shared_push(Some(home)) {
+    /// Queues a task for worker `preferred`, and for others that have nothing else to do.
+    pub(super) fn push_to_affinity_queue(&self, preferred: usize, task: RecordId) {
+        self.slots[preferred].affinity_queue.push(task);
+        if let Some(worker) = self.idle.after_shared_push(Some(preferred)) {
             self.unparkers[worker].unpark();
         }
     }
 
-    /// Queues a task that a thief gives back, or where every worker looks if it may be long.
+    /// Queues a task that a thief gives back; for every worker if it may be long.
     pub(super) fn give_back(&self, task: RecordId) {
         if goes_on_anywhere(task) {
             return self.inject(task);
         }
-        if let Some(home) = replay::home(record(task)) {
-            return self.send_home(home, task);
+        if let Some(preferred) = replay::preferred_worker(record(task)) {
+            return self.push_to_affinity_queue(preferred, task);
         }
         self.returned.push(task);
         self.wake_one();
     }
 
-    /// Whether a task is ready that any worker may run.
+    /// Returns `true` if a task is ready that any worker may run.
     pub(crate) fn has_ready(&self) -> bool {
         !self.injector.is_empty()
             || !self.returned.is_empty()
             || !self.priorities.is_empty()
-            || self.seats.iter().any(|seat| seat.has_ready())
+            || self.slots.iter().any(|slot| slot.has_ready())
     }
 
-    /// Whether a worker has a task that it runs next.
+    /// Returns `true` if a worker has a task in its next slot.
     pub(crate) fn has_next(&self) -> bool {
-        self.seats.iter().any(|seat| seat.pulse.next.peek().is_some())
+        self.slots.iter().any(|slot| slot.hot.next.peek().is_some())
     }
 
     #[inline]
@@ -238,33 +243,33 @@ impl Shared {
         self.groups.lock().push(group);
     }
 
-    /// The groups so far.
+    /// Returns the groups so far.
     pub(crate) fn groups(&self) -> Vec<Arc<GroupInner>> {
         self.groups.lock().clone()
     }
 
-    /// How often workers have begun or ended a task that counts as progress, and whether one is in
-    /// such a task now.
+    /// Counts how often workers have begun or ended a task that counts as progress. The second
+    /// value is `true` if one is in such a task.
     pub(crate) fn progress(&self) -> (u64, bool) {
         let mut sum = 0u64;
         let mut busy = false;
-        for seat in &self.seats {
-            let steps = seat.pulse.steps.load(Ordering::Relaxed);
+        for slot in &self.slots {
+            let steps = slot.hot.steps.load(Ordering::Relaxed);
             sum = sum.wrapping_add(steps);
             busy |= steps % 2 == 1;
         }
         (sum, busy)
     }
 
-    /// Counts how often anything was begun: tasks, passes of services, looks for those who wait for
-    /// idleness, polls of blocked threads.
+    /// Counts how often anything was begun: tasks, passes of services, polls for tasks that wait
+    /// for idleness, polls by blocked threads.
     pub(crate) fn activity(&self) -> u64 {
-        let passes = self.seats.iter().map(|seat| seat.meter.poll_passes());
+        let passes = self.slots.iter().map(|slot| slot.meter.poll_passes());
         let polls = self.blocked_polls.load(Ordering::Relaxed);
         passes.fold(self.progress().0.wrapping_add(polls), u64::wrapping_add)
     }
 
-    /// Returns whether all workers are parked, with nothing to do and no time to wait for.
+    /// Returns `true` if all workers are parked, with nothing to do and no timer pending.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.idle.count() == self.workers()
             && !self.has_work()
@@ -272,58 +277,59 @@ impl Shared {
             && self.timers.next_ns().is_none()
     }
 
-    /// The threads of the process that are neither workers nor on the list of those that block, as
-    /// [`Census::take`].
+    /// Takes a census of the threads of the process that are neither workers nor on the list of
+    /// blocked threads: see [`Census::take`].
     pub(crate) fn other_threads(&self) -> Option<Census> {
-        let workers = self.seats.iter().map(|seat| seat.thread.load(Ordering::Relaxed));
+        let workers = self.slots.iter().map(|slot| slot.thread.load(Ordering::Relaxed));
         let blocked = self.blocked.lock().iter().map(|blocked| blocked.id()).collect::<Vec<_>>();
         Census::take(&workers.chain(blocked).collect::<Vec<_>>())
     }
 
-    /// Returns whether all workers that are in a task wait there for another thread, for as long as
-    /// that takes, and one of them inside a spawn.
+    /// Returns `true` if all workers that are in a task wait there for another thread, without a
+    /// time limit, and one of them inside a spawn.
     ///
-    /// **Cost**: a file of the system for each of them.
+    /// **Cost**: reads a file of the system for each of them.
     pub(crate) fn is_locked_out(&self) -> bool {
-        let busy = || self.seats.iter().filter(|seat| seat.pulse.is_in_task());
-        busy().any(|seat| seat.pulse.help().is_some())
-            && busy().all(|seat| is_locked_out(seat.thread.load(Ordering::Relaxed)))
+        let busy = || self.slots.iter().filter(|slot| slot.hot.is_in_task());
+        busy().any(|slot| slot.hot.help().is_some())
+            && busy().all(|slot| is_locked_out(slot.thread.load(Ordering::Relaxed)))
     }
 
-    /// Returns whether a worker waits in a task for another thread.
+    /// Returns `true` if a worker waits in a task for another thread.
     pub(crate) fn is_worker_locked_out(&self, worker: usize) -> bool {
-        let seat = &self.seats[worker];
-        seat.pulse.is_in_task() && is_locked_out(seat.thread.load(Ordering::Relaxed))
+        let slot = &self.slots[worker];
+        slot.hot.is_in_task() && is_locked_out(slot.thread.load(Ordering::Relaxed))
     }
 
-    /// Pairs of a task that spawns and one that runs inside the spawn.
+    /// Returns the pairs of a task that spawns and a task that runs inside the spawn.
     pub(crate) fn helps(&self) -> Vec<[RecordId; 2]> {
-        self.seats.iter().filter_map(|seat| seat.pulse.help()).collect()
+        self.slots.iter().filter_map(|slot| slot.hot.help()).collect()
     }
 
-    /// Workers that are in a task that counts as progress.
+    /// Counts the workers that are in a task that counts as progress.
     pub(crate) fn busy_workers(&self) -> usize {
-        self.seats.iter().filter(|seat| seat.pulse.is_in_task()).count()
+        self.slots.iter().filter(|slot| slot.hot.is_in_task()).count()
     }
 
-    /// Whether a worker other than this is in a task that counts as progress.
+    /// Returns `true` if a worker other than `index` is in a task that counts as progress.
     pub(super) fn is_busy_beside(&self, index: usize) -> bool {
-        let busy =
-            |seat: &Seat| seat.pulse.is_in_task() && !seat.pulse.catches_up.load(Ordering::Relaxed);
-        self.seats.iter().enumerate().any(|(other, seat)| other != index && busy(seat))
+        let busy = |slot: &WorkerSlot| {
+            slot.hot.is_in_task() && !slot.hot.catches_up.load(Ordering::Relaxed)
+        };
+        self.slots.iter().enumerate().any(|(other, slot)| other != index && busy(slot))
     }
 
-    /// Whether there are more workers than cores.
+    /// Returns `true` if there are more workers than cores.
     pub(super) fn is_oversubscribed(&self) -> bool {
         self.oversubscribed
     }
 
-    /// Whether idle workers look on for a while before they park.
+    /// Returns `true` if idle workers spin for a while before they park.
     pub(super) fn spins(&self) -> bool {
         self.config.idle != IdlePolicy::Park && !self.oversubscribed
     }
 
-    /// Notes that tasks with tiles of so many bytes are queued for one worker.
+    /// Notes that tasks with tiles of `bytes` are queued for one worker.
     pub(crate) fn note_tile(&self, bytes: usize) {
         self.steal_delay.note_tile(bytes);
     }
@@ -332,18 +338,20 @@ impl Shared {
         self.blocked.lock().iter().for_each(|blocked| blocked.unpark());
     }
 
-    /// What the blocked threads wait for; `None` for something the runtime knows nothing of.
+    /// Returns the reasons why the blocked threads wait; `None` for a reason unknown to the
+    /// runtime.
     pub(crate) fn blocked_on(&self) -> Vec<Option<&'static str>> {
         self.blocked.lock().iter().map(|blocked| blocked.waits_for()).collect()
     }
 
-    /// Lets the workers end.
+    /// Ends the workers.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
         self.unparkers.iter().for_each(Unparker::unpark);
     }
 
-    /// Gives up the groups, whose tasks are all complete, and so the cycle they make with this.
+    /// Releases the groups, whose tasks are all complete, and so breaks the reference cycle with
+    /// them.
     pub(crate) fn forget_groups(&self) {
         let (created, completed, _) = self.counted();
         let _ = self.ended.set(Ended { created, completed, at_ns: self.clock.now_ns() });
@@ -351,7 +359,8 @@ impl Shared {
         drop(groups);
     }
 
-    /// Tasks that were spawned and that are complete, and when the runtime ended if it has.
+    /// Returns the numbers of tasks spawned and complete, and the time at which the runtime ended,
+    /// if it has.
     pub(super) fn counted(&self) -> (u64, u64, Option<u64>) {
         if let Some(ended) = self.ended.get() {
             return (ended.created, ended.completed, Some(ended.at_ns));

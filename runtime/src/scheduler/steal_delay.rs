@@ -1,19 +1,19 @@
-//! The time that an idle worker leaves to another the tasks that are queued there.
+//! The time for which an idle worker leaves tasks to the worker they are queued for.
 //!
-//! A task of a group with an affinity brings its tiles along when it is stolen. The worker that it
-//! is queued for is given as long to come to it as the largest of those tiles takes to move. Workers
-//! that do not look for work before they park, or that share cores, steal at once.
+//! A task of a group with an affinity brings its tiles along when it is stolen. Its preferred
+//! worker is given as long to take it as the largest of those tiles needs to move. Workers that
+//! park without spinning, or that share cores, steal at once.
 
 use talpf_primitives::{AtomicU64, Ordering};
 
 use crate::idle_policy::IdlePolicy;
 
-/// Bytes that come from a cache far away in a nanosecond.
+/// Bytes that move from a distant cache in a nanosecond.
 const MOVED_PER_NS: u64 = 8;
-/// The longest delay.
+/// Longest delay.
 const LONGEST_NS: u64 = 50_000;
 
-/// The delay of the thefts in a runtime. It only grows.
+/// The delay of thefts in a runtime, which only grows.
 pub(super) struct StealDelay {
     longest_ns: u64,
     delay_ns: AtomicU64,
@@ -31,13 +31,13 @@ impl StealDelay {
         StealDelay { longest_ns, delay_ns: AtomicU64::new(0) }
     }
 
-    /// Notes that tasks with tiles of so many bytes are queued for one worker.
+    /// Notes that tasks with tiles of `bytes` are queued for one worker.
     pub(super) fn note_tile(&self, bytes: usize) {
         let moving_ns = bytes as u64 / MOVED_PER_NS;
         self.delay_ns.fetch_max(moving_ns.min(self.longest_ns), Ordering::Relaxed);
     }
 
-    /// Returns whether a worker that has had no task for so long may steal.
+    /// Returns `true` if a worker that has had no task for `idle_ns` may steal.
     #[inline]
     pub(super) fn is_over(&self, idle_ns: u64) -> bool {
         idle_ns >= self.delay_ns.load(Ordering::Relaxed)

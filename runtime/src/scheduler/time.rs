@@ -1,4 +1,4 @@
-//! Waiting for a time.
+//! Timers: waits for a time.
 
 use std::cmp::{Ordering as Compare, Reverse};
 use std::collections::BinaryHeap;
@@ -13,10 +13,10 @@ use super::Shared;
 use crate::task::note_wait;
 
 pub(super) const NEVER: u64 = u64::MAX;
-/// What a task notes that waits for a time: it goes on by itself.
+/// Reason of a wait for a time: the task goes on by itself.
 pub(crate) const A_TIME: &str = "a time";
 
-/// What waits for a time. Workers look at it between tasks.
+/// Tasks that wait for a time. Workers check for due ones between tasks.
 pub(crate) struct Timers {
     heap: Mutex<BinaryHeap<Reverse<Timer>>>,
     next_ns: AtomicU64,
@@ -38,14 +38,15 @@ impl Timers {
         self.note_next(&heap);
     }
 
-    /// When the next one is due, if any waits.
+    /// Returns the time at which the next timer is due, if there is any.
     #[inline]
     pub(super) fn next_ns(&self) -> Option<u64> {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         (next_ns != NEVER).then_some(next_ns)
     }
 
-    /// Takes out everything that is due, to be woken in this order: what was due first runs first.
+    /// Removes all due timers, in the order in which to wake them so that the task due first runs
+    /// first.
     #[cold]
     pub(super) fn take_due(&self, now_ns: u64) -> impl Iterator<Item = Waker> + use<> {
         let mut due = Vec::new();
@@ -87,7 +88,8 @@ impl Ord for Timer {
     }
 }
 
-/// Completes `period` from now, or a little later. Suspends even if that is 0.
+/// Returns a future that completes `period` from now, or a little later. It suspends even if that
+/// is 0.
 pub(crate) fn wait_for(
     shared: Arc<Shared>,
     period: Duration,

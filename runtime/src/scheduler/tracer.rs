@@ -1,4 +1,4 @@
-//! What a worker records in a trace.
+//! Recording of a worker's events in a trace.
 #![allow(unsafe_code, reason = "follows the group pointer of the task that runs")]
 
 use talpf_traces::Event;
@@ -12,7 +12,7 @@ impl Worker {
     pub(super) fn trace(&self, event: impl FnOnce(u64) -> Event) {
         if self.is_traced {
             let now_ns = self.shared.clock.now_ns();
-            // The program's, which may record another one.
+            // Code of the program, which may record another event.
             let event = event(now_ns);
             if let Some(stream) = &mut *self.stream.borrow_mut() {
                 stream.record(now_ns, event);
@@ -40,7 +40,7 @@ impl Worker {
     fn trace_slice(&self, task: RecordId, begins: bool) {
         let traced = record(task);
         if traced.role() == Role::Service {
-            // It runs thousands of times for nothing: shown as a state of the worker.
+            // A service runs thousands of times in vain: shown as a state of the worker.
             return;
         }
         let number = traced.number(task);

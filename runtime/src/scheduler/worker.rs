@@ -11,71 +11,70 @@ use talpf_primitives::{Ordering, Parker, thread};
 use talpf_traces::{Event, LabelId, State, Stream};
 
 use super::deques::Deques;
-use super::idleness::Looking;
+use super::idleness::CurrentWatch;
 use super::io::enter_tokio;
 use super::meter::{Meter, Sampler};
-use super::queues::Seat;
 use super::thief::{Thief, until_settled};
+use super::worker_slot::WorkerSlot;
 use super::{Shared, blocked_thread, current};
 use crate::group::GroupInner;
 use crate::idle_policy::IdlePolicy;
 use crate::task::{self, Label, RecordId, Role, catch_panic, record};
 
-/// The worker's own side.
+/// The state of a worker that only its thread touches.
 pub(crate) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) index: usize,
-    /// What the others see of it.
-    seat: Arc<CachePadded<Seat>>,
+    /// The part that other threads see.
+    slot: Arc<CachePadded<WorkerSlot>>,
     pub(super) deques: Deques,
     parker: Parker,
     pub(super) is_traced: bool,
     pub(super) stream: RefCell<Option<Stream>>,
-    /// Whether a task runs inside a spawn.
+    /// `true` while a task runs inside a spawn.
     pub(super) helping: Cell<bool>,
-    /// What the tasks took on average that this worker last ran inside spawns.
+    /// Average time of the tasks that this worker last ran inside a spawn.
     pub(super) grain_ns: Cell<u64>,
-    /// Rounds since the thread began, for what is looked at now and then.
+    /// Rounds since the thread began, for checks that are made now and then.
     tick: Cell<u32>,
-    /// The trace's numbers of the task labels this worker has met.
+    /// The trace's numbers of the task labels that this worker has met.
     pub(super) labels: RefCell<HashMap<Label, LabelId>>,
     /// The task whose slice is open in the trace.
     pub(super) slice: Cell<Option<RecordId>>,
     /// The group of the last tasks that this worker has completed, if somebody may wait for them.
     unsettled: Cell<Option<&'static GroupInner>>,
-    pub(super) looking: Looking,
+    pub(super) current_watch: CurrentWatch,
     pub(super) thief: Thief,
     pub(super) sampler: Sampler,
 }
 
-/// Rounds between looks at the clock, while something waits for a time.
+/// Rounds between readings of the clock, while something waits for a time.
 const CLOCK_ROUNDS: u32 = 4;
-/// Rounds between looks at the queues that a chain of successors would starve.
+/// Rounds between polls of the queues that a chain of successors would starve.
 const FAIR_ROUNDS: u32 = 64;
-/// Rounds of an idle worker that does not park between looks at whether the runtime hangs.
+/// Rounds of an idle worker that does not park between checks of whether the runtime hangs.
 const WATCH_ROUNDS: u32 = 4096;
-/// Pauses between the looks of a worker without work, about 50 ns each: every look takes the lines
-/// of the queues from the workers that have some.
+/// Pauses between the polls of a worker without work, about 50 ns each: every poll takes the cache
+/// lines of the queues from the workers that have work.
 const PAUSES: u32 = 8;
-/// The name, in reports, of what a task waits for idleness with.
-const LOOK: &str = "a look of an idle worker";
-/// How long a worker parks at most while another is awake, whose next slot may need help.
+/// Name, in reports, of the condition with which a task waits for idleness.
+const IDLE_POLL: &str = "a poll of an idle worker";
+/// Longest time that a worker parks while another is awake, whose next slot may have to be emptied.
 const PARK_BESIDE_BUSY: Duration = Duration::from_micros(500);
-/// The time that all workers are parked before one of them looks whether the runtime hangs for
-/// certain.
-const FIRST_LOOK: Duration = Duration::from_millis(5);
-/// The longest pause between such looks.
+/// Time that all workers are parked before one of them checks whether the runtime certainly hangs.
+const FIRST_CHECK: Duration = Duration::from_millis(5);
+/// Longest pause between such checks.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl Worker {
     pub(super) fn new(shared: Arc<Shared>, index: usize, deques: Deques, parker: Parker) -> Self {
         let stream = shared.config.recorder.as_ref().map(|r| r.stream(index as u32));
         let thief = Thief::new(shared.workers());
-        let seat = Arc::clone(&shared.seats[index]);
+        let slot = Arc::clone(&shared.slots[index]);
         Worker {
             shared,
             index,
-            seat,
+            slot,
             deques,
             parker,
             is_traced: stream.is_some(),
@@ -86,24 +85,24 @@ impl Worker {
             labels: RefCell::default(),
             slice: Cell::new(None),
             unsettled: Cell::new(None),
-            looking: Looking::default(),
+            current_watch: CurrentWatch::default(),
             thief,
             sampler: Sampler::new(),
         }
     }
 
-    /// The life of a worker thread.
+    /// Runs the worker on its thread, until the runtime ends.
     pub(super) fn work(&self) {
-        self.seat().thread.store(blocked_thread::own_id(), Ordering::Relaxed);
+        self.slot().thread.store(blocked_thread::own_id(), Ordering::Relaxed);
         let tokio = enter_tokio(&self.shared.tokio);
         current::enter(self, || {
-            // Whatever panics, the tasks of the others still need this worker.
+            // Whatever panics, the tasks of other groups still need this worker.
             while let Err(reason) = catch_panic(|| self.run_tasks()) {
                 self.recover(&reason);
             }
             self.settle();
-            for waiter in self.seat().idle_waiters.take_all() {
-                self.shared.call_back(LOOK, || drop(waiter));
+            for waiter in self.slot().idle_waiters.take_all() {
+                self.shared.call_back(IDLE_POLL, || drop(waiter));
             }
         });
         drop(tokio);
@@ -124,22 +123,22 @@ impl Worker {
         }
     }
 
-    /// Goes back to where no task runs on this worker, after a panic outside all bodies.
+    /// Restores the state in which no task runs on this worker, after a panic outside all bodies.
     #[cold]
     fn recover(&self, reason: &str) {
-        let steps = &self.seat().pulse.steps;
+        let steps = &self.slot().hot.steps;
         steps.store(steps.load(Ordering::Relaxed).next_multiple_of(2), Ordering::Relaxed);
         self.helping.set(false);
         self.shared.note_panic("a worker", reason);
     }
 
     #[inline]
-    pub(super) fn seat(&self) -> &Seat {
-        &self.seat
+    pub(super) fn slot(&self) -> &WorkerSlot {
+        &self.slot
     }
 
     pub(super) fn meter(&self) -> &Meter {
-        &self.seat().meter
+        &self.slot().meter
     }
 
     #[inline]
@@ -147,10 +146,10 @@ impl Worker {
         self.has_nothing_else() && self.shared.is_busy_beside(self.index)
     }
 
-    /// Whether the task that runs is all there is to do for this worker.
+    /// Returns `true` if the running task is all that this worker has to do.
     #[inline]
     pub(super) fn has_nothing_else(&self) -> bool {
-        let next = &self.seat().pulse.next;
+        let next = &self.slot().hot.next;
         self.shared.spins() && next.peek().is_none() && !self.shared.has_ready()
     }
 
@@ -165,7 +164,7 @@ impl Worker {
         group.count_completion(role, self.index);
     }
 
-    /// Makes sure that nobody waits for what this worker has completed.
+    /// Makes sure that nobody waits for the tasks that this worker has completed.
     #[inline]
     pub(super) fn settle(&self) {
         if let Some(group) = self.unsettled.take() {
@@ -178,14 +177,14 @@ impl Worker {
         let role = record(task).role();
         let is_other = |group: &GroupInner| !std::ptr::eq(record(task).group(), group);
         if role != Role::Member || self.unsettled.get().is_some_and(is_other) {
-            self.turn_to(role);
+            self.leave_group_for(role);
         }
         if role == Role::Service {
             return self.serve(task);
         }
-        let steps = &self.seat().pulse.steps;
+        let steps = &self.slot().hot.steps;
         let before = steps.load(Ordering::Relaxed);
-        // Odd already when it runs inside a task that spawns.
+        // Already odd if the task runs inside a spawn of another.
         let nested = before % 2;
         steps.store(before.wrapping_add(1 + nested), Ordering::Relaxed);
         if after_idling {
@@ -196,16 +195,16 @@ impl Worker {
         steps.store(inside.wrapping_add(1 - nested), Ordering::Relaxed);
     }
 
-    /// Turns from the members of one group to anything else.
+    /// Leaves the members of one group for any other task.
     #[cold]
-    fn turn_to(&self, role: Role) {
+    fn leave_group_for(&self, role: Role) {
         self.settle();
         if role == Role::Main {
             self.forget_theft();
         }
     }
 
-    /// A pass of a service, which is no progress.
+    /// Runs a pass of a service, which is no progress.
     #[cold]
     fn serve(&self, task: RecordId) {
         self.meter().count_poll_pass();
@@ -220,10 +219,10 @@ impl Worker {
             self.wake_due();
             self.measure_stolen();
         }
-        let next = &self.seat().pulse.next;
+        let next = &self.slot().hot.next;
         if tick.is_multiple_of(FAIR_ROUNDS) {
             self.sampler.arm();
-            let returned = || self.take_returned().or_else(|| self.take_mail());
+            let returned = || self.take_returned().or_else(|| self.take_from_affinity_queue());
             let fair = self.take_injected().or_else(returned);
             if let Some(task) = fair.or_else(|| self.deques.pop_oldest(tick / FAIR_ROUNDS % 2 == 1))
             {
@@ -235,20 +234,20 @@ impl Worker {
             .pop_above()
             .or_else(|| next.take())
             .or_else(|| self.deques.pop())
-            .or_else(|| self.take_mail())
-            .or_else(|| self.find_elsewhere())
+            .or_else(|| self.take_from_affinity_queue())
+            .or_else(|| self.find_shared())
     }
 
-    fn find_elsewhere(&self) -> Option<RecordId> {
+    fn find_shared(&self) -> Option<RecordId> {
         self.settle();
-        // Who waited for what is settled is the next task.
-        let next = self.seat().pulse.next.take();
+        // A task that waited for what is settled is in the next slot.
+        let next = self.slot().hot.next.take();
         next.or_else(|| self.take_injected())
             .or_else(|| self.steal())
             .or_else(|| self.last_resort())
     }
 
-    /// A task of a priority below 0, unless another has come while this one was found.
+    /// Takes a task of a priority below 0, unless another task has come meanwhile.
     fn last_resort(&self) -> Option<RecordId> {
         let task = self.shared.priorities.pop_below()?;
         let better = self.take_injected();
@@ -262,24 +261,25 @@ impl Worker {
         if self.shared.injector.is_empty() {
             return None;
         }
-        // A program that came along with another would lie where a worker that rests does not look.
+        // A main that came along in a batch would lie in a deque, from which a resting worker does
+        // not steal.
         match self.shared.injector.len() > self.shared.workers() {
             true => self.take_some(&self.shared.injector),
             false => until_settled(|| self.shared.injector.steal()),
         }
     }
 
-    /// A task at home here that others have made ready.
+    /// Takes a task that other threads have made ready for this worker.
     #[inline]
-    pub(super) fn take_mail(&self) -> Option<RecordId> {
-        self.take_some(&self.seat().mail)
+    pub(super) fn take_from_affinity_queue(&self) -> Option<RecordId> {
+        self.take_some(&self.slot().affinity_queue)
     }
 
-    /// Wakes what waits for a time that has come. Whether there was anything.
+    /// Wakes the tasks that wait for a time that has come. Returns `true` if there were any.
     fn wake_due(&self) -> bool {
         let timer = self.shared.timers.next_ns();
-        let mut seats = self.shared.seats.iter();
-        if timer.is_none() && seats.all(|seat| seat.idle_waiters.is_empty()) {
+        let mut slots = self.shared.slots.iter();
+        if timer.is_none() && slots.all(|slot| slot.idle_waiters.is_empty()) {
             return false;
         }
         let now_ns = self.shared.clock.now_ns();
@@ -288,10 +288,10 @@ impl Worker {
             let due = self.shared.timers.take_due(now_ns);
             due.for_each(|waker| self.wake(waker));
         }
-        let late = self.shared.seats.iter().filter(|seat| seat.idle_waiters.is_late(now_ns));
-        let late = late.flat_map(|seat| seat.idle_waiters.take_late(now_ns));
+        let late = self.shared.slots.iter().filter(|slot| slot.idle_waiters.is_late(now_ns));
+        let late = late.flat_map(|slot| slot.idle_waiters.take_late(now_ns));
         late.fold(is_due, |_, waiter| {
-            self.shared.call_back(LOOK, || waiter.wake());
+            self.shared.call_back(IDLE_POLL, || waiter.wake());
             true
         })
     }
@@ -300,29 +300,29 @@ impl Worker {
         self.shared.call_back("a waker", || waker.wake());
     }
 
-    /// Attends to what waits for this worker to be idle, or takes over what waits for one that is in
-    /// a task. Whether there is anything.
+    /// Polls for a task that waits for this worker to be idle, or takes over one that waits for a
+    /// worker which is in a task. Returns `true` if there is any.
     fn attend(&self) -> bool {
-        let attended = || self.seat().idle_waiters.attend(self.meter(), &self.looking);
-        match self.shared.call_back(LOOK, attended) {
+        let attend = || self.slot().idle_waiters.attend(self.meter(), &self.current_watch);
+        match self.shared.call_back(IDLE_POLL, attend) {
             Some(false) => {}
             Some(true) => return true,
             None => {
-                self.shared.call_back(LOOK, || drop(self.looking.take()));
+                self.shared.call_back(IDLE_POLL, || drop(self.current_watch.take()));
                 return true;
             }
         }
-        let others = self.shared.seats.iter().enumerate();
-        let mut others = others.filter(|(other, seat)| {
-            *other != self.index && !seat.idle_waiters.is_empty() && seat.pulse.is_in_task()
+        let others = self.shared.slots.iter().enumerate();
+        let mut others = others.filter(|(other, slot)| {
+            *other != self.index && !slot.idle_waiters.is_empty() && slot.hot.is_in_task()
         });
-        let adopted = others.find_map(|(_, seat)| seat.idle_waiters.pop());
+        let adopted = others.find_map(|(_, slot)| slot.idle_waiters.pop());
         let any = adopted.is_some();
-        adopted.into_iter().for_each(|waiter| self.seat().idle_waiters.add(waiter));
+        adopted.into_iter().for_each(|waiter| self.slot().idle_waiters.add(waiter));
         any
     }
 
-    /// Looks for work until there is some, as the idle policy says. `None`: the runtime ends.
+    /// Searches for work until there is some, as the idle policy says. `None`: the runtime ends.
     #[cold]
     fn idle(&self, oversubscribed: bool) -> Option<RecordId> {
         self.trace(|_| Event::WorkerState { state: State::Idle });
@@ -353,7 +353,7 @@ impl Worker {
                 self.execute(task, false);
                 continue;
             }
-            // Not by ticks: the looks in vain may all have an odd number.
+            // Not by ticks: the searches in vain may all have an odd number.
             rounds = rounds.wrapping_add(1);
             if rounds.is_multiple_of(WATCH_ROUNDS) {
                 self.shared.hang.watch(&self.shared);
@@ -401,7 +401,9 @@ impl Worker {
                 self.shared.watch(true);
             }
             match [timer, beside_busy, watch].into_iter().flatten().min() {
-                Some(longest) if self.index == 0 && !watches => hangs = self.park_and_look(longest),
+                Some(longest) if self.index == 0 && !watches => {
+                    hangs = self.park_and_check(longest)
+                }
                 Some(longest) => self.parker.park_timeout(longest),
                 None => self.parker.park(),
             }
@@ -411,14 +413,14 @@ impl Worker {
         }
         self.shared.leave_idle(self.index);
         match hangs {
-            true => self.shared.hang.tell_certain(&self.shared),
+            true => self.shared.hang.report_certain(&self.shared),
             false => self.shared.hang.watch(&self.shared),
         }
     }
 
-    /// Parks, and looks now and then whether the runtime hangs for certain, which is returned.
-    fn park_and_look(&self, longest: Duration) -> bool {
-        let (mut pause, mut parked, mut seen) = (FIRST_LOOK, Duration::ZERO, None);
+    /// Parks, and checks now and then. Returns `true` if the runtime certainly hangs.
+    fn park_and_check(&self, longest: Duration) -> bool {
+        let (mut pause, mut parked, mut seen) = (FIRST_CHECK, Duration::ZERO, None);
         while parked < longest {
             self.parker.park_timeout(pause.min(longest - parked));
             if self.shared.stops() || !self.shared.is_idle(self.index) {

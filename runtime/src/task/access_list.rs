@@ -1,4 +1,4 @@
-//! The accesses and edges of a task by number, wherever its records carry them.
+//! The accesses and edges of a task by number, in its record and its continuation records.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use super::record::{ACCESSES, EDGES};
 use super::{Record, RecordId, pool, record};
 use crate::access::{AccessId, EdgeId};
 
-/// The accesses of a task that has records for them, in order.
+/// An iterator over the accesses of a task that has records for them.
 #[derive(Clone)]
 pub(crate) struct Accesses {
     carrier: &'static Record,
-    /// The next one in that record.
+    /// Index of the next access in that record.
     index: usize,
     left: usize,
 }
@@ -50,7 +50,7 @@ impl Iterator for Accesses {
     }
 }
 
-/// Gives an unshared task the records that its accesses need beside its own.
+/// Gives an unshared task the continuation records that its accesses need.
 #[inline]
 pub(super) fn make_room(task: RecordId, accesses: usize) {
     if accesses > ACCESSES {
@@ -63,11 +63,11 @@ fn add_carriers(task: RecordId, accesses: usize) {
     (1..accesses.div_ceil(ACCESSES)).fold(task, |last, _| carrier_after(task, last));
 }
 
-/// The places for edges of an unshared task that its own record has no room for.
+/// Edges of an unshared task for which its own record has no room.
 pub(crate) struct MoreEdges {
     task: RecordId,
     carrier: RecordId,
-    /// The number of the first edge in that record.
+    /// Number of the first edge in that record.
     first: usize,
 }
 
@@ -76,7 +76,7 @@ impl MoreEdges {
         MoreEdges { task, carrier: task, first: 0 }
     }
 
-    /// The place of edge number `index`. Numbers are asked for in rising order, some of them twice.
+    /// Returns the id of edge number `index`. Called with rising numbers, some of them twice.
     pub(crate) fn place(&mut self, index: usize) -> EdgeId {
         while index >= self.first + EDGES {
             self.carrier = carrier_after(self.task, self.carrier);
@@ -86,7 +86,7 @@ impl MoreEdges {
     }
 }
 
-/// The record of `task` that carries on after `last`, added if it is missing.
+/// Returns the continuation record of `task` after `last`, added if it is missing.
 fn carrier_after(task: RecordId, last: RecordId) -> RecordId {
     record(last).more().unwrap_or_else(|| add_record(task, last))
 }
@@ -101,7 +101,7 @@ fn add_record(task: RecordId, last: RecordId) -> RecordId {
     more
 }
 
-/// Adds room for edges to a task that a unit of the caller's keeps from going on.
+/// Adds room for edges to a task that a unit of the caller keeps from going on.
 pub(crate) fn more_edges(task: RecordId) -> (RecordId, Range<usize>) {
     let more = pool::allocate_more();
     let owner = record(task);
@@ -129,7 +129,7 @@ fn free_carriers(first: RecordId) {
     }
 }
 
-/// Frees a record, and hands back the one that carries on.
+/// Frees a record, and returns its continuation record.
 #[inline]
 fn free_one(id: RecordId) -> Option<RecordId> {
     let freed = record(id);

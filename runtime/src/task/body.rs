@@ -1,7 +1,7 @@
-//! Bodies: what a task runs, kept in its record.
+//! Task bodies, stored in the task's record.
 //!
 //! A body of up to [`INLINE`] bytes lives in the record itself, a larger one in a box. An async
-//! body takes its place twice: first the closure, then the future it returns.
+//! body uses its place twice: first for the closure, then for the future that it returns.
 #![allow(unsafe_code, reason = "stores bodies of any type in place")]
 
 use std::cell::UnsafeCell;
@@ -13,14 +13,14 @@ use std::task::{Context, Poll};
 use super::ready::{Actions, Prepared};
 use super::{RecordId, waker};
 
-/// Bytes of a body that need no allocation.
+/// Largest size of a body that needs no allocation.
 pub(super) const INLINE: usize = 128;
 
-/// Something a worker can run to its end, or to the next await.
+/// Code that a worker can run to its end, or to the next await.
 pub trait Body: Send + 'static {
-    /// Whether actions come before it.
+    /// `true` if the body has actions before it.
     const ACTS: bool = false;
-    /// Goes on with it.
+    /// Runs the body, or goes on with it.
     fn run(self: Pin<&mut Self>, task: RecordId) -> Poll<()>;
 }
 
@@ -40,12 +40,12 @@ impl<F: FnOnce(RecordId) + Send + 'static> Body for Call<F> {
 }
 
 /// A body that returns a future.
-pub(super) enum Later<F, Fut> {
+pub(super) enum AsyncBody<F, Fut> {
     Start(Option<F>),
     Await(Fut),
 }
 
-impl<F, Fut> Body for Later<F, Fut>
+impl<F, Fut> Body for AsyncBody<F, Fut>
 where
     F: FnOnce(RecordId) -> Fut + Send + 'static,
     Fut: Future<Output = ()> + Send + 'static,
@@ -53,12 +53,12 @@ where
     fn run(self: Pin<&mut Self>, task: RecordId) -> Poll<()> {
         // SAFETY: the closure is moved out before it is called, the future is never moved.
         let this = unsafe { self.get_unchecked_mut() };
-        if let Later::Start(start) = this
+        if let AsyncBody::Start(start) = this
             && let Some(start) = start.take()
         {
-            *this = Later::Await(start(task));
+            *this = AsyncBody::Await(start(task));
         }
-        let Later::Await(future) = this else {
+        let AsyncBody::Await(future) = this else {
             return Poll::Ready(());
         };
         // SAFETY: `this` was pinned by the caller.
@@ -72,14 +72,15 @@ where
 #[repr(C, align(16))]
 struct Storage([MaybeUninit<u8>; INLINE]);
 
-struct Kind {
+/// The functions of a type of bodies.
+struct BodyVtable {
     run: unsafe fn(&BodyCell, RecordId) -> Poll<()>,
     drop: unsafe fn(*mut u8),
 }
 
-/// The place of a body. The spawner fills it, then the thread that runs the task owns it.
+/// The storage of a body. The spawner fills it, then the thread that runs the task owns it.
 pub(crate) struct BodyCell {
-    kind: UnsafeCell<Option<&'static Kind>>,
+    vtable: UnsafeCell<Option<&'static BodyVtable>>,
     storage: UnsafeCell<Storage>,
 }
 
@@ -92,7 +93,7 @@ unsafe impl Send for BodyCell {}
 impl BodyCell {
     pub(super) fn new() -> Self {
         let storage = Storage([MaybeUninit::uninit(); INLINE]);
-        BodyCell { kind: UnsafeCell::new(None), storage: UnsafeCell::new(storage) }
+        BodyCell { vtable: UnsafeCell::new(None), storage: UnsafeCell::new(storage) }
     }
 
     /// Puts a body in place.
@@ -113,15 +114,15 @@ impl BodyCell {
     /// # Safety
     /// As [`BodyCell::put`], and `V` fits into the storage.
     #[inline]
-    unsafe fn write<V>(&self, value: V, kind: &'static Kind) {
+    unsafe fn write<V>(&self, value: V, vtable: &'static BodyVtable) {
         // SAFETY: the place is large and aligned enough and the caller owns it.
         unsafe { self.storage.get().cast::<V>().write(value) };
         // SAFETY: the caller owns the cell.
-        unsafe { *self.kind.get() = Some(kind) };
+        unsafe { *self.vtable.get() = Some(vtable) };
     }
 
-    fn in_place<B: Body>() -> &'static Kind {
-        &Kind {
+    fn in_place<B: Body>() -> &'static BodyVtable {
+        &BodyVtable {
             run: |cell, task| {
                 let at = cell.storage.get().cast::<B>();
                 // SAFETY: `run` is called with the cell of a `B`, by the one that owns it.
@@ -130,8 +131,8 @@ impl BodyCell {
                 let poll = unsafe { Pin::new_unchecked(body) }.run(task);
                 if poll.is_ready() {
                     // SAFETY: the caller owns the cell.
-                    unsafe { *cell.kind.get() = None };
-                    // SAFETY: the body is in place, and nobody drops it again without a kind.
+                    unsafe { *cell.vtable.get() = None };
+                    // SAFETY: the body is in place, and nobody drops it again without a vtable.
                     unsafe { at.drop_in_place() };
                 }
                 poll
@@ -141,16 +142,16 @@ impl BodyCell {
         }
     }
 
-    fn boxed<B: Body>() -> &'static Kind {
-        &Kind {
+    fn boxed<B: Body>() -> &'static BodyVtable {
+        &BodyVtable {
             run: |cell, task| {
                 let at = cell.storage.get().cast::<Pin<Box<B>>>();
                 // SAFETY: `run` is called with the cell of a pinned box, by the one that owns it.
                 let poll = unsafe { &mut *at }.as_mut().run(task);
                 if poll.is_ready() {
                     // SAFETY: the caller owns the cell.
-                    unsafe { *cell.kind.get() = None };
-                    // SAFETY: the box is in place, and nobody drops it again without a kind.
+                    unsafe { *cell.vtable.get() = None };
+                    // SAFETY: the box is in place, and nobody drops it again without a vtable.
                     unsafe { at.drop_in_place() };
                 }
                 poll
@@ -160,22 +161,23 @@ impl BodyCell {
         }
     }
 
-    /// Runs the body, or goes on with it. What has ended is dropped; what panics is left.
+    /// Runs the body, or goes on with it. A body that has ended is dropped; one that panics is left
+    /// in the cell.
     ///
     /// # Safety
     /// The caller is the one that runs the task.
     #[inline]
     pub(super) unsafe fn run(&self, task: RecordId) -> Poll<()> {
         // SAFETY: the caller owns the cell.
-        let kind = unsafe { *self.kind.get() };
-        match kind {
-            // SAFETY: the kind was set together with the value in the storage.
-            Some(kind) => unsafe { (kind.run)(self, task) },
+        let vtable = unsafe { *self.vtable.get() };
+        match vtable {
+            // SAFETY: the vtable was set together with the value in the storage.
+            Some(vtable) => unsafe { (vtable.run)(self, task) },
             None => Poll::Ready(()),
         }
     }
 
-    /// Takes out the actions that come before the body.
+    /// Removes the actions before the body.
     ///
     /// # Safety
     /// The cell has a [`Prepared`], and the caller owns the task.
@@ -196,10 +198,10 @@ impl BodyCell {
     #[inline]
     pub(super) unsafe fn clear(&self) {
         // SAFETY: the caller owns the cell.
-        let kind = unsafe { (*self.kind.get()).take() };
-        if let Some(kind) = kind {
-            // SAFETY: the kind was set together with the value, and is gone now.
-            unsafe { (kind.drop)(self.storage.get().cast()) };
+        let vtable = unsafe { (*self.vtable.get()).take() };
+        if let Some(vtable) = vtable {
+            // SAFETY: the vtable was set together with the value, and is gone now.
+            unsafe { (vtable.drop)(self.storage.get().cast()) };
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Declaring a task: accesses, clauses, body.
+//! The declaration of a task: accesses, clauses, body.
 
 use std::future::Future;
 use std::sync::Arc;
 
-use super::body::{Call, Later};
+use super::body::{AsyncBody, Call};
 use super::children::Nest;
 use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::group::GroupInner;
 use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
 
-/// A task being declared. Its accesses become the parameters of the body, in this order: at most
-/// eight, of which each may be a `Vec` for many accesses of one kind.
+/// The declaration of a task. Its accesses become the parameters of the body, in this order: at
+/// most eight, of which each may be a `Vec` for many accesses of one kind.
 ///
 /// ```
 /// # use talpf_runtime::{Array, Config, Runtime};
@@ -46,24 +46,24 @@ impl<'a> TaskBuilder<'a> {
         TaskBuilder { group, nest: None, traits, clauses: (), actions: () }
     }
 
-    /// The same beginning of a declaration once more.
+    /// Returns a copy of a declaration without clauses.
     pub(super) fn again(&self) -> Self {
         TaskBuilder { ..*self }
     }
 }
 
 impl<'a, C, A> TaskBuilder<'a, C, A> {
-    /// Ready tasks of higher priority run first. The default is 0. Priorities beyond 2^25 in either
-    /// direction count as that.
+    /// Sets the priority: ready tasks of higher priority run first. The default is 0. Priorities
+    /// beyond 2^25 in either direction count as that.
     #[inline]
     pub fn priority(mut self, priority: i32) -> Self {
         self.traits.set_urgency(self.traits.urgency().with_priority(priority));
         self
     }
 
-    /// About how long the body takes. Of ready tasks with the same priority the costlier ones run
-    /// first, by orders of magnitude (to the base of 2), so that no long one is left for the end;
-    /// those without a cost run last.
+    /// Sets the approximate time that the body takes. Of ready tasks with the same priority the
+    /// costlier ones run first, by orders of magnitude (to the base of 2), so that no long task is
+    /// left for the end; those without a cost run last.
     ///
     /// **Units**: nanoseconds. **Cost**: the task goes through the queue of priorities.
     #[inline]
@@ -72,25 +72,25 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self
     }
 
-    /// Runs the body where the task becomes ready: at once inside the spawn when nothing holds it
-    /// back, else as the next one on the worker that makes it ready (of several, the last comes
-    /// next). For bodies shorter than the way through a queue. A body that runs inside a spawn has
-    /// the stack of the spawner: a recursion of such tasks goes as deep as one of calls.
+    /// Runs the body where the task becomes ready: at once inside the spawn if nothing holds it
+    /// back, otherwise as the next one on the worker that makes it ready (of several, the last
+    /// comes next). For bodies that take less time than a queue. A body that runs inside a spawn
+    /// has the stack of the spawner: a recursion of such tasks goes as deep as one of calls.
     #[inline]
     pub fn inline(mut self) -> Self {
         self.traits.set_inline();
         self
     }
 
-    /// Runs the body as [`TaskBuilder::inline`] unless `condition` holds: the `if` clause of OmpSs-2
+    /// Makes the task [`TaskBuilder::inline`] unless `condition` holds: the `if` clause of OmpSs-2
     /// and OpenMP, for tasks that are not worth a queue.
     #[inline]
     pub fn deferred_if(self, condition: bool) -> Self {
         if condition { self } else { self.inline() }
     }
 
-    /// Makes the task final if `condition` holds: its [`Children`](crate::Children), and theirs, run
-    /// as [`TaskBuilder::inline`]. For the depth from which on a recursion is not worth tasks.
+    /// Makes the task final if `condition` holds: its [`Children`](crate::Children), and theirs,
+    /// run as [`TaskBuilder::inline`]. For the depth at which a recursion is no longer worth tasks.
     #[inline]
     pub fn final_if(mut self, condition: bool) -> Self {
         if condition {
@@ -99,8 +99,8 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self
     }
 
-    /// Says that the task exchanges data with something that the runtime does not see, another
-    /// process for instance. Drawings of a [`TaskGraph`](crate::TaskGraph) show it.
+    /// Declares that the task exchanges data with something that the runtime does not see, another
+    /// process for instance. Drawings of a [`TaskGraph`](crate::TaskGraph) show that.
     #[inline]
     pub fn communicates(mut self) -> Self {
         self.traits.set_communicates();
@@ -108,9 +108,9 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     }
 
     /// Keeps other tasks from running inside the spawn, however many are outstanding
-    /// ([`Config::throttle`](crate::Config::throttle)): for spawners that hold a lock, or that await
-    /// [`Group::room`](crate::Group::room) instead. A task that is [`TaskBuilder::inline`] runs inside
-    /// its spawn all the same.
+    /// ([`Config::throttle`](crate::Config::throttle)): for spawners that hold a lock, or that
+    /// await [`Group::room`](crate::Group::room) instead. A task that is [`TaskBuilder::inline`]
+    /// runs inside its spawn nevertheless.
     #[inline]
     pub fn unthrottled(mut self) -> Self {
         self.traits.set_unthrottled();
@@ -133,12 +133,12 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         TaskBuilder { group, nest, traits, clauses: clauses.append(clause), actions }
     }
 
-    /// Workers of the runtime.
+    /// Returns the number of workers of the runtime.
     pub(super) fn workers(&self) -> usize {
         self.group.shared.workers()
     }
 
-    /// What was declared.
+    /// Returns the traits and the clauses.
     pub(crate) fn into_parts(self) -> (Traits, C) {
         (self.traits, self.clauses)
     }
@@ -150,15 +150,15 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
 }
 
 impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
-    /// Does `action` when nothing earlier holds the task back, before it takes its turns and is
-    /// queued. Actions run in the order they are given.
+    /// Adds an action that runs when nothing earlier holds the task back, before the task takes
+    /// tile locks and is queued. Actions run in the order in which they are added.
     ///
     /// An action may change the task's priority and cost, hold the task back until something else
-    /// has happened ([`Ready::hold_back`]), and spawn tasks. It runs on the thread that ends what
-    /// the task has waited for, or inside the spawn: so it must be short and must not wait for
-    /// anything, a lock that is held where guards drop included. It has none of the task's guards,
-    /// and is in no task itself. If it panics the task fails and does not run. A task that has
-    /// failed or is cancelled before does not act.
+    /// has happened ([`Ready::hold_back`]), and spawn tasks. It runs on the thread that ends the
+    /// task's waiting, or inside the spawn: so it must be short and must not wait for anything,
+    /// including a lock that is held where guards drop. It has none of the task's guards, and is in
+    /// no task itself. If it panics the task fails and does not run. Actions of a task that has
+    /// failed or is cancelled before do not run.
     ///
     /// **Cost**: two allocations. **Source**: `onready` of OmpSs-2.
     pub fn on_ready(
@@ -169,14 +169,14 @@ impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
         TaskBuilder { group, nest, traits, clauses, actions: actions.and(action) }
     }
 
-    /// What of the declaration a task cannot have that is replayed.
+    /// Returns a feature of the declaration that a replayed task cannot have.
     pub(crate) fn not_to_repeat(&self) -> Option<&'static str> {
         let acts = A::ACTS.then_some("actions that come before its body");
         acts.or_else(|| self.nest.is_some().then_some("a parent"))
     }
 
-    /// As [`TaskBuilder::priority`], asked for when the task becomes ready: an action of
-    /// [`TaskBuilder::on_ready`].
+    /// Sets the priority as [`TaskBuilder::priority`] does, but when the task becomes ready: an
+    /// action of [`TaskBuilder::on_ready`].
     pub fn priority_with(
         self,
         priority: impl FnOnce() -> i32 + Send + 'static,
@@ -184,7 +184,7 @@ impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
         self.on_ready(move |ready| ready.set_priority(priority()))
     }
 
-    /// As [`TaskBuilder::cost`], asked for when the task becomes ready: an action of
+    /// Sets the cost as [`TaskBuilder::cost`] does, but when the task becomes ready: an action of
     /// [`TaskBuilder::on_ready`].
     pub fn cost_with(
         self,
@@ -194,7 +194,7 @@ impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
     }
 }
 
-/// Adds one clause to a tuple of them.
+/// A tuple of clauses to which one can be added.
 pub trait Append<X> {
     /// The longer tuple.
     type Longer;
@@ -233,32 +233,32 @@ macro_rules! access_clauses {
 }
 
 access_clauses! {
-    /// The task reads `region`.
+    /// Declares that the task reads `region`.
     input,
-    /// The task reads every one of `regions`; the body gets a `Vec`.
+    /// Declares that the task reads every one of `regions`; the body gets a `Vec`.
     inputs: Mode::In => In;
-    /// The task overwrites `region`; what was in it before may or may not be seen.
+    /// Declares that the task overwrites `region`, whose previous contents may or may not be seen.
     output,
-    /// The task overwrites every one of `regions`; the body gets a `Vec`.
+    /// Declares that the task overwrites every one of `regions`; the body gets a `Vec`.
     outputs: Mode::Out => Out;
-    /// The task reads and writes `region`.
+    /// Declares that the task reads and writes `region`.
     inout,
-    /// The task reads and writes every one of `regions`; the body gets a `Vec`.
+    /// Declares that the task reads and writes every one of `regions`; the body gets a `Vec`.
     inouts: Mode::InOut => InOut;
-    /// The task updates `region` through shared references, which it may do at the same time as
-    /// other concurrent tasks; all others are ordered before or after it. The result must not
-    /// depend on the order: that is up to the bodies.
+    /// Declares that the task updates `region` through shared references, possibly at the same time
+    /// as other concurrent tasks; all others are ordered before or after it. The bodies must not
+    /// let the result depend on the order.
     concurrent,
-    /// The task updates every one of `regions` as [`TaskBuilder::concurrent`]; the body gets a
-    /// `Vec`.
+    /// Declares that the task updates every one of `regions`, as [`TaskBuilder::concurrent`]. The
+    /// body gets a `Vec`.
     concurrents: Mode::Concurrent => Concurrent;
-    /// The task reads and writes `region` alone, in any order with other commutative tasks; all
-    /// others are ordered before or after it. The result must not depend on the order: that is up
-    /// to the bodies. Commutative tasks that touch one tile take turns, even if they share no
-    /// element of it; none of them keeps a worker while it waits.
+    /// Declares that the task reads and writes `region` alone, in any order with other commutative
+    /// tasks; all others are ordered before or after it. The bodies must not let the result depend
+    /// on the order. Commutative tasks that touch one tile exclude each other, even if they share
+    /// no element of it; none of them occupies a worker while it waits.
     commutative,
-    /// The task reads and writes every one of `regions` as [`TaskBuilder::commutative`]; the body
-    /// gets a `Vec`.
+    /// Declares that the task reads and writes every one of `regions` as
+    /// [`TaskBuilder::commutative`] does; the body gets a `Vec`.
     commutatives: Mode::Commutative => Commutative;
 }
 
@@ -307,10 +307,10 @@ macro_rules! bodies {
             ///
             /// **Completion**: returns at once. **Scheduling**: other tasks may run inside the
             /// spawn, so hold no lock that they take (see
-            /// [`Config::throttle`](crate::Config::throttle)).
-            /// **Errors**: a region outside its array, of another runtime, or one that is not lent to a
-            /// child; accesses of this task that conflict with each other; a runtime that shuts down,
-            /// unless a task of it spawns that is not complete.
+            /// [`Config::throttle`](crate::Config::throttle)). **Errors**: a region outside its
+            /// array, of another runtime, or one that is not lent to a child; accesses of this task
+            /// that conflict with each other; a runtime that shuts down, unless the spawner is a
+            /// task of it that is not complete.
             #[inline]
             pub fn spawn<Fun>(self, body: Fun) -> Result<(), Error>
             where
@@ -330,7 +330,7 @@ macro_rules! bodies {
             /// **Completion**: returns at once. **Scheduling**: other tasks may run inside the
             /// spawn, so hold no lock that they take (see
             /// [`Config::throttle`](crate::Config::throttle)).
-            /// **Errors**: as [`TaskBuilder::spawn`].
+            /// **Errors**: those of [`TaskBuilder::spawn`].
             pub fn spawn_async<Fun, Fut>(self, body: Fun) -> Result<(), Error>
             where
                 Fun: FnOnce($($clause::Guard),*) -> Fut + Send + 'static,
@@ -341,12 +341,12 @@ macro_rules! bodies {
                     let ($($clause,)*) = Self::guards(shapes, task);
                     body($($clause),*)
                 };
-                let body = self.actions.before(Later::Start(Some(start)));
+                let body = self.actions.before(AsyncBody::Start(Some(start)));
                 spawn(self.group, self.nest, self.traits, &self.clauses, body)
             }
 
-            /// As [`TaskBuilder::spawn`], and hands back what the body returns: a result, or the
-            /// guards themselves.
+            /// Spawns the task as [`TaskBuilder::spawn`] does. The handle gives the value that the
+            /// body returns: a result, or the guards themselves.
             ///
             /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take
             /// (see [`Config::throttle`](crate::Config::throttle)).
@@ -360,7 +360,8 @@ macro_rules! bodies {
                 Ok(handle)
             }
 
-            /// As [`TaskBuilder::spawn_async`], and hands back what the body returns.
+            /// Spawns the task as [`TaskBuilder::spawn_async`] does. The handle gives the value
+            /// that the body returns.
             ///
             /// **Scheduling**: other tasks may run inside the spawn, so hold no lock that they take
             /// (see [`Config::throttle`](crate::Config::throttle)).
@@ -377,7 +378,7 @@ macro_rules! bodies {
                 Ok(handle)
             }
 
-            /// The parameters of the body of a task that starts.
+            /// Makes the parameters of the body of a task that starts.
             #[inline(always)]
             pub(crate) fn guards(
                 shapes: ($($clause::Shape,)*),

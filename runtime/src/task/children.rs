@@ -1,7 +1,7 @@
-//! Children: tasks spawned inside another one, on what that lends them.
+//! Children: tasks spawned inside another one, on the regions that it lends them.
 //!
-//! A [`Nest`] is what they have in common. It holds one unit of the parent's completion, which goes
-//! with the last of its owners: the handle that spawns, and the children that are not complete.
+//! A [`Nest`] is their common state. It holds one unit of the parent's completion, which the last
+//! of its owners gives up: the handle that spawns, and the children that are not complete.
 #![allow(unsafe_code, reason = "gives up the unit of a nest")]
 
 use std::fmt;
@@ -17,12 +17,12 @@ use crate::error::{Error, Failure};
 use crate::group::GroupInner;
 use crate::wakers::Wakers;
 
-/// The children of a task: what its body spawns tasks with, on the regions that it lends.
+/// The children of a task: a handle with which its body spawns tasks on the regions that it lends.
 ///
-/// Children are ordered among themselves as they are spawned, and all of them stand where their
-/// parent stands: before what was spawned after it. A child declares regions of what its parent has
-/// lent it, and nothing else; [`Lend`](crate::Lend) says how. The parent is complete when its
-/// children are, and what it lends is released as they release it.
+/// Children are ordered among themselves as they are spawned, and with other tasks as their parent
+/// is: before the tasks spawned after it. A child declares parts of the regions that its parent
+/// lends, and no others: see [`Lend`](crate::Lend). The parent is complete when its children are,
+/// and lent regions are released as they release them.
 ///
 /// ```
 /// use talpf_runtime::{Array, Children, Config, Error, InOut, Runtime};
@@ -44,7 +44,7 @@ use crate::wakers::Wakers;
 /// let runtime = Runtime::new(Config::default())?;
 /// let numbers = Array::new(&runtime, (0..10_000).rev().collect(), 100)?;
 /// runtime.task("sort").inout(&numbers.all()).spawn(|numbers| sort(numbers).unwrap())?;
-/// runtime.task("look").input(&numbers.all()).spawn(|numbers| assert!(numbers.is_sorted()))?;
+/// runtime.task("check").input(&numbers.all()).spawn(|numbers| assert!(numbers.is_sorted()))?;
 /// runtime.wait_blocking()?;
 /// # Ok::<(), Error>(())
 /// ```
@@ -55,7 +55,8 @@ pub struct Children {
 }
 
 impl Children {
-    /// Those of the running task. Every call begins a set that is waited for by itself.
+    /// Returns a handle for children of the running task. Every call begins a set that is waited
+    /// for by itself.
     ///
     /// **Errors**: called outside a task; more than 2^28 sets and pending events of one task.
     pub fn of_current_task() -> Result<Self, Error> {
@@ -68,7 +69,7 @@ impl Children {
         Ok(Children { nest: Arc::new(Nest::of(parent)), group, is_final })
     }
 
-    /// Whether their parent is final, and so are they: see
+    /// Returns `true` if the parent is final, and so are the children: see
     /// [`TaskBuilder::final_if`](crate::TaskBuilder::final_if).
     pub fn is_final(&self) -> bool {
         self.is_final
@@ -86,7 +87,7 @@ impl Children {
     /// Waits until every child that was spawned with this handle is complete.
     ///
     /// **Errors**: a child failed, or was cancelled, since the last wait, or a task inside a child
-    /// that has not waited for it (R4). The data stays undefined until the group is waited for. A
+    /// that has not waited for it (R4). The data stays poisoned until the group is waited for. A
     /// hang.
     pub async fn wait(&self) -> Result<(), Error> {
         poll_fn(|cx| {
@@ -112,14 +113,14 @@ impl fmt::Debug for Children {
     }
 }
 
-/// What the children of one handle share.
+/// State shared by the children of one handle.
 pub(crate) struct Nest {
-    /// `None` once the unit of the parent's completion is in other hands.
+    /// `None` once the unit of the parent's completion is handed over.
     parent: Option<RecordId>,
-    /// Children spawned and not yet complete.
+    /// Number of children spawned and not yet complete.
     outstanding: AtomicUsize,
     wakers: Wakers,
-    /// The one with the longest chain since the last wait.
+    /// Failure with the longest chain since the last wait.
     failure: Mutex<Option<Arc<Failure>>>,
 }
 
@@ -144,17 +145,17 @@ impl Nest {
         self.outstanding.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a child that is complete. Returns whom to wake.
+    /// Counts a child that is complete. Returns the wakers to call.
     ///
-    /// **Ordering**: who sees that none is left sees what they did.
+    /// **Ordering**: a thread that sees that no child is left sees everything they did.
     fn count_completion(&self) -> Vec<Waker> {
         let last = self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1;
         if last { self.wakers.take() } else { Vec::new() }
     }
 
-    /// Whether no child is left; if not, `waker` is woken when that is so.
+    /// Returns `true` if no child is left; otherwise `waker` is called when that is so.
     fn is_quiet_or_wakes(&self, waker: &Waker) -> bool {
-        // Before the look: a completion after the look finds it.
+        // Before the check: a completion after the check finds the waker.
         self.wakers.add(waker);
         self.outstanding.load(Ordering::Acquire) == 0
     }
@@ -167,7 +168,8 @@ impl Nest {
         }
     }
 
-    /// A child is complete, with its failure, and so is the parent, of `group`, if it is returned.
+    /// Counts a complete child of `group`, with its failure. Returns the parent if that is
+    /// complete, too.
     pub(super) fn child_completed(
         nest: Arc<Nest>,
         group: &GroupInner,
@@ -181,7 +183,7 @@ impl Nest {
         record(parent).open.take(1).then_some(parent)
     }
 
-    /// A failure that nobody has waited for is one of the parent's nest.
+    /// Passes a failure that nobody has waited for on to the parent's nest.
     fn hand_up_failure(&self, parent: RecordId) {
         if let Some(failure) = self.failure.lock().take() {
             record(parent).nest().into_iter().for_each(|nest| nest.note_failure(failure.clone()));
@@ -189,7 +191,8 @@ impl Nest {
     }
 }
 
-/// Only for the last handle: the last child takes the unit out.
+/// Drop of the last handle, which gives up the unit of the parent; the last child takes it out
+/// instead.
 impl Drop for Nest {
     fn drop(&mut self) {
         if let Some(parent) = self.parent.take() {

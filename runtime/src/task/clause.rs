@@ -7,25 +7,26 @@ use crate::access::{Declared, Joins};
 use crate::data::Invariant;
 use crate::guard::{Cursor, Guard};
 
-/// What one clause declares and what the body gets for it. Programs name it and do not implement it.
+/// The accesses of one clause and the parameter that the body gets for them. Programs name the
+/// trait and do not implement it.
 pub trait Clause<'a> {
     /// The parameter of the body.
     type Guard: Send + 'static;
-    /// What is needed to make the parameter when the body starts, in every step of one that is
-    /// replayed.
+    /// Data from which the parameter is made when the body starts, in every step of a replayed
+    /// task.
     #[doc(hidden)]
     type Shape: Clone + Send + Sync + 'static;
 
-    /// The shape of this clause.
+    /// Returns the shape of this clause.
     #[doc(hidden)]
     fn shape(&self) -> Self::Shape;
-    /// Number of accesses.
+    /// Returns the number of accesses.
     #[doc(hidden)]
     fn count(&self) -> usize;
     /// Calls `each` with the accesses, in order.
     #[doc(hidden)]
     fn declare(&self, each: &mut impl FnMut(&Declared<'a>));
-    /// What its access number `nth` joins a reduction with.
+    /// Returns the reduction that access number `nth` joins, if it is one.
     #[doc(hidden)]
     fn joins(&self, _nth: usize) -> Option<&dyn Joins> {
         None
@@ -38,8 +39,8 @@ pub trait Clause<'a> {
     #[doc(hidden)]
     #[inline]
     fn fill(_guard: &mut Self::Guard) {}
-    /// Whether the parameter is all there is of the next accesses, as it was made: whoever closes
-    /// them may then forget it.
+    /// Returns `true` if the parameter is the only owner of the next accesses, as it was made: code
+    /// that closes them may then forget it.
     #[doc(hidden)]
     #[inline]
     fn is_whole(_guard: &Self::Guard, _cursor: &mut Cursor) -> bool {
@@ -55,15 +56,15 @@ pub trait Clause<'a> {
 
 /// All clauses of a task.
 pub(crate) trait Clauses<'a> {
-    /// Number of accesses.
+    /// Returns the number of accesses.
     fn count(&self) -> usize;
     /// Calls `each` with the accesses, in order.
     fn for_each(&self, each: impl FnMut(&Declared<'a>));
-    /// What access number `nth` joins a reduction with.
+    /// Returns the reduction that access number `nth` joins, if it is one.
     fn joins(&self, nth: usize) -> Option<&dyn Joins>;
 }
 
-/// One access, handed to the body as a guard `G`.
+/// A clause of one access, handed to the body as a guard `G`.
 pub struct One<'a, G> {
     declared: Declared<'a>,
     marker: Invariant<G>,
@@ -110,7 +111,7 @@ impl<'a, G: Guard> Clause<'a> for One<'a, G> {
     }
 }
 
-/// Several accesses, handed to the body as a `Vec<G>`.
+/// A clause of several accesses, handed to the body as a `Vec<G>`.
 pub struct Many<'a, G> {
     declared: Vec<Declared<'a>>,
     marker: Invariant<G>,

@@ -1,12 +1,12 @@
-//! Counters that move a task on: whoever takes the last unit does the next step.
+//! Counters that move a task on: the thread that takes the last unit takes the next step.
 
 use talpf_primitives::{AtomicU32, Ordering};
 
 use crate::error::Error;
 
-/// Units of a counter from which on it takes no more from the program. Together with the edges that
+/// Largest number of units that a counter takes from the program. Together with the edges that
 /// there is room for, and one of each thread that is just refused, they stay below the bias of a
-/// spawn, which reports look for.
+/// spawn, which reports recognise.
 pub(crate) const MOST: u32 = 1 << 28;
 
 /// Units that a step of a task waits for: edges before it may run, or its body, guards and events
@@ -18,7 +18,7 @@ impl EventCounter {
         EventCounter(AtomicU32::new(0))
     }
 
-    /// Sets the units of a task that only the caller knows of.
+    /// Sets the units of a task that only the caller knows.
     #[inline]
     pub(crate) fn set(&self, units: u32) {
         self.0.store(units, Ordering::Relaxed);
@@ -45,8 +45,9 @@ impl EventCounter {
         Error::Size { what, value: MOST as usize + 1, limit: MOST as usize }
     }
 
-    /// Takes units that the caller holds. `true`: they were the last ones, and the caller does the
-    /// next step. Then the count is left as it is: nobody else holds a unit, so nobody looks.
+    /// Takes units that the caller holds. Returns `true` if they were the last ones, so that the
+    /// caller takes the next step. Then the count is left as it is: nobody else holds a unit, so
+    /// nobody reads it.
     ///
     /// **Ordering**: the next step sees what was done before every unit was taken.
     #[inline]
@@ -55,7 +56,7 @@ impl EventCounter {
             || self.0.fetch_sub(units, Ordering::AcqRel) == units
     }
 
-    /// For reports.
+    /// Returns the number of units, for reports.
     pub(crate) fn units(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }

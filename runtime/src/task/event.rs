@@ -6,11 +6,11 @@ use super::{Label, RecordId, record, run};
 use crate::error::Error;
 use crate::group::Group;
 
-/// One unit of external work of a task. The task does not complete, and a wait for its group does
-/// not end, before it drops.
+/// A unit of external work of a task. Before it drops, the task is not complete and a wait for its
+/// group does not end.
 ///
-/// Regions are held by guards, not by events: an operation that uses a region takes the guard.
-/// An event is for what has none.
+/// Regions are held by guards, not by events: an operation that uses a region takes the guard. An
+/// event is for work without a guard.
 #[derive(Debug)]
 pub struct PendingEvent {
     task: RecordId,
@@ -27,10 +27,10 @@ impl PendingEvent {
         Ok(PendingEvent { task })
     }
 
-    /// The one event of a task of its own, which has no accesses and nothing to run: for what a
-    /// group has under way outside all tasks.
+    /// Spawns a task without accesses and body, and returns its only event: for work of a group
+    /// outside all tasks.
     ///
-    /// **Errors**: as a spawn.
+    /// **Errors**: those of a spawn.
     pub fn of_group(group: &Group, label: &'static str) -> Result<Self, Error> {
         Ok(PendingEvent { task: spawn_ended(group.inner(), Label::new(label))? })
     }

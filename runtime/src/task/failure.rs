@@ -1,9 +1,9 @@
-//! Failed tasks: panics, reported errors, and what they keep from running (R4).
+//! Failed tasks: panics, reported errors, and the tasks that do not run because of them (R4).
 //!
-//! While a body unwinds, its guards drop before the panic can be described. They are put aside
-//! and released once it is, so that no successor runs on undefined data. A body that catches its own
-//! panic has not failed: what was put aside is released with the next guard that it drops, when it
-//! awaits, or at its end.
+//! While a body unwinds, its guards drop before the panic can be described. Their release is
+//! deferred until it is, so that no successor runs on poisoned data. A body that catches its own
+//! panic has not failed: the deferred guards are released with the next guard that it drops, when
+//! it awaits, or at its end.
 #![allow(unsafe_code, reason = "follows the group pointer of the task that fails")]
 
 use std::any::Any;
@@ -18,10 +18,11 @@ use crate::error::{Error, Failure};
 use crate::group::GroupInner;
 
 impl Record {
-    /// The failure of this task, if it has failed.
+    /// Returns the failure of this task, if it has failed.
     ///
     /// # Safety
-    /// The caller has a unit of the task's completion, or completes it and has not taken the failure.
+    /// The caller has a unit of the task's completion, or completes it and has not taken the
+    /// failure.
     #[inline]
     pub(crate) unsafe fn failure(&self) -> Option<Arc<Failure>> {
         // SAFETY: by the contract of this function.
@@ -33,7 +34,7 @@ impl Record {
         self.failure_cell().is_set()
     }
 
-    /// Keeps this task, which has not run, from running.
+    /// Poisons this task, which has not run and does not run then.
     #[cold]
     pub(crate) fn poison(&self, upstream: &Arc<Failure>) {
         if self.role() != Role::Cleanup {
@@ -41,13 +42,13 @@ impl Record {
         }
     }
 
-    /// This task failed by itself.
+    /// Fails this task for `reason`.
     #[cold]
     pub(crate) fn fail(&self, reason: String) {
         self.set_failure(Some(reason), false, None);
     }
 
-    /// This task does not run, or not to its end, because its group is cancelled.
+    /// Fails this task, which does not run or not to its end, because its group is cancelled.
     #[cold]
     pub(super) fn cancel(&self) {
         // SAFETY: the caller runs the task.
@@ -57,7 +58,8 @@ impl Record {
 
     fn set_failure(&self, reason: Option<String>, cancelled: bool, upstream: Option<Arc<Failure>>) {
         let label = self.label().text().to_owned();
-        // SAFETY: whoever fails a task has an open access of it, an event, an edge to it, or runs it.
+        // SAFETY: whoever fails a task has an open access of it, an event, an edge to it, or runs
+        // it.
         let group = unsafe { GroupInner::of_live_task(self) }.name().to_owned();
         let parents = std::iter::successors(self.parent(), |parent| record(*parent).parent());
         let inside = parents.map(|parent| record(parent).label().text().to_owned()).collect();
@@ -66,20 +68,20 @@ impl Record {
         self.share_failure(&Arc::new(failure));
     }
 
-    /// This task failed as another one did.
+    /// Fails this task with the failure of another one.
     #[cold]
     pub(crate) fn share_failure(&self, failure: &Arc<Failure>) {
         self.failure_cell().set(failure);
     }
 
-    /// Takes the failure out; the caller completes the task.
+    /// Removes the failure; the caller completes the task.
     #[inline]
     pub(crate) fn take_failure(&self) -> Option<Arc<Failure>> {
         self.failure_cell().take()
     }
 }
 
-/// Fails the running task: what it would have written is undefined and its successors do not run.
+/// Fails the running task: the regions that it writes are poisoned and its successors do not run.
 /// The body goes on to its end.
 ///
 /// **Errors**: called outside a task.
@@ -89,49 +91,49 @@ pub fn fail_current_task(reason: impl Into<String>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The failure of the task this thread runs.
+/// Returns the failure of the task that this thread runs.
 pub(super) fn of_current_task() -> Option<Arc<Failure>> {
     // SAFETY: the task that runs has a unit for its body.
     run::current().and_then(|task| unsafe { record(task).failure() })
 }
 
-// By the task that unwinds, and by inline tasks that run meanwhile.
+// Releases deferred by the task that unwinds, and by inline tasks that run meanwhile.
 thread_local! {
-    static PUT_ASIDE: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
+    static DEFERRED: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether the running task unwinds, so that what it releases has to wait for its failure.
+/// Returns `true` if the running task unwinds, so that its releases have to wait for its failure.
 #[inline]
 pub(crate) fn is_unwinding() -> bool {
     std::thread::panicking() && run::is_inside_task()
 }
 
-/// Does `release` once the failure of the unwinding task is known.
+/// Calls `release` once the failure of the unwinding task is known.
 #[cold]
-pub(crate) fn put_aside(release: impl FnOnce() + 'static) {
-    PUT_ASIDE.with_borrow_mut(|aside| aside.push(Box::new(release)));
-    run::note_aside();
+pub(crate) fn defer_release(release: impl FnOnce() + 'static) {
+    DEFERRED.with_borrow_mut(|deferred| deferred.push(Box::new(release)));
+    run::note_deferred();
 }
 
-/// Releases what was put aside, in the order it was dropped. To be called when nothing unwinds.
+/// Performs the deferred releases, in the order of the drops. Called when no panic unwinds.
 #[cold]
-pub(super) fn release_put_aside() {
-    for release in PUT_ASIDE.take() {
+pub(super) fn release_deferred() {
+    for release in DEFERRED.take() {
         release();
     }
 }
 
-/// The body of `task` panicked: describes the failure. What was put aside is released after that,
-/// and so is what the payload has.
+/// Fails `task`, whose body panicked. The deferred releases come after that, and so does the drop
+/// of the payload.
 #[cold]
 pub(super) fn panicked(task: RecordId, payload: Box<dyn Any + Send>) {
     record(task).fail(panic_text(&*payload));
     drop_quietly(payload);
 }
 
-/// Does `work`.
+/// Calls `work`.
 ///
-/// **Errors**: what it panicked with.
+/// **Errors**: the text of a panic.
 pub(crate) fn catch_panic<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let text = panic_text(&*payload);
@@ -140,26 +142,26 @@ pub(crate) fn catch_panic<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     })
 }
 
-/// What somebody panicked with.
+/// Returns the text of a panic.
 fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&'static str>().copied());
     text.unwrap_or("panicked with a value that is no text").to_owned()
 }
 
-/// Drops what may panic as it drops when nobody is left to tell. What it panics with may do so again
-/// and is leaked.
+/// Drops a value whose drop may panic when nobody can be notified. The payload of that panic may
+/// panic again, and is leaked.
 pub(crate) fn drop_quietly<T>(value: T) {
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(value))));
 }
 
-/// Fails a task with an open access, which the caller has.
+/// Fails a task of which the caller has an open access.
 #[cold]
 pub(crate) fn fail(task: RecordId, reason: String) {
     record(task).fail(reason);
 }
 
-/// Whether a task with an open access, which the caller has, has failed.
+/// Returns `true` if a task of which the caller has an open access has failed.
 pub(crate) fn has_failed(task: RecordId) -> bool {
     record(task).has_failed()
 }

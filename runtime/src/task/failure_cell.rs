@@ -8,24 +8,25 @@ use talpf_primitives::{AtomicPtr, Ordering};
 
 use crate::error::Failure;
 
-/// An `Arc` of the first failure of a task, or nothing. Whoever has a unit of the task's completion
-/// may set and read it; whoever completes the task takes it out.
+/// An `Arc` of the first failure of a task, or nothing. Any thread with a unit of the task's
+/// completion may set and read it; the thread that completes the task takes it out.
 #[derive(Default)]
 pub(super) struct FailureCell(AtomicPtr<Failure>);
 
 impl FailureCell {
-    /// The failure, which stays.
+    /// Returns the failure, which stays in the cell.
     ///
     /// # Safety
-    /// The caller has a unit of the task's completion, or completes it and has not taken the failure.
+    /// The caller has a unit of the task's completion, or completes it and has not taken the
+    /// failure.
     #[inline]
     pub(super) unsafe fn get(&self) -> Option<Arc<Failure>> {
         let failure = self.0.load(Ordering::Acquire);
         if failure.is_null() {
             return None;
         }
-        // SAFETY: the cell owns one count of this `Arc` until whoever completes the task takes it,
-        // which is not before the caller has given up its unit.
+        // SAFETY: the cell owns one count of this `Arc` until the thread that completes the task
+        // takes it, which is not before the caller has given up its unit.
         unsafe { Arc::increment_strong_count(failure) };
         // SAFETY: the count was added above.
         Some(unsafe { reclaim(failure) })
@@ -36,7 +37,7 @@ impl FailureCell {
         !self.0.load(Ordering::Acquire).is_null()
     }
 
-    /// Sets the failure, unless there is one.
+    /// Sets the failure, unless one is set.
     #[cold]
     pub(super) fn set(&self, failure: &Arc<Failure>) {
         let raw = Arc::into_raw(Arc::clone(failure)).cast_mut();
@@ -48,7 +49,7 @@ impl FailureCell {
         }
     }
 
-    /// Takes the failure out, for whoever completes the task.
+    /// Takes the failure out. Called by the thread that completes the task.
     #[inline]
     pub(super) fn take(&self) -> Option<Arc<Failure>> {
         if !self.is_set() {
@@ -78,7 +79,7 @@ mod loom_tests {
         Arc::new(Failure::outside_tasks("a group", reason.to_string()))
     }
 
-    /// Two units of a task fail it; whoever gives up the last one completes it.
+    /// Fails a task through two units; the thread that gives up the last one completes it.
     #[test]
     fn of_two_failures_one_is_taken_and_none_is_lost() {
         loom::model(|| {

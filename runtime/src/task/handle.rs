@@ -12,11 +12,11 @@ use super::{failure, note_wait};
 use crate::error::Error;
 use crate::group::GroupInner;
 
-/// Await it for what the body of a task returns.
+/// A future of the value that the body of a task returns.
 ///
-/// **Completion**: the body has returned. Guards that it moved elsewhere, and successors, may
-/// still be under way. Dropping the handle does not stop the task.
-#[must_use = "awaiting it is what tells the result"]
+/// **Completion**: the body has returned. Guards that it has moved out may be alive, and successors
+/// may not have run. Dropping the handle does not stop the task.
+#[must_use = "awaiting the handle gives the result"]
 pub struct JoinHandle<R> {
     joint: Arc<Joint<R>>,
 }
@@ -61,12 +61,12 @@ impl<R> Joint<R> {
     }
 }
 
-/// Dropped without a value: the task failed or was kept from running.
+/// Without a value, the task failed or was kept from running.
 impl<R: Send + 'static> Drop for Promise<R> {
     fn drop(&mut self) {
         if let Some(joint) = self.joint.take() {
             if failure::is_unwinding() {
-                failure::put_aside(move || joint.settle(Err(reason())));
+                failure::defer_release(move || joint.settle(Err(reason())));
             } else {
                 joint.settle(Err(reason()));
             }

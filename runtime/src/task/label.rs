@@ -31,7 +31,7 @@ impl Label {
     }
 }
 
-/// A place for a label.
+/// An atomic word with a label.
 pub(crate) struct AtomicLabel(AtomicU64);
 
 impl AtomicLabel {

@@ -1,6 +1,6 @@
 //! Address space that is reserved at once and made usable piece by piece.
 //!
-//! Miri has none: there it is memory that is usable at once, and little.
+//! Under Miri it is a small piece of memory that is usable at once.
 #![allow(unsafe_code, reason = "maps memory")]
 
 use std::ptr::NonNull;
@@ -17,12 +17,12 @@ mod mapped {
 
     use super::NonNull;
 
-    /// Bytes of address space that this process may have.
+    /// Returns the bytes of address space that this process may have.
     pub(in crate::task) fn allowed() -> usize {
         getrlimit(Resource::As).current.unwrap_or(u64::MAX) as usize
     }
 
-    /// Reserves address space; `None` if there is not as much.
+    /// Reserves address space. Returns `None` if there is not enough.
     pub(in crate::task) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: the kernel chooses where, so nothing is mapped there.
@@ -31,11 +31,11 @@ mod mapped {
         NonNull::new(mapped.ok()?.cast())
     }
 
-    /// Makes a part usable. `false`: the system has no memory for it.
+    /// Makes a part usable. Returns `false` if the system has no memory for it.
     ///
     /// # Safety
     ///
-    /// The part lies in what `reserve` has returned, and nobody has used it.
+    /// The part lies in the address space that `reserve` has returned, and nobody has used it.
     pub(in crate::task) unsafe fn make_usable(start: *mut u8, bytes: usize) -> bool {
         let usable = MprotectFlags::READ | MprotectFlags::WRITE;
         // SAFETY: by the contract of this function.
@@ -55,7 +55,7 @@ mod under_miri {
 
     pub(in crate::task) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
         let layout = Layout::from_size_align(bytes, 4096).ok()?;
-        // SAFETY: it has bytes.
+        // SAFETY: the size is not zero.
         NonNull::new(unsafe { alloc(layout) })
     }
 

@@ -1,6 +1,6 @@
-//! Tasks: their records, their life, and what user code sees of them.
+//! Tasks: their records, their states, and the types that programs use.
 //!
-//! A task lives in a pooled [`Record`]. Its life:
+//! A task lives in a pooled [`Record`]. Its states:
 //!
 //! ```text
 //! spawned ──► pending ──► ready ──► running ──► ended ──► complete
@@ -10,10 +10,9 @@
 //!
 //! *Pending*: open accesses of earlier tasks are still linked to it. *Ended*: the body has
 //! returned. *Complete*: its guards are gone, its pending events are resolved and its children are
-//! complete as well (R2).
-//! Whoever brings the counter of the next step to zero moves the task on: [`satisfy`] from pending
-//! to ready, by way of its actions and turns if it has any (`ready.rs`, `access/turns.rs`),
-//! [`resolve`] from ended to complete.
+//! complete as well (R2). The thread that brings the counter of the next state to zero moves the
+//! task on: [`satisfy`] from pending to ready, after its actions and with its tile locks if it has
+//! any (`ready.rs`, `access/tile_lock.rs`), [`resolve`] from ended to complete.
 
 mod access_list;
 mod body;
@@ -55,7 +54,7 @@ pub use self::waker::{note_outside, note_wait};
 pub(crate) use self::access_list::{Accesses, MoreEdges, more_edges};
 pub(crate) use self::clause::Clauses;
 pub(crate) use self::counter::EventCounter;
-pub(crate) use self::failure::{catch_panic, fail, has_failed, is_unwinding, put_aside};
+pub(crate) use self::failure::{catch_panic, defer_release, fail, has_failed, is_unwinding};
 pub(crate) use self::label::Label;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
 pub(crate) use self::record::{EDGES, Record};

@@ -1,4 +1,4 @@
-//! What the record of a task keeps because the task is a child or has lent something.
+//! The part of a record for tasks that are children or have lent regions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,8 +9,8 @@ use super::children::Nest;
 use super::{Record, RecordId};
 use crate::access::PassedOn;
 
-/// The nest a task is in, and what it has passed on. `is_nested` of the record says whether there
-/// is any of it, so that other tasks do not touch this line of theirs.
+/// The nest of a task, and the accesses that it has passed on. `is_nested` of the record is set if
+/// there is either, so that other tasks do not touch this cache line.
 #[derive(Default)]
 pub(super) struct Nesting(Mutex<Parts>);
 
@@ -32,13 +32,13 @@ impl Record {
         self.is_nested.store(true, Relaxed);
     }
 
-    /// The nest that the task is in. The caller keeps the task from being complete.
+    /// Returns the nest that the task is in. The caller keeps the task from being complete.
     pub(super) fn nest(&self) -> Option<Arc<Nest>> {
         if self.is_nested() { self.nesting.0.lock().nest.clone() } else { None }
     }
 
-    /// The task that this is a child of. The caller keeps this one from being complete, or looks
-    /// whether it was afterwards.
+    /// Returns the parent of a child. The caller keeps the child from being complete, or checks
+    /// afterwards that it was not.
     pub(crate) fn parent(&self) -> Option<RecordId> {
         if !self.is_nested() {
             return None;
@@ -54,7 +54,8 @@ impl Record {
         self.is_nested.store(true, Relaxed);
     }
 
-    /// Closes what the task has passed on and takes it out of its nest; the caller completes it.
+    /// Closes the accesses that the task has passed on and takes it out of its nest; the caller
+    /// completes it.
     pub(super) fn leave(&self) -> Option<Arc<Nest>> {
         self.is_nested.store(false, Relaxed);
         let Parts { nest, mut passed_on } = std::mem::take(&mut *self.nesting.0.lock());

@@ -1,10 +1,10 @@
 //! The pool of task records, one for the process.
 //!
 //! Records lie side by side in address space that is reserved once and made usable a chunk at a
-//! time. They are never freed or moved, so an index names a record for ever and a stale index reads
-//! a record of a later generation, never freed memory. That is what lets bottom maps, edges and
-//! wakers refer to tasks without counting references. Every thread keeps a few free records to
-//! itself and trades them with the pool a batch at a time.
+//! time. They are never freed or moved, so an index refers to the same record for ever and a stale
+//! index reads a record of a later generation, never freed memory. So bottom maps, edges and wakers
+//! refer to tasks without counting references. Every thread keeps a few free records to itself and
+//! trades them with the pool a batch at a time.
 #![allow(unsafe_code, reason = "turns indices into references to reserved memory")]
 
 use std::alloc::{Layout, handle_alloc_error};
@@ -17,16 +17,16 @@ use super::Record;
 use super::memory;
 use crate::error::Error;
 
-/// Records that are made usable at once.
+/// Number of records that are made usable at once.
 const CHUNK: usize = 1 << 10;
-/// Most records that can be alive at once, where address space is not scarce.
+/// Largest number of records that can be in use at once, if address space is not scarce.
 const MOST: usize = 1 << 24;
-/// The part of a limit of address space that records may take.
+/// Divisor for the part of a limit of address space that records may take.
 const SHARE: usize = 16;
-/// Records kept back so that a spawn that has begun can always end.
+/// Number of records reserved so that a spawn that has begun can always end.
 const RESERVE: usize = CHUNK;
 const BATCH: usize = 64;
-/// Free records that a thread keeps at most.
+/// Largest number of free records that a thread keeps.
 const KEPT: usize = 2 * BATCH;
 
 /// The index of a record.
@@ -41,7 +41,7 @@ impl RecordId {
         RecordId(index)
     }
 
-    /// An id for models and tests that follow none to its record.
+    /// Creates an id for models and tests, which never access its record.
     #[cfg(test)]
     pub(crate) const fn of_test(index: u32) -> Self {
         RecordId(index)
@@ -53,30 +53,31 @@ impl RecordId {
     }
 }
 
-/// Where the records begin, once there are any.
+/// Address of the first record, once there is one.
 static FIRST: AtomicPtr<Record> = AtomicPtr::new(std::ptr::null_mut());
 
 struct Shared {
     batches: Vec<Vec<u32>>,
-    /// Records that are usable, and those there is room for.
+    /// Number of usable records, and of those for which address space is reserved.
     made: usize,
     room: usize,
 }
 
 static SHARED: Mutex<Shared> = Mutex::new(Shared { batches: Vec::new(), made: 0, room: 0 });
 
-/// Records handed to threads and not returned, rounded up to batches.
+/// Number of records handed to threads and not returned, rounded up to batches.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
-/// How many may be.
+/// Limit of `TAKEN`, above which spawns are refused.
 static LIMIT: AtomicU32 = AtomicU32::new((MOST - RESERVE) as u32);
 
-/// The record of an index.
+/// Returns the record of an id.
 #[inline]
 pub(crate) fn record(id: RecordId) -> &'static Record {
     let first = FIRST.load(Ordering::Acquire);
     debug_assert!(!first.is_null());
-    // SAFETY: an index is only made by `grow`, after its record was, in one piece of memory, and ids of
-    // indices only. Who has one got it from there by hand-overs that synchronise.
+    // SAFETY: an index is only made by `grow`, after its record was, in one piece of memory, and
+    // ids of indices only. A thread that has an id got it from there by hand-overs that
+    // synchronise.
     let record = unsafe { first.add(id.0 as usize) };
     // SAFETY: as above; records are not freed or moved.
     unsafe { &*record }
@@ -89,12 +90,12 @@ thread_local! {
 
 /// The free records of a thread.
 struct Free {
-    /// [`UNUSED`]: nobody would give them back.
+    /// [`UNUSED`] if the thread keeps none, as they would not be given back.
     count: Cell<usize>,
     kept: [Cell<u32>; KEPT],
 }
 
-/// More than any number of records, and so no place for one.
+/// Larger than any number of records, so that there is no room for one.
 const UNUSED: usize = usize::MAX;
 
 impl Free {
@@ -144,7 +145,7 @@ impl Free {
         first
     }
 
-    /// Whether the thread keeps records, which it begins to do here.
+    /// Returns `true` if the thread keeps records, which it begins to do here.
     fn is_used(&self) -> bool {
         if self.count.get() == UNUSED && END.try_with(|_| ()).is_ok() {
             self.count.set(0);
@@ -157,7 +158,8 @@ impl Free {
     }
 }
 
-/// Gives back what the thread keeps when it ends. Apart, so that the list itself is always there.
+/// A thread-local that gives back the records of a thread when it ends. Separate, so that the list
+/// itself is never destroyed.
 struct AtEnd;
 
 impl Drop for AtEnd {
@@ -169,7 +171,7 @@ impl Drop for AtEnd {
     }
 }
 
-/// A record that belongs to the caller, of a new task.
+/// Allocates a record of a new task, which belongs to the caller.
 ///
 /// **Errors**: the pool is so full that no further task should be spawned.
 #[inline]
@@ -190,7 +192,7 @@ fn allocate_in_pool() -> Result<RecordId, Error> {
     Ok(allocate_more())
 }
 
-/// A record that belongs to the caller, and carries on a task that there is.
+/// Allocates a continuation record of a task, which belongs to the caller.
 pub(super) fn allocate_more() -> RecordId {
     RecordId(FREE.with(|free| free.pop().unwrap_or_else(|| free.refill())))
 }
@@ -245,8 +247,8 @@ fn grow(shared: &mut Shared) {
     }
 }
 
-/// Reserves address space for as many records as the process may have: [`MOST`], or a small share of
-/// what it is allowed.
+/// Reserves address space for as many records as the process may have: [`MOST`], or a small share
+/// of its limit of address space.
 fn reserve(shared: &mut Shared) {
     let share = (memory::allowed() / SHARE / size_of::<Record>()).next_multiple_of(CHUNK);
     let halves = std::iter::successors(Some(MOST.min(share)), |room| Some(room / 2));
@@ -261,7 +263,7 @@ fn reserve(shared: &mut Shared) {
     handle_alloc_error(Layout::new::<[Record; CHUNK]>());
 }
 
-/// Visits every record there is, used or not.
+/// Visits every record, used or not.
 pub(crate) fn for_each_record(mut visit: impl FnMut(RecordId, &'static Record)) {
     let made = SHARED.lock().made;
     for index in 0..made as u32 {
@@ -273,7 +275,7 @@ pub(crate) fn for_each_record(mut visit: impl FnMut(RecordId, &'static Record)) 
 mod tests {
     use super::*;
 
-    /// One test: no other may take records meanwhile.
+    /// Checks both in one test, since no other test may take records meanwhile.
     #[test]
     fn what_threads_do_not_keep_and_what_they_leave_is_there_for_others() {
         const IDS: usize = 16 * CHUNK;

@@ -1,27 +1,27 @@
-//! What a task does when it becomes ready, before it is queued.
+//! Actions of a task when it becomes ready, before it is queued.
 //!
-//! The type of a declaration says whether it has actions, so that tasks without do nothing for
-//! them. Actions lie in front of the body and are taken out by whoever has followed the last edge
-//! to the task: it owns the task then. While they run, and as long as a [`HeldBack`] is left, the
-//! units of `pending` are theirs; whoever takes the last one goes on with the task.
+//! The type of a declaration says whether it has actions, so that tasks without them pay nothing.
+//! Actions are stored in front of the body and are removed by the thread that has followed the last
+//! edge to the task: it owns the task then. While they run, and as long as a [`HeldBack`] is left,
+//! the units of `pending` are theirs; the thread that takes the last one goes on with the task.
 
 use std::pin::Pin;
 use std::task::Poll;
 
 use super::body::Body;
 use super::{RecordId, failure, record, run};
-use crate::access::take_turns;
+use crate::access::acquire_tile_locks;
 use crate::callback;
 use crate::group::GroupInner;
 
-/// What a declaration has before its body: nothing, or [`Actions`].
+/// The part of a declaration before its body: nothing, or [`Actions`].
 pub trait Before: Sized {
-    /// Whether it is anything.
+    /// `true` for [`Actions`].
     const ACTS: bool;
     /// Adds an action at the end.
     #[doc(hidden)]
     fn and(self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions;
-    /// Puts it in front of `body`.
+    /// Puts the actions in front of `body`.
     #[doc(hidden)]
     fn before<B: Body>(self, body: B) -> impl Body;
 }
@@ -60,7 +60,7 @@ impl Before for Actions {
 /// A body with actions that come before it.
 #[repr(C)]
 pub(super) struct Prepared<B> {
-    /// In front, where they are found whatever the body is.
+    /// First field, so that it is found whatever the type of the body is.
     actions: Option<Actions>,
     body: Pin<Box<B>>,
 }
@@ -73,16 +73,17 @@ impl<B: Body> Body for Prepared<B> {
     }
 }
 
-/// A task that has become ready: what an action of [`on_ready`](crate::TaskBuilder::on_ready) gets.
+/// A task that has become ready, as an action of [`on_ready`](crate::TaskBuilder::on_ready) gets
+/// it.
 #[derive(Debug)]
 pub struct Ready {
     task: RecordId,
 }
 
 impl Ready {
-    /// Keeps the task from being queued until what is returned drops. Cancelling its group does not
-    /// end that. A hang report names tasks that are held back. A task that is held back more than
-    /// 2^28 times fails.
+    /// Keeps the task from being queued until the returned value drops. Cancelling its group does
+    /// not end that. A hang report names tasks that are held back. A task that is held back more
+    /// than 2^28 times fails.
     pub fn hold_back(&self) -> HeldBack {
         // The actions have a unit themselves.
         let held = record(self.task).pending.add_kept("number of times a task is held back");
@@ -90,7 +91,8 @@ impl Ready {
         HeldBack { task: task.map_err(|full| failure::fail(self.task, full.to_string())).ok() }
     }
 
-    /// Changes the priority of the task: see [`TaskBuilder::priority`](crate::TaskBuilder::priority).
+    /// Changes the priority of the task: see
+    /// [`TaskBuilder::priority`](crate::TaskBuilder::priority).
     pub fn set_priority(&self, priority: i32) {
         let task = record(self.task);
         task.set_urgency(task.urgency().with_priority(priority));
@@ -105,11 +107,12 @@ impl Ready {
     }
 }
 
-/// Keeps a task that is otherwise ready from being queued, until this drops, on any thread.
+/// A hold that keeps a task, which is otherwise ready, from being queued until it drops, on any
+/// thread.
 #[derive(Debug)]
 #[must_use = "the task is queued when this drops"]
 pub struct HeldBack {
-    /// `None` for one too many, whose task has failed and waits for the others only.
+    /// `None` for one too many, whose task has failed and waits only for the others.
     task: Option<RecordId>,
 }
 
@@ -124,8 +127,8 @@ impl Drop for HeldBack {
     }
 }
 
-/// Takes the steps of a task of `group` that nothing earlier holds back. `false`: it waits for
-/// something, and whoever ends that goes on with the task.
+/// Takes the steps of a task of `group` that nothing earlier holds back. Returns `false` if the
+/// task is held back or waits for a tile lock: the thread that ends that goes on with it.
 #[cold]
 pub(super) fn take_steps(group: &GroupInner, id: RecordId) -> bool {
     let task = record(id);
@@ -143,7 +146,7 @@ pub(super) fn take_steps(group: &GroupInner, id: RecordId) -> bool {
 }
 
 fn go_on(id: RecordId) -> bool {
-    !record(id).takes_turns() || take_turns(id)
+    !record(id).needs_tile_locks() || acquire_tile_locks(id)
 }
 
 fn act(id: RecordId) {

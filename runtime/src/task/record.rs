@@ -1,11 +1,11 @@
 //! The record of a task.
 //!
-//! Plain fields are written by the spawner while it owns the record and read by whoever runs or
-//! completes the task; the counter that hands the task over orders the two. They are atomics all
-//! the same because the hang report may look at a record at any time.
+//! Plain fields are written by the spawner while it owns the record and read by the thread that
+//! runs or completes the task; the counter that hands the task over orders the two. They are
+//! atomics nevertheless because the hang report may read a record at any time.
 //!
-//! A task with more than [`ACCESSES`] accesses or [`EDGES`] edges carries on in further records,
-//! linked through `more`.
+//! A task with more than [`ACCESSES`] accesses or [`EDGES`] edges has further records, its
+//! continuation records, linked through `more`.
 #![allow(unsafe_code, reason = "makes ids of the indices that it has stored")]
 
 use std::sync::atomic::{
@@ -22,43 +22,43 @@ use super::state::TaskState;
 use super::{Label, Marks, RecordId, Role, Traits, Urgency};
 use crate::access::{AccessSlot, Edge};
 use crate::group::GroupInner;
-use crate::replay::Node;
+use crate::replay::ReplayedTask;
 
-/// Accesses in one record.
+/// Number of accesses in one record.
 pub(crate) const ACCESSES: usize = 6;
-/// Edges in one record.
+/// Number of edges in one record.
 pub(crate) const EDGES: usize = 8;
 
-/// Everything the runtime keeps of one task.
+/// All data of one task.
 #[repr(C, align(64))]
 pub(crate) struct Record {
     pub(crate) state: TaskState,
-    /// Edges not yet followed, plus one bias while the task is being spawned.
+    /// Number of edges not yet followed, plus a bias while the task is being spawned.
     pub(crate) pending: EventCounter,
-    /// What completion waits for: the body, the guards, the pending events.
+    /// Units that completion waits for: the body, the guards, the pending events.
     pub(crate) open: EventCounter,
     group: AtomicPtr<GroupInner>,
     label: AtomicLabel,
     owner: PlainU32,
     more: PlainU32,
-    /// Number of accesses of the task; in a record that carries it on, of those before its own.
+    /// Number of accesses of the task; in a continuation record, of those before its own.
     access_count: PlainU32,
     urgency: AtomicI32,
     failure: FailureCell,
     marks: PlainU32,
-    /// What the task does between its last edge and a queue.
+    /// Steps of the task between its last edge and a queue.
     steps: AtomicU8,
     pub(super) is_nested: AtomicBool,
     pub(crate) accesses: [AccessSlot; ACCESSES],
     pub(crate) edges: [Edge; EDGES],
     pub(super) body: BodyCell,
     waits_for: AtomicLabel,
-    /// The task that waits behind this one for a turn.
-    next_in_turn: PlainU32,
-    /// What is looked at if `is_nested`.
+    /// Task that follows this one in the list of those that wait for a tile lock.
+    next_waiter: PlainU32,
+    /// Used if `is_nested`.
     pub(super) nesting: Nesting,
-    /// Of a task that is replayed.
-    node: AtomicPtr<Node>,
+    /// The replayed task, for the role `Replayed`.
+    replayed: AtomicPtr<ReplayedTask>,
 }
 
 #[cfg(not(talpf_loom))]
@@ -69,7 +69,7 @@ const _: () = {
 
 const NONE: u32 = u32::MAX;
 
-const TURNS: u8 = 1;
+const TILE_LOCKS: u8 = 1;
 const ACTS: u8 = 2;
 const MAY_BE_HELD: u8 = 4;
 
@@ -93,13 +93,13 @@ impl Record {
             edges: std::array::from_fn(|_| Edge::new()),
             body: BodyCell::new(),
             waits_for: AtomicLabel::empty(),
-            next_in_turn: PlainU32::new(0),
+            next_waiter: PlainU32::new(0),
             nesting: Nesting::default(),
-            node: AtomicPtr::default(),
+            replayed: AtomicPtr::default(),
         }
     }
 
-    /// Starts a new generation in a record the caller owns.
+    /// Starts a new generation in a record that the caller owns.
     #[inline]
     pub(super) fn create(&self, owner: RecordId, group: *const GroupInner, label: Label) {
         self.state.create();
@@ -116,10 +116,11 @@ impl Record {
         self.state.generation()
     }
 
-    /// The task this record belongs to: itself, or the one it carries on.
+    /// Returns the task that this record belongs to: itself, or the one that it continues.
     #[inline]
     pub(crate) fn owner(&self) -> RecordId {
-        // SAFETY: `create` has stored the index of an id; before, it is 0, the first of all records.
+        // SAFETY: `create` has stored the index of an id; before, it is 0, the first of all
+        // records.
         unsafe { RecordId::new(self.owner.load(Relaxed)) }
     }
 
@@ -135,7 +136,8 @@ impl Record {
         self.more.store(more.index(), Relaxed);
     }
 
-    /// Links `more` behind this record, unless another is there, which is the error.
+    /// Links the continuation record `more` behind this one, unless there is another, which is the
+    /// error.
     ///
     /// For a task that may run: the caller keeps it from being complete.
     pub(super) fn append(&self, more: RecordId) -> Result<(), RecordId> {
@@ -154,7 +156,7 @@ impl Record {
         self.label.load()
     }
 
-    /// A number that tells the task from others in a trace.
+    /// Returns a number that identifies the task in a trace.
     pub(crate) fn number(&self, id: RecordId) -> u64 {
         u64::from(self.generation()) << 32 | u64::from(id.index())
     }
@@ -164,7 +166,7 @@ impl Record {
         self.access_count.load(Relaxed) as usize
     }
 
-    /// Number of accesses in the records of the task before this one, which carries it on.
+    /// Returns the number of accesses in the task's records before this continuation record.
     pub(crate) fn accesses_before(&self) -> usize {
         self.access_count.load(Relaxed) as usize
     }
@@ -199,22 +201,22 @@ impl Record {
         self.urgency.store(urgency.bits(), Relaxed);
     }
 
-    /// Whether it does anything between its last edge and a queue.
+    /// Returns `true` if the task has steps between its last edge and a queue.
     #[inline]
     pub(super) fn has_steps(&self) -> bool {
         self.steps.load(Relaxed) != 0
     }
 
-    /// Whether it has commutative accesses.
-    pub(super) fn takes_turns(&self) -> bool {
-        self.steps.load(Relaxed) & TURNS != 0
+    /// Returns `true` if the task has commutative accesses.
+    pub(super) fn needs_tile_locks(&self) -> bool {
+        self.steps.load(Relaxed) & TILE_LOCKS != 0
     }
 
-    pub(crate) fn set_takes_turns(&self) {
-        self.add_step(TURNS);
+    pub(crate) fn set_needs_tile_locks(&self) {
+        self.add_step(TILE_LOCKS);
     }
 
-    /// Whether actions come before its body.
+    /// Returns `true` if the task has actions before its body.
     pub(super) fn acts(&self) -> bool {
         self.steps.load(Relaxed) & ACTS != 0
     }
@@ -223,7 +225,7 @@ impl Record {
         self.add_step(ACTS);
     }
 
-    /// Whether its actions have begun, which may hold it back.
+    /// Returns `true` if the task's actions, which may hold it back, have begun.
     pub(crate) fn may_be_held(&self) -> bool {
         self.steps.load(Relaxed) & MAY_BE_HELD != 0
     }
@@ -232,20 +234,20 @@ impl Record {
         self.add_step(MAY_BE_HELD);
     }
 
-    /// For the one thread that has the task.
+    /// Adds a step. Called by the one thread that has the task.
     fn add_step(&self, step: u8) {
         self.steps.store(self.steps.load(Relaxed) | step, Relaxed);
     }
 
-    pub(crate) fn next_in_turn(&self) -> u32 {
-        self.next_in_turn.load(Relaxed)
+    pub(crate) fn next_waiter(&self) -> u32 {
+        self.next_waiter.load(Relaxed)
     }
 
-    pub(crate) fn set_next_in_turn(&self, next: u32) {
-        self.next_in_turn.store(next, Relaxed);
+    pub(crate) fn set_next_waiter(&self, next: u32) {
+        self.next_waiter.store(next, Relaxed);
     }
 
-    /// What the suspended task waits for, if it is something of ours.
+    /// Returns the reason why the task is suspended, if the runtime knows it.
     pub(crate) fn waits_for(&self) -> Option<&'static str> {
         Some(self.waits_for.load().text()).filter(|text| !text.is_empty())
     }
@@ -254,14 +256,14 @@ impl Record {
         self.waits_for.store(Label::new(what.unwrap_or("")));
     }
 
-    /// What `set_node` was told.
+    /// Returns the pointer that `set_replayed` has stored.
     #[inline]
-    pub(crate) fn node(&self) -> *const Node {
-        self.node.load(Relaxed)
+    pub(crate) fn replayed(&self) -> *const ReplayedTask {
+        self.replayed.load(Relaxed)
     }
 
-    pub(crate) fn set_node(&self, node: &Node) {
-        self.node.store(std::ptr::from_ref(node).cast_mut(), Relaxed);
+    pub(crate) fn set_replayed(&self, replayed: &ReplayedTask) {
+        self.replayed.store(std::ptr::from_ref(replayed).cast_mut(), Relaxed);
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! Tasks that run more than once: their records, and bodies that can be called again.
+//! Replayed tasks, which run more than once: their records, and bodies that can be called again.
 //!
 //! A closure is called in place. An async closure leaves its future in the record, like that of
 //! any task, for as long as it lasts.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::access_list::{Accesses, free_all, make_room};
-use super::body::Later;
+use super::body::AsyncBody;
 use super::{RecordId, Role, Traits, pool, record};
 use crate::access::Declared;
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::group::GroupInner;
 
 /// The body of a task that runs more than once.
 pub(crate) trait Repeated: Send + Sync {
-    /// Runs it to its end, or to its first await; the rest is in the record then.
+    /// Runs the body to its end, or to its first await; the rest is in the record then.
     fn run(&self, task: RecordId, step: usize) -> Poll<()>;
 }
 
@@ -40,7 +40,7 @@ where
 {
     fn run(&self, task: RecordId, step: usize) -> Poll<()> {
         let start = Arc::clone(&self.0);
-        let body = Later::Start(Some(move |task| start(task, step)));
+        let body = AsyncBody::Start(Some(move |task| start(task, step)));
         // SAFETY: the caller runs the task, and the future of the run before has ended.
         unsafe { record(task).body.put(body) };
         // SAFETY: as above.
@@ -48,22 +48,22 @@ where
     }
 }
 
-/// A body that is called in every run.
+/// Makes a body that is called in every run.
 pub(crate) fn repeated(
     call: impl Fn(RecordId, usize) + Send + Sync + 'static,
 ) -> Box<dyn Repeated> {
     Box::new(Closure(call))
 }
 
-/// A body that returns a future in every run.
+/// Makes a body that returns a future in every run.
 pub(crate) fn repeated_async<Fut: Future<Output = ()> + Send + 'static>(
     start: impl Fn(RecordId, usize) -> Fut + Send + Sync + 'static,
 ) -> Box<dyn Repeated> {
     Box::new(AsyncClosure(Arc::new(start)))
 }
 
-/// Makes the record of a task that runs more than once, with its accesses filled in. Nothing counts
-/// it: it is of another task, which completes later.
+/// Creates the record of a task that runs more than once, with its accesses filled in. It is not
+/// counted, but another task that completes later is.
 ///
 /// **Errors**: too many tasks.
 pub(crate) fn new_repeated(

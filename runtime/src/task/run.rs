@@ -1,4 +1,4 @@
-//! Running tasks and moving them on.
+//! Running of tasks, and the steps from one state to the next.
 #![allow(unsafe_code, reason = "runs the body of the task it has taken")]
 
 use std::cell::Cell;
@@ -18,17 +18,18 @@ use crate::group::GroupInner;
 use crate::replay;
 use crate::scheduler::{self, Reason, Shared};
 
-/// The task a thread runs, and what it has done since it entered the body.
+/// The task that a thread runs, with its state since the thread entered the body.
 struct Running {
     task: Cell<Option<RecordId>>,
-    /// Accesses that it has closed.
+    /// Number of accesses that the task has closed.
     closed: Cell<u32>,
-    /// Whether it is interrupted by something that belongs to no task.
+    /// `true` while code that belongs to no task interrupts the task.
     interrupted: Cell<bool>,
-    /// The task whose actions interrupt it, which is not complete before they have ended.
+    /// Task whose actions interrupt the running one, which is not complete before they have ended.
     acts_for: Cell<Option<RecordId>>,
-    /// Whether guards that dropped while a body unwound are put aside, of whatever task.
-    aside: Cell<bool>,
+    /// `true` while releases of guards that dropped in an unwinding body, of whatever task, are
+    /// deferred.
+    has_deferred: Cell<bool>,
 }
 
 thread_local! {
@@ -38,7 +39,7 @@ thread_local! {
             closed: Cell::new(0),
             interrupted: Cell::new(false),
             acts_for: Cell::new(None),
-            aside: Cell::new(false),
+            has_deferred: Cell::new(false),
         }
     };
 }
@@ -73,25 +74,25 @@ impl Running {
     }
 }
 
-/// The task this thread runs.
+/// Returns the task that this thread runs.
 #[inline]
 pub(crate) fn current() -> Option<RecordId> {
     RUNNING.with(|running| running.task.get().filter(|_| !running.interrupted.get()))
 }
 
-/// Whether this thread is inside a task, which may be interrupted.
+/// Returns `true` if this thread is inside a task, which may be interrupted.
 pub(super) fn is_inside_task() -> bool {
     RUNNING.with(|running| running.task.get().is_some())
 }
 
-/// The group of the task this thread runs.
+/// Returns the group of the task that this thread runs.
 pub(crate) fn current_group() -> Option<&'static GroupInner> {
     // SAFETY: the task that runs has a unit for its body.
     current().map(|task| unsafe { GroupInner::of_live_task(record(task)) })
 }
 
-/// Returns whether this thread does something for a task of the runtime that is not complete: it is
-/// in its body, or in its actions.
+/// Returns `true` if this thread works for a task of the runtime that is not complete: it is in the
+/// task's body, or in its actions.
 pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
     let acts_for = || RUNNING.with(|running| running.acts_for.get());
     current().or_else(acts_for).is_some_and(|task| {
@@ -102,8 +103,8 @@ pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
     })
 }
 
-/// Refuses `call`, which is going to block its thread, in a task: for calls that set things up
-/// before they block, too.
+/// Refuses `call`, which is about to block its thread, in a task. Also for calls that set things up
+/// before they block.
 ///
 /// **Errors**: [`Error::BlockingInTask`], on a worker of any runtime or in the actions of a task.
 pub fn check_blocking(call: &'static str) -> Result<(), Error> {
@@ -115,9 +116,9 @@ pub fn check_blocking(call: &'static str) -> Result<(), Error> {
     }
 }
 
-/// Notes that something is put aside.
-pub(super) fn note_aside() {
-    RUNNING.with(|running| running.aside.set(true));
+/// Notes that a release is deferred.
+pub(super) fn note_deferred() {
+    RUNNING.with(|running| running.has_deferred.set(true));
 }
 
 /// Runs a ready or woken task until its body ends or awaits.
@@ -129,20 +130,20 @@ pub(crate) fn run(task: RecordId) {
     let group = unsafe { GroupInner::of_live_task(running) };
     let begins = || running.state.phase().1 == Phase::Created;
     let replayed = running.role() == Role::Replayed && begins();
-    let node = if replayed { replay::begin(running) } else { None };
-    if replayed && node.is_none() || running.has_failed() && begins() {
+    let replayed_task = if replayed { replay::begin(running) } else { None };
+    if replayed && replayed_task.is_none() || running.has_failed() && begins() {
         return skip(task);
     }
     if group.cancels(running) {
         return cancel(task);
     }
-    let outcome = if let Some(node) = node {
-        run_body(task, || node.call())
+    let outcome = if let Some(replayed_task) = replayed_task {
+        run_body(task, || replayed_task.call())
     } else {
-        // SAFETY: a task is in one queue at most, so taking it from there makes it ours.
+        // SAFETY: a task is in one queue at most, so taking it from there makes it this thread's.
         run_body(task, || unsafe { running.body.run(task) })
     };
-    // Nothing borrows the node any more: it goes with the last task of its run.
+    // The replayed task is not used from here on: it is freed with the last task of its run.
     match outcome {
         Ok(Poll::Ready(())) => end(task),
         Ok(Poll::Pending) => suspend(task),
@@ -164,14 +165,14 @@ fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) -> thread::Result<P
     outcome
 }
 
-/// Completes a task that must not run: nobody has its guards, so its accesses are released here.
+/// Completes a task that must not run: it has no guards, so its accesses are released here.
 #[cold]
 fn skip(task: RecordId) {
     clear(task);
     // SAFETY: the accesses of a task that does not run are open, and nobody has guards of them.
     let open = |access| unsafe { OpenAccess::new(access) };
     let accesses = Accesses::of(record(task)).map(open);
-    // SAFETY: as above; each is given up once.
+    // SAFETY: as above; each is released once.
     accesses.for_each(|access| unsafe { release_unheld(access) });
     let closed = take_closed();
     // SAFETY: the units of the body, which does not run, and of the accesses closed here.
@@ -185,7 +186,7 @@ fn cancel(task: RecordId) {
     cancelled.cancel();
     match cancelled.state.phase().1 {
         Phase::Created => skip(task),
-        // It was suspended: its body has the guards.
+        // The task was suspended: its body has the guards.
         _ => {
             clear(task);
             end(task);
@@ -193,17 +194,17 @@ fn cancel(task: RecordId) {
     }
 }
 
-/// Drops a body that has not come to its end.
+/// Drops a body that has not ended.
 #[cold]
 fn clear(task: RecordId) {
-    // SAFETY: the task was taken from its queue, so it is ours.
+    // SAFETY: the task was taken from its queue, so it is this thread's.
     let cleared = catch_unwind(AssertUnwindSafe(|| unsafe { record(task).body.clear() }));
     if let Err(payload) = cleared {
         failure::panicked(task, payload);
     }
 }
 
-/// The body has ended and what it captured is gone.
+/// Ends a task whose body has ended and is dropped.
 #[inline]
 fn end(task: RecordId) {
     let ended = record(task);
@@ -213,27 +214,27 @@ fn end(task: RecordId) {
     unsafe { resolve(task, 1 + closed) };
 }
 
-/// The accesses that the running task has closed and not yet been credited for.
+/// Takes the number of accesses that the running task has closed and that are not counted yet.
 #[inline]
 fn take_closed() -> u32 {
-    if RUNNING.with(|running| running.aside.get()) {
-        release_aside();
+    if RUNNING.with(|running| running.has_deferred.get()) {
+        release_deferred_cold();
     }
     RUNNING.with(|running| running.closed.replace(0))
 }
 
-/// Releases the guards that were put aside, once nothing unwinds: the body has caught its own panic,
-/// or its failure is described.
+/// Performs the deferred releases once no panic unwinds: the body has caught its own panic, or its
+/// failure is described.
 #[cold]
-fn release_aside() {
+fn release_deferred_cold() {
     if !std::thread::panicking() {
-        RUNNING.with(|running| running.aside.set(false));
-        failure::release_put_aside();
+        RUNNING.with(|running| running.has_deferred.set(false));
+        failure::release_deferred();
     }
 }
 
-/// An access of a task was closed. While the task runs on this thread that is only counted, so
-/// that guards dropped at the end of a body cost its counter one update together.
+/// Resolves the unit of a closed access of a task. While the task runs on this thread that is only
+/// counted, so that guards dropped at the end of a body cost its counter one update together.
 ///
 /// # Safety
 /// As for [`resolve`], of the unit of the access.
@@ -243,8 +244,8 @@ pub(crate) unsafe fn resolve_access(task: RecordId) {
         let runs = running.task.get() == Some(task);
         if runs {
             running.closed.set(running.closed.get() + 1);
-            if running.aside.get() {
-                release_aside();
+            if running.has_deferred.get() {
+                release_deferred_cold();
             }
         }
         runs
@@ -255,7 +256,8 @@ pub(crate) unsafe fn resolve_access(task: RecordId) {
     }
 }
 
-/// The body of a task has ended or awaits: how many accesses it has closed without a trace here.
+/// Returns the number of accesses that the body of a replayed task, which has ended or awaits, has
+/// closed without counting them here.
 #[inline]
 fn pause(task: &Record) -> u32 {
     if task.role() == Role::Replayed { replay::pause(task) } else { 0 }
@@ -279,14 +281,14 @@ fn suspend(task: RecordId) {
     }
 }
 
-/// A waker fired and moved `task` from suspended to scheduled.
+/// Queues `task`, which a waker has moved from suspended to scheduled.
 pub(super) fn schedule_woken(task: RecordId) {
     // SAFETY: as for any body that has not ended; the caller alone schedules the task.
     let group = unsafe { GroupInner::of_live_task(record(task)) };
     scheduler::schedule(group, task, Reason::Woken);
 }
 
-/// One edge to a pending task was followed.
+/// Follows one edge to a pending task.
 ///
 /// # Safety
 /// The edge is counted in what the task waits for, and is followed once.
@@ -300,18 +302,19 @@ pub(crate) unsafe fn satisfy(task: RecordId) {
     }
 }
 
-/// Queues a task that waited for others and is ready.
+/// Queues a ready task that has waited for others.
 #[inline]
 pub(crate) fn release_ready(task: RecordId) {
     let ready = record(task);
-    // For the hang report, which may come between a queue and the body.
+    // For the hang report, which may be taken between a queue and the body.
     ready.pending.set(SPAWNING);
     // SAFETY: a task that has not run has a unit for its body.
     let group = unsafe { GroupInner::of_live_task(ready) };
     scheduler::schedule_released(group, task);
 }
 
-/// A task was spawned with nothing to wait for, or all it waited for went during the spawn.
+/// Runs or queues a task that was spawned with nothing to wait for, or whose edges were all
+/// followed during the spawn.
 #[inline(never)]
 pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
     if record(task).has_steps() {
@@ -331,13 +334,14 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
 
 /// Takes the actions of a task that is ready and not queued yet.
 pub(super) fn take_actions(task: RecordId) -> Option<Actions> {
-    // SAFETY: the task has actions, and the caller has followed its last edge, so it is the caller's.
+    // SAFETY: the task has actions, and the caller has followed its last edge, so it is the
+    // caller's.
     unsafe { record(task).body.take_actions() }
 }
 
-/// Does something that is in no task, on a thread that may be in the body of one; `acts_for` has
-/// it done before it is complete. Guards that drop there while that body unwinds are put aside with
-/// its own.
+/// Calls `work`, which belongs to no task, on a thread that may be in the body of one; `acts_for`
+/// is not complete before it returns. Releases of guards that drop there while that body unwinds
+/// are deferred with its own.
 pub(crate) fn outside_tasks<R>(acts_for: Option<RecordId>, work: impl FnOnce() -> R) -> R {
     let outer = RUNNING
         .with(|running| (running.interrupted.replace(true), running.acts_for.replace(acts_for)));
@@ -349,10 +353,10 @@ pub(crate) fn outside_tasks<R>(acts_for: Option<RecordId>, work: impl FnOnce() -
     result
 }
 
-/// Takes `units` from what the completion of a task waits for.
+/// Takes `units` from the counter of a task's completion.
 ///
 /// # Safety
-/// The units are the caller's, which gives them up: what it knew to live by them may be gone.
+/// The units are the caller's, which gives them up: objects that they kept alive may be gone.
 #[inline]
 pub(crate) unsafe fn resolve(task: RecordId, units: u32) {
     if record(task).open.take(units) {
@@ -379,17 +383,18 @@ fn complete(task: RecordId) {
     scheduler::count_completion(group, role);
 }
 
-/// Completes a child, or a task that has lent something, and its ancestors that waited only for it.
+/// Completes a child, or a task that has passed on accesses, and its ancestors that waited only for
+/// it.
 #[cold]
 fn complete_nested(task: RecordId) {
     let mut completed = Some(task);
-    // Not a call inside a call: tasks may be nested deeply.
+    // A loop instead of recursion: tasks may be nested deeply.
     while let Some(task) = completed {
-        // SAFETY: the last unit was taken here, or by the last child below, and `complete` takes the
-        // failure out.
+        // SAFETY: the last unit was taken here, or by the last child below, and `complete` takes
+        // the failure out.
         let failure = unsafe { record(task).failure() };
-        // SAFETY: until `complete` as there, and after that a nest has a unit of the parent, which is
-        // of the same group.
+        // SAFETY: until `complete` as there, and after that a nest has a unit of the parent, which
+        // is of the same group.
         let group = unsafe { GroupInner::of_live_task(record(task)) };
         let nest = record(task).leave();
         complete(task);

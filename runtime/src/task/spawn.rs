@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::access_list::{Accesses, make_room};
-use super::body::{Body, Call, Later};
+use super::body::{AsyncBody, Body, Call};
 use super::children::Nest;
 use super::clause::Clauses;
 use super::handle::{JoinHandle, promise};
@@ -44,14 +44,14 @@ pub(super) fn spawn<'r, B: Body>(
         new.enter(nest);
     }
     let refused = |body: B, edges, overlap: Box<Error>| {
-        // It may have joined reductions, which it leaves before its accesses close.
+        // The task may have joined reductions, which it leaves before its accesses close.
         group.call_back("a body that drops", || drop(body));
         refuse(group, id, edges);
         Err(*overlap)
     };
     let mut edges = 0;
     make_room(id, count);
-    // Apart, so that nothing of the short way goes through memory.
+    // Separate calls, so that the common path keeps its values in registers.
     if let Some(graph) = &group.shared.config.graph {
         let parent = nest.map(|nest| nest.parent());
         let noted =
@@ -73,15 +73,15 @@ pub(super) fn spawn<'r, B: Body>(
         new.set_acts();
     }
     submit(group, id, edges);
-    // An inline task may be part of something that its spawner has to finish first, and nobody
-    // takes the drop of an array for a spawn.
+    // An inline task may be part of an operation that its spawner has to finish first, and the drop
+    // of an array should not act as a spawn.
     if traits.marks().is_throttled() {
-        scheduler::help(group);
+        scheduler::throttle(group);
     }
     Ok(())
 }
 
-/// Checks what is not just whole tiles: errors are large to hand about.
+/// Checks accesses that are not just whole tiles. Not inlined, since errors are large.
 #[inline(never)]
 fn check<'r>(
     group: &GroupInner,
@@ -128,12 +128,12 @@ fn not_begun(group: &GroupInner, role: Role, error: Error) -> Error {
     error
 }
 
-/// Goes on with a task whose accesses exclude each other: it closes them in their turn.
+/// Spawns a task whose accesses exclude each other with a body that closes them in order.
 #[cold]
 fn refuse(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
     // SAFETY: the task runs as the body is called, and nobody has guards of its accesses.
     let open = |access| unsafe { OpenAccess::new(access) };
-    // SAFETY: as above; each is given up once.
+    // SAFETY: as above; each is released once.
     let release = |access| unsafe { access::release_unheld(access) };
     let body = move |task| Accesses::of(record(task)).map(open).for_each(release);
     // SAFETY: the record is ours until `submit`, and its cell is empty.
@@ -141,7 +141,7 @@ fn refuse(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
     submit(group, id, edges);
 }
 
-/// Hands a new task over to those it waits for, or to the queues.
+/// Hands a new task over to the accesses that it waits for, or to the queues.
 #[inline]
 fn submit(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
     if edges == 0 || record(id).pending.take(SPAWNING - edges) {
@@ -170,6 +170,6 @@ pub(crate) fn spawn_future<R: Send + 'static>(
 ) -> Result<JoinHandle<R>, Error> {
     let (promise, handle) = promise(group);
     let body = move |_| async move { promise.keep(future.await) };
-    spawn(group, None, Traits::new(Label::new(label), role), &(), Later::Start(Some(body)))?;
+    spawn(group, None, Traits::new(Label::new(label), role), &(), AsyncBody::Start(Some(body)))?;
     Ok(handle)
 }

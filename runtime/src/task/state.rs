@@ -3,15 +3,15 @@
 //! Only the phases of async bodies are contended: the worker that polls moves `Scheduled` to
 //! `Running` and on to `Suspended` or `Ended`; any thread that holds a waker moves `Suspended` to
 //! `Scheduled`, and `Running` to `Notified` so that the worker polls once more. A waker of an
-//! earlier generation changes nothing. Generations begin anew after 2^32 tasks of one record: a waker
-//! that is kept for so long may wake another task, which finds nothing new.
+//! earlier generation changes nothing. Generations wrap around after 2^32 tasks of one record: a
+//! waker that is kept for so long may wake another task, which then polls in vain.
 //!
-//! A waker that finds a poll still to come leaves the phase as it is, but writes it all the same,
-//! and that poll begins with an exchange: so it sees what the waker's thread did before.
+//! A waker that finds a poll still to come leaves the phase as it is, but writes it nevertheless,
+//! and that poll begins with an exchange: so it sees everything that the waker's thread did before.
 
 use talpf_primitives::{AtomicU64, Ordering};
 
-/// Where in its life a task is.
+/// The phase of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Phase {
@@ -23,7 +23,7 @@ pub(crate) enum Phase {
     Scheduled,
     /// A worker is in the body.
     Running,
-    /// As `Running`, and a waker asked for another poll.
+    /// A worker is in the body, and a waker has asked for another poll.
     Notified,
     /// An async body waits to be woken.
     Suspended,
@@ -49,7 +49,8 @@ impl TaskState {
         TaskState(AtomicU64::new(word(0, Phase::Free)))
     }
 
-    /// **Ordering**: relaxed; the caller owns or has an open access of the task.
+    /// Returns the generation. **Ordering**: relaxed; the caller owns or has an open access of the
+    /// task.
     #[inline]
     pub(crate) fn generation(&self) -> u32 {
         (self.0.load(Ordering::Relaxed) >> 32) as u32
@@ -68,7 +69,7 @@ impl TaskState {
         generation
     }
 
-    /// Moves on; only for the one thread that runs, ends or frees the task.
+    /// Sets the phase. Called by the one thread that runs, ends or frees the task.
     #[inline]
     pub(crate) fn set(&self, phase: Phase) {
         self.0.store(word(self.generation(), phase), Ordering::Release);
@@ -79,15 +80,15 @@ impl TaskState {
     pub(crate) fn begin_poll(&self) {
         let running = word(self.generation(), Phase::Running);
         if self.phase().1 == Phase::Created {
-            // Nobody has a waker.
+            // No waker exists yet.
             self.0.store(running, Ordering::Release);
         } else {
             self.0.swap(running, Ordering::AcqRel);
         }
     }
 
-    /// Ends a poll that was not the last. `false`: woken meanwhile, schedule it again (the phase
-    /// is `Scheduled` then).
+    /// Ends a poll that was not the last. Returns `false` if the task was woken meanwhile: the
+    /// caller schedules it again (the phase is `Scheduled` then).
     pub(crate) fn suspend(&self) -> bool {
         let generation = self.generation();
         let running = word(generation, Phase::Running);
@@ -100,7 +101,7 @@ impl TaskState {
         swapped.is_ok()
     }
 
-    /// A waker of `generation` fired. `true`: the caller has to schedule the task.
+    /// Wakes the task if it is of `generation`. Returns `true` if the caller has to schedule it.
     pub(crate) fn wake(&self, generation: u32) -> bool {
         let mut current = self.0.load(Ordering::Acquire);
         loop {
@@ -169,8 +170,8 @@ mod loom_tests {
         });
     }
 
-    /// A task that was woken once is woken again, for something else: what it does not see of that
-    /// it is polled for again.
+    /// Wakes a task twice, for two reasons: if its first poll does not see the second one, it is
+    /// polled again.
     fn woken_again(phase: Phase) {
         loom::model(move || {
             let state = Arc::new(TaskState::new());

@@ -7,7 +7,7 @@ use super::{Children, TaskBuilder};
 use crate::error::Error;
 use crate::group::Group;
 
-/// Chunks for each worker unless a grain is given.
+/// Number of chunks for each worker unless a grain is given.
 const CHUNKS_PER_WORKER: usize = 4;
 
 impl Group {
@@ -40,7 +40,7 @@ impl Group {
 }
 
 impl Children {
-    /// As [`Group::task_loop`], of children.
+    /// Begins the declaration of a loop as [`Group::task_loop`] does, of children.
     pub fn task_loop(&self, label: &'static str, range: Range<usize>) -> TaskLoop<'_> {
         TaskLoop { chunk: self.task(label), range, grain: None }
     }
@@ -49,27 +49,28 @@ impl Children {
 /// A loop of tasks that is being declared.
 #[must_use = "a loop exists once its tasks are spawned"]
 pub struct TaskLoop<'a> {
-    /// The task of every chunk.
+    /// Declaration of the task of every chunk.
     chunk: TaskBuilder<'a>,
     range: Range<usize>,
     grain: Option<usize>,
 }
 
 impl<'a> TaskLoop<'a> {
-    /// Indices of a chunk; the last one may have fewer. Without it there are up to four chunks for
-    /// every worker. Chunks that are tiles of the arrays they use are the cheapest.
+    /// Sets the number of indices of a chunk; the last chunk may have fewer. By default there are
+    /// up to four chunks for every worker. Chunks that are tiles of the arrays they use are the
+    /// cheapest.
     pub fn grain(mut self, indices: usize) -> Self {
         self.grain = Some(indices);
         self
     }
 
-    /// Calls `declare` with a task and its chunk, for all chunks in order: it declares what the task
-    /// uses and spawns it, or has it repeated. The tasks are ordered by their accesses, like any
-    /// others. An empty range has no chunks.
+    /// Calls `declare` with a task and its chunk, for all chunks in order: it declares the accesses
+    /// of the task and spawns it, or has it repeated. The tasks are ordered by their accesses, like
+    /// any others. An empty range has no chunks.
     ///
-    /// **Completion**: returns when all are spawned. **Scheduling**: other tasks may run inside the
-    /// spawns, so hold no lock that they take (see [`Config::throttle`](crate::Config::throttle)).
-    /// **Errors**: a grain of 0; the first error of
+    /// **Completion**: returns when all tasks are spawned. **Scheduling**: other tasks may run
+    /// inside the spawns, so hold no lock that they take (see
+    /// [`Config::throttle`](crate::Config::throttle)). **Errors**: a grain of 0; the first error of
     /// `declare`, after which no further chunk is declared.
     pub fn for_each<E: From<Error>>(
         self,

@@ -2,19 +2,21 @@
 
 use super::{Label, Urgency};
 
-/// The part a task plays for those who wait for it.
+/// The role of a task for the waits for its group and for shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
-    /// Waits for its group wait for it.
+    /// A task that waits for its group wait for.
     Member,
     /// A program that spawns tasks of the group and may wait for them: only shutdown waits for it.
     Main,
-    /// A service such as a poller: shutdown waits for it, and its running is no sign of progress.
+    /// A service such as a poller: shutdown waits for it, and its running does not count as
+    /// progress.
     Service,
-    /// As `Member`, and runs on data that failed tasks left undefined.
+    /// A member that also runs on poisoned data.
     Cleanup,
-    /// Runs once in every iteration of a recorded graph, of which another task completes.
+    /// A task that runs once in every iteration of a recorded graph, for which another task is
+    /// counted.
     Replayed,
 }
 
@@ -37,7 +39,7 @@ const FINAL: u32 = 1 << 9;
 const COMMUNICATES: u32 = 1 << 10;
 const UNTHROTTLED: u32 = 1 << 11;
 
-/// The role of a task, and what its declaration says of it beside.
+/// The role of a task, and flags of its declaration.
 #[derive(Clone, Copy)]
 pub(crate) struct Marks(u32);
 
@@ -57,23 +59,24 @@ impl Marks {
         Role::from_bits(self.0)
     }
 
-    /// Returns whether the task runs where it becomes ready instead of being queued.
+    /// Returns `true` if the task runs where it becomes ready instead of being queued.
     #[inline]
     pub(crate) fn is_inline(self) -> bool {
         self.0 & INLINE != 0
     }
 
-    /// Returns whether children of the task run inline, and theirs.
+    /// Returns `true` if children of the task run inline, and theirs.
     pub(super) fn is_final(self) -> bool {
         self.0 & FINAL != 0
     }
 
-    /// Returns whether the task exchanges data with what its runtime does not see, for drawings.
+    /// Returns `true` if the task exchanges data with the outside of its runtime, for drawings.
     pub(crate) fn communicates(self) -> bool {
         self.0 & COMMUNICATES != 0
     }
 
-    /// Returns whether the spawn of the task may run others: its spawner goes on without it.
+    /// Returns `true` if the spawn of the task may run others, since its spawner goes on without
+    /// it.
     #[inline]
     pub(super) fn is_throttled(self) -> bool {
         const { assert!(Role::Member as u32 == 0) };
@@ -83,8 +86,8 @@ impl Marks {
 
 /// The properties of a task that its declaration sets.
 ///
-/// In two words: a builder is moved from call to call, and what was stored in parts and is moved as
-/// a whole stalls the processor (12 ns a task).
+/// In two words: a builder is moved from call to call, and moving as a whole what was stored in
+/// parts stalls the processor (12 ns a task).
 #[derive(Clone, Copy)]
 pub(crate) struct Traits {
     pub(crate) label: Label,

@@ -1,10 +1,10 @@
-//! Priority and cost of a task in one number, by which ready tasks are ordered.
+//! The urgency of a task: priority and cost in one number, which orders ready tasks.
 
-/// The greater, the earlier. 0 is a plain task.
+/// The urgency of a task: a greater one runs earlier. 0 is a plain task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Urgency(i32);
 
-/// Bits of the magnitude of the cost, below those of the priority.
+/// Number of bits of the magnitude of the cost, below those of the priority.
 const COST_BITS: u32 = 6;
 const COST: i32 = (1 << COST_BITS) - 1;
 
@@ -19,14 +19,14 @@ impl Urgency {
         self.0
     }
 
-    /// Priorities beyond the range of those that can be told apart count as its ends.
+    /// Sets the priority, clamped to the representable range.
     #[inline]
     pub(crate) fn with_priority(self, priority: i32) -> Self {
         let priority = priority.clamp(i32::MIN >> COST_BITS, i32::MAX >> COST_BITS);
         Urgency(priority << COST_BITS | self.0 & COST)
     }
 
-    /// Costs are told apart by their order of magnitude, to the base of 2.
+    /// Sets the cost, by its order of magnitude to the base of 2.
     #[inline]
     pub(crate) fn with_cost(self, cost_ns: u64) -> Self {
         let magnitude = (u64::BITS - cost_ns.leading_zeros()).min(COST as u32);

@@ -16,7 +16,7 @@ const _: () = assert!(usize::BITS == 64, "generation and index of a task share a
 static VTABLE: RawWakerVTable =
     RawWakerVTable::new(|data| RawWaker::new(data, &VTABLE), wake, wake, |_| {});
 
-/// A waker of the running task.
+/// Creates a waker of the running task.
 pub(super) fn of_task(task: RecordId) -> Waker {
     let word = (record(task).generation() as usize) << 32 | task.index() as usize;
     let raw = RawWaker::new(std::ptr::without_provenance(word), &VTABLE);
@@ -35,7 +35,7 @@ fn wake(data: *const ()) {
     }
 }
 
-/// Wakes a task that is suspended, whatever it waits for.
+/// Wakes a suspended task, whatever it waits for.
 pub(crate) fn wake_suspended(task: RecordId) {
     if record(task).state.wake(record(task).generation()) {
         run::schedule_woken(task);
@@ -46,22 +46,22 @@ thread_local! {
     static WAITS_FOR: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Says what the running task waits for; to be called by a future that is about to return
+/// Notes the reason why the running task waits. Called by a future that is about to return
 /// `Pending` and that nothing outside this process can wake.
 ///
-/// The text goes into hang reports. A task that is suspended without one may be woken from outside
-/// at any time, so as long as there is such a task the runtime does not call itself hung.
+/// The text goes into hang reports. A task that is suspended without a reason may be woken from
+/// outside at any time, so as long as there is such a task the runtime does not report a hang.
 pub fn note_wait(what: &'static str) {
     WAITS_FOR.set(Some(what));
 }
 
-/// Takes back what was noted: something outside this process may wake the running task after all,
-/// or what it serves.
+/// Clears the noted reason, as something outside this process may wake the running task or the
+/// thing that it waits for.
 pub fn note_outside() {
     WAITS_FOR.set(None);
 }
 
-/// What the poll that just ended noted.
+/// Takes the reason noted by the poll that has just ended.
 pub(crate) fn take_note() -> Option<&'static str> {
     WAITS_FOR.take()
 }

@@ -1,4 +1,4 @@
-//! Weak clauses: what a task lends its children without waiting for it.
+//! Weak clauses: regions that a task lends its children without waiting for them.
 
 use super::TaskBuilder;
 use super::builder::Append;
@@ -8,8 +8,8 @@ use crate::data::{Mode, Region};
 use crate::lend::Lend;
 
 impl<'a, C, A> TaskBuilder<'a, C, A> {
-    /// Children of the task read parts of `region`; the task itself does not wait for it and cannot
-    /// read it.
+    /// Declares that children of the task read parts of `region`; the task itself does not wait for
+    /// it and cannot read it.
     pub fn weak_input<'r, T, D>(self, region: &Region<'r, T, D>) -> TaskBuilder<'a, C::Longer, A>
     where
         C: Append<One<'r, Lend<T, D>>>,
@@ -17,7 +17,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self.with(One::new(Declared::weak(region, Mode::In)))
     }
 
-    /// As [`TaskBuilder::weak_input`] for every one of `regions`; the body gets a `Vec`.
+    /// Declares every one of `regions` as [`TaskBuilder::weak_input`] does; the body gets a `Vec`.
     pub fn weak_inputs<'r, T: 'r, D: 'r>(
         self,
         regions: impl IntoIterator<Item = Region<'r, T, D>>,
@@ -29,8 +29,8 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self.with(Many::new(declared.collect()))
     }
 
-    /// Children of the task read and write parts of `region`; the task itself does not wait for it
-    /// and cannot touch it.
+    /// Declares that children of the task read and write parts of `region`; the task itself does
+    /// not wait for it and cannot touch it.
     pub fn weak_inout<'r, T, D>(self, region: &Region<'r, T, D>) -> TaskBuilder<'a, C::Longer, A>
     where
         C: Append<One<'r, Lend<T, D>>>,
@@ -38,7 +38,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self.with(One::new(Declared::weak(region, Mode::InOut)))
     }
 
-    /// As [`TaskBuilder::weak_inout`] for every one of `regions`; the body gets a `Vec`.
+    /// Declares every one of `regions` as [`TaskBuilder::weak_inout`] does; the body gets a `Vec`.
     pub fn weak_inouts<'r, T: 'r, D: 'r>(
         self,
         regions: impl IntoIterator<Item = Region<'r, T, D>>,

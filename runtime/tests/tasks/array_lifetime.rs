@@ -1,4 +1,4 @@
-//! The memory of an array goes once: after its last handle and its last access.
+//! The memory of an array is freed once: after its last handle and its last access.
 
 use crate::common;
 use futures::channel::oneshot;

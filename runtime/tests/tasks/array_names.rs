@@ -1,4 +1,4 @@
-//! Names that arrays are given appear wherever the arrays do.
+//! Names of arrays appear in all reports on them.
 
 use talpf_runtime::{
     Array, ArrayLabel, Children, Config, GraphRecorder, Matrix, Runtime, Tiling, Token,
@@ -55,7 +55,7 @@ fn dumps_guards_and_drawings_show_the_array() {
     let array = Array::new(&runtime, vec![0u8; 6], 3).unwrap().named("halo");
     let token = Token::new(&runtime).unwrap().named("turn");
     let task = runtime.task("giver").inout(&array.all()).inout(&token.region());
-    let guards = runtime.block_on(task.run(|all, turn| (all, turn)).unwrap()).unwrap().unwrap();
+    let guards = runtime.block_on(task.run(|all, other| (all, other)).unwrap()).unwrap().unwrap();
     let title = format!("array {} `halo`", array.id());
     let debug = format!("{:?}", guards.0);
     assert!(debug.contains(&title), "{debug}");

@@ -1,4 +1,4 @@
-//! A declaration that cannot be is refused with the values that were wrong, and leaves no trace.
+//! An invalid declaration is refused with its wrong values, and leaves no trace.
 
 use crate::common;
 use talpf_runtime::{Array, Error, Matrix, Mode, Rect, Runtime, Tiling};

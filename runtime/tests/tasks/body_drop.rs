@@ -1,4 +1,4 @@
-//! What bodies capture and the futures they make are dropped exactly once, run or not.
+//! Captures of bodies, and the futures that they make, are dropped exactly once, run or not.
 
 use crate::common;
 use futures::channel::oneshot;

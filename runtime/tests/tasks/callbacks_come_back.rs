@@ -72,14 +72,14 @@ fn waker_that_polls_on_the_spot() {
     }
 }
 
-/// A waker whose clones and drops look at the runtime.
-struct Looks(Group);
+/// A waker whose drops call the runtime.
+struct CallsRuntime(Group);
 
-impl Wake for Looks {
+impl Wake for CallsRuntime {
     fn wake(self: Arc<Self>) {}
 }
 
-impl Drop for Looks {
+impl Drop for CallsRuntime {
     fn drop(&mut self) {
         let _ = pin!(self.0.wait()).poll(&mut Context::from_waker(Waker::noop()));
     }
@@ -92,7 +92,7 @@ fn waker_that_waits_as_it_drops() {
     let (go, gate) = oneshot::channel();
     let mut gated = runtime.task("gated").run_async(|| async { gate.await.unwrap() }).unwrap();
     for _ in 0..3 {
-        let waker = Waker::from(Arc::new(Looks((*runtime).clone())));
+        let waker = Waker::from(Arc::new(CallsRuntime((*runtime).clone())));
         let mut context = Context::from_waker(&waker);
         assert!(Pin::new(&mut gated).poll(&mut context).is_pending());
         assert!(pin!(runtime.wait()).poll(&mut context).is_pending());

@@ -251,14 +251,14 @@ fn a_wait_lasts_until_pending_events_are_resolved() {
 }
 
 #[test]
-fn actions_are_told_the_reason() {
+fn actions_get_the_reason() {
     let _watchdog = common::watchdog();
     let (_runtime, group, _) = setup(1);
-    let told = Arc::new(AtomicBool::new(false));
-    let tells = Arc::clone(&told);
-    group.on_cancel(move |reason| tells.store(reason == "stop", Ordering::SeqCst));
+    let notified = Arc::new(AtomicBool::new(false));
+    let notifies = Arc::clone(&notified);
+    group.on_cancel(move |reason| notifies.store(reason == "stop", Ordering::SeqCst));
     group.cancel("stop");
-    assert!(told.load(Ordering::SeqCst));
+    assert!(notified.load(Ordering::SeqCst));
     cancelled(group.wait_blocking());
 }
 
@@ -278,7 +278,7 @@ fn arrays_are_freed_after_a_cancellation() {
 }
 
 #[test]
-fn a_cancelled_commutative_task_gives_up_its_turn() {
+fn a_cancelled_commutative_task_releases_its_tile_lock() {
     let _watchdog = common::watchdog();
     let (_runtime, group, array) = setup(1);
     let (_open, gate) = oneshot::channel::<()>();

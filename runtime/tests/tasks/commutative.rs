@@ -1,4 +1,4 @@
-//! Commutative tasks exclude each other in any order, and none of them keeps a worker while it
+//! Commutative tasks exclude each other in any order, and none of them occupies a worker while it
 //! waits.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use talpf_runtime::{Array, Children, Commutative, Config, Error, Runtime};
 
 use crate::common::{self, Flag, Log};
 
-/// Spawns a commutative task that keeps its turn until the returned end drops or sends.
+/// Spawns a commutative task that keeps its tile lock until the returned end drops or sends.
 fn holder(runtime: &Runtime, array: &Array<u64>) -> oneshot::Sender<()> {
     let (open, gate) = oneshot::channel::<()>();
     let task = runtime.task("holder").commutative(&array.all());
@@ -41,7 +41,7 @@ fn mark(runtime: &Runtime, array: &Array<u64>) -> Flag {
 }
 
 #[test]
-fn a_task_that_waits_for_its_turn_keeps_no_worker() {
+fn a_task_that_waits_for_a_tile_lock_keeps_no_worker() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 2).unwrap();
     let open = holder(&runtime, &array);
@@ -87,7 +87,7 @@ fn others_wait_for_all_of_them_and_they_for_others() {
 }
 
 #[test]
-fn turns_of_several_tiles_are_taken_without_a_circle() {
+fn locks_of_several_tiles_are_taken_without_a_deadlock() {
     let runtime = common::runtime(2);
     let (a, b) = (Array::new(&runtime, vec![0u64; 4], 1), Array::new(&runtime, vec![0u64; 2], 1));
     let (a, b) = (a.unwrap(), b.unwrap());
@@ -113,7 +113,7 @@ fn turns_of_several_tiles_are_taken_without_a_circle() {
 }
 
 #[test]
-fn a_turn_is_held_as_long_as_any_guard_of_its_tile() {
+fn a_tile_lock_is_held_as_long_as_any_guard_of_its_tile() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
     let halves = [array.region(0..2), array.region(2..4)];
@@ -139,7 +139,7 @@ fn one_that_waits_while_the_holder_fails_does_not_run() {
     task.spawn_async(|all| async move {
         let _all = all;
         let _ = gate.await;
-        panic!("spoilt");
+        panic!("poisoned");
     })
     .unwrap();
     settle(&runtime);
@@ -155,11 +155,11 @@ fn one_that_waits_while_the_holder_fails_does_not_run() {
 }
 
 #[test]
-fn a_failure_elsewhere_in_the_tile_keeps_nobody_from_running() {
+fn a_failure_in_another_part_of_the_tile_keeps_nobody_from_running() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
     let task = runtime.task("fails").commutative(&array.region(0..2));
-    task.spawn(|_half| talpf_runtime::fail_current_task("spoilt").unwrap()).unwrap();
+    task.spawn(|_half| talpf_runtime::fail_current_task("poisoned").unwrap()).unwrap();
     let task = runtime.task("other half").commutative(&array.region(2..4));
     let other = task.run(|_half| ()).unwrap();
     runtime.block_on(other).unwrap().unwrap();
@@ -179,7 +179,7 @@ fn overlapping_commutative_accesses_of_one_task_are_refused() {
 }
 
 #[test]
-fn an_array_goes_after_those_who_wait_for_their_turn() {
+fn an_array_is_freed_after_the_tasks_that_wait_for_its_tile_locks() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 2).unwrap();
     let open = holder(&runtime, &array);
@@ -192,7 +192,7 @@ fn an_array_goes_after_those_who_wait_for_their_turn() {
 }
 
 #[test]
-fn a_hang_report_says_who_waits_for_a_turn() {
+fn a_hang_report_names_tasks_that_wait_for_a_tile_lock() {
     let _watchdog = common::watchdog();
     let hang_after = Duration::from_millis(20);
     let runtime = Runtime::new(Config { workers: 1, hang_after, ..Config::default() }).unwrap();
@@ -202,7 +202,7 @@ fn a_hang_report_says_who_waits_for_a_turn() {
     let _ran = mark(&runtime, &array);
     match runtime.wait_blocking() {
         Err(Error::Hang(text)) => {
-            assert!(text.contains("task `marker` of the runtime waits for its turn"), "{text}");
+            assert!(text.contains("task `marker` of the runtime waits for a tile lock"), "{text}");
         }
         other => panic!("a hang was expected, not {other:?}"),
     }
@@ -210,7 +210,7 @@ fn a_hang_report_says_who_waits_for_a_turn() {
 }
 
 #[test]
-fn a_child_that_touches_nothing_of_a_spoilt_array_runs() {
+fn a_child_that_touches_nothing_of_a_poisoned_array_runs() {
     let _watchdog = common::watchdog();
     common::quiet_panics();
     for workers in [1, 2] {

@@ -1,4 +1,4 @@
-//! What does not conflict runs at the same time: two bodies that wait for each other both get on.
+//! Tasks that do not conflict run at the same time: two bodies that wait for each other both go on.
 
 use crate::common;
 use talpf_runtime::{Array, Matrix, Tiling, Token};

@@ -1,4 +1,4 @@
-//! Concurrent tasks share a region with each other and with nobody else.
+//! Concurrent tasks share a region with each other and with no other task.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,18 +37,18 @@ fn every_other_access_waits_for_all_concurrent_ones() {
     let task = runtime.task("slow").concurrent(&array.all());
     task.spawn_async(|all| async move { gate.await.map(|()| drop(all)).unwrap() }).unwrap();
     runtime.task("quick").concurrent(&array.all()).spawn(drop).unwrap();
-    let [read, change, takes_turns] = [(); 3].map(|()| Flag::default());
-    let (reads, changes, turns) = (read.clone(), change.clone(), takes_turns.clone());
+    let [read, change, commute] = [(); 3].map(|()| Flag::default());
+    let (reads, changes, commutes) = (read.clone(), change.clone(), commute.clone());
     let task = runtime.task("turn").commutative(&array.tile(1));
-    task.spawn(move |_| turns.set()).unwrap();
+    task.spawn(move |_| commutes.set()).unwrap();
     runtime.task("read").input(&array.tile(0)).spawn(move |_| reads.set()).unwrap();
     runtime.task("change").inout(&array.all()).spawn(move |_| changes.set()).unwrap();
     let probe = runtime.task("probe").priority(-1).run(|| ()).unwrap();
     runtime.block_on(probe).unwrap().unwrap();
-    assert!(!read.is_set() && !change.is_set() && !takes_turns.is_set());
+    assert!(!read.is_set() && !change.is_set() && !commute.is_set());
     open.send(()).unwrap();
     runtime.wait_blocking().unwrap();
-    assert!(read.is_set() && change.is_set() && takes_turns.is_set());
+    assert!(read.is_set() && change.is_set() && commute.is_set());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn successors_of_a_failed_concurrent_task_do_not_run() {
     common::quiet_panics();
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, zeros(4), 4).unwrap();
-    runtime.task("fails").concurrent(&array.all()).spawn(|_| panic!("spoilt")).unwrap();
+    runtime.task("fails").concurrent(&array.all()).spawn(|_| panic!("poisoned")).unwrap();
     runtime.task("reader").input(&array.all()).spawn(|_| panic!("ran")).unwrap();
     let failure = common::failure(runtime.wait_blocking());
     assert_eq!(common::labels(&failure), ["reader", "fails"]);

@@ -9,8 +9,8 @@ use talpf_runtime::{Array, Group};
 const SPAWNERS: u64 = 4;
 const TASKS: u64 = 500;
 
-/// Every task appends its name to the same chain in several arrays: with one order for all arrays,
-/// the chains are equal.
+/// Spawns tasks that each append their name to the same chain in several arrays: with one order for
+/// all arrays, the chains are equal.
 fn spawn(group: &Group, arrays: &[Array<Vec<u64>>], spawner: u64) {
     for number in 0..TASKS {
         let task = group.task("append");

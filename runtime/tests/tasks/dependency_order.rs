@@ -15,7 +15,8 @@ fn by_mode<'a, T, D>((mode, region): Access<'a, T, D>) -> [Option<Region<'a, T, 
     [Mode::In, Mode::Out, Mode::InOut].map(|wanted| (wanted == mode).then_some(region))
 }
 
-/// Whether a task with the access `second` waits for an earlier one with the access `first`.
+/// Returns `true` if a task with the access `second` waits for an earlier one with the access
+/// `first`.
 fn waits<T, D1, D2>(runtime: &Runtime, first: Access<'_, T, D1>, second: Access<'_, T, D2>) -> bool
 where
     T: Send + Sync + 'static,
@@ -134,7 +135,7 @@ fn empty_regions_wait_for_nothing() {
     disjoint(&runtime, matrix.all(), matrix.region(.., 2..2));
 }
 
-/// A tile has a way of its own to be registered.
+/// Uses tiles, which are registered on a path of their own.
 #[test]
 fn empty_regions_and_whole_tiles_do_not_meet() {
     let runtime = common::runtime(1);

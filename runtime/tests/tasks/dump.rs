@@ -1,4 +1,4 @@
-//! A dump shows what waits for what, whether or not the program goes on.
+//! A dump shows all tasks and the accesses that they wait for, even while the program runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -63,7 +63,7 @@ fn every_standing_of_a_task_is_shown() {
             &format!("{region}, awaited by `reader`\n"),
             "task `reader` of part waits for 1 earlier access, of `holder`\n",
             "task `sleeper` of other is suspended and waits for its group's tasks\n",
-            "task `held` of part has ended and is held by what it left open\n",
+            "task `held` of part has ended and waits for open guards or events\n",
         ],
     );
     contains(
@@ -93,7 +93,7 @@ fn a_program_that_runs_is_not_disturbed() {
         let group = (*runtime).clone();
         let program = async move {
             let mut sum = 0;
-            // Arrays come and go while they are looked at.
+            // Arrays are made and freed while dumps are taken.
             for _ in 0..20 {
                 let cells = Array::new(&group, vec![0u64; 16], 2).unwrap();
                 for task in 0..TASKS / 20 {

@@ -38,7 +38,7 @@ fn a_wait_names_the_whole_chain_and_its_text_both_ends() {
     let runtime = common::runtime(2);
     let token = Token::new(&runtime).unwrap();
     let mut expected = vec!["first"];
-    // What is spawned after all others are complete hears of the cause only.
+    // A task spawned after all others are complete fails with the first cause only.
     let (open, gate) = oneshot::channel::<()>();
     let task = runtime.task("first").inout(&token.region());
     task.spawn_async(|token| async move {

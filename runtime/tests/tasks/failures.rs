@@ -1,4 +1,5 @@
-//! A task that fails keeps its successors from running, and the wait names the chain (R4).
+//! A task that fails keeps its successors from running, and the wait reports the chain of failures
+//! (R4).
 
 use crate::common;
 use futures::channel::oneshot;
@@ -13,13 +14,13 @@ fn setup() -> (Runtime, Array<u64>) {
     (runtime, array)
 }
 
-/// A task over the array's elements `range` that must not run.
+/// Spawns a task over the array's elements `range` that must not run.
 fn must_not_run(group: &Group, array: &Array<u64>, label: &'static str) {
     let task = group.task(label).inout(&array.all());
     task.spawn(move |_| panic!("`{label}` ran")).unwrap();
 }
 
-/// The group works again: its data counts as defined.
+/// Checks that the group works again, since its data counts as defined.
 fn works(group: &Group, array: &Array<u64>) {
     let all = group.task("again").inout(&array.all());
     all.spawn(|mut all| all.fill(9)).unwrap();
@@ -27,7 +28,7 @@ fn works(group: &Group, array: &Array<u64>) {
 }
 
 #[test]
-fn a_panic_in_a_closure_spoils_its_successors_and_their_successors() {
+fn a_panic_in_a_closure_poisons_its_successors_and_their_successors() {
     let (runtime, array) = setup();
     let token = Token::new(&runtime).unwrap();
     let task = runtime.task("first").inout(&array.tile(0));
@@ -52,7 +53,7 @@ fn a_panic_in_a_closure_spoils_its_successors_and_their_successors() {
 }
 
 #[test]
-fn a_panic_in_an_async_body_spoils_its_successors() {
+fn a_panic_in_an_async_body_poisons_its_successors() {
     let (runtime, array) = setup();
     let task = runtime.task("first").inout(&array.all());
     let first = task.run_async(|all| async move {
@@ -90,7 +91,7 @@ fn independent_tasks_run() {
 }
 
 #[test]
-fn tasks_spawned_between_failure_and_wait_are_spoilt_too() {
+fn tasks_spawned_between_failure_and_wait_are_poisoned_too() {
     let (runtime, array) = setup();
     runtime.task("fails").output(&array.region(2..6)).spawn(|_| panic!("early")).unwrap();
     assert!(common::eventually(|| runtime.outstanding() == 0));
@@ -108,7 +109,7 @@ fn tasks_spawned_between_failure_and_wait_are_spoilt_too() {
 }
 
 #[test]
-fn a_reader_that_panics_does_not_spoil_the_writer_after_it() {
+fn a_reader_that_panics_does_not_poison_the_writer_after_it() {
     let (runtime, array) = setup();
     runtime.task("reader").input(&array.all()).spawn(|_| panic!("reading")).unwrap();
     let writer = runtime.task("writer").inout(&array.all()).run(|_| ()).unwrap();
@@ -118,7 +119,7 @@ fn a_reader_that_panics_does_not_spoil_the_writer_after_it() {
 }
 
 #[test]
-fn what_was_released_before_the_panic_is_not_spoilt() {
+fn what_was_released_before_the_panic_is_not_poisoned() {
     let (runtime, array) = setup();
     let task = runtime.task("fails").inout(&array.tile(0)).inout(&array.tile(1));
     task.spawn(|early, _late| {
@@ -134,7 +135,7 @@ fn what_was_released_before_the_panic_is_not_spoilt() {
 }
 
 #[test]
-fn an_empty_region_spoils_nothing_and_is_not_spoilt() {
+fn an_empty_region_poisons_nothing_and_is_not_poisoned() {
     let (runtime, array) = setup();
     runtime.task("empty").output(&array.region(2..2)).spawn(|_| panic!("empty")).unwrap();
     assert!(common::eventually(|| runtime.outstanding() == 0));
@@ -177,7 +178,7 @@ fn any_panic_value_is_reported() {
 }
 
 #[test]
-fn a_failed_main_tells_its_handle_and_its_group() {
+fn a_failed_main_fails_its_handle_and_its_group() {
     let (runtime, _) = setup();
     let group = runtime.group("rank 3", 3);
     let main = group.spawn_main("main", async { panic!("main") }).unwrap();

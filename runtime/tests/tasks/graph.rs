@@ -8,7 +8,7 @@ use talpf_runtime::{
 
 use crate::common;
 
-/// The graph of `program` on two workers, noted up to `limit` tasks.
+/// Returns the graph of `program` on two workers, recorded up to `limit` tasks.
 fn graph_of(limit: usize, program: impl Fn(&Group)) -> TaskGraph {
     let _watchdog = common::watchdog();
     let recorder = GraphRecorder::new(limit);
@@ -33,7 +33,8 @@ fn line(group: &Group, len: usize) -> Array<u64> {
     Array::new(group, vec![0; len], 4).unwrap()
 }
 
-/// A writer, two readers, a writer of a half, a reader of the other one, a task without accesses.
+/// Spawns a writer, two readers, a writer of a half, a reader of the other one, a task without
+/// accesses.
 fn diamond(group: &Group) {
     let cells = line(group, 8);
     group.task("fill").output(&cells.all()).spawn(|_| ()).unwrap();
@@ -120,7 +121,7 @@ fn weak_accesses_wait_with_their_children() {
     assert_eq!(edges(&graph, Waits::Body), [(1, 2)], "one access waits with the body");
 }
 
-/// `steps` of: shift one line into another, and back.
+/// Replays `steps` steps that shift one line into another, and back.
 fn shift(group: &Group, steps: usize) {
     let lines = [line(group, 4), line(group, 4)];
     let declared = group.iterate::<Error>(steps, |iteration| {

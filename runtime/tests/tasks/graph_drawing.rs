@@ -7,7 +7,7 @@ use talpf_runtime::{
 
 use crate::common;
 
-/// The graph of a program that has something of everything.
+/// Returns the graph of a program with tasks of every kind.
 fn everything(limit: usize) -> TaskGraph {
     let _watchdog = common::watchdog();
     let recorder = GraphRecorder::new(limit);
@@ -89,7 +89,7 @@ fn number(node: Node<'_, '_>, name: &str) -> f64 {
     node.attribute(name).and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{name}"))
 }
 
-/// The area of a task, by the number that its tip ends its first line with.
+/// Returns the area of a task, by the number at the end of the first line of its tip.
 fn area(task: Node<'_, '_>) -> (usize, Area) {
     let tip = task.children().find_map(|node| node.text().filter(|_| node.has_tag_name("title")));
     let number_of = |tip: &str| tip.split("task ").nth(1)?.split([',', '\n']).next()?.parse().ok();
@@ -104,7 +104,7 @@ fn area(task: Node<'_, '_>) -> (usize, Area) {
     (tip.and_then(number_of).unwrap(), area)
 }
 
-/// The area that has all `points`.
+/// Returns the least area that has all `points`.
 fn around(points: &str) -> Area {
     let axis = |axis: usize| {
         let of = |point: &str| point.split(',').nth(axis).unwrap().parse::<f64>().unwrap();
@@ -131,7 +131,7 @@ impl Area {
     }
 }
 
-/// The areas of the tasks, in their order.
+/// Returns the areas of the tasks, in their order.
 fn areas(svg: &Document<'_>, graph: &TaskGraph) -> Vec<Area> {
     let tasks = svg.root_element().children().filter(|node| node.has_tag_name("g"));
     let mut areas: Vec<(usize, Area)> = tasks.map(area).collect();

@@ -1,4 +1,5 @@
-//! The dependencies of a random program are those that a look at every single element gives.
+//! The dependencies of a random program are those that an examination of every single element
+//! gives.
 //!
 //! The tasks use parts of a matrix in every mode, and some have children that use parts of theirs.
 
@@ -126,8 +127,8 @@ impl Use {
     }
 }
 
-/// Whether use `first` of task `one` and use `second` of a later one keep their order where they
-/// meet.
+/// Returns `true` if use `first` of task `one` and use `second` of a later one keep their order
+/// where they meet.
 fn are_ordered(
     tasks: &[&[Use]],
     (one, first): (usize, &Use),
@@ -181,7 +182,8 @@ fn expected(program: &Program) -> Found {
     found
 }
 
-/// The dependencies of a graph, whose tasks are noted in the order of their spawns at every level.
+/// Returns the dependencies of a graph, whose tasks are recorded in the order of their spawns at
+/// every level.
 fn found(graph: &TaskGraph) -> Found {
     let mut next: BTreeMap<Option<usize>, usize> = BTreeMap::new();
     let mut numbers = Vec::new();

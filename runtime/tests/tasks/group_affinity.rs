@@ -24,8 +24,8 @@ fn worker() -> usize {
     thread.name().and_then(|name| name.strip_prefix("talpf-worker-")).unwrap().parse().unwrap()
 }
 
-/// Spawns tasks of the two groups in turns, those of the second one first.
-fn spawn_in_turns(groups: &[Group; 2], log: &Log<usize>) {
+/// Spawns tasks of the two groups alternately, those of the second one first.
+fn spawn_alternately(groups: &[Group; 2], log: &Log<usize>) {
     for index in (0..TASKS).flat_map(|_| [1, 0]) {
         let log = log.clone();
         let body = move || {
@@ -36,8 +36,8 @@ fn spawn_in_turns(groups: &[Group; 2], log: &Log<usize>) {
     }
 }
 
-/// Spawns tasks of two groups, for `workers[0]` and `workers[1]` of two, while both workers are in a
-/// body, and frees worker 0 only. Returns the groups in the order in which their tasks run there.
+/// Spawns tasks of two groups, for `workers[0]` and `workers[1]` of two, while both workers are in
+/// a body, and frees worker 0 only. Returns the groups in the order in which their tasks run there.
 fn order_on_worker_0(tile: usize, workers: [usize; 2], spawner: Spawner) -> Vec<usize> {
     let runtime = common::runtime(2);
     let groups = workers.map(|worker| runtime.group_at("group", 1, worker));
@@ -50,7 +50,7 @@ fn order_on_worker_0(tile: usize, workers: [usize; 2], spawner: Spawner) -> Vec<
             let here = worker();
             if here == 1 && spawner == Spawner::Worker1 {
                 assert!(eventually(|| begun[0].is_set()));
-                spawn_in_turns(&groups, &log);
+                spawn_alternately(&groups, &log);
             }
             begun[here].set();
             assert!(eventually(|| free[here].is_set()));
@@ -59,7 +59,7 @@ fn order_on_worker_0(tile: usize, workers: [usize; 2], spawner: Spawner) -> Vec<
     }
     assert!(eventually(|| begun.iter().all(Flag::is_set)));
     if spawner == Spawner::Outside {
-        spawn_in_turns(&groups, &log);
+        spawn_alternately(&groups, &log);
     }
     free[0].set();
     assert!(eventually(|| groups.iter().all(|group| group.outstanding() == 0)));

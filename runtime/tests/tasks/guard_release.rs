@@ -10,8 +10,8 @@ use talpf_runtime::{Array, InOut, Runtime};
 
 use crate::common::Flag;
 
-/// Spawns a successor of whoever has `array` now, and tells whether it has run once nothing else
-/// can (see `dependency_order.rs`; the runtime has one worker).
+/// Spawns a successor of the present owner of `array`. The returned flag is set if the successor
+/// has run by the time no other task can (see `dependency_order.rs`; the runtime has one worker).
 fn successor(runtime: &Runtime, array: &Array<u64>) -> Flag {
     let ran = Flag::default();
     let running = ran.clone();

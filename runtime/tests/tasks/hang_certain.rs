@@ -1,5 +1,5 @@
-//! A hang that nothing can end is reported long before the hang period is over; what may still go on
-//! is no hang.
+//! A hang that nothing can end is reported long before the hang period is over; a runtime that may
+//! still go on does not hang.
 #![cfg(target_os = "linux")]
 
 use std::io::Read;
@@ -26,12 +26,12 @@ fn runtime(workers: usize, idle: IdlePolicy) -> Runtime {
     Runtime::new(Config { workers, idle, ..Config::default() }).unwrap()
 }
 
-/// An event that keeps the waits of `group` from ending.
+/// Returns an event that keeps the waits of `group` from ending.
 fn event(group: &Group) -> PendingEvent {
     PendingEvent::of_group(group, "starter").unwrap()
 }
 
-/// The report of a wait that `cause` keeps from ending.
+/// Returns the report of a wait that `cause` keeps from ending.
 fn report_of<T>(runtime: &Runtime, cause: T) -> String {
     let begin = Instant::now();
     let result = runtime.wait_blocking();
@@ -74,21 +74,21 @@ fn tasks_that_wait_for_each_other_are_reported_at_once() {
     alone("hang_certain::tasks_that_wait_for_each_other_are_reported_at_once", || {
         let runtime = runtime(2, IdlePolicy::default());
         let (first, second) = (runtime.group("first", 1), runtime.group("second", 2));
-        let (tell, told) = mpsc::channel();
+        let (sender, results) = mpsc::channel();
         // Neither may end before both wait.
         let events = [event(&first), event(&second)];
         for (group, other) in [(&first, &second), (&second, &first)] {
-            let (other, tell) = (other.clone(), tell.clone());
+            let (other, sender) = (other.clone(), sender.clone());
             let task = group.task("waits");
-            task.spawn_async(move || async move { tell.send(other.wait().await).unwrap() })
+            task.spawn_async(move || async move { sender.send(other.wait().await).unwrap() })
                 .unwrap();
         }
         drop(events);
         let begin = Instant::now();
         let _ = first.wait_blocking();
         assert!(begin.elapsed() < AT_ONCE, "{:?}", begin.elapsed());
-        // With the end of the one that is told first the other has nothing to wait for.
-        let Err(Error::Hang(report)) = told.recv().unwrap() else { panic!("it has ended well") };
+        // Once the task that is notified first has ended, the other has nothing to wait for.
+        let Err(Error::Hang(report)) = results.recv().unwrap() else { panic!("it has ended well") };
         assert!(report.contains("task `waits` of first is suspended"), "{report}");
         assert!(report.contains("task `waits` of second is suspended"), "{report}");
     });

@@ -1,4 +1,4 @@
-//! A runtime in which something can still happen does not call itself hung.
+//! A runtime that may still make progress reports no hang.
 
 use crate::common;
 use std::future::{Future, poll_fn};
@@ -17,7 +17,7 @@ fn watched(workers: usize) -> Runtime {
     Runtime::new(config).unwrap()
 }
 
-/// The runtime still works.
+/// Checks that the runtime still works.
 fn works(runtime: &Runtime) {
     runtime.task("after").spawn(|| ()).unwrap();
     runtime.wait_blocking().unwrap();
@@ -133,7 +133,7 @@ fn waiting_for_ours_or_a_tokio_timer_is_no_hang() {
 }
 
 #[test]
-fn a_runtime_may_be_told_never_to_say_so() {
+fn a_runtime_may_be_configured_never_to_report_hangs() {
     for hang_after in [Duration::ZERO, Duration::MAX] {
         let config = Config { workers: 1, hang_after, ..Config::default() };
         let runtime = Runtime::new(config).unwrap();

@@ -1,4 +1,4 @@
-//! A runtime that hangs says what waits for what, to everybody who waits.
+//! A runtime that hangs reports all tasks and the accesses that they wait for, to all waits.
 
 use crate::common;
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ fn watched(workers: usize, idle: IdlePolicy) -> Runtime {
     Runtime::new(Config { workers, idle, hang_after, ..Config::default() }).unwrap()
 }
 
-/// An event of a task `starter` that nobody resolves.
+/// Returns an event of a task `starter` that nobody resolves.
 fn event(runtime: &Runtime, group: &Group) -> PendingEvent {
     let handle = group.task("starter").run(PendingEvent::of_current_task).unwrap();
     runtime.block_on(handle).unwrap().unwrap().unwrap()
@@ -29,8 +29,8 @@ fn report<T: Debug>(result: Result<T, Error>) -> String {
     }
 }
 
-/// Waits for `runtime` on another thread. If that is not told of the hang in bounded time, `cause`
-/// goes and the wait ends well.
+/// Waits for `runtime` on another thread. If that is not notified of the hang in bounded time,
+/// `cause` goes and the wait ends well.
 fn report_of_wait<T>(runtime: &Runtime, cause: T) -> String {
     thread::scope(|scope| {
         let waiter = scope.spawn(|| runtime.wait_blocking());
@@ -113,7 +113,7 @@ fn an_event_that_is_never_resolved_is_named_with_every_idle_policy() {
 }
 
 #[test]
-fn a_hang_is_told_to_whoever_waits_from_then_on() {
+fn a_hang_is_reported_to_all_later_waits() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);
     let event = event(&runtime, &runtime);
@@ -124,39 +124,39 @@ fn a_hang_is_told_to_whoever_waits_from_then_on() {
 }
 
 #[test]
-fn a_task_that_waits_for_its_own_group_is_told() {
+fn a_task_that_waits_for_its_own_group_is_notified() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);
     let group = runtime.group("own", 1);
-    let (inner, told) = (group.clone(), Flag::default());
-    let tell = told.clone();
+    let (inner, notified) = (group.clone(), Flag::default());
+    let notify = notified.clone();
     let task = group.task("waits");
     task.spawn_async(move || async move {
         let text = report(inner.wait().await);
         contains(&text, &["task `waits` of own is suspended and waits for its group's tasks"]);
-        tell.set();
+        notify.set();
     })
     .unwrap();
-    assert!(common::eventually(|| told.is_set()));
+    assert!(common::eventually(|| notified.is_set()));
 }
 
 #[test]
-fn a_main_that_waits_is_told() {
+fn a_main_that_waits_is_notified() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);
     let group = runtime.group("rank", 1);
-    let (event, program, told) = (event(&runtime, &group), group.clone(), Flag::default());
-    let tell = told.clone();
+    let (event, program, notified) = (event(&runtime, &group), group.clone(), Flag::default());
+    let notify = notified.clone();
     let main = group.spawn_main("main", async move {
         contains(&report(program.wait().await), &["task `starter`", "task `main`"]);
-        tell.set();
+        notify.set();
     });
-    assert!(common::eventually(|| told.is_set()));
+    assert!(common::eventually(|| notified.is_set()));
     drop((main, event));
 }
 
 #[test]
-fn a_shutdown_is_told_though_one_group_has_no_tasks() {
+fn a_shutdown_is_notified_though_one_group_has_no_tasks() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);
     let event = event(&runtime, &runtime.group("rank", 1));
@@ -165,14 +165,14 @@ fn a_shutdown_is_told_though_one_group_has_no_tasks() {
 }
 
 #[test]
-fn a_thread_that_waits_with_another_executor_is_told() {
+fn a_thread_that_waits_with_another_executor_is_notified() {
     let _watchdog = common::watchdog();
     let runtime = watched(1, IdlePolicy::Park);
     let (event, wait) = (event(&runtime, &runtime), runtime.wait());
     let waiter = thread::spawn(move || futures::executor::block_on(wait));
-    let told = common::eventually(|| waiter.is_finished());
+    let notified = common::eventually(|| waiter.is_finished());
     drop(event);
-    assert!(told, "woken by the hang, not by the end of the task");
+    assert!(notified, "woken by the hang, not by the end of the task");
     contains(&report(waiter.join().unwrap()), &["task `starter`"]);
 }
 

@@ -10,7 +10,7 @@ use crate::common::POLICIES;
 const TILES: usize = 32;
 const STEPS: usize = 40;
 
-/// A stencil of wrapping sums over two arrays, read and written in turn.
+/// Runs a stencil of wrapping sums over two arrays, read and written alternately.
 fn stencil(group: &Group) -> JoinHandle<Vec<u64>> {
     let cells: Vec<u64> = (0..TILES as u64).collect();
     let mut now = Array::new(group, cells, 1).unwrap();
@@ -63,7 +63,7 @@ fn chains(group: &Group) -> JoinHandle<Vec<u64>> {
     group.task("read").input(&array.all()).run(|all| all.to_vec()).unwrap()
 }
 
-/// A ball that two tasks send each other.
+/// Runs two tasks that send each other a ball.
 fn ping_pong(group: &Group) -> JoinHandle<u64> {
     let (mut to_pong, mut from_ping) = mpsc::channel::<u64>(0);
     let (mut to_ping, mut from_pong) = mpsc::channel::<u64>(0);

@@ -1,5 +1,5 @@
-//! Waiting for idleness: after all else, no later than it must be, and what workers look for
-//! meanwhile.
+//! Waiting for idleness: after all other tasks, no later than the given time, with conditions that
+//! workers poll meanwhile.
 
 use std::future::Future;
 use std::pin::pin;
@@ -127,112 +127,112 @@ fn a_patient_wait_for_idleness_does_not_hold_up_another() {
 }
 
 #[test]
-fn idle_workers_look_until_something_is_found() {
+fn idle_workers_poll_until_something_is_found() {
     for policy in POLICIES {
         let runtime = common::unwatched(2, policy);
-        let (group, looks) = (runtime.group("idle", 1), Arc::new(AtomicU32::new(0)));
-        let counted = Arc::clone(&looks);
+        let (group, polls) = (runtime.group("idle", 1), Arc::new(AtomicU32::new(0)));
+        let counted = Arc::clone(&polls);
         let found = runtime.task("waits").run_async(move || async move {
-            let look = move || {
-                let look = counted.fetch_add(1, Ordering::Relaxed);
-                (look >= 99).then_some(look)
+            let poll = move || {
+                let polls = counted.fetch_add(1, Ordering::Relaxed);
+                (polls >= 99).then_some(polls)
             };
-            group.idle_until(HOUR, look).await
+            group.idle_until(HOUR, poll).await
         });
         assert_eq!(runtime.block_on(found.unwrap()).unwrap().unwrap(), 99, "{policy}");
-        assert_eq!(looks.load(Ordering::Relaxed), 100, "{policy}: looked on");
+        assert_eq!(polls.load(Ordering::Relaxed), 100, "{policy}: polled on");
     }
 }
 
 #[test]
-fn ready_tasks_come_before_every_look() {
+fn ready_tasks_come_before_every_poll() {
     let runtime = common::unwatched(1, IdlePolicy::Park);
     let (group, other, log) = (runtime.group("idle", 1), runtime.group("tasks", 2), Log::new());
-    let looked = log.clone();
+    let polled = log.clone();
     let task = runtime.task("waits");
     task.spawn_async(move || async move {
-        let looks = AtomicU32::new(0);
-        let look = move || {
-            looked.add("look");
-            let added = looked.clone();
-            other.task("made ready by a look").spawn(move || added.add("task")).unwrap();
-            (looks.fetch_add(1, Ordering::Relaxed) == 2).then_some(())
+        let polls = AtomicU32::new(0);
+        let poll = move || {
+            polled.add("poll");
+            let added = polled.clone();
+            other.task("made ready by a poll").spawn(move || added.add("task")).unwrap();
+            (polls.fetch_add(1, Ordering::Relaxed) == 2).then_some(())
         };
-        group.idle_until(HOUR, look).await;
+        group.idle_until(HOUR, poll).await;
     })
     .unwrap();
     runtime.shut_down().unwrap();
-    assert_eq!(log.take(), ["look", "task"].repeat(3));
+    assert_eq!(log.take(), ["poll", "task"].repeat(3));
 }
 
 #[test]
-fn a_wait_that_is_looked_after_is_not_late() {
+fn a_wait_that_is_polled_for_is_not_late() {
     let runtime = common::unwatched(1, IdlePolicy::Park);
     let group = runtime.group("idle", 1);
     let found = runtime.task("waits").run_async(move || async move {
         let (clock, start_ns) = (group.clock().clone(), group.clock().now_ns());
         let in_task = AtomicU32::new(0);
-        let look = move || {
+        let poll = move || {
             in_task
                 .fetch_add(u32::from(PendingEvent::of_current_task().is_ok()), Ordering::Relaxed);
             let is_over = clock.now_ns() - start_ns > 10_000_000;
             is_over.then(|| in_task.load(Ordering::Relaxed))
         };
-        group.idle_until(MS, look).await
+        group.idle_until(MS, poll).await
     });
     let in_task = runtime.block_on(found.unwrap()).unwrap().unwrap();
-    assert_eq!(in_task, 1, "the task looks once, as it begins to wait");
+    assert_eq!(in_task, 1, "the task polls once, as it begins to wait");
 }
 
 #[test]
-fn beside_a_busy_worker_the_task_looks_at_its_latest_time() {
+fn beside_a_busy_worker_the_task_polls_at_its_latest_time() {
     let runtime = common::unwatched(1, IdlePolicy::Park);
     let (over, group) = (Flag::default(), runtime.group("idle", 1));
     let busy = keep_busy(runtime.group("busy", 2), over.clone());
     runtime.task("busy").spawn_async(|| busy).unwrap();
     let found = runtime.task("waits").run_async(move || async move {
         let (clock, start_ns) = (group.clock().clone(), group.clock().now_ns());
-        let looks = AtomicU32::new(0);
-        let look =
-            move || (looks.fetch_add(1, Ordering::Relaxed) == 2).then(|| clock.now_ns() - start_ns);
-        let found = group.idle_until(2 * MS, look).await;
+        let polls = AtomicU32::new(0);
+        let poll =
+            move || (polls.fetch_add(1, Ordering::Relaxed) == 2).then(|| clock.now_ns() - start_ns);
+        let found = group.idle_until(2 * MS, poll).await;
         over.set();
         found
     });
     let found_ns = runtime.block_on(found.unwrap()).unwrap().unwrap();
-    assert!(found_ns >= 4_000_000, "the first look is at once, the others late: {found_ns}");
+    assert!(found_ns >= 4_000_000, "the first poll is at once, the others late: {found_ns}");
 }
 
 #[test]
-fn a_look_that_panics_fails_the_task_that_waits() {
+fn a_poll_that_panics_fails_the_task_that_waits() {
     let runtime = common::unwatched(1, IdlePolicy::Park);
     let group = runtime.group("idle", 1);
     let task = runtime.task("waits");
     task.spawn_async(move || async move {
-        group.idle_until(HOUR, || -> Option<()> { panic!("a look") }).await;
+        group.idle_until(HOUR, || -> Option<()> { panic!("a poll") }).await;
     })
     .unwrap();
     let Err(Error::TaskFailed(failure)) = runtime.wait_blocking() else {
         panic!("the task did not fail")
     };
     let reason = failure.reason.as_deref();
-    assert_eq!((failure.label.as_str(), reason), ("waits", Some("a look")));
+    assert_eq!((failure.label.as_str(), reason), ("waits", Some("a poll")));
     let answer = runtime.task("after").run(|| 42).unwrap();
     assert_eq!(runtime.block_on(answer).unwrap().unwrap(), 42);
 }
 
 #[test]
-fn nobody_looks_for_a_wait_that_was_dropped_and_its_look_is_freed() {
+fn nobody_polls_for_a_dropped_wait_and_its_closure_is_freed() {
     let runtime = common::unwatched(1, IdlePolicy::Park);
-    let (group, looks) = (runtime.group("idle", 1), Arc::new(AtomicU32::new(0)));
-    let counted = Arc::clone(&looks);
+    let (group, polls) = (runtime.group("idle", 1), Arc::new(AtomicU32::new(0)));
+    let counted = Arc::clone(&polls);
     let dropped = runtime.task("drops").run(move || {
-        let look = move || Some(counted.fetch_add(1, Ordering::Relaxed)).filter(|look| *look > 0);
-        let mut idle = pin!(group.idle_until(HOUR, look));
+        let poll = move || Some(counted.fetch_add(1, Ordering::Relaxed)).filter(|polls| *polls > 0);
+        let mut idle = pin!(group.idle_until(HOUR, poll));
         assert!(idle.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     });
     runtime.block_on(dropped.unwrap()).unwrap().unwrap();
     runtime.shut_down().unwrap();
-    assert_eq!(looks.load(Ordering::Relaxed), 1, "the task's own");
-    assert_eq!(Arc::strong_count(&looks), 1, "the runtime has ended and keeps a look");
+    assert_eq!(polls.load(Ordering::Relaxed), 1, "the task's own");
+    assert_eq!(Arc::strong_count(&polls), 1, "the runtime has ended and keeps the closure");
 }

@@ -1,6 +1,6 @@
 //! Random graphs of ordered, commutative and reducing tasks, one of which may cancel the group or
-//! panic: whatever a task reads is what the serial order gives, and without an end before its time
-//! so is the array. Afterwards nothing is left, and the group works.
+//! panic: each task reads the values of the serial order, and without an early end the array has
+//! them, too. Afterwards nothing is left, and the group works.
 //!
 //! `TALPF_GRAPHS` sets the number of graphs.
 
@@ -33,7 +33,7 @@ struct Task {
     awaits: bool,
 }
 
-/// What one task does besides, in the middle of its body.
+/// An interruption in the middle of a task's body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Never,
@@ -86,7 +86,7 @@ fn end() -> impl Strategy<Value = End> {
     ]
 }
 
-/// What each task reads, and the array in the end.
+/// Returns the values that each task reads, and the array in the end.
 fn serial(tasks: &[Task]) -> (Vec<u64>, Vec<u64>) {
     let mut line = vec![0u64; LEN];
     let read = tasks.iter().enumerate().map(|(number, task)| {
@@ -108,7 +108,7 @@ fn serial(tasks: &[Task]) -> (Vec<u64>, Vec<u64>) {
     (read.collect(), line)
 }
 
-/// What each task that got so far has read, and how the wait has ended.
+/// The values that each task that got so far has read, and the result of the wait.
 struct Run {
     read: Vec<Option<u64>>,
     line: Vec<u64>,
@@ -135,8 +135,8 @@ fn parallel(tasks: &[Task], tile: usize, workers: usize, end: End) -> Run {
             .commutatives(of(Mode::Commutative))
             .reductions(of(Mode::Sum), Sum)
             .reductions(of(Mode::InOrder), InOrder(Mix));
-        let spawned =
-            task.spawn_async(move |ins, mut inouts, mut turns, mut sums, mut mixed| async move {
+        let spawned = task.spawn_async(
+            move |ins, mut inouts, mut commutatives, mut sums, mut mixed| async move {
                 let _item = item;
                 let seed = ins.iter().flat_map(|part| part.iter()).fold(0, |seed, v| mix(seed, *v));
                 read[number].set(seed).unwrap();
@@ -148,7 +148,7 @@ fn parallel(tasks: &[Task], tile: usize, workers: usize, end: End) -> Run {
                     *cell = mix(*cell, addend(number, at))
                 });
                 let add = |cell: &mut u64, at| *cell = cell.wrapping_add(addend(number, at));
-                each(&mut turns, parts(Mode::Commutative), add);
+                each(&mut commutatives, parts(Mode::Commutative), add);
                 each(&mut sums, parts(Mode::Sum), add);
                 match end {
                     End::Cancels(at) if at == number => mine.cancel("at random"),
@@ -156,7 +156,8 @@ fn parallel(tasks: &[Task], tile: usize, workers: usize, end: End) -> Run {
                     _ => {}
                 }
                 each(&mut mixed, parts(Mode::InOrder), |copy, at| *copy = addend(number, at));
-            });
+            },
+        );
         spawned.unwrap();
     }
     let waited = group.wait_blocking();

@@ -1,5 +1,5 @@
-//! A lock that is held over a spawn, inside which a task runs that takes it: the worker never comes
-//! back, and whoever waits hears of it.
+//! A lock that is held over a spawn, inside which a task runs that takes it: the worker is blocked
+//! for ever, and all waits report that.
 #![cfg(target_os = "linux")]
 
 use std::sync::{Arc, Mutex};

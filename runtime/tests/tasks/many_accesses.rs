@@ -65,6 +65,6 @@ fn a_task_with_very_many_accesses_is_spawned_in_reasonable_time() {
     let task = task.outputs((MANY..2 * MANY).map(|at| array.tile(at)));
     let sum = task.run(|from, _to| from.iter().map(|tile| tile[0]).sum::<usize>()).unwrap();
     assert_eq!(runtime.block_on(sum).unwrap().unwrap(), MANY);
-    // Some 100 ms; a quarter of an hour if every look at an access walks through all before it.
+    // Some 100 ms; a quarter of an hour if every search for an access walks through all before it.
     assert!(start.elapsed() < common::PATIENCE, "took {:?}", start.elapsed());
 }

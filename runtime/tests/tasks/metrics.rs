@@ -1,4 +1,4 @@
-//! What the workers count agrees with what a program has done.
+//! The counts of the workers agree with the actions of a program.
 
 use talpf_runtime::{Array, Config, Metrics, Monitor, Runtime};
 
@@ -14,7 +14,7 @@ fn chain(runtime: &Runtime) {
     runtime.wait_blocking().unwrap();
 }
 
-/// The metrics once all of the tasks that were spawned are complete.
+/// Returns the metrics once all spawned tasks are complete.
 fn settled(runtime: &Runtime) -> Metrics {
     let done = |metrics: &Metrics| metrics.completed == metrics.created;
     assert!(common::eventually(|| done(&runtime.metrics())), "{:?}", runtime.metrics());

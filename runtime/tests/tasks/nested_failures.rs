@@ -1,20 +1,22 @@
-//! Failures of children: what they spoil, who is told, and with which chain (R4).
+//! Failures of children: the regions that they poison, and the waits that report them, with which
+//! chain (R4).
 
 use futures::channel::oneshot;
 use talpf_runtime::{Array, Children, Runtime, fail_current_task};
 
 use crate::common::{self, Flag, failure, labels};
 
-/// A task with a child that fails on the left half of `array` and one that fills the right half.
+/// Spawns a task with a child that fails on the left half of `array` and one that fills the right
+/// half.
 fn half_failed(runtime: &Runtime, array: &Array<u64>, waits: bool) -> Flag {
     let waited = Flag::default();
-    let told = waited.clone();
+    let notify = waited.clone();
     let parent = runtime.task("parent").inout(&array.all());
     parent
         .spawn_async(move |all| async move {
             let (children, all) = (Children::of_current_task().unwrap(), all.lend());
             let bad = children.task("bad").inout(&all.region(..4));
-            bad.spawn(|_left| panic!("spoilt")).unwrap();
+            bad.spawn(|_left| panic!("poisoned")).unwrap();
             children.task("good").inout(&all.region(4..)).spawn(|mut right| right.fill(3)).unwrap();
             if waits {
                 let failure = failure(children.wait().await);
@@ -23,7 +25,7 @@ fn half_failed(runtime: &Runtime, array: &Array<u64>, waits: bool) -> Flag {
                     (vec!["bad"], &["parent".to_owned()][..])
                 );
                 children.wait().await.unwrap();
-                told.set();
+                notify.set();
             }
         })
         .unwrap();
@@ -31,21 +33,21 @@ fn half_failed(runtime: &Runtime, array: &Array<u64>, waits: bool) -> Flag {
 }
 
 #[test]
-fn a_failed_child_spoils_what_it_would_have_written() {
+fn a_failed_child_poisons_what_it_would_have_written() {
     common::quiet_panics();
     let _watchdog = common::watchdog();
     for waits in [false, true] {
         let runtime = common::runtime(1);
         let array = Array::new(&runtime, vec![0u64; 8], 8).unwrap();
         let waited = half_failed(&runtime, &array, waits);
-        let spoilt = runtime.task("left").input(&array.region(..4)).run(|_| ()).unwrap();
+        let poisoned = runtime.task("left").input(&array.region(..4)).run(|_| ()).unwrap();
         let right = runtime.task("right").input(&array.region(4..)).run(|right| right[0]).unwrap();
-        let chain = failure(runtime.block_on(spoilt).unwrap());
+        let chain = failure(runtime.block_on(poisoned).unwrap());
         assert_eq!(labels(&chain), ["left", "bad"]);
         assert_eq!(
             chain.to_string(),
             "task `left` of the runtime did not run because task `bad` in `parent` of the runtime \
-             failed: spoilt"
+             failed: poisoned"
         );
         assert_eq!(runtime.block_on(right).unwrap().unwrap(), 3);
         assert_eq!(labels(&failure(runtime.wait_blocking())), ["left", "bad"]);
@@ -60,7 +62,7 @@ fn a_failure_that_nobody_has_waited_for_reaches_the_next_wait_outside() {
     common::quiet_panics();
     let _watchdog = common::watchdog();
     let runtime = common::runtime(2);
-    let told = runtime.task("top").run_async(|| async {
+    let failure_of_top = runtime.task("top").run_async(|| async {
         let children = Children::of_current_task().unwrap();
         let middle = children.task("middle");
         middle
@@ -71,14 +73,14 @@ fn a_failure_that_nobody_has_waited_for_reaches_the_next_wait_outside() {
             .unwrap();
         failure(children.wait().await)
     });
-    let told = runtime.block_on(told.unwrap()).unwrap().unwrap();
-    assert_eq!(told.label, "leaf");
-    assert_eq!(told.inside, ["middle", "top"]);
+    let failure_of_top = runtime.block_on(failure_of_top.unwrap()).unwrap().unwrap();
+    assert_eq!(failure_of_top.label, "leaf");
+    assert_eq!(failure_of_top.inside, ["middle", "top"]);
     assert_eq!(labels(&failure(runtime.wait_blocking())), ["leaf"]);
 }
 
 #[test]
-fn a_parent_that_fails_spoils_what_it_has_lent_and_its_children_go_on() {
+fn a_parent_that_fails_poisons_what_it_has_lent_and_its_children_go_on() {
     common::quiet_panics();
     let _watchdog = common::watchdog();
     let runtime = common::runtime(1);
@@ -110,7 +112,7 @@ fn a_parent_that_fails_spoils_what_it_has_lent_and_its_children_go_on() {
 }
 
 #[test]
-fn children_of_a_weak_task_do_not_run_on_what_is_spoilt() {
+fn children_of_a_weak_task_do_not_run_on_what_is_poisoned() {
     common::quiet_panics();
     let _watchdog = common::watchdog();
     // Whether the failure comes before the weak task is spawned, or when its child waits for it.
@@ -121,14 +123,14 @@ fn children_of_a_weak_task_do_not_run_on_what_is_spoilt() {
         let bad = runtime.task("bad").inout(&array.region(..4));
         bad.spawn_async(|left| async move {
             gate.await.unwrap();
-            fail_current_task("spoilt").unwrap();
+            fail_current_task("poisoned").unwrap();
             drop(left);
         })
         .unwrap();
         let mut open = Some(open);
-        let mut spoil = || open.take().into_iter().for_each(|open| open.send(()).unwrap());
+        let mut poison = || open.take().into_iter().for_each(|open| open.send(()).unwrap());
         if early {
-            spoil();
+            poison();
             assert!(common::eventually(|| runtime.outstanding() == 0));
         }
         let (left, right) = (Flag::default(), Flag::default());
@@ -142,7 +144,7 @@ fn children_of_a_weak_task_do_not_run_on_what_is_spoilt() {
             }
         });
         runtime.block_on(weak.unwrap()).unwrap().unwrap();
-        spoil();
+        poison();
         assert_eq!(labels(&failure(runtime.wait_blocking())), ["child", "bad"]);
         assert!(!left.is_set() && right.is_set(), "early: {early}");
     }
@@ -153,13 +155,13 @@ fn a_weak_task_that_does_not_run_leaves_the_order_of_others() {
     common::quiet_panics();
     let _watchdog = common::watchdog();
     let runtime = common::runtime(1);
-    let spoilt = Array::new(&runtime, vec![0u64; 1], 1).unwrap();
+    let poisoned = Array::new(&runtime, vec![0u64; 1], 1).unwrap();
     let array = Array::new(&runtime, vec![0u64; 8], 4).unwrap();
     let (open, gate) = oneshot::channel::<()>();
     let holder = runtime.task("holder").input(&array.all());
     holder.spawn_async(|all| async move { gate.await.map(|()| drop(all)).unwrap() }).unwrap();
-    runtime.task("bad").inout(&spoilt.all()).spawn(|_| panic!("bad")).unwrap();
-    let weak = runtime.task("weak").input(&spoilt.all()).weak_input(&array.all());
+    runtime.task("bad").inout(&poisoned.all()).spawn(|_| panic!("bad")).unwrap();
+    let weak = runtime.task("weak").input(&poisoned.all()).weak_input(&array.all());
     weak.spawn(|_, _| ()).unwrap();
     let ran = Flag::default();
     let running = ran.clone();

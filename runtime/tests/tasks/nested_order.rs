@@ -1,14 +1,14 @@
 //! Any schedule of a random tree of tasks gives the same bytes as running it depth first, each task
-//! before its children, and failures keep the same tasks from running; a tree that is cancelled leaves
-//! nothing behind. over 400 lines: the oracle and the bodies that it judges.
+//! before its children, and failures keep the same tasks from running; a tree that is cancelled
+//! leaves nothing behind. over 400 lines: the oracle and the bodies that it judges.
 //!
 //! Tasks of one or two arrays declare some of what their parent has lent them, strongly or weakly,
-//! mix what is theirs, lend it, and spawn children on it. They may let go of what no child will use
-//! while others are still to be spawned, wait for the children, or have a region back at the end.
-//! Tasks without children may join others in what they write, with commutative accesses or reductions
-//! ([`joined`]): not where some fail, because whom those take along depends on the order. Between the
-//! roots some steps of a replayed graph go over one of the arrays. `TALPF_TREES` sets the
-//! number of trees.
+//! change their regions, lend them, and spawn children on them. They may release regions that no
+//! further child will use before they spawn others, wait for the children, or get a region back at
+//! the end. Tasks without children may write together with others, with commutative accesses or
+//! reductions ([`joined`]): not if some fail, because the tasks that then fail with them depend on
+//! the order. Between the roots some steps of a replayed graph go over one of the arrays.
+//! `TALPF_TREES` sets the number of trees.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn mix(seed: u64, value: u64) -> u64 {
 }
 
 impl Task {
-    /// The use that the task has back once its children are through.
+    /// Returns the use that the task gets back once its children are complete.
     fn has_back(&self) -> Option<&Use> {
         let writes: Vec<&Use> = self.uses.iter().filter(|u| u.writes).collect();
         let has_any = self.habits.joins.is_none() && !writes.is_empty();
@@ -42,7 +42,7 @@ impl Task {
         Some(writes[back.index(writes.len())])
     }
 
-    /// Whether the body panics before it does anything, in a run in which some do.
+    /// Returns `true` if the body panics before it does anything, in a run in which some do.
     fn fails(&self, run: &Run) -> bool {
         run.with_failures && self.habits.fails
     }
@@ -70,30 +70,30 @@ impl Outcome {
         if matrix { &mut self.matrix } else { &mut self.line }
     }
 
-    fn is_spoilt(&mut self, access: &Use) -> bool {
+    fn is_poisoned(&mut self, access: &Use) -> bool {
         access.cells().any(|cell| self.array(access.matrix)[cell].is_none())
     }
 
-    fn spoil(&mut self, access: &Use) {
+    fn poison(&mut self, access: &Use) {
         access.cells().for_each(|cell| self.array(access.matrix)[cell] = None);
     }
 
     fn change(&mut self, access: &Use, mut to: impl FnMut(usize, u64) -> u64) {
         for cell in access.cells() {
             let value = &mut self.array(access.matrix)[cell];
-            *value = Some(to(cell, value.expect("a task does not run on what is spoilt")));
+            *value = Some(to(cell, value.expect("a task does not run on what is poisoned")));
         }
     }
 
     /// Runs `task` and its children, one after another.
     fn run(&mut self, task: &Task, run: &Run) {
         let strong = || task.uses.iter().filter(|u| !u.weak);
-        let is_kept = strong().any(|access| self.is_spoilt(access));
+        let is_kept = strong().any(|access| self.is_poisoned(access));
         if !is_kept {
             self.ran.insert(task.number);
         }
         if is_kept || task.fails(run) {
-            task.uses.iter().filter(|u| u.writes).for_each(|access| self.spoil(access));
+            task.uses.iter().filter(|u| u.writes).for_each(|access| self.poison(access));
             return;
         }
         let mut seed = task.number;
@@ -114,8 +114,8 @@ impl Outcome {
         }
         task.children.iter().for_each(|child| self.run(child, run));
         if let Some(access) = task.has_back() {
-            match self.is_spoilt(access) {
-                true => self.spoil(access),
+            match self.is_poisoned(access) {
+                true => self.poison(access),
                 false => self.change(access, |_, value| mix(task.number, value)),
             }
         }
@@ -133,7 +133,7 @@ impl Outcome {
     }
 }
 
-/// What all bodies of a run know.
+/// State shared by all bodies of a run.
 #[derive(Clone)]
 struct Run {
     with_failures: bool,
@@ -143,7 +143,7 @@ struct Run {
 }
 
 impl Run {
-    /// Whether tasks may find that others have failed.
+    /// Returns `true` if tasks may find that others have failed.
     fn is_rough(&self) -> bool {
         self.with_failures || self.cancels.is_some()
     }
@@ -157,8 +157,8 @@ impl Run {
     }
 }
 
-/// What a body holds, in the order of the uses.
-enum Held {
+/// The guards of a body, in the order of the uses.
+enum HeldGuard {
     Reads(In<u64>),
     Writes(InOut<u64>),
     Lends(Lend<u64>),
@@ -167,15 +167,15 @@ enum Held {
     MatrixLends(Lend<u64, Ix2>),
 }
 
-impl Held {
+impl HeldGuard {
     fn eat(&self, seed: &mut u64) {
         let mut eat = |value: &u64| *seed = mix(*seed, *value);
         match self {
-            Held::Reads(all) => all.iter().for_each(&mut eat),
-            Held::Writes(all) => all.iter().for_each(&mut eat),
-            Held::MatrixReads(all) => all.view().iter().for_each(&mut eat),
-            Held::MatrixWrites(all) => all.view().iter().for_each(&mut eat),
-            Held::Lends(_) | Held::MatrixLends(_) => {}
+            HeldGuard::Reads(all) => all.iter().for_each(&mut eat),
+            HeldGuard::Writes(all) => all.iter().for_each(&mut eat),
+            HeldGuard::MatrixReads(all) => all.view().iter().for_each(&mut eat),
+            HeldGuard::MatrixWrites(all) => all.view().iter().for_each(&mut eat),
+            HeldGuard::Lends(_) | HeldGuard::MatrixLends(_) => {}
         }
     }
 
@@ -183,8 +183,8 @@ impl Held {
         let width = if access.matrix { COLS } else { LEN };
         for row in access.rows.clone() {
             let cells = match self {
-                Held::Writes(all) => &mut all[..],
-                Held::MatrixWrites(all) => all.row_mut(row - access.rows.start),
+                HeldGuard::Writes(all) => &mut all[..],
+                HeldGuard::MatrixWrites(all) => all.row_mut(row - access.rows.start),
                 _ => return,
             };
             for (cell, col) in cells.iter_mut().zip(access.cols.clone()) {
@@ -194,12 +194,12 @@ impl Held {
         }
     }
 
-    fn lend(self) -> Held {
+    fn lend(self) -> HeldGuard {
         match self {
-            Held::Reads(all) => Held::Lends(all.lend()),
-            Held::Writes(all) => Held::Lends(all.lend()),
-            Held::MatrixReads(all) => Held::MatrixLends(all.lend()),
-            Held::MatrixWrites(all) => Held::MatrixLends(all.lend()),
+            HeldGuard::Reads(all) => HeldGuard::Lends(all.lend()),
+            HeldGuard::Writes(all) => HeldGuard::Lends(all.lend()),
+            HeldGuard::MatrixReads(all) => HeldGuard::MatrixLends(all.lend()),
+            HeldGuard::MatrixWrites(all) => HeldGuard::MatrixLends(all.lend()),
             lent => lent,
         }
     }
@@ -208,12 +208,13 @@ impl Held {
 /// Parts of what a lender has, as regions of it.
 struct Lent<'a> {
     uses: &'a [Use],
-    held: &'a [Option<Held>],
+    held: &'a [Option<HeldGuard>],
 }
 
 impl<'a> Lent<'a> {
     fn line(&self, part: &Use) -> Region<'a, u64> {
-        let (lender, Some(Held::Lends(lend))) = (&self.uses[part.of], &self.held[part.of]) else {
+        let (lender, Some(HeldGuard::Lends(lend))) = (&self.uses[part.of], &self.held[part.of])
+        else {
             unreachable!("a lend of the line is kept while children use it");
         };
         let first = lender.cols.start;
@@ -221,7 +222,8 @@ impl<'a> Lent<'a> {
     }
 
     fn matrix(&self, part: &Use) -> Region<'a, u64, Ix2> {
-        let (lender, Some(Held::MatrixLends(lend))) = (&self.uses[part.of], &self.held[part.of])
+        let (lender, Some(HeldGuard::MatrixLends(lend))) =
+            (&self.uses[part.of], &self.held[part.of])
         else {
             unreachable!("a lend of the matrix is kept while children use it");
         };
@@ -262,13 +264,13 @@ fn spawn<'r>(
             let run = run.clone();
             move |a, b, c, d, e, f, g, h| {
                 let (mut a, mut b) =
-                    (a.into_iter().map(Held::Reads), b.into_iter().map(Held::Writes));
-                let mut c = c.into_iter().map(Held::Lends);
-                let mut d = d.into_iter().map(Held::Lends);
-                let mut e = e.into_iter().map(Held::MatrixReads);
-                let mut f = f.into_iter().map(Held::MatrixWrites);
-                let mut g = g.into_iter().map(Held::MatrixLends);
-                let mut h = h.into_iter().map(Held::MatrixLends);
+                    (a.into_iter().map(HeldGuard::Reads), b.into_iter().map(HeldGuard::Writes));
+                let mut c = c.into_iter().map(HeldGuard::Lends);
+                let mut d = d.into_iter().map(HeldGuard::Lends);
+                let mut e = e.into_iter().map(HeldGuard::MatrixReads);
+                let mut f = f.into_iter().map(HeldGuard::MatrixWrites);
+                let mut g = g.into_iter().map(HeldGuard::MatrixLends);
+                let mut h = h.into_iter().map(HeldGuard::MatrixLends);
                 let held = task.uses.iter().map(|u| match (u.matrix, u.writes, u.weak) {
                     (false, false, false) => a.next(),
                     (false, true, false) => b.next(),
@@ -279,14 +281,14 @@ fn spawn<'r>(
                     (true, false, true) => g.next(),
                     (true, true, true) => h.next(),
                 });
-                let held: Vec<Option<Held>> = held.collect();
+                let held: Vec<Option<HeldGuard>> = held.collect();
                 body(task, held, run)
             }
         })
         .unwrap();
 }
 
-async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
+async fn body(task: Arc<Task>, mut held: Vec<Option<HeldGuard>>, run: Run) {
     run.begin(&task);
     assert!(!task.fails(&run), "as drawn");
     let mut seed = task.number;
@@ -298,7 +300,8 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
         return;
     }
     let children = Children::of_current_task().unwrap();
-    let mut held: Vec<Option<Held>> = held.into_iter().map(|held| held.map(Held::lend)).collect();
+    let mut held: Vec<Option<HeldGuard>> =
+        held.into_iter().map(|held| held.map(HeldGuard::lend)).collect();
     for (nth, child) in task.children.iter().enumerate() {
         let lent = Lent { uses: &task.uses, held: &held };
         spawn(children.task("child"), child, |u| lent.line(u), |u| lent.matrix(u), &run);
@@ -324,7 +327,7 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
     let index = task.uses.iter().position(|u| std::ptr::eq(u, access)).unwrap();
     let back = children.task("back");
     match &held[index] {
-        Some(Held::Lends(lend)) => {
+        Some(HeldGuard::Lends(lend)) => {
             let back = back.inout(&lend.all()).run(|all| all).unwrap();
             let mut all = match back.await {
                 Err(_) if run.is_rough() => return,
@@ -332,7 +335,7 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
             };
             all.iter_mut().for_each(|cell| *cell = mix(task.number, *cell));
         }
-        Some(Held::MatrixLends(lend)) => {
+        Some(HeldGuard::MatrixLends(lend)) => {
             let back = back.inout(&lend.all()).run(|all| all).unwrap();
             let mut all = match back.await {
                 Err(_) if run.is_rough() => return,
@@ -344,7 +347,7 @@ async fn body(task: Arc<Task>, mut held: Vec<Option<Held>>, run: Run) {
     }
 }
 
-/// What tasks work on.
+/// The arrays that tasks work on.
 struct Arrays {
     line: Array<u64>,
     matrix: Matrix<u64>,
@@ -388,9 +391,9 @@ impl Arrays {
         .unwrap();
     }
 
-    fn look(&self, runtime: &Runtime, run: &Run) -> Outcome {
-        let look = runtime.task("look").input(&self.line.all()).input(&self.matrix.all());
-        let seen = look.run(|line, matrix| {
+    fn read_all(&self, runtime: &Runtime, run: &Run) -> Outcome {
+        let task = runtime.task("read all").input(&self.line.all()).input(&self.matrix.all());
+        let seen = task.run(|line, matrix| {
             (
                 line.iter().copied().map(Some).collect(),
                 matrix.view().iter().copied().map(Some).collect(),
@@ -437,7 +440,7 @@ fn check(
     arrays.grow(&runtime, &roots, case.replayed, &run);
     let waited = runtime.wait_blocking();
     prop_assert!(waited.is_ok() || with_failures, "{waited:?}");
-    let mut seen = arrays.look(&runtime, &run);
+    let mut seen = arrays.read_all(&runtime, &run);
     runtime.shut_down().unwrap();
     for (seen, expected) in [(&mut seen.line, &expected.line), (&mut seen.matrix, &expected.matrix)]
     {
@@ -462,7 +465,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tree_with_failures_runs_and_spoils_what_its_depth_first_run_does(case in case()) {
+    fn a_tree_with_failures_runs_and_poisons_what_its_depth_first_run_does(case in case()) {
         check(&case, true, None)?;
     }
     #[test]

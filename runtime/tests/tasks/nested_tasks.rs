@@ -1,4 +1,4 @@
-//! Children stand where their parent stands, and what it lends is released piece by piece.
+//! Children are ordered where their parent is, and lent regions are released piece by piece.
 //!
 //! With one worker a task of negative priority runs once nothing else can: see
 //! `dependency_order.rs`.
@@ -16,7 +16,7 @@ fn settle(runtime: &Runtime) {
     runtime.block_on(probe).unwrap().unwrap();
 }
 
-/// Spawns a successor on a part of `array` that tells when it runs.
+/// Spawns a successor on a part of `array` that sets a flag when it runs.
 fn successor(runtime: &Runtime, array: &Array<u64>, part: std::ops::Range<usize>) -> Flag {
     let ran = Flag::default();
     let running = ran.clone();
@@ -25,7 +25,7 @@ fn successor(runtime: &Runtime, array: &Array<u64>, part: std::ops::Range<usize>
     ran
 }
 
-/// A task with two children: one writes 0..4, the other holds 4..8 until the gate opens.
+/// Spawns a task with two children: one writes 0..4, the other holds 4..8 until the gate opens.
 fn half_held(runtime: &Runtime, array: &Array<u64>) -> oneshot::Sender<()> {
     let (open, gate) = oneshot::channel::<()>();
     let parent = runtime.task("parent").inout(&array.all());
@@ -82,12 +82,12 @@ fn nothing_is_released_that_a_child_may_still_get() {
             second.spawn(|mut all| all.iter_mut().for_each(|cell| *cell += 1)).unwrap();
         })
         .unwrap();
-    let look = runtime.task("look").input(&array.all()).run(|all| all.to_vec()).unwrap();
+    let read = runtime.task("read").input(&array.all()).run(|all| all.to_vec()).unwrap();
     let ran = successor(&runtime, &array, 0..1);
     settle(&runtime);
     assert!(!ran.is_set());
     open.send(()).unwrap();
-    assert_eq!(runtime.block_on(look).unwrap().unwrap(), [2; 8]);
+    assert_eq!(runtime.block_on(read).unwrap().unwrap(), [2; 8]);
     runtime.wait_blocking().unwrap();
 }
 
@@ -268,7 +268,7 @@ fn an_array_is_kept_until_children_have_let_go_of_it() {
         settle(&runtime);
         assert_eq!(drops.count(), 0);
         open.send(()).unwrap();
-        // The parent has let go of the array long before it is complete.
+        // The parent has released the array long before it is complete.
         assert!(common::eventually(|| drops.count() == 4));
         stay.send(()).unwrap();
         runtime.wait_blocking().unwrap();

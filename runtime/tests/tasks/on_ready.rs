@@ -1,4 +1,4 @@
-//! What a task does when it becomes ready: its actions may hold it back.
+//! Actions of a task when it becomes ready, which may hold it back.
 
 use std::thread;
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn held(runtime: &Runtime, array: &Array<u64>) -> (HeldBack, HeldBack, Flag) {
 }
 
 #[test]
-fn a_task_waits_for_every_hold_and_keeps_no_worker_and_no_turn() {
+fn a_task_waits_for_every_hold_and_keeps_no_worker_and_no_tile_lock() {
     let _watchdog = common::watchdog();
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 2).unwrap();

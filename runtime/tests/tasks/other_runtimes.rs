@@ -1,4 +1,4 @@
-//! Arrays, tokens and what is lent belong to their runtime; results may be awaited from everywhere.
+//! Arrays, tokens and lent regions belong to their runtime; results may be awaited anywhere.
 
 use talpf_runtime::{Array, Children, Error, Matrix, Runtime, Tiling, Token};
 
@@ -37,7 +37,7 @@ fn a_task_cannot_declare_what_belongs_to_another_runtime() {
     theirs.shut_down().unwrap();
 }
 
-/// A set of children and what their parent lends, carried into a task of another runtime.
+/// Moves a set of children, and a region that their parent lends, into a task of another runtime.
 #[test]
 fn children_and_lent_regions_stay_those_of_their_parent() {
     let _watchdog = common::watchdog();

@@ -19,7 +19,8 @@ use talpf_traces::{Event, Recorder, State};
 
 use crate::common::{self, Drops, eventually, labels};
 
-/// With one worker nothing else would notice that it is gone.
+/// Runs `test` with one and with two workers. With one, nothing else would notice the loss of a
+/// worker.
 fn with_workers(test: impl Fn(&Runtime)) {
     let _watchdog = common::watchdog();
     common::quiet_panics();
@@ -32,7 +33,7 @@ fn with_workers(test: impl Fn(&Runtime)) {
     }
 }
 
-/// The failure that waits for the group report once there is one.
+/// Returns the failure that waits for the group report once there is one.
 fn reported(group: &Group) -> Arc<Failure> {
     let found = RefCell::new(None);
     assert!(eventually(|| match group.wait_blocking() {
@@ -74,7 +75,7 @@ fn poll_badly<F: Future<Output: Debug>>(future: Pin<&mut F>) {
     assert!(poll.is_pending(), "{poll:?}");
 }
 
-/// A task that goes on when the sender says so.
+/// Spawns a task that goes on when the sender sends.
 fn gated(runtime: &Runtime) -> (oneshot::Sender<()>, talpf_runtime::JoinHandle<()>) {
     let (go, gate) = oneshot::channel();
     let handle = runtime.task("gated").run_async(|| async { gate.await.unwrap() }).unwrap();
@@ -136,24 +137,24 @@ fn waker_of_a_wait_for_idleness() {
 }
 
 #[test]
-fn captures_of_a_look() {
+fn captures_of_a_polled_closure() {
     with_workers(|runtime| {
         let bomb = Bomb;
-        let look = move || {
+        let poll = move || {
             let _ = &bomb;
             None::<()>
         };
         let (group, noop) = ((**runtime).clone(), Waker::noop());
         let task = runtime.task("looks").run(move || {
-            let wait = group.idle_until(Duration::from_millis(1), look);
+            let wait = group.idle_until(Duration::from_millis(1), poll);
             assert!(pin!(wait).poll(&mut Context::from_waker(noop)).is_pending());
         });
         runtime.block_on(task.unwrap()).unwrap().unwrap();
-        says(&reported(runtime), "a look of an idle worker panicked: a bomb");
+        says(&reported(runtime), "a poll of an idle worker panicked: a bomb");
     });
 }
 
-/// Told by the report of a hang.
+/// Woken by the report of a hang.
 #[test]
 fn reporter_and_judge_of_hangs() {
     let _watchdog = common::watchdog();
@@ -308,7 +309,7 @@ fn element_of_a_failed_reduction() {
     });
 }
 
-/// The region's element is a bomb that the first task to be folded replaces.
+/// Uses a region whose element is a bomb that the first task to be folded replaces.
 #[test]
 fn operator_that_panics_leaves_no_copy_behind() {
     with_workers(|runtime| {

@@ -1,7 +1,8 @@
-//! A parked worker takes over what the busy ones cannot get to: successors, woken tasks, times.
+//! A parked worker takes over the work that busy ones have no time for: successors, woken tasks,
+//! timers.
 //!
-//! Each test begins with all workers parked and keeps all but one of them busy for as long as what
-//! the last one has to do is not done.
+//! Each test begins with all workers parked and keeps all but one of them busy until the last one
+//! has done its work.
 
 use crate::common;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ const MS: Duration = Duration::from_millis(1);
 /// Time for the workers to park, if that is their policy.
 const TO_PARK: Duration = Duration::from_millis(3);
 
-/// One test at a time: with others beside it the workers do not get to park.
+/// Serialises the tests: with others beside it the workers of a test do not get to park.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -92,7 +92,7 @@ fn a_failed_event_fails_its_task() {
 }
 
 #[test]
-fn a_failed_event_spoils_what_guards_still_hold() {
+fn a_failed_event_poisons_what_guards_still_hold() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
     let task = runtime.task("starter").inout(&array.all());

@@ -1,4 +1,4 @@
-//! Ready tasks of higher priority run first; what is below 0 runs when nothing else can.
+//! Ready tasks of higher priority run first; those below 0 run when nothing else can.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use talpf_runtime::{Runtime, Token};
 
 use crate::common::{self, Log, Meeting};
 
-/// A runtime whose only worker is in a body until somebody joins the meeting.
+/// Starts a runtime whose only worker is in a body until another participant joins the meeting.
 fn held_up() -> (Runtime, Arc<Meeting>) {
     let runtime = common::runtime(1);
     let meeting = common::hold_worker(&runtime);

@@ -1,4 +1,4 @@
-//! The order in which a worker runs what is ready.
+//! The order in which a worker runs ready tasks.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,8 +6,8 @@ use talpf_runtime::{Array, Config, Runtime};
 
 use crate::common;
 
-/// Runs two groups of tasks on one worker: readers of what one task writes, and others that are ready
-/// before it ends. Returns whether all readers ran first.
+/// Runs two groups of tasks on one worker: readers of what one task writes, and others that are
+/// ready before it ends. Returns whether all readers ran first.
 fn readers_run_first() -> bool {
     let runtime = Runtime::new(Config { workers: 1, ..Config::default() }).unwrap();
     let group = runtime.group("spawner", 1);

@@ -1,5 +1,5 @@
-//! Reductions: tasks that fold into one region run in any order and at the same time, and whoever
-//! else uses the region sees all of it. over 400 lines: they share what they are checked with.
+//! Reductions: tasks that fold into one region run in any order and at the same time, and all other
+//! tasks see the whole result. over 400 lines: the tests share their checks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -197,16 +197,16 @@ fn in_order_the_spawns_decide() {
         let text = Array::new(&runtime, vec![String::from(">"), String::from("<")], 1).unwrap();
         let (mut expected, mut gates) = (String::new(), Vec::new());
         for task in 0..26u8 {
-            let letter = char::from(b'a' + task);
+            let character = char::from(b'a' + task);
             let (open, gate) = oneshot::channel::<()>();
             gates.push(open);
             let task = runtime.task("joins").reduction(&text.all(), InOrder(Join));
             task.spawn_async(move |mut text| async move {
                 let _ = gate.await;
-                text.iter_mut().for_each(|text| text.push(letter));
+                text.iter_mut().for_each(|text| text.push(character));
             })
             .unwrap();
-            expected.push(letter);
+            expected.push(character);
         }
         // The last one ends first.
         while let Some(open) = gates.pop() {
@@ -294,7 +294,7 @@ fn a_guard_counts_when_it_drops_wherever_it_is() {
 }
 
 #[test]
-fn a_task_that_fails_spoils_the_region() {
+fn a_task_that_fails_poisons_the_region() {
     let _watchdog = common::watchdog();
     common::quiet_panics();
     let runtime = common::runtime(2);

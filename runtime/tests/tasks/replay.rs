@@ -39,9 +39,9 @@ fn no_steps_declare_nothing() {
 }
 
 #[test]
-fn steps_without_turns_are_refused() {
+fn an_unroll_of_zero_is_refused() {
     let runtime = common::runtime(1);
-    let refused = runtime.iterate_in_turns::<Error>(3, 0, |_, _| Ok(()));
+    let refused = runtime.iterate_unrolled::<Error>(3, 0, |_, _| Ok(()));
     assert!(matches!(refused, Err(Error::Size { value: 0, .. })));
 }
 
@@ -252,7 +252,7 @@ fn tasks_of_many_accesses_replay() {
 }
 
 #[test]
-fn a_worker_that_is_busy_holds_up_no_task_at_home_there() {
+fn a_worker_that_is_busy_holds_up_no_task_that_prefers_it() {
     let runtime = common::runtime(2);
     let cells = numbers(&runtime, 200);
     let (done, waits) = std::sync::mpsc::channel();
@@ -266,8 +266,8 @@ fn a_worker_that_is_busy_holds_up_no_task_at_home_there() {
             })
         })
         .unwrap();
-    let tell = move |cells: talpf_runtime::In<u64>| done.send(cells[0]).unwrap();
-    runtime.task("tell").input(&cells.all()).spawn(tell).unwrap();
+    let send = move |cells: talpf_runtime::In<u64>| done.send(cells[0]).unwrap();
+    runtime.task("send").input(&cells.all()).spawn(send).unwrap();
     assert!(runtime.block_on(outcome.unwrap()).unwrap().unwrap().is_ok(), "nobody ran its tasks");
 }
 

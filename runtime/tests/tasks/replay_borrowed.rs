@@ -1,4 +1,4 @@
-//! Replayed bodies that borrow their guards: what is released, and when.
+//! Replayed bodies that borrow their guards: the released regions, and the time of the release.
 
 use std::mem::{swap, take};
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ fn many_borrowed_accesses_replay() {
     }
 }
 
-/// A task of another graph that has one number.
+/// Returns a guard of `number` that its task has given away.
 fn lone_guard(group: &Group, number: &Array<u64>) -> InOut<u64> {
     let (send, receive) = std::sync::mpsc::channel();
     let give = group.task("give").inout(&number.all());
@@ -89,8 +89,8 @@ fn a_guard_that_is_put_in_anothers_place_is_released_by_itself() {
                 )
             })
             .unwrap();
-        let look = runtime.task("look").input(&other.all()).run(|other| other[0]).unwrap();
-        assert_eq!(runtime.block_on(look).unwrap().unwrap(), 0, "the other is released");
+        let read = runtime.task("read").input(&other.all()).run(|other| other[0]).unwrap();
+        assert_eq!(runtime.block_on(read).unwrap().unwrap(), 0, "the other is released");
         runtime.task("times").inout(&own.all()).spawn(|mut own| own[0] *= 7).unwrap();
         let mut own_guard = place.lock().unwrap().take().unwrap();
         std::thread::sleep(Duration::from_millis(5));
@@ -155,8 +155,8 @@ fn borrowed_copies_are_reduced_and_lent_regions_passed_on() {
                         sum[0] += step as u64 + one[0];
                     })?;
                 }
-                let look = runtime.task("look").weak_inout(&all.all()).input(&sum.all());
-                look.repeat_borrowed(iteration, |_, _lent, _sum| ())
+                let read = runtime.task("read").weak_inout(&all.all()).input(&sum.all());
+                read.repeat_borrowed(iteration, |_, _lent, _sum| ())
             })
             .unwrap();
         let steps = 0..50u64;

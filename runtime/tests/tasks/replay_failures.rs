@@ -1,4 +1,4 @@
-//! Replayed steps that fail or are cancelled: they stop, and the wait says why.
+//! Replayed steps that fail or are cancelled: they stop, and the wait reports the reason.
 
 use talpf_runtime::{Array, Error, Runtime, fail_current_task};
 
@@ -8,7 +8,7 @@ fn numbers(runtime: &Runtime, len: usize) -> Array<u64> {
     Array::new(runtime, vec![0; len], 1).unwrap()
 }
 
-/// The chain of the failure that a wait reports, from the last task to the first.
+/// Returns the chain of the failure that a wait reports, from the last task to the first.
 fn failed_tasks(error: Error) -> Vec<String> {
     match error {
         Error::TaskFailed(failure) => failure.chain().map(|f| f.label.clone()).collect(),
@@ -85,8 +85,8 @@ fn a_failure_ends_any_number_of_steps() {
         let all = numbers(&runtime, 20);
         for breaks in 0..20 {
             // Neighbours wait for each other, those further off get ahead.
-            let declared = runtime.iterate_in_turns(usize::MAX, 3, |iteration, turn| {
-                (turn..19).try_for_each(|cell| {
+            let declared = runtime.iterate_unrolled(usize::MAX, 3, |iteration, step| {
+                (step..19).try_for_each(|cell| {
                     let task = runtime.task("step").inout(&all.tile(cell));
                     task.input(&all.tile(cell + 1)).repeat(iteration, move |step, _, _| {
                         assert!(cell != breaks || step < 30, "enough");

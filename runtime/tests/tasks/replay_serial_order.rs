@@ -1,8 +1,9 @@
 //! Any schedule of random graphs that are iterated gives the same bytes as running the tasks of
 //! all their steps one after another.
 //!
-//! A program is a series of loops over one array, with tasks spawned between them. Some loops repeat
-//! the graph of the one before, others have another. `TALPF_GRAPHS` sets the number of programs.
+//! A program is a series of loops over one array, with tasks spawned between them. Some loops
+//! repeat the graph of the one before, others have another. `TALPF_GRAPHS` sets the number of
+//! programs.
 
 use std::mem::take;
 
@@ -22,7 +23,7 @@ struct Task {
     reads: Vec<Span>,
     writes: Vec<Span>,
     kind: Kind,
-    /// Whether it lets go of what it reads before it writes.
+    /// `true` if the task drops its reading guards before it writes.
     drops_early: bool,
     priority: i32,
 }
@@ -30,28 +31,28 @@ struct Task {
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Closure,
-    /// Borrows its guards, or takes them out of where they are to let go of them.
+    /// Guards borrowed, or taken out of their places to be dropped.
     Borrows,
     Async,
-    /// Takes its guards along to another task.
+    /// Guards moved to another task.
     Gives,
-    /// Leaves the work to children.
+    /// Work left to children.
     Lends,
-    /// As `Lends`, on weak accesses.
+    /// Work left to children, on weak accesses.
     LendsWeakly,
-    /// Reduces into one of a few regions, in the order of the tasks.
+    /// Reductions into one of a few regions, in the order of the tasks.
     Reduces,
 }
 
 #[derive(Clone, Debug)]
 struct Loop {
     steps: usize,
-    turns: usize,
-    /// Of each turn.
+    unroll: usize,
+    /// Tasks of each step of an iteration.
     tasks: Vec<Vec<Task>>,
-    /// Whether the loop before is repeated instead.
+    /// `true` if the previous loop is repeated instead.
     again: bool,
-    /// Spawned after it.
+    /// Tasks spawned after the loop.
     after: Vec<Task>,
 }
 
@@ -97,19 +98,19 @@ fn one_loop() -> impl Strategy<Value = Loop> {
     let tasks = prop::collection::vec(prop::collection::vec(task(), 0..8), 3);
     let after = prop::collection::vec(task(), 0..3);
     (0..12usize, 1..4usize, tasks, any::<bool>(), after).prop_map(
-        |(steps, turns, tasks, again, mut after)| {
+        |(steps, unroll, tasks, again, mut after)| {
             after.iter_mut().for_each(|task| task.kind = Kind::Closure);
-            Loop { steps, turns, tasks, again, after }
+            Loop { steps, unroll, tasks, again, after }
         },
     )
 }
 
-/// The loops of a program, with what they repeat put in.
+/// Returns the loops of a program, with the repeated ones put in.
 fn program() -> impl Strategy<Value = Vec<Loop>> {
     prop::collection::vec(one_loop(), 1..4).prop_map(|mut loops| {
         for index in 1..loops.len() {
             if loops[index].again {
-                loops[index].turns = loops[index - 1].turns;
+                loops[index].unroll = loops[index - 1].unroll;
                 loops[index].tasks = loops[index - 1].tasks.clone();
             }
         }
@@ -121,7 +122,7 @@ fn mix(seed: u64, value: u64) -> u64 {
     (seed ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
 }
 
-/// What a task does, given the elements it reads and writes in order.
+/// Does the work of a task on the elements that it reads and writes in order.
 fn compute<'a>(
     seed: u64,
     reads: impl Iterator<Item = u64>,
@@ -151,9 +152,9 @@ fn run_serially(line: &mut [u64], task: &Task, seed: u64) {
 
 fn serial(program: &[Loop]) -> Vec<u64> {
     let mut line = vec![0; LEN];
-    for Loop { steps, turns, tasks, after, .. } in program {
+    for Loop { steps, unroll, tasks, after, .. } in program {
         for step in 0..*steps {
-            for (number, task) in tasks[step % turns].iter().enumerate() {
+            for (number, task) in tasks[step % unroll].iter().enumerate() {
                 run_serially(&mut line, task, (100 * step + number) as u64);
             }
         }
@@ -173,7 +174,7 @@ fn run((reads, mut writes): Guards, seed: u64, drops_early: bool) {
     drop(reads);
 }
 
-/// Not commutative.
+/// An operator that is not commutative.
 struct Mixes;
 
 impl Operator<u64> for Mixes {
@@ -186,11 +187,11 @@ impl Operator<u64> for Mixes {
     }
 }
 
-/// One child does the work, after one that looks on.
+/// Leaves the work to one child, after another one that only reads.
 fn leave_to_children(reads: &[Lend<u64>], writes: &[Lend<u64>], seed: u64) {
     let children = Children::of_current_task().unwrap();
-    let looks = children.task("look").inputs(reads.iter().map(Lend::all));
-    looks.inputs(writes.iter().map(Lend::all)).spawn(|_, _| ()).unwrap();
+    let reader = children.task("reader").inputs(reads.iter().map(Lend::all));
+    reader.inputs(writes.iter().map(Lend::all)).spawn(|_, _| ()).unwrap();
     let child = children.task("child").inputs(reads.iter().map(Lend::all));
     let child = child.inouts(writes.iter().map(Lend::all));
     child.spawn(move |reads, writes| run((reads, writes), seed, true)).unwrap();
@@ -269,9 +270,9 @@ fn declare<'a>(
 }
 
 fn run_all(runtime: &Runtime, line: &Array<u64>, program: &[Loop]) {
-    for Loop { steps, turns, tasks, after, .. } in program {
-        let declared = runtime.iterate_in_turns(*steps, *turns, |iteration, turn| {
-            let mut numbered = tasks[turn].iter().enumerate();
+    for Loop { steps, unroll, tasks, after, .. } in program {
+        let declared = runtime.iterate_unrolled(*steps, *unroll, |iteration, nth| {
+            let mut numbered = tasks[nth].iter().enumerate();
             numbered.try_for_each(|(number, task)| declare(runtime, line, iteration, task, number))
         });
         declared.unwrap();
@@ -313,7 +314,7 @@ proptest! {
         prop_assert_eq!(parallel(&program, tile, workers), serial(&program));
     }
 
-    /// A loop that is cancelled leaves nothing behind either, and what comes next is as ever.
+    /// Cancels a loop, which leaves nothing behind: the tasks after it run as ever.
     #[test]
     fn a_random_cancellation_lets_everything_go(
         program in program(),
@@ -324,13 +325,13 @@ proptest! {
         let runtime = common::runtime(workers);
         let line = Array::new(&runtime, vec![0u64; LEN], 5).unwrap();
         let cancelled = &program[0];
-        let turns = cancelled.turns;
+        let unroll = cancelled.unroll;
         let at = place.index(12);
-        let declared = runtime.iterate_in_turns(1_000 * turns, turns, |iteration, turn| {
+        let declared = runtime.iterate_unrolled(1_000 * unroll, unroll, |iteration, nth| {
             let group = (*runtime).clone();
             let task = runtime.task("cancels");
-            task.repeat(iteration, move |step| if step == at * turns { group.cancel("enough") })?;
-            let mut numbered = cancelled.tasks[turn].iter().enumerate();
+            task.repeat(iteration, move |step| if step == at * unroll { group.cancel("enough") })?;
+            let mut numbered = cancelled.tasks[nth].iter().enumerate();
             numbered.try_for_each(|(number, task)| declare(&runtime, &line, iteration, task, number))
         });
         declared.unwrap();
@@ -343,7 +344,8 @@ proptest! {
         runtime.shut_down().unwrap();
     }
 
-    /// Where a task breaks, the loop stops, the wait tells, and the runtime is good for another one.
+    /// Runs a loop in which a task breaks: the loop stops, the wait fails, and the runtime runs
+    /// another loop.
     #[test]
     fn a_random_panic_is_reported_and_leaves_nothing_behind(
         mut program in program(),
@@ -356,8 +358,8 @@ proptest! {
         let broken = program.remove(0);
         let breaks_at = place.index(broken.steps + 1);
         let mut breaks = false;
-        let declared = runtime.iterate_in_turns(broken.steps, broken.turns, |iteration, turn| {
-            for (number, task) in broken.tasks[turn].iter().enumerate() {
+        let declared = runtime.iterate_unrolled(broken.steps, broken.unroll, |iteration, nth| {
+            for (number, task) in broken.tasks[nth].iter().enumerate() {
                 declare(&runtime, &line, iteration, task, number)?;
             }
             breaks = breaks_at < broken.steps;

@@ -27,8 +27,9 @@ fn leave_to_children(line: &Lend<u64>, number: u64) {
     declared.unwrap();
 }
 
-/// Declares, for 30 steps on so many workers, tasks that multiply every cell by 3, add the number of
-/// the step, and then change the cell by 5; checks what the steps make of the line.
+/// Checks the line after 30 steps, for each number of workers, of tasks that `declare` declares:
+/// they multiply every cell by 3, add the number of the step, and combine the cell with 5 by
+/// exclusive or.
 #[track_caller]
 fn thirty_steps(
     workers: &[usize],

@@ -1,4 +1,5 @@
-//! Reductions in replayed tasks: complete for whoever reads the region in a step, or after all.
+//! Reductions in replayed tasks: complete for a task that reads the region in a step, or after all
+//! steps.
 
 use talpf_runtime::operator::{InOrder, Max, Operator, Sum};
 use talpf_runtime::{Array, Error, Runtime};
@@ -44,11 +45,11 @@ fn steps_that_nobody_reads_between_add_up() {
     for workers in [1, 2, 8] {
         let runtime = common::runtime(workers);
         let sums = Array::new(&runtime, vec![7u64; 5], 2).unwrap();
-        let declared = runtime.iterate_in_turns(101, 2, |iteration, turn| {
+        let declared = runtime.iterate_unrolled(101, 2, |iteration, nth| {
             (0..10).try_for_each(|_| {
                 let task = runtime.task("adds").reduction(&sums.all(), Sum);
                 task.repeat_async(iteration, move |step, mut sums| async move {
-                    assert_eq!(step % 2, turn);
+                    assert_eq!(step % 2, nth);
                     sums.iter_mut().for_each(|sum| *sum += step as u64);
                     tokio::task::yield_now().await;
                 })
@@ -93,14 +94,14 @@ fn the_order_is_that_of_steps_and_tasks_on_request() {
             Ok::<(), Error>(())
         });
         declared.unwrap();
-        let (mut expected, mut looked) = (0, 0);
+        let (mut expected, mut seen_sum) = (0, 0);
         for step in 0..10 {
             for digit in 0..6 {
-                looked ^= if digit == 4 { expected } else { 0 };
+                seen_sum ^= if digit == 4 { expected } else { 0 };
                 Digits::combine(&mut expected, (step + digit) % 10);
             }
         }
-        assert_eq!((read(&runtime, &all)[0], read(&runtime, &seen)[0]), (expected, looked));
+        assert_eq!((read(&runtime, &all)[0], read(&runtime, &seen)[0]), (expected, seen_sum));
         runtime.wait_blocking().unwrap();
     }
 }

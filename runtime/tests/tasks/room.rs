@@ -1,4 +1,4 @@
-//! Spawners that await room in their group instead of running what they have spawned.
+//! Spawners that await room in their group instead of running the tasks that they have spawned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,7 +37,7 @@ fn a_main_that_awaits_room_is_never_further_ahead_than_the_throttle() {
 }
 
 #[test]
-fn who_awaits_room_is_told_of_a_hang() {
+fn a_wait_for_room_ends_with_a_hang() {
     let _watchdog = common::watchdog();
     let hang_after = Duration::from_millis(20);
     let config = Config { workers: 1, throttle: THROTTLE, hang_after, ..Config::default() };
@@ -47,12 +47,12 @@ fn who_awaits_room_is_told_of_a_hang() {
     let main = group.spawn_main("main", async move {
         let events: Result<Vec<_>, _> =
             (0..THROTTLE).map(|_| PendingEvent::of_group(&spawner, "event")).collect();
-        let told = spawner.room().await;
+        let result = spawner.room().await;
         drop(events);
-        told
+        result
     });
-    let told = runtime.block_on(main.unwrap()).and_then(|joined| joined);
-    let report = match told {
+    let result = runtime.block_on(main.unwrap()).and_then(|joined| joined);
+    let report = match result {
         Ok(Err(Error::Hang(report))) | Err(Error::Hang(report)) => report,
         other => panic!("a hang was expected, not {other:?}"),
     };

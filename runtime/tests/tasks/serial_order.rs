@@ -1,8 +1,8 @@
 //! Any schedule of a random graph gives the same bytes as running its tasks one after another.
 //!
 //! The tasks of a graph belong to two groups, each with an array of its own, and are spawned from
-//! outside or from a task. Their bodies are closures or async, queued or inline, and may let go of
-//! what they have read before they write. `TALPF_GRAPHS` sets the number of graphs.
+//! outside or from a task. Their bodies are closures or async, queued or inline, and may release
+//! the regions that they have read before they write. `TALPF_GRAPHS` sets the number of graphs.
 
 use proptest::prelude::*;
 use talpf_runtime::{Array, Config, Group, In, InOut, Ix2, Matrix, Out, Runtime, Tiling};
@@ -11,7 +11,7 @@ const LEN: usize = 24;
 const ROWS: usize = 6;
 const COLS: usize = 7;
 
-/// One access: which array, which part, and whether it writes.
+/// An access: its array, its part, and `true` if it writes.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     matrix: bool,
@@ -33,9 +33,9 @@ struct Task {
     group: usize,
     priority: i32,
     inline: bool,
-    /// How often the body awaits between reading and writing; a closure if never.
+    /// Number of awaits of the body between reading and writing; a closure if 0.
     awaits: usize,
-    /// Whether it lets go of what it only reads before it writes.
+    /// `true` if the body drops its reading guards before it writes.
     drops_early: bool,
 }
 
@@ -44,12 +44,12 @@ struct Graph {
     tile: usize,
     tiling: Tiling,
     workers: usize,
-    /// Whether a task spawns the others, with a short queue.
+    /// `true` if a task spawns the others, with a short queue.
     from_inside: bool,
     tasks: Vec<Task>,
 }
 
-/// A range that is empty now and then.
+/// Generates a range that is empty now and then.
 fn part(len: usize) -> impl Strategy<Value = (usize, usize)> {
     (0..len, 0..=len).prop_map(move |(start, length)| (start, (start + length).min(len)))
 }
@@ -118,7 +118,7 @@ fn graph() -> impl Strategy<Value = Graph> {
     )
 }
 
-/// What a task does to the elements it reads and writes, in order.
+/// Does the work of a task on the elements that it reads and writes, in order.
 fn mix(seed: u64, value: u64) -> u64 {
     (seed ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
 }
@@ -155,7 +155,7 @@ struct Guards {
     changes: (Vec<InOut<u64>>, Vec<InOut<u64, Ix2>>),
 }
 
-/// The uses a body goes through, each with its place among those of its kind.
+/// Returns the uses of a body in order, each with its position among those of its kind.
 fn placed(uses: &[Use], without: Mode) -> impl Iterator<Item = (&Use, usize)> {
     let kind = |u: &Use| usize::from(u.matrix) * 3 + u.mode as usize;
     let mut next = [0usize; 6];

@@ -1,4 +1,4 @@
-//! Shutting down runs what is outstanding, joins everything and refuses what comes later.
+//! Shutting down runs the outstanding tasks, joins all threads and refuses later spawns.
 
 use crate::common;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn a_kept_group_refuses_tasks() {
 }
 
 #[test]
-fn the_first_failure_is_told_and_all_is_joined() {
+fn the_first_failure_is_returned_and_all_is_joined() {
     common::quiet_panics();
     let _watchdog = common::watchdog();
     let runtime = common::runtime(2);

@@ -38,8 +38,8 @@ fn chains_over_two_groups_lose_no_spawn() {
     }
 }
 
-/// A runtime that shuts down on another thread, which a main keeps from ending until the returned
-/// sender is used or dropped.
+/// Starts a runtime that shuts down on another thread, which a main keeps from ending until the
+/// returned sender is used or dropped.
 fn closing(runtime: Runtime) -> (oneshot::Sender<()>, thread::JoinHandle<Result<(), Error>>) {
     let (open, gate) = oneshot::channel::<()>();
     let main = async move {

@@ -1,4 +1,4 @@
-//! Sizes that cannot be are refused, the next possible ones work.
+//! Sizes beyond the limits are refused, those at the limits work.
 
 use crate::common;
 use futures::channel::mpsc;

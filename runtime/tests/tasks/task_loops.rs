@@ -1,4 +1,4 @@
-//! Loops of tasks: every index is in one chunk, and chunks are ordered by what they use.
+//! Loops of tasks: every index is in one chunk, and chunks are ordered by their accesses.
 
 use talpf_runtime::operator::{InOrder, Sum};
 use talpf_runtime::{Array, Children, Error, Region};
@@ -209,7 +209,7 @@ fn a_loop_may_be_part_of_a_graph_that_repeats() {
 }
 
 #[test]
-fn a_chunk_that_fails_spoils_its_part_and_a_cancelled_loop_ends() {
+fn a_chunk_that_fails_poisons_its_part_and_a_cancelled_loop_ends() {
     let _watchdog = common::watchdog();
     common::quiet_panics();
     let runtime = common::runtime(2);

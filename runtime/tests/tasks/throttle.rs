@@ -1,4 +1,4 @@
-//! Spawners that are far ahead of what they spawn.
+//! Spawners that are far ahead of the tasks that they spawn.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use talpf_runtime::{Array, Config, Runtime};
 const THROTTLE: usize = 4;
 /// Tasks that a spawner may be ahead before it waits.
 const FAR: u32 = 16 * THROTTLE as u32;
-/// Spawns between looks at the throttle, and how long a look may last.
+/// Spawns between checks of the throttle, and the longest time of a check.
 const ROUND: (u32, Duration) = (16, Duration::from_millis(1));
 const ROUNDS: u32 = 40;
 
-/// It goes on in the end, for bodies may wait for what it does.
+/// The spawner goes on in the end, as bodies may wait for it.
 #[test]
 fn a_spawner_with_nothing_to_run_waits_a_while_for_the_others() {
     let _watchdog = common::watchdog();

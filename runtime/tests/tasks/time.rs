@@ -45,7 +45,7 @@ fn waits_end_in_the_order_of_their_times_even_if_all_are_late() {
         })
         .unwrap();
     }
-    // The only worker looks at the time again when all have passed.
+    // The only worker reads the clock again when all have passed.
     runtime.task("compute").spawn(|| common::pass(20 * MS)).unwrap();
     runtime.wait_blocking().unwrap();
     assert_eq!(log.take(), [1, 3, 6, 9]);

@@ -1,4 +1,4 @@
-//! A task that runs inside another ends the slice of that in a trace, which goes on after it.
+//! A task that runs inside another one interrupts the slice of that one in a trace.
 
 use std::fs;
 

@@ -1,8 +1,8 @@
-//! Random graphs with concurrent and commutative tasks among ordered ones: every read sees what
-//! the serial order gives, and two commutative bodies are never in one element at a time.
+//! Random graphs with concurrent and commutative tasks among ordered ones: every read sees the
+//! values of the serial order, and two commutative bodies are never in one element at a time.
 //!
-//! What the unordered tasks add does not depend on their order. `TALPF_GRAPHS` sets the number of
-//! graphs.
+//! The numbers that the unordered tasks add do not depend on their order. `TALPF_GRAPHS` sets the
+//! number of graphs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +25,7 @@ const MODES: [Mode; 4] = [Mode::In, Mode::InOut, Mode::Concurrent, Mode::Commuta
 #[derive(Clone, Debug)]
 struct Task {
     uses: Vec<(Mode, std::ops::Range<usize>)>,
-    /// Whether the body awaits between its guards and its work.
+    /// `true` if the body awaits between its guards and its work.
     awaits: bool,
 }
 
@@ -48,12 +48,12 @@ fn mix(seed: u64, value: u64) -> u64 {
     (seed ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
 }
 
-/// What task `number` adds to element `at`, whatever is there.
+/// Returns the number that task `number` adds to element `at`.
 fn addend(number: usize, at: usize) -> u64 {
     mix(number as u64 + 1, at as u64)
 }
 
-/// What each task has read, and the array in the end.
+/// Returns the values that each task has read, and the array in the end.
 fn serial(tasks: &[Task]) -> (Vec<u64>, Vec<u64>) {
     let mut line = vec![0u64; LEN];
     let read = tasks.iter().enumerate().map(|(number, task)| {
@@ -106,8 +106,8 @@ fn parallel(tasks: &[Task], tile: usize, workers: usize) -> (Vec<u64>, Vec<u64>)
             .concurrents(of(Mode::Concurrent))
             .commutatives(of(Mode::Commutative))
             .output(&read.tile(number));
-        let spawned =
-            task.spawn_async(move |ins, mut inouts, shared, mut turns, mut read| async move {
+        let spawned = task.spawn_async(
+            move |ins, mut inouts, shared, mut commutatives, mut read| async move {
                 let parts = |mode| uses.iter().filter(move |u| u.0 == mode).map(|u| &u.1);
                 let marks: Vec<_> =
                     parts(Mode::Commutative).map(|part| Inside::enter(&busy, part)).collect();
@@ -126,13 +126,14 @@ fn parallel(tasks: &[Task], tile: usize, workers: usize) -> (Vec<u64>, Vec<u64>)
                         cell.fetch_add(addend(number, at), Ordering::Relaxed);
                     }
                 }
-                for (part, range) in turns.iter_mut().zip(parts(Mode::Commutative)) {
+                for (part, range) in commutatives.iter_mut().zip(parts(Mode::Commutative)) {
                     for (cell, at) in part.iter_mut().zip(range.clone()) {
                         *cell.get_mut() = cell.get_mut().wrapping_add(addend(number, at));
                     }
                 }
                 drop(marks);
-            });
+            },
+        );
         spawned.unwrap();
     }
     let line = runtime.task("line").input(&line.all());

@@ -1,4 +1,4 @@
-//! What happens while a body unwinds: nothing of it is released before its failure is known.
+//! Unwinding bodies: none of their regions is released before the failure is known.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use talpf_runtime::{Array, Group, InOut, Runtime};
 
 use crate::common::{self, Drops, Flag, Meeting, failure, labels};
 
-/// Does something when it drops.
+/// A value that calls a closure when it drops.
 struct OnDrop<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> OnDrop<F> {
@@ -51,7 +51,7 @@ impl Setup {
         assert!(!ran.is_set());
     }
 
-    /// As `check`, with a body that does `act` while it unwinds.
+    /// Checks as `check`, with a body that calls `act` while it unwinds.
     fn check_meanwhile(&self, act: impl FnOnce(&Group, &Array<u64>, InOut<u64>) + Send + 'static) {
         let (group, other) = (self.group.clone(), self.other.clone());
         self.check(move |all| {
@@ -60,7 +60,7 @@ impl Setup {
         });
     }
 
-    /// The value of `other`, when everything of the group is complete.
+    /// Returns the value of `other`, when every task of the group is complete.
     fn value_of_other(&self) -> u64 {
         self.group.wait_blocking().unwrap();
         let read = self.runtime.task("look").input(&self.other.all()).run(|all| all[0]).unwrap();

@@ -1,4 +1,5 @@
-//! Weak accesses: a task does not wait for what it only lends, its children and successors do.
+//! Weak accesses: a task does not wait for regions that it only lends, its children and successors
+//! do.
 //!
 //! With one worker a task of negative priority runs once nothing else can: see
 //! `dependency_order.rs`.

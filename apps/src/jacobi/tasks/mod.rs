@@ -72,7 +72,7 @@ async fn rank(
     ctx.barrier().await?;
     let started = Instant::now();
     if input.machine.replays() {
-        ctx.group().iterate_in_turns(steps, 2, |iteration, phase| {
+        ctx.group().iterate_unrolled(steps, 2, |iteration, phase| {
             let step = Step::Replayed(iteration);
             band.declare_step(&ctx, phase, step, &pace)?;
             exchange.declare(&band, phase, step)?;

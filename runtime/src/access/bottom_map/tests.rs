@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// An access with its number for a generation.
+/// Creates an access with its number as the generation.
 fn entry(number: u32, cols: Range<u32>) -> Entry {
     let head: &'static AccessHead = Box::leak(Box::new(AccessHead::new()));
     head.open(number);
@@ -100,7 +100,8 @@ fn commutative_accesses_of_one_task_meet_each_other() {
     assert_eq!(linked(&mut map, entry(6, 0..8), Mode::In), [1, 2, 3, 4, 5]);
 }
 
-/// The oracle of a map, which must remember and link the same: a list that is walked through.
+/// The oracle of a map, which must keep and link the same accesses: a list that is searched item by
+/// item.
 #[derive(Default)]
 struct Oracle(Vec<(Entry, Mode)>);
 
@@ -201,7 +202,7 @@ proptest! {
             }
         }
         prop_assert_eq!(open_in(&map), oracle.open());
-        // What children of a weak access and who looks behind a lent one find.
+        // Accesses that children of a weak access, and tasks behind a lent one, find.
         for mode in [Mode::In, Mode::InOut, Mode::Concurrent, Mode::Commutative] {
             let rect = Rect::new(0, SIDE / 2, 3, SIDE);
             let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Registration of weak accesses, of those of children, and behind what was passed on.
+//! Registration of weak accesses, of accesses of children, and behind accesses that were passed on.
 
 use super::Registration;
 use crate::access::bottom_map::Entry;
@@ -9,7 +9,7 @@ use crate::data::Mode;
 use crate::task::Clauses;
 
 impl Registration {
-    /// Registers an access that is weak, or that lies in one of the parent's.
+    /// Registers an access that is weak, or that lies in an access of the parent.
     #[cold]
     pub(super) fn nested_access<'r>(
         &mut self,
@@ -46,22 +46,22 @@ impl Registration {
             };
             map.register_empty(new);
         }
-        self.look_behind(domain, declared);
+        self.link_behind(domain, declared);
         self.waiter = Waiter::new(self.id, false);
         if !new.rect.is_empty() {
-            self.look_for_failures(domain, declared, lending.as_mut());
+            self.check_for_failures(domain, declared, lending.as_mut());
         }
         if let Some(lending) = lending {
             domain.lendings.add(new.head, lending);
         }
     }
 
-    /// Links the task behind what stands for the accesses in its way that were passed on.
+    /// Links the task behind the accesses inside conflicting ones that were passed on.
     #[cold]
-    pub(super) fn look_behind(&mut self, domain: &mut Domain, declared: &Declared<'_>) {
-        let mut looked = 0;
-        while let Some(passed_on) = self.passed_on(looked) {
-            looked += 1;
+    pub(super) fn link_behind(&mut self, domain: &mut Domain, declared: &Declared<'_>) {
+        let mut next = 0;
+        while let Some(passed_on) = self.passed_on(next) {
+            next += 1;
             let (core, rect, mode) = (declared.core(), declared.rect(), declared.mode());
             domain.lendings.for_each_conflict(passed_on, core, &rect, mode, |earlier| {
                 self.link(earlier);
@@ -72,13 +72,13 @@ impl Registration {
         }
     }
 
-    /// The access number `nth` of those to look behind.
+    /// Returns access number `nth` of those inside which conflicts are still to be searched.
     fn passed_on(&self, nth: usize) -> Option<&'static AccessHead> {
         self.unusual.as_ref()?.behind.get(nth).copied()
     }
 
-    /// Keeps the task from running on what is spoilt; of what it only lends, its children.
-    fn look_for_failures(
+    /// Poisons the task if its region is poisoned; its children, if it only lends the region.
+    fn check_for_failures(
         &self,
         domain: &mut Domain,
         declared: &Declared<'_>,
@@ -86,12 +86,12 @@ impl Registration {
     ) {
         let (rect, map) = (declared.rect(), declared.core().map_index());
         let failures: Vec<_> = match declared.lender() {
-            Some(lender) => domain.lendings.of(lender).spoilt(&rect).collect(),
-            None => domain.all_spoilt(map, &rect).collect(),
+            Some(lender) => domain.lendings.of(lender).poisoned(&rect).collect(),
+            None => domain.all_poisoned(map, &rect).collect(),
         };
         match lending {
             Some(lending) => {
-                failures.iter().for_each(|(spoilt, failure)| lending.note(spoilt, failure));
+                failures.iter().for_each(|(poisoned, failure)| lending.note(poisoned, failure));
             }
             None => failures.iter().for_each(|(_, failure)| self.task.poison(failure)),
         }

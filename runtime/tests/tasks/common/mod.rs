@@ -1,4 +1,4 @@
-//! What the integration tests share: bounded waits, counted drops, a log, a watchdog.
+//! Shared code of the integration tests: bounded waits, counted drops, a log, a watchdog.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::fmt::Debug;
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use talpf_runtime::{Config, Error, Failure, IdlePolicy, Runtime};
 
-/// How long a test waits for what must happen.
+/// Longest time that a test waits for an event that must come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
-/// How long a test binary may take before the watchdog ends it.
+/// Longest time of a test binary before the watchdog ends it.
 const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 3600 } else { 300 });
 
 pub(crate) const POLICIES: [IdlePolicy; 3] =
@@ -22,13 +22,13 @@ pub(crate) fn runtime(workers: usize) -> Runtime {
     Runtime::new(Config { workers, ..Config::default() }).unwrap()
 }
 
-/// A runtime without the hang watch, whose looks would wake parked workers now and then.
+/// Starts a runtime without the hang watch, whose checks would wake parked workers now and then.
 pub(crate) fn unwatched(workers: usize, idle: IdlePolicy) -> Runtime {
     let hang_after = Duration::ZERO;
     Runtime::new(Config { workers, idle, hang_after, ..Config::default() }).unwrap()
 }
 
-/// Looks at `condition` until it holds or patience ends.
+/// Polls `condition` until it holds or the time is over.
 pub(crate) fn eventually(condition: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
@@ -59,14 +59,14 @@ impl Meeting {
         Arc::new(Meeting { arrived: AtomicUsize::new(0), expected })
     }
 
-    /// Whether all came.
+    /// Joins the meeting, and waits for the others. Returns `true` if all have joined.
     pub(crate) fn join(&self) -> bool {
         self.arrived.fetch_add(1, Ordering::SeqCst);
         eventually(|| self.arrived.load(Ordering::SeqCst) >= self.expected)
     }
 }
 
-/// Keeps the only worker of `runtime` in a body until somebody else joins the meeting.
+/// Keeps the only worker of `runtime` in a body until another participant joins the meeting.
 pub(crate) fn hold_worker(runtime: &Runtime) -> Arc<Meeting> {
     let (meeting, begun) = (Meeting::of(2), Flag::default());
     let (holding, begins) = (meeting.clone(), begun.clone());
@@ -93,7 +93,7 @@ impl Flag {
     }
 }
 
-/// What happened, in order.
+/// A log of events, in order.
 pub(crate) struct Log<T>(Arc<Mutex<Vec<T>>>);
 
 impl<T> Log<T> {
@@ -169,8 +169,8 @@ pub(crate) fn alone(name: &str, body: impl FnOnce()) {
     let mut test = Command::new(std::env::current_exe().unwrap());
     test.args(["--exact", name, "--test-threads=1"]).env(ALONE, "1");
     let ended = test.output().unwrap();
-    let told = String::from_utf8_lossy(&ended.stdout);
-    assert!(ended.status.success() && told.contains("1 passed"), "{told}");
+    let output = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && output.contains("1 passed"), "{output}");
 }
 
 /// Keeps the panics that tests provoke in tasks out of the output.
@@ -187,7 +187,7 @@ pub(crate) fn quiet_panics() {
     });
 }
 
-/// The failure in the result of a wait or of a task.
+/// Returns the failure in the result of a wait or of a task.
 pub(crate) fn failure<T: Debug>(result: Result<T, Error>) -> Arc<Failure> {
     match result {
         Err(Error::TaskFailed(failure)) => failure,
@@ -195,7 +195,7 @@ pub(crate) fn failure<T: Debug>(result: Result<T, Error>) -> Arc<Failure> {
     }
 }
 
-/// The labels of a failure and of what it goes back to.
+/// Returns the labels of a failure and of the failures that it goes back to.
 pub(crate) fn labels(failure: &Failure) -> Vec<&str> {
     failure.chain().map(|failure| failure.label.as_str()).collect()
 }

@@ -1,4 +1,4 @@
-//! The trees that are drawn.
+//! The random trees of the tests.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Draft {
 
 #[derive(Clone, Debug)]
 struct DraftUse {
-    /// Which of the parent's uses it is a part of, and which part.
+    /// Index of the parent's use that contains this one, and the part of it.
     of: prop::sample::Index,
     rows: (prop::sample::Index, prop::sample::Index),
     cols: (prop::sample::Index, prop::sample::Index),
@@ -37,14 +37,14 @@ pub(super) struct Habits {
     pub(super) has_back: Option<prop::sample::Index>,
 }
 
-/// How a task writes together with others.
+/// The mode in which a task writes together with others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Joins {
     Commutes,
     Reduces,
 }
 
-/// One access, with its place in the array.
+/// An access, with its position in the array.
 #[derive(Clone, Debug)]
 pub(super) struct Use {
     pub(super) of: usize,
@@ -126,7 +126,7 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// The two arrays, as if a task around all others had lent them.
+/// Returns the two arrays, as if a task around all others had lent them.
 pub(super) fn everything() -> [Use; 2] {
     let whole = |matrix, rows, cols| {
         let (rows, cols) = (0..rows, 0..cols);
@@ -158,7 +158,7 @@ pub(super) fn settle(draft: &Draft, lent: &[Use], may_join: bool, next: &mut u64
         let commutes = |access: &Use| access.joins == Some(Joins::Commutes);
         let meet = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
         let conflicts = |old: &Use| {
-            // Commutative accesses take turns by tile.
+            // Commutative accesses exclude each other by tile.
             old.matrix == new.matrix
                 && (commutes(old) && commutes(&new)
                     || (old.writes || new.writes)

@@ -56,7 +56,7 @@ fn writes(task: &Task, in_matrix: bool) -> impl Iterator<Item = &Use> {
     task.uses.iter().filter(move |u| u.writes && u.matrix == in_matrix)
 }
 
-/// What all reads give, in the order of the uses.
+/// Returns the values of all reads, in the order of the uses.
 fn seed(task: &Task, lines: Vec<In<u64>>, matrices: Vec<In<u64, Ix2>>) -> u64 {
     let (mut lines, mut matrices) = (lines.iter(), matrices.iter());
     task.uses.iter().filter(|u| !u.writes).fold(task.number, |seed, access| {

@@ -1,55 +1,56 @@
-//! Which accesses of a running task have closed.
+//! The accesses of a running task that have closed.
 //!
-//! An access has a bit. While the body runs, what it drops itself is noted with plain stores, by
-//! the one thread that runs it; what others drop is noted in a shared word. When the body awaits
-//! or ends with accesses open, its bits go into the shared word too, and from then on all do. What
-//! the body has closed until then is counted for its task only when it pauses.
+//! An access has a bit. While the body runs, the accesses that it drops itself are noted with plain
+//! stores, by the one thread that runs it; those that others drop are noted in a shared word. When
+//! the body awaits or ends with accesses open, its bits go into the shared word too, and from then
+//! on all do. The accesses that the body has closed until then are counted for its task only when
+//! it pauses.
 //!
-//! An edge waits for a set of accesses and is followed once, by whoever closes the last of them:
-//! the runner sees that in its own bits, everybody else in the shared word. Its updates have an
-//! order, so exactly one of them completes the set; a set that the runner had completed before it
-//! shared its bits is left out there.
+//! An edge waits for a set of accesses and is followed once, by the thread that closes the last of
+//! them: the runner sees that in its own bits, every other thread in the shared word. The updates
+//! of that word have an order, so exactly one of them completes the set; a set that the runner had
+//! completed before it shared its bits is left out there.
 
 use talpf_primitives::{AtomicU32, Ordering};
 
 /// Accesses of one run of a task that have closed, a bit each.
-pub(super) struct Closed {
-    /// By the running body. Written by the thread that runs it.
+pub(super) struct ClosedAccesses {
+    /// Accesses closed by the running body. Written by the thread that runs it.
     here: AtomicU32,
-    /// Anywhere else, and by the body once it has paused.
+    /// Accesses closed by other threads, and by the body once it has paused.
     everywhere: AtomicU32,
-    /// Written by the thread that runs the body.
+    /// 1 once the body has paused. Written by the thread that runs it.
     paused: AtomicU32,
 }
 
-/// What has closed after a change.
+/// The closed accesses after a change.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
+pub(super) struct ClosedChange {
     after: u32,
     /// Sets within these bits were completed earlier.
     done: u32,
 }
 
-impl Change {
-    /// Whether the change has completed a set of accesses, which has one that it has closed.
+impl ClosedChange {
+    /// Returns `true` if the change has completed `set`, of which it has closed an access.
     #[inline]
     pub(super) fn completes(self, set: u32) -> bool {
         set & !self.after == 0 && (self.done == 0 || set & !self.done != 0)
     }
 
-    /// As if `accesses` were open.
+    /// Returns the change as if `accesses` were open.
     pub(super) fn without(self, accesses: u32) -> Self {
-        Change { after: self.after & !accesses, ..self }
+        ClosedChange { after: self.after & !accesses, ..self }
     }
 }
 
-impl Closed {
+impl ClosedAccesses {
     pub(super) fn new() -> Self {
         let zero = || AtomicU32::new(0);
-        Closed { here: zero(), everywhere: zero(), paused: zero() }
+        ClosedAccesses { here: zero(), everywhere: zero(), paused: zero() }
     }
 
-    /// Opens all accesses. Nobody has a guard.
+    /// Opens all accesses, while no guard exists.
     #[inline]
     pub(super) fn reset(&self) {
         self.here.store(0, Ordering::Relaxed);
@@ -57,22 +58,23 @@ impl Closed {
         self.paused.store(0, Ordering::Relaxed);
     }
 
-    /// Closes the accesses of `bits`, which the body drops before it pauses, on the thread that runs
-    /// it.
+    /// Closes the accesses of `bits`, which the body drops before it pauses, on the thread that
+    /// runs it.
     #[inline]
-    pub(super) fn close_here(&self, bits: u32) -> Change {
+    pub(super) fn close_here(&self, bits: u32) -> ClosedChange {
         debug_assert_eq!(self.paused.load(Ordering::Relaxed), 0, "the body has not paused");
         let after = self.here.load(Ordering::Relaxed) | bits;
         self.here.store(after, Ordering::Relaxed);
-        Change { after, done: 0 }
+        ClosedChange { after, done: 0 }
     }
 
     /// Closes the access of `bit`, on any thread.
-    pub(super) fn close(&self, bit: u32) -> Change {
-        Change { after: self.everywhere.fetch_or(bit, Ordering::AcqRel) | bit, done: 0 }
+    pub(super) fn close(&self, bit: u32) -> ClosedChange {
+        ClosedChange { after: self.everywhere.fetch_or(bit, Ordering::AcqRel) | bit, done: 0 }
     }
 
-    /// The body awaits or has ended. If it is the first time: what it has closed itself.
+    /// Notes that the body awaits or has ended. Returns the accesses that it has closed itself if
+    /// this is the first time.
     #[inline]
     pub(super) fn pause(&self) -> u32 {
         let paused = self.paused.load(Ordering::Relaxed) != 0;
@@ -80,11 +82,12 @@ impl Closed {
         if paused { 0 } else { self.here.load(Ordering::Relaxed) }
     }
 
-    /// Shares what the body had closed when it paused first. Called once, unless that is all.
-    pub(super) fn share(&self) -> Change {
+    /// Shares the accesses that the body had closed when it first paused. Called once, unless these
+    /// are all.
+    pub(super) fn share(&self) -> ClosedChange {
         let here = self.here.load(Ordering::Relaxed);
         let after = self.everywhere.fetch_or(here, Ordering::AcqRel) | here;
-        Change { after, done: here }
+        ClosedChange { after, done: here }
     }
 }
 
@@ -94,11 +97,11 @@ mod loom_tests {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// The sets that three accesses can make.
+    /// All sets of three accesses.
     const SETS: std::ops::Range<u32> = 1..8;
 
     struct Model {
-        closed: Closed,
+        closed: ClosedAccesses,
         followed: Vec<AtomicU32>,
         work: [AtomicU32; 3],
     }
@@ -111,15 +114,15 @@ mod loom_tests {
             self.follow(bit, if here { closed.close_here(bit) } else { closed.close(bit) });
         }
 
-        /// `closed`: by the change.
-        fn follow(&self, closed: u32, change: Change) {
+        /// Follows the sets that the change completes, which has closed `closed`.
+        fn follow(&self, closed: u32, change: ClosedChange) {
             for set in SETS.filter(|set| set & closed != 0 && change.completes(*set)) {
                 self.followed[set as usize].fetch_add(1, Ordering::Relaxed);
                 for access in (0..3).filter(|access| set & 1 << access != 0) {
                     assert_eq!(
                         self.work[access].load(Ordering::Relaxed),
                         1,
-                        "seen by whoever follows"
+                        "seen by the thread that follows"
                     );
                 }
             }
@@ -130,7 +133,7 @@ mod loom_tests {
     fn every_set_is_completed_once_wherever_its_accesses_close() {
         loom::model(|| {
             let model = Arc::new(Model {
-                closed: Closed::new(),
+                closed: ClosedAccesses::new(),
                 followed: (0..8).map(|_| AtomicU32::new(0)).collect(),
                 work: std::array::from_fn(|_| AtomicU32::new(0)),
             });

@@ -6,19 +6,20 @@ use std::ops::Deref;
 use super::AccessId;
 use crate::data::ArrayCore;
 
-/// An access that is open while this is used: what a guard has, or whoever closes the access.
+/// An access that is open while this value is used, by its guard or by the thread that closes the
+/// access.
 #[derive(Clone, Copy)]
 pub struct OpenAccess(AccessId);
 
 impl OpenAccess {
     /// # Safety
-    /// The access is open, and stays so as long as anything is asked of the new value or a copy.
+    /// The access is open, and stays open as long as the new value or a copy of it is used.
     #[inline]
     pub(crate) unsafe fn new(access: AccessId) -> Self {
         OpenAccess(access)
     }
 
-    /// The array that the access is to.
+    /// Returns the array of the access.
     #[inline]
     pub(crate) fn array(self) -> &'static ArrayCore {
         // SAFETY: the access is open, by the contract of `new`.

@@ -1,5 +1,5 @@
-//! A mutex that notes where each thread has taken the locks it holds, and gates that a thread is in.
-//! For debug builds.
+//! The locks that each thread holds, recorded by a mutex for debug builds, and the gates that it is
+//! in.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -7,34 +7,34 @@ use std::panic::Location;
 
 use crate::plain;
 
-/// Locks of one thread whose places are noted; of more only the number is known.
+/// Number of locks of one thread whose call sites are recorded; further ones are only counted.
 const NOTED: usize = 8;
 
-type Place = &'static Location<'static>;
+type CallSite = &'static Location<'static>;
 
-/// The holdings of a thread. Without a destructor, so that they are there until the thread ends.
-struct Held {
+/// The locks and gates of a thread. Without a destructor, so that they exist until the thread ends.
+struct HeldLocks {
     gates: Cell<usize>,
     locks: Cell<usize>,
-    places: [Cell<Option<Place>>; NOTED],
+    places: [Cell<Option<CallSite>>; NOTED],
 }
 
-impl Held {
+impl HeldLocks {
     const fn new() -> Self {
-        Held {
+        HeldLocks {
             gates: Cell::new(0),
             locks: Cell::new(0),
             places: [const { Cell::new(None) }; NOTED],
         }
     }
 
-    fn add(&self, place: Place) {
+    fn add(&self, place: CallSite) {
         self.locks.set(self.locks.get() + 1);
         let free = self.places.iter().find(|noted| noted.get().is_none());
         free.into_iter().for_each(|free| free.set(Some(place)));
     }
 
-    fn remove(&self, place: Place) {
+    fn remove(&self, place: CallSite) {
         self.locks.set(self.locks.get() - 1);
         let noted = self.places.iter().find(|noted| noted.get() == Some(place));
         noted.into_iter().for_each(|noted| noted.set(None));
@@ -43,18 +43,18 @@ impl Held {
 
 #[cfg(not(talpf_loom))]
 plain::thread_local! {
-    static HELD: Held = const { Held::new() };
+    static HELD: HeldLocks = const { HeldLocks::new() };
 }
 #[cfg(talpf_loom)]
 loom::thread_local! {
-    static HELD: Held = Held::new();
+    static HELD: HeldLocks = HeldLocks::new();
 }
 
 /// Asserts that this thread is in no gate and holds no lock, for which `what` might wait.
 ///
 /// # Panics
 ///
-/// Panics if there is one, and says where the locks were taken.
+/// Panics otherwise, with the call sites at which the locks were taken.
 #[track_caller]
 pub fn assert_nothing_held(what: &str) {
     HELD.with(|held| {
@@ -66,11 +66,11 @@ pub fn assert_nothing_held(what: &str) {
 }
 
 /// Asserts that this thread is in no gate and holds no lock that the calling crate has taken. For
-/// call-backs into a crate above, which answers for the locks of its own that are held meanwhile.
+/// call-backs into a crate above, which is responsible for its own locks.
 ///
 /// # Panics
 ///
-/// As [`assert_nothing_held`].
+/// Panics as [`assert_nothing_held`].
 #[track_caller]
 pub fn assert_nothing_held_here(what: &str) {
     let here = crate_of(Location::caller());
@@ -83,8 +83,8 @@ pub fn assert_nothing_held_here(what: &str) {
     });
 }
 
-/// The folder of the crate that `place` is in.
-fn crate_of(place: Place) -> &'static str {
+/// Returns the folder of the crate that `place` is in.
+fn crate_of(place: CallSite) -> &'static str {
     place.file().split("/src/").next().unwrap_or_default()
 }
 
@@ -98,15 +98,15 @@ pub fn note_exit() {
     HELD.with(|held| held.gates.set(held.gates.get() - 1));
 }
 
-/// A mutex whose holders are noted.
+/// A mutex whose holders are recorded.
 #[derive(Debug, Default)]
 pub struct Mutex<T>(plain::Mutex<T>);
 
-/// A lock that is held.
+/// A held lock.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
     guard: plain::MutexGuard<'a, T>,
-    place: Place,
+    place: CallSite,
 }
 
 impl<T> Mutex<T> {
@@ -121,13 +121,13 @@ impl<T> Mutex<T> {
         MutexGuard::new(self.0.lock())
     }
 
-    /// The lock, if nobody holds it.
+    /// Returns the lock, if no thread holds it.
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().map(MutexGuard::new)
     }
 
-    /// The value, which nobody else can reach.
+    /// Returns the value, which no other thread can reach.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
@@ -192,14 +192,14 @@ mod tests {
         assert!(complains());
         drop(guard);
         assert!(!complains());
-        // Taken in the standard library, as far as its place says.
-        let elsewhere = std::iter::once(&lock).map(Mutex::lock).next().unwrap();
+        // The recorded call site is in the standard library.
+        let in_std = std::iter::once(&lock).map(Mutex::lock).next().unwrap();
         assert!(!complains() && catch_unwind(|| assert_nothing_held("a test")).is_err());
-        drop(elsewhere);
+        drop(in_std);
     }
 
     #[test]
-    fn a_lock_is_named_by_where_it_was_taken() {
+    fn a_lock_is_named_by_its_call_site() {
         let lock = Mutex::new(1);
         let (guard, line) = (lock.lock(), line!());
         let panic = catch_unwind(|| assert_nothing_held("a test")).unwrap_err();

@@ -1,24 +1,24 @@
 //! The state word of an access: open with a list of edges, passed on, or closed.
 //!
 //! The upper half is the generation of the record the access lives in, the lower half the first
-//! edge or one of three marks. A spawner pushes edges while the word is open in the generation it
-//! remembers; the one owner of the guard closes it, once, and gets the whole list. A word of
+//! edge or one of three marks. A spawner pushes edges while the word is open in the generation that
+//! the map has; the one owner of the guard closes it, once, and gets the whole list. A word of
 //! another generation is a reused record, whose old access was closed long ago. A generation that
-//! comes again, after 2^32 tasks of the record, may have a task wait for an access that it does not
-//! conflict with, of a task before it.
+//! comes again, after 2^32 tasks of the record, may make a task wait for an access of an earlier
+//! task that it does not conflict with.
 //!
 //! An access that was lent to children may be *passed on* before it closes: its edges are taken as
-//! if it closed and no more are pushed, but it counts as open, and who meets it looks for what the
-//! children have open instead.
+//! if it closed and no more are pushed, but it counts as open, and a task that meets it searches
+//! for open accesses of the children instead.
 
 use talpf_primitives::{AtomicU64, Ordering};
 
 const CLOSED: u32 = u32::MAX;
 const PASSED_ON: u32 = u32::MAX - 1;
-/// What is below is an edge.
+/// Open without an edge; smaller values are edges.
 const NO_EDGE: u32 = u32::MAX - 2;
 
-/// Open, passed on or closed, and the edges to follow when it closes.
+/// The state of an access, and the edges to follow when it closes.
 pub(crate) struct AccessHead(AtomicU64);
 
 impl AccessHead {
@@ -32,19 +32,20 @@ impl AccessHead {
         self.0.store(word(generation, NO_EDGE), Ordering::Relaxed);
     }
 
-    /// **Ordering**: acquire, so whoever sees it closed sees what the task wrote.
+    /// Returns `true` if the access is open in `generation`. **Ordering**: acquire, so a thread
+    /// that sees it closed sees what the task wrote.
     #[inline]
     pub(crate) fn is_open(&self, generation: u32) -> bool {
         let current = self.0.load(Ordering::Acquire);
         (current >> 32) as u32 == generation && current as u32 != CLOSED
     }
 
-    /// Whether the access was passed on and is still open.
+    /// Returns `true` if the access was passed on and is still open.
     pub(crate) fn is_passed_on(&self, generation: u32) -> bool {
         self.0.load(Ordering::Acquire) == word(generation, PASSED_ON)
     }
 
-    /// The first edge of an access that is open in `generation`.
+    /// Returns the first edge of an access that is open in `generation`.
     pub(crate) fn first(&self, generation: u32) -> Option<u32> {
         let current = self.0.load(Ordering::Acquire);
         let first = current as u32;

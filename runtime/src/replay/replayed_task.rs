@@ -1,81 +1,81 @@
 //! A task of a recorded graph, which runs once in every iteration.
 //!
-//! It has a task record of its own for the whole run, so guards, events, wakers and reports are
-//! those of any task. What differs is what it waits for. Its count of edges is set anew, by a plain
-//! store, whenever the task becomes ready: to the edges from its own iteration and from the one
-//! before, as the next run of the task has them, and a bias for the task itself, which is taken
-//! when it completes. So a task waits for itself in the iteration before.
+//! It has a task record of its own for the whole run, so its guards, events, wakers and reports are
+//! those of any task. Only its waiting differs. Its count of edges is set again, by a plain store,
+//! whenever the task becomes ready: to the edges from its own iteration and from the one before,
+//! for the next run of the task, and a bias for the task itself, which is taken when it completes.
+//! So a task waits for itself in the iteration before.
 //!
-//! Nobody takes an edge of the next run before that store: whoever has such an edge conflicts with
-//! the task, and waits itself until an access of the present run has closed.
+//! Nobody follows an edge of the next run before that store: a task with such an edge conflicts
+//! with this one, and waits itself until an access of the present run has closed.
 //!
 //! | field | written by |
 //! |---|---|
-//! | `closed`, `rest` | the runner at the start, then whoever drops guards |
-//! | `step` | whoever completes the task, before anybody can make it ready again |
+//! | `closed`, `rest` | the runner at the start, then the threads that drop guards |
+//! | `step` | the thread that completes the task, before any can make it ready again |
 //! | `last_step` | the runner at the start, if the run has failed |
 //! | all others | the recorder |
-#![allow(unsafe_code, reason = "follows the pointers between records, nodes and their run")]
+#![allow(unsafe_code, reason = "follows the pointers between records, tasks and their run")]
 
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::task::Poll;
 
-use super::closed::{Change, Closed};
+use super::closed_accesses::{ClosedAccesses, ClosedChange};
 use super::plan::{BITS, Edge, Plan};
 use super::run::Run;
 use crate::group::GroupInner;
 use crate::scheduler;
 use crate::task::{EventCounter, Phase, Record, RecordId, Repeated, Role, record, resolve_access};
 
-/// A task of a run. It lives as long as the run, which ends after all its tasks.
+/// A task of a run, which lives as long as the run.
 #[repr(align(64))]
-pub(crate) struct Node {
-    closed: Closed,
+pub(crate) struct ReplayedTask {
+    closed: ClosedAccesses,
     /// Open accesses that share the last bit.
     rest: EventCounter,
     record: &'static Record,
-    /// The step that runs, or runs next.
+    /// The present step, or the next one.
     step: AtomicUsize,
     last_step: AtomicUsize,
     run: AtomicPtr<Run>,
     body: Box<dyn Repeated>,
     pub(super) task: RecordId,
-    /// The place among the tasks of the iteration.
+    /// Index of the task in the iteration.
     index: u32,
-    /// The number of the first access among those of the iteration.
+    /// Number of the first access among those of the iteration.
     first_access: u32,
-    /// Edges to wait for from the second iteration on.
+    /// Number of edges to wait for from the second iteration on.
     waits_for: u32,
-    /// The worker that runs it unless another has nothing else to do.
-    home: Option<u32>,
-    /// Whom its edges lead to.
+    /// Worker that runs the task unless another has nothing else to do.
+    preferred_worker: Option<u32>,
+    /// Tasks that the edges lead to.
     successors: Box<[u32]>,
 }
 
-/// Steps of a block. A task that begins one is queued behind what is ready, any other runs as soon as
-/// it is: so data passes the steps of a block while it is in a cache, and a worker does not lose
-/// itself in later steps with an ever longer front of tasks.
+/// Steps of a block. A task that begins a block is queued behind the ready tasks, any other runs at
+/// once: so data passes the steps of a block while it is in a cache, and a worker does not advance
+/// into later steps with an ever longer front of tasks.
 const BLOCK_STEPS: usize = 8;
 
 thread_local! {
-    /// The node whose body this thread runs, or one further out.
-    static HERE: Cell<*const Node> = const { Cell::new(ptr::null()) };
+    /// The replayed task whose body this thread runs, innermost or not.
+    static CURRENT: Cell<*const ReplayedTask> = const { Cell::new(ptr::null()) };
 }
 
-impl Node {
-    /// A node that runs in steps `step` to `last_step`.
+impl ReplayedTask {
+    /// Creates a task that runs in steps `step` to `last_step`.
     pub(super) fn new(
         task: RecordId,
         body: Box<dyn Repeated>,
         plan: &Plan,
         (index, first_access): (usize, usize),
         (step, last_step): (usize, usize),
-        home: Option<u32>,
+        preferred_worker: Option<u32>,
     ) -> Self {
-        Node {
-            closed: Closed::new(),
+        ReplayedTask {
+            closed: ClosedAccesses::new(),
             rest: EventCounter::new(),
             record: record(task),
             step: AtomicUsize::new(step),
@@ -86,32 +86,32 @@ impl Node {
             index: index as u32,
             first_access: first_access as u32,
             waits_for: plan.within[index] + plan.across[index],
-            home,
+            preferred_worker,
             successors: plan.successors_of(index).into(),
         }
     }
 
-    /// Lets the record find the node and the node its run, which does not move any more.
+    /// Links the record to this task, and this task to its run, which does not move any more.
     pub(super) fn link(&self, run: *mut Run) {
         self.run.store(run, Ordering::Relaxed);
-        self.record.set_node(self);
+        self.record.set_replayed(self);
     }
 
-    /// The node of a record with the role `Replayed`. It is linked before the first task of its run is
-    /// ready, and lives until the last is complete.
+    /// Returns the replayed task of a record with the role `Replayed`. It is linked before the
+    /// first task of its run is ready, and lives until the last is complete.
     ///
     /// # Safety
     /// The task has become ready in its run, and is not complete for the last time as long as the
     /// result is used: the caller has a unit of it.
     #[inline]
-    unsafe fn of(record: &Record) -> &'static Node {
+    unsafe fn of(record: &Record) -> &'static ReplayedTask {
         // SAFETY: see above.
-        unsafe { &*record.node() }
+        unsafe { &*record.replayed() }
     }
 
     #[inline]
     fn run(&self) -> &'static Run {
-        // SAFETY: linked as above, and the run owns this node.
+        // SAFETY: linked as above, and the run owns this task.
         unsafe { &*self.run.load(Ordering::Relaxed) }
     }
 
@@ -120,47 +120,48 @@ impl Node {
         self.step.load(Ordering::Relaxed) == self.last_step.load(Ordering::Relaxed)
     }
 
-    /// Makes the step that begins the last one, of a run that has failed.
+    /// Makes the step that begins the last one, in a run that has failed.
     ///
-    /// Who waits for this step sees the failure, too, and stops at it or, over an edge from one
-    /// iteration to the next, right after it: so nobody waits for another one.
+    /// A task that waits for this step sees the failure, too, and stops at it or, over an edge from
+    /// one iteration to the next, right after it: so no task waits for another step.
     #[cold]
     fn stop(&self) {
         self.last_step.store(self.step.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     #[inline]
-    fn home(&self) -> Option<usize> {
-        self.home.map(|home| home as usize)
+    fn preferred_worker(&self) -> Option<usize> {
+        self.preferred_worker.map(|worker| worker as usize)
     }
 
-    /// Queues the task: nothing holds it back any more.
+    /// Queues the task, which nothing holds back any more.
     #[inline(always)]
     pub(super) fn release(&self, run: &Run) {
         run.waits[self.index as usize].begin(self.waits_for);
         // SAFETY: the holder of the tiles, a task of this group, is complete after this task.
         let group = unsafe { GroupInner::of_live_task(self.record) };
         let later = self.step.load(Ordering::Relaxed).is_multiple_of(BLOCK_STEPS);
-        scheduler::schedule_at(self.home(), group, self.task, later);
+        scheduler::schedule_at(self.preferred_worker(), group, self.task, later);
     }
 
     /// Follows the edges of a bit whose accesses have all closed.
     #[inline(always)]
-    fn follow(&self, run: &Run, bit: usize, change: Change) {
+    fn follow(&self, run: &Run, bit: usize, change: ClosedChange) {
         let edges = run.plan.edges_of(self.first_access as usize + bit);
         if self.record.has_failed() {
             self.fail(run, edges, change);
         }
         for edge in edges {
             if change.completes(edge.accesses) && run.waits[edge.to as usize].follow_edge() {
-                run.nodes[edge.to as usize].release(run);
+                run.tasks[edge.to as usize].release(run);
             }
         }
     }
 
-    /// The task has failed: stops the run, and poisons whoever waits for it in its iteration.
+    /// Stops the run as the task has failed, and poisons the tasks that wait for it in its
+    /// iteration.
     #[cold]
-    fn fail(&self, run: &Run, edges: &[Edge], change: Change) {
+    fn fail(&self, run: &Run, edges: &[Edge], change: ClosedChange) {
         // SAFETY: the access that closes, or the task that follows all its edges, has a unit.
         let Some(failure) = (unsafe { self.record.failure() }) else {
             return;
@@ -168,12 +169,13 @@ impl Node {
         run.fail(&failure);
         let followed = edges.iter().filter(|edge| change.completes(edge.accesses));
         for edge in followed.filter(|edge| edge.to > self.index) {
-            run.nodes[edge.to as usize].record.poison(&failure);
+            run.tasks[edge.to as usize].record.poison(&failure);
         }
     }
 
-    /// Closes an access that a body drops on the thread that runs this one's. `false`: that goes as
-    /// on any other thread. Apart, to keep the way of all other guards short.
+    /// Closes an access whose guard drops on the thread that runs this task's body. Returns `false`
+    /// for accesses to close as on any other thread. Not inlined, to keep the path of all other
+    /// guards short.
     #[inline(never)]
     fn close_own(&self, record: &Record, access: usize) -> bool {
         let own = ptr::eq(self.record, record) && access < BITS - 1;
@@ -190,9 +192,9 @@ impl Node {
         self.closed(access, (own || self.rest.take(1)).then(|| self.closed.close(1 << bit)));
     }
 
-    /// An access has closed, which has changed its bit or not.
+    /// Follows the edges of a closed access, if that has changed its bit.
     #[inline(always)]
-    fn closed(&self, access: usize, change: Option<Change>) {
+    fn closed(&self, access: usize, change: Option<ClosedChange>) {
         let run = self.run();
         if let Some(change) = change {
             self.follow(run, access.min(BITS - 1), change);
@@ -203,66 +205,67 @@ impl Node {
     }
 }
 
-/// The worker where a task that is in a queue is at home, if it is replayed.
-pub(crate) fn home(record: &Record) -> Option<usize> {
+/// Returns the preferred worker of a queued task, if it is replayed.
+pub(crate) fn preferred_worker(record: &Record) -> Option<usize> {
     if record.role() != Role::Replayed {
         return None;
     }
     // SAFETY: a task that is in a queue has a unit for its body.
-    unsafe { Node::of(record) }.home()
+    unsafe { ReplayedTask::of(record) }.preferred_worker()
 }
 
-/// Begins the next run of a ready task. Says with what, unless it must not run.
+/// Begins the next run of a ready task. Returns `None` if it must not run.
 #[inline]
-pub(crate) fn begin(record: &Record) -> Option<&'static Node> {
+pub(crate) fn begin(record: &Record) -> Option<&'static ReplayedTask> {
     // SAFETY: the caller has taken the task from a queue: it has a unit for its body.
-    let node = unsafe { Node::of(record) };
+    let replayed = unsafe { ReplayedTask::of(record) };
     let accesses = record.access_count();
-    node.closed.reset();
+    replayed.closed.reset();
     if accesses >= BITS {
-        node.rest.set((accesses - BITS + 1) as u32);
+        replayed.rest.set((accesses - BITS + 1) as u32);
     }
     record.open.set(1 + accesses as u32);
-    if node.run().has_failed() {
-        node.stop();
+    if replayed.run().has_failed() {
+        replayed.stop();
         return None;
     }
-    Some(node)
+    Some(replayed)
 }
 
-impl Node {
+impl ReplayedTask {
     /// Runs the body, to its end or to its first await.
     #[inline]
     pub(crate) fn call(&self) -> Poll<()> {
-        let _outer = Outer(HERE.replace(self));
+        let _outer = Outer(CURRENT.replace(self));
         self.body.run(self.task, self.step.load(Ordering::Relaxed))
     }
 }
 
-/// Puts back the node of the body around the one that ends.
-struct Outer(*const Node);
+/// Restores the replayed task of the outer body when the inner one ends.
+struct Outer(*const ReplayedTask);
 
 impl Drop for Outer {
     #[inline]
     fn drop(&mut self) {
-        HERE.set(self.0);
+        CURRENT.set(self.0);
     }
 }
 
-/// Closes access number `access` of a record if this thread runs the body of its task. The short
-/// way, which most guards go.
+/// Closes access number `access` of a record if this thread runs the body of its task: the short
+/// path, which most guards take.
 ///
 /// # Safety
 /// The access is open and the caller's to close.
 #[inline]
 pub(crate) unsafe fn close_here(record: &Record, access: usize) -> bool {
-    // SAFETY: `call` has put it there and is still on the stack, and a body runs inside its node.
-    let node = unsafe { HERE.get().as_ref() };
-    node.is_some_and(|node| node.close_own(record, access))
+    // SAFETY: `call` has put the pointer there and is still on the stack, and a body runs inside
+    // `call` of its task.
+    let replayed = unsafe { CURRENT.get().as_ref() };
+    replayed.is_some_and(|replayed| replayed.close_own(record, access))
 }
 
-/// Closes all accesses of the task whose body this thread runs. `false`: that is for their guards to
-/// do.
+/// Closes all accesses of the task whose body this thread runs. Returns `false` if their guards
+/// have to do that.
 ///
 /// # Safety
 /// All accesses are open and the caller's to close: if this returns `true` it forgets their guards.
@@ -273,20 +276,20 @@ pub(crate) unsafe fn close_all(record: &Record) -> bool {
         return false;
     }
     // SAFETY: the body that runs has a unit.
-    let node = unsafe { Node::of(record) };
-    node.closed.close_here((1 << accesses) - 1);
-    node.follow_all(accesses);
+    let replayed = unsafe { ReplayedTask::of(record) };
+    replayed.closed.close_here((1 << accesses) - 1);
+    replayed.follow_all(accesses);
     true
 }
 
-impl Node {
+impl ReplayedTask {
     /// Follows all edges.
     #[inline(always)]
     fn follow_all(&self, accesses: usize) {
         let run = self.run();
         for to in &self.successors {
             if run.waits[*to as usize].follow_edge() {
-                run.nodes[*to as usize].release(run);
+                run.tasks[*to as usize].release(run);
             }
         }
         if self.is_last() {
@@ -295,23 +298,24 @@ impl Node {
     }
 }
 
-/// The body of a task has ended or awaits: how many accesses it has closed that nobody has counted.
-/// If others are open, what it has closed counts together with what others do from here on.
+/// Notes that the body of a task has ended or awaits. Returns the number of accesses that it has
+/// closed and nobody has counted. If others are open, the closed ones are shared, and count
+/// together with those that close from then on.
 #[inline]
 pub(crate) fn pause(record: &Record) -> u32 {
     // SAFETY: the caller gives up the unit of the body after this.
-    let node = unsafe { Node::of(record) };
+    let replayed = unsafe { ReplayedTask::of(record) };
     let accesses = record.access_count();
-    match node.closed.pause() {
+    match replayed.closed.pause() {
         closed if accesses < BITS && closed == (1 << accesses) - 1 => accesses as u32,
         0 => 0,
-        closed => node.share(closed),
+        closed => replayed.share(closed),
     }
 }
 
-impl Node {
-    /// Shares what the body has closed. Follows the edges whose accesses have all closed, with those
-    /// that wait for any of `closed`.
+impl ReplayedTask {
+    /// Shares the accesses that the body has closed, and follows the edges that wait for any of
+    /// them and whose accesses have all closed.
     #[cold]
     fn share(&self, closed: u32) -> u32 {
         let (run, change) = (self.run(), self.closed.share());
@@ -332,42 +336,42 @@ impl Node {
 /// The access is open and the caller's to close, with its unit of the task's completion.
 pub(crate) unsafe fn close(record: &Record, access: usize) {
     // SAFETY: the access is open, and has a unit that is given up below.
-    let node = unsafe { Node::of(record) };
-    node.close(access);
+    let replayed = unsafe { ReplayedTask::of(record) };
+    replayed.close(access);
     // SAFETY: by the contract of this function.
-    unsafe { resolve_access(node.task) };
+    unsafe { resolve_access(replayed.task) };
 }
 
-/// As `close`, for one that was passed on to children: nothing of the task is open, and the caller
-/// completes it.
+/// Closes an access as `close` does, if it was passed on to children: no access of the task is
+/// open, and the caller completes the task.
 ///
 /// # Safety
-/// The task is not complete before the caller has it so, and the access is closed once.
+/// The caller completes the task, and the access is closed once.
 pub(crate) unsafe fn close_late(record: &Record, access: usize) {
     // SAFETY: the caller completes the task after this.
-    unsafe { Node::of(record) }.close(access);
+    unsafe { ReplayedTask::of(record) }.close(access);
 }
 
-/// A run of the task is complete: makes it wait for the next, or ends it.
+/// Completes a run of the task: makes it wait for the next, or ends it.
 #[inline]
 pub(crate) fn complete(record: &Record) {
     // SAFETY: the caller has taken the last unit of this step.
-    let node = unsafe { Node::of(record) };
-    let run = node.run();
+    let replayed = unsafe { ReplayedTask::of(record) };
+    let run = replayed.run();
     if let Some(failure) = record.take_failure() {
         run.fail(&failure);
         // SAFETY: as in `release`.
         unsafe { GroupInner::of_live_task(record) }.note_failure(record, failure);
     }
-    if node.is_last() {
-        // Nothing for a report: what the others wait for is elsewhere.
+    if replayed.is_last() {
+        // Not shown in reports: other tasks do not wait for this one any more.
         record.state.set(Phase::Free);
-        // SAFETY: nodes are linked by `start`, and this was the last step of the task.
-        return unsafe { Run::leave(node.run.load(Ordering::Relaxed)) };
+        // SAFETY: tasks are linked by `start`, and this was the last step of the task.
+        return unsafe { Run::leave(replayed.run.load(Ordering::Relaxed)) };
     }
-    node.step.store(node.step.load(Ordering::Relaxed) + run.turns, Ordering::Relaxed);
+    replayed.step.store(replayed.step.load(Ordering::Relaxed) + run.unroll, Ordering::Relaxed);
     record.state.set(Phase::Created);
-    if run.waits[node.index as usize].end() {
-        node.release(run);
+    if run.waits[replayed.index as usize].end() {
+        replayed.release(run);
     }
 }

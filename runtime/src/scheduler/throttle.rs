@@ -1,29 +1,30 @@
-//! Spawners that are ahead of those who run what they spawn.
+//! Throttling of spawners that are ahead of the workers that run their tasks.
 
 use talpf_primitives::{Ordering, thread};
 
-use super::queues::Seat;
 use super::thief::SHORT_NS;
 use super::worker::Worker;
+use super::worker_slot::WorkerSlot;
 use crate::group::GroupInner;
 use crate::task::{self, Role, record};
 
-/// Spawns between looks at whether the spawner is too far ahead, and tasks it runs if it is.
+/// Spawns between checks of whether the spawner is too far ahead, and tasks that it runs if it is.
 pub(super) const HELP_ROUNDS: u64 = 16;
-/// Ready tasks that a spawner of short ones leaves to others at most.
+/// Largest number of ready tasks that a spawner of short tasks leaves to other workers.
 const PLENTY: usize = 32;
-/// Spawns between tasks whose delay is measured; the fair rounds do the same for other tasks.
+/// Spawns between tasks whose delay is measured; the fair rounds do the same outside spawns.
 pub(super) const SAMPLE_ROUNDS: u64 = 4 * HELP_ROUNDS;
-/// Throttles that a spawner is ahead before it does what slows it down: steals, and waits.
+/// Multiple of the throttle that a spawner must be ahead before it steals and waits, which slows it
+/// down.
 const FAR: u64 = 16;
-/// How long a spawner waits at most for workers that are behind before it goes on: what they run may
-/// wait for what it does next.
+/// Longest time that a spawner waits for workers that are behind. Their tasks may wait for
+/// something that the spawner does next.
 const CATCH_UP_NS: u64 = 1_000_000;
 
 impl Worker {
     /// Runs some ready tasks if too many tasks of `group` are outstanding, or more short ones are
-    /// ready than anybody else will want.
-    pub(super) fn help(&self, group: &GroupInner) {
+    /// ready than other workers will take.
+    pub(super) fn throttle(&self, group: &GroupInner) {
         let throttle = self.shared.config.throttle;
         let plenty = throttle < usize::MAX
             && self.grain_ns.get() < SHORT_NS
@@ -32,12 +33,12 @@ impl Worker {
         let is_far_ahead = || group.outstanding() > FAR.saturating_mul(throttle as u64);
         if self.helping.get()
             || !(plenty || is_ahead())
-            // What a body that unwinds has dropped must not mix with the guards of another task.
+            // Guards dropped by a body that unwinds must not mix with those of another task.
             || std::thread::panicking()
         {
             return;
         }
-        // None: an action that spawns, where a guard drops.
+        // `None`: an action that spawns as a guard drops.
         let Some(spawner) = task::current() else { return };
         self.helping.set(true);
         let (start_ns, mut ran) = (self.shared.clock.now_ns(), 0);
@@ -47,26 +48,26 @@ impl Worker {
             self.rests(start_ns);
         }
         let note = task::take_note();
-        let next = &self.seat().pulse.next;
+        let next = &self.slot().hot.next;
         for _ in 0..HELP_ROUNDS {
-            let sent = || self.take_mail().or_else(|| self.take_returned());
-            let own = || next.take().or_else(|| self.deques.pop()).or_else(sent);
+            let affine = || self.take_from_affinity_queue().or_else(|| self.take_returned());
+            let own = || next.take().or_else(|| self.deques.pop()).or_else(affine);
             let others = || if steals { self.steal() } else { None };
             match self.shared.priorities.pop_above().or_else(own).or_else(others) {
-                // A program must not run on top of another, which could not go on before it.
+                // A main must not run on top of another, which could not go on before it ended.
                 Some(task) if record(task).role() == Role::Main => {
                     self.shared.inject(task);
                     break;
                 }
                 Some(task) => {
-                    self.seat().pulse.note_help(Some(spawner), Some(task));
+                    self.slot().hot.note_help(Some(spawner), Some(task));
                     self.execute(task, false);
                 }
                 None => break,
             }
             ran += 1;
         }
-        self.seat().pulse.note_help(None, None);
+        self.slot().hot.note_help(None, None);
         let now_ns = self.shared.clock.now_ns();
         let spent_ns = now_ns.saturating_sub(start_ns);
         self.grain_ns.set(spent_ns.checked_div(ran).unwrap_or(self.grain_ns.get()));
@@ -82,14 +83,14 @@ impl Worker {
         self.helping.set(false);
     }
 
-    /// Waits for workers that are in a body to complete tasks, if nothing is left to do here. Two
-    /// do not wait for each other.
+    /// Waits until workers that are in a body complete tasks, if nothing is left to do here. Two
+    /// workers do not wait for each other.
     #[cold]
     fn let_others_catch_up(&self, until_ns: u64, is_far_ahead: impl Fn() -> bool) {
-        let Seat { pulse, mail, .. } = self.seat();
-        pulse.catches_up.store(true, Ordering::Relaxed);
-        while pulse.next.peek().is_none()
-            && mail.is_empty()
+        let WorkerSlot { hot, affinity_queue, .. } = self.slot();
+        hot.catches_up.store(true, Ordering::Relaxed);
+        while hot.next.peek().is_none()
+            && affinity_queue.is_empty()
             && self.shared.injector.is_empty()
             && self.shared.is_busy_beside(self.index)
             && is_far_ahead()
@@ -97,6 +98,6 @@ impl Worker {
         {
             thread::yield_now();
         }
-        pulse.catches_up.store(false, Ordering::Relaxed);
+        hot.catches_up.store(false, Ordering::Relaxed);
     }
 }
