@@ -12,7 +12,7 @@ use crate::operation::{OpenRound, Source, Spawned};
 use crate::ping_pong::{Link, PingPong};
 use crate::round::User;
 use crate::slot::{MemorySlot, Registrable, RemoteRegion, Slot, Use};
-use crate::sync::{Sync, SyncMode};
+use crate::sync::{SyncBuilder, SyncMode};
 use crate::world::World;
 
 /// One rank of a run. Clones are handles of the same rank.
@@ -135,7 +135,7 @@ impl Context {
     /// `inout`. **Errors**: links that do not match, which name the rank and both values; a lane
     /// that was used; places that overlap or are not registered; a rank that failed. The run
     /// fails with all of them.
-    pub async fn ping_pong<T: bytemuck::Pod + Send + std::marker::Sync>(
+    pub async fn ping_pong<T: bytemuck::Pod + Send + Sync>(
         &self,
         lane: Lane,
         links: &[Link<'_, T>],
@@ -184,7 +184,7 @@ impl Context {
     /// (*local*). **Errors**: as a spawn; later, those of [`OpenRound::put`] at the sync.
     pub fn put<T, D>(&self, from: &Region<'_, T, D>, to: RemoteRegion<'_, T>) -> Result<(), Error>
     where
-        T: bytemuck::Pod + Send + std::marker::Sync,
+        T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
         self.put_on(Lane::default(), from, to)
@@ -198,7 +198,7 @@ impl Context {
         to: RemoteRegion<'_, T>,
     ) -> Result<(), Error>
     where
-        T: bytemuck::Pod + Send + std::marker::Sync,
+        T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
         let (spawned, to) = (Spawned::new(self.round_of(lane)), Remote::new(&to));
@@ -214,7 +214,7 @@ impl Context {
     /// **Errors**: as a spawn; later, those of [`OpenRound::get`] at the sync.
     pub fn get<T, D>(&self, from: RemoteRegion<'_, T>, to: &Region<'_, T, D>) -> Result<(), Error>
     where
-        T: bytemuck::Pod + Send + std::marker::Sync,
+        T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
         self.get_on(Lane::default(), from, to)
@@ -228,7 +228,7 @@ impl Context {
         to: &Region<'_, T, D>,
     ) -> Result<(), Error>
     where
-        T: bytemuck::Pod + Send + std::marker::Sync,
+        T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
         let (spawned, from) = (Spawned::new(self.round_of(lane)), Remote::new(&from));
@@ -290,14 +290,14 @@ impl Context {
     /// Declares a sync of lane 0, the superstep, which closes the round that is open when the sync
     /// is spawned or awaited.
     #[inline]
-    pub fn sync(&self, mode: SyncMode) -> Sync<'_> {
-        Sync::new(self, mode, Lane::default())
+    pub fn sync(&self, mode: SyncMode) -> SyncBuilder<'_> {
+        SyncBuilder::new(self, mode, Lane::default())
     }
 
     /// As [`Context::sync`], of another lane.
     #[inline]
-    pub fn sync_of(&self, lane: Lane, mode: SyncMode) -> Sync<'_> {
-        Sync::new(self, mode, lane)
+    pub fn sync_of(&self, lane: Lane, mode: SyncMode) -> SyncBuilder<'_> {
+        SyncBuilder::new(self, mode, lane)
     }
 }
 

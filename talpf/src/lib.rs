@@ -4,7 +4,8 @@
 //! [`Context`]: it registers arrays as [`MemorySlot`]s, issues operations on them, and ends rounds
 //! with syncs. Operations are tasks that use their local regions as input or output; a sync is a
 //! task that opens *windows* for what peers put, and the regions of the windows are in use until
-//! the round has ended. So everything that computes simply declares the regions it reads and writes.
+//! the round has ended. So everything that computes simply declares the regions it reads and
+//! writes.
 //!
 //! ```
 //! use talpf::{Config, Error, Rank, SyncMode, exec};
@@ -73,4 +74,4 @@ pub use self::ping_pong::{Link, PingPong};
 pub use self::probe::Machine;
 pub use self::settings::Settings;
 pub use self::slot::{MemorySlot, Registrable, RemoteRegion};
-pub use self::sync::{Arrivals, Sync, SyncHandle, SyncMode};
+pub use self::sync::{Arrivals, SyncBuilder, SyncHandle, SyncMode};

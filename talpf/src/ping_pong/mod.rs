@@ -49,7 +49,7 @@ use crate::exchange::Call;
 use crate::numbers::{Lane, Rank, Round};
 use crate::operation::{OpenRound, Spawned};
 use crate::round::User;
-use crate::sync::{Sync, SyncHandle, SyncMode};
+use crate::sync::{SyncBuilder, SyncHandle, SyncMode};
 
 pub(crate) use self::places::Places;
 
@@ -126,7 +126,7 @@ struct End {
     put: bool,
 }
 
-impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
+impl<T: Pod + Send + Sync> PingPong<T> {
     pub(crate) async fn new(
         context: &Context,
         lane: Lane,
@@ -238,7 +238,7 @@ impl<T: Pod + Send + std::marker::Sync> PingPong<T> {
         }
         self.round = Round(self.round.0 + 1);
         self.ends.iter_mut().for_each(|end| end.put = false);
-        Sync::of_exchange(&self.context, SyncMode::CACHED, self.lane, &self.places).spawn()
+        SyncBuilder::of_exchange(&self.context, SyncMode::CACHED, self.lane, &self.places).spawn()
     }
 }
 
@@ -263,7 +263,7 @@ impl<T> Drop for PingPong<T> {
         // Puts that come all the same are no error here: this rank may be failing, and its main
         // knows why. The barrier of the others is missing then.
         let mode = SyncMode::DEFAULT;
-        let sync = Sync::of_exchange(&self.context, mode, self.lane, &self.places);
+        let sync = SyncBuilder::of_exchange(&self.context, mode, self.lane, &self.places);
         // Without a runtime there is nobody to wait for the places.
         let _ = sync.spawn();
     }

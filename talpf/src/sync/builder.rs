@@ -22,11 +22,11 @@ use crate::window::{Area, Areas, Kind};
 
 /// A sync being declared: its mode, and the windows in which operations of peers may land.
 ///
-/// Nothing happens before [`Sync::spawn`] or an `await`, which close the round that is open then:
-/// operations that are issued while a sync is being declared are of its round. Tasks that use a
-/// region of a window wait for the end of the round by their dependencies.
+/// Nothing happens before [`SyncBuilder::spawn`] or an `await`, which close the round that is open
+/// then: operations that are issued while a sync is being declared are of its round. Tasks that use
+/// a region of a window wait for the end of the round by their dependencies.
 #[must_use = "a sync does nothing, and its round stays open, until it is spawned or awaited"]
-pub struct Sync<'a> {
+pub struct SyncBuilder<'a> {
     context: &'a Context,
     mode: SyncMode,
     lane: Lane,
@@ -60,9 +60,9 @@ impl Opens<'_> {
     }
 }
 
-impl<'a> Sync<'a> {
+impl<'a> SyncBuilder<'a> {
     pub(crate) fn new(context: &'a Context, mode: SyncMode, lane: Lane) -> Self {
-        Sync { context, mode, lane, windows: SmallVec::new(), places: None }
+        SyncBuilder { context, mode, lane, windows: SmallVec::new(), places: None }
     }
 
     /// The sync of an exchange, with whose end it releases places.
@@ -72,14 +72,14 @@ impl<'a> Sync<'a> {
         lane: Lane,
         places: &'a Arc<Places>,
     ) -> Self {
-        Sync { places: Some(places), ..Sync::new(context, mode, lane) }
+        SyncBuilder { places: Some(places), ..SyncBuilder::new(context, mode, lane) }
     }
 
     /// Lets puts and atomics of this round land in `region`, which must be of a slot registered
     /// with `register_global`. A task has the region as `inout` from when it is free until the
     /// round has ended.
     #[inline]
-    pub fn window<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+    pub fn window<T: Pod + Send + Sync, D: Send + 'static>(
         self,
         region: &Region<'a, T, D>,
     ) -> Self {
@@ -88,28 +88,22 @@ impl<'a> Sync<'a> {
 
     /// Lets gets of this round read `region`. A task has it as `input` until the round has ended.
     #[inline]
-    pub fn expose<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+    pub fn expose<T: Pod + Send + Sync, D: Send + 'static>(
         self,
         region: &Region<'a, T, D>,
     ) -> Self {
         self.push(Kind::Read, Opens::Task(region.without_data()))
     }
 
-    /// As [`Sync::window`], for a body that has the guard of the region already: the window opens
-    /// as the sync is spawned.
-    pub fn window_with<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
-        self,
-        guard: InOut<T, D>,
-    ) -> Self {
+    /// As [`SyncBuilder::window`], for a body that has the guard of the region already: the window
+    /// opens as the sync is spawned.
+    pub fn window_with<T: Pod + Send + Sync, D: Send + 'static>(self, guard: InOut<T, D>) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
         self.push(Kind::Write, Opens::Now { guard: Box::new(guard), array, rect })
     }
 
-    /// As [`Sync::expose`], for a body that has the guard of the region already.
-    pub fn expose_with<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
-        self,
-        guard: In<T, D>,
-    ) -> Self {
+    /// As [`SyncBuilder::expose`], for a body that has the guard of the region already.
+    pub fn expose_with<T: Pod + Send + Sync, D: Send + 'static>(self, guard: In<T, D>) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
         self.push(Kind::Read, Opens::Now { guard: Box::new(guard), array, rect })
     }
@@ -175,8 +169,8 @@ impl<'a> Sync<'a> {
         Ok(())
     }
 
-    /// Opens the windows, or spawns the tasks that do. True if a task of a window that is written to
-    /// holds the group.
+    /// Opens the windows, or spawns the tasks that do. True if a task of a window that is written
+    /// to holds the group.
     fn open_windows(&mut self, round: &Arc<RoundState>, areas: &[Area]) -> Result<bool, Error> {
         let mut is_held = false;
         let is_only = areas.len() == 1;
@@ -282,11 +276,11 @@ impl Drop for Unopened {
     }
 }
 
-impl IntoFuture for Sync<'_> {
+impl IntoFuture for SyncBuilder<'_> {
     type Output = Result<(), Error>;
     type IntoFuture = SyncHandle;
 
-    /// Spawns the sync. The errors of [`Sync::spawn`] are those of the future.
+    /// Spawns the sync. The errors of [`SyncBuilder::spawn`] are those of the future.
     fn into_future(mut self) -> SyncHandle {
         let round = self.close();
         if let Err(error) = self.spawn_of(&round) {
