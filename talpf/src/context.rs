@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use talpf_runtime::{Group, In, Out, Region};
 
+use crate::double_buffered_channel::{DoubleBufferedChannel, Link};
 use crate::error::Error;
 use crate::exchange::Call;
 use crate::numbers::{Lane, Rank};
 use crate::operation::{OpenRound, Source, Spawned};
-use crate::ping_pong::{Link, PingPong};
 use crate::round::User;
 use crate::slot::{MemorySlot, Registrable, RemoteRegion, Slot, Use};
 use crate::sync::{SyncBuilder, SyncMode};
@@ -126,21 +126,21 @@ impl Context {
         self.state().slots.remove(&slot.slot)
     }
 
-    /// Makes a [`PingPong`] of `links`, which takes `lane` for the rest of the run. Collective:
-    /// every rank calls it, those without links too. The n-th link of one rank to another matches
-    /// the n-th link of that one back. The places are of arrays registered with
+    /// Makes a [`DoubleBufferedChannel`] of `links`, which takes `lane` for the rest of the run.
+    /// Collective: every rank calls it, those without links too. The n-th link of one rank to
+    /// another matches the n-th link of that one back. The buffers are of arrays registered with
     /// [`Context::register_global`], and no two of them overlap.
     ///
-    /// **Completion**: all ranks have made theirs, and each has the places of its first round as
+    /// **Completion**: all ranks have made theirs, and each has the buffers of its first round as
     /// `inout`. **Errors**: links that do not match, which name the rank and both values; a lane
-    /// that was used; places that overlap or are not registered; a rank that failed. The run
-    /// fails with all of them.
-    pub async fn ping_pong<T: bytemuck::Pod + Send + Sync>(
+    /// that was used; buffers that overlap or are not registered; a rank that failed. Each of them
+    /// fails the run.
+    pub async fn double_buffered_channel<T: bytemuck::Pod + Send + Sync>(
         &self,
         lane: Lane,
         links: &[Link<'_, T>],
-    ) -> Result<PingPong<T>, Error> {
-        let made = PingPong::new(self, lane, links).await;
+    ) -> Result<DoubleBufferedChannel<T>, Error> {
+        let made = DoubleBufferedChannel::new(self, lane, links).await;
         if let Err(error) = &made {
             self.world.fail(&[self.rank], error);
         }
@@ -170,8 +170,8 @@ impl Context {
         self.round_of(Lane::default())
     }
 
-    /// As [`Context::round`], of another lane. If a [`PingPong`] has taken the lane, operations
-    /// are refused.
+    /// As [`Context::round`], of another lane. If a [`DoubleBufferedChannel`] has taken the lane,
+    /// operations are refused.
     #[inline]
     pub fn round_of(&self, lane: Lane) -> OpenRound {
         let state = self.state();

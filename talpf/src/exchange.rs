@@ -1,10 +1,11 @@
-//! Collective calls: every rank gives some bytes, or why it cannot take part, and gets those of all.
+//! Collective calls: every rank gives some bytes, or why it cannot take part, and gets those of
+//! all.
 //!
 //! For start and registration, never for supersteps. Each rank calls in the same order: the n-th
-//! call of one rank belongs to the n-th call of every other. The number of a call is drawn under the
-//! lock under which its part is given, so what ranks name after the call has one number everywhere,
-//! whichever ranks fail and however many tasks of a rank call at once. Ranks that meet in different
-//! calls, or of which one fails, all get an error, and may go on with the next call.
+//! call of one rank belongs to the n-th call of every other. The number of a call is drawn under
+//! the lock under which its part is given, so what ranks name after the call has one number
+//! everywhere, whichever ranks fail and however many tasks of a rank call at once. Ranks that meet
+//! in different calls, or of which one fails, all get an error, and may go on with the next call.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -22,13 +23,18 @@ pub(crate) enum Call {
     Start,
     RegisterGlobal,
     RegisterRaw,
-    PingPong,
+    DoubleBufferedChannel,
     Probe,
 }
 
 /// By their numbers in messages.
-const CALLS: [Call; 5] =
-    [Call::Start, Call::RegisterGlobal, Call::RegisterRaw, Call::PingPong, Call::Probe];
+const CALLS: [Call; 5] = [
+    Call::Start,
+    Call::RegisterGlobal,
+    Call::RegisterRaw,
+    Call::DoubleBufferedChannel,
+    Call::Probe,
+];
 
 impl Call {
     /// The name that programs know it by.
@@ -37,7 +43,7 @@ impl Call {
             Call::Start => "the start of the run",
             Call::RegisterGlobal => "register_global",
             Call::RegisterRaw => "register_raw",
-            Call::PingPong => "ping_pong",
+            Call::DoubleBufferedChannel => "double_buffered_channel",
             Call::Probe => "probe",
         }
     }

@@ -214,7 +214,7 @@ where
                 Err(error) => Err(E::from(error)),
             };
             let result = result.and_then(|value| {
-                state.open_rounds.check_exchanges()?;
+                state.open_rounds.check_channels()?;
                 Ok(value)
             });
             let waited = if result.is_ok() { state.group.wait().await } else { Ok(()) };

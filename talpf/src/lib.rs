@@ -38,6 +38,7 @@
 
 mod config;
 mod context;
+mod double_buffered_channel;
 mod endpoint;
 mod error;
 mod exchange;
@@ -48,7 +49,6 @@ mod hook;
 mod immediate;
 mod numbers;
 mod operation;
-mod ping_pong;
 mod polling;
 mod probe;
 mod processes;
@@ -65,12 +65,12 @@ mod world;
 
 pub use self::config::{Config, PollingFrequency};
 pub use self::context::Context;
+pub use self::double_buffered_channel::{DoubleBufferedChannel, Link};
 pub use self::error::Error;
 pub use self::exec::exec;
 pub use self::hook::hook;
 pub use self::numbers::{Lane, Rank, Round};
 pub use self::operation::{Destination, OpenRound, Operation, Source};
-pub use self::ping_pong::{Link, PingPong};
 pub use self::probe::Machine;
 pub use self::settings::Settings;
 pub use self::slot::{MemorySlot, Registrable, RemoteRegion};

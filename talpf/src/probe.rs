@@ -62,7 +62,7 @@ impl Context {
             let [short, long]: [f64; 2] =
                 bytemuck::try_pod_read_unaligned(bytes).map_err(|_| {
                     let what = format!("{} bytes as the times of a probe", bytes.len());
-                    Error::WrongLetter { rank, what }
+                    Error::BadControlMessage { rank, what }
                 })?;
             (short_ns, long_ns) = (short_ns.max(short), long_ns.max(long));
         }

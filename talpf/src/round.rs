@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use talpf_primitives::Mutex;
 
 use self::handles::Handles;
+use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
-use crate::ping_pong::Places;
 use crate::rounds::MOST_AHEAD;
 use crate::sync::Outcome;
 use crate::world::{RankState, World};
@@ -69,7 +69,7 @@ impl RoundState {
         round
     }
 
-    /// **Errors**: it is of a lane that an exchange has taken, or one round too many that has not
+    /// **Errors**: it is of a lane that a channel has taken, or one round too many that has not
     /// ended.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -156,7 +156,8 @@ impl RoundState {
         self.declared.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether its windows are declared. One that another thread has declared may be missed.
+    /// Returns whether its windows are declared. One that another thread has declared may be
+    /// missed.
     pub(crate) fn is_declared(&self) -> bool {
         self.declared.load(Ordering::Relaxed)
     }
@@ -220,28 +221,28 @@ pub(crate) struct OpenRounds {
 #[derive(Default)]
 struct LaneRounds {
     open: Option<Arc<RoundState>>,
-    /// One that has ended, for the next to be opened.
+    /// Memory of a round that has ended, for the next to be opened.
     spare: Option<Arc<RoundState>>,
-    /// The exchange that has taken it.
-    taken: Option<Arc<Places>>,
-    /// Rounds that have ended.
+    /// Guards of the double-buffered channel that has taken the lane.
+    taken: Option<Arc<BufferGuards>>,
+    /// Number of rounds that have ended.
     ended: u64,
 }
 
-/// The reason that keeps the program from a lane.
-const TAKEN: &str = "is taken by a ping-pong exchange";
+/// Error text for a lane that belongs to a channel.
+const TAKEN: &str = "is taken by a double-buffered channel";
 
-/// Who asks for a round of a lane.
+/// The user of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum User {
     Program,
-    /// The exchange that has taken it.
-    Exchange,
+    /// The double-buffered channel that has taken the lane.
+    Channel,
 }
 
-/// Operations of one round until `resize_message_queue` says otherwise.
+/// Default limit of the operations of one round.
 const OPERATIONS: u32 = 1 << 20;
-/// Most that it can be set to.
+/// The largest limit that `resize_message_queue` accepts.
 const MAX_OPERATIONS: u32 = 1 << 31;
 
 impl OpenRounds {
@@ -324,41 +325,41 @@ impl OpenRounds {
         closed
     }
 
-    /// Gives a lane to an exchange, for as long as the run lasts.
+    /// Gives a lane to a double-buffered channel, for as long as the run lasts.
     ///
-    /// **Errors**: it was used, or taken, before.
-    pub(crate) fn take(&self, lane: Lane, places: &Arc<Places>) -> Result<(), Error> {
+    /// **Errors**: the lane was used, or taken, before.
+    pub(crate) fn take(&self, lane: Lane, guards: &Arc<BufferGuards>) -> Result<(), Error> {
         let mut lanes = self.lanes.lock();
         let LaneRounds { open, taken, .. } = lane_of(&mut lanes, lane);
         let why = match (open, &taken) {
             (_, Some(_)) => TAKEN,
-            (Some(_), None) => "was used before, a ping-pong exchange needs one of its own",
+            (Some(_), None) => "was used before, a double-buffered channel needs one of its own",
             (None, None) => {
-                *taken = Some(Arc::clone(places));
+                *taken = Some(Arc::clone(guards));
                 return Ok(());
             }
         };
         Err(Error::LaneRefused { lane, why })
     }
 
-    /// Whether every exchange was brought to the end of a round, at the end of the main.
+    /// Checks, at the end of the main, that no channel was dropped in the middle of a round.
     ///
-    /// **Errors**: one was not.
-    pub(crate) fn check_exchanges(&self) -> Result<(), Error> {
+    /// **Errors**: one was.
+    pub(crate) fn check_channels(&self) -> Result<(), Error> {
         let lanes = self.lanes.lock();
         let abandoned = |lane: &LaneRounds| lane.taken.as_ref().is_some_and(|p| p.is_abandoned());
         match lanes.iter().position(abandoned) {
             Some(lane) => {
-                let why = "belongs to an exchange that was dropped in the middle of a round";
+                let why = "belongs to a channel that was dropped in the middle of a round";
                 Err(Error::LaneRefused { lane: Lane(lane as u8), why })
             }
             None => Ok(()),
         }
     }
 
-    /// Whether a sync has closed every round that has operations.
+    /// Checks that a sync has closed every round that has operations.
     ///
-    /// **Errors**: one has not.
+    /// **Errors**: none has closed one of them.
     pub(crate) fn check_closed(&self) -> Result<(), Error> {
         for open in self.lanes.lock().iter().filter_map(|lane| lane.open.as_ref()) {
             let operations = open.sent().map(u64::from).sum();
@@ -369,27 +370,27 @@ impl OpenRounds {
         Ok(())
     }
 
-    /// The run has failed: releases what exchanges hold.
+    /// Releases the guards that channels hold, after a failure of the run.
     #[cold]
     pub(crate) fn fail(&self, reason: &Arc<str>) {
         let lanes = self.lanes.lock();
-        let exchanges: Vec<_> = lanes.iter().filter_map(|lane| lane.taken.clone()).collect();
+        let channels: Vec<_> = lanes.iter().filter_map(|lane| lane.taken.clone()).collect();
         drop(lanes);
-        exchanges.iter().for_each(|places| places.fail(reason));
+        channels.iter().for_each(|guards| guards.fail(reason));
     }
 
-    /// Keeps a round that has ended.
+    /// Keeps the memory of a round that has ended, for a later round of its lane.
     pub(crate) fn recycle(&self, round: Arc<RoundState>) {
         let mut lanes = self.lanes.lock();
         let lane = lane_of(&mut lanes, round.lane);
-        // They end in order.
+        // Rounds of a lane end in order.
         lane.ended = round.number.0 + 1;
         let before = lane.spare.replace(round);
         drop(lanes);
         drop(before);
     }
 
-    /// Gives up the rounds, and so the cycle they make with the world.
+    /// Drops the rounds, and so breaks their reference cycle with the world.
     pub(crate) fn clear(&self) {
         let rounds = std::mem::take(&mut *self.lanes.lock());
         drop(rounds);

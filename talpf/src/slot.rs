@@ -92,7 +92,8 @@ impl<T: Pod + Send + Sync> Registrable for Matrix<T> {
 }
 
 mod private {
-    /// Memory that a handle of an array keeps. Programs cannot implement it: the device believes it.
+    /// Memory that a handle of an array keeps. Programs cannot implement it: the device believes
+    /// it.
     pub trait Memory {
         #[doc(hidden)]
         fn parts(&self) -> super::Parts;
@@ -220,8 +221,9 @@ impl Slot {
         // device touches the memory for posted requests only: as source or destination of an
         // operation of this rank, which holds a guard of that part until it is complete; for a
         // peer inside a window, which holds a guard too and serialises what overlaps (R5 to R7);
-        // for the peer of an exchange, which holds a guard of the place that it writes to (see
-        // `ping_pong`); or through a raw slot, for which `register_raw` makes the program answer.
+        // for the peer of a channel, whose writes go to a buffer that the target holds a guard of
+        // (see `double_buffered_channel`); or through a raw slot, for which `register_raw` makes
+        // the program answer.
         let region = unsafe { domain.register(start, parts.len * element_bytes, access)? };
         let place = Place {
             address: region.address(),
@@ -277,7 +279,7 @@ impl Slot {
         for (rank, bytes) in gathered.each() {
             let place = Place::from_bytes(bytes).ok_or_else(|| {
                 let what = format!("{} bytes as the place of a slot", bytes.len());
-                Error::WrongLetter { rank, what }
+                Error::BadControlMessage { rank, what }
             })?;
             if place.element_bytes != self.element_bytes {
                 let (here, there) = (self.element_bytes, place.element_bytes);

@@ -17,9 +17,10 @@
 //! ```
 //!
 //! ```compile_fail,E0308
-//! # use talpf::PingPong;
-//! fn widen(exchange: PingPong<for<'a> fn(&'a str)>) -> PingPong<fn(&'static str)> {
-//!     exchange
+//! # use talpf::DoubleBufferedChannel;
+//! type Wide = DoubleBufferedChannel<fn(&'static str)>;
+//! fn widen(channel: DoubleBufferedChannel<for<'a> fn(&'a str)>) -> Wide {
+//!     channel
 //! }
 //! ```
 //!

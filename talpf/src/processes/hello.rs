@@ -49,7 +49,7 @@ impl Processes {
             let expected = (before + Placement::WORDS) * size_of::<u32>();
             if bytes.len() != expected {
                 let what = format!("{} bytes to begin the run with, not {expected}", bytes.len());
-                return Err(Error::WrongLetter { rank, what });
+                return Err(Error::BadControlMessage { rank, what });
             }
             placements.push(Placement::from_words(words[before..].iter().copied()));
             let number = QueuePairNumber::from_u32(word(settings.len() + here.index()));

@@ -16,8 +16,8 @@
 //!
 //! So a put into a window costs a round trip more than in one process. If the run looks for
 //! conflicts so does what goes to raw slots: the target notes it and lets it go. The target counts
-//! what it has let go and what has arrived of it, by an immediate that says so; a window closes when
-//! the two are equal.
+//! what it has let go and what has arrived of it, by an immediate that says so; a window closes
+//! when the two are equal.
 //!
 //! **Failures.** A letter that says so may overtake data, or come after the error of a request that
 //! the failed rank has refused. Whatever comes first, the queue pairs to other processes go into
@@ -27,12 +27,12 @@
 //!
 //! **Trust.** Every field of a control message is checked before anything is done with it: a number
 //! out of range, of another round, call or run, or a length that does not fit, ends the run with an
-//! error that names the sender. Data is trusted more: keys cover whole slots, so a process that writes
-//! without asking, or goes on before it is told to, is believed like a program that registers raw
-//! slots. Processes of one run are of one user.
+//! error that names the sender. Data is trusted more: keys cover whole slots, so a process that
+//! writes without asking, or goes on before it is told to, is believed like a program that
+//! registers raw slots. Processes of one run are of one user.
 //!
-//! **Who may touch what.** Any thread sends. One at a time takes in what has come, letters in order,
-//! holding no lock of a rank. So whoever finds a process lost has read all that it has said.
+//! **Who may touch what.** Any thread sends. One at a time takes in what has come, letters in
+//! order, holding no lock of a rank. So whoever finds a process lost has read all that it has said.
 
 mod asked;
 mod counted;
@@ -237,7 +237,7 @@ impl Processes {
                 let given = part
                     .and_then(|part| world.exchange.give_elsewhere(self.here, from, number, part));
                 if let Err(what) = given {
-                    world.fail(&[self.here], &Error::WrongLetter { rank: from, what });
+                    world.fail(&[self.here], &Error::BadControlMessage { rank: from, what });
                 }
             }
             Some(Letter::Failed { first, reason }) => {
@@ -248,7 +248,7 @@ impl Processes {
             Some(Letter::Waiting(traffic)) if self.standstill.hear(from, traffic) => {}
             Some(Letter::Ask { .. } | Letter::Waiting(_)) | None => {
                 let what = "a control message that it may not send".to_owned();
-                world.fail(&[self.here], &Error::WrongLetter { rank: from, what });
+                world.fail(&[self.here], &Error::BadControlMessage { rank: from, what });
             }
         }
     }

@@ -13,10 +13,10 @@ use talpf_traces::Event;
 use super::SyncMode;
 use super::request::{Request, Stage};
 use crate::context::Context;
+use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
 use crate::held::Held;
 use crate::numbers::{Lane, Round};
-use crate::ping_pong::Places;
 use crate::round::{RoundState, User};
 use crate::window::{Area, Areas, Kind};
 
@@ -31,8 +31,8 @@ pub struct SyncBuilder<'a> {
     mode: SyncMode,
     lane: Lane,
     windows: SmallVec<[Window<'a>; 2]>,
-    /// Of the exchange that the sync belongs to.
-    places: Option<&'a Arc<Places>>,
+    /// Guards of the double-buffered channel that the sync belongs to, if any.
+    buffer_guards: Option<&'a Arc<BufferGuards>>,
 }
 
 /// A declared window.
@@ -62,17 +62,17 @@ impl Opens<'_> {
 
 impl<'a> SyncBuilder<'a> {
     pub(crate) fn new(context: &'a Context, mode: SyncMode, lane: Lane) -> Self {
-        SyncBuilder { context, mode, lane, windows: SmallVec::new(), places: None }
+        SyncBuilder { context, mode, lane, windows: SmallVec::new(), buffer_guards: None }
     }
 
-    /// The sync of an exchange, with whose end it releases places.
-    pub(crate) fn of_exchange(
+    /// Declares the sync of a double-buffered channel, at whose end `buffer_guards` are released.
+    pub(crate) fn of_channel(
         context: &'a Context,
         mode: SyncMode,
         lane: Lane,
-        places: &'a Arc<Places>,
+        buffer_guards: &'a Arc<BufferGuards>,
     ) -> Self {
-        SyncBuilder { places: Some(places), ..SyncBuilder::new(context, mode, lane) }
+        SyncBuilder { buffer_guards: Some(buffer_guards), ..SyncBuilder::new(context, mode, lane) }
     }
 
     /// Lets puts and atomics of this round land in `region`, which must be of a slot registered
@@ -119,7 +119,7 @@ impl<'a> SyncBuilder<'a> {
     /// **Completion**: returns at once; the handle ends with the round.
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; one
     /// that overlaps another window or exposed region of this sync, for which it would wait; a lane
-    /// that a [`PingPong`](crate::PingPong) has taken.
+    /// that a [`DoubleBufferedChannel`](crate::DoubleBufferedChannel) has taken.
     pub fn spawn(mut self) -> Result<SyncHandle, Error> {
         let round = self.close();
         self.spawn_of(&round)?;
@@ -129,14 +129,14 @@ impl<'a> SyncBuilder<'a> {
     /// Closes the round that is open.
     fn close(&self) -> Arc<RoundState> {
         let (world, rank) = (self.context.world(), self.context.rank());
-        let user = if self.places.is_some() { User::Exchange } else { User::Program };
+        let user = if self.buffer_guards.is_some() { User::Channel } else { User::Program };
         world.rank(rank).open_rounds.close(world, rank, self.lane, user)
     }
 
     /// Spawns the sync of the round that it has closed.
     fn spawn_of(&mut self, round: &Arc<RoundState>) -> Result<(), Error> {
         let RoundState { world, rank, lane, number, .. } = &**round;
-        let (state, mode, places) = (round.state(), self.mode, self.places.cloned());
+        let (state, mode, buffer_guards) = (round.state(), self.mode, self.buffer_guards.cloned());
         let fails = |error: &Error| world.fail(&[*rank], error);
         let mut areas = Areas::default();
         self.check(round, &mut areas).inspect_err(fails)?;
@@ -163,7 +163,8 @@ impl<'a> SyncBuilder<'a> {
             state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode: traced, expected });
         }
         let (stage, expected) = (Stage::Posting, 0);
-        let request = Request { round: Arc::clone(round), mode, stage, expected, event, places };
+        let request =
+            Request { round: Arc::clone(round), mode, stage, expected, event, buffer_guards };
         state.begin(request, world);
         state.wake_poller();
         Ok(())

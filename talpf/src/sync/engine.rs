@@ -435,7 +435,7 @@ impl State {
 
 fn no_step(rank: Rank) -> Error {
     let what = "a step of a barrier in which it does not meet this rank".to_owned();
-    Error::WrongLetter { rank, what }
+    Error::BadControlMessage { rank, what }
 }
 
 fn too_late(source_rank: Rank, lane: Lane, round: Round) -> Error {

@@ -12,10 +12,10 @@ use talpf_traces::counted;
 use super::SyncMode;
 use super::arrivals::RoundArrivals;
 use super::dissemination::Plan;
+use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
 use crate::foreign;
 use crate::numbers::Rank;
-use crate::ping_pong::Places;
 use crate::round::RoundState;
 use crate::world::RankState;
 
@@ -47,19 +47,19 @@ pub(crate) struct Request {
     pub(crate) expected: u32,
     /// Holds the group, if no window does.
     pub(crate) event: Option<PendingEvent>,
-    /// What it releases, if it is of an exchange.
-    pub(crate) places: Option<Arc<Places>>,
+    /// Guards that its end releases, if the sync is of a double-buffered channel.
+    pub(crate) buffer_guards: Option<Arc<BufferGuards>>,
 }
 
 impl Request {
     /// Tells those who wait for it. `rank` is its own.
     pub(crate) fn end(self, result: Result<(), Error>, rank: &RankState) {
-        let Request { round, event, places, .. } = self;
-        match (places, &result) {
-            (Some(places), Ok(())) => places.end(round.number),
-            // Else the run is about to fail, and they with it.
-            (Some(places), Err(error)) if rank.has_failed() => {
-                places.fail(&error.to_string().into());
+        let Request { round, event, buffer_guards, .. } = self;
+        match (buffer_guards, &result) {
+            (Some(buffer_guards), Ok(())) => buffer_guards.end(round.number),
+            // If the rank has not failed yet, the run is about to fail and releases the guards.
+            (Some(buffer_guards), Err(error)) if rank.has_failed() => {
+                buffer_guards.fail(&error.to_string().into());
             }
             _ => {}
         }
@@ -140,8 +140,8 @@ impl Request {
 /// How a sync ended.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    /// The kind of the result, for those who look again and again. A good one, while nobody has left
-    /// a waker, is set here alone.
+    /// The kind of the result, for those who look again and again. A good one, while nobody has
+    /// left a waker, is set here alone.
     known: AtomicU8,
     state: Mutex<State>,
 }
@@ -162,7 +162,8 @@ struct State {
 impl Outcome {
     /// Sets the result and wakes those who wait for it.
     ///
-    /// **Errors**: what the first waker has panicked with that has; the others are woken all the same.
+    /// **Errors**: what the first waker has panicked with that has; the others are woken all the
+    /// same.
     pub(crate) fn set(&self, result: Result<(), Error>) -> Result<(), String> {
         if result.is_ok() && self.change(NOTHING, WELL).is_ok() {
             return Ok(());

@@ -1,25 +1,25 @@
-//! Whether a round reads and writes one location (R6): operations of different kinds that touch it.
+//! Detection of conflicts: operations of a round that read and write one location (R6).
 //!
 //! Puts to one location have some order, gets change nothing, and atomics are atomic towards each
-//! other; but a get or an atomic sees what a put writes, or a part of it, or nothing of it. For each
-//! round there is a note of every operation, made before it can reach memory: so when what a sync
-//! expects has arrived, everything is noted, in whatever order it came.
+//! other; but a get or an atomic sees what a put writes, or a part of it, or nothing of it. For
+//! each round there is a note of every operation, made before it can reach memory: so when all
+//! operations that a sync expects have arrived, all are noted, in whatever order they arrived.
 //!
-//! There are notes of what comes to windows and of what needs none, if the run looks for conflicts.
-//! Not looked at: puts of exchanges, each of which has its place to itself (see `ping_pong`); an
-//! array that is registered twice, which is two slots; what the tasks of the rank do, which guards
-//! keep apart from what lands in windows, and for which the program answers in raw slots.
+//! Operations on windows and on raw slots are noted, if the run checks for conflicts. Not checked
+//! are puts of double-buffered channels, which share their buffer with no other operation; an array
+//! that is registered twice, which is two slots; and the tasks of the rank, which guards keep apart
+//! from what lands in windows, and for which the program answers in raw slots.
 
 use super::Claim;
 
 /// The operations of one round at one rank.
 ///
-/// **Cost**: amortised a sort. Memory for four times as many pieces as remain when those of one source
-/// and kind that touch each other are joined, or for a few.
+/// **Cost**: amortised a sort. Memory for four times as many pieces as remain when those of one
+/// source and kind that touch each other are joined, or for a few.
 #[derive(Default)]
 pub(super) struct Notes(Vec<Claim>);
 
-/// As many are kept as they come.
+/// Number of notes that are kept without joining any.
 const FEW: usize = 64;
 
 impl Notes {

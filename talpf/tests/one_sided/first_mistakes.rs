@@ -25,7 +25,7 @@ fn a_put_without_a_window() {
         &[
             " reaches elements 0..1 of slot ",
             "outside every window",
-            "what it puts needs a `window`",
+            "an operation that puts needs a `window`",
         ],
     );
 }
@@ -45,7 +45,7 @@ fn a_get_from_a_rank_that_exposes_nothing() {
         &[
             " reaches elements 2..3 of slot ",
             "outside every window",
-            "what it gets needs an `expose`",
+            "an operation that gets needs an `expose`",
         ],
     );
 }

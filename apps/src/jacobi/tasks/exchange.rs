@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use talpf::{Context, Lane, Link, MemorySlot, PingPong, SyncHandle};
+use talpf::{Context, DoubleBufferedChannel, Lane, Link, MemorySlot, SyncHandle};
 use talpf_runtime::Token;
 
 use super::band::Band;
@@ -33,7 +33,7 @@ pub(super) struct Exchange {
 /// Slots are those of the matrices that even steps write, and odd ones.
 enum Means {
     Windows { ctx: Context, protocol: Protocol, slots: [MemorySlot<f64>; 2], order: Token },
-    Links { ctx: Context, links: RefCell<PingPong<f64>>, slots: [MemorySlot<f64>; 2] },
+    Links { ctx: Context, links: RefCell<DoubleBufferedChannel<f64>>, slots: [MemorySlot<f64>; 2] },
     Messages(Messages),
 }
 
@@ -66,8 +66,8 @@ impl Exchange {
         Ok(Self { neighbours, means })
     }
 
-    /// Declares the exchange of what step `number` writes in `band`, a piece for each strip, and the
-    /// end of its round, if rounds end; where that is spawned, hands out what to wait for.
+    /// Declares the exchange of what step `number` writes in `band`, a piece for each strip, and
+    /// the end of its round, if rounds end; where that is spawned, hands out what to wait for.
     ///
     /// **Panics**: links that are replayed. Their places are in use from one step to the next, so
     /// that a graph would never get them.
@@ -132,14 +132,18 @@ impl Exchange {
 }
 
 /// Makes a link for every piece.
-async fn link(ctx: &Context, neighbours: &Neighbours, band: &Band) -> Result<PingPong<f64>, Error> {
+async fn link(
+    ctx: &Context,
+    neighbours: &Neighbours,
+    band: &Band,
+) -> Result<DoubleBufferedChannel<f64>, Error> {
     let link = |Piece { with, cols, .. }: Piece| {
         let fields = [band.after(0), band.after(1)];
-        let places = fields.map(|field| field.row(with.halo, cols.clone()));
-        Ok(Link { peer: ctx.peer(with.rank as u32)?, places })
+        let buffers = fields.map(|field| field.row(with.halo, cols.clone()));
+        Ok(Link { peer: ctx.peer(with.rank as u32)?, buffers })
     };
     let links = pieces(neighbours, band).map(link).collect::<Result<Vec<_>, Error>>()?;
-    Ok(ctx.ping_pong(LANE, &links).await?)
+    Ok(ctx.double_buffered_channel(LANE, &links).await?)
 }
 
 /// What is exchanged in a step: a piece of a row for each neighbour and strip.
