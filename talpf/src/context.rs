@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use talpf_runtime::{Group, In, Out, Region};
 
+use crate::all_gather::Call;
 use crate::double_buffered_channel::{DoubleBufferedChannel, Link};
 use crate::error::Error;
-use crate::exchange::Call;
 use crate::numbers::{Lane, Rank};
 use crate::operation::{OpenRound, Source, Spawned};
 use crate::round::User;
@@ -100,7 +100,7 @@ impl Context {
     ) -> Result<MemorySlot<A::Element>, Error> {
         let state = self.state();
         let prepared = state.slots.prepare_global(&state.endpoint.domain, array, usage);
-        let own = prepared.map(|slot| (slot.place(), slot));
+        let own = prepared.map(|slot| (slot.descriptor(), slot));
         let (slot, gathered) = self.world.all_gather(self.rank, call, own).await?;
         Ok(MemorySlot::new(slot.publish(&gathered)?))
     }
@@ -279,11 +279,11 @@ impl Context {
     /// For programs that have a worker to spare and want the shortest way to a notification.
     /// **Completion**: what is counted is *delivered*; the window still holds it.
     pub fn arrivals(&self, lane: Lane) -> u32 {
-        self.state().collectors.post_all();
-        self.state().look(&self.world);
+        self.state().batches.post_all();
+        self.state().poll(&self.world);
         let arrivals = self.state().engine.arrivals(lane);
         // Whoever came to the engine meanwhile has left again.
-        self.state().progress_if_kicked(&self.world);
+        self.state().progress_if_rung(&self.world);
         arrivals
     }
 

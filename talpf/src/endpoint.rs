@@ -55,7 +55,7 @@ struct Peer {
     queue_pair: QueuePair,
     unsignalled: AtomicU32,
     /// Connected to another process.
-    elsewhere: AtomicBool,
+    is_remote: AtomicBool,
 }
 
 /// Eight bytes for every posted receive. The region is declared first, so it goes first.
@@ -93,7 +93,7 @@ impl Endpoint {
                 };
                 let queue_pair = domain.create_queue_pair(&init)?;
                 let unsignalled = AtomicU32::new(0);
-                Ok(Peer { queue_pair, unsignalled, elsewhere: AtomicBool::new(false) })
+                Ok(Peer { queue_pair, unsignalled, is_remote: AtomicBool::new(false) })
             })
             .collect::<Result<Vec<_>, Error>>()?;
         let inbox = Inbox::new(&domain, RECEIVES as usize)?;
@@ -132,17 +132,13 @@ impl Endpoint {
         Ok(self.peers[rank.index()].queue_pair.connect(number, &Connection::default())?)
     }
 
-    /// Connects the queue pair for `rank` to the one that `rank` has for us in a process of its own.
-    /// Answers are waited for as long as that process lives: it may be busy.
-    pub(crate) fn connect_elsewhere(
-        &self,
-        rank: Rank,
-        number: QueuePairNumber,
-    ) -> Result<(), Error> {
+    /// Connects the queue pair for `rank` to the one that `rank` has for us in a process of its
+    /// own. Answers are waited for as long as that process lives: it may be busy.
+    pub(crate) fn connect_remote(&self, rank: Rank, number: QueuePairNumber) -> Result<(), Error> {
         let connection = Connection { timeout_ns: 0, ..Connection::default() };
         let peer = &self.peers[rank.index()];
         peer.queue_pair.connect_to(rank.0, number, &connection)?;
-        peer.elsewhere.store(true, Ordering::Release);
+        peer.is_remote.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -150,7 +146,7 @@ impl Endpoint {
     /// from there.
     #[cold]
     pub(crate) fn cut_off(&self) {
-        for peer in self.peers.iter().filter(|peer| peer.elsewhere.load(Ordering::Acquire)) {
+        for peer in self.peers.iter().filter(|peer| peer.is_remote.load(Ordering::Acquire)) {
             // From where they are they can always go there.
             let _ = peer.queue_pair.modify(&QueuePairAttributes::new(QueuePairState::Error));
         }

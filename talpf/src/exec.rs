@@ -206,7 +206,7 @@ where
             let state = world.rank(rank);
             let leaving = Leaving { world: &world, rank };
             let result = match world.processes() {
-                Some(processes) => processes.meet(&world).await,
+                Some(processes) => processes.handshake(&world).await,
                 None => Ok(()),
             };
             let result = match result {
@@ -273,7 +273,7 @@ fn leave(runtime: &Runtime, world: &Arc<World>) -> Result<(), Error> {
     };
     let here = world.first();
     let whole = Arc::clone(world);
-    let left = async move { processes.leave(whole.rank(here)).await };
+    let left = async move { processes.finish(whole.rank(here)).await };
     let handle = world.rank(here).group.spawn_main("goodbye", left)?;
     runtime.block_on(handle)??
 }

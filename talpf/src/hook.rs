@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::exec;
 use crate::numbers::Rank;
-use crate::processes::{Counted, Processes};
+use crate::processes::{CountingWire, Processes};
 use crate::world::World;
 
 /// Runs `main` as one rank of a run, whose other ranks are in the other processes of the wire: each
@@ -78,7 +78,7 @@ where
     let judge = Arc::downgrade(&world);
     runtime.judge_hangs(move || {
         let world = judge.upgrade();
-        world.is_some_and(|world| world.processes().is_some_and(|others| others.is_standstill()))
+        world.is_some_and(|world| world.processes().is_some_and(|others| others.is_terminated()))
     });
     let mut results = exec::run(runtime, world, std::iter::once(main))?;
     // One rank, one result.
@@ -86,7 +86,7 @@ where
 }
 
 fn meet(runtime: &Runtime, wire: Arc<dyn Wire>, config: Config) -> Result<Arc<World>, Error> {
-    let (here, wire) = (Rank(wire.process()), Arc::new(Counted::new(wire)));
+    let (here, wire) = (Rank(wire.process()), Arc::new(CountingWire::new(wire)));
     let over: Arc<dyn Wire> = Arc::clone(&wire) as _;
     let device = Device::with_wire(config.device.clone(), over).map_err(Error::from)?;
     let endpoint = Endpoint::new(&device, wire.processes())?;

@@ -36,15 +36,15 @@
 //! Completion levels, named the same everywhere: *posted* (the device has the request), *local*
 //! (the source may be reused), *delivered* (visible at the target), *round ended*.
 
+mod all_gather;
 mod config;
 mod context;
 mod double_buffered_channel;
 mod endpoint;
 mod error;
-mod exchange;
 mod exec;
 mod foreign;
-mod held;
+mod held_guard;
 mod hook;
 mod immediate;
 mod numbers;

@@ -3,9 +3,9 @@
 //!
 //! Adaptive, workers that have nothing else to do look in its place; when none has, it looks a few
 //! times in a while. While a task of the rank is suspended until a sync ends, which those who put
-//! carry on (`sync/tell.rs`), it looks seldom: every look takes cache lines away from them. After it
-//! has looked in vain for long enough it arms the completion channel and sleeps: a completion, a new
-//! sync or a failure wakes it.
+//! carry on (`sync/notify.rs`), it looks seldom: every look takes cache lines away from them. After
+//! it has looked in vain for long enough it arms the completion channel and sleeps: a completion, a
+//! new sync or a failure wakes it.
 //!
 //! **Source**: thesis, chapter 6.3.
 
@@ -96,11 +96,11 @@ impl Poller {
         let (world, state) = (&self.world, self.world.rank(self.rank));
         loop {
             let this = Arc::clone(&self);
-            match state.group.idle_until(LATEST, move || this.turn()).await {
+            match state.group.idle_until(LATEST, move || this.pass()).await {
                 Next::Pause(period) => state.group.wait_for(period).await,
                 Next::Sleep => {
                     self.empty.end();
-                    state.collectors.post_all();
+                    state.batches.post_all();
                     if let Err(error) = sleep(state, world).await {
                         world.fail(&[self.rank], &error);
                     }
@@ -111,7 +111,7 @@ impl Poller {
     }
 
     /// Looks. What to do next, but to look again as soon as a worker has nothing else to do.
-    fn turn(&self) -> Option<Next> {
+    fn pass(&self) -> Option<Next> {
         let (world, state) = (&*self.world, self.world.rank(self.rank));
         // Only a link with faults has timers: what it lost is asked for again after a time.
         let has_timers = world.config.device.fault.is_some();
@@ -123,11 +123,11 @@ impl Poller {
         if has_timers {
             state.endpoint.context.advance(state.group.clock().now_ns());
         }
-        let found = state.look(world) > 0;
+        let found = state.poll(world) > 0;
         let passes = self.passes.load(Ordering::Relaxed).wrapping_add(1);
         self.passes.store(passes, Ordering::Relaxed);
         if passes.is_multiple_of(PASSES) {
-            state.collectors.post_unchanged();
+            state.batches.post_unchanged();
         }
         let works = state.engine.syncs() > 0 || state.outstanding() > 0;
         let peers_poll = !has_wire && state.waits.is_set() && !state.has_unannounced();
@@ -148,7 +148,7 @@ impl Poller {
         };
         match world.config.polling {
             PollingFrequency::Every(period) if works => {
-                state.collectors.post_all();
+                state.batches.post_all();
                 Some(Next::Pause(period))
             }
             PollingFrequency::Adaptive if !is_over && peers_poll => Some(Next::Pause(LATEST)),
@@ -175,7 +175,7 @@ async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
     let found = state.progress(world).unwrap_or(1) > 0;
     let has_timers = world.config.device.fault.is_some();
     let over = || state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers);
-    if !found && !over() && !state.has_unannounced() && !state.collectors.is_filled_at_last() {
+    if !found && !over() && !state.has_unannounced() && !state.batches.is_filled_at_last() {
         let mut notified = pin!(state.endpoint.channel.notified());
         poll_fn(|cx| {
             *state.poller.waker.lock() = Some(cx.waker().clone());

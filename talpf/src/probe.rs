@@ -3,9 +3,9 @@
 use bytemuck::bytes_of;
 use talpf_runtime::{Array, Region};
 
+use crate::all_gather::Call;
 use crate::context::Context;
 use crate::error::Error;
-use crate::exchange::Call;
 use crate::numbers::Rank;
 use crate::slot::{MemorySlot, Use};
 use crate::sync::SyncMode;

@@ -6,7 +6,7 @@ use crate::numbers::Round;
 /// have not ended.
 pub(crate) const MOST_AHEAD: u64 = 1 << 16;
 /// Rounds that a rank of another process may be ahead, whose word is all that is known.
-pub(crate) const MOST_AHEAD_ELSEWHERE: u64 = 1 << 10;
+pub(crate) const MOST_AHEAD_REMOTE: u64 = 1 << 10;
 
 /// A place for each round from the first that is not over. Later rounds use the places again, so
 /// a lane that goes on and on moves and allocates nothing.

@@ -15,8 +15,8 @@ use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddres
 use talpf_primitives::Mutex;
 use talpf_runtime::{Array, ArrayLabel, Matrix, Rect};
 
+use crate::all_gather::Gathered;
 use crate::error::Error;
-use crate::exchange::Gathered;
 use crate::numbers::Rank;
 
 pub(crate) use self::table::SlotTable;
@@ -152,18 +152,18 @@ pub(crate) struct Slot {
     pub(crate) usage: Use,
     deregistered: AtomicBool,
     /// Where it is here.
-    place: Place,
+    descriptor: SlotDescriptor,
     local_key: LocalKey,
     /// Dropped before the array that it lies in.
     region: Mutex<Option<MemoryRegion>>,
     /// Where the slot is at every rank; empty for a local one.
-    peers: Vec<Place>,
+    peers: Vec<SlotDescriptor>,
     _array: Box<dyn Any + Send + Sync>,
 }
 
 /// Where a slot is at one rank.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SlotDescriptor {
     address: u64,
     key: RemoteKey,
     len: u64,
@@ -171,7 +171,7 @@ pub(crate) struct Place {
     raw: bool,
 }
 
-impl Place {
+impl SlotDescriptor {
     fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(self.address.to_le_bytes());
@@ -192,7 +192,7 @@ impl Place {
             [1] => true,
             _ => return None,
         };
-        Some(Place {
+        Some(SlotDescriptor {
             address: u64::from_le_bytes(*address),
             key: RemoteKey::from_u32(u32::from_le_bytes(*key)),
             len: u64::from_le_bytes(*len),
@@ -225,7 +225,7 @@ impl Slot {
         // (see `double_buffered_channel`); or through a raw slot, for which `register_raw` makes
         // the program answer.
         let region = unsafe { domain.register(start, parts.len * element_bytes, access)? };
-        let place = Place {
+        let descriptor = SlotDescriptor {
             address: region.address(),
             key: region.remote_key(),
             len: parts.len as u64,
@@ -240,7 +240,7 @@ impl Slot {
             element_bytes: element_bytes as u64,
             usage,
             deregistered: AtomicBool::new(false),
-            place,
+            descriptor,
             local_key: region.local_key(),
             region: Mutex::new(Some(region)),
             peers: Vec::new(),
@@ -251,13 +251,13 @@ impl Slot {
     /// Where a piece of one row is, as peers name it. `rank` is this one.
     pub(crate) fn piece_of_row(&self, rank: Rank, piece: &Rect) -> Result<RemoteAddress, Error> {
         let (index, len) =
-            (u64::from(piece.row) * self.cols + u64::from(piece.col), self.place.len);
+            (u64::from(piece.row) * self.cols + u64::from(piece.col), self.descriptor.len);
         let end = index + piece.cols() as u64;
         if u64::from(piece.col_end) > self.cols || end > len {
             return Err(Error::OutOfSlot { slot: self.number, rank, index, end, len });
         }
-        let address = self.place.address + index * self.element_bytes;
-        Ok(RemoteAddress { address, key: self.place.key })
+        let address = self.descriptor.address + index * self.element_bytes;
+        Ok(RemoteAddress { address, key: self.descriptor.key })
     }
 
     /// Takes the array from the device: when this returns, nothing of a peer lands in it any more.
@@ -277,15 +277,15 @@ impl Slot {
             }
         };
         for (rank, bytes) in gathered.each() {
-            let place = Place::from_bytes(bytes).ok_or_else(|| {
+            let descriptor = SlotDescriptor::from_bytes(bytes).ok_or_else(|| {
                 let what = format!("{} bytes as the place of a slot", bytes.len());
                 Error::BadControlMessage { rank, what }
             })?;
-            if place.element_bytes != self.element_bytes {
-                let (here, there) = (self.element_bytes, place.element_bytes);
+            if descriptor.element_bytes != self.element_bytes {
+                let (here, there) = (self.element_bytes, descriptor.element_bytes);
                 return Err(Error::SlotMismatch { slot: self.number, here, there, rank });
             }
-            self.peers.push(place);
+            self.peers.push(descriptor);
         }
         Ok(self)
     }
@@ -310,7 +310,7 @@ impl Slot {
         if self.deregistered.load(Ordering::Relaxed) {
             return Err(Error::NoSuchSlot { slot: self.number });
         }
-        let Some(place) = self.peers.get(rank.index()) else {
+        let Some(descriptor) = self.peers.get(rank.index()) else {
             return Err(if self.peers.is_empty() {
                 Error::NotRegistered { array: ArrayLabel::of_id(self.array), why: NOT_GLOBAL }
             } else {
@@ -318,13 +318,13 @@ impl Slot {
             });
         };
         match index.checked_add(len) {
-            Some(end) if end <= place.len => {
-                let address = place.address + index * self.element_bytes;
-                Ok((RemoteAddress { address, key: place.key }, !place.raw))
+            Some(end) if end <= descriptor.len => {
+                let address = descriptor.address + index * self.element_bytes;
+                Ok((RemoteAddress { address, key: descriptor.key }, !descriptor.raw))
             }
             end => {
                 let end = end.unwrap_or(u64::MAX);
-                Err(Error::OutOfSlot { slot: self.number, rank, index, end, len: place.len })
+                Err(Error::OutOfSlot { slot: self.number, rank, index, end, len: descriptor.len })
             }
         }
     }

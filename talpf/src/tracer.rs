@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use talpf_traces::{Event, ValueKind, WaitNs};
 
 use crate::numbers::{Lane, Rank, Round};
-use crate::operation::{Done, Place, Verb};
+use crate::operation::{Done, Transfer, Verb};
 use crate::round::RoundState;
 use crate::world::RankState;
 
@@ -52,14 +52,14 @@ impl RankState {
 
     /// An operation is about to be posted, for the first time or once more.
     #[inline]
-    pub(crate) fn trace_send(&self, at: &mut Place, verb: Verb) {
+    pub(crate) fn trace_send(&self, at: &mut Transfer, verb: Verb) {
         if self.tracer.traced {
             self.record_send(at, verb);
         }
     }
 
     #[cold]
-    fn record_send(&self, at: &mut Place, verb: Verb) {
+    fn record_send(&self, at: &mut Transfer, verb: Verb) {
         let called_ns = std::mem::take(&mut at.called_ns);
         if called_ns == 0 {
             return;
@@ -90,7 +90,7 @@ impl RankState {
     pub(crate) fn trace_get(
         &self,
         round: &std::sync::Arc<RoundState>,
-        at: &Place,
+        at: &Transfer,
         verb: Verb,
         done: Done,
     ) -> Done {

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use talpf_runtime::Group;
 
+use crate::all_gather::{AllGather, Call, Gathered, Part};
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::exchange::{Call, Exchange, Gathered, Part};
 use crate::numbers::{Lane, Rank, Round};
-use crate::operation::{Collectors, Issued, Pending, RetryQueue};
+use crate::operation::{Batches, Issued, Pending, RetryQueue};
 use crate::polling::Sleeper;
-use crate::processes::{Ask, Processes};
+use crate::processes::{Processes, WindowRequest};
 use crate::round::{OpenRounds, RoundState};
-use crate::rounds::{MOST_AHEAD, MOST_AHEAD_ELSEWHERE};
+use crate::rounds::{MOST_AHEAD, MOST_AHEAD_REMOTE};
 use crate::slot::SlotTable;
 use crate::sync::{Engine, Waits};
 use crate::tracer::Tracer;
@@ -34,7 +34,7 @@ pub(crate) struct World {
     /// Where the others are, if they are not here.
     processes: Option<Arc<Processes>>,
     pub(crate) config: Config,
-    pub(crate) exchange: Exchange,
+    pub(crate) all_gather: AllGather,
 }
 
 /// One rank.
@@ -46,11 +46,11 @@ pub(crate) struct RankState {
     /// On a line of its own: the peers change it.
     pub(crate) windows: CachePadded<WindowTable>,
     pub(crate) open_rounds: CachePadded<OpenRounds>,
-    pub(crate) collectors: Collectors,
+    pub(crate) batches: Batches,
     pub(crate) pending: Pending,
     pub(crate) engine: Engine,
     /// Operations that could not be posted or parked yet.
-    later: RetryQueue,
+    retries: RetryQueue,
     /// What the next pass of the engine fails the run with.
     failing: OnceLock<Error>,
     failure: OnceLock<Error>,
@@ -79,7 +79,7 @@ impl World {
         let first = ranks.first().map_or(0, |(group, _)| group.number());
         // Ranks elsewhere keep to their credit themselves.
         let credits = if apart { usize::MAX } else { config.credits };
-        let most_ahead = if apart { MOST_AHEAD_ELSEWHERE } else { MOST_AHEAD };
+        let most_ahead = if apart { MOST_AHEAD_REMOTE } else { MOST_AHEAD };
         let workers = (!apart).then_some(config.runtime.workers);
         let engine = |rank| Engine::new(rank, size, workers, config.poll_batch, most_ahead);
         let states = ranks.into_iter().map(|(group, endpoint)| RankState {
@@ -94,9 +94,9 @@ impl World {
                     .for_peers_ahead(most_ahead),
             ),
             open_rounds: CachePadded::new(OpenRounds::new()),
-            collectors: Collectors::new(),
+            batches: Batches::new(),
             pending: Pending::default(),
-            later: RetryQueue::default(),
+            retries: RetryQueue::default(),
             failing: OnceLock::new(),
             failure: OnceLock::new(),
             failed: AtomicBool::new(false),
@@ -106,8 +106,8 @@ impl World {
             tracer: Tracer::new(config.runtime.recorder.is_some(), size),
         });
         let ranks = states.collect();
-        let exchange = Exchange::new(size, here);
-        let world = Arc::new(World { ranks, first, size, run, processes, config, exchange });
+        let all_gather = AllGather::new(size, here);
+        let world = Arc::new(World { ranks, first, size, run, processes, config, all_gather });
         world.processes.iter().for_each(|others| others.belong_to(Arc::downgrade(&world)));
         world
     }
@@ -129,7 +129,7 @@ impl World {
 
     /// The other processes of the run, if `rank` is in one of them.
     #[inline]
-    pub(crate) fn elsewhere(&self, rank: Rank) -> Option<&Arc<Processes>> {
+    pub(crate) fn remote_processes(&self, rank: Rank) -> Option<&Arc<Processes>> {
         self.processes.as_ref().filter(|_| rank.0 != self.first)
     }
 
@@ -147,7 +147,7 @@ impl World {
     /// Whether the device has carried out everything `source` has posted to `target`.
     #[inline]
     pub(crate) fn has_landed(&self, source: Rank, target: Rank) -> bool {
-        match self.elsewhere(source) {
+        match self.remote_processes(source) {
             Some(processes) => processes.has_landed(source),
             None => self.rank(source).endpoint.is_drained(target),
         }
@@ -157,14 +157,14 @@ impl World {
     #[inline]
     pub(crate) fn land<L: Landing>(
         &self,
-        ask: Ask,
+        request: WindowRequest,
         claim: Claim,
         quick: bool,
         operation: L,
     ) -> Outcome<L> {
-        let Ask { target, lane, round } = ask;
-        if let Some(processes) = self.elsewhere(target) {
-            return processes.ask(ask, claim, operation);
+        let WindowRequest { target, lane, round } = request;
+        if let Some(processes) = self.remote_processes(target) {
+            return processes.request_window(request, claim, operation);
         }
         let has_landed = |source| self.has_landed(source, target);
         let windows = &self.rank(target).windows;
@@ -185,7 +185,7 @@ impl World {
         lane: Lane,
         round: Round,
     ) -> Result<(), Error> {
-        match self.elsewhere(target) {
+        match self.remote_processes(target) {
             None => self.rank(target).windows.check_ahead((target, source), lane, round),
             Some(_) => Ok(()),
         }
@@ -199,11 +199,11 @@ impl World {
         }
     }
 
-    /// Gives the bytes of a collective call and waits for those of all ranks. What else `own` has is
-    /// kept meanwhile. Every rank calls in the same order, also one that cannot take part.
+    /// Gives the bytes of a collective call and waits for those of all ranks. What else `own` has
+    /// is kept meanwhile. Every rank calls in the same order, also one that cannot take part.
     ///
-    /// **Errors**: that of `own`; a rank that failed in the call or made another one; a run that has
-    /// failed.
+    /// **Errors**: that of `own`; a rank that failed in the call or made another one; a run that
+    /// has failed.
     pub(crate) async fn all_gather<K>(
         &self,
         rank: Rank,
@@ -215,9 +215,9 @@ impl World {
             Err(error) => (Err(error.to_string()), Err(error)),
         };
         let part = Part::new(call, bytes);
-        let letter = self.processes.as_ref().map(|processes| (processes, part.to_bytes()));
-        let given = self.exchange.give(rank, part);
-        if let Some((processes, bytes)) = letter {
+        let message = self.processes.as_ref().map(|processes| (processes, part.to_bytes()));
+        let given = self.all_gather.give(rank, part);
+        if let Some((processes, bytes)) = message {
             processes.give(given.number, &bytes);
         }
         let kept = kept?;
@@ -228,18 +228,19 @@ impl World {
     #[inline]
     pub(crate) fn follow(&self, freed: Freed) {
         if !freed.is_nothing() {
-            self.tell_sources(&freed);
+            self.retry_sources(&freed);
         }
     }
 
     #[cold]
-    fn tell_sources(&self, freed: &Freed) {
+    fn retry_sources(&self, freed: &Freed) {
         // Those elsewhere keep account of their credit themselves.
-        for source in freed.sources().iter().filter(|rank| self.elsewhere(**rank).is_none()) {
-            if self.rank(*source).has_later() {
+        for source in freed.sources().iter().filter(|rank| self.remote_processes(**rank).is_none())
+        {
+            if self.rank(*source).has_retries() {
                 self.rank(*source).try_again();
             }
-            self.rank(*source).progress_if_kicked(self);
+            self.rank(*source).progress_if_rung(self);
         }
     }
 
@@ -268,12 +269,12 @@ impl World {
         // Only now: whoever sees that it has failed tells the others.
         for state in &self.ranks {
             state.failed.store(true, Ordering::Release);
-            state.kick();
+            state.ring_doorbell();
         }
         if let Some(processes) = &self.processes {
-            processes.tell_failure(first, reason);
+            processes.broadcast_failure(first, reason);
         }
-        self.exchange.fail(peer_failed());
+        self.all_gather.fail(peer_failed());
         if let Some(processes) = &self.processes {
             self.ranks.iter().for_each(|state| state.endpoint.cut_off());
             processes.fail();
@@ -301,18 +302,18 @@ impl World {
         }
     }
 
-    /// Refuses what is asked with handles that are kept, and breaks the cycles between ranks, rounds
-    /// and operations; nothing runs any more.
+    /// Refuses what is asked with handles that are kept, and breaks the cycles between ranks,
+    /// rounds and operations; nothing runs any more.
     pub(crate) fn clear(&self) {
         for state in &self.ranks {
             let _ = state.failure.set(Error::RunEnded);
             state.failed.store(true, Ordering::Release);
         }
-        self.exchange.fail(Error::RunEnded);
+        self.all_gather.fail(Error::RunEnded);
         self.processes.iter().for_each(|processes| processes.clear());
         for state in &self.ranks {
             let shut_down = || Error::Runtime(talpf_runtime::Error::ShutDown);
-            state.later.drain().for_each(|issued| issued.fail(shut_down()));
+            state.retries.drain().for_each(|issued| issued.fail(shut_down()));
             state.windows.clear();
             state.engine.clear();
             state.open_rounds.clear();
@@ -349,7 +350,7 @@ impl RankState {
     #[cold]
     pub(crate) fn fail_soon(&self, error: Error) {
         self.note_failing(&error);
-        self.kick();
+        self.ring_doorbell();
         self.wake_poller();
     }
 
@@ -360,31 +361,31 @@ impl RankState {
     }
 
     /// Something changed that a sync may wait for.
-    pub(crate) fn kick(&self) {
-        self.engine.kick();
+    pub(crate) fn ring_doorbell(&self) {
+        self.engine.ring_doorbell();
     }
 
     /// Keeps an operation to be tried again, at the next pass of the engine or when a target has
     /// credit again.
     #[cold]
-    pub(crate) fn keep_for_later(&self, issued: Issued) {
-        self.later.push(issued);
+    pub(crate) fn push_retry(&self, issued: Issued) {
+        self.retries.push(issued);
         self.wake_poller();
     }
 
-    pub(crate) fn has_later(&self) -> bool {
-        self.later.len() > 0
+    pub(crate) fn has_retries(&self) -> bool {
+        self.retries.len() > 0
     }
 
     /// Tries the kept operations.
     #[cold]
     pub(crate) fn try_again(&self) {
-        self.later.try_again(self);
+        self.retries.try_again(self);
     }
 
     /// Operations that are under way.
     pub(crate) fn outstanding(&self) -> usize {
-        self.pending.len() + self.later.len()
+        self.pending.len() + self.retries.len()
     }
 
     /// Whether nothing that the polling task would see is under way. What a link with faults has

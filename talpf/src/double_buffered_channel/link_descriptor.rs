@@ -4,8 +4,8 @@ use bytemuck::Pod;
 use ibverbs_sim::{RemoteAddress, RemoteKey};
 
 use super::Link;
+use crate::all_gather::Gathered;
 use crate::error::Error;
-use crate::exchange::Gathered;
 use crate::numbers::{Lane, Rank};
 use crate::slot::Slot;
 

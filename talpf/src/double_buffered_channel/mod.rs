@@ -43,9 +43,9 @@ use talpf_runtime::{In, InOut, Rect, Region};
 use talpf_traces::counted;
 
 use self::link_descriptor::LinkDescriptor;
+use crate::all_gather::Call;
 use crate::context::Context;
 use crate::error::Error;
-use crate::exchange::Call;
 use crate::numbers::{Lane, Rank, Round};
 use crate::operation::{OpenRound, Spawned};
 use crate::round::User;

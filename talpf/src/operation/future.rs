@@ -125,9 +125,9 @@ impl<G> Future for Operation<G> {
 impl<G> Awaited<G> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<G, Error>> {
         let Awaited { shared, round } = self;
-        round.world.rank(round.rank).collectors.post_all();
+        round.world.rank(round.rank).batches.post_all();
         let ended = || matches!(*shared.lock(), UnderWay::Ended(_)).then_some(());
-        round.world.rank(round.rank).look_while_spare(&round.world, ended);
+        round.world.rank(round.rank).poll_while_spare(&round.world, ended);
         // Wakers may be code of the program, which runs under no lock: neither clones nor drops.
         let waits = Some((cx.waker().clone(), Arc::clone(round)));
         let mut state = shared.lock();

@@ -10,7 +10,7 @@ use super::issued::Entries;
 /// The memory of a guard: `rows` stretches of `row_bytes`, `stride_bytes` apart.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
-pub struct Stretch {
+pub struct ByteLayout {
     first: *const u8,
     rows: usize,
     row_bytes: usize,
@@ -20,16 +20,16 @@ pub struct Stretch {
     pub(super) array: u64,
 }
 
-// SAFETY: a `Stretch` is an address; whoever uses it holds the guard that it came from.
-unsafe impl Send for Stretch {}
+// SAFETY: a `ByteLayout` is an address; whoever uses it holds the guard that it came from.
+unsafe impl Send for ByteLayout {}
 
-impl Stretch {
+impl ByteLayout {
     fn new<T>(array: u64, (first, rows, cols, stride): (*const T, usize, usize, usize)) -> Self {
         let bytes = size_of::<T>();
         let contiguous = rows <= 1 || cols == stride;
         let (rows, cols, stride) =
             if contiguous { (1, rows * cols, 0) } else { (rows, cols, stride) };
-        Stretch {
+        ByteLayout {
             first: first.cast(),
             rows,
             row_bytes: cols * bytes,
@@ -55,7 +55,7 @@ impl Stretch {
 
     /// The bytes of the first row of the guard that this is the stretch of.
     #[inline]
-    pub(super) fn lent<'g, G: Source>(_guard: &'g G, stretch: &Stretch) -> &'g [u8] {
+    pub(super) fn lent<'g, G: Source>(_guard: &'g G, stretch: &ByteLayout) -> &'g [u8] {
         // SAFETY: the guard gives the right to read its elements while it is borrowed, and they
         // are `Pod`, so they have no padding.
         unsafe { std::slice::from_raw_parts(stretch.first, stretch.row_bytes) }
@@ -80,7 +80,7 @@ pub trait Source: Send + 'static {
     /// Its elements.
     type Element: Pod;
     #[doc(hidden)]
-    fn stretch(&self) -> Stretch;
+    fn stretch(&self) -> ByteLayout;
 }
 
 /// A guard that an operation can write to.
@@ -92,8 +92,8 @@ macro_rules! source {
             type Element = T;
 
             #[inline]
-            fn stretch(&self) -> Stretch {
-                Stretch::new(self.array_id(), self.as_raw_parts())
+            fn stretch(&self) -> ByteLayout {
+                ByteLayout::new(self.array_id(), self.as_raw_parts())
             }
         }
     };

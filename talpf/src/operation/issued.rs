@@ -14,7 +14,7 @@ use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::numbers::{Lane, Rank, Round};
-use crate::processes::Ask;
+use crate::processes::WindowRequest;
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
@@ -33,7 +33,8 @@ pub(crate) enum Memory {
     Inline(SmallVec<[u8; 16]>),
     /// Registered memory, held by `done`.
     Entries(Entries),
-    /// Held by `done` until what was posted is carried out, which an empty request behind it tells.
+    /// HeldGuard by `done` until what was posted is carried out, which an empty request behind it
+    /// tells.
     Posted,
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Issued {
     awaited: bool,
     /// True while the round counts the operation as parked.
     parked: bool,
-    at: Place,
+    at: Transfer,
     claim: Claim,
     windowed: bool,
     verb: Verb,
@@ -61,7 +62,7 @@ pub(crate) struct Issued {
 
 /// Where an operation goes.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Transfer {
     pub(crate) target: Rank,
     pub(crate) remote: RemoteAddress,
     pub(crate) bytes: u64,
@@ -72,7 +73,7 @@ pub(crate) struct Place {
 impl Issued {
     pub(super) fn new(
         round: &Arc<RoundState>,
-        at: Place,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
         verb: Verb,
@@ -99,24 +100,25 @@ impl Issued {
         }
         if !self.windowed {
             let post = self.post_requests();
-            world.tell(target);
-            origin.progress_if_kicked(world);
+            world.notify(target);
+            origin.progress_if_rung(world);
             return (post != Post::All).then_some(self);
         }
-        let (ask, claim) = (Ask { target, lane: round.lane, round: round.number }, self.claim);
+        let (ask, claim) =
+            (WindowRequest { target, lane: round.lane, round: round.number }, self.claim);
         let again = match world.land(ask, claim, false, self) {
             Outcome::Posted(_) => {
-                world.tell(target);
+                world.notify(target);
                 None
             }
             Outcome::Parked => None,
-            Outcome::Later(issued) => Some(issued),
+            Outcome::Retry(issued) => Some(issued),
             Outcome::Refused(issued) => {
                 issued.refused();
                 None
             }
         };
-        origin.progress_if_kicked(world);
+        origin.progress_if_rung(world);
         again
     }
 
@@ -146,7 +148,7 @@ impl Issued {
         self.windowed
             && self.posted == 0
             && self.inline().is_some()
-            && self.round.world.elsewhere(self.at.target).is_none()
+            && self.round.world.remote_processes(self.at.target).is_none()
     }
 
     pub(super) fn is_posted(&self) -> bool {
@@ -168,7 +170,7 @@ impl Issued {
         let error = refusal(&self.claim, &self.round, self.at.target);
         if self.is_on_its_way() {
             let round = Arc::clone(&self.round);
-            round.world.rank(round.rank).keep_for_later(self);
+            round.world.rank(round.rank).push_retry(self);
         } else {
             self.fail(error);
         }
@@ -202,7 +204,7 @@ impl Issued {
     }
 
     fn immediate(&self) -> u32 {
-        let asked = self.windowed && self.round.world.elsewhere(self.at.target).is_some();
+        let asked = self.windowed && self.round.world.remote_processes(self.at.target).is_some();
         let kind = if asked { Announced::Granted } else { Announced::Data };
         Immediate::new(kind, self.round.lane, self.round.number).to_bits()
     }
@@ -311,7 +313,7 @@ impl Issued {
         let is_last = std::mem::take(&mut self.awaited) && self.round.leave();
         if std::mem::take(&mut self.parked) && self.round.unpark() || is_last {
             // The caller may hold a lock.
-            self.round.state().kick();
+            self.round.state().ring_doorbell();
         }
     }
 }

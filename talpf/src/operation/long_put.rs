@@ -1,35 +1,35 @@
 //! Long puts to a rank of this process that are one request: whoever posts one carries it out, so
 //! that as a rule its guard returns at once, without a completion.
 //!
-//! A put that comes before its window is open would be copied by the target, which opens it, from the
-//! cache of the issuer; and as long as the target has that to do it is late, and its next window as
-//! well. So the issuer looks again for a part of the time that this takes, if its worker has nothing
-//! else to do, before the put is parked.
+//! A put that comes before its window is open would be copied by the target, which opens it, from
+//! the cache of the issuer; and as long as the target has that to do it is late, and its next
+//! window as well. So the issuer looks again for a part of the time that this takes, if its worker
+//! has nothing else to do, before the put is parked.
 
 use std::sync::Arc;
 
 use ibverbs_sim::{Operation as Request, Payload, ScatterGather};
 
-use super::issued::{Entries, Issued, Memory, Place, refusal};
+use super::issued::{Entries, Issued, Memory, Transfer, refusal};
 use super::open_round::{OpenRound, when_done};
 use super::registration::Registered;
 use super::short_put::posted;
 use super::{Operation, Verb};
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::processes::Ask;
+use crate::processes::WindowRequest;
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
-/// Bytes of a put for each time that its issuer looks whether the window is open. A look takes about
-/// a tenth of a microsecond, and bytes from another cache about as long.
-const BYTES_A_LOOK: u64 = 4096;
+/// Bytes of a put for each time that its issuer looks whether the window is open. A look takes
+/// about a tenth of a microsecond, and bytes from another cache about as long.
+const BYTES_A_POLL: u64 = 4096;
 /// Most looks.
-const LOOKS: u64 = 64;
+const MAX_POLLS: u64 = 64;
 
 /// A long put with its guard.
 struct LongPut<'a, G> {
     round: &'a Arc<RoundState>,
-    at: Place,
+    at: Transfer,
     claim: Claim,
     windowed: bool,
     /// True while it may come back instead of being parked.
@@ -42,18 +42,18 @@ struct LongPut<'a, G> {
 
 impl OpenRound {
     /// Returns whether a put is one request to a rank of this process.
-    pub(super) fn is_one_request(&self, at: &Place, memory: &[ScatterGather]) -> bool {
+    pub(super) fn is_one_request(&self, at: &Transfer, memory: &[ScatterGather]) -> bool {
         let endpoint = &self.state.state().endpoint;
         memory.len() <= endpoint.max_sge
             && at.bytes <= endpoint.max_transfer as u64
-            && self.state.world.elsewhere(at.target).is_none()
+            && self.state.world.remote_processes(at.target).is_none()
     }
 
     /// Issues a put of `memory`, which is one request.
     pub(super) fn put_at_once<G: Send + 'static>(
         &self,
         guard: Registered<G>,
-        at: Place,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
         memory: Entries,
@@ -65,22 +65,22 @@ impl OpenRound {
         let (world, target) = (&round.world, at.target);
         let mut parked = None;
         // What comes to windows twice would be noted twice.
-        let patient = at.bytes >= BYTES_A_LOOK && !world.config.check_conflicts;
+        let patient = at.bytes >= BYTES_A_POLL && !world.config.check_conflicts;
         let to = Some(&mut parked);
         let put = LongPut { round, at, claim, windowed, patient, guard, memory, parked: to };
         let operation = match put.land() {
             Outcome::Posted(put) => {
-                world.tell(target);
+                world.notify(target);
                 Some(put.returned())
             }
-            Outcome::Later(put) => {
+            Outcome::Retry(put) => {
                 let (issued, operation) = put.into_issued(Memory::Entries);
-                origin.keep_for_later(issued);
+                origin.push_retry(issued);
                 Some(operation)
             }
             Outcome::Parked | Outcome::Refused(_) => None,
         };
-        origin.progress_if_kicked(world);
+        origin.progress_if_rung(world);
         operation.or(parked).unwrap_or_else(|| Operation::failed(refusal(&claim, round, target)))
     }
 }
@@ -91,15 +91,15 @@ impl<G: Send + 'static> LongPut<'_, G> {
         let round = self.round;
         let RoundState { world, lane, number, .. } = &**round;
         if self.windowed {
-            let ask = Ask { target: self.at.target, lane: *lane, round: *number };
+            let ask = WindowRequest { target: self.at.target, lane: *lane, round: *number };
             let windows = &world.rank(ask.target).windows;
             let opened = windows.opened();
             return match world.land(ask, self.claim, false, self) {
-                Outcome::Later(mut put) if put.patient => {
+                Outcome::Retry(mut put) if put.patient => {
                     put.patient = false;
-                    let looks = (put.at.bytes / BYTES_A_LOOK).min(LOOKS) as u32;
+                    let polls = (put.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;
                     let opens = || (windows.opened() != opened).then_some(());
-                    round.state().look_at_most(looks, world, opens);
+                    round.state().poll_at_most(polls, world, opens);
                     world.land(ask, put.claim, false, put)
                 }
                 outcome => outcome,
@@ -107,7 +107,7 @@ impl<G: Send + 'static> LongPut<'_, G> {
         }
         match self.post() {
             Post::All => Outcome::Posted(self),
-            _ => Outcome::Later(self),
+            _ => Outcome::Retry(self),
         }
     }
 
@@ -121,7 +121,7 @@ impl<G: Send + 'static> LongPut<'_, G> {
         let windowed = false;
         let (issued, operation) = LongPut { windowed, ..self }.into_issued(|_| Memory::Posted);
         if let Some(issued) = issued.attempt() {
-            origin.keep_for_later(issued);
+            origin.push_retry(issued);
         }
         operation
     }

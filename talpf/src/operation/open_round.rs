@@ -8,8 +8,8 @@ use ibverbs_sim::{Access, RemoteAddress};
 use talpf_runtime::PendingEvent;
 
 use super::future::Completer;
-use super::guards::{Destination, Source, Stretch};
-use super::issued::{Entries, Issued, Memory, Place};
+use super::guards::{ByteLayout, Destination, Source};
+use super::issued::{Entries, Issued, Memory, Transfer};
 use super::registration::Registered;
 use super::short_put::{NONE, NOWHERE};
 use super::{Done, Operation, Verb};
@@ -29,16 +29,16 @@ pub struct OpenRound {
     pub(super) state: Arc<RoundState>,
     /// Where its last operation went, if that was a short put.
     pub(super) last: AtomicU32,
-    /// The turn of the collectors at that time.
-    pub(super) turn: AtomicU32,
-    /// The collector it owns.
-    pub(super) collector: AtomicUsize,
+    /// The turn of the batches at that time.
+    pub(super) epoch: AtomicU32,
+    /// The batch it owns.
+    pub(super) batch: AtomicUsize,
 }
 
 impl OpenRound {
     pub(crate) fn new(entered: Arc<RoundState>) -> Self {
-        let (last, turn) = (AtomicU32::new(NOWHERE), AtomicU32::new(0));
-        OpenRound { state: entered, last, turn, collector: AtomicUsize::new(NONE) }
+        let (last, epoch) = (AtomicU32::new(NOWHERE), AtomicU32::new(0));
+        OpenRound { state: entered, last, epoch, batch: AtomicUsize::new(NONE) }
     }
 
     /// Its lane.
@@ -64,8 +64,8 @@ impl OpenRound {
     /// **Errors**: beyond the slot; later,
     /// at both ranks' syncs, a target outside every window (R7) and, if the run looks for it, a
     /// conflict ([`Config::check_conflicts`](crate::Config::check_conflicts)).
-    /// **Cost**: an array of more than 256 bytes that is no slot is registered for the operation: one
-    /// that is put again and again is better a slot ([`Context::register_local`]).
+    /// **Cost**: an array of more than 256 bytes that is no slot is registered for the operation:
+    /// one that is put again and again is better a slot ([`Context::register_local`]).
     /// **Source**: thesis, chapters 5.1.1 and 6.1.
     ///
     /// [`Context::register_local`]: crate::Context::register_local
@@ -75,7 +75,7 @@ impl OpenRound {
         // The second of two short puts to one rank, and those that follow.
         if self.last.load(Ordering::Relaxed) == to.rank.0
             && stretch.is_contiguous()
-            && self.collect(Stretch::lent(&from, &stretch), stretch.len as u64, &to)
+            && self.add_to_batch(ByteLayout::lent(&from, &stretch), stretch.len as u64, &to)
         {
             return Operation::returned(from);
         }
@@ -90,7 +90,7 @@ impl OpenRound {
     #[inline]
     pub fn put_copy<T: Pod>(&self, values: &[T], to: RemoteRegion<'_, T>) -> Operation<()> {
         let (bytes, len) = (bytemuck::cast_slice(values), values.len() as u64);
-        if self.last.load(Ordering::Relaxed) == to.rank.0 && self.collect(bytes, len, &to) {
+        if self.last.load(Ordering::Relaxed) == to.rank.0 && self.add_to_batch(bytes, len, &to) {
             return Operation::returned(());
         }
         self.put_copy_alone(bytes, len, &to)
@@ -100,7 +100,7 @@ impl OpenRound {
     fn put_alone<G: Source>(
         &self,
         from: G,
-        stretch: &Stretch,
+        stretch: &ByteLayout,
         to: &RemoteRegion<'_, G::Element>,
     ) -> Operation<G> {
         match self.place(to, stretch.len as u64, Kind::Write) {
@@ -128,7 +128,7 @@ impl OpenRound {
         }
         let source = self.state.rank;
         let called_ns = self.state.world.rank(source).trace_clock();
-        let at = Place { target, remote, bytes: stretch.bytes() as u64, called_ns };
+        let at = Transfer { target, remote, bytes: stretch.bytes() as u64, called_ns };
         let (slot, kind, raw) = (u32::MAX, Kind::Write, false);
         let claim = Claim { source, slot, index: 0, end: 0, kind, raw };
         self.put_at(from, &stretch, at, claim, false)
@@ -138,13 +138,13 @@ impl OpenRound {
     fn put_at<G: Source>(
         &self,
         from: G,
-        stretch: &Stretch,
-        at: Place,
+        stretch: &ByteLayout,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
     ) -> Operation<G> {
         if stretch.bytes() <= self.longest_copied() && stretch.is_contiguous() {
-            let bytes = Stretch::lent(&from, stretch);
+            let bytes = ByteLayout::lent(&from, stretch);
             let left = self.short_put(bytes, at, claim, windowed);
             return self.after_short_put(from, left);
         }
@@ -155,12 +155,12 @@ impl OpenRound {
     fn put_long<G: Source>(
         &self,
         from: G,
-        stretch: &Stretch,
-        at: Place,
+        stretch: &ByteLayout,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
     ) -> Operation<G> {
-        self.turn_to(NOWHERE);
+        self.post_alone(NOWHERE);
         match self.registered(from, stretch, Access::NONE) {
             Ok((from, memory)) if self.is_one_request(&at, &memory) => {
                 self.put_at_once(from, at, claim, windowed, memory)
@@ -231,11 +231,11 @@ impl OpenRound {
         &self,
         remote: RemoteRegion<'_, G::Element>,
         local: G,
-        stretch: Stretch,
+        stretch: ByteLayout,
         kind: Kind,
         verb: Verb,
     ) -> Operation<G> {
-        self.turn_to(NOWHERE);
+        self.post_alone(NOWHERE);
         let place = self.place(&remote, stretch.len as u64, kind);
         let register = |place| Ok((place, self.registered(local, &stretch, Access::LOCAL_WRITE)?));
         match place.and_then(register) {
@@ -253,7 +253,7 @@ impl OpenRound {
         &self,
         guard: Registered<G>,
         event: Option<PendingEvent>,
-        at: Place,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
         verb: Verb,
@@ -266,7 +266,7 @@ impl OpenRound {
         let memory = Memory::Entries(memory);
         let issued = Issued::new(&self.state, at, claim, windowed, verb, memory, done);
         if let Some(issued) = issued.attempt() {
-            origin.keep_for_later(issued);
+            origin.push_retry(issued);
         }
         operation
     }
@@ -277,7 +277,7 @@ impl OpenRound {
         remote: &RemoteRegion<'_, T>,
         len: u64,
         kind: Kind,
-    ) -> Result<(Place, Claim, bool), Error> {
+    ) -> Result<(Transfer, Claim, bool), Error> {
         let RemoteRegion { slot, rank: target, index, .. } = *remote;
         let (address, mut windowed) = slot.remote(self.state.world.run, target, index, len)?;
         self.state.count(target, 1)?;
@@ -291,13 +291,13 @@ impl OpenRound {
         }
         let called_ns = self.state.world.rank(source).trace_clock();
         let bytes = len * slot.element_bytes;
-        Ok((Place { target, remote: address, bytes, called_ns }, claim, windowed))
+        Ok((Transfer { target, remote: address, bytes, called_ns }, claim, windowed))
     }
 
     /// Whether a rank elsewhere is asked although no window has to open: it notes what comes to it.
     fn is_to_be_noted_by(&self, target: Rank) -> bool {
         let world = &self.state.world;
-        world.config.check_conflicts && world.elsewhere(target).is_some()
+        world.config.check_conflicts && world.remote_processes(target).is_some()
     }
 
     #[inline]
@@ -310,7 +310,7 @@ impl OpenRound {
     fn registered<G: Source>(
         &self,
         guard: G,
-        stretch: &Stretch,
+        stretch: &ByteLayout,
         access: Access,
     ) -> Result<(Registered<G>, Entries), Error> {
         let rank = self.state.world.rank(self.state.rank);
@@ -360,14 +360,14 @@ impl Drop for OpenRound {
     fn drop(&mut self) {
         let RoundState { world, rank, .. } = &*self.state;
         let origin = world.rank(*rank);
-        let collector = *self.collector.get_mut();
-        if collector != NONE {
-            origin.collectors.release(collector);
+        let batch = *self.batch.get_mut();
+        if batch != NONE {
+            origin.batches.release(batch);
         }
         if self.state.leave() {
             origin.progress(world);
         } else {
-            origin.progress_if_kicked(world);
+            origin.progress_if_rung(world);
         }
     }
 }

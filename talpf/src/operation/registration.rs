@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ibverbs_sim::{Access, LocalKey, MemoryRegion};
 
-use super::guards::{Source, Stretch};
+use super::guards::{ByteLayout, Source};
 use crate::error::Error;
 use crate::slot::Slot;
 use crate::world::RankState;
@@ -41,14 +41,14 @@ impl<G> Registered<G> {
 }
 
 impl<G: Source> Registered<G> {
-    /// Finds the slot that the array of `guard` is, or else registers the memory of the guard for as
-    /// long as this is kept. Returns the key too.
+    /// Finds the slot that the array of `guard` is, or else registers the memory of the guard for
+    /// as long as this is kept. Returns the key too.
     ///
     /// **Errors**: the device has no room for one more region, or takes none of this size.
     pub(super) fn new(
         rank: &RankState,
         guard: G,
-        stretch: &Stretch,
+        stretch: &ByteLayout,
         access: Access,
     ) -> Result<(Self, LocalKey), Error> {
         if let Some(slot) = rank.slots.of_array(stretch.array) {

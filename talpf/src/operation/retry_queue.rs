@@ -84,16 +84,16 @@ impl RetryQueue {
         let mut count = self.len();
         for (destination, mut queue) in kept {
             count += queue.len();
-            let later = queues.entry(destination).or_default();
-            queue.append(later);
-            *later = queue;
+            let newer = queues.entry(destination).or_default();
+            queue.append(newer);
+            *newer = queue;
         }
         self.count.store(count, Ordering::Relaxed);
     }
 }
 
-/// Tries operations of one round to one target. Returns those to be tried again, with those that were
-/// tried last.
+/// Tries operations of one round to one target. Returns those to be tried again, with those that
+/// were tried last.
 fn attempt(mut queue: VecDeque<Issued>, rank: &RankState) -> VecDeque<Issued> {
     let (mut kept, mut misses) = (VecDeque::new(), 0);
     while misses < MISSES || rank.has_failed() {
@@ -141,9 +141,9 @@ impl Chain {
         let has_landed = |source| world.has_landed(source, target);
         let windows = &world.rank(target).windows;
         let rest = windows.land_together(round.lane, round.number, &self, &has_landed);
-        let mut later = rest.later.into_iter().peekable();
+        let mut retry = rest.retry.into_iter().peekable();
         for (index, issued) in self.puts.into_inner().into_iter().enumerate() {
-            let is_kept = later.next_if_eq(&index).is_some();
+            let is_kept = retry.next_if_eq(&index).is_some();
             match issued {
                 Some(issued) if is_kept => kept.push(issued),
                 // Ends here, under no lock.
@@ -153,8 +153,8 @@ impl Chain {
             }
         }
         if kept.len() < self.claims.len() {
-            world.tell(target);
-            rank.progress_if_kicked(world);
+            world.notify(target);
+            rank.progress_if_rung(world);
         }
         kept
     }

@@ -34,14 +34,14 @@
 //! **Who may touch what.** Any thread sends. One at a time takes in what has come, letters in
 //! order, holding no lock of a rank. So whoever finds a process lost has read all that it has said.
 
-mod asked;
-mod counted;
-mod goodbye;
-mod granted;
-mod hello;
-mod letter;
+mod control_message;
+mod counting_wire;
+mod finish;
+mod handshake;
 mod placement;
-mod standstill;
+mod termination;
+mod window_grant;
+mod window_requests;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -49,14 +49,14 @@ use std::sync::{Arc, OnceLock, Weak};
 use ibverbs_sim::{Device, Wire};
 use talpf_primitives::TryLock;
 
-pub(crate) use self::asked::Ask;
-use self::asked::Asked;
-pub(crate) use self::counted::Counted;
-use self::granted::Grant;
-use self::letter::Letter;
-use self::standstill::Standstill;
+use self::control_message::ControlMessage;
+pub(crate) use self::counting_wire::CountingWire;
+use self::termination::TerminationDetector;
+use self::window_grant::WindowGrant;
+pub(crate) use self::window_requests::WindowRequest;
+use self::window_requests::WindowRequests;
+use crate::all_gather::Part;
 use crate::error::Error;
-use crate::exchange::Part;
 use crate::numbers::Rank;
 use crate::window::{Claim, Landing, Outcome};
 use crate::world::World;
@@ -64,27 +64,27 @@ use crate::world::World;
 /// The other processes of a run, as this one knows them.
 pub(crate) struct Processes {
     device: Device,
-    wire: Arc<Counted>,
+    wire: Arc<CountingWire>,
     here: Rank,
     world: OnceLock<Weak<World>>,
     /// By rank; the place of this one is not used.
     peers: Box<[Peer]>,
     /// Operations of this rank that one target may have been asked for at a time.
     credits: usize,
-    /// Held by whoever takes in what has come.
+    /// HeldGuard by whoever takes in what has come.
     taking_in: TryLock<()>,
     /// A failure was told to the others, or by one of them.
-    told: AtomicBool,
+    failure_sent: AtomicBool,
     /// Nothing of other processes lands here any more.
     cut_off: AtomicBool,
     /// Set once all have met, if those of this machine have more workers than it has cores.
     oversubscribed: AtomicBool,
-    standstill: Standstill,
+    termination: TerminationDetector,
 }
 
 #[derive(Default)]
 struct Peer {
-    asked: Asked,
+    requests: WindowRequests,
     /// Operations of the peer that our windows have let go and that have not arrived.
     granted: AtomicU32,
     /// It has said that it needs nothing more.
@@ -93,7 +93,7 @@ struct Peer {
 
 impl Processes {
     /// Those at the other ends of `wire`, over which `device` works.
-    pub(crate) fn new(device: Device, wire: Arc<Counted>, credits: usize) -> Self {
+    pub(crate) fn new(device: Device, wire: Arc<CountingWire>, credits: usize) -> Self {
         let (here, ranks) = (Rank(wire.process()), wire.processes());
         Processes {
             device,
@@ -103,10 +103,10 @@ impl Processes {
             peers: (0..ranks).map(|_| Peer::default()).collect(),
             credits,
             taking_in: TryLock::default(),
-            told: AtomicBool::new(false),
+            failure_sent: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
             oversubscribed: AtomicBool::new(false),
-            standstill: Standstill::new(ranks),
+            termination: TerminationDetector::new(ranks),
         }
     }
 
@@ -125,26 +125,31 @@ impl Processes {
         &self.peers[rank.index()]
     }
 
-    fn tell(&self, rank: Rank, letter: Letter<'_>) {
+    fn send(&self, rank: Rank, message: ControlMessage<'_>) {
         // Every rank has a process, so this one has.
-        let _ = self.device.send_datagram(rank.0, &letter.to_bytes());
+        let _ = self.device.send_datagram(rank.0, &message.to_bytes());
     }
 
-    fn tell_all(&self, letter: Letter<'_>) {
-        self.others().for_each(|(rank, _)| self.tell(rank, letter));
+    fn send_to_all(&self, message: ControlMessage<'_>) {
+        self.others().for_each(|(rank, _)| self.send(rank, message));
     }
 
-    /// Asks the windows of `ask.target` to let an operation land.
-    pub(crate) fn ask<L: Landing>(&self, ask: Ask, claim: Claim, operation: L) -> Outcome<L> {
-        let asked = &self.peer(ask.target).asked;
-        asked.add(ask, operation, self.credits, |number| {
-            self.tell(ask.target, Letter::Ask { number, ask, claim });
+    /// Asks the windows of `request.target` to let an operation land.
+    pub(crate) fn request_window<L: Landing>(
+        &self,
+        request: WindowRequest,
+        claim: Claim,
+        operation: L,
+    ) -> Outcome<L> {
+        let requests = &self.peer(request.target).requests;
+        requests.add(request, operation, self.credits, |number| {
+            self.send(request.target, ControlMessage::WindowRequest { number, request, claim });
         })
     }
 
     /// Gives the part of this rank in a collective call.
     pub(crate) fn give(&self, number: u64, part: &[u8]) {
-        self.tell_all(Letter::Given { number, part });
+        self.send_to_all(ControlMessage::Gather { number, part });
     }
 
     /// Whether everything of `source` that the windows of this rank have let go has landed.
@@ -161,16 +166,16 @@ impl Processes {
     }
 
     /// The run has failed. Tells the others, unless one of them has told us.
-    pub(crate) fn tell_failure(&self, first: Rank, reason: &str) {
-        if !self.told.swap(true, Ordering::SeqCst) {
-            self.tell_all(Letter::Failed { first, reason });
+    pub(crate) fn broadcast_failure(&self, first: Rank, reason: &str) {
+        if !self.failure_sent.swap(true, Ordering::SeqCst) {
+            self.send_to_all(ControlMessage::Failed { first, reason });
         }
     }
 
     /// After the queue pairs to other processes have gone into error.
     pub(crate) fn fail(&self) {
         self.cut_off.store(true, Ordering::Release);
-        self.others().for_each(|(_, peer)| peer.asked.fail());
+        self.others().for_each(|(_, peer)| peer.requests.fail());
     }
 
     /// Returns whether the processes of this machine have more workers than it has cores.
@@ -190,7 +195,7 @@ impl Processes {
     }
 
     pub(crate) fn clear(&self) {
-        self.peers.iter().for_each(|peer| peer.asked.clear());
+        self.peers.iter().for_each(|peer| peer.requests.clear());
     }
 
     /// Takes in what other processes have sent, and goes on with what they have let go. Says
@@ -210,43 +215,43 @@ impl Processes {
             self.take_in(world, Rank(from), &bytes);
         }
         for (rank, peer) in self.others() {
-            peer.asked.post_granted();
+            peer.requests.post_granted();
             if self.device.is_lost(rank.0) && !self.is_gone(rank) {
                 world.fail_with_reason(rank, "its process has ended");
             }
         }
-        self.standstill.note_pass();
+        self.termination.note_pass();
         taken.is_ok_and(|packets| packets > 0)
     }
 
     fn take_in(self: &Arc<Self>, world: &World, from: Rank, bytes: &[u8]) {
         let peer = self.peer(from);
-        match Letter::from_bytes(bytes) {
-            Some(Letter::Ask { number, ask, claim })
-                if ask.target == self.here && claim.source == from =>
+        match ControlMessage::from_bytes(bytes) {
+            Some(ControlMessage::WindowRequest { number, request, claim })
+                if request.target == self.here && claim.source == from =>
             {
-                match world.check_ahead(self.here, from, ask.lane, ask.round) {
-                    Ok(()) => self.take_ask(number, ask, claim),
+                match world.check_ahead(self.here, from, request.lane, request.round) {
+                    Ok(()) => self.take_request(number, request, claim),
                     Err(error) => world.fail(&[self.here], &error),
                 }
             }
-            Some(Letter::Go { number }) => peer.asked.go(number),
-            Some(Letter::Refused { number }) => peer.asked.refuse(number),
-            Some(Letter::Given { number, part }) => {
+            Some(ControlMessage::WindowGrant { number }) => peer.requests.go(number),
+            Some(ControlMessage::WindowRefusal { number }) => peer.requests.refuse(number),
+            Some(ControlMessage::Gather { number, part }) => {
                 let part = Part::from_bytes(part).ok_or("a part of no collective call".to_owned());
                 let given = part
-                    .and_then(|part| world.exchange.give_elsewhere(self.here, from, number, part));
+                    .and_then(|part| world.all_gather.give_remote(self.here, from, number, part));
                 if let Err(what) = given {
                     world.fail(&[self.here], &Error::BadControlMessage { rank: from, what });
                 }
             }
-            Some(Letter::Failed { first, reason }) => {
-                self.told.store(true, Ordering::SeqCst);
+            Some(ControlMessage::Failed { first, reason }) => {
+                self.failure_sent.store(true, Ordering::SeqCst);
                 world.fail_with_reason(first, reason);
             }
-            Some(Letter::Bye) => peer.gone.store(true, Ordering::Release),
-            Some(Letter::Waiting(traffic)) if self.standstill.hear(from, traffic) => {}
-            Some(Letter::Ask { .. } | Letter::Waiting(_)) | None => {
+            Some(ControlMessage::Finished) => peer.gone.store(true, Ordering::Release),
+            Some(ControlMessage::Idle(traffic)) if self.termination.hear(from, traffic) => {}
+            Some(ControlMessage::WindowRequest { .. } | ControlMessage::Idle(_)) | None => {
                 let what = "a control message that it may not send".to_owned();
                 world.fail(&[self.here], &Error::BadControlMessage { rank: from, what });
             }
@@ -254,22 +259,27 @@ impl Processes {
     }
 
     /// Brings an operation of a rank elsewhere to the windows of this one.
-    fn take_ask(self: &Arc<Self>, number: u32, ask: Ask, claim: Claim) {
+    fn take_request(self: &Arc<Self>, number: u32, request: WindowRequest, claim: Claim) {
         // Without a world the run is over.
         let Some(world) = self.world.get().and_then(Weak::upgrade) else {
             return;
         };
-        let grant =
-            Grant { world: Arc::clone(&world), processes: Arc::clone(self), number, ask, claim };
+        let grant = WindowGrant {
+            world: Arc::clone(&world),
+            processes: Arc::clone(self),
+            number,
+            request,
+            claim,
+        };
         if claim.raw {
-            world.rank(self.here).windows.note(ask.lane, ask.round, claim);
+            world.rank(self.here).windows.note(request.lane, request.round, claim);
             grant.go();
             return;
         }
-        match world.land(ask, claim, true, grant) {
+        match world.land(request, claim, true, grant) {
             Outcome::Posted(_) | Outcome::Parked => {}
             // Whoever asks keeps to its credit, so here there is always some.
-            Outcome::Refused(grant) | Outcome::Later(grant) => grant.refuse(),
+            Outcome::Refused(grant) | Outcome::Retry(grant) => grant.refuse(),
         }
     }
 }

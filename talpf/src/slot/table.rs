@@ -9,8 +9,8 @@ use parking_lot::RwLock;
 use talpf_runtime::ArrayLabel;
 
 use super::{Registrable, Slot, Use};
+use crate::all_gather::Gathered;
 use crate::error::Error;
-use crate::exchange::Gathered;
 
 /// The end of an error about an array that no window can be on.
 const NOT_WINDOWED: &str = ": a window needs `register_global`, and raw slots have none";
@@ -58,8 +58,8 @@ pub(crate) struct Prepared<'t> {
 
 impl Prepared<'_> {
     /// Encodes what the peers need to know.
-    pub(crate) fn place(&self) -> Vec<u8> {
-        self.slot.as_ref().map_or_else(Vec::new, |slot| slot.place.to_bytes())
+    pub(crate) fn descriptor(&self) -> Vec<u8> {
+        self.slot.as_ref().map_or_else(Vec::new, |slot| slot.descriptor.to_bytes())
     }
 
     /// Adds the slot to the table with what all ranks gave.

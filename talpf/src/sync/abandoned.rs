@@ -7,7 +7,7 @@
 
 use smallvec::SmallVec;
 
-use super::aftermath::Aftermath;
+use super::deferred::Deferred;
 use super::dissemination::Steps;
 use super::engine::State;
 use super::request::{Request, Stage};
@@ -35,7 +35,7 @@ impl State {
         gone: &Gone,
         rank: &RankState,
         world: &World,
-        out: &mut Aftermath,
+        out: &mut Deferred,
     ) {
         // What has not been taken in yet is by the next pass.
         if !gone.is_empty() && !rank.has_failed() && rank.endpoint.arrived.is_empty() {

@@ -24,7 +24,7 @@ impl RankState {
         let absent = |(round, unheard_of): (Arc<RoundState>, Vec<Rank>)| {
             let is_absent = |rank: &Rank| {
                 let world = &round.world;
-                world.elsewhere(*rank).is_some()
+                world.remote_processes(*rank).is_some()
                     || !world.rank(*rank).has_ended(round.lane, round.number)
             };
             unheard_of.into_iter().filter(is_absent).collect()
@@ -55,7 +55,7 @@ impl State {
         let round = Arc::clone(&request.round);
         let arrivals = state.arrivals.round(round.number)?;
         let is_heard_of = |source: Rank| {
-            arrivals.counts()[source.index()] > 0 || plan.is_told_of(source, arrivals.counted)
+            arrivals.counts()[source.index()] > 0 || plan.covers(source, arrivals.counted)
         };
         let unheard_of = (0..ranks).map(Rank).filter(|source| !is_heard_of(*source)).collect();
         Some((round, unheard_of))

@@ -15,7 +15,7 @@ use super::request::{Request, Stage};
 use crate::context::Context;
 use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
-use crate::held::Held;
+use crate::held_guard::HeldGuard;
 use crate::numbers::{Lane, Round};
 use crate::round::{RoundState, User};
 use crate::window::{Area, Areas, Kind};
@@ -46,7 +46,7 @@ enum Opens<'a> {
     /// A task that has the region.
     Task(Region<'a, ()>),
     /// The guard of a body.
-    Now { guard: Box<dyn Held>, array: u64, rect: Rect },
+    Now { guard: Box<dyn HeldGuard>, array: u64, rect: Rect },
 }
 
 impl Opens<'_> {
@@ -247,7 +247,7 @@ fn spawn_opening(
 }
 
 /// Opens a window of `round`, perhaps the only one, with the guard of its region.
-fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn Held>) {
+fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn HeldGuard>) {
     let RoundState { world, rank, lane, number, .. } = round;
     let state = round.state();
     let has_landed = |source| world.has_landed(source, *rank);
@@ -257,9 +257,9 @@ fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn
         round.note_declared();
     }
     world.follow(freed);
-    state.progress_if_kicked(world);
+    state.progress_if_rung(world);
     // What was parked has landed.
-    world.tell(*rank);
+    world.notify(*rank);
 }
 
 /// A window whose task may not come to run, because one before it failed.
@@ -316,14 +316,14 @@ impl Future for SyncHandle {
     fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let RoundState { world, outcome, .. } = &*self.round;
         let state = self.round.state();
-        state.collectors.post_all();
+        state.batches.post_all();
         if outcome.result().is_none() {
-            state.look_while_spare(world, || outcome.result());
+            state.poll_while_spare(world, || outcome.result());
         }
-        let last_look = || {
-            state.look(world);
+        let last_poll = || {
+            state.poll(world);
         };
-        match state.waits.wait(outcome, cx.waker(), last_look) {
+        match state.waits.wait(outcome, cx.waker(), last_poll) {
             Some(result) => Poll::Ready(result),
             None => {
                 talpf_runtime::note_wait("a sync");

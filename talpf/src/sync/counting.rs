@@ -12,10 +12,10 @@
 //! queue before, and was taken before: the queue is first in, first out. What has not come then is
 //! 0.
 //!
-//! If the sync has a barrier, a rank begins once its operations are delivered, too, and the exchange
-//! is the barrier: whoever has all steps knows that all ranks have their arrivals. Where arrivals
-//! are known without an exchange, or are looked through for conflicts, which all ranks of the round
-//! hear of, the barrier comes after them: a rank begins it once it has its arrivals.
+//! If the sync has a barrier, a rank begins once its operations are delivered, too, and the
+//! exchange is the barrier: whoever has all steps knows that all ranks have their arrivals. Where
+//! arrivals are known without an exchange, or are looked through for conflicts, which all ranks of
+//! the round hear of, the barrier comes after them: a rank begins it once it has its arrivals.
 //!
 //! With few ranks, which send few messages in any case, it comes after, too: counts travel while
 //! operations wait for windows, and no rank waits for another to let its operations in before it
@@ -25,7 +25,7 @@
 //! data exchange* (2010), with dissemination in place of their non-blocking barrier.
 
 use super::Arrivals;
-use super::aftermath::Aftermath;
+use super::deferred::Deferred;
 use super::engine::State;
 use super::request::{Request, Stage};
 use super::stages::{Pattern, Step};
@@ -64,7 +64,7 @@ impl State {
         &mut self,
         request: &Request,
         rank: &RankState,
-        out: &mut Aftermath,
+        out: &mut Deferred,
     ) -> Step {
         let round = &request.round;
         self.send_controls(rank, out);

@@ -125,7 +125,7 @@ impl Plan {
     }
 
     /// Returns whether the messages of some `steps` tell the rank that `source` has come.
-    pub(super) fn is_told_of(&self, source: Rank, steps: Steps) -> bool {
+    pub(super) fn covers(&self, source: Rank, steps: Steps) -> bool {
         if source.0 == self.rank || self.step_of(source).is_some_and(|step| steps.has(step)) {
             return true;
         }

@@ -13,10 +13,10 @@ use talpf_primitives::MutexGuard;
 use talpf_traces::counted;
 
 use super::SyncMode;
-use super::aftermath::Aftermath;
 use super::arrivals::LaneArrivals;
+use super::deferred::Deferred;
 use super::dissemination::Plan;
-use super::kicked::Kicked;
+use super::doorbell::Doorbell;
 use super::request::Request;
 use super::stages::{LaneState, expected_from};
 use crate::endpoint::{NOBODY, POST_BATCH};
@@ -27,7 +27,7 @@ use crate::world::{RankState, World};
 
 /// The receiving half of a rank.
 pub(crate) struct Engine {
-    state: Kicked<State>,
+    state: Doorbell<State>,
     /// Syncs that have not ended.
     syncs: AtomicUsize,
 }
@@ -44,7 +44,7 @@ pub(super) struct State {
     /// Receives to be given back, several at once.
     handled: Vec<u64>,
     /// Control messages that found the send queue full.
-    outbox: VecDeque<Control>,
+    unsent_controls: VecDeque<Control>,
 }
 
 struct Control {
@@ -71,13 +71,13 @@ impl Engine {
             most_ahead,
             batch: vec![WorkCompletion::default(); poll_batch],
             handled: Vec::new(),
-            outbox: VecDeque::new(),
+            unsent_controls: VecDeque::new(),
         };
-        Engine { state: Kicked::new(state), syncs: AtomicUsize::new(0) }
+        Engine { state: Doorbell::new(state), syncs: AtomicUsize::new(0) }
     }
 
-    pub(crate) fn kick(&self) {
-        self.state.kick();
+    pub(crate) fn ring_doorbell(&self) {
+        self.state.ring();
     }
 
     /// One more sync, or one less. The caller has the state locked, so that nobody else does it.
@@ -107,8 +107,8 @@ impl Engine {
     }
 
     /// Looks into the state, for reports.
-    pub(super) fn with_state<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
-        look(&mut self.state.lock())
+    pub(super) fn with_state<R>(&self, inspect: impl FnOnce(&mut State) -> R) -> R {
+        inspect(&mut self.state.lock())
     }
 
     /// Returns whether no control message waits for room in a send queue.
@@ -134,25 +134,25 @@ impl RankState {
         let is_posted = request.round.leave();
         state.add(request);
         if is_posted {
-            self.engine.state.take_kick();
+            self.engine.state.clear();
             self.carry_on(Some(state), world);
         } else {
             drop(state);
-            self.progress_if_kicked(world);
+            self.progress_if_rung(world);
         }
     }
 
     /// Goes round if something was kicked since the last time.
     #[inline]
-    pub(crate) fn progress_if_kicked(&self, world: &World) {
-        if self.engine.state.is_kicked() {
+    pub(crate) fn progress_if_rung(&self, world: &World) {
+        if self.engine.state.is_rung() {
             self.carry_on(self.engine.state.enter(), world);
         }
     }
 
     /// A pass, if there is anything for it to do. Costs nobody anything if not.
     #[inline]
-    pub(crate) fn look(&self, world: &World) -> usize {
+    pub(crate) fn poll(&self, world: &World) -> usize {
         let news = !self.endpoint.arrived.is_empty()
             || !self.endpoint.sent.is_empty()
             || self.has_unannounced();
@@ -164,13 +164,13 @@ impl RankState {
     /// credit at a target, an operation that another thread is landing.
     #[inline]
     pub(crate) fn has_unannounced(&self) -> bool {
-        self.engine.state.is_kicked() || self.has_later() || self.windows.has_delayed()
+        self.engine.state.is_rung() || self.has_retries() || self.windows.has_delayed()
     }
 
     /// One pass: takes in completions, carries on syncs. Returns the number of completions, or
     /// `None` if another thread is at it.
     pub(crate) fn progress(&self, world: &World) -> Option<usize> {
-        self.carry_on(self.engine.state.kick_and_enter(), world)
+        self.carry_on(self.engine.state.ring_and_enter(), world)
     }
 
     /// Passes of the thread that is inside, as long as something is kicked.
@@ -181,18 +181,18 @@ impl RankState {
     ) -> Option<usize> {
         let mut completions = None;
         let mut again = false;
-        let mut aftermath = Aftermath::default();
+        let mut deferred = Deferred::default();
         while let Some(mut state) = inside {
-            let taken = state.pass(self, world, &mut aftermath);
+            let taken = state.pass(self, world, &mut deferred);
             drop(state);
             *completions.get_or_insert(0) += taken;
-            again |= std::mem::take(&mut aftermath.again);
-            aftermath.settle(self, world);
+            again |= std::mem::take(&mut deferred.again);
+            deferred.run(self, world);
             inside = self.engine.state.enter_again();
         }
         if again {
             // For the next one who looks; going round here would spin.
-            self.engine.kick();
+            self.engine.ring_doorbell();
         }
         completions
     }
@@ -233,25 +233,25 @@ impl State {
         requests.insert(at, request);
     }
 
-    fn pass(&mut self, rank: &RankState, world: &World, aftermath: &mut Aftermath) -> usize {
+    fn pass(&mut self, rank: &RankState, world: &World, deferred: &mut Deferred) -> usize {
         let gone = world.gone();
-        let taken = self.take_arrivals(rank, world, aftermath)
-            + self.take_completions(rank, world, aftermath);
+        let taken = self.take_arrivals(rank, world, deferred)
+            + self.take_completions(rank, world, deferred);
         if let Some(error) = rank.failing() {
-            aftermath.failures.push((error.ranks(rank.rank), error.clone()));
+            deferred.failures.push((error.ranks(rank.rank), error.clone()));
         }
         if rank.windows.has_delayed() {
             let has_landed = |source| world.has_landed(source, rank.rank);
-            aftermath.settled = rank.windows.settle(&has_landed);
+            deferred.settled = rank.windows.settle(&has_landed);
         }
         let mut lanes = (0..self.lanes.len()).map(|lane| Lane(lane as u8));
-        let has_ended = lanes.any(|lane| self.carry_on(lane, rank, world, aftermath));
+        let has_ended = lanes.any(|lane| self.carry_on(lane, rank, world, deferred));
         if has_ended && self.lanes.iter().any(|lane| !lane.requests.is_empty()) {
             // Whoever is inside goes round again, for the others.
-            rank.kick();
+            rank.ring_doorbell();
         }
-        self.fail_abandoned(&gone, rank, world, aftermath);
-        self.send_controls(rank, aftermath);
+        self.fail_abandoned(&gone, rank, world, deferred);
+        self.send_controls(rank, deferred);
         if rank.tracer.is_traced() && taken > 0 {
             rank.trace_pass(taken);
         }
@@ -259,7 +259,7 @@ impl State {
     }
 
     /// Counts what has arrived and gives the receives back.
-    fn take_arrivals(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
+    fn take_arrivals(&mut self, rank: &RankState, world: &World, out: &mut Deferred) -> usize {
         if rank.endpoint.arrived.is_empty() {
             return 0;
         }
@@ -285,7 +285,7 @@ impl State {
         }
         if taken >= config.max_polling {
             // There may be more: whoever is inside goes round again.
-            rank.engine.kick();
+            rank.engine.ring_doorbell();
         }
         self.batch = batch;
         taken
@@ -297,7 +297,7 @@ impl State {
         rank: &RankState,
         world: &World,
         arrived: &WorkCompletion,
-        out: &mut Aftermath,
+        out: &mut Deferred,
     ) {
         let source = rank.endpoint.rank_of(arrived.queue_pair);
         let (Some(source), Some(bits)) = (source, arrived.immediate) else {
@@ -355,7 +355,7 @@ impl State {
     }
 
     /// Returns guards of operations that the device has completed.
-    fn take_completions(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
+    fn take_completions(&mut self, rank: &RankState, world: &World, out: &mut Deferred) -> usize {
         if rank.endpoint.sent.is_empty() {
             return 0;
         }
@@ -393,24 +393,24 @@ impl State {
     pub(super) fn control(&mut self, target: Rank, kind: Kind, at: (Lane, Round), count: u32) {
         let (immediate, payload) =
             (Immediate::new(kind, at.0, at.1), Immediate::payload(at.1, count));
-        self.outbox.push_back(Control { target, immediate, payload });
+        self.unsent_controls.push_back(Control { target, immediate, payload });
     }
 
     /// Returns whether no control message waits for room in a send queue.
     pub(super) fn has_sent_controls(&self) -> bool {
-        self.outbox.is_empty()
+        self.unsent_controls.is_empty()
     }
 
     /// Sends control messages in order, as far as the send queues have room.
-    pub(super) fn send_controls(&mut self, rank: &RankState, out: &mut Aftermath) {
-        while let Some(control) = self.outbox.front() {
+    pub(super) fn send_controls(&mut self, rank: &RankState, out: &mut Deferred) {
+        while let Some(control) = self.unsent_controls.front() {
             let request = Operation::SendWithImmediate { immediate: control.immediate.to_bits() };
             let payload = control.payload.to_ne_bytes();
             if rank.endpoint.post_inline(control.target, request, &payload).is_err() {
                 return;
             }
-            out.told.add(control.target);
-            self.outbox.pop_front();
+            out.to_notify.add(control.target);
+            self.unsent_controls.pop_front();
         }
     }
 

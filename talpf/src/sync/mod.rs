@@ -9,18 +9,18 @@
 
 mod abandoned;
 mod absent;
-mod aftermath;
 mod arrivals;
 mod builder;
 mod counting;
+mod deferred;
 mod dissemination;
+mod doorbell;
 mod engine;
-mod kicked;
-mod looks;
 mod mode;
+mod notify;
 mod request;
+mod spin;
 mod stages;
-mod tell;
 mod waits;
 
 pub use self::builder::{SyncBuilder, SyncHandle};

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use talpf_traces::Event;
 
-use super::aftermath::Aftermath;
 use super::arrivals::{LaneArrivals, RoundArrivals};
 use super::counting::exchange_is_barrier;
+use super::deferred::Deferred;
 use super::engine::State;
 use super::request::{Request, Stage};
 use super::{Arrivals, SyncMode};
@@ -48,7 +48,7 @@ impl State {
         lane: Lane,
         rank: &RankState,
         world: &World,
-        out: &mut Aftermath,
+        out: &mut Deferred,
     ) -> bool {
         let Some(mut request) = self.lane(lane).take_ready(rank) else {
             return false;
@@ -81,7 +81,7 @@ impl State {
         request: &mut Request,
         rank: &RankState,
         world: &World,
-        out: &mut Aftermath,
+        out: &mut Deferred,
     ) -> Result<bool, Box<Error>> {
         loop {
             let step = match request.stage {
@@ -182,7 +182,7 @@ impl State {
         request: &Request,
         rank: &RankState,
         world: &World,
-        out: &mut Aftermath,
+        out: &mut Deferred,
     ) -> Step {
         let (lane, number) = (request.round.lane, request.round.number);
         let has_landed = |source| world.has_landed(source, rank.rank);

@@ -1,10 +1,10 @@
 //! Whether a task of a rank is suspended until a sync ends.
 //!
-//! Peers read it with every post: if it is set they take in for the rank (`tell.rs`). It is a hint:
-//! a peer that misses it leaves what it has posted to the polling task, one that finds it set for
-//! nothing looks in vain. Set by a task before its last look, and cleared by whoever ends a sync of
-//! the rank before it wakes the task, and by a task that goes on without having been woken. So
-//! none is taken to wait once it goes on.
+//! Peers read it with every post: if it is set they take in for the rank (`notify.rs`). It is a
+//! hint: a peer that misses it leaves what it has posted to the polling task, one that finds it set
+//! for nothing looks in vain. Set by a task before its last look, and cleared by whoever ends a
+//! sync of the rank before it wakes the task, and by a task that goes on without having been woken.
+//! So none is taken to wait once it goes on.
 
 use std::task::Waker;
 
@@ -34,20 +34,20 @@ impl Waits {
         }
     }
 
-    /// How the sync has ended. If it has not, then after a last `look` its `waker` is called when it
-    /// has.
+    /// How the sync has ended. If it has not, then after a last `look` its `waker` is called when
+    /// it has.
     #[inline]
     pub(super) fn wait(
         &self,
         outcome: &Outcome,
         waker: &Waker,
-        look: impl FnOnce(),
+        poll: impl FnOnce(),
     ) -> Option<Result<(), Error>> {
         let mut result = outcome.result();
         if result.is_none() {
             // From here on peers tell; what came before is there to be seen.
             self.0.store(true, Ordering::SeqCst);
-            look();
+            poll();
             result = outcome.poll(waker);
         }
         if result.is_some() {

@@ -66,7 +66,7 @@ impl Areas {
 }
 
 /// A slot that is read, or written to if it says so.
-type Place = (u32, bool);
+type SlotAccess = (u32, bool);
 
 /// More than [`FEW`] areas, sorted.
 pub(super) struct Index {
@@ -85,7 +85,7 @@ struct Entry {
 
 /// Windows with the same rows.
 struct Band {
-    place: Place,
+    place: SlotAccess,
     rows: Range<u32>,
     /// The end of the rows of the bands of this place up to this one.
     furthest: u32,
@@ -99,7 +99,7 @@ impl Index {
         let filled = (0u32..).zip(areas).filter(|(_, area)| !area.rect.is_empty());
         let mut sorted: Vec<(u32, &Area)> = filled.collect();
         let band = |area: &Area| {
-            let place: Place = (area.slot, area.kind.changes());
+            let place: SlotAccess = (area.slot, area.kind.changes());
             (place, area.rect.row, area.rect.row_end)
         };
         sorted.sort_unstable_by_key(|(number, area)| (band(area), area.rect.col, *number));
@@ -125,9 +125,9 @@ impl Index {
         &self.entries[band.entries.clone()]
     }
 
-    /// The bands of a place that begin at `row` or before, as long as one of those before ends after
-    /// row `last`.
-    fn bands(&self, place: Place, row: u64, last: u64) -> impl Iterator<Item = &Band> {
+    /// The bands of a place that begin at `row` or before, as long as one of those before ends
+    /// after row `last`.
+    fn bands(&self, place: SlotAccess, row: u64, last: u64) -> impl Iterator<Item = &Band> {
         let begins = |band: &Band| (band.place, u64::from(band.rows.start)) <= (place, row);
         let before = self.bands[..self.bands.partition_point(begins)].iter().rev();
         before.take_while(move |band| band.place == place && u64::from(band.furthest) > last)

@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::Claim;
-use crate::held::{GivenUp, Held};
+use crate::held_guard::{GivenUp, HeldGuard};
 use crate::numbers::Rank;
 
 /// How much of an operation could be posted; the send queue may be full.
@@ -49,7 +49,7 @@ pub(crate) trait Together {
 #[derive(Default)]
 pub(crate) struct Rest {
     /// To be tried again.
-    pub(crate) later: SmallVec<[usize; 1]>,
+    pub(crate) retry: SmallVec<[usize; 1]>,
     /// The first that no window covers; the others are done.
     pub(crate) refused: Option<usize>,
 }
@@ -70,7 +70,7 @@ pub(crate) enum Outcome<L> {
     Parked,
     /// The source has as many operations parked here as it may, or no room to post one, or is
     /// patient; it keeps this one and tries again.
-    Later(L),
+    Retry(L),
     /// No window of the round covers it, the round has ended, or the run has failed.
     Refused(L),
 }
@@ -98,7 +98,7 @@ pub(super) struct Lists {
 #[must_use = "sources with credit again have to be told"]
 pub(crate) struct Over {
     /// Of its windows. To drop one may run what waits for its region.
-    pub(super) guards: SmallVec<[Box<dyn Held>; 2]>,
+    pub(super) guards: SmallVec<[Box<dyn HeldGuard>; 2]>,
     /// Operations that no window has taken. They have guards, too.
     pub(super) refused: Vec<Box<dyn Parked>>,
     pub(super) freed: Freed,
@@ -131,5 +131,5 @@ impl Freed {
 }
 
 pub(super) fn outcome_of<L>(post: Post, operation: L) -> Outcome<L> {
-    if post == Post::All { Outcome::Posted(operation) } else { Outcome::Later(operation) }
+    if post == Post::All { Outcome::Posted(operation) } else { Outcome::Retry(operation) }
 }

@@ -12,10 +12,10 @@ use super::conflicts::Notes;
 use super::in_flight::InFlight;
 use super::landing::{Freed, HasLanded, Over, Parked, Post, Together};
 use super::{Area, Claim};
-use crate::held::Held;
+use crate::held_guard::HeldGuard;
 
-/// Apart from other rounds in memory: peers come to one while the owner ends another. What they need
-/// as a rule comes first, on as few lines as it takes.
+/// Apart from other rounds in memory: peers come to one while the owner ends another. What they
+/// need as a rule comes first, on as few lines as it takes.
 #[derive(Default)]
 #[repr(C, align(128))]
 pub(super) struct RoundWindows {
@@ -49,7 +49,7 @@ pub(super) struct Window {
 enum Phase {
     #[default]
     Declared,
-    Open(Box<dyn Held>),
+    Open(Box<dyn HeldGuard>),
 }
 
 /// What is decided about an operation.
@@ -99,7 +99,7 @@ impl RoundWindows {
     pub(super) fn open(
         &mut self,
         (number, area): (usize, Area),
-        guard: Box<dyn Held>,
+        guard: Box<dyn HeldGuard>,
     ) -> &mut Window {
         self.know(number, area);
         let window = &mut self.windows[number];
@@ -228,8 +228,8 @@ impl RoundWindows {
         self.windows().iter_mut().fold(true, |all, window| all & has_ended(window))
     }
 
-    /// Empties the place for a later round: the guards of the windows and what is still parked go to
-    /// `over`.
+    /// Empties the place for a later round: the guards of the windows and what is still parked go
+    /// to `over`.
     pub(super) fn empty(&mut self, parked: &mut [usize], over: &mut Over) {
         let Over { guards, refused, freed } = over;
         let mut refuse = |waiting: Waiting| {
@@ -308,7 +308,10 @@ impl Window {
     }
 
     /// The guard, if nothing that was admitted may still land.
-    pub(super) fn close_if_landed(&mut self, has_landed: HasLanded<'_>) -> Option<Box<dyn Held>> {
+    pub(super) fn close_if_landed(
+        &mut self,
+        has_landed: HasLanded<'_>,
+    ) -> Option<Box<dyn HeldGuard>> {
         if !self.in_flight.forget_landed(has_landed) {
             return None;
         }

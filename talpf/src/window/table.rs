@@ -11,7 +11,7 @@ use super::landing::{HasLanded, Landing, Outcome, Over, Post, Rest, Together, ou
 use super::round::{Admission, RoundWindows, Waiting, unpark};
 use super::{Area, Areas, Claim, Freed};
 use crate::error::Error;
-use crate::held::{GivenUp, Held};
+use crate::held_guard::{GivenUp, HeldGuard};
 use crate::numbers::{Lane, Rank, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
 
@@ -91,14 +91,14 @@ impl WindowTable {
         let at = match windows.admit(&claim, has_landed, &self.hints.delayed) {
             Admission::Lands(at) => at,
             Admission::Waits(_) if operation.is_patient() => {
-                return (Outcome::Later(operation), Freed::default());
+                return (Outcome::Retry(operation), Freed::default());
             }
             Admission::Waits(at) => {
                 let outcome = if self.has_credit(parked, claim.source) {
                     windows.park(at, Waiting { claim, operation: operation.park() });
                     Outcome::Parked
                 } else {
-                    Outcome::Later(operation)
+                    Outcome::Retry(operation)
                 };
                 return (outcome, Freed::default());
             }
@@ -157,13 +157,13 @@ impl WindowTable {
                     match operations.post(first..next) {
                         Post::All if has_landed(claim.source) => {}
                         Post::All => windows.note_flying(operations, first..next, has_landed),
-                        _ => rest.later.extend(first..next),
+                        _ => rest.retry.extend(first..next),
                     }
                 }
                 Admission::Waits(at) if self.has_credit(parked, claim.source) => {
                     windows.park(at, Waiting { claim, operation: operations.park(first) });
                 }
-                Admission::Waits(_) => rest.later.push(first),
+                Admission::Waits(_) => rest.retry.push(first),
                 Admission::Refused => {
                     rest.refused.get_or_insert(first);
                 }
@@ -242,7 +242,7 @@ impl WindowTable {
         round: Round,
         window: (usize, Area),
         is_only: bool,
-        guard: Box<dyn Held>,
+        guard: Box<dyn HeldGuard>,
         has_landed: HasLanded<'_>,
     ) -> (Freed, bool) {
         let mut state = self.state.lock();

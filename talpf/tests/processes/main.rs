@@ -35,10 +35,10 @@ mod panicking_wire;
 mod queued_syncs;
 #[path = "../one_sided/random_programs.rs"]
 mod random_programs;
-mod standstill;
 mod step_time;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;
+mod termination;
 #[path = "../one_sided/to_itself.rs"]
 mod to_itself;
 #[path = "../one_sided/undisturbed_readers.rs"]

@@ -1,4 +1,5 @@
-//! Exchanges of random counts among up to 70 ranks, in random orders, against a table of all counts.
+//! Exchanges of random counts among up to 70 ranks, in random orders, against a table of all
+//! counts.
 
 use std::collections::VecDeque;
 
@@ -53,7 +54,7 @@ impl Exchange<'_> {
     }
 
     /// Takes one completion in and goes on. False if there is nothing to do.
-    fn turn(&mut self, rank: Rank) -> bool {
+    fn advance(&mut self, rank: Rank) -> bool {
         let member = &mut self.members[rank.index()];
         let taken = member.queue.pop_front();
         if let Some((source, count)) = taken {
@@ -83,7 +84,7 @@ impl Exchange<'_> {
         let Member { plan, arrivals, step, .. } = &self.members[rank.index()];
         let begun = |source: &Rank| self.members[source.index()].step.is_some();
         for source in (0..self.ranks()).map(Rank) {
-            if plan.is_told_of(source, arrivals.counted) && source != rank {
+            if plan.covers(source, arrivals.counted) && source != rank {
                 prop_assert!(begun(&source), "{} of {} is told of too early", source, rank);
             }
         }
@@ -125,7 +126,7 @@ fn exchange(ranks: usize, group_bits: u32, rng: &mut TestRng) -> Result<(), Test
             exchange.begin(rank);
             left -= 1;
         }
-        in_vain = if begins || exchange.turn(rank) { 0 } else { in_vain + 1 };
+        in_vain = if begins || exchange.advance(rank) { 0 } else { in_vain + 1 };
         exchange.check(rank)?;
     }
     prop_assert_eq!(left, 0);

@@ -84,7 +84,7 @@ fn a_patient_operation_comes_back_until_its_window_is_open() {
     assert_eq!(table.opened(), opened);
     drop(table.open(LANE, FIRST, (0, area(0, 10)), true, guard.give(), LANDED));
     assert_eq!(table.opened(), opened + 1);
-    let Outcome::Later(Patient(early)) = early else {
+    let Outcome::Retry(Patient(early)) = early else {
         panic!("it waits for a window");
     };
     assert!(matches!(land_patient(&table, claim(0, 0, 1), early), Outcome::Posted(_)));
@@ -196,10 +196,10 @@ fn credits_are_exact_and_come_back() {
     for source in [0, 1] {
         assert!(matches!(attempt(source), Outcome::Parked));
         assert!(matches!(attempt(source), Outcome::Parked));
-        assert!(matches!(attempt(source), Outcome::Later(_)));
+        assert!(matches!(attempt(source), Outcome::Retry(_)));
     }
     drop(declare(&table, &[area(0, 1)]));
-    assert!(matches!(attempt(0), Outcome::Later(_)));
+    assert!(matches!(attempt(0), Outcome::Retry(_)));
     let mut freed = open(&table, FIRST, (0, area(0, 1)), guard.give(), LANDED).sources().to_vec();
     freed.sort_unstable();
     assert_eq!(freed, [Rank(0), Rank(1)]);
@@ -227,7 +227,7 @@ fn what_overlaps_something_that_is_landing_waits_for_it_and_nothing_else_does() 
 }
 
 #[test]
-fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after() {
+fn of_overlapping_ones_that_came_early_one_lands_and_the_others_wait() {
     let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
     let fates = [1, 0].map(|source| {
         let (early, fate) = put(&guard);

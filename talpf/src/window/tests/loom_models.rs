@@ -10,7 +10,7 @@ fn land(table: &WindowTable, quick: bool, put: Put) -> bool {
     let has_landed = move |_| carried.carried_out.load(Ordering::SeqCst);
     match table.land(LANE, FIRST, claim(0, 0, 8), quick, put, &has_landed).0 {
         Outcome::Refused(_) => true,
-        Outcome::Later(_) => panic!("there is credit"),
+        Outcome::Retry(_) => panic!("there is credit"),
         Outcome::Posted(_) | Outcome::Parked => false,
     }
 }
@@ -188,7 +188,7 @@ fn loom_credit_comes_back_with_what_was_parked() {
                         .land(LANE, FIRST, claim(0, index, index + 4), true, put, &|_| true)
                         .0
                     {
-                        Outcome::Later(put) => later.push((put, index)),
+                        Outcome::Retry(put) => later.push((put, index)),
                         Outcome::Refused(_) => panic!("there will be a window"),
                         Outcome::Posted(_) | Outcome::Parked => {}
                     }

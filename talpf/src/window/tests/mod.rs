@@ -11,7 +11,7 @@ use talpf_runtime::Rect;
 
 use super::landing::HasLanded;
 use super::*;
-use crate::held::Held;
+use crate::held_guard::HeldGuard;
 use crate::numbers::{Lane, Rank, Round};
 
 #[cfg(talpf_loom)]
@@ -43,7 +43,7 @@ struct Guard {
 
 struct Given(Shared<Guard>);
 
-impl Held for Given {
+impl HeldGuard for Given {
     fn give_up(self: Box<Self>, reason: &str) {
         assert_eq!(reason, "a failure");
         self.0.given_up.store(true, Ordering::SeqCst);
@@ -63,7 +63,7 @@ impl Fate {
 }
 
 impl Guard {
-    fn give(self: &Shared<Self>) -> Box<dyn Held> {
+    fn give(self: &Shared<Self>) -> Box<dyn HeldGuard> {
         self.given.store(true, Ordering::SeqCst);
         Box::new(Given(Shared::clone(self)))
     }
@@ -141,7 +141,7 @@ fn open(
     table: &WindowTable,
     round: Round,
     window: (usize, Area),
-    guard: Box<dyn Held>,
+    guard: Box<dyn HeldGuard>,
     has_landed: HasLanded<'_>,
 ) -> Freed {
     table.open(LANE, round, window, false, guard, has_landed).0

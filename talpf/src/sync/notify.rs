@@ -30,15 +30,15 @@ thread_local! {
 impl World {
     /// Something was posted to `target`. The caller holds no lock.
     #[inline]
-    pub(crate) fn tell(&self, target: Rank) {
-        if self.elsewhere(target).is_none() && self.rank(target).waits.is_set() {
-            self.take_in_for(target);
+    pub(crate) fn notify(&self, target: Rank) {
+        if self.remote_processes(target).is_none() && self.rank(target).waits.is_set() {
+            self.progress_for(target);
         }
     }
 
     /// What follows from that (control messages, operations that were kept, actions of tasks that
     /// become ready) may tell others: they come next, not inside.
-    fn take_in_for(&self, target: Rank) {
+    fn progress_for(&self, target: Rank) {
         if std::thread::panicking() {
             // What a body that unwinds drops must not mix with guards of other tasks.
             return;

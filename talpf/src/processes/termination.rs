@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use talpf_primitives::Mutex;
 
-use super::{Letter, Processes};
+use super::{ControlMessage, Processes};
 use crate::numbers::Rank;
 
 /// For each process, packets sent to it and taken from it. The letters of this file do not count.
@@ -22,7 +22,7 @@ type Traffic = Vec<(u64, u64)>;
 
 /// What is known of who goes on.
 #[derive(Default)]
-pub(super) struct Standstill {
+pub(super) struct TerminationDetector {
     /// Times this process has taken in everything that had come.
     passes: AtomicU64,
     state: Mutex<State>,
@@ -31,19 +31,19 @@ pub(super) struct Standstill {
 #[derive(Default)]
 struct State {
     /// Letters of this file that have gone to each process; those that have come, by source.
-    told: u64,
-    heard: Vec<u64>,
+    sent: u64,
+    received: Vec<u64>,
     /// What was counted when this process was last asked, and in which pass.
     last: Option<(Traffic, u64)>,
     /// What each has said last; this one, too.
     said: Vec<Option<Traffic>>,
 }
 
-impl Standstill {
+impl TerminationDetector {
     pub(super) fn new(ranks: u32) -> Self {
         let ranks = ranks as usize;
-        let state = State { heard: vec![0; ranks], said: vec![None; ranks], ..State::default() };
-        Standstill { passes: AtomicU64::new(0), state: Mutex::new(state) }
+        let state = State { received: vec![0; ranks], said: vec![None; ranks], ..State::default() };
+        TerminationDetector { passes: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
     /// Everything that has come by now has been taken in.
@@ -58,7 +58,7 @@ impl Standstill {
         let mut state = self.state.lock();
         let fits = rest.is_empty() && words.len() == 2 * state.said.len();
         if fits {
-            state.heard[from.index()] += 1;
+            state.received[from.index()] += 1;
             state.said[from.index()] = Some(words.chunks(2).map(|of| (of[0], of[1])).collect());
         }
         fits
@@ -66,11 +66,11 @@ impl Standstill {
 }
 
 impl Processes {
-    /// Nothing goes on here: whether that holds for the whole run, for ever. Asked again and again
-    /// as long as nothing goes on; tells the others once that is sure.
-    pub(crate) fn is_standstill(&self) -> bool {
-        let passes = self.standstill.passes.load(Ordering::SeqCst);
-        let mut state = self.standstill.state.lock();
+    /// Nothing goes on here: whether that holds for the whole run, for ever. WindowRequests again
+    /// and again as long as nothing goes on; tells the others once that is sure.
+    pub(crate) fn is_terminated(&self) -> bool {
+        let passes = self.termination.passes.load(Ordering::SeqCst);
+        let mut state = self.termination.state.lock();
         let traffic = self.traffic(&state);
         // What had come when it was counted may have been taken in later, and has led to nothing.
         let sure = state
@@ -86,16 +86,16 @@ impl Processes {
             let words = traffic.iter().flat_map(|(sent, taken)| [*sent, *taken]);
             let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
             *said = Some(traffic);
-            state.told += 1;
-            self.tell_all(Letter::Waiting(&bytes));
+            state.sent += 1;
+            self.send_to_all(ControlMessage::Idle(&bytes));
         }
         matches(&state.said)
     }
 
-    /// As [`Processes::is_standstill`], for a rank that has ended, if anybody wants to know.
-    pub(super) fn join_standstill(&self) {
-        if self.standstill.state.lock().heard.iter().any(|letters| *letters > 0) {
-            self.is_standstill();
+    /// As [`Processes::is_terminated`], for a rank that has ended, if anybody wants to know.
+    pub(super) fn join_termination(&self) {
+        if self.termination.state.lock().received.iter().any(|count| *count > 0) {
+            self.is_terminated();
         }
     }
 
@@ -104,8 +104,8 @@ impl Processes {
             if rank == self.here.0 {
                 return (0, 0);
             }
-            let heard = state.heard[rank as usize];
-            (self.wire.sent(rank) - state.told, self.wire.taken(rank) - heard)
+            let received = state.received[rank as usize];
+            (self.wire.sent(rank) - state.sent, self.wire.taken(rank) - received)
         };
         (0..self.peers.len() as u32).map(count).collect()
     }

@@ -11,24 +11,24 @@ use crate::world::{RankState, World};
 
 /// What has to be done outside the engine's lock. As a rule nothing, or a sync has ended.
 #[derive(Default)]
-pub(super) struct Aftermath {
+pub(super) struct Deferred {
     /// A pass ends one sync at most.
     pub(super) ended: Option<(Request, Result<(), Box<Error>>)>,
     /// What its round leaves.
     pub(super) over: Option<Over>,
     /// By operations that landed late.
     pub(super) settled: Freed,
-    pub(super) told: Told,
+    pub(super) to_notify: ToNotify,
     /// Something is waited for that nobody announces.
     pub(super) again: bool,
     pub(super) done: Vec<(Done, Result<(), Error>)>,
     pub(super) failures: Vec<(Vec<Rank>, Error)>,
 }
 
-impl Aftermath {
+impl Deferred {
     /// Does it, and is empty then.
     #[inline]
-    pub(super) fn settle(&mut self, rank: &RankState, world: &World) {
+    pub(super) fn run(&mut self, rank: &RankState, world: &World) {
         if !self.done.is_empty() {
             self.done.drain(..).for_each(|(done, result)| done(result));
         }
@@ -43,14 +43,14 @@ impl Aftermath {
         if !self.settled.is_nothing() {
             world.follow(std::mem::take(&mut self.settled));
             // What has landed has arrived: whoever is inside goes round again.
-            rank.kick();
+            rank.ring_doorbell();
         }
         freed.into_iter().for_each(|freed| world.follow(freed));
-        if !self.told.0.is_empty() {
-            let told = std::mem::take(&mut self.told.0);
-            told.into_iter().for_each(|target| world.tell(target));
+        if !self.to_notify.0.is_empty() {
+            let targets = std::mem::take(&mut self.to_notify.0);
+            targets.into_iter().for_each(|target| world.notify(target));
         }
-        if rank.has_later() {
+        if rank.has_retries() {
             rank.try_again();
         }
     }
@@ -58,9 +58,9 @@ impl Aftermath {
 
 /// Ranks to be told.
 #[derive(Default)]
-pub(super) struct Told(SmallVec<[Rank; 8]>);
+pub(super) struct ToNotify(SmallVec<[Rank; 8]>);
 
-impl Told {
+impl ToNotify {
     /// Adds a rank, as a rule one that is not there: a rank that is told twice looks in vain.
     #[inline]
     pub(super) fn add(&mut self, rank: Rank) {

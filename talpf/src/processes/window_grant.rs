@@ -3,42 +3,45 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Ask, Letter, Processes};
+use super::{ControlMessage, Processes, WindowRequest};
 use crate::error::Error;
 use crate::window::{Claim, Landing, Parked, Post};
 use crate::world::World;
 
 /// An operation that a rank elsewhere has asked for.
-pub(super) struct Grant {
+pub(super) struct WindowGrant {
     pub(super) world: Arc<World>,
     pub(super) processes: Arc<Processes>,
     pub(super) number: u32,
-    pub(super) ask: Ask,
+    pub(super) request: WindowRequest,
     pub(super) claim: Claim,
 }
 
-impl Grant {
+impl WindowGrant {
     /// Lets it go: from now on it may land at any time.
     pub(super) fn go(&self) -> Post {
         let source = self.claim.source;
         self.processes.peer(source).granted.fetch_add(1, Ordering::AcqRel);
-        self.processes.tell(source, Letter::Go { number: self.number });
+        self.processes.send(source, ControlMessage::WindowGrant { number: self.number });
         Post::All
     }
 
     /// Says so to both ranks (R7), unless the run has failed and both know.
     pub(super) fn refuse(&self) {
-        let Grant { world, processes, number, ask, claim } = self;
-        if world.rank(ask.target).has_failed() {
+        let WindowGrant { world, processes, number, request, claim } = self;
+        if world.rank(request.target).has_failed() {
             return;
         }
         // First, so that the origin can say which operation of its own it was.
-        processes.tell(claim.source, Letter::Refused { number: *number });
-        world.fail(&[ask.target], &Error::outside_window(claim, ask.target, ask.lane, ask.round));
+        processes.send(claim.source, ControlMessage::WindowRefusal { number: *number });
+        world.fail(
+            &[request.target],
+            &Error::outside_window(claim, request.target, request.lane, request.round),
+        );
     }
 }
 
-impl Landing for Grant {
+impl Landing for WindowGrant {
     fn post(&mut self) -> Post {
         self.go()
     }
@@ -48,12 +51,12 @@ impl Landing for Grant {
     }
 }
 
-impl Parked for Grant {
+impl Parked for WindowGrant {
     fn post(&mut self) -> Post {
         self.go()
     }
 
     fn refuse(self: Box<Self>) {
-        Grant::refuse(&self);
+        WindowGrant::refuse(&self);
     }
 }

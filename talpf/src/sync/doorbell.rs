@@ -11,27 +11,27 @@ use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 /// A locked state, and whether something has changed that it has not taken in.
-pub(super) struct Kicked<T> {
-    kicked: CachePadded<AtomicBool>,
+pub(super) struct Doorbell<T> {
+    rung: CachePadded<AtomicBool>,
     state: CachePadded<Mutex<T>>,
 }
 
-impl<T> Kicked<T> {
+impl<T> Doorbell<T> {
     pub(super) fn new(state: T) -> Self {
-        let kicked = CachePadded::new(AtomicBool::new(false));
-        Kicked { kicked, state: CachePadded::new(Mutex::new(state)) }
+        let rung = CachePadded::new(AtomicBool::new(false));
+        Doorbell { rung, state: CachePadded::new(Mutex::new(state)) }
     }
 
     /// Notes that something has changed. The caller enters.
     #[inline]
-    pub(super) fn kick(&self) {
-        self.kicked.swap(true, Ordering::AcqRel);
+    pub(super) fn ring(&self) {
+        self.rung.swap(true, Ordering::AcqRel);
     }
 
     /// Returns whether there is a kick that nobody has seen. A hint.
     #[inline]
-    pub(super) fn is_kicked(&self) -> bool {
-        self.kicked.load(Ordering::Acquire)
+    pub(super) fn is_rung(&self) -> bool {
+        self.rung.load(Ordering::Acquire)
     }
 
     /// Locks the state whatever there is to take in.
@@ -40,42 +40,42 @@ impl<T> Kicked<T> {
         self.state.lock()
     }
 
-    /// Takes the kick and locks the state, which then takes in what has changed. `None`: there is no
-    /// kick, or another thread is inside and finds it.
+    /// Takes the kick and locks the state, which then takes in what has changed. `None`: there is
+    /// no kick, or another thread is inside and finds it.
     #[inline]
     pub(super) fn enter(&self) -> Option<MutexGuard<'_, T>> {
-        if !self.is_kicked() {
+        if !self.is_rung() {
             return None;
         }
         let state = self.state.try_lock()?;
-        self.take_kick();
+        self.clear();
         Some(state)
     }
 
     /// Kicks and enters in one, for a thread that has changed something itself.
     #[inline]
-    pub(super) fn kick_and_enter(&self) -> Option<MutexGuard<'_, T>> {
+    pub(super) fn ring_and_enter(&self) -> Option<MutexGuard<'_, T>> {
         if let Some(state) = self.state.try_lock() {
-            self.take_kick();
+            self.clear();
             return Some(state);
         }
-        self.kick();
+        self.ring();
         self.enter()
     }
 
     /// Takes the kick, for a thread that has locked the state and takes in what has changed.
     #[inline]
-    pub(super) fn take_kick(&self) {
-        if self.is_kicked() {
-            self.kicked.swap(false, Ordering::AcqRel);
+    pub(super) fn clear(&self) {
+        if self.is_rung() {
+            self.rung.swap(false, Ordering::AcqRel);
         }
     }
 
-    /// As [`Kicked::enter`], for a thread that was inside and has unlocked the state.
+    /// As [`Doorbell::enter`], for a thread that was inside and has unlocked the state.
     #[inline]
     pub(super) fn enter_again(&self) -> Option<MutexGuard<'_, T>> {
         let (none, some) = (Ordering::AcqRel, Ordering::Acquire);
-        if self.kicked.compare_exchange(false, false, none, some).is_ok() {
+        if self.rung.compare_exchange(false, false, none, some).is_ok() {
             return None;
         }
         self.enter()
@@ -90,14 +90,14 @@ mod loom_tests {
 
     use super::*;
 
-    /// Changes something and enters, as those who post and the polling task do. The state keeps what
-    /// it has seen of the changes. `at_once`: kicks and enters in one.
-    fn change(shared: &(Kicked<u32>, AtomicU32), at_once: bool) {
+    /// Changes something and enters, as those who post and the polling task do. The state keeps
+    /// what it has seen of the changes. `at_once`: kicks and enters in one.
+    fn change(shared: &(Doorbell<u32>, AtomicU32), at_once: bool) {
         shared.1.fetch_add(1, Ordering::Relaxed);
         let mut inside = if at_once {
-            shared.0.kick_and_enter()
+            shared.0.ring_and_enter()
         } else {
-            shared.0.kick();
+            shared.0.ring();
             shared.0.enter()
         };
         while let Some(mut seen) = inside {
@@ -110,7 +110,7 @@ mod loom_tests {
     /// Two threads change something and come together.
     fn both_change(at_once: [bool; 2]) {
         loom::model(move || {
-            let shared = Arc::new((Kicked::new(0), AtomicU32::new(0)));
+            let shared = Arc::new((Doorbell::new(0), AtomicU32::new(0)));
             let other = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || change(&shared, at_once[0]))
@@ -118,7 +118,7 @@ mod loom_tests {
             change(&shared, at_once[1]);
             other.join().unwrap();
             assert_eq!(*shared.0.lock(), 2, "a change that nobody has taken in");
-            assert!(!shared.0.is_kicked());
+            assert!(!shared.0.is_rung());
         });
     }
 

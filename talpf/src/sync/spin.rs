@@ -16,31 +16,31 @@ const AT_MOST: u32 = 64;
 impl RankState {
     /// `ready` says whether what is waited for is there.
     #[inline]
-    pub(crate) fn look_while_spare<R>(
+    pub(crate) fn poll_while_spare<R>(
         &self,
         world: &World,
         ready: impl Fn() -> Option<R>,
     ) -> Option<R> {
         // A look at a wire takes about as long as all looks at memory.
         let at_most = if world.processes().is_some() { 1 } else { AT_MOST };
-        self.look_at_most(at_most, world, ready)
+        self.poll_at_most(at_most, world, ready)
     }
 
     /// Looks `at_most` so often.
     #[inline]
-    pub(crate) fn look_at_most<R>(
+    pub(crate) fn poll_at_most<R>(
         &self,
         at_most: u32,
         world: &World,
         ready: impl Fn() -> Option<R>,
     ) -> Option<R> {
-        for look in 1..=at_most {
-            self.look(world);
+        for poll in 1..=at_most {
+            self.poll(world);
             let result = ready();
             if result.is_some() {
                 return result;
             }
-            let goes_on = if look < AT_LEAST {
+            let goes_on = if poll < AT_LEAST {
                 talpf_runtime::worker_has_nothing_else()
             } else {
                 talpf_runtime::worker_is_spare()

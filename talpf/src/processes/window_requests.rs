@@ -9,7 +9,7 @@ use crate::window::{Landing, Outcome, Parked, Post};
 
 /// Whose windows are asked, and those of which round.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ask {
+pub(crate) struct WindowRequest {
     pub(crate) target: Rank,
     pub(crate) lane: Lane,
     pub(crate) round: Round,
@@ -17,7 +17,7 @@ pub(crate) struct Ask {
 
 /// Those that one target was asked for.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct WindowRequests {
     state: Mutex<State>,
 }
 
@@ -36,12 +36,12 @@ struct Waiting {
     operation: Box<dyn Parked>,
 }
 
-impl Asked {
+impl WindowRequests {
     /// Parks an operation under a number that `send` sends, unless `credits` of them wait. One of
     /// an earlier round than all that wait of its lane gets past them: they may wait for it.
     pub(super) fn add<L: Landing>(
         &self,
-        Ask { lane, round, .. }: Ask,
+        WindowRequest { lane, round, .. }: WindowRequest,
         operation: L,
         credits: usize,
         send: impl FnOnce(u32),
@@ -52,7 +52,7 @@ impl Asked {
         }
         let behind = |other: &Waiting| other.lane == lane && other.round <= round;
         if state.waiting.len() >= credits && state.waiting.values().any(behind) {
-            return Outcome::Later(operation);
+            return Outcome::Retry(operation);
         }
         let number = loop {
             let number = state.next;

@@ -8,24 +8,24 @@
 
 use std::time::Duration;
 
-use super::{Letter, Processes};
+use super::{ControlMessage, Processes};
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::world::RankState;
 
 /// How long a rank waits for what it may have to do without.
 const LINGER: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_micros(100);
+const POLL_PERIOD: Duration = Duration::from_micros(100);
 
 impl Processes {
     /// Says that this rank is done, and waits until all are.
     ///
     /// **Errors**: the run has failed meanwhile.
-    pub(crate) async fn leave(&self, state: &RankState) -> Result<(), Error> {
+    pub(crate) async fn finish(&self, state: &RankState) -> Result<(), Error> {
         while state.failure().is_none() && !state.has_all_answers() {
-            state.group.wait_for(LOOK).await;
+            state.group.wait_for(POLL_PERIOD).await;
         }
-        self.tell_all(Letter::Bye);
+        self.send_to_all(ControlMessage::Finished);
         let mut deadline_ns = None;
         loop {
             let failure = state.failure();
@@ -38,8 +38,8 @@ impl Processes {
             if is_late || (all_gone && !self.device.has_unsent()) {
                 return failure.map_or(Ok(()), Err);
             }
-            self.join_standstill();
-            state.group.wait_for(LOOK).await;
+            self.join_termination();
+            state.group.wait_for(POLL_PERIOD).await;
         }
     }
 }

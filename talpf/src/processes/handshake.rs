@@ -6,8 +6,8 @@ use ibverbs_sim::QueuePairNumber;
 
 use super::Processes;
 use super::placement::Placement;
+use crate::all_gather::Call;
 use crate::error::Error;
-use crate::exchange::Call;
 use crate::numbers::Rank;
 use crate::world::World;
 
@@ -17,7 +17,7 @@ const VERSION: u32 = 5;
 impl Processes {
     /// Connects the queue pairs of this rank, once all ranks are there and have the same settings.
     /// When it returns, those of all ranks are connected.
-    pub(crate) async fn meet(&self, world: &World) -> Result<(), Error> {
+    pub(crate) async fn handshake(&self, world: &World) -> Result<(), Error> {
         let here = self.here;
         let endpoint = &world.rank(here).endpoint;
         let credits = world.config.credits as u32;
@@ -56,7 +56,7 @@ impl Processes {
             if rank == here {
                 endpoint.connect(rank, number)?;
             } else {
-                endpoint.connect_elsewhere(rank, number)?;
+                endpoint.connect_remote(rank, number)?;
             }
         }
         let is_oversubscribed = placement.is_oversubscribed(&placements);

@@ -121,7 +121,7 @@ const CALLS_AHEAD: u64 = 1024;
 const BYTES_AHEAD: usize = 1 << 26;
 
 /// What the ranks give each other, as this process knows it.
-pub(crate) struct Exchange {
+pub(crate) struct AllGather {
     ranks: usize,
     /// Those of this process, which take what all give.
     takers: usize,
@@ -147,11 +147,11 @@ struct OpenCall {
     waiting: Vec<Waker>,
 }
 
-impl Exchange {
+impl AllGather {
     pub(crate) fn new(ranks: u32, takers: usize) -> Self {
         let ranks = ranks as usize;
         let state = State { next: vec![0; ranks], ..State::default() };
-        Exchange { ranks, takers, state: Mutex::new(state) }
+        AllGather { ranks, takers, state: Mutex::new(state) }
     }
 
     /// Gives the part of a rank of this process in its next call, and draws the number of that.
@@ -163,13 +163,13 @@ impl Exchange {
         let woken = state.add(number, rank, part, (self.ranks, self.takers));
         drop(state);
         woken.into_iter().for_each(Waker::wake);
-        Given { exchange: self, call, number }
+        Given { all_gather: self, call, number }
     }
 
     /// Adds what a rank of another process says that it has given; `here` is the rank of this one.
     ///
     /// **Errors**: it has given that before, or is too far ahead. Nothing is kept then.
-    pub(crate) fn give_elsewhere(
+    pub(crate) fn give_remote(
         &self,
         here: Rank,
         rank: Rank,
@@ -251,7 +251,7 @@ impl State {
 /// The part of a rank of this process in a call. Dropping it ends its interest in the others'.
 #[must_use]
 pub(crate) struct Given<'a> {
-    exchange: &'a Exchange,
+    all_gather: &'a AllGather,
     call: Call,
     pub(crate) number: u64,
 }
@@ -266,7 +266,7 @@ impl Given<'_> {
     }
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Arc<[Part]>, Error>> {
-        let mut state = self.exchange.state.lock();
+        let mut state = self.all_gather.state.lock();
         let State { calls, failed, .. } = &mut *state;
         // It is there until this is dropped.
         let call = calls.entry(self.number).or_default();
@@ -286,10 +286,10 @@ impl Given<'_> {
 
 impl Drop for Given<'_> {
     fn drop(&mut self) {
-        let mut state = self.exchange.state.lock();
+        let mut state = self.all_gather.state.lock();
         if let Some(call) = state.calls.get_mut(&self.number) {
             call.returned += 1;
         }
-        state.remove_if_over(self.number, self.exchange.takers);
+        state.remove_if_over(self.number, self.all_gather.takers);
     }
 }

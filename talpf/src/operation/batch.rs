@@ -1,17 +1,17 @@
-//! Short puts of one body to one rank, collected and posted together.
+//! Short puts of one body to one rank, batched and posted together.
 //!
 //! The first short put to a rank is posted at once. Those of the same [`OpenRound`] that follow it
-//! to the same rank are copied into a collector and posted as one `chain`, which takes the lock of
+//! to the same rank are copied into a batch and posted as one `chain`, which takes the lock of
 //! the target's windows, the send queue, a receive and a completion once, and not once a put. Puts
 //! to places that follow each other share a write, as stores do in a write-combining buffer.
 //!
-//! Each collector belongs to one `OpenRound` at a time. What is in it is posted when it is full,
+//! Each batch belongs to one `OpenRound` at a time. What is in it is posted when it is full,
 //! when its owner turns to another rank or another kind of operation or is dropped, when a task of
 //! this rank looks for arrivals or waits for a sync or an operation, and by the polling task, if it
-//! finds nothing new in it. A polling task that sleeps would not, so nothing is collected then; it
+//! finds nothing new in it. A polling task that sleeps would not, so nothing is batched then; it
 //! looks once more after it has said that it sleeps, so one of the two always sees the other.
 //!
-//! Under the lock of a collector others are taken: the windows of the target, the send queue. What
+//! Under the lock of a batch others are taken: the windows of the target, the send queue. What
 //! runs tasks (failures, credit that others wait for) is done after it.
 
 use std::cell::Cell;
@@ -25,7 +25,7 @@ use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 use super::Verb;
 use super::chain::{PUTS, joined, post_chain};
-use super::issued::{Issued, Place, refusal};
+use super::issued::{Issued, Transfer, refusal};
 use super::occupancy::Occupancy;
 use super::short_put::ShortPut;
 use crate::endpoint::INLINE_BYTES;
@@ -35,56 +35,56 @@ use crate::round::RoundState;
 use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
 use crate::world::RankState;
 
-/// Collectors of a rank. Who finds none free posts every put by itself.
-const COLLECTORS: usize = 16;
-/// Bytes that are collected at most.
+/// Batches of a rank. Who finds none free posts every put by itself.
+const BATCHES: usize = 16;
+/// Bytes that are batched at most.
 const BYTES: usize = 2048;
 
-/// The collectors of one rank.
-pub(crate) struct Collectors {
+/// The batches of one rank.
+pub(crate) struct Batches {
     occupancy: Occupancy,
     /// Changes when a task of the rank looks or waits. Puts with a look in between do not follow
-    /// each other: whoever looks waits for an answer, and what is collected would delay it.
-    turn: CachePadded<AtomicU32>,
-    each: [CachePadded<Mutex<Collected>>; COLLECTORS],
+    /// each other: whoever looks waits for an answer, and what is batched would delay it.
+    epoch: CachePadded<AtomicU32>,
+    each: [CachePadded<Mutex<Batch>>; BATCHES],
 }
 
-/// What is in a collector: puts to one rank, all through windows or all without.
-struct Collected {
+/// What is in a batch: puts to one rank, all through windows or all without.
+struct Batch {
     /// The owner's; `None` without an owner.
     round: Option<Arc<RoundState>>,
     target: Rank,
     windowed: bool,
-    puts: Vec<Collectable>,
+    puts: Vec<BatchedPut>,
     /// Of all puts, one after another.
     bytes: Vec<u8>,
     /// The polling task has seen it like this.
     seen: bool,
 }
 
-/// A put to the rank of its collector, without its bytes.
-pub(super) struct Collectable {
+/// A put to the rank of its batch, without its bytes.
+pub(super) struct BatchedPut {
     /// Elements `index..end` of this slot.
     pub(super) slot: u32,
     pub(super) index: u64,
     pub(super) end: u64,
     pub(super) remote: RemoteAddress,
-    /// As in its [`Place`].
+    /// As in its [`Transfer`].
     pub(super) called_ns: Cell<u64>,
-    /// Where its bytes are among those of its collector.
+    /// Where its bytes are among those of its batch.
     pub(super) bytes: (u32, u32),
 }
 
-impl Collectable {
+impl BatchedPut {
     #[inline]
     fn range(&self) -> Range<usize> {
         self.bytes.0 as usize..self.bytes.1 as usize
     }
 }
 
-impl Collectors {
+impl Batches {
     pub(crate) fn new() -> Self {
-        let empty = || Collected {
+        let empty = || Batch {
             round: None,
             target: Rank(0),
             windowed: false,
@@ -92,28 +92,28 @@ impl Collectors {
             bytes: Vec::new(),
             seen: false,
         };
-        Collectors {
+        Batches {
             occupancy: Occupancy::new(),
-            turn: CachePadded::new(AtomicU32::new(0)),
+            epoch: CachePadded::new(AtomicU32::new(0)),
             each: std::array::from_fn(|_| CachePadded::new(Mutex::new(empty()))),
         }
     }
 
-    /// Gives a collector to whoever issues operations of `round`, if one is free.
+    /// Gives a batch to whoever issues operations of `round`, if one is free.
     #[cold]
     pub(super) fn acquire(&self, round: &Arc<RoundState>) -> Option<usize> {
-        let number = self.occupancy.acquire(COLLECTORS)?;
+        let number = self.occupancy.acquire(BATCHES)?;
         self.each[number].lock().round = Some(Arc::clone(round));
         Some(number)
     }
 
-    /// Posts what is in a collector and takes it back from its owner.
+    /// Posts what is in a batch and takes it back from its owner.
     #[cold]
     pub(super) fn release(&self, number: usize) {
-        let mut collected = self.each[number].lock();
-        let left = self.empty(number, &mut collected);
-        let round = collected.round.take();
-        drop(collected);
+        let mut batch = self.each[number].lock();
+        let left = self.empty(number, &mut batch);
+        let round = batch.round.take();
+        drop(batch);
         self.occupancy.release(number);
         settle(left);
         drop(round);
@@ -127,46 +127,43 @@ impl Collectors {
         target: Rank,
         windowed: bool,
         bytes: &[u8],
-        put: impl FnOnce((u32, u32)) -> Collectable,
+        put: impl FnOnce((u32, u32)) -> BatchedPut,
     ) {
-        let mut collected = loop {
-            let collected = self.each[number].lock();
-            if collected.takes(target, windowed, bytes) {
-                break collected;
+        let mut batch = loop {
+            let batch = self.each[number].lock();
+            if batch.takes(target, windowed, bytes) {
+                break batch;
             }
-            drop(collected);
+            drop(batch);
             self.post(number);
         };
-        let is_first = collected.puts.is_empty();
-        let place = collected.add_bytes(bytes);
-        collected.puts.push(put(place));
-        (collected.target, collected.windowed, collected.seen) = (target, windowed, false);
-        if collected.is_full() || is_first && self.is_unseen(number, &collected) {
-            let left = self.empty(number, &mut collected);
-            drop(collected);
+        let is_first = batch.puts.is_empty();
+        let place = batch.add_bytes(bytes);
+        batch.puts.push(put(place));
+        (batch.target, batch.windowed, batch.seen) = (target, windowed, false);
+        if batch.is_full() || is_first && self.is_unseen(number, &batch) {
+            let left = self.empty(number, &mut batch);
+            drop(batch);
             settle(left);
         }
     }
 
-    /// Says that a collector is not empty any more. True if the polling task may not see that.
+    /// Says that a batch is not empty any more. True if the polling task may not see that.
     #[cold]
-    fn is_unseen(&self, number: usize, collected: &Collected) -> bool {
+    fn is_unseen(&self, number: usize, batch: &Batch) -> bool {
         self.occupancy.fill(number);
-        collected
-            .round
-            .as_ref()
-            .is_some_and(|round| round.world.rank(round.rank).poller.is_asleep())
+        batch.round.as_ref().is_some_and(|round| round.world.rank(round.rank).poller.is_asleep())
     }
 
-    /// Posts what is in a collector.
+    /// Posts what is in a batch.
     pub(super) fn post(&self, number: usize) {
-        let mut collected = self.each[number].lock();
-        let left = self.empty(number, &mut collected);
-        drop(collected);
+        let mut batch = self.each[number].lock();
+        let left = self.empty(number, &mut batch);
+        drop(batch);
         settle(left);
     }
 
-    /// Whether anything is in any collector.
+    /// Whether anything is in any batch.
     #[inline]
     pub(crate) fn is_filled(&self) -> bool {
         self.occupancy.filled() != 0
@@ -178,15 +175,15 @@ impl Collectors {
     }
 
     #[inline]
-    pub(super) fn turn(&self) -> u32 {
-        self.turn.load(Ordering::Relaxed)
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Relaxed)
     }
 
-    /// A task of the rank looks or waits: posts what is in all collectors.
+    /// A task of the rank looks or waits: posts what is in all batches.
     #[inline]
     pub(crate) fn post_all(&self) {
         // Of two changes at once one is enough.
-        self.turn.store(self.turn().wrapping_add(1), Ordering::Relaxed);
+        self.epoch.store(self.epoch().wrapping_add(1), Ordering::Relaxed);
         if self.is_filled() {
             self.filled_ones().for_each(|number| self.post(number));
         }
@@ -196,13 +193,13 @@ impl Collectors {
     #[cold]
     pub(crate) fn post_unchanged(&self) {
         for number in self.filled_ones() {
-            let Some(mut collected) = self.each[number].try_lock() else {
+            let Some(mut batch) = self.each[number].try_lock() else {
                 // Somebody is adding to it.
                 continue;
             };
-            if std::mem::replace(&mut collected.seen, true) {
-                let left = self.empty(number, &mut collected);
-                drop(collected);
+            if std::mem::replace(&mut batch.seen, true) {
+                let left = self.empty(number, &mut batch);
+                drop(batch);
                 settle(left);
             }
         }
@@ -210,23 +207,23 @@ impl Collectors {
 
     fn filled_ones(&self) -> impl Iterator<Item = usize> {
         let filled = self.occupancy.filled();
-        (0..COLLECTORS).filter(move |number| filled & 1 << number != 0)
+        (0..BATCHES).filter(move |number| filled & 1 << number != 0)
     }
 
-    /// Posts what is in a collector that the caller has locked.
-    fn empty(&self, number: usize, collected: &mut Collected) -> Option<Left> {
-        if collected.puts.is_empty() {
+    /// Posts what is in a batch that the caller has locked.
+    fn empty(&self, number: usize, batch: &mut Batch) -> Option<Left> {
+        if batch.puts.is_empty() {
             return None;
         }
-        let left = collected.post();
-        collected.puts.clear();
-        collected.bytes.clear();
+        let left = batch.post();
+        batch.puts.clear();
+        batch.bytes.clear();
         self.occupancy.empty(number);
         left
     }
 }
 
-impl Collected {
+impl Batch {
     #[inline]
     fn takes(&self, target: Rank, windowed: bool, bytes: &[u8]) -> bool {
         let is_alike = self.target == target && self.windowed == windowed;
@@ -249,18 +246,18 @@ impl Collected {
         (first, self.bytes.len() as u32)
     }
 
-    fn bytes_of(&self, put: &Collectable) -> &[u8] {
+    fn bytes_of(&self, put: &BatchedPut) -> &[u8] {
         &self.bytes[put.range()]
     }
 
     fn post(&self) -> Option<Left> {
         let round = self.round.as_ref()?;
-        let chain = Chain { round, collected: self };
+        let chain = Chain { round, batch: self };
         let world = &round.world;
         if let Err(error) = round.count(self.target, self.puts.len() as u32) {
             let (round, target) = (Arc::clone(round), self.target);
-            let (later, refused) = (Vec::new(), None);
-            return Some(Left { round, target, later, refused, over: Some(error) });
+            let (retry, refused) = (Vec::new(), None);
+            return Some(Left { round, target, retry, refused, over: Some(error) });
         }
         let rest = if self.windowed {
             let has_landed = |source| world.has_landed(source, self.target);
@@ -270,20 +267,20 @@ impl Collected {
             chain.post_raw()
         };
         let issued = |index| chain.put(index).to_issued(self.windowed);
-        let later = rest.later.into_iter().map(issued).collect();
+        let retry = rest.retry.into_iter().map(issued).collect();
         let refused = rest.refused.map(|index| chain.claim(index));
-        Some(Left { round: Arc::clone(round), target: self.target, later, refused, over: None })
+        Some(Left { round: Arc::clone(round), target: self.target, retry, refused, over: None })
     }
 }
 
 /// The caller holds no lock.
 fn settle(left: Option<Left>) {
-    let Some(Left { round, target, later, refused, over }) = left else {
+    let Some(Left { round, target, retry, refused, over }) = left else {
         return;
     };
     let origin = round.world.rank(round.rank);
-    later.into_iter().for_each(|issued| origin.keep_for_later(issued));
-    round.world.tell(target);
+    retry.into_iter().for_each(|issued| origin.push_retry(issued));
+    round.world.notify(target);
     if let Some(error) = over {
         round.world.fail(&[round.rank], &error);
     }
@@ -293,45 +290,45 @@ fn settle(left: Option<Left>) {
     }
 }
 
-/// What is left to do of a chain once the lock of its collector is released.
+/// What is left to do of a chain once the lock of its batch is released.
 struct Left {
     round: Arc<RoundState>,
     target: Rank,
-    later: Vec<Issued>,
+    retry: Vec<Issued>,
     refused: Option<Claim>,
     /// They are more than the round may have.
     over: Option<Error>,
 }
 
-/// What a collector posts: plain writes, and a message that counts them.
+/// What a batch posts: plain writes, and a message that counts them.
 struct Chain<'a> {
     round: &'a Arc<RoundState>,
-    collected: &'a Collected,
+    batch: &'a Batch,
 }
 
 impl Chain<'_> {
     fn put(&self, index: usize) -> ShortPut<'_> {
-        let put = &self.collected.puts[index];
-        let bytes = self.collected.bytes_of(put);
+        let put = &self.batch.puts[index];
+        let bytes = self.batch.bytes_of(put);
         ShortPut { round: self.round, at: self.place(put), claim: self.claim(index), bytes }
     }
 
-    fn place(&self, put: &Collectable) -> Place {
-        let Collectable { remote, ref called_ns, .. } = *put;
-        let bytes = self.collected.bytes_of(put).len() as u64;
-        Place { target: self.collected.target, remote, bytes, called_ns: called_ns.get() }
+    fn place(&self, put: &BatchedPut) -> Transfer {
+        let BatchedPut { remote, ref called_ns, .. } = *put;
+        let bytes = self.batch.bytes_of(put).len() as u64;
+        Transfer { target: self.batch.target, remote, bytes, called_ns: called_ns.get() }
     }
 
     /// Posts all, which need no window.
     fn post_raw(&self) -> Rest {
-        let (world, target) = (&self.round.world, self.collected.target);
+        let (world, target) = (&self.round.world, self.batch.target);
         (0..self.len()).for_each(|index| world.note(self.round, target, self.claim(index)));
         let posted = self.post(0..self.len()) == Post::All;
-        let later = if posted { SmallVec::new() } else { (0..self.len()).collect() };
-        Rest { later, refused: None }
+        let retry = if posted { SmallVec::new() } else { (0..self.len()).collect() };
+        Rest { retry, refused: None }
     }
 
-    fn trace(&self, origin: &RankState, puts: &[Collectable]) {
+    fn trace(&self, origin: &RankState, puts: &[BatchedPut]) {
         if !origin.tracer.is_traced() {
             return;
         }
@@ -345,27 +342,27 @@ impl Chain<'_> {
 
 impl Together for Chain<'_> {
     fn len(&self) -> usize {
-        self.collected.puts.len()
+        self.batch.puts.len()
     }
 
     #[inline]
     fn claim(&self, index: usize) -> Claim {
-        let Collectable { slot, index, end, .. } = self.collected.puts[index];
+        let BatchedPut { slot, index, end, .. } = self.batch.puts[index];
         Claim { source: self.round.rank, slot, index, end, kind: Kind::Write, raw: false }
     }
 
     fn post(&self, range: Range<usize>) -> Post {
         let origin = self.round.state();
-        self.trace(origin, &self.collected.puts[range.clone()]);
+        self.trace(origin, &self.batch.puts[range.clone()]);
         let count = range.len();
         if count == 1 {
             return self.put(range.start).post_now();
         }
-        let puts = self.collected.puts[range].iter();
+        let puts = self.batch.puts[range].iter();
         let longest = INLINE_BYTES.min(origin.endpoint.max_transfer);
         let writes = joined(puts.map(|put| (put.remote, put.range())), longest);
-        let requests = writes.map(|(remote, range)| (remote, &self.collected.bytes[range]));
-        post_chain(self.round, self.collected.target, count, requests)
+        let requests = writes.map(|(remote, range)| (remote, &self.batch.bytes[range]));
+        post_chain(self.round, self.batch.target, count, requests)
     }
 
     fn park(&self, index: usize) -> Box<dyn Parked> {
