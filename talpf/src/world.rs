@@ -108,7 +108,7 @@ impl World {
         let ranks = states.collect();
         let all_gather = AllGather::new(size, here);
         let world = Arc::new(World { ranks, first, size, run, processes, config, all_gather });
-        world.processes.iter().for_each(|others| others.belong_to(Arc::downgrade(&world)));
+        world.processes.iter().for_each(|others| others.set_world(Arc::downgrade(&world)));
         world
     }
 

@@ -1,4 +1,4 @@
-//! What processes say to each other, and how it becomes bytes and back.
+//! Control messages between processes, and their encoding.
 //!
 //! Numbers are little-endian; the first byte is the kind.
 
@@ -6,26 +6,26 @@ use super::WindowRequest;
 use crate::numbers::{Lane, Rank, Round};
 use crate::window::{Claim, Kind};
 
-/// A letter that has arrived, or is to be sent.
+/// A control message that has arrived, or is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ControlMessage<'a> {
-    /// May an operation land?
+    /// Asks the windows of the receiver to let an operation land.
     WindowRequest { number: u32, request: WindowRequest, claim: Claim },
-    /// It may.
+    /// Lets the operation of a request land.
     WindowGrant { number: u32 },
-    /// It may not: no window of the round covers it.
+    /// Refuses the operation of a request: no window of the round covers it.
     WindowRefusal { number: u32 },
-    /// The part that the sender gives in a collective call.
+    /// Carries the part of the sender in a collective call.
     Gather { number: u64, part: &'a [u8] },
-    /// The run has failed.
+    /// Reports the failure of the run.
     Failed { first: Rank, reason: &'a str },
-    /// The sender needs nothing more.
+    /// Ends the messages of the sender, which needs nothing more.
     Finished,
-    /// Nothing goes on at the sender; what it has counted by then.
+    /// Reports that the sender is idle, with its packet counts.
     Idle(&'a [u8]),
 }
 
-/// By their numbers.
+/// The kinds of claims, by their numbers in messages.
 const KINDS: [Kind; 3] = [Kind::Read, Kind::Update, Kind::Write];
 
 const WINDOW_REQUEST: u8 = 0;
@@ -70,7 +70,7 @@ impl<'a> ControlMessage<'a> {
         }
     }
 
-    /// The letter that these bytes are, if they are one.
+    /// Decodes a message. `None` if the bytes are not one.
     pub(super) fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let mut reader = Reader(rest);

@@ -1,11 +1,11 @@
-//! Noticing that the run hangs when no process alone can know.
+//! Termination detection: finds that the run hangs, which no process alone can know.
 //!
-//! A process in which nothing goes on, until something comes from another one, says so to all,
-//! with how many packets have gone to each process and come from it by then. Once everybody has
-//! said so and all counts match - what one has sent to another is what that has taken - nothing is
-//! under way and nobody will ever send: the first to go on after it has spoken could only do so for
-//! a packet that was sent before its sender spoke, and that is counted. Who has gone on meanwhile
-//! says so again later, with other counts.
+//! A process that is idle until another one sends to it reports so to all, with the number of
+//! packets that it has sent to each process and taken from it. Once all have reported and all
+//! counts match - each has taken as many packets as were sent to it - nothing is under way and no
+//! process will ever send: the first to continue after its report could only do so for a packet
+//! that was sent before its sender reported, and that is counted. A process that has continued
+//! meanwhile reports again later, with other counts.
 //!
 //! **Source**: the channel counting of Mattern, *Algorithms for distributed termination detection*
 //! (1987).
@@ -17,82 +17,84 @@ use talpf_primitives::Mutex;
 use super::{ControlMessage, Processes};
 use crate::numbers::Rank;
 
-/// For each process, packets sent to it and taken from it. The letters of this file do not count.
+/// For each process, packets sent to it and taken from it, without the reports of this file.
 type Traffic = Vec<(u64, u64)>;
 
-/// What is known of who goes on.
+/// The latest reports of all processes.
 #[derive(Default)]
 pub(super) struct TerminationDetector {
-    /// Times this process has taken in everything that had come.
+    /// Number of times that this process has handled everything that had arrived.
     passes: AtomicU64,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Letters of this file that have gone to each process; those that have come, by source.
+    /// Number of reports sent to each process.
     sent: u64,
+    /// Numbers of reports received, by source.
     received: Vec<u64>,
-    /// What was counted when this process was last asked, and in which pass.
+    /// Counts of the previous check in this process, and the pass in which it was made.
     last: Option<(Traffic, u64)>,
-    /// What each has said last; this one, too.
-    said: Vec<Option<Traffic>>,
+    /// Latest report of each process, this one included.
+    reports: Vec<Option<Traffic>>,
 }
 
 impl TerminationDetector {
     pub(super) fn new(ranks: u32) -> Self {
         let ranks = ranks as usize;
-        let state = State { received: vec![0; ranks], said: vec![None; ranks], ..State::default() };
+        let state =
+            State { received: vec![0; ranks], reports: vec![None; ranks], ..State::default() };
         TerminationDetector { passes: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
-    /// Everything that has come by now has been taken in.
+    /// Notes that everything that had arrived has been handled.
     pub(super) fn note_pass(&self) {
         self.passes.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// What a process has said. False if that is nothing it can say.
-    pub(super) fn hear(&self, from: Rank, bytes: &[u8]) -> bool {
+    /// Takes in the report of a process. Returns `false` if it is malformed.
+    pub(super) fn receive(&self, from: Rank, bytes: &[u8]) -> bool {
         let (words, rest) = bytes.as_chunks();
         let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let mut state = self.state.lock();
-        let fits = rest.is_empty() && words.len() == 2 * state.said.len();
+        let fits = rest.is_empty() && words.len() == 2 * state.reports.len();
         if fits {
             state.received[from.index()] += 1;
-            state.said[from.index()] = Some(words.chunks(2).map(|of| (of[0], of[1])).collect());
+            state.reports[from.index()] = Some(words.chunks(2).map(|of| (of[0], of[1])).collect());
         }
         fits
     }
 }
 
 impl Processes {
-    /// Nothing goes on here: whether that holds for the whole run, for ever. WindowRequests again
-    /// and again as long as nothing goes on; tells the others once that is sure.
+    /// Returns `true` if the whole run has come to a stop for ever. Called repeatedly while this
+    /// process is idle; sends a report to the others once the counts are stable.
     pub(crate) fn is_terminated(&self) -> bool {
         let passes = self.termination.passes.load(Ordering::SeqCst);
         let mut state = self.termination.state.lock();
         let traffic = self.traffic(&state);
-        // What had come when it was counted may have been taken in later, and has led to nothing.
-        let sure = state
+        // Stable once two passes have handled whatever had arrived at the count, without effect.
+        let is_stable = state
             .last
             .as_ref()
             .is_some_and(|(before, pass)| *before == traffic && passes >= pass + 2);
-        if !sure {
+        if !is_stable {
             state.last = Some((traffic, passes));
             return false;
         }
-        let said = &mut state.said[self.here.index()];
-        if said.as_ref() != Some(&traffic) {
+        let report = &mut state.reports[self.here.index()];
+        if report.as_ref() != Some(&traffic) {
             let words = traffic.iter().flat_map(|(sent, taken)| [*sent, *taken]);
             let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-            *said = Some(traffic);
+            *report = Some(traffic);
             state.sent += 1;
             self.send_to_all(ControlMessage::Idle(&bytes));
         }
-        matches(&state.said)
+        matches(&state.reports)
     }
 
-    /// As [`Processes::is_terminated`], for a rank that has ended, if anybody wants to know.
+    /// As [`Processes::is_terminated`], for a rank that has ended, once another has sent a report.
     pub(super) fn join_termination(&self) {
         if self.termination.state.lock().received.iter().any(|count| *count > 0) {
             self.is_terminated();
@@ -111,10 +113,10 @@ impl Processes {
     }
 }
 
-/// Whether all have spoken, and what each has sent to another is what that has taken.
-fn matches(said: &[Option<Traffic>]) -> bool {
-    let spoken: Option<Vec<&Traffic>> = said.iter().map(Option::as_ref).collect();
-    spoken.is_some_and(|all| {
+/// Returns `true` if all have reported, and each has taken as many packets as were sent to it.
+fn matches(reports: &[Option<Traffic>]) -> bool {
+    let all: Option<Vec<&Traffic>> = reports.iter().map(Option::as_ref).collect();
+    all.is_some_and(|all| {
         let pairs = |from: usize| (0..all.len()).map(move |to| (from, to));
         (0..all.len()).flat_map(pairs).all(|(from, to)| all[from][to].0 == all[to][from].1)
     })

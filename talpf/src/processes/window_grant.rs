@@ -1,4 +1,4 @@
-//! Operations of ranks elsewhere, as the windows of this one see them: something to let go.
+//! Operations of remote ranks, to which the windows of this rank answer with a grant or a refusal.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::window::{Claim, Landing, Parked, Post};
 use crate::world::World;
 
-/// An operation that a rank elsewhere has asked for.
+/// The answer to the window request of a remote rank.
 pub(super) struct WindowGrant {
     pub(super) world: Arc<World>,
     pub(super) processes: Arc<Processes>,
@@ -18,21 +18,21 @@ pub(super) struct WindowGrant {
 }
 
 impl WindowGrant {
-    /// Lets it go: from now on it may land at any time.
-    pub(super) fn go(&self) -> Post {
+    /// Grants the operation, which may land at any time from now on.
+    pub(super) fn grant(&self) -> Post {
         let source = self.claim.source;
         self.processes.peer(source).granted.fetch_add(1, Ordering::AcqRel);
         self.processes.send(source, ControlMessage::WindowGrant { number: self.number });
         Post::All
     }
 
-    /// Says so to both ranks (R7), unless the run has failed and both know.
+    /// Reports the refusal to both ranks (R7), unless the run has failed and both know.
     pub(super) fn refuse(&self) {
         let WindowGrant { world, processes, number, request, claim } = self;
         if world.rank(request.target).has_failed() {
             return;
         }
-        // First, so that the origin can say which operation of its own it was.
+        // Before the failure, so that the origin can name its operation.
         processes.send(claim.source, ControlMessage::WindowRefusal { number: *number });
         world.fail(
             &[request.target],
@@ -43,7 +43,7 @@ impl WindowGrant {
 
 impl Landing for WindowGrant {
     fn post(&mut self) -> Post {
-        self.go()
+        self.grant()
     }
 
     fn park(self) -> Box<dyn Parked> {
@@ -53,7 +53,7 @@ impl Landing for WindowGrant {
 
 impl Parked for WindowGrant {
     fn post(&mut self) -> Post {
-        self.go()
+        self.grant()
     }
 
     fn refuse(self: Box<Self>) {

@@ -1,7 +1,7 @@
 //! Ranks that keep an exchange of counts from ending, for reports of hangs.
 //!
-//! A rank in an exchange waits for one other rank at a time, which as a rule waits for others in
-//! turn. The report is about those that wait for nobody, as they have not come.
+//! A rank in an exchange waits for one other rank at a time, which often waits for others itself.
+//! The report names those that wait for none, as they have not begun a sync.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::round::RoundState;
 use crate::world::RankState;
 
 impl RankState {
-    /// For each lane, the ranks that have not ended the round with a sync whose counts this rank
-    /// waits for, as far as this process knows.
+    /// Returns, for each lane, the ranks whose counts this rank waits for and that have not ended
+    /// the round with a sync, as far as this process knows.
     #[cold]
     pub(super) fn absent(&self) -> Vec<Vec<Rank>> {
-        // One lock at a time: others may report, too.
+        // One lock at a time: another rank may report, too.
         let exchanges: Vec<_> = self.engine.with_state(|state| {
             let lanes = (0..state.lanes.len()).map(|lane| Lane(lane as u8));
             lanes.map(|lane| state.unheard_of(lane)).collect()
@@ -32,7 +32,7 @@ impl RankState {
         exchanges.into_iter().map(|of| of.map(absent).unwrap_or_default()).collect()
     }
 
-    /// Returns whether this rank has ended a round with a sync.
+    /// Returns `true` if this rank has ended a round with a sync.
     fn has_ended(&self, lane: Lane, round: Round) -> bool {
         self.engine.with_state(|state| {
             let lane = state.lane(lane);
@@ -43,8 +43,8 @@ impl RankState {
 }
 
 impl State {
-    /// The round of a lane that is in an exchange of counts, and the ranks that this one has not
-    /// heard of in it.
+    /// Returns the round of a lane that is in an exchange of counts, and the ranks of which no
+    /// message of the exchange has told this one.
     fn unheard_of(&mut self, lane: Lane) -> Option<(Arc<RoundState>, Vec<Rank>)> {
         let (ranks, plan) = (self.ranks, self.plan);
         let state = self.lane(lane);

@@ -1,4 +1,4 @@
-//! Declaring a sync.
+//! Declaration of syncs.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -20,10 +20,10 @@ use crate::numbers::{Lane, Round};
 use crate::round::{RoundState, User};
 use crate::window::{Area, Areas, Kind};
 
-/// A sync being declared: its mode, and the windows in which operations of peers may land.
+/// A builder of a sync, with its mode and the windows in which operations of peers may land.
 ///
-/// Nothing happens before [`SyncBuilder::spawn`] or an `await`, which close the round that is open
-/// then: operations that are issued while a sync is being declared are of its round. Tasks that use
+/// Nothing happens before [`SyncBuilder::spawn`] or an `await`, which close the open round of the
+/// lane: operations that are issued while a sync is being declared are of its round. Tasks that use
 /// a region of a window wait for the end of the round by their dependencies.
 #[must_use = "a sync does nothing, and its round stays open, until it is spawned or awaited"]
 pub struct SyncBuilder<'a> {
@@ -41,16 +41,16 @@ struct Window<'a> {
     opens: Opens<'a>,
 }
 
-/// The way to the guard with which a window opens.
+/// The source of the guard with which a window opens.
 enum Opens<'a> {
-    /// A task that has the region.
+    /// A task on the region, to be spawned.
     Task(Region<'a, ()>),
-    /// The guard of a body.
+    /// A guard that the caller has given.
     Now { guard: Box<dyn HeldGuard>, array: u64, rect: Rect },
 }
 
 impl Opens<'_> {
-    /// The array of the window, and the part of it.
+    /// Returns the array of the window, and its part of the array.
     #[inline]
     fn part(&self) -> (u64, Rect) {
         match self {
@@ -76,8 +76,7 @@ impl<'a> SyncBuilder<'a> {
     }
 
     /// Lets puts and atomics of this round land in `region`, which must be of a slot registered
-    /// with `register_global`. A task has the region as `inout` from when it is free until the
-    /// round has ended.
+    /// with `register_global`. A task has the region as `inout` until the round has ended.
     #[inline]
     pub fn window<T: Pod + Send + Sync, D: Send + 'static>(
         self,
@@ -114,26 +113,27 @@ impl<'a> SyncBuilder<'a> {
         self
     }
 
-    /// Closes the open round of the lane and spawns its sync. The group waits for it as for a task.
+    /// Closes the open round of the lane and spawns its sync, which the group waits for as for a
+    /// task.
     ///
     /// **Completion**: returns at once; the handle ends with the round.
-    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; one
-    /// that overlaps another window or exposed region of this sync, for which it would wait; a lane
-    /// that a [`DoubleBufferedChannel`](crate::DoubleBufferedChannel) has taken.
+    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
+    /// window that overlaps another window or exposed region of this sync, for which it would wait;
+    /// a lane that a [`DoubleBufferedChannel`](crate::DoubleBufferedChannel) has taken.
     pub fn spawn(mut self) -> Result<SyncHandle, Error> {
         let round = self.close();
         self.spawn_of(&round)?;
         Ok(SyncHandle { round })
     }
 
-    /// Closes the round that is open.
+    /// Closes the open round.
     fn close(&self) -> Arc<RoundState> {
         let (world, rank) = (self.context.world(), self.context.rank());
         let user = if self.buffer_guards.is_some() { User::Channel } else { User::Program };
         world.rank(rank).open_rounds.close(world, rank, self.lane, user)
     }
 
-    /// Spawns the sync of the round that it has closed.
+    /// Spawns the sync of the closed round.
     fn spawn_of(&mut self, round: &Arc<RoundState>) -> Result<(), Error> {
         let RoundState { world, rank, lane, number, .. } = &**round;
         let (state, mode, buffer_guards) = (round.state(), self.mode, self.buffer_guards.cloned());
@@ -144,8 +144,8 @@ impl<'a> SyncBuilder<'a> {
             let freed = state.windows.declare(*lane, *number, areas);
             world.follow(freed);
         };
-        // Few windows open first: puts that come before are parked, at a cost to their posters. Of
-        // many, operations find theirs once all are declared.
+        // A few windows open before they are declared: puts that arrive earlier are parked, at a
+        // cost to their posters. Operations find one of many windows only once all are declared.
         let many = areas.are_many();
         if many {
             declare(&mut areas);
@@ -170,8 +170,8 @@ impl<'a> SyncBuilder<'a> {
         Ok(())
     }
 
-    /// Opens the windows, or spawns the tasks that do. True if a task of a window that is written
-    /// to holds the group.
+    /// Opens the windows, or spawns the tasks that do. Returns `true` if a task of a window that is
+    /// written to holds the group.
     fn open_windows(&mut self, round: &Arc<RoundState>, areas: &[Area]) -> Result<bool, Error> {
         let mut is_held = false;
         let is_only = areas.len() == 1;
@@ -187,8 +187,8 @@ impl<'a> SyncBuilder<'a> {
         Ok(is_held)
     }
 
-    /// Checks all windows before the first one opens, and finds their `areas`. Of windows that are
-    /// refused the guards are given up.
+    /// Checks all windows before the first one opens, and finds their `areas`. After an error the
+    /// guards of all windows are given up.
     fn check(&mut self, round: &RoundState, areas: &mut Areas) -> Result<(), Error> {
         let checked = self.find_areas(round, areas);
         if let Err(error) = &checked {
@@ -258,11 +258,11 @@ fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn
     }
     world.follow(freed);
     state.progress_if_rung(world);
-    // What was parked has landed.
+    // Parked operations have landed.
     world.notify(*rank);
 }
 
-/// A window whose task may not come to run, because one before it failed.
+/// A window whose task has not run yet, and does not run if a task before it fails.
 struct Unopened {
     round: Arc<RoundState>,
     failed: bool,
@@ -281,30 +281,30 @@ impl IntoFuture for SyncBuilder<'_> {
     type Output = Result<(), Error>;
     type IntoFuture = SyncHandle;
 
-    /// Spawns the sync. The errors of [`SyncBuilder::spawn`] are those of the future.
+    /// Spawns the sync. The future returns the errors of [`SyncBuilder::spawn`].
     fn into_future(mut self) -> SyncHandle {
         let round = self.close();
         if let Err(error) = self.spawn_of(&round) {
-            // Nobody waits for it yet.
+            // No waker is registered yet.
             let _ = round.outcome.set(Err(error));
         }
         SyncHandle { round }
     }
 }
 
-/// Await it for the end of a round.
+/// A handle of a sync, to be awaited for the end of its round.
 ///
-/// **Completion**: *round ended*: what this rank issued in the round is posted, what others issued
-/// for it is delivered, and what the mode adds.
+/// **Completion**: *round ended*: operations that this rank issued in the round are posted, those
+/// that others issued for it are delivered, and the mode may wait for more.
 /// **Errors**: arrivals that are not as expected; a target outside every window (R7); if the run
-/// looks for it, a location that the round reads and writes (R6); a rank that failed.
+/// checks for it, a location that the round reads and writes (R6); a rank that failed.
 #[derive(Clone)]
 pub struct SyncHandle {
     round: Arc<RoundState>,
 }
 
 impl SyncHandle {
-    /// The round that the sync ends.
+    /// Returns the number of the round that the sync ends.
     pub fn round(&self) -> Round {
         self.round.number
     }

@@ -1,4 +1,4 @@
-//! What a pass of the engine leaves to do.
+//! Deferred actions of a pass of the engine.
 
 use smallvec::SmallVec;
 
@@ -9,31 +9,32 @@ use crate::operation::Done;
 use crate::window::{Freed, Over};
 use crate::world::{RankState, World};
 
-/// What has to be done outside the engine's lock. As a rule nothing, or a sync has ended.
+/// Actions that follow once the engine's lock is released. Usually none, or the end of a sync.
 #[derive(Default)]
 pub(super) struct Deferred {
-    /// A pass ends one sync at most.
+    /// The sync that has ended: one at most in a pass.
     pub(super) ended: Option<(Request, Result<(), Box<Error>>)>,
-    /// What its round leaves.
+    /// Windows of the round that has ended.
     pub(super) over: Option<Over>,
-    /// By operations that landed late.
+    /// Credit and guards that operations have freed which landed late.
     pub(super) settled: Freed,
     pub(super) to_notify: ToNotify,
-    /// Something is waited for that nobody announces.
+    /// `true` if a sync waits for something that brings no completion.
     pub(super) again: bool,
     pub(super) done: Vec<(Done, Result<(), Error>)>,
     pub(super) failures: Vec<(Vec<Rank>, Error)>,
 }
 
 impl Deferred {
-    /// Does it, and is empty then.
+    /// Runs the actions, and leaves none.
     #[inline]
     pub(super) fn run(&mut self, rank: &RankState, world: &World) {
         if !self.done.is_empty() {
             self.done.drain(..).for_each(|(done, result)| done(result));
         }
         let freed = self.over.take().map(Over::release);
-        // First, so that a main which goes on with an error does not speak for other ranks.
+        // Before the end of the sync, so that a main which ends with its error is not the first to
+        // fail the run.
         if !self.failures.is_empty() {
             self.failures.drain(..).for_each(|(ranks, error)| world.fail(&ranks, &error));
         }
@@ -42,7 +43,7 @@ impl Deferred {
         }
         if !self.settled.is_nothing() {
             world.follow(std::mem::take(&mut self.settled));
-            // What has landed has arrived: whoever is inside goes round again.
+            // Operations that have landed have arrived: the thread inside makes another pass.
             rank.ring_doorbell();
         }
         freed.into_iter().for_each(|freed| world.follow(freed));
@@ -56,12 +57,12 @@ impl Deferred {
     }
 }
 
-/// Ranks to be told.
+/// Ranks of this process that a pass has sent to, which are to be notified.
 #[derive(Default)]
 pub(super) struct ToNotify(SmallVec<[Rank; 8]>);
 
 impl ToNotify {
-    /// Adds a rank, as a rule one that is not there: a rank that is told twice looks in vain.
+    /// Adds a rank. One that is added twice polls once too often.
     #[inline]
     pub(super) fn add(&mut self, rank: Rank) {
         if self.0.last() != Some(&rank) {

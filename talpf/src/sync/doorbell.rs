@@ -1,16 +1,16 @@
-//! A state that one thread at a time carries on, for all who have changed something.
+//! A doorbell: a state that one thread at a time advances, for all that have changed something.
 //!
-//! Whoever changes something that the state is to take in *kicks* and then tries to enter. If
-//! another thread is inside, that one finds the kick as it leaves, and enters again. The race is
-//! between a thread that finds the state locked and the one that has unlocked it and looks for
-//! kicks: both change the word of the kick by read-modify-writes, so one of them comes second and
-//! sees what the first has done, the kick or the unlocked state. Loads and stores would not do:
-//! both threads might read what was before.
+//! A thread that changes something that the state has to take in *rings* and then tries to enter.
+//! If another thread is inside, that one sees the doorbell as it leaves, and enters again. The race
+//! is between a thread that finds the state locked and the one that has unlocked it and checks the
+//! doorbell: both change the word of the doorbell by read-modify-writes, so one of them comes
+//! second and sees what the first has done, the ring or the unlocked state. Loads and stores would
+//! not do: both threads might read what was before.
 
 use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicBool, Mutex, MutexGuard, Ordering};
 
-/// A locked state, and whether something has changed that it has not taken in.
+/// A locked state, with a flag for changes that it has not taken in.
 pub(super) struct Doorbell<T> {
     rung: CachePadded<AtomicBool>,
     state: CachePadded<Mutex<T>>,
@@ -22,50 +22,50 @@ impl<T> Doorbell<T> {
         Doorbell { rung, state: CachePadded::new(Mutex::new(state)) }
     }
 
-    /// Notes that something has changed. The caller enters.
+    /// Notes that something has changed. The caller then enters.
     #[inline]
     pub(super) fn ring(&self) {
         self.rung.swap(true, Ordering::AcqRel);
     }
 
-    /// Returns whether there is a kick that nobody has seen. A hint.
+    /// Returns `true` if the doorbell was rung and not answered. A hint.
     #[inline]
     pub(super) fn is_rung(&self) -> bool {
         self.rung.load(Ordering::Acquire)
     }
 
-    /// Locks the state whatever there is to take in.
+    /// Locks the state, rung or not.
     #[inline]
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
         self.state.lock()
     }
 
-    /// Takes the kick and locks the state, which then takes in what has changed. `None`: there is
-    /// no kick, or another thread is inside and finds it.
+    /// Answers the doorbell and locks the state, which then takes in what has changed. `None` if it
+    /// was not rung, or if another thread is inside, which then sees it.
     #[inline]
     pub(super) fn enter(&self) -> Option<MutexGuard<'_, T>> {
         if !self.is_rung() {
             return None;
         }
         let state = self.state.try_lock()?;
-        self.clear();
+        self.answer();
         Some(state)
     }
 
-    /// Kicks and enters in one, for a thread that has changed something itself.
+    /// Rings and enters in one step, for a thread that has changed something itself.
     #[inline]
     pub(super) fn ring_and_enter(&self) -> Option<MutexGuard<'_, T>> {
         if let Some(state) = self.state.try_lock() {
-            self.clear();
+            self.answer();
             return Some(state);
         }
         self.ring();
         self.enter()
     }
 
-    /// Takes the kick, for a thread that has locked the state and takes in what has changed.
+    /// Answers the doorbell, for a thread that has locked the state and takes in what has changed.
     #[inline]
-    pub(super) fn clear(&self) {
+    pub(super) fn answer(&self) {
         if self.is_rung() {
             self.rung.swap(false, Ordering::AcqRel);
         }
@@ -90,8 +90,8 @@ mod loom_tests {
 
     use super::*;
 
-    /// Changes something and enters, as those who post and the polling task do. The state keeps
-    /// what it has seen of the changes. `at_once`: kicks and enters in one.
+    /// Changes something and enters, as posters and the polling task do. The state keeps the number
+    /// of changes that it has seen. `at_once`: rings and enters in one step.
     fn change(shared: &(Doorbell<u32>, AtomicU32), at_once: bool) {
         shared.1.fetch_add(1, Ordering::Relaxed);
         let mut inside = if at_once {
@@ -117,18 +117,18 @@ mod loom_tests {
             };
             change(&shared, at_once[1]);
             other.join().unwrap();
-            assert_eq!(*shared.0.lock(), 2, "a change that nobody has taken in");
+            assert_eq!(*shared.0.lock(), 2, "a change that was not taken in");
             assert!(!shared.0.is_rung());
         });
     }
 
     #[test]
-    fn what_has_changed_is_taken_in_by_somebody() {
+    fn a_change_is_taken_in_by_one_of_the_threads() {
         both_change([false, false]);
     }
 
     #[test]
-    fn what_those_change_who_enter_at_once_is_taken_in_by_somebody() {
+    fn a_change_of_a_thread_that_rings_and_enters_at_once_is_taken_in() {
         both_change([true, false]);
         both_change([true, true]);
     }

@@ -1,11 +1,11 @@
-//! Syncs: how the rounds of a lane end.
+//! Syncs, which end the rounds of a lane.
 //!
 //! A [`SyncBuilder`] closes a round when it is spawned. The group waits for what is left of the
 //! round: by a window that the round holds, or else by a task without a body. The engine of the
-//! rank carries the sync through its stages, whenever something has changed: posted, counts
+//! rank advances the sync through its stages, whenever something has changed: posted, counts
 //! exchanged, arrived, barrier passed or acknowledged, windows closed. The engine never waits: the
-//! polling task and whoever changes something call it, and peers that have posted something if the
-//! rank's task is suspended.
+//! polling task and each thread that changes something call it, and so do peers that have posted
+//! something while the rank's task is suspended.
 
 mod abandoned;
 mod absent;

@@ -1,12 +1,11 @@
-//! Taking in what was posted to a rank of this process that nobody looks after.
+//! Notification of a rank of this process that something was posted to it.
 //!
-//! A rank whose task is suspended until a sync ends looks for arrivals only when a worker has
-//! nothing else to do and runs its polling task. Whoever posts something to it is there already,
-//! and carries its sync on by itself: what was posted is counted, and the task woken, on the spot.
-//! Where workers are fewer than ranks a superstep is a row of such posts, and no worker looks in
-//! vain in between.
+//! A rank whose task is suspended until a sync ends polls for arrivals only when a worker has
+//! nothing else to do and runs its polling task. So the thread that posts to it advances its sync
+//! itself: counts what was posted, and wakes the task, on the spot. Where workers are fewer than
+//! ranks a superstep is a sequence of such posts, and no worker polls without success in between.
 //!
-//! It is a hint throughout: what a poster misses, the polling task finds.
+//! Notification is a hint: arrivals that a poster misses, the polling task finds.
 
 use std::cell::RefCell;
 
@@ -15,11 +14,11 @@ use smallvec::SmallVec;
 use crate::numbers::Rank;
 use crate::world::World;
 
-/// What a thread that takes in for others has still to do.
+/// Ranks for which a thread still has to make progress.
 struct Next {
-    /// The world of the ranks; never followed.
+    /// The world of the ranks, for comparison only.
     world: *const World,
-    /// They have been posted to meanwhile.
+    /// Ranks that were posted to meanwhile.
     ranks: SmallVec<[Rank; 4]>,
 }
 
@@ -28,7 +27,7 @@ thread_local! {
 }
 
 impl World {
-    /// Something was posted to `target`. The caller holds no lock.
+    /// Notifies `target` that something was posted to it. The caller holds no lock.
     #[inline]
     pub(crate) fn notify(&self, target: Rank) {
         if self.remote_processes(target).is_none() && self.rank(target).waits.is_set() {
@@ -36,11 +35,12 @@ impl World {
         }
     }
 
-    /// What follows from that (control messages, operations that were kept, actions of tasks that
-    /// become ready) may tell others: they come next, not inside.
+    /// Makes progress for `target`. If that leads to further notifications (by control messages,
+    /// retried operations, actions of tasks that become ready), they follow one after another, not
+    /// nested.
     fn progress_for(&self, target: Rank) {
         if std::thread::panicking() {
-            // What a body that unwinds drops must not mix with guards of other tasks.
+            // Drops of a body that unwinds must not mix with guards of other tasks.
             return;
         }
         let is_first = NEXT.with_borrow_mut(|next| match next {
@@ -60,7 +60,7 @@ impl World {
         }
         let _over = Over;
         let mut target = Some(target);
-        // Each once: the polling tasks find what comes after that.
+        // As many as there are ranks: the polling tasks find what arrives after that.
         for _ in 0..self.size() {
             let Some(rank) = target else {
                 return;
@@ -72,7 +72,7 @@ impl World {
     }
 }
 
-/// The thread takes in for others no more.
+/// Ends the progress of a thread for others when dropped.
 struct Over;
 
 impl Drop for Over {

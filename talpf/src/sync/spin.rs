@@ -1,32 +1,31 @@
-//! Looking for arrivals instead of suspending.
+//! Spin, then suspend: a task that waits polls for arrivals before it suspends.
 //!
-//! To suspend a task, find the polling task, look, and wake the task takes about a microsecond, and
-//! often ends on another worker, away from what the task has in its cache. What a sync waits for is
-//! often there sooner. So a task that waits looks by itself for about that long, but never when its
-//! worker would have something else to do, and longer only while another worker is in a task, which
-//! may be bringing what is waited for.
+//! To suspend a task, find the polling task, poll, and wake the task takes about a microsecond, and
+//! often ends on another worker, away from what the task has in its cache. Arrivals often come
+//! sooner. So a task that waits polls for about that long, but never when its worker has something
+//! else to do, and longer only while another worker is in a task, which may cause the arrivals.
 
 use crate::world::{RankState, World};
 
-/// Looks of a task whose worker has nothing else to do: about a microsecond.
+/// Polls of a task whose worker has nothing else to do: about a microsecond.
 const AT_LEAST: u32 = 8;
-/// Looks while another worker is in a task.
+/// Polls while another worker is in a task.
 const AT_MOST: u32 = 64;
 
 impl RankState {
-    /// `ready` says whether what is waited for is there.
+    /// Polls while the worker has nothing else to do, until `ready` returns a result.
     #[inline]
     pub(crate) fn poll_while_spare<R>(
         &self,
         world: &World,
         ready: impl Fn() -> Option<R>,
     ) -> Option<R> {
-        // A look at a wire takes about as long as all looks at memory.
+        // A poll of a wire takes about as long as all polls of memory.
         let at_most = if world.processes().is_some() { 1 } else { AT_MOST };
         self.poll_at_most(at_most, world, ready)
     }
 
-    /// Looks `at_most` so often.
+    /// As [`RankState::poll_while_spare`], `at_most` times.
     #[inline]
     pub(crate) fn poll_at_most<R>(
         &self,

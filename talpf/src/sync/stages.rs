@@ -15,34 +15,34 @@ use crate::immediate::Kind;
 use crate::numbers::{Lane, Rank, Round};
 use crate::world::{RankState, World};
 
-/// One lane.
+/// The syncs and arrivals of one lane.
 pub(super) struct LaneState {
     pub(super) arrivals: LaneArrivals,
     /// Syncs in the order of their rounds.
     pub(super) requests: VecDeque<Request>,
     pub(super) pattern: Option<Pattern>,
-    /// Targets of the round that ended last, if it ended with acknowledgements.
+    /// Number of targets of the round that ended last, if it ended with acknowledgements.
     pub(super) unacknowledged: u32,
 }
 
-/// What a cached sync remembers.
+/// The cached pattern of a lane: operations by target and by source.
 pub(super) struct Pattern {
     pub(super) sent: Vec<u32>,
     pub(super) expected: Vec<u32>,
 }
 
-/// Whether a sync can go on.
-pub(super) enum Step {
-    /// To its next stage.
+/// The result of an attempt to advance a sync.
+pub(super) enum Progress {
+    /// The sync enters its next stage.
     Next(Stage),
-    /// Not yet.
+    /// The sync stays in its stage.
     Wait,
-    /// It has ended.
+    /// The sync has ended.
     End,
 }
 
 impl State {
-    /// Carries the first sync of a lane on as far as it goes. `true` if it has ended.
+    /// Advances the first sync of a lane as far as possible. Returns `true` if it has ended.
     pub(super) fn carry_on(
         &mut self,
         lane: Lane,
@@ -64,7 +64,7 @@ impl State {
                 return false;
             }
             Err(error) => {
-                // The rounds behind it must not end before the run has failed.
+                // Later rounds must not end before the run has failed.
                 rank.note_failing(&error);
                 out.failures.push((error.ranks(rank.rank), Error::clone(&error)));
                 Err(error)
@@ -75,7 +75,7 @@ impl State {
         true
     }
 
-    /// `true` once the sync has ended.
+    /// Runs the stages of a sync as far as possible. Returns `true` if it has ended.
     fn run_stages(
         &mut self,
         request: &mut Request,
@@ -94,17 +94,17 @@ impl State {
                 Stage::Closing => self.closing(request, rank, world, out),
             };
             match step {
-                Step::Next(stage) => request.stage = stage,
-                Step::Wait => return Ok(false),
-                Step::End => return Ok(true),
+                Progress::Next(stage) => request.stage = stage,
+                Progress::Wait => return Ok(false),
+                Progress::End => return Ok(true),
             }
         }
     }
 
-    fn posting(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
+    fn posting(&mut self, request: &mut Request) -> Result<Progress, Box<Error>> {
         let round = &request.round;
         if !round.is_posted() {
-            return Ok(Step::Wait);
+            return Ok(Progress::Wait);
         }
         let (lane, number) = (round.lane, round.number);
         if round.has_lost() {
@@ -114,24 +114,30 @@ impl State {
         match request.mode.arrivals {
             Arrivals::Msg(arrivals) => {
                 request.expected = arrivals;
-                Ok(Step::Next(Stage::Arriving))
+                Ok(Progress::Next(Stage::Arriving))
             }
             Arrivals::Cached if state.pattern.is_some() => {
                 request.expected = state.recall(request)?;
-                Ok(Step::Next(Stage::Arriving))
+                Ok(Progress::Next(Stage::Arriving))
             }
-            Arrivals::Cached | Arrivals::Default => Ok(Step::Next(self.announce_counts(request))),
+            Arrivals::Cached | Arrivals::Default => {
+                Ok(Progress::Next(self.announce_counts(request)))
+            }
         }
     }
 
-    fn arriving(&mut self, request: &mut Request, rank: &RankState) -> Result<Step, Box<Error>> {
+    fn arriving(
+        &mut self,
+        request: &mut Request,
+        rank: &RankState,
+    ) -> Result<Progress, Box<Error>> {
         let (lane, number, plan) = (request.round.lane, request.round.number, self.plan);
         let LaneState { arrivals, pattern, .. } = self.lane(lane);
         let Some(round) = arrivals.round(number) else {
-            return Ok(Step::Wait);
+            return Ok(Progress::Wait);
         };
         if round.total < request.expected {
-            return Ok(Step::Wait);
+            return Ok(Progress::Wait);
         }
         if let Some((source, arrived, expected)) = too_many(request, pattern, round) {
             let source_rank = Rank(source as u32);
@@ -155,26 +161,26 @@ impl State {
                 self.control(source, Kind::Ack, (lane, number), 0);
             }
         }
-        Ok(Step::Next(if request.mode.barrier && !has_passed {
+        Ok(Progress::Next(if request.mode.barrier && !has_passed {
             self.begin(&request.round, Kind::Barrier)
         } else {
             after_barrier(request.mode)
         }))
     }
 
-    fn barrier(&mut self, request: &Request, step: u32) -> Step {
+    fn barrier(&mut self, request: &Request, step: u32) -> Progress {
         match self.disseminate(&request.round, Kind::Barrier, step) {
-            Some(next) => next.map_or(Step::Wait, Step::Next),
-            None => Step::Next(after_barrier(request.mode)),
+            Some(next) => next.map_or(Progress::Wait, Progress::Next),
+            None => Progress::Next(after_barrier(request.mode)),
         }
     }
 
-    fn acknowledging(&mut self, request: &Request) -> Step {
+    fn acknowledging(&mut self, request: &Request) -> Progress {
         let number = request.round.number;
         let state = self.lane(request.round.lane);
         let before = number.0.checked_sub(1).map(Round);
         let come = before.and_then(|before| state.arrivals.round(before)).map_or(0, |r| r.acks);
-        if come >= state.unacknowledged { Step::Next(Stage::Closing) } else { Step::Wait }
+        if come >= state.unacknowledged { Progress::Next(Stage::Closing) } else { Progress::Wait }
     }
 
     fn closing(
@@ -183,13 +189,13 @@ impl State {
         rank: &RankState,
         world: &World,
         out: &mut Deferred,
-    ) -> Step {
+    ) -> Progress {
         let (lane, number) = (request.round.lane, request.round.number);
         let has_landed = |source| world.has_landed(source, rank.rank);
         out.over = rank.windows.end(lane, number, &has_landed);
         if out.over.is_none() {
             out.again = true;
-            return Step::Wait;
+            return Progress::Wait;
         }
         let state = self.lane(lane);
         if request.mode.ack {
@@ -204,12 +210,12 @@ impl State {
             let (rank_number, lane) = (rank.rank.0, u32::from(lane.0));
             rank.group.trace(|_| Event::SyncEnd { rank: rank_number, lane, round: number.0 });
         }
-        Step::End
+        Progress::End
     }
 }
 
 impl LaneState {
-    /// The first sync, unless nothing has changed for it.
+    /// Takes the first sync, unless nothing has changed for it.
     #[inline]
     fn take_ready(&mut self, rank: &RankState) -> Option<Request> {
         let request = self.requests.front()?;
@@ -224,7 +230,7 @@ impl LaneState {
         if unchanged && !rank.has_failed() { None } else { self.requests.pop_front() }
     }
 
-    /// How much arrives in a round, if that is known before its sync.
+    /// Returns the number of arrivals of a round, if known before its sync.
     pub(super) fn known(&self, mode: SyncMode) -> Option<u32> {
         match mode.arrivals {
             Arrivals::Msg(arrivals) => Some(arrivals),
@@ -233,7 +239,9 @@ impl LaneState {
         }
     }
 
-    /// How much arrives in a round under `Cached`, if it is like the one that is remembered.
+    /// Returns the number of arrivals of a round under `Cached`.
+    ///
+    /// **Errors**: the round differs from the cached pattern.
     fn recall(&self, request: &Request) -> Result<u32, Error> {
         let Some(pattern) = &self.pattern else {
             return Ok(0);
@@ -252,13 +260,13 @@ impl LaneState {
     }
 }
 
-/// The stage after the barrier, or after the arrivals if there is none.
+/// Returns the stage after the barrier, or after the arrivals without a barrier.
 fn after_barrier(mode: SyncMode) -> Stage {
     if mode.ack { Stage::Acknowledging } else { Stage::Closing }
 }
 
 /// Returns the number of operations expected from a rank, after the exchange of counts if any.
-/// `Msg` knows the sum only.
+/// `None` under `Msg`, which knows the sum only.
 pub(super) fn expected_from(
     rank: usize,
     mode: SyncMode,
@@ -272,8 +280,8 @@ pub(super) fn expected_from(
     }
 }
 
-/// More operations than expected, once those are known: a source, and how many have arrived and
-/// are expected; from it, or else in all.
+/// Finds a source with more operations than expected, once those are known. Returns it with the
+/// numbers that have arrived and are expected: of that source if known, otherwise in all.
 #[inline]
 fn too_many(
     request: &Request,

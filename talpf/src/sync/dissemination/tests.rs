@@ -12,14 +12,14 @@ use super::*;
 /// A rank in an exchange.
 struct Member {
     plan: Plan,
-    /// The step that it is in, once it has begun.
+    /// The current step, once the rank has begun.
     step: Option<u32>,
     arrivals: RoundArrivals,
-    /// Completions that it has not taken, with their sources.
+    /// Counts that have not been taken in, with their sources.
     queue: VecDeque<(Rank, u32)>,
 }
 
-/// An exchange of what the ranks have for each other, by source and target.
+/// An exchange of the counts that the ranks have for each other, by source and target.
 struct Exchange<'a> {
     sent: &'a [Vec<u32>],
     members: Vec<Member>,
@@ -53,7 +53,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Takes one completion in and goes on. False if there is nothing to do.
+    /// Takes one completion in and advances. Returns `false` if there is nothing to do.
     fn advance(&mut self, rank: Rank) -> bool {
         let member = &mut self.members[rank.index()];
         let taken = member.queue.pop_front();
@@ -79,13 +79,13 @@ impl Exchange<'_> {
         *step == Some(plan.steps())
     }
 
-    /// Checks what a rank knows against all counts and all ranks.
+    /// Compares the knowledge of a rank with all counts and all ranks.
     fn check(&self, rank: Rank) -> Result<(), TestCaseError> {
         let Member { plan, arrivals, step, .. } = &self.members[rank.index()];
         let begun = |source: &Rank| self.members[source.index()].step.is_some();
         for source in (0..self.ranks()).map(Rank) {
             if plan.covers(source, arrivals.counted) && source != rank {
-                prop_assert!(begun(&source), "{} of {} is told of too early", source, rank);
+                prop_assert!(begun(&source), "{} of {} is covered too early", source, rank);
             }
         }
         let is_over = step.is_some() && arrivals.counted.are_all(plan);
@@ -100,7 +100,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Few of the counts are not 0.
+/// Draws counts, few of which are not 0.
 fn counts(ranks: usize, rng: &mut TestRng) -> Vec<Vec<u32>> {
     let sparsity = [2, 8, 40][rng.random_range(0..3)];
     let mut count = || if rng.random_range(0..sparsity) == 0 { rng.random_range(1..9) } else { 0 };
