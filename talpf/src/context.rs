@@ -204,7 +204,7 @@ impl Context {
         let (spawned, to) = (Spawned::new(self.round_of(lane)), Remote::new(&to));
         let task = self.group().task("put").communicates().inline().input(from);
         Ok(task.spawn(move |from: In<T, D>| {
-            let_go(spawned.issue(|round| round.put(from, to.region())))
+            detach(spawned.issue(|round| round.put(from, to.region())))
         })?)
     }
 
@@ -234,7 +234,7 @@ impl Context {
         let (spawned, from) = (Spawned::new(self.round_of(lane)), Remote::new(&from));
         let task = self.group().task("get").communicates().inline().output(to);
         Ok(task.spawn(move |to: Out<T, D>| {
-            let_go(spawned.issue(|round| round.get(from.region(), to)))
+            detach(spawned.issue(|round| round.get(from.region(), to)))
         })?)
     }
 
@@ -250,7 +250,7 @@ impl Context {
         let (spawned, target) = (Spawned::new(self.round()), Remote::new(&target));
         let task = self.group().task("fetch_and_add").communicates().inline().output(result);
         Ok(task.spawn(move |result: Out<u64>| {
-            let_go(spawned.issue(|round| round.fetch_and_add(target.region(), add, result)));
+            detach(spawned.issue(|round| round.fetch_and_add(target.region(), add, result)));
         })?)
     }
 
@@ -269,7 +269,7 @@ impl Context {
         let task = self.group().task("compare_and_swap").communicates().inline().output(result);
         Ok(task.spawn(move |result: Out<u64>| {
             let target = target.region();
-            let_go(spawned.issue(|round| round.compare_and_swap(target, compare, swap, result)));
+            detach(spawned.issue(|round| round.compare_and_swap(target, compare, swap, result)));
         })?)
     }
 
@@ -308,7 +308,7 @@ impl fmt::Debug for Context {
 }
 
 /// An operation whose task holds its guard: nobody awaits it.
-fn let_go<G: Source>(operation: crate::operation::Operation<G>) {
+fn detach<G: Source>(operation: crate::operation::Operation<G>) {
     drop(operation);
 }
 

@@ -1,18 +1,19 @@
 //! Short puts of one body to one rank, batched and posted together.
 //!
 //! The first short put to a rank is posted at once. Those of the same [`OpenRound`] that follow it
-//! to the same rank are copied into a batch and posted as one `chain`, which takes the lock of
-//! the target's windows, the send queue, a receive and a completion once, and not once a put. Puts
-//! to places that follow each other share a write, as stores do in a write-combining buffer.
+//! to the same rank are copied into a batch and posted as one `chain`, which takes the lock of the
+//! target's windows, the send queue, a receive and a completion once, and not once a put. Puts to
+//! adjacent addresses share a write, as stores do in a write-combining buffer.
 //!
-//! Each batch belongs to one `OpenRound` at a time. What is in it is posted when it is full,
-//! when its owner turns to another rank or another kind of operation or is dropped, when a task of
-//! this rank looks for arrivals or waits for a sync or an operation, and by the polling task, if it
-//! finds nothing new in it. A polling task that sleeps would not, so nothing is batched then; it
-//! looks once more after it has said that it sleeps, so one of the two always sees the other.
+//! Each batch belongs to one `OpenRound` at a time. Its puts are posted when it is full, when its
+//! owner issues an operation to another rank or of another kind or is dropped, when a task of this
+//! rank polls for arrivals or waits for a sync or an operation, and by the polling task, if it
+//! finds no new put in it. A polling task that sleeps would not, so nothing is batched then; it
+//! checks once more after it has announced its sleep, so one of the two always sees the other.
 //!
-//! Under the lock of a batch others are taken: the windows of the target, the send queue. What
-//! runs tasks (failures, credit that others wait for) is done after it.
+//! The lock of a batch is held while others are taken: the windows of the target, the send queue.
+//! Deferred actions that run tasks (failures, credit that others wait for) follow after its
+//! release.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -35,43 +36,43 @@ use crate::round::RoundState;
 use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
 use crate::world::RankState;
 
-/// Batches of a rank. Who finds none free posts every put by itself.
+/// Number of batches of a rank. An [`OpenRound`] that finds none free posts every put by itself.
 const BATCHES: usize = 16;
-/// Bytes that are batched at most.
+/// Largest number of bytes in a batch.
 const BYTES: usize = 2048;
 
 /// The batches of one rank.
 pub(crate) struct Batches {
     occupancy: Occupancy,
-    /// Changes when a task of the rank looks or waits. Puts with a look in between do not follow
-    /// each other: whoever looks waits for an answer, and what is batched would delay it.
+    /// Changes when a task of the rank polls or waits. Puts of two epochs are not batched together:
+    /// a task that polls waits for an answer, which a batch would delay.
     epoch: CachePadded<AtomicU32>,
     each: [CachePadded<Mutex<Batch>>; BATCHES],
 }
 
-/// What is in a batch: puts to one rank, all through windows or all without.
+/// Short puts to one rank, all through windows or all without.
 struct Batch {
-    /// The owner's; `None` without an owner.
+    /// Round of the owner; `None` without an owner.
     round: Option<Arc<RoundState>>,
     target: Rank,
     windowed: bool,
     puts: Vec<BatchedPut>,
-    /// Of all puts, one after another.
+    /// Bytes of all puts, one after another.
     bytes: Vec<u8>,
-    /// The polling task has seen it like this.
+    /// `true` once the polling task has seen the batch unchanged.
     seen: bool,
 }
 
 /// A put to the rank of its batch, without its bytes.
 pub(super) struct BatchedPut {
-    /// Elements `index..end` of this slot.
+    /// Slot of the elements `index..end`.
     pub(super) slot: u32,
     pub(super) index: u64,
     pub(super) end: u64,
     pub(super) remote: RemoteAddress,
-    /// As in its [`Transfer`].
+    /// Time of the call, as in its [`Transfer`].
     pub(super) called_ns: Cell<u64>,
-    /// Where its bytes are among those of its batch.
+    /// Range of its bytes among those of its batch.
     pub(super) bytes: (u32, u32),
 }
 
@@ -99,7 +100,7 @@ impl Batches {
         }
     }
 
-    /// Gives a batch to whoever issues operations of `round`, if one is free.
+    /// Gives a batch to an issuer of operations of `round`, if one is free.
     #[cold]
     pub(super) fn acquire(&self, round: &Arc<RoundState>) -> Option<usize> {
         let number = self.occupancy.acquire(BATCHES)?;
@@ -107,7 +108,7 @@ impl Batches {
         Some(number)
     }
 
-    /// Posts what is in a batch and takes it back from its owner.
+    /// Posts the puts of a batch and takes it back from its owner.
     #[cold]
     pub(super) fn release(&self, number: usize) {
         let mut batch = self.each[number].lock();
@@ -138,8 +139,8 @@ impl Batches {
             self.post(number);
         };
         let is_first = batch.puts.is_empty();
-        let place = batch.add_bytes(bytes);
-        batch.puts.push(put(place));
+        let range = batch.add_bytes(bytes);
+        batch.puts.push(put(range));
         (batch.target, batch.windowed, batch.seen) = (target, windowed, false);
         if batch.is_full() || is_first && self.is_unseen(number, &batch) {
             let left = self.empty(number, &mut batch);
@@ -148,14 +149,14 @@ impl Batches {
         }
     }
 
-    /// Says that a batch is not empty any more. True if the polling task may not see that.
+    /// Marks a batch as filled. Returns `true` if the polling task may not see that.
     #[cold]
     fn is_unseen(&self, number: usize, batch: &Batch) -> bool {
         self.occupancy.fill(number);
         batch.round.as_ref().is_some_and(|round| round.world.rank(round.rank).poller.is_asleep())
     }
 
-    /// Posts what is in a batch.
+    /// Posts the puts of a batch.
     pub(super) fn post(&self, number: usize) {
         let mut batch = self.each[number].lock();
         let left = self.empty(number, &mut batch);
@@ -163,13 +164,13 @@ impl Batches {
         settle(left);
     }
 
-    /// Whether anything is in any batch.
+    /// Returns `true` if any batch is filled.
     #[inline]
     pub(crate) fn is_filled(&self) -> bool {
         self.occupancy.filled() != 0
     }
 
-    /// As `is_filled`, for the polling task that has said that it sleeps.
+    /// As `is_filled`, for a polling task that has announced its sleep.
     pub(crate) fn is_filled_at_last(&self) -> bool {
         self.occupancy.filled_at_last() != 0
     }
@@ -179,22 +180,22 @@ impl Batches {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// A task of the rank looks or waits: posts what is in all batches.
+    /// Posts the puts of all batches: a task of the rank polls or waits.
     #[inline]
     pub(crate) fn post_all(&self) {
-        // Of two changes at once one is enough.
+        // Of two changes at the same time one is enough.
         self.epoch.store(self.epoch().wrapping_add(1), Ordering::Relaxed);
         if self.is_filled() {
             self.filled_ones().for_each(|number| self.post(number));
         }
     }
 
-    /// Posts what has not changed since the last call.
+    /// Posts the batches that have not changed since the last call.
     #[cold]
     pub(crate) fn post_unchanged(&self) {
         for number in self.filled_ones() {
             let Some(mut batch) = self.each[number].try_lock() else {
-                // Somebody is adding to it.
+                // Its owner is adding a put.
                 continue;
             };
             if std::mem::replace(&mut batch.seen, true) {
@@ -210,8 +211,8 @@ impl Batches {
         (0..BATCHES).filter(move |number| filled & 1 << number != 0)
     }
 
-    /// Posts what is in a batch that the caller has locked.
-    fn empty(&self, number: usize, batch: &mut Batch) -> Option<Left> {
+    /// Posts the puts of a batch that the caller has locked.
+    fn empty(&self, number: usize, batch: &mut Batch) -> Option<Remainder> {
         if batch.puts.is_empty() {
             return None;
         }
@@ -250,14 +251,14 @@ impl Batch {
         &self.bytes[put.range()]
     }
 
-    fn post(&self) -> Option<Left> {
+    fn post(&self) -> Option<Remainder> {
         let round = self.round.as_ref()?;
         let chain = Chain { round, batch: self };
         let world = &round.world;
         if let Err(error) = round.count(self.target, self.puts.len() as u32) {
             let (round, target) = (Arc::clone(round), self.target);
             let (retry, refused) = (Vec::new(), None);
-            return Some(Left { round, target, retry, refused, over: Some(error) });
+            return Some(Remainder { round, target, retry, refused, over: Some(error) });
         }
         let rest = if self.windowed {
             let has_landed = |source| world.has_landed(source, self.target);
@@ -269,13 +270,19 @@ impl Batch {
         let issued = |index| chain.put(index).to_issued(self.windowed);
         let retry = rest.retry.into_iter().map(issued).collect();
         let refused = rest.refused.map(|index| chain.claim(index));
-        Some(Left { round: Arc::clone(round), target: self.target, retry, refused, over: None })
+        Some(Remainder {
+            round: Arc::clone(round),
+            target: self.target,
+            retry,
+            refused,
+            over: None,
+        })
     }
 }
 
-/// The caller holds no lock.
-fn settle(left: Option<Left>) {
-    let Some(Left { round, target, retry, refused, over }) = left else {
+/// Completes the posting of a batch. The caller holds no lock.
+fn settle(left: Option<Remainder>) {
+    let Some(Remainder { round, target, retry, refused, over }) = left else {
         return;
     };
     let origin = round.world.rank(round.rank);
@@ -285,22 +292,22 @@ fn settle(left: Option<Left>) {
         round.world.fail(&[round.rank], &error);
     }
     if let Some(claim) = refused {
-        // The puts have returned: the syncs of both ranks tell.
+        // The puts have returned: the syncs of both ranks report the error.
         refusal(&claim, &round, target);
     }
 }
 
-/// What is left to do of a chain once the lock of its batch is released.
-struct Left {
+/// The part of a posting that follows once the lock of the batch is released.
+struct Remainder {
     round: Arc<RoundState>,
     target: Rank,
     retry: Vec<Issued>,
     refused: Option<Claim>,
-    /// They are more than the round may have.
+    /// Error of a round with more operations than its limit.
     over: Option<Error>,
 }
 
-/// What a batch posts: plain writes, and a message that counts them.
+/// The puts of a batch as they are posted: plain writes, and a message that counts them.
 struct Chain<'a> {
     round: &'a Arc<RoundState>,
     batch: &'a Batch,
@@ -310,16 +317,16 @@ impl Chain<'_> {
     fn put(&self, index: usize) -> ShortPut<'_> {
         let put = &self.batch.puts[index];
         let bytes = self.batch.bytes_of(put);
-        ShortPut { round: self.round, at: self.place(put), claim: self.claim(index), bytes }
+        ShortPut { round: self.round, at: self.transfer(put), claim: self.claim(index), bytes }
     }
 
-    fn place(&self, put: &BatchedPut) -> Transfer {
+    fn transfer(&self, put: &BatchedPut) -> Transfer {
         let BatchedPut { remote, ref called_ns, .. } = *put;
         let bytes = self.batch.bytes_of(put).len() as u64;
         Transfer { target: self.batch.target, remote, bytes, called_ns: called_ns.get() }
     }
 
-    /// Posts all, which need no window.
+    /// Posts all puts, which need no window.
     fn post_raw(&self) -> Rest {
         let (world, target) = (&self.round.world, self.batch.target);
         (0..self.len()).for_each(|index| world.note(self.round, target, self.claim(index)));
@@ -333,9 +340,9 @@ impl Chain<'_> {
             return;
         }
         for put in puts {
-            let mut place = self.place(put);
-            origin.trace_send(&mut place, Verb::Put);
-            put.called_ns.set(place.called_ns);
+            let mut transfer = self.transfer(put);
+            origin.trace_send(&mut transfer, Verb::Put);
+            put.called_ns.set(transfer.called_ns);
         }
     }
 }

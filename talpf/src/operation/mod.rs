@@ -7,7 +7,7 @@
 //! issued ─► posted ─► carried out by the device ─► guard returned
 //!    │        ▲
 //!    ├─► parked at the target, until its window opens
-//!    └─► kept here, for want of credit or of room in the send queue
+//!    └─► in the retry queue, for want of credit or of room in the send queue
 //! ```
 //!
 //! Short puts are copied when they are posted, parked or batched to be posted together (see

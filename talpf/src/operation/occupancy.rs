@@ -1,10 +1,10 @@
-//! Which batches have an owner and which have something in them, a bit each.
+//! The batches that have an owner and those that are filled, a bit each.
 //!
-//! The bits of the first word belong to whoever takes and returns a batch, those of the second
-//! to whoever has locked it. The polling task must not sleep while anything is batched: who adds
-//! the first put sets its bit and then looks whether the task sleeps, in which case it posts the
-//! put itself; the task says that it sleeps and then looks at the bits. Both change the word of the
-//! bits, so the later one sees what the other did before.
+//! The bits of the first word are changed by the owner of a batch, those of the second by the
+//! thread that has locked it. The polling task must not sleep while a batch is filled: the thread
+//! that adds the first put sets the bit and then checks for a sleeping polling task, in which case
+//! it posts the put itself; the task announces its sleep and then checks the bits. Both change the
+//! word of the bits, so the later one sees what the other did before.
 
 use talpf_primitives::{AtomicU32, Ordering};
 
@@ -19,9 +19,9 @@ impl Occupancy {
         Occupancy { owned: AtomicU32::new(0), filled: AtomicU32::new(0) }
     }
 
-    /// Takes the first of `count` that is free.
+    /// Takes the first free one of `count` batches.
     ///
-    /// **Ordering**: sees what its owner before did.
+    /// **Ordering**: sees the actions of its previous owner.
     pub(super) fn acquire(&self, count: usize) -> Option<usize> {
         let take_first = |owned: u32| {
             let free = owned.trailing_ones();
@@ -43,13 +43,13 @@ impl Occupancy {
         self.filled.fetch_and(!(1 << number), Ordering::SeqCst);
     }
 
-    /// The bits of those with something in them.
+    /// Returns the bits of the filled batches.
     #[inline]
     pub(super) fn filled(&self) -> u32 {
         self.filled.load(Ordering::SeqCst)
     }
 
-    /// As `filled`, between saying that one sleeps and sleeping.
+    /// As `filled`, for a polling task that has announced its sleep.
     pub(super) fn filled_at_last(&self) -> u32 {
         self.filled.fetch_or(0, Ordering::SeqCst)
     }
@@ -64,7 +64,7 @@ mod loom_tests {
     use crate::polling::Sleeper;
     use talpf_primitives::Mutex;
 
-    /// One batch, the puts in it, and who would post them.
+    /// One batch, the number of puts in it, and the polling task that would post them.
     struct Model {
         occupancy: Occupancy,
         sleeper: Sleeper,
@@ -109,7 +109,7 @@ mod loom_tests {
             model.sleeper.fall_asleep();
             let sleeps = model.occupancy.filled_at_last() == 0;
             adder.join().unwrap();
-            assert!(!sleeps || *model.batch.lock() == 0, "a put that nobody posts");
+            assert!(!sleeps || *model.batch.lock() == 0, "a put is never posted");
         });
     }
 

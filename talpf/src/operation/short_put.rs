@@ -1,5 +1,5 @@
-//! Short puts: copied straight from where they are, with nothing allocated unless they are parked;
-//! posted by themselves, or batched if they follow each other.
+//! Short puts, whose bytes are copied from the caller's memory, with nothing allocated unless they
+//! are parked. The first is posted by itself, those that follow are batched.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) struct ShortPut<'a> {
 }
 
 impl ShortPut<'_> {
-    /// Posts it straight to the device.
+    /// Posts the put to the device at once.
     #[inline]
     pub(super) fn post_now(&mut self) -> Post {
         let Transfer { target, remote, .. } = self.at;
@@ -47,14 +47,14 @@ impl ShortPut<'_> {
         self.round.world.rank(self.round.rank)
     }
 
-    /// The same with a copy of the bytes.
+    /// Returns an operation that owns a copy of the bytes.
     pub(super) fn to_issued(&self, windowed: bool) -> Issued {
         let memory = Memory::Inline(SmallVec::from_slice(self.bytes));
         Issued::new(self.round, self.at, self.claim, windowed, Verb::Put, memory, None)
     }
 }
 
-/// What became of requests that are posted as one.
+/// Returns the outcome of requests that are posted as one.
 #[inline]
 pub(super) fn posted(origin: &RankState, result: Result<(), PostError>) -> Post {
     match result.map_err(|error| error.reason) {
@@ -78,20 +78,20 @@ impl Landing for ShortPut<'_> {
     }
 }
 
-/// No rank.
-pub(super) const NOWHERE: u32 = u32::MAX;
-/// No batch.
-pub(super) const NONE: usize = usize::MAX;
+/// The value of `last` without a rank.
+pub(super) const NO_RANK: u32 = u32::MAX;
+/// The value of `batch` without a batch.
+pub(super) const NO_BATCH: usize = usize::MAX;
 
 impl OpenRound {
-    /// Collects a put that follows another to `target`. False if it has to go by itself; nothing
-    /// has happened then.
+    /// Adds a put that follows another one to the same rank to a batch. Returns `false`, without
+    /// any effect, if it has to be posted by itself.
     pub(super) fn add_to_batch<T>(&self, bytes: &[u8], len: u64, to: &RemoteRegion<'_, T>) -> bool {
         let RemoteRegion { slot, rank: target, index, .. } = *to;
         let origin = self.state.world.rank(self.state.rank);
         let fits = bytes.len() <= INLINE_BYTES.min(origin.endpoint.max_transfer);
         let follows = self.epoch.load(Ordering::Relaxed) == origin.batches.epoch();
-        // What is kept for later slows its issuer down, which a put that has returned would not.
+        // Operations to be retried slow their issuer down, which batched puts would not.
         let is_here = self.state.world.remote_processes(target).is_none();
         if !fits || !follows || !is_here || origin.has_failed() || origin.has_retries() {
             return false;
@@ -121,7 +121,7 @@ impl OpenRound {
             let (what, value) = ("number of bytes to copy into a put", bytes.len() as u64);
             return self.refuse(Error::Limit { what, value, limit: self.longest_copied() as u64 });
         }
-        match self.place(to, len, Kind::Write) {
+        match self.locate(to, len, Kind::Write) {
             Ok((at, claim, windowed)) => {
                 self.after_short_put((), self.short_put(bytes, at, claim, windowed))
             }
@@ -129,7 +129,7 @@ impl OpenRound {
         }
     }
 
-    /// Posts or parks a short put, or hands back what is to be tried again.
+    /// Posts or parks a short put, or returns it to be retried.
     pub(super) fn short_put(
         &self,
         bytes: &[u8],
@@ -149,8 +149,8 @@ impl OpenRound {
             world.notify(at.target);
             return Ok((post != Post::All).then(|| put.to_issued(false)));
         }
-        let ask = WindowRequest { target: at.target, lane: round.lane, round: round.number };
-        match world.land(ask, claim, true, put) {
+        let request = WindowRequest { target: at.target, lane: round.lane, round: round.number };
+        match world.land(request, claim, true, put) {
             Outcome::Posted(_) => {
                 world.notify(at.target);
                 Ok(None)
@@ -161,7 +161,8 @@ impl OpenRound {
         }
     }
 
-    /// Returns what a short put has of its issuer, once it is posted or parked.
+    /// Returns the operation of a short put, with the guard of its issuer once it is posted or
+    /// parked.
     pub(super) fn after_short_put<G: Send + 'static>(
         &self,
         guard: G,
@@ -179,24 +180,24 @@ impl OpenRound {
         }
     }
 
-    /// An operation goes by itself, to `target` if it is a short put: what was batched is posted
-    /// before it.
+    /// Posts the batch before an operation that is posted by itself, to `target` if that is a short
+    /// put.
     #[inline]
     pub(super) fn post_alone(&self, target: u32) {
         let batches = &self.state.state().batches;
         self.last.store(target, Ordering::Relaxed);
         self.epoch.store(batches.epoch(), Ordering::Relaxed);
         let batch = self.batch.load(Ordering::Relaxed);
-        if batch != NONE && batches.is_filled() {
+        if batch != NO_BATCH && batches.is_filled() {
             batches.post(batch);
         }
     }
 
-    /// Its batch, if it has one or one is free.
+    /// Returns the batch of this handle, if it has one or one is free.
     #[inline]
     fn batch(&self) -> Option<usize> {
         match self.batch.load(Ordering::Relaxed) {
-            NONE => self.acquire_batch(),
+            NO_BATCH => self.acquire_batch(),
             batch => Some(batch),
         }
     }
@@ -206,7 +207,7 @@ impl OpenRound {
         let batches = &self.state.world.rank(self.state.rank).batches;
         let own = batches.acquire(&self.state)?;
         let set =
-            |own| self.batch.compare_exchange(NONE, own, Ordering::Relaxed, Ordering::Relaxed);
+            |own| self.batch.compare_exchange(NO_BATCH, own, Ordering::Relaxed, Ordering::Relaxed);
         Some(set(own).map_or_else(
             |other| {
                 batches.release(own);
