@@ -32,7 +32,7 @@ impl Notes {
         let full = self.0.capacity().max(FEW);
         if self.0.len() == full {
             self.join();
-            // Else every further one would sort again.
+            // Otherwise every further note would sort again.
             if self.0.len() > full / 2 {
                 self.0.reserve(full);
             }
@@ -40,8 +40,8 @@ impl Notes {
         self.0.push(claim);
     }
 
-    /// The first two by slot and element that are in conflict, in the order of their kinds;
-    /// in whatever order operations came.
+    /// Returns the first two claims by slot and element that are in conflict, in the order of their
+    /// kinds, whatever the order of arrival.
     pub(super) fn conflict(&mut self) -> Option<[Claim; 2]> {
         let first = self.0.first()?;
         if self.0.iter().all(|claim| claim.kind == first.kind) {
@@ -49,7 +49,7 @@ impl Notes {
         }
         self.join();
         self.0.sort_unstable_by_key(|claim| (claim.slot, claim.index, claim.kind, claim.source));
-        // The one of each kind that reaches furthest.
+        // The claim of each kind that reaches furthest.
         let mut furthest: [Option<&Claim>; 3] = [None; 3];
         for claim in &self.0 {
             let mut others = furthest.iter().flatten();
@@ -66,12 +66,12 @@ impl Notes {
         None
     }
 
-    /// The round is over.
+    /// Removes all notes, at the end of the round.
     pub(super) fn clear(&mut self) {
         self.0 = Vec::new();
     }
 
-    /// Makes one of those of one source, kind and slot that overlap or follow each other.
+    /// Joins claims of one source, kind and slot that overlap or follow each other.
     fn join(&mut self) {
         let alike = |claim: &Claim| (claim.source, claim.kind, claim.slot);
         self.0.sort_unstable_by_key(|claim| (alike(claim), claim.index));
@@ -86,7 +86,7 @@ impl Notes {
 }
 
 impl Claim {
-    /// Whether one reads what the other writes.
+    /// Returns `true` if one reads elements that the other writes.
     fn is_at_odds(&self, other: &Claim) -> bool {
         self.kind != other.kind && self.conflicts(other)
     }

@@ -1,4 +1,4 @@
-//! One step after the other.
+//! Tests of the window table in one thread.
 
 use super::*;
 
@@ -91,7 +91,7 @@ fn a_patient_operation_comes_back_until_its_window_is_open() {
     assert_eq!(fate.counts(), (1, 0));
 }
 
-/// An operation that comes back instead of being parked.
+/// An operation that is returned instead of being parked.
 #[derive(Debug)]
 struct Patient(Put);
 
@@ -113,7 +113,7 @@ fn land_patient(table: &WindowTable, claim: Claim, put: Put) -> Outcome<Patient>
     table.land(LANE, FIRST, claim, false, Patient(put), LANDED).0
 }
 
-/// Among many windows, which are found by place.
+/// Tests many windows, which are found by the index.
 #[test]
 fn each_of_many_windows_takes_what_came_early_when_it_opens() {
     let (table, count) = (WindowTable::new(1, 99), 9);
@@ -141,7 +141,7 @@ fn each_of_many_windows_takes_what_came_early_when_it_opens() {
     assert!(table.end(LANE, FIRST, LANDED).is_some());
 }
 
-/// A place is used again by a later round, which has other windows.
+/// Tests an entry that a later round uses again, which has other windows.
 #[test]
 fn a_round_has_the_windows_it_declares_and_none_of_an_earlier_one() {
     let table = WindowTable::new(1, 8);
@@ -183,7 +183,7 @@ fn a_round_that_has_ended_refuses_and_the_next_parks() {
     assert_eq!((freed.sources(), fate.counts()), (&[Rank(0)][..], (0, 1)));
     assert!(matches!(land(&table, 0, claim(0, 0, 1), put(&guard).0), Outcome::Refused(_)));
     assert!(matches!(land(&table, 1, claim(0, 0, 1), put(&guard).0), Outcome::Parked));
-    // The window opens when nobody needs it any more.
+    // The window opens after the end of its round.
     let late = guard.give();
     drop(open(&table, FIRST, (0, area(0, 10)), late, LANDED));
     assert!(guard.gone.load(Ordering::SeqCst));
@@ -255,7 +255,7 @@ fn a_round_that_is_ending_takes_nothing_more() {
     assert!(table.end(LANE, FIRST, LANDED).is_some());
 }
 
-/// What was parked for an overlap lands before the round ends, or is refused: never lost.
+/// Tests that an operation parked for an overlap lands before the round ends, or is refused.
 #[test]
 fn clearing_drops_guards_and_operations() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());

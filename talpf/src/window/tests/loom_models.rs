@@ -1,10 +1,10 @@
-//! Against a peer in another thread, in every order.
+//! Loom models of the window table with a peer in another thread.
 
 use super::*;
 use loom::sync::Arc;
 use loom::thread;
 
-/// A peer's side of the table: lands `put`, and says whether it was refused at once.
+/// Lands `put` as a peer. Returns `true` if it was refused at once.
 fn land(table: &WindowTable, quick: bool, put: Put) -> bool {
     let carried = Shared::clone(&put.0);
     let has_landed = move |_| carried.carried_out.load(Ordering::SeqCst);
@@ -19,7 +19,7 @@ fn land(table: &WindowTable, quick: bool, put: Put) -> bool {
 enum Declares {
     BeforeItOpens,
     AfterItOpens,
-    /// As the only window of its round.
+    /// As it opens, as the only window of its round.
     AsItOpens,
 }
 
@@ -170,8 +170,8 @@ impl Parked for Exclusive {
     }
 }
 
-/// One credit for two puts of one source: what finds none is handed back, what was parked gives its
-/// credit back, and nothing is lost or counted twice.
+/// One credit for two puts of one source: a put without credit is returned, one that was parked
+/// returns its credit, and none is lost or counted twice.
 #[test]
 fn loom_credit_comes_back_with_what_was_parked() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! The window table, in one thread and, under loom, against a peer in another.
+//! Tests of the window table, in one thread and, under loom, with a peer in another.
 
 #[cfg(not(talpf_loom))]
 mod in_one_thread;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 const LANE: Lane = Lane(0);
 const FIRST: Round = Round(0);
 
-/// What became of one operation, and whether the guard of its window was there.
+/// The outcome of one operation, and of the guard of its window.
 #[derive(Default)]
 struct Fate {
     posts: AtomicU32,
@@ -33,7 +33,7 @@ struct Fate {
     guard: Shared<Guard>,
 }
 
-/// The right to a region, as the table sees it.
+/// A guard of a region.
 #[derive(Default)]
 struct Guard {
     given: AtomicBool,
