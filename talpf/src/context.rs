@@ -1,4 +1,4 @@
-//! The context of a rank: what its program calls.
+//! The context of a rank, through which its program communicates.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::slot::{MemorySlot, Registrable, RemoteRegion, Slot, Use};
 use crate::sync::{SyncBuilder, SyncMode};
 use crate::world::World;
 
-/// One rank of a run. Clones are handles of the same rank.
+/// A handle of one rank of a run. Clones are handles of the same rank.
 #[derive(Clone)]
 pub struct Context {
     world: Arc<World>,
@@ -35,25 +35,25 @@ impl Context {
         self.world.rank(self.rank)
     }
 
-    /// This rank.
+    /// Returns the number of this rank.
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.world.size()
     }
 
-    /// The rank with this number.
+    /// Returns the rank with a number.
     ///
-    /// **Errors**: there is none.
+    /// **Errors**: no such rank.
     pub fn peer(&self, number: u32) -> Result<Rank, Error> {
         let (rank, ranks) = (Rank(number), self.ranks());
         if number < ranks { Ok(rank) } else { Err(Error::NoSuchRank { rank, ranks }) }
     }
 
-    /// The tasks of this rank: arrays belong to it, and tasks are spawned into it.
+    /// Returns the group of this rank, which arrays are made in and tasks are spawned into.
     pub fn group(&self) -> &Group {
         &self.state().group
     }
@@ -61,11 +61,11 @@ impl Context {
     /// Registers an array that peers reach inside windows. Collective: every rank registers one
     /// of the same element type, of any size, in the same order.
     ///
-    /// **Completion**: all ranks have registered. **Errors**: at the rank that cannot register (no
-    /// room: `resize_memory_register`; too large for the device) its own, at all others
-    /// [`Error::CallFailed`], which names it; different element sizes; another collective call at
-    /// another rank; a rank that has failed. After all but the last the register is as before at
-    /// every rank, and all may go on.
+    /// **Completion**: all ranks have registered. **Errors**: at a rank that cannot register (no
+    /// room: `resize_memory_register`; too large for the device) the cause, at all others
+    /// [`Error::CallFailed`], which names that rank; different element sizes; another collective
+    /// call at another rank; a rank that has failed. After all of these errors but the last the
+    /// register is as before at every rank, and all may go on.
     /// **Source**: thesis, chapter 2.3.3.
     pub async fn register_global<A: Registrable>(
         &self,
@@ -74,14 +74,14 @@ impl Context {
         self.register(array, Use::Windowed, Call::RegisterGlobal).await
     }
 
-    /// Registers an array that peers reach whenever they like, without windows: the semantics of
-    /// the thesis. Collective, as [`Context::register_global`].
+    /// Registers an array that peers reach at any time, without windows: the semantics of the
+    /// thesis. Collective, as [`Context::register_global`].
     ///
     /// # Safety
-    /// The program keeps apart in time, by its syncs and by double buffers or acknowledgements,
-    /// what peers do to a part of the array and what tasks that hold a guard of it do; and what
-    /// two peers do to one part, if one of them writes: [`Config::check_conflicts`] finds a round
-    /// that reads and writes it.
+    /// The program separates in time, by its syncs and by double buffers or acknowledgements, the
+    /// accesses of peers to a part of the array from those of tasks that hold a guard of it; and
+    /// the accesses of two peers to one part, if one of them writes: [`Config::check_conflicts`]
+    /// finds a round that reads and writes it.
     ///
     /// [`Config::check_conflicts`]: crate::Config::check_conflicts
     #[allow(unsafe_code, reason = "the program answers for raw slots")]
@@ -105,8 +105,8 @@ impl Context {
         Ok(MemorySlot::new(slot.publish(&gathered)?))
     }
 
-    /// Registers an array for this rank's own operations: the source of puts and the destination
-    /// of gets. Without it they work too: the device takes in the array anew for each operation.
+    /// Registers an array for this rank's own operations, as the source of puts and the destination
+    /// of gets. Arrays that are not registered work too, but are registered for each operation.
     ///
     /// **Errors**: no room (`resize_memory_register`).
     /// **Source**: thesis, chapter 2.3.3.
@@ -118,10 +118,10 @@ impl Context {
         Ok(MemorySlot::new(state.slots.add_local(&state.endpoint.domain, array)?))
     }
 
-    /// Takes a slot out of the register. Not collective; the peers must not use it any more. The
-    /// array is kept until the last handle of the slot is gone.
+    /// Takes a slot out of the register. Not collective; the peers must not use the slot any more.
+    /// The array is kept until the last handle of the slot is dropped.
     ///
-    /// **Errors**: it was deregistered before.
+    /// **Errors**: the slot was deregistered before.
     pub fn deregister<T>(&self, slot: MemorySlot<T>) -> Result<(), Error> {
         self.state().slots.remove(&slot.slot)
     }
@@ -164,7 +164,7 @@ impl Context {
         self.state().open_rounds.set_limit(operations)
     }
 
-    /// Takes the right to issue operations of the open round, for use inside tasks.
+    /// Takes a handle of the open round of lane 0, to issue operations inside tasks.
     #[inline]
     pub fn round(&self) -> OpenRound {
         self.round_of(Lane::default())
@@ -208,7 +208,8 @@ impl Context {
         })?)
     }
 
-    /// Spawns a task that gets what begins at `from` into `to`, in the open round of lane 0.
+    /// Spawns a task that gets the elements from where `from` begins into `to`, in the open round
+    /// of lane 0.
     ///
     /// **Completion**: returns at once. The task has `to` as output until it holds the data.
     /// **Errors**: as a spawn; later, those of [`OpenRound::get`] at the sync.
@@ -238,7 +239,7 @@ impl Context {
         })?)
     }
 
-    /// Spawns a task that adds to a remote number and leaves what was there in `result`.
+    /// Spawns a task that adds to a remote number and writes its value before that to `result`.
     ///
     /// **Completion**, **Errors**: as [`Context::get`].
     pub fn fetch_and_add(
@@ -254,8 +255,8 @@ impl Context {
         })?)
     }
 
-    /// Spawns a task that swaps a remote number if it is `compare` and leaves what was there in
-    /// `result`.
+    /// Spawns a task that replaces a remote number by `swap` if it is `compare`, and writes its
+    /// value before that to `result`.
     ///
     /// **Completion**, **Errors**: as [`Context::get`].
     pub fn compare_and_swap(
@@ -273,22 +274,22 @@ impl Context {
         })?)
     }
 
-    /// Looks for arrivals itself instead of waiting for the polling task, and returns how many
-    /// operations have arrived for the oldest round of the lane that has not ended.
+    /// Polls for arrivals instead of waiting for the polling task, and returns the number of
+    /// operations that have arrived for the oldest round of the lane that has not ended.
     ///
-    /// For programs that have a worker to spare and want the shortest way to a notification.
-    /// **Completion**: what is counted is *delivered*; the window still holds it.
+    /// For programs that have a worker to spare and need the lowest latency of a notification.
+    /// **Completion**: the operations counted are *delivered*; the window still holds its region.
     pub fn arrivals(&self, lane: Lane) -> u32 {
         self.state().batches.post_all();
         self.state().poll(&self.world);
         let arrivals = self.state().engine.arrivals(lane);
-        // Whoever came to the engine meanwhile has left again.
+        // A thread that tried to enter the engine meanwhile has left it to this one.
         self.state().progress_if_rung(&self.world);
         arrivals
     }
 
-    /// Declares a sync of lane 0, the superstep, which closes the round that is open when the sync
-    /// is spawned or awaited.
+    /// Declares a sync of lane 0, which ends a superstep: it closes the round that is open when the
+    /// sync is spawned or awaited.
     #[inline]
     pub fn sync(&self, mode: SyncMode) -> SyncBuilder<'_> {
         SyncBuilder::new(self, mode, Lane::default())
@@ -307,7 +308,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// An operation whose task holds its guard: nobody awaits it.
+/// Drops the future of an operation, whose task holds its guard.
 fn detach<G: Source>(operation: crate::operation::Operation<G>) {
     drop(operation);
 }

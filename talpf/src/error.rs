@@ -11,7 +11,7 @@ use crate::window::{Claim, Kind};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A size or count is beyond what is possible.
+    /// A size or count is beyond its limit.
     #[error("{what} is {value}, the limit is {limit}")]
     Limit {
         /// Name of the size.
@@ -131,7 +131,7 @@ pub enum Error {
         /// The element after the last one.
         end: u64,
     },
-    /// One location is read and written in one round (R6). Found when the round ends, if
+    /// Two operations of a round read and write one location (R6). Found when the round ends, if
     /// [`Config::check_conflicts`](crate::Config::check_conflicts) is set.
     #[error(
         "{lane} {round}: {reader} {reads} and {writer} {writes} elements {index}..{end} of slot \

@@ -1,50 +1,50 @@
-//! Guards of regions that peers reach.
+//! Guards that are held while peers access their regions.
 
 use std::sync::Arc;
 
 use talpf_runtime::{In, InOut};
 
-/// A guard that is kept while peers' operations may reach its region. Dropping it says that the
-/// region is as it should be.
+/// A guard that is held while operations of peers may access its region. Its drop releases the
+/// region with valid contents.
 pub(crate) trait HeldGuard: Send {
-    /// Releases the region when the run has failed: what was to be put there may be missing, so
-    /// nobody must read it.
-    fn give_up(self: Box<Self>, reason: &str);
+    /// Releases the region as poisoned, after a failure of the run: puts to it may be missing, so
+    /// it must not be read.
+    fn poison(self: Box<Self>, reason: &str);
 }
 
 impl<T, D> HeldGuard for InOut<T, D>
 where
     InOut<T, D>: Send,
 {
-    fn give_up(self: Box<Self>, reason: &str) {
+    fn poison(self: Box<Self>, reason: &str) {
         self.fail(reason);
     }
 }
 
-/// Peers only read it.
+/// Not poisoned, as peers only read the region.
 impl<T, D> HeldGuard for In<T, D>
 where
     In<T, D>: Send,
 {
-    fn give_up(self: Box<Self>, _: &str) {}
+    fn poison(self: Box<Self>, _: &str) {}
 }
 
-/// A guard of a run that has failed: dropping it gives the region up.
-pub(crate) struct GivenUp {
+/// A guard of a run that has failed, whose drop poisons the region.
+pub(crate) struct PoisonOnDrop {
     guard: Option<Box<dyn HeldGuard>>,
     reason: Arc<str>,
 }
 
-impl GivenUp {
+impl PoisonOnDrop {
     pub(crate) fn new(guard: Box<dyn HeldGuard>, reason: &Arc<str>) -> Self {
-        GivenUp { guard: Some(guard), reason: Arc::clone(reason) }
+        PoisonOnDrop { guard: Some(guard), reason: Arc::clone(reason) }
     }
 }
 
-impl Drop for GivenUp {
+impl Drop for PoisonOnDrop {
     fn drop(&mut self) {
         if let Some(guard) = self.guard.take() {
-            guard.give_up(&self.reason);
+            guard.poison(&self.reason);
         }
     }
 }

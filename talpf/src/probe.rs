@@ -1,4 +1,4 @@
-//! What supersteps cost here: *g* and *l* of the BSP model, measured.
+//! Measurement of the cost of supersteps: *g* and *l* of the BSP model.
 
 use bytemuck::bytes_of;
 use talpf_runtime::{Array, Region};
@@ -10,42 +10,42 @@ use crate::numbers::Rank;
 use crate::slot::{MemorySlot, Use};
 use crate::sync::SyncMode;
 
-/// What a superstep costs in which no rank sends or receives more than `h` bytes: `h * g + l`.
+/// The cost of a superstep in which no rank sends or receives more than `h` bytes: `h * g + l`.
 ///
 /// **Source**: `lpf_machine_t` of LPF.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// *g*: **units**: nanoseconds a byte.
+    /// *g*. **Units**: nanoseconds a byte.
     pub g_ns: f64,
-    /// *l*: **units**: nanoseconds.
+    /// *l*. **Units**: nanoseconds.
     pub l_ns: f64,
 }
 
-/// Elements that a rank puts in a long superstep, and in a short one.
+/// Number of elements that a rank puts in a long superstep.
 const LONG: usize = 32 * 1024;
+/// Number of elements that a rank puts in a short superstep.
 const SHORT: usize = 1;
 const SAMPLES: usize = 9;
 
 impl Context {
-    /// Measures what a superstep costs with as many ranks as there are, in which each puts to the
-    /// next one and which ends by [`SyncMode::msg`]. Takes some hundredths of a second, and more
-    /// with many ranks.
+    /// Measures the cost of a superstep of all ranks, in which each puts to the next one and which
+    /// ends by [`SyncMode::msg`]. Takes some hundredths of a second, and more with many ranks.
     ///
-    /// Collective, between two supersteps of lane 0. It passes some rounds of that lane; what
-    /// [`SyncMode::CACHED`] has learned stays. What else runs meanwhile is measured with it.
+    /// Collective, between two supersteps of lane 0. It uses some rounds of that lane; the pattern
+    /// of [`SyncMode::CACHED`] stays. Tasks that run meanwhile affect the measurement.
     ///
     /// **Completion**: all ranks have measured, and have the same figures: those of the slowest.
     /// **Errors**: no room for one more slot (`resize_memory_register`); a rank that failed.
     /// **Source**: `lpf_probe` of the thesis, chapter 2.3.
     pub async fn probe(&self) -> Result<Machine, Error> {
-        // What is put, and where it lands.
+        // The elements to put, and behind them the window.
         let array = Array::new(self.group(), vec![0u64; 2 * LONG], LONG)?;
         let slot = self.register(&array, Use::Windowed, Call::Probe).await?;
         let next = Rank((self.rank().0 + 1) % self.ranks());
         let mut times = [0.0; 2];
         for ((len, steps), ns) in [(SHORT, 200), (LONG, 10)].into_iter().zip(&mut times) {
             let (from, to) = (array.region(..len), array.region(LONG..LONG + len));
-            // The first one is for caches.
+            // The first sample warms the caches.
             let mut samples = [0; SAMPLES + 1];
             for sample in &mut samples {
                 *sample = self.supersteps(steps, &from, &to, &slot, next).await?;
@@ -70,7 +70,7 @@ impl Context {
         Ok(Machine { g_ns: ((long_ns - short_ns) / further).max(0.0), l_ns: short_ns })
     }
 
-    /// Nanoseconds of so many supersteps.
+    /// Runs some supersteps. Returns the time in nanoseconds.
     async fn supersteps(
         &self,
         steps: u32,

@@ -1,4 +1,4 @@
-//! The ranks of a run: those of this process, and the way to those of others.
+//! The ranks of a run: those of this process, and access to those of other processes.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -18,56 +18,56 @@ use crate::processes::{Processes, WindowRequest};
 use crate::round::{OpenRounds, RoundState};
 use crate::rounds::{MOST_AHEAD, MOST_AHEAD_REMOTE};
 use crate::slot::SlotTable;
-use crate::sync::{Engine, Waits};
+use crate::sync::{Engine, WaitFlag};
 use crate::tracer::Tracer;
 use crate::window::{Claim, Freed, Landing, Outcome, WindowTable};
 
 /// All ranks of a run.
 pub(crate) struct World {
-    /// Those of this process.
+    /// Ranks of this process.
     ranks: Box<[RankState]>,
-    /// The first of them.
+    /// Number of the first rank of this process.
     first: u32,
     size: u32,
-    /// The number of the run in this process, of which no other has the same.
+    /// Number of the run, unique in this process.
     pub(crate) run: u64,
-    /// Where the others are, if they are not here.
+    /// The other processes of the run, if any.
     processes: Option<Arc<Processes>>,
     pub(crate) config: Config,
     pub(crate) all_gather: AllGather,
 }
 
-/// One rank.
+/// The state of one rank.
 pub(crate) struct RankState {
     pub(crate) rank: Rank,
     pub(crate) group: Group,
     pub(crate) endpoint: Endpoint,
     pub(crate) slots: SlotTable,
-    /// On a line of its own: the peers change it.
+    /// On a cache line of its own, as the peers change it.
     pub(crate) windows: CachePadded<WindowTable>,
     pub(crate) open_rounds: CachePadded<OpenRounds>,
     pub(crate) batches: Batches,
     pub(crate) pending: Pending,
     pub(crate) engine: Engine,
-    /// Operations that could not be posted or parked yet.
+    /// Operations that found no room or no credit.
     retries: RetryQueue,
-    /// What the next pass of the engine fails the run with.
+    /// Error with which the next pass of the engine fails the run.
     failing: OnceLock<Error>,
     failure: OnceLock<Error>,
     failed: AtomicBool,
     pub(crate) stop: AtomicBool,
     pub(crate) poller: Sleeper,
-    /// On a line of its own: the peers read it with every post.
-    pub(crate) waits: CachePadded<Waits>,
+    /// On a cache line of its own, as the peers read it with every post.
+    pub(crate) wait_flag: CachePadded<WaitFlag>,
     pub(crate) tracer: Tracer,
 }
 
-/// Memory slots of a context until `resize_memory_register` says otherwise.
+/// Default limit of the memory slots of a context.
 const SLOTS: usize = 64;
 
 impl World {
-    /// A run whose ranks are all here, or whose others are in `processes`. The number of a rank's
-    /// group is its own.
+    /// Makes a run whose ranks are all in this process, or whose others are in `processes`. The
+    /// number of a rank's group is that of the rank.
     pub(crate) fn new(
         config: Config,
         ranks: Vec<(Group, Endpoint)>,
@@ -77,7 +77,7 @@ impl World {
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
         let (size, here, apart) = (config.ranks, ranks.len(), processes.is_some());
         let first = ranks.first().map_or(0, |(group, _)| group.number());
-        // Ranks elsewhere keep to their credit themselves.
+        // Remote ranks limit their requests to their credit themselves.
         let credits = if apart { usize::MAX } else { config.credits };
         let most_ahead = if apart { MOST_AHEAD_REMOTE } else { MOST_AHEAD };
         let workers = (!apart).then_some(config.runtime.workers);
@@ -102,7 +102,7 @@ impl World {
             failed: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             poller: Sleeper::default(),
-            waits: CachePadded::new(Waits::new()),
+            wait_flag: CachePadded::new(WaitFlag::new()),
             tracer: Tracer::new(config.runtime.recorder.is_some(), size),
         });
         let ranks = states.collect();
@@ -112,7 +112,7 @@ impl World {
         world
     }
 
-    /// The first rank of this process.
+    /// Returns the first rank of this process.
     pub(crate) fn first(&self) -> Rank {
         Rank(self.first)
     }
@@ -121,30 +121,30 @@ impl World {
         self.size
     }
 
-    /// A rank of this process.
+    /// Returns the state of a rank of this process.
     #[inline]
     pub(crate) fn rank(&self, rank: Rank) -> &RankState {
         &self.ranks[(rank.0 - self.first) as usize]
     }
 
-    /// The other processes of the run, if `rank` is in one of them.
+    /// Returns the other processes of the run, if `rank` is in one of them.
     #[inline]
     pub(crate) fn remote_processes(&self, rank: Rank) -> Option<&Arc<Processes>> {
         self.processes.as_ref().filter(|_| rank.0 != self.first)
     }
 
-    /// The other processes of the run, if there are any.
+    /// Returns the other processes of the run, if any.
     #[inline]
     pub(crate) fn processes(&self) -> Option<&Arc<Processes>> {
         self.processes.as_ref()
     }
 
-    /// The ranks of this process.
+    /// Returns the ranks of this process.
     pub(crate) fn ranks(&self) -> &[RankState] {
         &self.ranks
     }
 
-    /// Whether the device has carried out everything `source` has posted to `target`.
+    /// Returns `true` if the device has carried out every request of `source` to `target`.
     #[inline]
     pub(crate) fn has_landed(&self, source: Rank, target: Rank) -> bool {
         match self.remote_processes(source) {
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// Brings an operation to the windows of its target. A `quick` one is posted under a lock.
+    /// Passes an operation to the windows of its target. A `quick` one is posted under a lock.
     #[inline]
     pub(crate) fn land<L: Landing>(
         &self,
@@ -169,14 +169,14 @@ impl World {
         let has_landed = |source| self.has_landed(source, target);
         let windows = &self.rank(target).windows;
         let (outcome, freed) = windows.land(lane, round, claim, quick, operation, &has_landed);
-        self.follow(freed);
+        self.resume_sources(freed);
         outcome
     }
 
-    /// Checks that `source` may be in `round` by now, where `target` is. What a rank elsewhere does
-    /// not take it says itself.
+    /// Checks that `source` may be in `round` by now, in the process of `target`. A remote target
+    /// checks for itself.
     ///
-    /// **Errors**: it is too far ahead.
+    /// **Errors**: `source` is too far ahead.
     #[cold]
     pub(crate) fn check_ahead(
         &self,
@@ -191,7 +191,8 @@ impl World {
         }
     }
 
-    /// An operation that needs no window is about to be posted to a rank of this process.
+    /// Notes, if the run checks for conflicts, an operation without a window that is about to be
+    /// posted to a rank of this process.
     #[inline]
     pub(crate) fn note(&self, round: &RoundState, target: Rank, claim: Claim) {
         if self.config.check_conflicts {
@@ -199,8 +200,8 @@ impl World {
         }
     }
 
-    /// Gives the bytes of a collective call and waits for those of all ranks. What else `own` has
-    /// is kept meanwhile. Every rank calls in the same order, also one that cannot take part.
+    /// Gives the bytes of a collective call and waits for those of all ranks. The other part of
+    /// `own` is kept meanwhile. Every rank calls in the same order, also one that has failed.
     ///
     /// **Errors**: that of `own`; a rank that failed in the call or made another one; a run that
     /// has failed.
@@ -224,17 +225,17 @@ impl World {
         Ok((kept, given.gather().await?))
     }
 
-    /// Lets the sources that have credit again go on.
+    /// Retries the operations of sources that have credit again.
     #[inline]
-    pub(crate) fn follow(&self, freed: Freed) {
+    pub(crate) fn resume_sources(&self, freed: Freed) {
         if !freed.is_nothing() {
-            self.retry_sources(&freed);
+            self.resume_sources_slow(&freed);
         }
     }
 
     #[cold]
-    fn retry_sources(&self, freed: &Freed) {
-        // Those elsewhere keep account of their credit themselves.
+    fn resume_sources_slow(&self, freed: &Freed) {
+        // Remote ranks count their credit themselves.
         for source in freed.sources().iter().filter(|rank| self.remote_processes(**rank).is_none())
         {
             if self.rank(*source).has_retries() {
@@ -244,7 +245,7 @@ impl World {
         }
     }
 
-    /// The run cannot go on. `ranks` get `error`; the others learn that the first of them failed.
+    /// Fails the run. `ranks` get `error`; the others get the failure of the first of them.
     #[cold]
     pub(crate) fn fail(&self, ranks: &[Rank], error: &Error) {
         if let Some(&first) = ranks.first() {
@@ -254,7 +255,7 @@ impl World {
         }
     }
 
-    /// The program of a rank has ended with an error of its own.
+    /// Fails the run with the error of the program of a rank.
     #[cold]
     pub(crate) fn fail_with_reason(&self, rank: Rank, reason: &str) {
         self.end(rank, reason, |_| None);
@@ -266,7 +267,7 @@ impl World {
             // The first failure of a rank is the one it reports.
             let _ = state.failure.set(own(state.rank).unwrap_or_else(peer_failed));
         }
-        // Only now: whoever sees that it has failed tells the others.
+        // After all failures are set: a thread that sees the flag reports them.
         for state in &self.ranks {
             state.failed.store(true, Ordering::Release);
             state.ring_doorbell();
@@ -289,10 +290,10 @@ impl World {
         }
     }
 
-    /// Whether the run has ended well, once every main has and all tasks are done.
+    /// Checks that the run has ended without an error, once every main and all tasks have.
     ///
-    /// **Errors**: what a rank of this process was the first to see; operations of a round that no
-    /// sync has closed.
+    /// **Errors**: the first failure of a rank of this process; operations of a round that no sync
+    /// has closed.
     pub(crate) fn check_end(&self) -> Result<(), Error> {
         let failures = || self.ranks.iter().filter_map(RankState::failure);
         let is_own = |error: &Error| !matches!(error, Error::PeerFailed { .. });
@@ -302,8 +303,8 @@ impl World {
         }
     }
 
-    /// Refuses what is asked with handles that are kept, and breaks the cycles between ranks,
-    /// rounds and operations; nothing runs any more.
+    /// Refuses all later calls on handles, and breaks the cycles between ranks, rounds and
+    /// operations, at the end of the run.
     pub(crate) fn clear(&self) {
         for state in &self.ranks {
             let _ = state.failure.set(Error::RunEnded);
@@ -323,7 +324,7 @@ impl World {
 }
 
 impl RankState {
-    /// Why this rank cannot go on, if so.
+    /// Returns the error of a rank that has failed.
     #[inline]
     pub(crate) fn failure(&self) -> Option<Error> {
         if self.failed.load(Ordering::Acquire) { self.failure.get().cloned() } else { None }
@@ -334,19 +335,19 @@ impl RankState {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Why its syncs cannot go on, if so: this rank has failed or is about to.
+    /// Returns the error of a rank that has failed or is about to fail, whose syncs stop.
     #[inline]
     pub(crate) fn broken(&self) -> Option<Error> {
         self.failure().or_else(|| self.failing.get().cloned())
     }
 
-    /// Stops its syncs until the run has failed.
+    /// Stops the syncs of this rank until the run has failed.
     #[cold]
     pub(crate) fn note_failing(&self, error: &Error) {
         let _ = self.failing.set(error.clone());
     }
 
-    /// This rank cannot go on. For callers that hold a lock: the engine's next pass says so.
+    /// Makes the next pass of the engine fail the run, for callers that hold a lock.
     #[cold]
     pub(crate) fn fail_soon(&self, error: Error) {
         self.note_failing(&error);
@@ -354,18 +355,18 @@ impl RankState {
         self.wake_poller();
     }
 
-    /// What a caller with a lock has found, until the run has failed.
+    /// Returns the error of a caller with a lock, until the run has failed.
     #[inline]
     pub(crate) fn failing(&self) -> Option<&Error> {
         self.failing.get().filter(|_| !self.has_failed())
     }
 
-    /// Something changed that a sync may wait for.
+    /// Rings the doorbell of the engine: something has changed that a sync may wait for.
     pub(crate) fn ring_doorbell(&self) {
         self.engine.ring_doorbell();
     }
 
-    /// Keeps an operation to be tried again, at the next pass of the engine or when a target has
+    /// Queues an operation to be retried, at the next pass of the engine or when a target has
     /// credit again.
     #[cold]
     pub(crate) fn push_retry(&self, issued: Issued) {
@@ -377,31 +378,32 @@ impl RankState {
         self.retries.len() > 0
     }
 
-    /// Tries the kept operations.
+    /// Retries the queued operations.
     #[cold]
     pub(crate) fn try_again(&self) {
         self.retries.try_again(self);
     }
 
-    /// Operations that are under way.
+    /// Returns the number of operations under way.
     pub(crate) fn outstanding(&self) -> usize {
         self.pending.len() + self.retries.len()
     }
 
-    /// Whether nothing that the polling task would see is under way. What a link with faults has
-    /// lost counts: it is sent again when the task says what time it is.
+    /// Returns `true` if nothing is under way that the polling task would see. This includes
+    /// packets that a link with faults has lost: the task advances the clock by which they are sent
+    /// again.
     pub(crate) fn is_quiet(&self, has_timers: bool) -> bool {
         self.outstanding() == 0
             && !self.windows.has_delayed()
             && (!has_timers || self.endpoint.is_idle())
     }
 
-    /// Whether everything that was to be sent has been sent and answered.
+    /// Returns `true` if every request of this rank was sent and answered.
     pub(crate) fn has_all_answers(&self) -> bool {
         self.endpoint.is_idle() && self.engine.has_sent_controls()
     }
 
-    /// Makes the polling task look, if it sleeps.
+    /// Wakes the polling task, if it sleeps.
     pub(crate) fn wake_poller(&self) {
         self.poller.wake();
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use talpf_primitives::Mutex;
 
-use crate::held_guard::{GivenUp, HeldGuard};
+use crate::held_guard::{HeldGuard, PoisonOnDrop};
 use crate::numbers::Round;
 use crate::slot::Slot;
 
@@ -53,7 +53,7 @@ impl BufferGuards {
             }
         };
         drop(state);
-        drop(GivenUp::new(guard, &reason));
+        drop(PoisonOnDrop::new(guard, &reason));
         false
     }
 
@@ -94,7 +94,7 @@ impl BufferGuards {
         state.failed.get_or_insert_with(|| Arc::clone(reason));
         let held = std::mem::take(&mut state.held);
         drop(state);
-        held.into_iter().flatten().for_each(|guard| drop(GivenUp::new(guard, reason)));
+        held.into_iter().flatten().for_each(|guard| drop(PoisonOnDrop::new(guard, reason)));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::numbers::{Lane, Rank};
 use crate::slot::Slot;
 
-/// One end of a link, as the other end needs to know it.
+/// The description of one end of a link for the other end.
 #[derive(Clone, Copy)]
 pub(super) struct LinkDescriptor {
     peer: Rank,

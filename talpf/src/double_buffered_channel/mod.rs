@@ -53,7 +53,7 @@ use crate::sync::{SyncBuilder, SyncHandle, SyncMode};
 
 pub(crate) use self::buffer_guards::BufferGuards;
 
-/// One end of a link.
+/// The end of a link at one rank.
 #[derive(Debug)]
 pub struct Link<'a, T> {
     /// The rank at the other end; this rank itself is fine.
@@ -65,7 +65,7 @@ pub struct Link<'a, T> {
 /// Links on which this rank and its neighbours put in every round, each end with two buffers. Made
 /// by [`Context::double_buffered_channel`](crate::Context::double_buffered_channel).
 ///
-/// The cheapest way to exchange the same pieces again and again: a put is not checked at its
+/// The cheapest way to exchange the same pieces repeatedly: a put is not checked at its
 /// target, and rounds end with cached syncs, without other messages.
 ///
 /// **Ordering**: tasks spawned between the sync of round n and the puts of round n + 1 see the data
@@ -118,7 +118,7 @@ pub struct DoubleBufferedChannel<T> {
     marker: PhantomData<fn(T) -> T>,
 }
 
-/// This rank's end of a link.
+/// The end of a link at this rank, once it is connected.
 struct End {
     peer: Rank,
     elements: usize,

@@ -64,7 +64,7 @@ mod loom_tests {
     use crate::polling::Sleeper;
     use talpf_primitives::Mutex;
 
-    /// One batch, the number of puts in it, and the polling task that would post them.
+    /// A batch, the number of puts in it, and the polling task that would post them.
     struct Model {
         occupancy: Occupancy,
         sleeper: Sleeper,

@@ -377,7 +377,7 @@ impl Drop for OpenRound {
 }
 
 /// The handle of an operation that is a task of its own. If the task does not run because one
-/// before it failed, the drop of the handle tells the round that an operation is missing.
+/// before it failed, the drop of the handle notes that an operation is missing.
 pub(crate) struct Spawned {
     round: OpenRound,
     issued: bool,
@@ -397,7 +397,7 @@ impl Spawned {
 impl Drop for Spawned {
     fn drop(&mut self) {
         if !self.issued {
-            self.round.state.lose();
+            self.round.state.note_missing();
         }
     }
 }

@@ -6,7 +6,7 @@ use super::WindowRequest;
 use crate::numbers::{Lane, Rank, Round};
 use crate::window::{Claim, Kind};
 
-/// A control message that has arrived, or is to be sent.
+/// A control message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ControlMessage<'a> {
     /// Asks the windows of the receiver to let an operation land.

@@ -213,7 +213,7 @@ impl Processes {
             world.fail_with_reason(self.here, &format!("the wire has panicked: {panic}"));
         }
         while let Some((from, bytes)) = self.device.receive_datagram() {
-            self.take_in(world, Rank(from), &bytes);
+            self.handle_message(world, Rank(from), &bytes);
         }
         for (rank, peer) in self.others() {
             peer.requests.post_granted();
@@ -225,7 +225,7 @@ impl Processes {
         taken.is_ok_and(|packets| packets > 0)
     }
 
-    fn take_in(self: &Arc<Self>, world: &World, from: Rank, bytes: &[u8]) {
+    fn handle_message(self: &Arc<Self>, world: &World, from: Rank, bytes: &[u8]) {
         let peer = self.peer(from);
         match ControlMessage::from_bytes(bytes) {
             Some(ControlMessage::WindowRequest { number, request, claim })

@@ -43,8 +43,8 @@ impl RankState {
 }
 
 impl State {
-    /// Returns the round of a lane that is in an exchange of counts, and the ranks of which no
-    /// message of the exchange has told this one.
+    /// Returns the round of a lane that is in an exchange of counts, and the ranks that no message
+    /// of the exchange has reported.
     fn unheard_of(&mut self, lane: Lane) -> Option<(Arc<RoundState>, Vec<Rank>)> {
         let (ranks, plan) = (self.ranks, self.plan);
         let state = self.lane(lane);

@@ -46,7 +46,7 @@ impl LaneArrivals {
     #[inline]
     pub(crate) fn round(&mut self, round: Round) -> Option<&mut RoundArrivals> {
         let ranks = self.ranks;
-        self.rounds.place(round, self.most_ahead, || RoundArrivals::new(ranks))
+        self.rounds.entry(round, self.most_ahead, || RoundArrivals::new(ranks))
     }
 
     /// Forgets the rounds before `round`.

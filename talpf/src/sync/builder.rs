@@ -142,7 +142,7 @@ impl<'a> SyncBuilder<'a> {
         self.check(round, &mut areas).inspect_err(fails)?;
         let declare = |areas: &mut Areas| {
             let freed = state.windows.declare(*lane, *number, areas);
-            world.follow(freed);
+            world.resume_sources(freed);
         };
         // A few windows open before they are declared: puts that arrive earlier are parked, at a
         // cost to their posters. Operations find one of many windows only once all are declared.
@@ -194,7 +194,7 @@ impl<'a> SyncBuilder<'a> {
         if let Err(error) = &checked {
             for window in self.windows.drain(..) {
                 if let Opens::Now { guard, .. } = window.opens {
-                    guard.give_up(&error.to_string());
+                    guard.poison(&error.to_string());
                 }
             }
         }
@@ -256,7 +256,7 @@ fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn
     if is_declared {
         round.note_declared();
     }
-    world.follow(freed);
+    world.resume_sources(freed);
     state.progress_if_rung(world);
     // Parked operations have landed.
     world.notify(*rank);
@@ -323,7 +323,7 @@ impl Future for SyncHandle {
         let last_poll = || {
             state.poll(world);
         };
-        match state.waits.wait(outcome, cx.waker(), last_poll) {
+        match state.wait_flag.wait(outcome, cx.waker(), last_poll) {
             Some(result) => Poll::Ready(result),
             None => {
                 talpf_runtime::note_wait("a sync");

@@ -59,7 +59,7 @@ impl State {
         if waits { Stage::Delivering } else { self.begin(round, Kind::Count) }
     }
 
-    /// Waits until the counts are delivered, and with a barrier the operations.
+    /// WaitFlag until the counts are delivered, and with a barrier the operations.
     pub(super) fn delivering(
         &mut self,
         request: &Request,

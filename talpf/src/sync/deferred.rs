@@ -6,7 +6,7 @@ use super::request::Request;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::operation::Done;
-use crate::window::{Freed, Over};
+use crate::window::{EndedRound, Freed};
 use crate::world::{RankState, World};
 
 /// Actions that follow once the engine's lock is released. Usually none, or the end of a sync.
@@ -15,7 +15,7 @@ pub(super) struct Deferred {
     /// The sync that has ended: one at most in a pass.
     pub(super) ended: Option<(Request, Result<(), Box<Error>>)>,
     /// Windows of the round that has ended.
-    pub(super) over: Option<Over>,
+    pub(super) over: Option<EndedRound>,
     /// Credit and guards that operations have freed which landed late.
     pub(super) settled: Freed,
     pub(super) to_notify: ToNotify,
@@ -32,7 +32,7 @@ impl Deferred {
         if !self.done.is_empty() {
             self.done.drain(..).for_each(|(done, result)| done(result));
         }
-        let freed = self.over.take().map(Over::release);
+        let freed = self.over.take().map(EndedRound::release);
         // Before the end of the sync, so that a main which ends with its error is not the first to
         // fail the run.
         if !self.failures.is_empty() {
@@ -42,11 +42,11 @@ impl Deferred {
             request.end(result.map_err(|error| *error), rank);
         }
         if !self.settled.is_nothing() {
-            world.follow(std::mem::take(&mut self.settled));
+            world.resume_sources(std::mem::take(&mut self.settled));
             // Operations that have landed have arrived: the thread inside makes another pass.
             rank.ring_doorbell();
         }
-        freed.into_iter().for_each(|freed| world.follow(freed));
+        freed.into_iter().for_each(|freed| world.resume_sources(freed));
         if !self.to_notify.0.is_empty() {
             let targets = std::mem::take(&mut self.to_notify.0);
             targets.into_iter().for_each(|target| world.notify(target));

@@ -136,7 +136,7 @@ impl RankState {
         state.add(request);
         if is_posted {
             self.engine.state.answer();
-            self.carry_on(Some(state), world);
+            self.run_passes(Some(state), world);
         } else {
             drop(state);
             self.progress_if_rung(world);
@@ -147,7 +147,7 @@ impl RankState {
     #[inline]
     pub(crate) fn progress_if_rung(&self, world: &World) {
         if self.engine.state.is_rung() {
-            self.carry_on(self.engine.state.enter(), world);
+            self.run_passes(self.engine.state.enter(), world);
         }
     }
 
@@ -171,11 +171,11 @@ impl RankState {
     /// Makes a pass: takes in completions and advances syncs. Returns the number of completions, or
     /// `None` if another thread is inside.
     pub(crate) fn progress(&self, world: &World) -> Option<usize> {
-        self.carry_on(self.engine.state.ring_and_enter(), world)
+        self.run_passes(self.engine.state.ring_and_enter(), world)
     }
 
     /// Makes passes in the thread that is inside, until the doorbell is silent.
-    fn carry_on<'s>(
+    fn run_passes<'s>(
         &'s self,
         mut inside: Option<MutexGuard<'s, State>>,
         world: &World,
@@ -246,7 +246,7 @@ impl State {
             deferred.settled = rank.windows.settle(&has_landed);
         }
         let mut lanes = (0..self.lanes.len()).map(|lane| Lane(lane as u8));
-        let has_ended = lanes.any(|lane| self.carry_on(lane, rank, world, deferred));
+        let has_ended = lanes.any(|lane| self.advance(lane, rank, world, deferred));
         if has_ended && self.lanes.iter().any(|lane| !lane.requests.is_empty()) {
             // The thread inside makes another pass, for the other syncs.
             rank.ring_doorbell();

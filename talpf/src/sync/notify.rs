@@ -30,7 +30,7 @@ impl World {
     /// Notifies `target` that something was posted to it. The caller holds no lock.
     #[inline]
     pub(crate) fn notify(&self, target: Rank) {
-        if self.remote_processes(target).is_none() && self.rank(target).waits.is_set() {
+        if self.remote_processes(target).is_none() && self.rank(target).wait_flag.is_set() {
             self.progress_for(target);
         }
     }
@@ -58,7 +58,7 @@ impl World {
         if !is_first {
             return;
         }
-        let _over = Over;
+        let _clear = ClearOnDrop;
         let mut target = Some(target);
         // As many as there are ranks: the polling tasks find what arrives after that.
         for _ in 0..self.size() {
@@ -73,9 +73,9 @@ impl World {
 }
 
 /// Ends the progress of a thread for others when dropped.
-struct Over;
+struct ClearOnDrop;
 
-impl Drop for Over {
+impl Drop for ClearOnDrop {
     fn drop(&mut self) {
         NEXT.set(None);
     }

@@ -66,7 +66,7 @@ impl Request {
         if let (Err(error), Some(event)) = (&result, event) {
             event.fail(error.to_string());
         }
-        rank.waits.clear();
+        rank.wait_flag.clear();
         if let Err(panic) = round.outcome.set(result) {
             round.fail_foreign("a waker", &panic);
         }

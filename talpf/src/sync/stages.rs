@@ -43,7 +43,7 @@ pub(super) enum Progress {
 
 impl State {
     /// Advances the first sync of a lane as far as possible. Returns `true` if it has ended.
-    pub(super) fn carry_on(
+    pub(super) fn advance(
         &mut self,
         lane: Lane,
         rank: &RankState,
@@ -107,7 +107,7 @@ impl State {
             return Ok(Progress::Wait);
         }
         let (lane, number) = (round.lane, round.number);
-        if round.has_lost() {
+        if round.has_missing() {
             return Err(Error::NotPosted { lane, round: number }.into());
         }
         let state = self.lane(lane);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::Claim;
-use crate::held_guard::{GivenUp, HeldGuard};
+use crate::held_guard::{HeldGuard, PoisonOnDrop};
 use crate::numbers::Rank;
 
 /// The part of an operation that could be posted; the send queue may be full.
@@ -45,7 +45,7 @@ pub(crate) trait Together {
     fn park(&self, index: usize) -> Box<dyn Parked>;
 }
 
-/// Those of several operations to land together that were neither posted nor parked.
+/// The operations of a [`Together`] that were neither posted nor parked.
 #[derive(Default)]
 pub(crate) struct Rest {
     /// Operations to be retried.
@@ -92,13 +92,13 @@ pub(super) struct Lists {
     /// Operations that were posted from here, to be dropped.
     pub(super) posted: SmallVec<[Box<dyn Parked>; 2]>,
     /// Guards of windows that closed because the run has failed.
-    pub(super) guards: Vec<GivenUp>,
+    pub(super) guards: Vec<PoisonOnDrop>,
 }
 
 /// Deferred actions of a round that has ended, for which no lock may be held.
 #[derive(Default)]
 #[must_use = "sources with credit again have to retry"]
-pub(crate) struct Over {
+pub(crate) struct EndedRound {
     /// Guards of its windows. The drop of one may run a task that waits for its region.
     pub(super) guards: SmallVec<[Box<dyn HeldGuard>; 2]>,
     /// Operations that no window has taken. They hold guards, too.
@@ -106,7 +106,7 @@ pub(crate) struct Over {
     pub(super) freed: Freed,
 }
 
-impl Over {
+impl EndedRound {
     /// Refuses the operations and releases the regions of the windows.
     #[inline]
     pub(crate) fn release(self) -> Freed {

@@ -34,5 +34,5 @@ mod tests;
 
 pub(crate) use self::area::{Area, Claim, Kind};
 pub(crate) use self::areas::Areas;
-pub(crate) use self::landing::{Freed, Landing, Outcome, Over, Parked, Post, Rest, Together};
+pub(crate) use self::landing::{EndedRound, Freed, Landing, Outcome, Parked, Post, Rest, Together};
 pub(crate) use self::table::WindowTable;

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::areas::{Areas, FEW, Index};
 use super::conflicts::Notes;
 use super::in_flight::InFlight;
-use super::landing::{Freed, HasLanded, Over, Parked, Post, Together};
+use super::landing::{EndedRound, Freed, HasLanded, Parked, Post, Together};
 use super::{Area, Claim};
 use crate::held_guard::HeldGuard;
 
@@ -57,7 +57,7 @@ pub(super) enum Admission {
     /// The operation may land in the window with this number.
     Lands(usize),
     /// The operation is parked if its source has credit, for the window with this number if known.
-    Waits(Option<usize>),
+    WaitFlag(Option<usize>),
     /// No window of the round covers the operation.
     Refused,
 }
@@ -176,10 +176,10 @@ impl RoundWindows {
                 if self.windows[at].is_open() {
                     delayed.store(true, Ordering::Relaxed);
                 }
-                Admission::Waits(Some(at))
+                Admission::WaitFlag(Some(at))
             }
             None if self.declared => Admission::Refused,
-            None => Admission::Waits(None),
+            None => Admission::WaitFlag(None),
         }
     }
 
@@ -231,8 +231,8 @@ impl RoundWindows {
 
     /// Empties the entry for a later round: the guards of the windows and parked operations move to
     /// `over`.
-    pub(super) fn empty(&mut self, parked: &mut [usize], over: &mut Over) {
-        let Over { guards, refused, freed } = over;
+    pub(super) fn empty(&mut self, parked: &mut [usize], over: &mut EndedRound) {
+        let EndedRound { guards, refused, freed } = over;
         let mut refuse = |waiting: Waiting| {
             unpark(parked, &waiting.claim, freed);
             refused.push(waiting.operation);

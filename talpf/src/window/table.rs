@@ -7,11 +7,11 @@ use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 use talpf_primitives::Mutex;
 
-use super::landing::{HasLanded, Landing, Outcome, Over, Post, Rest, Together, outcome_of};
+use super::landing::{EndedRound, HasLanded, Landing, Outcome, Post, Rest, Together, outcome_of};
 use super::round::{Admission, RoundWindows, Waiting, unpark};
 use super::{Area, Areas, Claim, Freed};
 use crate::error::Error;
-use crate::held_guard::{GivenUp, HeldGuard};
+use crate::held_guard::{HeldGuard, PoisonOnDrop};
 use crate::numbers::{Lane, Rank, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
 
@@ -90,10 +90,10 @@ impl WindowTable {
         }
         let at = match windows.admit(&claim, has_landed, &self.hints.delayed) {
             Admission::Lands(at) => at,
-            Admission::Waits(_) if operation.is_patient() => {
+            Admission::WaitFlag(_) if operation.is_patient() => {
                 return (Outcome::Retry(operation), Freed::default());
             }
-            Admission::Waits(at) => {
+            Admission::WaitFlag(at) => {
                 let outcome = if self.has_credit(parked, claim.source) {
                     windows.park(at, Waiting { claim, operation: operation.park() });
                     Outcome::Parked
@@ -160,10 +160,10 @@ impl WindowTable {
                         _ => rest.retry.extend(first..next),
                     }
                 }
-                Admission::Waits(at) if self.has_credit(parked, claim.source) => {
+                Admission::WaitFlag(at) if self.has_credit(parked, claim.source) => {
                     windows.park(at, Waiting { claim, operation: operations.park(first) });
                 }
-                Admission::Waits(_) => rest.retry.push(first),
+                Admission::WaitFlag(_) => rest.retry.push(first),
                 Admission::Refused => {
                     rest.refused.get_or_insert(first);
                 }
@@ -266,7 +266,7 @@ impl WindowTable {
                 let failed = failed.clone();
                 drop(state);
                 drop(match failed {
-                    Some(reason) => Ok(GivenUp::new(guard, &reason)),
+                    Some(reason) => Ok(PoisonOnDrop::new(guard, &reason)),
                     None => Err(guard),
                 });
             }
@@ -281,14 +281,14 @@ impl WindowTable {
         let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
         let mut delayed = false;
-        for round in lanes.iter_mut().flat_map(Rounds::places) {
+        for round in lanes.iter_mut().flat_map(Rounds::entries) {
             for window in round.windows() {
                 let Some(reason) = failed else {
                     window.land_parked(parked, has_landed, &mut freed);
                     continue;
                 };
                 if let Some(guard) = window.close_if_landed(has_landed) {
-                    freed.lists().guards.push(GivenUp::new(guard, reason));
+                    freed.lists().guards.push(PoisonOnDrop::new(guard, reason));
                 }
                 delayed |= window.is_open();
             }
@@ -306,7 +306,7 @@ impl WindowTable {
         failed.get_or_insert_with(|| Arc::clone(reason));
         parked.fill(0);
         let mut refused = Vec::new();
-        for round in lanes.iter_mut().flat_map(Rounds::places) {
+        for round in lanes.iter_mut().flat_map(Rounds::entries) {
             refused.append(&mut round.take_parked());
         }
         self.hints.delayed.store(true, Ordering::Relaxed);
@@ -316,10 +316,15 @@ impl WindowTable {
 
     /// Ends the first round of a lane: its windows close and parked operations are refused. `None`
     /// if an admitted operation has not landed: then the caller tries again.
-    pub(crate) fn end(&self, lane: Lane, round: Round, has_landed: HasLanded<'_>) -> Option<Over> {
+    pub(crate) fn end(
+        &self,
+        lane: Lane,
+        round: Round,
+        has_landed: HasLanded<'_>,
+    ) -> Option<EndedRound> {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
-        let mut over = Over::default();
+        let mut over = EndedRound::default();
         let Some(ended) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return Some(over);
         };
@@ -373,7 +378,7 @@ fn round_of(
     if lanes.len() <= lane.index() {
         lanes.resize_with(lane.index() + 1, Rounds::default);
     }
-    lanes[lane.index()].place(round, most_ahead, RoundWindows::default)
+    lanes[lane.index()].entry(round, most_ahead, RoundWindows::default)
 }
 
 fn refuse(refused: Vec<Waiting>) {

@@ -59,7 +59,7 @@ fn a_collective_call_that_a_rank_does_not_make_is_reported_at_once() {
     });
 }
 
-/// Rank 1 puts what a thread of its own has computed; its wait looks like one for its own run.
+/// Rank 1 puts what a thread of its own has computed; its wait seems one for its own run.
 #[test]
 fn an_operation_that_a_thread_brings_later_is_waited_for() {
     alone("certain_hangs::an_operation_that_a_thread_brings_later_is_waited_for", || {

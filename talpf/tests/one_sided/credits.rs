@@ -132,7 +132,7 @@ fn an_operation_of_an_early_round_gets_past_later_ones_that_are_parked() {
                 return Ok(vec![]);
             }
             gate.passed().await;
-            // Longer than any polling task looks in vain.
+            // Longer than any polling task polls without success.
             ctx.group().wait_for(std::time::Duration::from_millis(300)).await;
             let mut seen = Vec::new();
             for _ in 0..2 {

@@ -73,7 +73,7 @@ impl Ring {
         self.channel.as_mut().expect("made by `new`")
     }
 
-    /// One round, and `readers` of each buffer that are slow, for their round is to stay whole.
+    /// Runs a round with `readers` of each buffer, slow ones, whose data must stay intact.
     fn round(
         &mut self,
         ctx: &Context,

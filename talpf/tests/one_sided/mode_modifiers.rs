@@ -1,4 +1,4 @@
-//! What a sync waits for besides its arrivals, in every combination of mode, barrier and
+//! The conditions of a sync besides its arrivals, in every combination of mode, barrier and
 //! acknowledgement, with a rank that comes late.
 
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn check(mode: SyncMode, waits: [bool; 2]) {
             for waits in waits {
                 ctx.put(&value.all(), slot.at(Rank(1), 0))?;
                 let sync = ctx.sync(mode).spawn()?;
-                // Whatever has come so far is looked at.
+                // Arrivals so far are taken in.
                 for _ in 0..10 {
                     ctx.arrivals(Lane::default());
                 }

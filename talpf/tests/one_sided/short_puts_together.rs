@@ -103,7 +103,7 @@ fn a_copy_of_more_than_256_bytes_is_an_error() {
     common::says(&error.unwrap_err(), &["bytes to copy into a put is 257, the limit is 256"]);
 }
 
-/// What a body issues to one rank takes effect in its order, once the window is open.
+/// The operations of a body to one rank take effect in its order, once the window is open.
 #[test]
 fn other_operations_come_after_those_before_them() {
     let gate = Gate::default();
@@ -286,7 +286,7 @@ fn they_leave_though_their_body_waits_with_the_round_open() {
                     let (inbox, slot) = inbox(&ctx, 3).await?;
                     if ctx.rank() == Rank(0) {
                         if asleep {
-                            // Longer than any polling task looks in vain.
+                            // Longer than any polling task polls without success.
                             ctx.group().wait_for(Duration::from_millis(50)).await;
                         }
                         let round = ctx.round();

@@ -70,13 +70,13 @@ fn a_rank_that_does_not_exist_is_an_error() {
 #[test]
 fn element_sizes_that_differ_name_the_rank() {
     let error = error_of(common::unwatched(3, 2), |ctx| async move {
-        let told = if ctx.rank() == Rank(2) {
+        let reported = if ctx.rank() == Rank(2) {
             ctx.register_global(&common::array(&ctx, vec![0u32; 4])?).await.err()
         } else {
             ctx.register_global(&common::array(&ctx, vec![0u64; 4])?).await.err()
         };
         let other = if ctx.rank() == Rank(2) { Rank(0) } else { Rank(2) };
-        match told {
+        match reported {
             Some(Error::SlotMismatch { slot: 0, rank, here, there }) => {
                 assert_eq!((rank, here + there), (other, 12));
             }
@@ -88,7 +88,7 @@ fn element_sizes_that_differ_name_the_rank() {
         ctx.put(&right.region(..1), slot.at(Rank(0), 1))?;
         let sync = ctx.sync(SyncMode::DEFAULT);
         sync.window(&right.region(1..)).await?;
-        Err(told.unwrap())
+        Err(reported.unwrap())
     });
     common::says(&error, &["slot 0: element size is"]);
 }

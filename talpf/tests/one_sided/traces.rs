@@ -1,4 +1,4 @@
-//! What a trace says of the communication of a rank.
+//! The trace of the communication of a rank.
 
 use std::collections::BTreeMap;
 
@@ -74,8 +74,8 @@ fn arrivals_expected_are_those_of_the_sync() {
 /// More puts than a send queue has room for.
 const MANY: usize = 3_000;
 
-/// The trace of a body that puts `len` elements to each of `targets` in turn, while nobody takes
-/// completions.
+/// The trace of a body that puts `len` elements to one of `targets` after another, while nobody
+/// takes completions.
 fn more_than_fit(targets: u32, len: usize) -> String {
     traced(targets + 1, 1, move |ctx| async move {
         let mine = common::array(&ctx, vec![1u64; len])?;

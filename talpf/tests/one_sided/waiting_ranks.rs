@@ -6,7 +6,7 @@ use crate::common;
 use talpf::{Config, Error, PollingFrequency, Rank, SyncMode};
 
 const ROUNDS: u64 = 1_000;
-/// With this between all looks of the polling tasks the rounds would take longer than a run may.
+/// With this period of the polling tasks the rounds would take longer than a run may.
 const RARELY: Duration = Duration::from_millis(500);
 
 /// Every rank puts to its neighbours, `together` puts each, and awaits every sync.

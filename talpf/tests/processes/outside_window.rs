@@ -1,4 +1,4 @@
-//! What falls outside every window of its round is an error at both ranks, and changes nothing.
+//! An operation outside every window of its round is an error at both ranks, and changes nothing.
 
 use std::sync::{Arc, Mutex};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common;
 use talpf::{Config, Context, Error, Rank, SyncMode};
 
-/// What rank 0 waits for in a run in which nobody goes on.
+/// Returns the report of rank 0 of a run that hangs.
 fn report<F>(ranks: u32, main: impl Fn(Context) -> F + Sync) -> String
 where
     F: Future<Output = Result<(), Error>> + Send + 'static,

@@ -27,7 +27,7 @@ fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
     assert_eq!(puts[1].counts(), (1, 0));
     assert!(table.parked().is_empty());
     assert!(table.end(LANE, FIRST, LANDED).is_some());
-    assert!(guard.gone.load(Ordering::SeqCst) && !guard.given_up.load(Ordering::SeqCst));
+    assert!(guard.gone.load(Ordering::SeqCst) && !guard.poisoned.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -289,9 +289,9 @@ fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     assert!(!guard.gone.load(Ordering::SeqCst), "something may still land");
     assert!(table.has_delayed());
     drop(table.settle(LANDED));
-    assert!(guard.gone.load(Ordering::SeqCst) && guard.given_up.load(Ordering::SeqCst));
+    assert!(guard.gone.load(Ordering::SeqCst) && guard.poisoned.load(Ordering::SeqCst));
     assert!(!table.has_delayed());
     let late = Shared::<Guard>::default();
     drop(open(&table, FIRST, (1, area(10, 20)), late.give(), LANDED));
-    assert!(late.gone.load(Ordering::SeqCst) && late.given_up.load(Ordering::SeqCst));
+    assert!(late.gone.load(Ordering::SeqCst) && late.poisoned.load(Ordering::SeqCst));
 }

@@ -170,7 +170,7 @@ impl Parked for Exclusive {
     }
 }
 
-/// One credit for two puts of one source: a put without credit is returned, one that was parked
+/// Tests one credit for two puts of one source: a put without it is returned, one that was parked
 /// returns its credit, and none is lost or counted twice.
 #[test]
 fn loom_credit_comes_back_with_what_was_parked() {

@@ -38,15 +38,15 @@ struct Fate {
 struct Guard {
     given: AtomicBool,
     gone: AtomicBool,
-    given_up: AtomicBool,
+    poisoned: AtomicBool,
 }
 
 struct Given(Shared<Guard>);
 
 impl HeldGuard for Given {
-    fn give_up(self: Box<Self>, reason: &str) {
+    fn poison(self: Box<Self>, reason: &str) {
         assert_eq!(reason, "a failure");
-        self.0.given_up.store(true, Ordering::SeqCst);
+        self.0.poisoned.store(true, Ordering::SeqCst);
     }
 }
 

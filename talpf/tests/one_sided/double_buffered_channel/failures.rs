@@ -17,7 +17,7 @@ fn overwrite(ctx: &Context, ring: &Ring, round: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// How rank 1 fails, in round 5.
+/// The failure of rank 1, in round 5.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
     MainReturns,
@@ -112,8 +112,7 @@ fn nobody_reads_a_buffer_of_a_run_that_failed() {
             let mut ring = Ring::new(&ctx, 4).await?;
             if ctx.rank().0 == 0 {
                 gate.passed().await;
-                // Dropped, it would tell the other rank that nothing comes, before the failure
-                // does.
+                // Its drop would end the wait of the other rank before the failure does.
                 std::mem::forget(ring);
                 return Err(Error::NoSuchSlot { slot: 99 });
             }
@@ -128,7 +127,7 @@ fn nobody_reads_a_buffer_of_a_run_that_failed() {
     assert!(!ran.load(Ordering::SeqCst), "a task has read what was never put");
 }
 
-/// One rank stops a round before the others: the hang watch says what is missing.
+/// A rank stops a round before the others: the hang watch reports the missing puts.
 #[test]
 fn a_rank_that_stops_early_is_reported() {
     let run = common::run(common::watched(2, 2), |ctx| async move {

@@ -6,7 +6,7 @@ use super::{LANE, Ring, refused};
 use crate::common;
 use talpf::{DoubleBufferedChannel, Error, Lane, Link, Rank, SyncMode};
 
-/// Makes a channel of other links at rank 1 than elsewhere.
+/// Makes a channel of other links at rank 1 than at the others.
 fn refused_links(
     what: &str,
     links: impl for<'a> Fn(&'a Ring) -> Vec<Link<'a, u64>> + Copy + Send + 'static,

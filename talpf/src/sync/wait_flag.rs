@@ -14,11 +14,11 @@ use super::request::Outcome;
 use crate::error::Error;
 
 /// The flag of one rank.
-pub(crate) struct Waits(AtomicBool);
+pub(crate) struct WaitFlag(AtomicBool);
 
-impl Waits {
+impl WaitFlag {
     pub(crate) fn new() -> Self {
-        Waits(AtomicBool::new(false))
+        WaitFlag(AtomicBool::new(false))
     }
 
     #[inline]
@@ -78,7 +78,7 @@ mod loom_tests {
     #[test]
     fn a_task_that_waits_goes_on_once_and_is_not_taken_to_wait_any_more() {
         loom::model(|| {
-            let shared = Arc::new((Waits::new(), Outcome::default()));
+            let shared = Arc::new((WaitFlag::new(), Outcome::default()));
             let ender = {
                 let shared = Arc::clone(&shared);
                 // As `Request::end`.
@@ -104,7 +104,7 @@ mod loom_tests {
     #[test]
     fn a_peer_sees_a_task_that_waits_or_the_task_what_the_peer_has_posted() {
         loom::model(|| {
-            let shared = Arc::new((Waits::new(), Outcome::default(), AtomicBool::new(false)));
+            let shared = Arc::new((WaitFlag::new(), Outcome::default(), AtomicBool::new(false)));
             let peer = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
