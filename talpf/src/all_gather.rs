@@ -260,7 +260,7 @@ pub(crate) struct PendingGather<'a> {
 }
 
 impl PendingGather<'_> {
-    /// WaitFlag for the parts of all ranks.
+    /// Waits for the parts of all ranks.
     ///
     /// **Errors**: a rank made another call; a rank failed in it; the run has failed.
     pub(crate) async fn gather(self) -> Result<Gathered, Error> {

@@ -266,7 +266,7 @@ fn keep_first<E>(first: &parking_lot::Mutex<Option<E>>, error: E) -> Option<E> {
     if first.is_some() { Some(error) } else { first.replace(error) }
 }
 
-/// WaitFlag until the ranks of other processes have finished, too.
+/// Waits until the ranks of other processes have finished, too.
 fn leave(runtime: &Runtime, world: &Arc<World>) -> Result<(), Error> {
     let Some(processes) = world.processes().cloned() else {
         return Ok(());

@@ -161,7 +161,7 @@ impl OpenRound {
         claim: Claim,
         windowed: bool,
     ) -> Operation<G> {
-        self.post_alone(NO_RANK);
+        self.flush_batch(NO_RANK);
         match self.registered(from, layout, Access::NONE) {
             Ok((from, memory)) if self.is_one_request(&at, &memory) => {
                 self.put_at_once(from, at, claim, windowed, memory)
@@ -236,7 +236,7 @@ impl OpenRound {
         kind: Kind,
         verb: Verb,
     ) -> Operation<G> {
-        self.post_alone(NO_RANK);
+        self.flush_batch(NO_RANK);
         let located = self.locate(&remote, layout.len as u64, kind);
         let register =
             |located| Ok((located, self.registered(local, &layout, Access::LOCAL_WRITE)?));

@@ -143,7 +143,7 @@ impl OpenRound {
         if let Some(error) = put.origin().failure() {
             return Err(error);
         }
-        self.post_alone(at.target.0);
+        self.flush_batch(at.target.0);
         if !windowed {
             let post = put.post_now();
             world.notify(at.target);
@@ -183,7 +183,7 @@ impl OpenRound {
     /// Posts the batch before an operation that is posted by itself, to `target` if that is a short
     /// put.
     #[inline]
-    pub(super) fn post_alone(&self, target: u32) {
+    pub(super) fn flush_batch(&self, target: u32) {
         let batches = &self.state.state().batches;
         self.last.store(target, Ordering::Relaxed);
         self.epoch.store(batches.epoch(), Ordering::Relaxed);

@@ -7,10 +7,10 @@
 
 use smallvec::SmallVec;
 
+use super::active_sync::{ActiveSync, Stage};
 use super::deferred::Deferred;
 use super::dissemination::Steps;
 use super::engine::State;
-use super::request::{Request, Stage};
 use super::stages::expected_from;
 use crate::error::Error;
 use crate::numbers::{Lane, Rank};
@@ -54,7 +54,7 @@ impl State {
             || finished.len() + 1 == ranks as usize && !(0..ranks).map(Rank).any(lands);
         for lane in (0..self.lanes.len()).map(|lane| Lane(lane as u8)) {
             let state = self.lane(lane);
-            let Some(Request { round, mode, stage, expected, .. }) = state.requests.front() else {
+            let Some(ActiveSync { round, mode, stage, expected, .. }) = state.syncs.front() else {
                 continue;
             };
             let number = round.number;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use super::active_sync::Stage;
 use super::engine::State;
-use super::request::Stage;
 use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
 use crate::world::RankState;
@@ -36,7 +36,7 @@ impl RankState {
     fn has_ended(&self, lane: Lane, round: Round) -> bool {
         self.engine.with_state(|state| {
             let lane = state.lane(lane);
-            let mut rounds = lane.requests.iter().map(|request| request.round.number);
+            let mut rounds = lane.syncs.iter().map(|sync| sync.round.number);
             lane.arrivals.first() > round || rounds.any(|number| number == round)
         })
     }
@@ -48,11 +48,11 @@ impl State {
     fn unheard_of(&mut self, lane: Lane) -> Option<(Arc<RoundState>, Vec<Rank>)> {
         let (ranks, plan) = (self.ranks, self.plan);
         let state = self.lane(lane);
-        let request = state.requests.front()?;
-        if !matches!(request.stage, Stage::Delivering | Stage::Counting(_)) {
+        let sync = state.syncs.front()?;
+        if !matches!(sync.stage, Stage::Delivering | Stage::Counting(_)) {
             return None;
         }
-        let round = Arc::clone(&request.round);
+        let round = Arc::clone(&sync.round);
         let arrivals = state.arrivals.round(round.number)?;
         let is_heard_of = |source: Rank| {
             arrivals.counts()[source.index()] > 0 || plan.covers(source, arrivals.counted)

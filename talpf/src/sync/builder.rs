@@ -11,7 +11,7 @@ use talpf_runtime::{ArrayLabel, In, InOut, PendingEvent, Rect, Region};
 use talpf_traces::Event;
 
 use super::SyncMode;
-use super::request::{Request, Stage};
+use super::active_sync::{ActiveSync, Stage};
 use crate::context::Context;
 use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
@@ -163,9 +163,9 @@ impl<'a> SyncBuilder<'a> {
             state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode: traced, expected });
         }
         let (stage, expected) = (Stage::Posting, 0);
-        let request =
-            Request { round: Arc::clone(round), mode, stage, expected, event, buffer_guards };
-        state.begin(request, world);
+        let sync =
+            ActiveSync { round: Arc::clone(round), mode, stage, expected, event, buffer_guards };
+        state.begin(sync, world);
         state.wake_poller();
         Ok(())
     }

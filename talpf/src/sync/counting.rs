@@ -25,9 +25,9 @@
 //! data exchange* (2010), with dissemination in place of their non-blocking barrier.
 
 use super::Arrivals;
+use super::active_sync::{ActiveSync, Stage};
 use super::deferred::Deferred;
 use super::engine::State;
-use super::request::{Request, Stage};
 use super::stages::{Pattern, Progress};
 use crate::immediate::Kind;
 use crate::numbers::Rank;
@@ -40,10 +40,10 @@ const FEW: u32 = 3;
 impl State {
     /// Sends the counts of a posted round that no step of the exchange carries. Returns the stage
     /// that follows.
-    pub(super) fn announce_counts(&mut self, request: &Request) -> Stage {
-        let round = &request.round;
+    pub(super) fn announce_counts(&mut self, sync: &ActiveSync) -> Stage {
+        let round = &sync.round;
         let at = (round.lane, round.number);
-        let is_barrier = exchange_is_barrier(request);
+        let is_barrier = exchange_is_barrier(sync);
         let mut waits = false;
         for (target, count) in round.sent().enumerate().filter(|(_, count)| *count > 0) {
             waits |= is_barrier;
@@ -59,17 +59,17 @@ impl State {
         if waits { Stage::Delivering } else { self.begin(round, Kind::Count) }
     }
 
-    /// WaitFlag until the counts are delivered, and with a barrier the operations.
+    /// Waits until the counts are delivered, and with a barrier the operations.
     pub(super) fn delivering(
         &mut self,
-        request: &Request,
+        sync: &ActiveSync,
         rank: &RankState,
         out: &mut Deferred,
     ) -> Progress {
-        let round = &request.round;
+        let round = &sync.round;
         self.send_controls(rank, out);
         // A parked operation is posted by its target.
-        if !self.has_sent_controls() || exchange_is_barrier(request) && round.parked() > 0 {
+        if !self.has_sent_controls() || exchange_is_barrier(sync) && round.parked() > 0 {
             return Progress::Wait;
         }
         let mut targets = (0..).map(Rank).zip(round.sent()).filter(|(_, count)| *count > 0);
@@ -81,18 +81,18 @@ impl State {
         Progress::Next(self.begin(round, Kind::Count))
     }
 
-    pub(super) fn counting(&mut self, request: &mut Request, step: u32) -> Progress {
-        if let Some(next) = self.disseminate(&request.round, Kind::Count, step) {
+    pub(super) fn counting(&mut self, sync: &mut ActiveSync, step: u32) -> Progress {
+        if let Some(next) = self.disseminate(&sync.round, Kind::Count, step) {
             return next.map_or(Progress::Wait, Progress::Next);
         }
-        let state = self.lane(request.round.lane);
-        let Some(round) = state.arrivals.round(request.round.number) else {
+        let state = self.lane(sync.round.lane);
+        let Some(round) = state.arrivals.round(sync.round.number) else {
             return Progress::Wait;
         };
-        request.expected = round.counts_in_all();
-        let cached = request.mode.arrivals == Arrivals::Cached;
+        sync.expected = round.counts_in_all();
+        let cached = sync.mode.arrivals == Arrivals::Cached;
         state.pattern = cached.then(|| Pattern {
-            sent: request.round.sent().collect(),
+            sent: sync.round.sent().collect(),
             expected: round.counts().to_vec(),
         });
         Progress::Next(Stage::Arriving)
@@ -133,9 +133,9 @@ impl State {
 }
 
 /// Returns `true` if the exchange of counts of a sync, if it has one, is its barrier as well.
-pub(super) fn exchange_is_barrier(request: &Request) -> bool {
-    let world = &request.round.world;
-    request.mode.barrier && world.size() > FEW && !world.config.check_conflicts
+pub(super) fn exchange_is_barrier(sync: &ActiveSync) -> bool {
+    let world = &sync.round.world;
+    sync.mode.barrier && world.size() > FEW && !world.config.check_conflicts
 }
 
 fn stage_of(kind: Kind, step: u32) -> Stage {

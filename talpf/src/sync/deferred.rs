@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::request::Request;
+use super::active_sync::ActiveSync;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::operation::Done;
@@ -13,7 +13,7 @@ use crate::world::{RankState, World};
 #[derive(Default)]
 pub(super) struct Deferred {
     /// The sync that has ended: one at most in a pass.
-    pub(super) ended: Option<(Request, Result<(), Box<Error>>)>,
+    pub(super) ended: Option<(ActiveSync, Result<(), Box<Error>>)>,
     /// Windows of the round that has ended.
     pub(super) over: Option<EndedRound>,
     /// Credit and guards that operations have freed which landed late.
@@ -38,8 +38,8 @@ impl Deferred {
         if !self.failures.is_empty() {
             self.failures.drain(..).for_each(|(ranks, error)| world.fail(&ranks, &error));
         }
-        if let Some((request, result)) = self.ended.take() {
-            request.end(result.map_err(|error| *error), rank);
+        if let Some((sync, result)) = self.ended.take() {
+            sync.end(result.map_err(|error| *error), rank);
         }
         if !self.settled.is_nothing() {
             world.resume_sources(std::mem::take(&mut self.settled));

@@ -14,11 +14,11 @@ use talpf_primitives::MutexGuard;
 use talpf_traces::counted;
 
 use super::SyncMode;
+use super::active_sync::ActiveSync;
 use super::arrivals::LaneArrivals;
 use super::deferred::Deferred;
 use super::dissemination::Plan;
 use super::doorbell::Doorbell;
-use super::request::Request;
 use super::stages::{LaneState, expected_from};
 use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
@@ -97,7 +97,7 @@ impl Engine {
     pub(crate) fn arrivals(&self, lane: Lane) -> u32 {
         let mut state = self.state.lock();
         let lane = state.lane(lane);
-        let oldest = lane.requests.front().map(|request| request.round.number);
+        let oldest = lane.syncs.front().map(|sync| sync.round.number);
         let oldest = oldest.unwrap_or(lane.arrivals.first());
         lane.arrivals.round(oldest).map_or(0, |round| round.total)
     }
@@ -119,7 +119,7 @@ impl Engine {
 
     pub(crate) fn clear(&self) {
         let lanes = std::mem::take(&mut self.state.lock().lanes);
-        for never_ends in lanes.iter().flat_map(|lane| &lane.requests) {
+        for never_ends in lanes.iter().flat_map(|lane| &lane.syncs) {
             let shut_down = Error::Runtime(talpf_runtime::Error::ShutDown);
             // The run is over, so a panic of the waker goes nowhere.
             let _ = never_ends.round.outcome.set(Err(shut_down));
@@ -129,11 +129,11 @@ impl Engine {
 
 impl RankState {
     /// Begins a sync: closes its round, and advances the sync as far as possible.
-    pub(crate) fn begin(&self, request: Request, world: &World) {
+    pub(crate) fn begin(&self, sync: ActiveSync, world: &World) {
         let mut state = self.engine.state.lock();
         self.engine.count_syncs(1);
-        let is_posted = request.round.leave();
-        state.add(request);
+        let is_posted = sync.round.leave();
+        state.add(sync);
         if is_posted {
             self.engine.state.answer();
             self.run_passes(Some(state), world);
@@ -215,7 +215,7 @@ impl State {
         if self.lanes.len() <= lane.index() {
             self.lanes.resize_with(lane.index() + 1, || LaneState {
                 arrivals: LaneArrivals::new(ranks, most_ahead),
-                requests: VecDeque::new(),
+                syncs: VecDeque::new(),
                 pattern: None,
                 unacknowledged: 0,
             });
@@ -224,14 +224,14 @@ impl State {
     }
 
     /// Adds a sync behind those of earlier rounds.
-    fn add(&mut self, request: Request) {
-        let requests = &mut self.lane(request.round.lane).requests;
-        let number = request.round.number;
-        if requests.back().is_none_or(|last| last.round.number < number) {
-            return requests.push_back(request);
+    fn add(&mut self, sync: ActiveSync) {
+        let syncs = &mut self.lane(sync.round.lane).syncs;
+        let number = sync.round.number;
+        if syncs.back().is_none_or(|last| last.round.number < number) {
+            return syncs.push_back(sync);
         }
-        let at = requests.partition_point(|earlier| earlier.round.number < number);
-        requests.insert(at, request);
+        let at = syncs.partition_point(|earlier| earlier.round.number < number);
+        syncs.insert(at, sync);
     }
 
     fn pass(&mut self, rank: &RankState, world: &World, deferred: &mut Deferred) -> usize {
@@ -247,7 +247,7 @@ impl State {
         }
         let mut lanes = (0..self.lanes.len()).map(|lane| Lane(lane as u8));
         let has_ended = lanes.any(|lane| self.advance(lane, rank, world, deferred));
-        if has_ended && self.lanes.iter().any(|lane| !lane.requests.is_empty()) {
+        if has_ended && self.lanes.iter().any(|lane| !lane.syncs.is_empty()) {
             // The thread inside makes another pass, for the other syncs.
             rank.ring_doorbell();
         }
@@ -419,16 +419,15 @@ impl State {
     fn describe(&mut self, rank: &RankState, absent: &[Vec<Rank>], text: &mut String) {
         let plan = self.plan;
         for (number, lane) in self.lanes.iter_mut().enumerate() {
-            let Some(request) = lane.requests.front() else {
+            let Some(sync) = lane.syncs.front() else {
                 continue;
             };
-            let round = request.round.number;
-            let _ =
-                write!(text, "  {}: sync({}) of lane {number} {round} ", rank.rank, request.mode);
+            let round = sync.round.number;
+            let _ = write!(text, "  {}: sync({}) of lane {number} {round} ", rank.rank, sync.mode);
             if let Some(arrivals) = lane.arrivals.round(round) {
-                let expects = |rank| expected_from(rank, request.mode, &lane.pattern, arrivals);
+                let expects = |rank| expected_from(rank, sync.mode, &lane.pattern, arrivals);
                 let absent = absent.get(number).map_or(&[][..], Vec::as_slice);
-                request.describe(arrivals, expects, (absent, &plan), text);
+                sync.describe(arrivals, expects, (absent, &plan), text);
             }
             text.push('\n');
         }

@@ -9,6 +9,7 @@
 
 mod abandoned;
 mod absent;
+mod active_sync;
 mod arrivals;
 mod builder;
 mod counting;
@@ -18,7 +19,6 @@ mod doorbell;
 mod engine;
 mod mode;
 mod notify;
-mod request;
 mod spin;
 mod stages;
 mod wait_flag;
@@ -26,6 +26,6 @@ mod wait_flag;
 pub use self::builder::{SyncBuilder, SyncHandle};
 pub use self::mode::{Arrivals, SyncMode};
 
+pub(crate) use self::active_sync::Outcome;
 pub(crate) use self::engine::Engine;
-pub(crate) use self::request::Outcome;
 pub(crate) use self::wait_flag::WaitFlag;

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use talpf_traces::Event;
 
+use super::active_sync::{ActiveSync, Stage};
 use super::arrivals::{LaneArrivals, RoundArrivals};
 use super::counting::exchange_is_barrier;
 use super::deferred::Deferred;
 use super::engine::State;
-use super::request::{Request, Stage};
 use super::{Arrivals, SyncMode};
 use crate::error::Error;
 use crate::immediate::Kind;
@@ -19,7 +19,7 @@ use crate::world::{RankState, World};
 pub(super) struct LaneState {
     pub(super) arrivals: LaneArrivals,
     /// Syncs in the order of their rounds.
-    pub(super) requests: VecDeque<Request>,
+    pub(super) syncs: VecDeque<ActiveSync>,
     pub(super) pattern: Option<Pattern>,
     /// Number of targets of the round that ended last, if it ended with acknowledgements.
     pub(super) unacknowledged: u32,
@@ -50,17 +50,17 @@ impl State {
         world: &World,
         out: &mut Deferred,
     ) -> bool {
-        let Some(mut request) = self.lane(lane).take_ready(rank) else {
+        let Some(mut sync) = self.lane(lane).take_ready(rank) else {
             return false;
         };
         let outcome = match rank.broken() {
             Some(error) => Err(Box::new(error)),
-            None => self.run_stages(&mut request, rank, world, out),
+            None => self.run_stages(&mut sync, rank, world, out),
         };
         let result = match outcome {
             Ok(true) => Ok(()),
             Ok(false) => {
-                self.lane(lane).requests.push_front(request);
+                self.lane(lane).syncs.push_front(sync);
                 return false;
             }
             Err(error) => {
@@ -71,38 +71,38 @@ impl State {
             }
         };
         rank.engine.count_syncs(-1);
-        out.ended = Some((request, result));
+        out.ended = Some((sync, result));
         true
     }
 
     /// Runs the stages of a sync as far as possible. Returns `true` if it has ended.
     fn run_stages(
         &mut self,
-        request: &mut Request,
+        sync: &mut ActiveSync,
         rank: &RankState,
         world: &World,
         out: &mut Deferred,
     ) -> Result<bool, Box<Error>> {
         loop {
-            let step = match request.stage {
-                Stage::Posting => self.posting(request)?,
-                Stage::Delivering => self.delivering(request, rank, out),
-                Stage::Counting(step) => self.counting(request, step),
-                Stage::Arriving => self.arriving(request, rank)?,
-                Stage::Barrier(step) => self.barrier(request, step),
-                Stage::Acknowledging => self.acknowledging(request),
-                Stage::Closing => self.closing(request, rank, world, out),
+            let step = match sync.stage {
+                Stage::Posting => self.posting(sync)?,
+                Stage::Delivering => self.delivering(sync, rank, out),
+                Stage::Counting(step) => self.counting(sync, step),
+                Stage::Arriving => self.arriving(sync, rank)?,
+                Stage::Barrier(step) => self.barrier(sync, step),
+                Stage::Acknowledging => self.acknowledging(sync),
+                Stage::Closing => self.closing(sync, rank, world, out),
             };
             match step {
-                Progress::Next(stage) => request.stage = stage,
+                Progress::Next(stage) => sync.stage = stage,
                 Progress::Wait => return Ok(false),
                 Progress::End => return Ok(true),
             }
         }
     }
 
-    fn posting(&mut self, request: &mut Request) -> Result<Progress, Box<Error>> {
-        let round = &request.round;
+    fn posting(&mut self, sync: &mut ActiveSync) -> Result<Progress, Box<Error>> {
+        let round = &sync.round;
         if !round.is_posted() {
             return Ok(Progress::Wait);
         }
@@ -111,35 +111,33 @@ impl State {
             return Err(Error::NotPosted { lane, round: number }.into());
         }
         let state = self.lane(lane);
-        match request.mode.arrivals {
+        match sync.mode.arrivals {
             Arrivals::Msg(arrivals) => {
-                request.expected = arrivals;
+                sync.expected = arrivals;
                 Ok(Progress::Next(Stage::Arriving))
             }
             Arrivals::Cached if state.pattern.is_some() => {
-                request.expected = state.recall(request)?;
+                sync.expected = state.recall(sync)?;
                 Ok(Progress::Next(Stage::Arriving))
             }
-            Arrivals::Cached | Arrivals::Default => {
-                Ok(Progress::Next(self.announce_counts(request)))
-            }
+            Arrivals::Cached | Arrivals::Default => Ok(Progress::Next(self.announce_counts(sync))),
         }
     }
 
     fn arriving(
         &mut self,
-        request: &mut Request,
+        sync: &mut ActiveSync,
         rank: &RankState,
     ) -> Result<Progress, Box<Error>> {
-        let (lane, number, plan) = (request.round.lane, request.round.number, self.plan);
+        let (lane, number, plan) = (sync.round.lane, sync.round.number, self.plan);
         let LaneState { arrivals, pattern, .. } = self.lane(lane);
         let Some(round) = arrivals.round(number) else {
             return Ok(Progress::Wait);
         };
-        if round.total < request.expected {
+        if round.total < sync.expected {
             return Ok(Progress::Wait);
         }
-        if let Some((source, arrived, expected)) = too_many(request, pattern, round) {
+        if let Some((source, arrived, expected)) = too_many(sync, pattern, round) {
             let source_rank = Rank(source as u32);
             return Err(Error::UnexpectedArrivals {
                 lane,
@@ -153,31 +151,31 @@ impl State {
         if let Some(claims) = rank.windows.conflict(lane, number) {
             return Err(Error::conflict(claims, rank.rank, lane, number).into());
         }
-        let is_known = matches!(request.mode.arrivals, Arrivals::Msg(_));
-        let has_passed = !is_known && round.counted.are_all(&plan) && exchange_is_barrier(request);
-        if request.mode.ack {
+        let is_known = matches!(sync.mode.arrivals, Arrivals::Msg(_));
+        let has_passed = !is_known && round.counted.are_all(&plan) && exchange_is_barrier(sync);
+        if sync.mode.ack {
             let sources: Vec<Rank> = round.sources().collect();
             for source in sources {
                 self.control(source, Kind::Ack, (lane, number), 0);
             }
         }
-        Ok(Progress::Next(if request.mode.barrier && !has_passed {
-            self.begin(&request.round, Kind::Barrier)
+        Ok(Progress::Next(if sync.mode.barrier && !has_passed {
+            self.begin(&sync.round, Kind::Barrier)
         } else {
-            after_barrier(request.mode)
+            after_barrier(sync.mode)
         }))
     }
 
-    fn barrier(&mut self, request: &Request, step: u32) -> Progress {
-        match self.disseminate(&request.round, Kind::Barrier, step) {
+    fn barrier(&mut self, sync: &ActiveSync, step: u32) -> Progress {
+        match self.disseminate(&sync.round, Kind::Barrier, step) {
             Some(next) => next.map_or(Progress::Wait, Progress::Next),
-            None => Progress::Next(after_barrier(request.mode)),
+            None => Progress::Next(after_barrier(sync.mode)),
         }
     }
 
-    fn acknowledging(&mut self, request: &Request) -> Progress {
-        let number = request.round.number;
-        let state = self.lane(request.round.lane);
+    fn acknowledging(&mut self, sync: &ActiveSync) -> Progress {
+        let number = sync.round.number;
+        let state = self.lane(sync.round.lane);
         let before = number.0.checked_sub(1).map(Round);
         let come = before.and_then(|before| state.arrivals.round(before)).map_or(0, |r| r.acks);
         if come >= state.unacknowledged { Progress::Next(Stage::Closing) } else { Progress::Wait }
@@ -185,12 +183,12 @@ impl State {
 
     fn closing(
         &mut self,
-        request: &Request,
+        sync: &ActiveSync,
         rank: &RankState,
         world: &World,
         out: &mut Deferred,
     ) -> Progress {
-        let (lane, number) = (request.round.lane, request.round.number);
+        let (lane, number) = (sync.round.lane, sync.round.number);
         let has_landed = |source| world.has_landed(source, rank.rank);
         out.over = rank.windows.end(lane, number, &has_landed);
         if out.over.is_none() {
@@ -198,9 +196,9 @@ impl State {
             return Progress::Wait;
         }
         let state = self.lane(lane);
-        if request.mode.ack {
+        if sync.mode.ack {
             // The acknowledgements of this round come after it has ended.
-            state.unacknowledged = request.round.sent().filter(|&count| count > 0).count() as u32;
+            state.unacknowledged = sync.round.sent().filter(|&count| count > 0).count() as u32;
             state.arrivals.forget_before(number);
         } else {
             state.unacknowledged = 0;
@@ -217,17 +215,17 @@ impl State {
 impl LaneState {
     /// Takes the first sync, unless nothing has changed for it.
     #[inline]
-    fn take_ready(&mut self, rank: &RankState) -> Option<Request> {
-        let request = self.requests.front()?;
-        let unchanged = match request.stage {
-            Stage::Posting => !request.round.is_posted(),
+    fn take_ready(&mut self, rank: &RankState) -> Option<ActiveSync> {
+        let sync = self.syncs.front()?;
+        let unchanged = match sync.stage {
+            Stage::Posting => !sync.round.is_posted(),
             Stage::Arriving => {
-                let round = self.arrivals.round(request.round.number);
-                round.is_some_and(|round| round.total < request.expected)
+                let round = self.arrivals.round(sync.round.number);
+                round.is_some_and(|round| round.total < sync.expected)
             }
             _ => false,
         };
-        if unchanged && !rank.has_failed() { None } else { self.requests.pop_front() }
+        if unchanged && !rank.has_failed() { None } else { self.syncs.pop_front() }
     }
 
     /// Returns the number of arrivals of a round, if known before its sync.
@@ -242,15 +240,15 @@ impl LaneState {
     /// Returns the number of arrivals of a round under `Cached`.
     ///
     /// **Errors**: the round differs from the cached pattern.
-    fn recall(&self, request: &Request) -> Result<u32, Error> {
+    fn recall(&self, sync: &ActiveSync) -> Result<u32, Error> {
         let Some(pattern) = &self.pattern else {
             return Ok(0);
         };
-        let mut both = pattern.sent.iter().zip(request.round.sent()).enumerate();
+        let mut both = pattern.sent.iter().zip(sync.round.sent()).enumerate();
         match both.find(|(_, (before, now))| **before != *now) {
             Some((target, (&expected, sent))) => Err(Error::PatternChanged {
-                lane: request.round.lane,
-                round: request.round.number,
+                lane: sync.round.lane,
+                round: sync.round.number,
                 target: Rank(target as u32),
                 sent,
                 expected,
@@ -284,7 +282,7 @@ pub(super) fn expected_from(
 /// numbers that have arrived and are expected: of that source if known, otherwise in all.
 #[inline]
 fn too_many(
-    request: &Request,
+    sync: &ActiveSync,
     pattern: &Option<Pattern>,
     round: &RoundArrivals,
 ) -> Option<(usize, u32, u32)> {
@@ -293,12 +291,12 @@ fn too_many(
     }
     let mut each = round.data.iter().enumerate();
     let from_one = each.find_map(|(rank, &arrived)| {
-        let expected = expected_from(rank, request.mode, pattern, round)?;
+        let expected = expected_from(rank, sync.mode, pattern, round)?;
         (arrived > expected).then_some((rank, arrived, expected))
     });
     let in_all = || {
         let source = round.sources().next().map_or(0, Rank::index);
-        (round.total > request.expected).then_some((source, round.total, request.expected))
+        (round.total > sync.expected).then_some((source, round.total, sync.expected))
     };
     from_one.or_else(in_all)
 }

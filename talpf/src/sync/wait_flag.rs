@@ -10,7 +10,7 @@ use std::task::Waker;
 
 use talpf_primitives::{AtomicBool, Ordering};
 
-use super::request::Outcome;
+use super::active_sync::Outcome;
 use crate::error::Error;
 
 /// The flag of one rank.
@@ -81,7 +81,7 @@ mod loom_tests {
             let shared = Arc::new((WaitFlag::new(), Outcome::default()));
             let ender = {
                 let shared = Arc::clone(&shared);
-                // As `Request::end`.
+                // As `ActiveSync::end`.
                 thread::spawn(move || {
                     shared.0.clear();
                     shared.1.set(Ok(())).unwrap();

@@ -14,7 +14,7 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// Long enough for a hang that is certain to be reported.
 const LATER: Duration = Duration::from_millis(300);
 
-/// Every rank but the last puts to rank 0, which expects one from all.
+/// Puts to rank 0 from every rank but the last, while rank 0 expects one from all.
 async fn put_to_first(ctx: Context, mode: SyncMode) -> Result<(), Error> {
     let one = common::array(&ctx, vec![1u64])?;
     let inbox = common::array(&ctx, vec![0u64; 32])?;

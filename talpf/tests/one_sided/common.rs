@@ -26,7 +26,7 @@ where
     run_case(&what, config, main)
 }
 
-/// As [`run`], and `what` is in the words of the watchdog.
+/// As [`run`], with `what` in the message of the watchdog.
 pub(crate) fn run_case<R, F>(
     what: &str,
     config: Config,
@@ -67,28 +67,28 @@ pub(crate) fn alone(name: &str, body: impl FnOnce()) {
     assert!(ended.status.success() && output.contains("1 passed"), "{output}");
 }
 
-/// `ranks` ranks on `workers` workers.
+/// Returns settings of `ranks` on `workers`.
 pub(crate) fn config(ranks: u32, workers: usize) -> Config {
     let mut config = Config { ranks, ..Config::default() };
     config.runtime.workers = workers;
     config
 }
 
-/// As [`config`], without the hang watch: what nobody ends never ends.
+/// As [`config`], without the hang watch.
 pub(crate) fn unwatched(ranks: u32, workers: usize) -> Config {
     let mut config = config(ranks, workers);
     config.runtime.hang_after = Duration::ZERO;
     config
 }
 
-/// As [`config`], calling it a hang after 300 ms.
+/// As [`config`], with a hang watch of 300 ms.
 pub(crate) fn watched(ranks: u32, workers: usize) -> Config {
     let mut config = config(ranks, workers);
     config.runtime.hang_after = Duration::from_millis(300);
     config
 }
 
-/// Every mode, with `arrivals` operations a round.
+/// Returns every mode, with `arrivals` operations a round.
 pub(crate) fn modes(arrivals: u32) -> [SyncMode; 10] {
     let msg = SyncMode::msg(arrivals);
     [
@@ -105,7 +105,7 @@ pub(crate) fn modes(arrivals: u32) -> [SyncMode; 10] {
     ]
 }
 
-/// An array of one tile.
+/// Makes an array of one tile.
 pub(crate) fn array<T: Pod + Send + Sync>(
     ctx: &Context,
     values: Vec<T>,

@@ -292,8 +292,8 @@ fn an_update_and_a_put_in_a_window() {
     }
 }
 
-/// Per lane and target the first round in which operations of two kinds touch an element, and the
-/// lowest such element.
+/// Returns, by lane and target, the first round in which operations of two kinds touch an element,
+/// and the lowest such element.
 fn oracle(plan: &Plan) -> BTreeMap<(usize, u32), (usize, usize)> {
     let mut conflicts = BTreeMap::new();
     for (number, round) in plan.iter().enumerate() {

@@ -3,7 +3,7 @@
 use crate::common::{self, Gate};
 use talpf::{Config, Error, Rank, SyncMode};
 
-/// Ranks 1.. put `puts` values of `len` words to rank 0 before it opens its window.
+/// Puts `puts` values of `len` words from ranks 1.. to rank 0 before it opens its window.
 fn many(credits: usize, ranks: u32, puts: usize, len: usize, workers: usize) {
     let gate = Gate::default();
     let config = Config { credits, ..common::config(ranks, workers) };

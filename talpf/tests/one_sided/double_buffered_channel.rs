@@ -24,7 +24,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// Arrays whose buffers have `len` elements; no channel yet.
+    /// Makes the arrays, whose buffers have `len` elements, without a channel.
     async fn arrays(ctx: &Context, len: usize) -> Result<Self, Error> {
         let values = Array::new(ctx.group(), vec![0; 2 * len], len)?;
         ctx.register_local(&values)?;
@@ -42,13 +42,14 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The rank at the other end. On two ranks both links are to the same one, and match in order.
+    /// Returns the rank at the other end. With two ranks both links join the same ranks, and match
+    /// in order.
     fn peer(&self, link: usize) -> u32 {
         let distance = if link == 0 { self.ranks - 1 } else { 1 };
         (self.here + distance) % self.ranks
     }
 
-    /// The link on which that one puts to this.
+    /// Returns the link of the other end on which that rank puts to this one.
     fn link_back(&self, link: usize) -> usize {
         if self.ranks <= 2 { link } else { 1 - link }
     }
@@ -107,7 +108,7 @@ fn number(rank: u32, link: usize, round: u64) -> u64 {
     u64::from(rank) << 48 | (link as u64) << 40 | round
 }
 
-/// Every rank runs `rounds` rounds without waiting, and the last ranks read slowly.
+/// Runs `rounds` on every rank without waiting; the last ranks read slowly.
 fn run(config: Config, len: usize, rounds: u64, readers: usize, slow_us: u64) -> Result<(), Error> {
     let what = format!("{} ranks, {len} elements, {rounds} rounds", config.ranks);
     let ends = common::run_case(&what, config, move |ctx| async move {

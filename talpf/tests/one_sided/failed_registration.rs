@@ -14,7 +14,7 @@ fn config(ranks: u32) -> Config {
     config
 }
 
-/// Registers `array` after a call in which `failing` has tried to register what is too large.
+/// Registers `array` after a call in which `failing` has tried to register an array too large.
 async fn after_a_failure(
     ctx: &Context,
     failing: Rank,

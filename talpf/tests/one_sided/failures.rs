@@ -125,7 +125,7 @@ async fn fail(ctx: &Context, own: &Own, failure: Failure) -> Result<(), Error> {
     ctx.sync(SyncMode::msg(9)).window(&inbox.all()).await
 }
 
-/// Rank 0 fails once the others are about to wait. Returns what `exec` says.
+/// Fails rank 0 once the others are about to wait. Returns the error of `exec`.
 fn run(failure: Failure, waiting: Wait) -> Error {
     common::quiet_panics();
     let (gate, seen) = (Gate::default(), Arc::new(Mutex::new(Vec::new())));

@@ -36,7 +36,7 @@ impl Drop for Call {
     }
 }
 
-/// Polls `future` once with `waker`, which it says is pending.
+/// Polls `future`, which is pending, once with `waker`.
 fn poll_with<F: Future + Unpin>(future: &mut F, waker: Waker) {
     let polled = std::pin::Pin::new(future).poll(&mut TaskContext::from_waker(&waker));
     assert!(polled.is_pending(), "nothing has come");

@@ -28,7 +28,7 @@ fn kept() -> Kept {
     ends.unwrap().remove(0)
 }
 
-/// The result of a future that has one at once.
+/// Returns the result of a future that is ready.
 fn now<F: IntoFuture>(future: F) -> F::Output {
     let mut context = TaskContext::from_waker(Waker::noop());
     match pin!(future.into_future()).poll(&mut context) {

@@ -3,7 +3,8 @@
 use crate::common;
 use talpf::{Error, Rank, SyncMode};
 
-/// Every rank puts to rank 0, for some rounds; then rank 1 ends too early.
+/// Runs some rounds in which every rank puts to rank 0, until rank 1 ends too early. Returns the
+/// report.
 fn report(ranks: u32, mode: SyncMode) -> String {
     let result = common::run(common::watched(ranks, 2), move |ctx| async move {
         let one = common::array(&ctx, vec![1u64])?;

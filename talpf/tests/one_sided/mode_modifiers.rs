@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{self, Gate};
 use talpf::{Arrivals, Error, Lane, Rank, SyncMode};
 
-/// Rank 0 puts to rank 1 in two rounds, and rank 1 takes nothing in until late. Says whether each
-/// sync of rank 0 waits for that.
+/// Checks which of two syncs of rank 0, which puts to rank 1, wait for rank 1, which is late.
 fn check(mode: SyncMode, waits: [bool; 2]) {
     let (spawned, open, late) =
         (Gate::default(), Gate::default(), Arc::new(AtomicBool::new(false)));

@@ -12,8 +12,8 @@ use talpf_runtime::Array;
 type Errors = [Option<Error>; 3];
 type Issue = fn(&Context, &Array<u32>, &MemorySlot<u32>) -> Result<(), Error>;
 
-/// Rank 0 issues operations on the array of rank 1, which has the windows given; rank 2 only syncs.
-/// No rank may see a change, whatever the order.
+/// Returns the errors of ranks of which rank 0 issues operations on the array of rank 1, which has
+/// the windows given, and rank 2 only syncs. No rank may see a change, whatever the order.
 fn errors_of(windows: &'static [Range<usize>], early: bool, issue: Issue) -> Errors {
     let errors = Arc::new(Mutex::new(Errors::default()));
     let changed = Arc::new(Mutex::new(false));

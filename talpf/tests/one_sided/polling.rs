@@ -14,7 +14,7 @@ const FREQUENCIES: [PollingFrequency; 5] = [
     PollingFrequency::Every(Duration::from_millis(5)),
 ];
 
-/// Every rank puts to all, gets from its neighbour and adds to rank 0, `rounds` times.
+/// Runs `rounds` in which every rank puts to all, gets from its neighbour and adds to rank 0.
 fn work(config: Config, mode: SyncMode, rounds: u64) {
     let ranks = u64::from(config.ranks);
     let what = format!("{:?}, {mode}", config.polling);

@@ -127,7 +127,7 @@ impl Memory {
     }
 }
 
-/// The computation of a rank between two rounds: every value depends on all.
+/// Computes as a rank does between two rounds: every value depends on all.
 fn compute(source: &mut [u64], shown: &mut [u64], inbox: &[u64], got: &[u64], olds: &[u64]) {
     let carry = olds.iter().fold(0u64, |sum, old| sum.wrapping_mul(31).wrapping_add(*old));
     for at in 0..LEN {
@@ -136,7 +136,7 @@ fn compute(source: &mut [u64], shown: &mut [u64], inbox: &[u64], got: &[u64], ol
     }
 }
 
-/// The oracle.
+/// Runs a program serially, as the oracle.
 fn serial(program: &Program) -> Vec<Vec<Memory>> {
     let memories = |lane| (0..program.ranks).map(move |rank| Memory::new(rank, lane));
     let mut all: Vec<Vec<Memory>> =

@@ -36,7 +36,7 @@ where
     ends.map(drop)
 }
 
-/// Says that rank 0 is `ahead` in the lane, and rank 1 at its beginning.
+/// Asserts an error that rank 0 is `ahead` in the lane, and rank 1 at its beginning.
 fn is_too_far_ahead(error: &Error, ahead: u64) {
     let says = format!("rank 0 is in round {ahead} of lane 0 and rank 1 in round 0");
     common::says(error, &[&says, "at most 65536 "]);

@@ -6,14 +6,14 @@ use crate::common::{self, Gate};
 use talpf::{Config, Context, Error, MemorySlot, PollingFrequency, Rank, SyncMode};
 use talpf_runtime::Array;
 
-/// An array that peers write to, with its slot.
+/// Makes an array that peers write to, with its slot.
 async fn inbox(ctx: &Context, len: usize) -> Result<(Array<u64>, MemorySlot<u64>), Error> {
     let inbox = common::array(ctx, vec![0u64; len])?;
     let slot = ctx.register_global(&inbox).await?;
     Ok((inbox, slot))
 }
 
-/// Rank 0 puts the numbers from 1 to rank 1.
+/// Puts the numbers from 1 from rank 0 to rank 1.
 async fn numbers(ctx: &Context, slot: &MemorySlot<u64>, puts: usize) -> Result<(), Error> {
     let round = ctx.round();
     for at in 0..puts {
@@ -170,7 +170,7 @@ fn one_that_falls_outside_every_window_is_named_at_both_ranks() {
     }
 }
 
-/// The sync of the target expects the first put only, and ends while the others are collected or
+/// The sync of the target expects the first put only, and ends while the others are batched or
 /// have just come: an error in any case, and nothing lands after the window.
 #[test]
 fn one_that_comes_after_its_window_has_closed_changes_nothing() {

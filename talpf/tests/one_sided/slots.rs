@@ -3,7 +3,7 @@
 use crate::common;
 use talpf::{Config, Context, Error, Rank, SyncMode};
 
-/// The error of a run in which every rank does the same.
+/// Returns the error of a run in which every rank runs `main`.
 fn error_of<F>(config: Config, main: impl Fn(Context) -> F) -> Error
 where
     F: Future<Output = Result<(), Error>> + Send + 'static,

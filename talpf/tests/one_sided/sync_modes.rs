@@ -21,7 +21,7 @@ fn value(rank: u32, lane: Lane, round: u64) -> u64 {
     u64::from(rank) << 48 | u64::from(lane.0) << 32 | round
 }
 
-/// Every rank puts to both neighbours in every round of every lane; tasks check what came.
+/// Puts from every rank to both neighbours in every round of every lane; tasks check the arrivals.
 fn exchange(config: Config, mode: SyncMode, lanes: &'static [u8], rounds: usize, pace: &Pace) {
     let pace = pace.clone();
     let seen = common::run(config, move |ctx| {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use crate::common;
 use talpf::{Error, Lane, Rank, SyncMode};
 
-/// Ranks 1 and 2 put twice each to rank 0, before it opens the window of a sync with `mode`.
-/// Returns the error of rank 0 from that sync or the next.
+/// Puts twice from each of ranks 1 and 2 to rank 0, before it opens the window of a sync with
+/// `mode`. Returns the error of rank 0 from that sync or the next.
 fn error_at_target(lane: Lane, mode: SyncMode) -> Error {
     let error_there = Arc::new(Mutex::new(None));
     let result = common::run(common::unwatched(3, 2), |ctx| {

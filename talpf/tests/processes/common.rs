@@ -50,8 +50,8 @@ where
     run_all(config, main).into_iter().collect()
 }
 
-/// The error of a rank says what it should. That of its peers may have come from any failure that
-/// followed.
+/// Asserts that every part is in the text of an error of a rank, or that it is the failure of a
+/// peer.
 #[track_caller]
 pub(crate) fn says(error: &Error, parts: &[&str]) {
     if !matches!(error, Error::PeerFailed { .. }) {

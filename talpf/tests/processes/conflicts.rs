@@ -8,7 +8,7 @@ fn config() -> Config {
     Config { check_conflicts: true, ..common::unwatched(3, 1) }
 }
 
-/// The target gets the conflict, and the others the rank that failed.
+/// Checks that the target gets the conflict, and the others the rank that failed.
 #[track_caller]
 fn check(ends: Vec<Result<(), Error>>, conflict: Option<&str>) {
     let Some(conflict) = conflict else {

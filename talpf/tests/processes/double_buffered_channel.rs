@@ -4,7 +4,7 @@ use crate::common;
 use talpf::{DoubleBufferedChannel, Error, Lane, Link, Rank};
 use talpf_runtime::Array;
 
-/// Everybody puts a number of its own to the next rank, and has checked what comes, in every round.
+/// Puts a number of every rank to the next one in every round, and checks the arrivals.
 async fn rounds(ctx: &talpf::Context, len: usize, fails_in: Option<u64>) -> Result<(), Error> {
     let (rank, ranks) = (ctx.rank().0, ctx.ranks());
     let values = Array::new(ctx.group(), vec![0; 2 * len], len)?;

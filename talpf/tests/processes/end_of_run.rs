@@ -194,7 +194,7 @@ fn a_beginning_of_another_length_fails_the_run() {
     });
 }
 
-/// Rank 1 begins the run with so many words about its place.
+/// Begins a run in which rank 1 sends a placement of `words`.
 fn begins_with(words: usize) {
     let mut wires = SocketWire::mesh(2).unwrap();
     let forger = wires.pop().unwrap();

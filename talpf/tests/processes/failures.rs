@@ -58,7 +58,7 @@ async fn fail(ctx: &Context, values: &Array<u64>, failure: Failure) -> Result<()
     }
 }
 
-/// Rank 0 fails while the others wait. Returns its error.
+/// Fails rank 0 while the others wait. Returns its error.
 fn run(failure: Failure, what: &'static str) -> Error {
     common::quiet_panics();
     let ends = common::run_all(common::unwatched(3, 2), |ctx| async move {

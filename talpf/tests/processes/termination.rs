@@ -59,7 +59,7 @@ fn ranks_in_different_collective_calls_are_reported() {
     assert!(text.contains(first) || text.contains(second), "{text}");
 }
 
-/// As [`common::config`], calling it a hang after next to no time.
+/// As [`common::config`], with a very short hang watch.
 fn impatient(ranks: u32) -> Config {
     let mut config = common::config(ranks, 1);
     config.runtime.hang_after = Duration::from_millis(1);

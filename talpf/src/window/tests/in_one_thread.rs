@@ -27,7 +27,7 @@ fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
     assert_eq!(puts[1].counts(), (1, 0));
     assert!(table.parked().is_empty());
     assert!(table.end(LANE, FIRST, LANDED).is_some());
-    assert!(guard.gone.load(Ordering::SeqCst) && !guard.poisoned.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst) && !guard.poisoned.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_round_that_has_ended_refuses_and_the_next_parks() {
     // The window opens after the end of its round.
     let late = guard.give();
     drop(open(&table, FIRST, (0, area(0, 10)), late, LANDED));
-    assert!(guard.gone.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -221,9 +221,9 @@ fn what_overlaps_something_that_is_landing_waits_for_it_and_nothing_else_does() 
     assert!(table.end(LANE, FIRST, FLYING).is_none(), "not all has landed");
     assert_eq!(table.settle(LANDED).sources(), [Rank(1)]);
     assert!(!table.has_delayed());
-    assert!(!guard.gone.load(Ordering::SeqCst));
+    assert!(!guard.dropped.load(Ordering::SeqCst));
     assert!(table.end(LANE, FIRST, LANDED).is_some());
-    assert!(guard.gone.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn clearing_drops_guards_and_operations() {
     assert!(matches!(land(&table, 3, claim(0, 0, 1), parked), Outcome::Parked));
     assert_eq!(Shared::strong_count(&fate), 2);
     table.clear();
-    assert!(guard.gone.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst));
     assert_eq!((Shared::strong_count(&fate), fate.counts()), (1, (0, 0)));
 }
 
@@ -286,12 +286,12 @@ fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     assert!(table.parked().is_empty());
     assert!(matches!(land(&table, 1, claim(1, 0, 1), put(&guard).0), Outcome::Refused(_)));
     drop(table.settle(FLYING));
-    assert!(!guard.gone.load(Ordering::SeqCst), "something may still land");
+    assert!(!guard.dropped.load(Ordering::SeqCst), "something may still land");
     assert!(table.has_delayed());
     drop(table.settle(LANDED));
-    assert!(guard.gone.load(Ordering::SeqCst) && guard.poisoned.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst) && guard.poisoned.load(Ordering::SeqCst));
     assert!(!table.has_delayed());
     let late = Shared::<Guard>::default();
     drop(open(&table, FIRST, (1, area(10, 20)), late.give(), LANDED));
-    assert!(late.gone.load(Ordering::SeqCst) && late.poisoned.load(Ordering::SeqCst));
+    assert!(late.dropped.load(Ordering::SeqCst) && late.poisoned.load(Ordering::SeqCst));
 }

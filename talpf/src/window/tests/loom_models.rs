@@ -46,7 +46,7 @@ fn arrives(quick: bool, declares: Declares) {
         while table.end(LANE, FIRST, &|_| true).is_none() {
             thread::yield_now();
         }
-        assert!(fate.guard.gone.load(Ordering::SeqCst));
+        assert!(fate.guard.dropped.load(Ordering::SeqCst));
         let refused_at_once = peer.join().unwrap();
         let (posts, refusals) = fate.counts();
         assert_eq!(posts + refusals + u32::from(refused_at_once), 1, "neither lost nor twice");

@@ -37,7 +37,7 @@ struct Fate {
 #[derive(Default)]
 struct Guard {
     given: AtomicBool,
-    gone: AtomicBool,
+    dropped: AtomicBool,
     poisoned: AtomicBool,
 }
 
@@ -52,7 +52,7 @@ impl HeldGuard for Given {
 
 impl Drop for Given {
     fn drop(&mut self) {
-        assert!(!self.0.gone.swap(true, Ordering::SeqCst), "dropped once");
+        assert!(!self.0.dropped.swap(true, Ordering::SeqCst), "dropped once");
     }
 }
 
@@ -70,7 +70,7 @@ impl Guard {
 
     fn check(&self) {
         assert!(self.given.load(Ordering::SeqCst), "landed before the window was open");
-        assert!(!self.gone.load(Ordering::SeqCst), "landed after the round had ended");
+        assert!(!self.dropped.load(Ordering::SeqCst), "landed after the round had ended");
     }
 }
 

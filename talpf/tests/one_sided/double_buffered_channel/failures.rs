@@ -8,7 +8,7 @@ use super::{Ring, refused};
 use crate::common::{self, Gate};
 use talpf::{Context, Error};
 
-/// Tasks that write all over the buffers of a round.
+/// Spawns tasks that overwrite the buffers of a round.
 fn overwrite(ctx: &Context, ring: &Ring, round: u64) -> Result<(), Error> {
     for link in 0..2 {
         let task = ctx.group().task("overwrite").inout(&ring.buffer(link, round));

@@ -39,7 +39,7 @@ pub(crate) enum Stage {
 }
 
 /// A sync that the engine advances.
-pub(crate) struct Request {
+pub(crate) struct ActiveSync {
     pub(crate) round: Arc<RoundState>,
     pub(crate) mode: SyncMode,
     pub(crate) stage: Stage,
@@ -51,10 +51,10 @@ pub(crate) struct Request {
     pub(crate) buffer_guards: Option<Arc<BufferGuards>>,
 }
 
-impl Request {
+impl ActiveSync {
     /// Ends the sync with its result and wakes the tasks that wait for it. `rank` is its rank.
     pub(crate) fn end(self, result: Result<(), Error>, rank: &RankState) {
-        let Request { round, event, buffer_guards, .. } = self;
+        let ActiveSync { round, event, buffer_guards, .. } = self;
         match (buffer_guards, &result) {
             (Some(buffer_guards), Ok(())) => buffer_guards.end(round.number),
             // If the rank has not failed yet, the run is about to fail and releases the guards.
