@@ -40,7 +40,7 @@ impl Call {
     /// Returns the name of the call in error messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Call::Start => "the start of the run",
+            Call::Start => "the handshake of the run",
             Call::RegisterGlobal => "register_global",
             Call::RegisterRaw => "register_raw",
             Call::DoubleBufferedChannel => "double_buffered_channel",

@@ -93,7 +93,7 @@ pub enum Error {
         rank: Rank,
     },
     /// An operation reaches beyond the target's slot.
-    #[error("elements {index}..{end} of slot {slot} at {rank}, which has {len}")]
+    #[error("elements {index}..{end} of slot {slot} at {rank} do not exist, it has {len}")]
     OutOfSlot {
         /// The slot's number.
         slot: u32,

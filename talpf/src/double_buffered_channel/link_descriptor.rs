@@ -91,14 +91,14 @@ pub(super) fn connect(
         false => Err(Error::LinksDiffer { what, rank, here, there }),
     };
     let wrong =
-        |rank| Error::BadControlMessage { rank, what: "links that cannot be read".to_owned() };
+        |rank| Error::BadControlMessage { rank, what: "malformed link descriptors".to_owned() };
     let mut back = Vec::new();
     for (rank, bytes) in all.each() {
         let (its_lane, mut descriptors) = from_bytes(bytes).ok_or_else(|| wrong(rank))?;
         differ("number of the lane", rank, u64::from(lane.0), its_lane)?;
         let links = own.iter().filter(|descriptor| descriptor.peer == rank).count();
         descriptors.retain(|descriptor| descriptor.peer == here);
-        differ("number of links to the other", rank, links as u64, descriptors.len() as u64)?;
+        differ("number of links to the other rank", rank, links as u64, descriptors.len() as u64)?;
         back.push(descriptors.into_iter());
     }
     let mut ends = Vec::with_capacity(own.len());

@@ -1,6 +1,6 @@
 //! Short puts of one body to one rank, batched and posted together.
 //!
-//! The first short put to a rank is posted at once. Those of the same [`OpenRound`] that follow it
+//! The first short put to a rank is posted at once. Those of the same `OpenRound` that follow it
 //! to the same rank are copied into a batch and posted as one `chain`, which takes the lock of the
 //! target's windows, the send queue, a receive and a completion once, and not once a put. Puts to
 //! adjacent addresses share a write, as stores do in a write-combining buffer.
@@ -36,7 +36,7 @@ use crate::round::RoundState;
 use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
 use crate::world::RankState;
 
-/// Number of batches of a rank. An [`OpenRound`] that finds none free posts every put by itself.
+/// Number of batches of a rank. An `OpenRound` that finds none free posts every put by itself.
 const BATCHES: usize = 16;
 /// Largest number of bytes in a batch.
 const BYTES: usize = 2048;

@@ -48,7 +48,7 @@ impl Processes {
             let before = settings.len() + world.size() as usize;
             let expected = (before + Placement::WORDS) * size_of::<u32>();
             if bytes.len() != expected {
-                let what = format!("{} bytes to begin the run with, not {expected}", bytes.len());
+                let what = format!("{} bytes in the handshake, not {expected}", bytes.len());
                 return Err(Error::BadControlMessage { rank, what });
             }
             placements.push(Placement::from_words(words[before..].iter().copied()));

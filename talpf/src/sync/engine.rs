@@ -435,7 +435,7 @@ impl State {
 }
 
 fn no_step(rank: Rank) -> Error {
-    let what = "a step of a barrier in which it does not meet this rank".to_owned();
+    let what = "a barrier message for which this rank has no step".to_owned();
     Error::BadControlMessage { rank, what }
 }
 

@@ -48,7 +48,7 @@ fn one_element_beyond_the_slot_of_the_target_is_an_error() {
         let end = index.saturating_add(len);
         common::says(
             &error,
-            &[&format!("elements {index}..{end} of slot 0 at rank 1, which has 10")],
+            &[&format!("elements {index}..{end} of slot 0 at rank 1 do not exist, it has 10")],
         );
     }
 }

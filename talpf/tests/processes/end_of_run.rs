@@ -207,7 +207,7 @@ fn begins_with(words: usize) {
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ends = common::on_wires(vec![(wire, config)], async |_| Ok(()));
     drop(forger);
-    let says = format!("{} bytes to begin the run with, not 164", part.len());
+    let says = format!("{} bytes in the handshake, not 164", part.len());
     crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1", &says]);
 }
 

@@ -21,7 +21,7 @@ fn refused_links(
 #[test]
 fn links_that_do_not_match() {
     let error = refused_links("one too few", |ring| vec![ring.link(0)]);
-    common::says(&error, &["number of links to the other: ", "at rank "]);
+    common::says(&error, &["number of links to the other rank: ", "at rank "]);
     let error =
         refused_links("one too many", |ring| vec![ring.link(0), ring.link(1), ring.link(1)]);
     common::says(&error, &["overlaps another buffer"]);
@@ -44,7 +44,7 @@ fn links_that_do_not_match() {
         let buffers = [ring.inbox.region(0..4), ring.inbox.region(16..20)];
         vec![Link { peer: Rank(0), buffers }, ring.link(1)]
     });
-    common::says(&error, &["elements 16..20 of slot", "at rank 1, which has 16"]);
+    common::says(&error, &["elements 16..20 of slot", "at rank 1 do not exist, it has 16"]);
     let error = refused_links("not registered", |ring| {
         let buffers = [ring.values.tile(0), ring.values.tile(1)];
         vec![Link { peer: Rank(0), buffers }, ring.link(1)]
