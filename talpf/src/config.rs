@@ -6,33 +6,33 @@ use std::time::Duration;
 use crate::endpoint;
 use crate::error::Error;
 
-/// How often the polling task looks at the completion queues.
+/// The frequency with which the polling task polls the completion queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PollingFrequency {
-    /// At once while a worker has nothing else to do. After polling in vain for a time
-    /// ([`PollingFrequency::PATIENCE`]) it sleeps until a completion arrives, or, with ranks in other
-    /// processes, polls ten thousand times a second at most.
+    /// Continuous while a worker has nothing else to do. After a time without success
+    /// ([`PollingFrequency::PATIENCE`]) the task sleeps until a completion arrives, or, with ranks
+    /// in other processes, polls ten thousand times a second at most.
     #[default]
     Adaptive,
-    /// After every pass, wait this long.
+    /// Pauses of this length between polls.
     Every(Duration),
 }
 
 impl PollingFrequency {
-    /// The time for which an adaptive polling task polls in vain before it sleeps: about as long as
-    /// it takes to wake a thread that sleeps.
+    /// The time for which an adaptive polling task polls without success before it sleeps: about as
+    /// long as it takes to wake a thread that sleeps.
     pub const PATIENCE: Duration = Duration::from_micros(100);
-    /// The same time with ranks in other processes. Nothing wakes it then, and a rank that pauses
-    /// keeps the others waiting: several of its pauses.
+    /// The same time with ranks in other processes: several pauses of the task, as nothing wakes it
+    /// then, and a rank that pauses keeps the others waiting.
     pub const PATIENCE_WITH_WIRE: Duration = Duration::from_millis(1);
-    /// The same time, in which it yields its core after each poll, while the processes of this
-    /// machine have more workers than it has cores.
+    /// The same time while the processes of this machine have more workers than it has cores. The
+    /// task yields its core after each poll then.
     pub const PATIENCE_OVERSUBSCRIBED: Duration = Duration::from_micros(300);
 
-    /// The environment variable that sets it.
+    /// The environment variable that sets the polling frequency.
     pub const VARIABLE: &'static str = "TALPF_POLLING_FREQUENCY";
 
-    /// What would be a polling frequency.
+    /// The end of an error about a text that is no polling frequency.
     pub(crate) const EXPECTED: &str =
         "give a whole number of microseconds up to 1 h, or one with ns, us or ms, or `adaptive`";
 
@@ -47,7 +47,7 @@ impl PollingFrequency {
         }
     }
 
-    /// Reads what the environment variable may say.
+    /// Parses the text of the environment variable.
     ///
     /// **Errors**: no number, a negative one, an unknown unit, more than an hour.
     pub fn parse(text: &str) -> Result<Self, Error> {
@@ -94,24 +94,25 @@ pub struct Config {
     pub ranks: u32,
     /// The runtime that all ranks share.
     pub runtime: talpf_runtime::Config,
-    /// How often the polling tasks look.
+    /// Polling frequency of the ranks.
     pub polling: PollingFrequency,
     /// Completions taken from a queue at once (`POLL_BATCH` of the thesis).
     pub poll_batch: usize,
     /// Completions handled in one pass (`MAX_POLLING` of the thesis).
     pub max_polling: usize,
-    /// Operations of one rank that may be parked at another, waiting for a window. An operation
-    /// beyond that waits at its own rank.
+    /// Largest number of operations of one rank that may be parked at another, waiting for a
+    /// window. Further operations wait at their own rank.
     pub credits: usize,
-    /// Whether a round fails that reads and writes one location (R6), which the rank whose memory
-    /// it is finds when its sync has got what it expects: [`Error::Conflict`] at that rank and at
-    /// those that issued the two operations. By default in builds with debug assertions.
+    /// `true` to fail a round that reads and writes one location (R6). The rank that owns the
+    /// memory finds this when its sync has all arrivals: [`Error::Conflict`] at that rank and at
+    /// those that issued the two operations. The default is `true` in builds with debug assertions.
     ///
-    /// A get conflicts with puts and atomics, and an atomic with puts; puts have some order. Windows
-    /// keep gets apart from the others anyway, so this is for atomics in windows and for raw slots.
+    /// A get conflicts with puts and atomics, and an atomic with puts; puts have some order.
+    /// Windows exclude conflicts of gets in any case, so this is for atomics in windows and for raw
+    /// slots.
     /// **Cost**: a note for each operation, kept at the target until the round ends.
     pub check_conflicts: bool,
-    /// The device. Its largest transfer is where long ones are split.
+    /// Settings of the device. Transfers longer than its largest are split.
     pub device: ibverbs_sim::DeviceConfig,
 }
 
@@ -130,17 +131,17 @@ impl Default for Config {
     }
 }
 
-/// Most ranks in one process.
+/// Largest number of ranks in one process.
 const MAX_RANKS: u32 = 1024;
 
 impl Config {
-    /// Bytes that ranks in one process need for their connections, about: it grows with every pair
-    /// of them.
+    /// Estimates the bytes that ranks in one process need for their connections, which grow with
+    /// every pair of ranks.
     pub fn connections_bytes(&self) -> u64 {
         endpoint::bytes(self.ranks)
     }
 
-    /// A queue pair for each pair of ranks in one process.
+    /// Checks that the device has a queue pair for each pair of ranks in one process.
     pub(crate) fn check_queue_pairs(&self) -> Result<(), Error> {
         let most = self.device.attributes.max_qp.isqrt();
         limit("number of ranks", u64::from(self.ranks), 1, u64::from(most))

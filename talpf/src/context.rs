@@ -1,21 +1,21 @@
-//! The context of a rank: what its program calls.
+//! The context of a rank, through which its program communicates.
 
 use std::fmt;
 use std::sync::Arc;
 
 use talpf_runtime::{Group, In, Out, Region};
 
+use crate::all_gather::Call;
+use crate::double_buffered_channel::{DoubleBufferedChannel, Link};
 use crate::error::Error;
-use crate::exchange::Call;
 use crate::numbers::{Lane, Rank};
 use crate::operation::{OpenRound, Source, Spawned};
-use crate::ping_pong::{Link, PingPong};
 use crate::round::User;
 use crate::slot::{MemorySlot, Registrable, RemoteRegion, Slot, Use};
-use crate::sync::{Sync, SyncMode};
+use crate::sync::{SyncBuilder, SyncMode};
 use crate::world::World;
 
-/// One rank of a run. Clones are handles of the same rank.
+/// A handle of one rank of a run. Clones are handles of the same rank.
 #[derive(Clone)]
 pub struct Context {
     world: Arc<World>,
@@ -35,25 +35,25 @@ impl Context {
         self.world.rank(self.rank)
     }
 
-    /// This rank.
+    /// Returns the number of this rank.
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.world.size()
     }
 
-    /// The rank with this number.
+    /// Returns the rank with a number.
     ///
-    /// **Errors**: there is none.
+    /// **Errors**: no such rank.
     pub fn peer(&self, number: u32) -> Result<Rank, Error> {
         let (rank, ranks) = (Rank(number), self.ranks());
         if number < ranks { Ok(rank) } else { Err(Error::NoSuchRank { rank, ranks }) }
     }
 
-    /// The tasks of this rank: arrays belong to it, and tasks are spawned into it.
+    /// Returns the group of this rank, which arrays are made in and tasks are spawned into.
     pub fn group(&self) -> &Group {
         &self.state().group
     }
@@ -61,11 +61,11 @@ impl Context {
     /// Registers an array that peers reach inside windows. Collective: every rank registers one
     /// of the same element type, of any size, in the same order.
     ///
-    /// **Completion**: all ranks have registered. **Errors**: at the rank that cannot register (no
-    /// room: `resize_memory_register`; too large for the device) its own, at all others
-    /// [`Error::CallFailed`], which names it; different element sizes; another collective call at
-    /// another rank; a rank that has failed. After all but the last the register is as before at
-    /// every rank, and all may go on.
+    /// **Completion**: all ranks have registered. **Errors**: at a rank that cannot register (no
+    /// room: `resize_memory_register`; too large for the device) the cause, at all others
+    /// [`Error::CallFailed`], which names that rank; different element sizes; another collective
+    /// call at another rank; a rank that has failed. After all of these errors but the last the
+    /// register is as before at every rank, and all may go on.
     /// **Source**: thesis, chapter 2.3.3.
     pub async fn register_global<A: Registrable>(
         &self,
@@ -74,14 +74,14 @@ impl Context {
         self.register(array, Use::Windowed, Call::RegisterGlobal).await
     }
 
-    /// Registers an array that peers reach whenever they like, without windows: the semantics of
-    /// the thesis. Collective, as [`Context::register_global`].
+    /// Registers an array that peers reach at any time, without windows: the semantics of the
+    /// thesis. Collective, as [`Context::register_global`].
     ///
     /// # Safety
-    /// The program keeps apart in time, by its syncs and by double buffers or acknowledgements,
-    /// what peers do to a part of the array and what tasks that hold a guard of it do; and what
-    /// two peers do to one part, if one of them writes: [`Config::check_conflicts`] finds a round
-    /// that reads and writes it.
+    /// The program separates in time, by its syncs and by double buffers or acknowledgements, the
+    /// accesses of peers to a part of the array from those of tasks that hold a guard of it; and
+    /// the accesses of two peers to one part, if one of them writes: [`Config::check_conflicts`]
+    /// finds a round that reads and writes it.
     ///
     /// [`Config::check_conflicts`]: crate::Config::check_conflicts
     #[allow(unsafe_code, reason = "the program answers for raw slots")]
@@ -100,13 +100,13 @@ impl Context {
     ) -> Result<MemorySlot<A::Element>, Error> {
         let state = self.state();
         let prepared = state.slots.prepare_global(&state.endpoint.domain, array, usage);
-        let own = prepared.map(|slot| (slot.place(), slot));
+        let own = prepared.map(|slot| (slot.descriptor(), slot));
         let (slot, gathered) = self.world.all_gather(self.rank, call, own).await?;
         Ok(MemorySlot::new(slot.publish(&gathered)?))
     }
 
-    /// Registers an array for this rank's own operations: the source of puts and the destination
-    /// of gets. Without it they work too: the device takes in the array anew for each operation.
+    /// Registers an array for this rank's own operations, as the source of puts and the destination
+    /// of gets. Arrays that are not registered work too, but are registered for each operation.
     ///
     /// **Errors**: no room (`resize_memory_register`).
     /// **Source**: thesis, chapter 2.3.3.
@@ -118,29 +118,29 @@ impl Context {
         Ok(MemorySlot::new(state.slots.add_local(&state.endpoint.domain, array)?))
     }
 
-    /// Takes a slot out of the register. Not collective; the peers must not use it any more. The
-    /// array is kept until the last handle of the slot is gone.
+    /// Takes a slot out of the register. Not collective; the peers must not use the slot any more.
+    /// The array is kept until the last handle of the slot is dropped.
     ///
-    /// **Errors**: it was deregistered before.
+    /// **Errors**: the slot was deregistered before.
     pub fn deregister<T>(&self, slot: MemorySlot<T>) -> Result<(), Error> {
         self.state().slots.remove(&slot.slot)
     }
 
-    /// Makes a [`PingPong`] of `links`, which takes `lane` for the rest of the run. Collective:
-    /// every rank calls it, those without links too. The n-th link of one rank to another matches
-    /// the n-th link of that one back. The places are of arrays registered with
+    /// Makes a [`DoubleBufferedChannel`] of `links`, which takes `lane` for the rest of the run.
+    /// Collective: every rank calls it, those without links too. The n-th link of one rank to
+    /// another matches the n-th link of that one back. The buffers are of arrays registered with
     /// [`Context::register_global`], and no two of them overlap.
     ///
-    /// **Completion**: all ranks have made theirs, and each has the places of its first round as
+    /// **Completion**: all ranks have made theirs, and each has the buffers of its first round as
     /// `inout`. **Errors**: links that do not match, which name the rank and both values; a lane
-    /// that was used; places that overlap or are not registered; a rank that failed. The run
-    /// fails with all of them.
-    pub async fn ping_pong<T: bytemuck::Pod + Send + std::marker::Sync>(
+    /// that was used; buffers that overlap or are not registered; a rank that failed. Each of them
+    /// fails the run.
+    pub async fn double_buffered_channel<T: bytemuck::Pod + Send + Sync>(
         &self,
         lane: Lane,
         links: &[Link<'_, T>],
-    ) -> Result<PingPong<T>, Error> {
-        let made = PingPong::new(self, lane, links).await;
+    ) -> Result<DoubleBufferedChannel<T>, Error> {
+        let made = DoubleBufferedChannel::new(self, lane, links).await;
         if let Err(error) = &made {
             self.world.fail(&[self.rank], error);
         }
@@ -164,14 +164,14 @@ impl Context {
         self.state().open_rounds.set_limit(operations)
     }
 
-    /// Takes the right to issue operations of the open round, for use inside tasks.
+    /// Takes a handle of the open round of lane 0, to issue operations inside tasks.
     #[inline]
     pub fn round(&self) -> OpenRound {
         self.round_of(Lane::default())
     }
 
-    /// As [`Context::round`], of another lane. If a [`PingPong`] has taken the lane, operations
-    /// are refused.
+    /// As [`Context::round`], of another lane. If a [`DoubleBufferedChannel`] has taken the lane,
+    /// operations are refused.
     #[inline]
     pub fn round_of(&self, lane: Lane) -> OpenRound {
         let state = self.state();
@@ -184,7 +184,7 @@ impl Context {
     /// (*local*). **Errors**: as a spawn; later, those of [`OpenRound::put`] at the sync.
     pub fn put<T, D>(&self, from: &Region<'_, T, D>, to: RemoteRegion<'_, T>) -> Result<(), Error>
     where
-        T: bytemuck::Pod + Send + std::marker::Sync,
+        T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
         self.put_on(Lane::default(), from, to)
@@ -198,23 +198,24 @@ impl Context {
         to: RemoteRegion<'_, T>,
     ) -> Result<(), Error>
     where
-        T: bytemuck::Pod + Send + std::marker::Sync,
+        T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
         let (spawned, to) = (Spawned::new(self.round_of(lane)), Remote::new(&to));
         let task = self.group().task("put").communicates().inline().input(from);
         Ok(task.spawn(move |from: In<T, D>| {
-            let_go(spawned.issue(|round| round.put(from, to.region())))
+            detach(spawned.issue(|round| round.put(from, to.region())))
         })?)
     }
 
-    /// Spawns a task that gets what begins at `from` into `to`, in the open round of lane 0.
+    /// Spawns a task that gets the elements from where `from` begins into `to`, in the open round
+    /// of lane 0.
     ///
     /// **Completion**: returns at once. The task has `to` as output until it holds the data.
     /// **Errors**: as a spawn; later, those of [`OpenRound::get`] at the sync.
     pub fn get<T, D>(&self, from: RemoteRegion<'_, T>, to: &Region<'_, T, D>) -> Result<(), Error>
     where
-        T: bytemuck::Pod + Send + std::marker::Sync,
+        T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
         self.get_on(Lane::default(), from, to)
@@ -228,17 +229,17 @@ impl Context {
         to: &Region<'_, T, D>,
     ) -> Result<(), Error>
     where
-        T: bytemuck::Pod + Send + std::marker::Sync,
+        T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
         let (spawned, from) = (Spawned::new(self.round_of(lane)), Remote::new(&from));
         let task = self.group().task("get").communicates().inline().output(to);
         Ok(task.spawn(move |to: Out<T, D>| {
-            let_go(spawned.issue(|round| round.get(from.region(), to)))
+            detach(spawned.issue(|round| round.get(from.region(), to)))
         })?)
     }
 
-    /// Spawns a task that adds to a remote number and leaves what was there in `result`.
+    /// Spawns a task that adds to a remote number and writes its value before that to `result`.
     ///
     /// **Completion**, **Errors**: as [`Context::get`].
     pub fn fetch_and_add(
@@ -250,12 +251,12 @@ impl Context {
         let (spawned, target) = (Spawned::new(self.round()), Remote::new(&target));
         let task = self.group().task("fetch_and_add").communicates().inline().output(result);
         Ok(task.spawn(move |result: Out<u64>| {
-            let_go(spawned.issue(|round| round.fetch_and_add(target.region(), add, result)));
+            detach(spawned.issue(|round| round.fetch_and_add(target.region(), add, result)));
         })?)
     }
 
-    /// Spawns a task that swaps a remote number if it is `compare` and leaves what was there in
-    /// `result`.
+    /// Spawns a task that replaces a remote number by `swap` if it is `compare`, and writes its
+    /// value before that to `result`.
     ///
     /// **Completion**, **Errors**: as [`Context::get`].
     pub fn compare_and_swap(
@@ -269,35 +270,35 @@ impl Context {
         let task = self.group().task("compare_and_swap").communicates().inline().output(result);
         Ok(task.spawn(move |result: Out<u64>| {
             let target = target.region();
-            let_go(spawned.issue(|round| round.compare_and_swap(target, compare, swap, result)));
+            detach(spawned.issue(|round| round.compare_and_swap(target, compare, swap, result)));
         })?)
     }
 
-    /// Looks for arrivals itself instead of waiting for the polling task, and returns how many
-    /// operations have arrived for the oldest round of the lane that has not ended.
+    /// Polls for arrivals instead of waiting for the polling task, and returns the number of
+    /// operations that have arrived for the oldest round of the lane that has not ended.
     ///
-    /// For programs that have a worker to spare and want the shortest way to a notification.
-    /// **Completion**: what is counted is *delivered*; the window still holds it.
+    /// For programs that have a worker to spare and need the lowest latency of a notification.
+    /// **Completion**: the operations counted are *delivered*; the window still holds its region.
     pub fn arrivals(&self, lane: Lane) -> u32 {
-        self.state().collectors.post_all();
-        self.state().look(&self.world);
+        self.state().batches.post_all();
+        self.state().poll(&self.world);
         let arrivals = self.state().engine.arrivals(lane);
-        // Whoever came to the engine meanwhile has left again.
-        self.state().progress_if_kicked(&self.world);
+        // A thread that tried to enter the engine meanwhile has left it to this one.
+        self.state().progress_if_rung(&self.world);
         arrivals
     }
 
-    /// Declares a sync of lane 0, the superstep, which closes the round that is open when the sync
-    /// is spawned or awaited.
+    /// Declares a sync of lane 0, which ends a superstep: it closes the round that is open when the
+    /// sync is spawned or awaited.
     #[inline]
-    pub fn sync(&self, mode: SyncMode) -> Sync<'_> {
-        Sync::new(self, mode, Lane::default())
+    pub fn sync(&self, mode: SyncMode) -> SyncBuilder<'_> {
+        SyncBuilder::new(self, mode, Lane::default())
     }
 
     /// As [`Context::sync`], of another lane.
     #[inline]
-    pub fn sync_of(&self, lane: Lane, mode: SyncMode) -> Sync<'_> {
-        Sync::new(self, mode, lane)
+    pub fn sync_of(&self, lane: Lane, mode: SyncMode) -> SyncBuilder<'_> {
+        SyncBuilder::new(self, mode, lane)
     }
 }
 
@@ -307,8 +308,8 @@ impl fmt::Debug for Context {
     }
 }
 
-/// An operation whose task holds its guard: nobody awaits it.
-fn let_go<G: Source>(operation: crate::operation::Operation<G>) {
+/// Drops the future of an operation, whose task holds its guard.
+fn detach<G: Source>(operation: crate::operation::Operation<G>) {
     drop(operation);
 }
 

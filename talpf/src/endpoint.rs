@@ -1,5 +1,5 @@
 //! The verbs objects of one rank: a queue pair to every rank, itself too, one shared receive
-//! queue, a completion queue for what it sends and one for what arrives.
+//! queue, a completion queue for sends and one for arrivals.
 #![allow(unsafe_code, reason = "registers the buffers that small messages land in")]
 
 use std::array;
@@ -16,25 +16,25 @@ use ibverbs_sim::{
 use crate::error::Error;
 use crate::numbers::Rank;
 
-/// Receives kept posted for all peers together.
+/// Number of receives kept posted for all peers together.
 const RECEIVES: u32 = 1024;
-/// Receives posted at once.
+/// Number of receives posted at once.
 pub(crate) const POST_BATCH: usize = 8;
-/// Requests that the queue pairs of a rank hold together, as far as the bounds of each allow.
+/// Capacity of the send queues of a rank together, as far as the bounds of each allow.
 const SENDS: u32 = 16 * 1024;
-/// Requests that a queue pair holds at most, and that an operation is cut into at most.
+/// Largest capacity of a send queue, and largest number of requests of an operation.
 pub(crate) const MOST_SENDS: u32 = 1024;
-/// Every so many requests without completion one asks for it, so that send slots come back.
+/// Number of unsignalled requests after which one is signalled, so that send slots are freed.
 pub(crate) const SIGNAL_EVERY: u32 = 64;
-/// Requests that a queue pair holds at least: a chain that asks for a completion finds room behind
-/// chains and parts of long operations that do not.
+/// Smallest capacity of a send queue: a signalled chain finds room behind unsignalled chains and
+/// parts of long operations.
 pub(crate) const FEWEST_SENDS: u32 = 4 * SIGNAL_EVERY;
 /// Payloads of up to this many bytes are copied when they are posted.
 pub(crate) const INLINE_BYTES: usize = 256;
-/// The `wr_id` of requests that nobody waits for.
+/// The `wr_id` of requests without a pending operation.
 pub(crate) const NOBODY: u64 = u64::MAX;
 
-/// The device as one rank sees it.
+/// The verbs objects of one rank.
 pub(crate) struct Endpoint {
     pub(crate) domain: ProtectionDomain,
     pub(crate) context: Context,
@@ -45,7 +45,7 @@ pub(crate) struct Endpoint {
     pub(crate) arrived: CompletionQueue,
     receives: SharedReceiveQueue,
     peers: Vec<Peer>,
-    /// Rank by queue pair number less the first.
+    /// Ranks by queue pair number minus `first_number`.
     ranks: Vec<Option<Rank>>,
     first_number: u32,
     inbox: Inbox,
@@ -54,11 +54,11 @@ pub(crate) struct Endpoint {
 struct Peer {
     queue_pair: QueuePair,
     unsignalled: AtomicU32,
-    /// Connected to another process.
-    elsewhere: AtomicBool,
+    /// `true` once connected to another process.
+    is_remote: AtomicBool,
 }
 
-/// Eight bytes for every posted receive. The region is declared first, so it goes first.
+/// Eight bytes for every posted receive. The region is declared first, so it is dropped first.
 struct Inbox {
     region: MemoryRegion,
     cells: Box<[AtomicU64]>,
@@ -72,7 +72,7 @@ impl Endpoint {
         let domain = context.allocate_protection_domain();
         let channel = CompletionChannel::new();
         let sends = sends(ranks);
-        // In an error every request leaves a completion.
+        // In the error state every request leaves a completion.
         let sent = context.create_completion_queue(sends * ranks, Some(&channel))?;
         let arrived = context.create_completion_queue(2 * RECEIVES, Some(&channel))?;
         let init = SharedReceiveQueueInit {
@@ -93,7 +93,7 @@ impl Endpoint {
                 };
                 let queue_pair = domain.create_queue_pair(&init)?;
                 let unsignalled = AtomicU32::new(0);
-                Ok(Peer { queue_pair, unsignalled, elsewhere: AtomicBool::new(false) })
+                Ok(Peer { queue_pair, unsignalled, is_remote: AtomicBool::new(false) })
             })
             .collect::<Result<Vec<_>, Error>>()?;
         let inbox = Inbox::new(&domain, RECEIVES as usize)?;
@@ -122,36 +122,32 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// The queue pair that `rank` is to connect to.
+    /// Returns the number of the queue pair that `rank` connects to.
     pub(crate) fn number_for(&self, rank: Rank) -> QueuePairNumber {
         self.peers[rank.index()].queue_pair.number()
     }
 
-    /// Connects the queue pair for `rank` to the one that `rank` has for us.
+    /// Connects the queue pair for `rank` to the queue pair of `rank` for this one.
     pub(crate) fn connect(&self, rank: Rank, number: QueuePairNumber) -> Result<(), Error> {
         Ok(self.peers[rank.index()].queue_pair.connect(number, &Connection::default())?)
     }
 
-    /// Connects the queue pair for `rank` to the one that `rank` has for us in a process of its own.
-    /// Answers are waited for as long as that process lives: it may be busy.
-    pub(crate) fn connect_elsewhere(
-        &self,
-        rank: Rank,
-        number: QueuePairNumber,
-    ) -> Result<(), Error> {
+    /// As [`Endpoint::connect`], for a rank in another process. The connection has no timeout, as a
+    /// busy process may answer late.
+    pub(crate) fn connect_remote(&self, rank: Rank, number: QueuePairNumber) -> Result<(), Error> {
         let connection = Connection { timeout_ns: 0, ..Connection::default() };
         let peer = &self.peers[rank.index()];
         peer.queue_pair.connect_to(rank.0, number, &connection)?;
-        peer.elsewhere.store(true, Ordering::Release);
+        peer.is_remote.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Has the queue pairs to other processes flush what is under way; afterwards nothing lands
-    /// from there.
+    /// Puts the queue pairs to other processes into error, which flushes their requests; afterwards
+    /// no remote request lands here.
     #[cold]
     pub(crate) fn cut_off(&self) {
-        for peer in self.peers.iter().filter(|peer| peer.elsewhere.load(Ordering::Acquire)) {
-            // From where they are they can always go there.
+        for peer in self.peers.iter().filter(|peer| peer.is_remote.load(Ordering::Acquire)) {
+            // Every state allows a change to the error state.
             let _ = peer.queue_pair.modify(&QueuePairAttributes::new(QueuePairState::Error));
         }
     }
@@ -166,7 +162,7 @@ impl Endpoint {
         self.peers[target.index()].queue_pair.post_send(requests)
     }
 
-    /// Posts one request with its payload copied; nobody waits for it.
+    /// Posts one request without a pending operation, its payload copied.
     #[inline]
     pub(crate) fn post_inline(
         &self,
@@ -177,7 +173,7 @@ impl Endpoint {
         self.post_silent(target, operation, Payload::Inline(bytes))
     }
 
-    /// Posts one request whose completion nobody waits for.
+    /// Posts one request without a pending operation.
     #[inline]
     pub(crate) fn post_silent(
         &self,
@@ -192,7 +188,7 @@ impl Endpoint {
         peer.queue_pair.post_send(&[SendWorkRequest { wr_id: NOBODY, operation, payload, flags }])
     }
 
-    /// Posts requests with payloads copied, all or none; nobody waits for them.
+    /// Posts requests without pending operations, their payloads copied: all or none.
     pub(crate) fn post_all(
         &self,
         target: Rank,
@@ -209,13 +205,13 @@ impl Endpoint {
         peer.queue_pair.post_send_all(requests)
     }
 
-    /// Whether everything posted to `target` has been carried out.
+    /// Returns `true` if the device has carried out every request to `target`.
     #[inline]
     pub(crate) fn is_drained(&self, target: Rank) -> bool {
         self.peers[target.index()].queue_pair.is_drained()
     }
 
-    /// Whether everything that was posted has been carried out.
+    /// Returns `true` if the device has carried out every request.
     pub(crate) fn is_idle(&self) -> bool {
         self.peers.iter().all(|peer| peer.queue_pair.is_drained())
     }
@@ -236,13 +232,13 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The eight bytes that a SEND brought, before its receive is posted again.
+    /// Returns the eight bytes of a SEND, before its receive is posted again.
     pub(crate) fn received(&self, completion: &WorkCompletion) -> u64 {
         let cell = self.inbox.cells.get(completion.wr_id as usize);
         cell.map_or(0, |cell| cell.load(Ordering::Relaxed))
     }
 
-    /// The rank at the other end of a queue pair of ours.
+    /// Returns the rank at the other end of a queue pair of this rank.
     #[inline]
     pub(crate) fn rank_of(&self, number: QueuePairNumber) -> Option<Rank> {
         let index = number.to_u32().checked_sub(self.first_number)?;
@@ -250,17 +246,16 @@ impl Endpoint {
     }
 }
 
-/// Requests that a queue pair holds in a run of so many `ranks`: memory for them grows with every
-/// pair of ranks.
+/// Returns the capacity of a send queue in a run of `ranks`: its memory is needed for every pair.
 fn sends(ranks: u32) -> u32 {
     (SENDS / ranks.max(1)).clamp(FEWEST_SENDS, MOST_SENDS)
 }
 
-/// Bytes of what the endpoints of so many `ranks` of one process hold, about.
+/// Estimates the bytes of the endpoints of `ranks` in one process.
 pub(crate) fn bytes(ranks: u32) -> u64 {
-    /// Of a slot in a queue.
+    /// Bytes of a slot in a queue.
     const SLOT: u64 = 32;
-    /// Of a queue pair, and of what else there is for every peer.
+    /// Bytes of a queue pair and other state for each peer.
     const PEER: u64 = 2048;
     let sent = u64::from(sends(ranks) * ranks).next_power_of_two();
     let arrived = u64::from(4 * RECEIVES);

@@ -1,4 +1,4 @@
-//! What can go wrong, with the values needed to act.
+//! The errors of the crate, with the values that a caller needs to act on them.
 
 use std::path::PathBuf;
 
@@ -11,12 +11,12 @@ use crate::window::{Claim, Kind};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A size or count is beyond what is possible.
+    /// A size or count is beyond its limit.
     #[error("{what} is {value}, the limit is {limit}")]
     Limit {
-        /// Which size.
+        /// Name of the size.
         what: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: u64,
         /// The smallest or largest that is possible.
         limit: u64,
@@ -26,9 +26,9 @@ pub enum Error {
     Setting {
         /// The name of the setting or environment variable.
         name: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What would be right.
+        /// The values that are accepted.
         expected: &'static str,
     },
     /// A file of settings cannot be read.
@@ -36,34 +36,33 @@ pub enum Error {
     NoSettings {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error text of the operating system.
         reason: String,
     },
-    /// A file of settings says something that is not allowed.
+    /// A file of settings has a line that is not accepted.
     #[error("{}:{line}: {reason}", path.display())]
     BadSettings {
         /// The file.
         path: PathBuf,
-        /// Line of what is wrong, counted from one.
+        /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it, and what would be right.
+        /// The mistake, and the values that are accepted.
         reason: String,
     },
-    /// There is no such rank.
+    /// No such rank exists.
     #[error("{rank} does not exist, there are {ranks} ranks")]
     NoSuchRank {
         /// The rank asked for.
         rank: Rank,
-        /// How many there are.
+        /// Number of ranks of the run.
         ranks: u32,
     },
-    /// A window is of an array whose memory peers do not know, or a remote region of a slot that is
-    /// local.
+    /// A window is on an array that no global slot has, or a remote region is of a local slot.
     #[error("{array} is not registered{why}")]
     NotRegistered {
         /// The array.
         array: ArrayLabel,
-        /// The property that is missing, and what to call.
+        /// The rest of the message: the missing property, and the call that gives it.
         why: &'static str,
     },
     /// The slot was deregistered, or is not one of this rank.
@@ -72,29 +71,29 @@ pub enum Error {
         /// The slot's number.
         slot: u32,
     },
-    /// A slot was kept from one run and used in another.
+    /// A slot of one run was used in another.
     #[error("slot {slot} belongs to another run of this process")]
     SlotOfOtherRun {
         /// The slot's number in its own run.
         slot: u32,
     },
-    /// A handle was kept beyond the end of its run.
+    /// A handle was used after the end of its run.
     #[error("the run has ended")]
     RunEnded,
-    /// The ranks register different things as the same slot.
+    /// The ranks register arrays of different element sizes as one slot.
     #[error("slot {slot}: element size is {here} bytes here and {there} bytes at {rank}")]
     SlotMismatch {
         /// The slot's number.
         slot: u32,
         /// Bytes of an element here.
         here: u64,
-        /// Bytes of an element there.
+        /// Bytes of an element at `rank`.
         there: u64,
         /// The rank that differs.
         rank: Rank,
     },
     /// An operation reaches beyond the target's slot.
-    #[error("elements {index}..{end} of slot {slot} at {rank}, which has {len}")]
+    #[error("elements {index}..{end} of slot {slot} at {rank} do not exist, it has {len}")]
     OutOfSlot {
         /// The slot's number.
         slot: u32,
@@ -102,15 +101,16 @@ pub enum Error {
         rank: Rank,
         /// First element.
         index: u64,
-        /// One past the last element.
+        /// The element after the last one.
         end: u64,
-        /// Elements of the slot there.
+        /// Number of elements of the slot at the target.
         len: u64,
     },
-    /// R7: no window of the round covers what an operation wants to reach.
+    /// No window of the round covers the remote region of an operation (R7).
     #[error(
         "{source_rank} reaches elements {index}..{end} of slot {slot} at {target} in {lane} \
-         {round}, outside every window: what it {does} needs {} of the sync of that round at {target}",
+         {round}, outside every window: an operation that {does} needs {} in the sync of that round \
+         at {target}",
         if *does == Kind::Read.verb() { "an `expose`" } else { "a `window`" }
     )]
     OutsideWindow {
@@ -118,7 +118,7 @@ pub enum Error {
         source_rank: Rank,
         /// The operation as a verb: `gets`, `updates` or `puts`.
         does: &'static str,
-        /// The rank whose memory it wants to reach.
+        /// The rank whose memory the operation is for.
         target: Rank,
         /// The lane.
         lane: Lane,
@@ -128,10 +128,10 @@ pub enum Error {
         slot: u32,
         /// First element.
         index: u64,
-        /// One past the last element.
+        /// The element after the last one.
         end: u64,
     },
-    /// R6: one location is read and written in one round. Found when the round ends, if
+    /// Two operations of a round read and write one location (R6). Found when the round ends, if
     /// [`Config::check_conflicts`](crate::Config::check_conflicts) is set.
     #[error(
         "{lane} {round}: {reader} {reads} and {writer} {writes} elements {index}..{end} of slot \
@@ -144,19 +144,19 @@ pub enum Error {
         round: Round,
         /// The rank that issued the operation that reads.
         reader: Rank,
-        /// What that does: it `gets` or `updates`.
+        /// The reading operation as a verb: `gets` or `updates`.
         reads: &'static str,
         /// The rank that issued the operation that writes.
         writer: Rank,
-        /// What that does: it `updates` or `puts`.
+        /// The writing operation as a verb: `updates` or `puts`.
         writes: &'static str,
-        /// The rank whose memory they reach.
+        /// The rank whose memory both reach.
         target: Rank,
         /// The slot's number.
         slot: u32,
         /// The first element that both touch.
         index: u64,
-        /// One past the last of those that follow it.
+        /// The element after the last one that both touch.
         end: u64,
     },
     /// More operations arrived in a round than its sync expects.
@@ -169,14 +169,14 @@ pub enum Error {
         lane: Lane,
         /// The round.
         round: Round,
-        /// Where they came from.
+        /// The rank that issued the operations.
         source_rank: Rank,
-        /// How many came.
+        /// Number of operations that arrived.
         arrived: u32,
-        /// How many the sync expects (from all ranks under `Msg`).
+        /// Number of operations that the sync expects (from all ranks under `Msg`).
         expected: u32,
     },
-    /// A round under `Cached` differs from the one that was remembered.
+    /// A round under `Cached` differs from the cached pattern.
     #[error(
         "{lane} {round}: {sent} operations to {target}, the cached pattern has {expected}: rounds \
          that differ need `SyncMode::DEFAULT`, or a lane of their own"
@@ -188,12 +188,12 @@ pub enum Error {
         round: Round,
         /// The target.
         target: Rank,
-        /// Operations of this round.
+        /// Number of operations of this round.
         sent: u32,
-        /// Operations of the remembered one.
+        /// Number of operations of the cached pattern.
         expected: u32,
     },
-    /// An operation of this rank was never posted, because a task before it failed.
+    /// An operation of this rank was never posted, because a task that it depends on failed.
     #[error("{lane} {round}: an operation was not posted because a task before it failed")]
     NotPosted {
         /// The lane.
@@ -201,7 +201,7 @@ pub enum Error {
         /// The round.
         round: Round,
     },
-    /// Operations of a round that no sync has closed when the main returned.
+    /// The main returned, and no sync has closed a round that has operations.
     #[error(
         "{lane} {round}: {operations} operations, and no sync has closed the round: spawn or await one"
     )]
@@ -210,10 +210,10 @@ pub enum Error {
         lane: Lane,
         /// The round.
         round: Round,
-        /// How many.
+        /// Number of operations of the round.
         operations: u64,
     },
-    /// A window of this rank was never opened, because a task before it failed.
+    /// A window of this rank was never opened, because a task that it depends on failed.
     #[error("{lane} {round}: a window was not opened because a task before it failed")]
     NotOpened {
         /// The lane.
@@ -228,7 +228,7 @@ pub enum Error {
         lane: Lane,
         /// The round.
         round: Round,
-        /// The array of both.
+        /// The array that both windows are on.
         array: ArrayLabel,
     },
     /// A lane cannot be used in this way.
@@ -236,10 +236,10 @@ pub enum Error {
     LaneRefused {
         /// The lane.
         lane: Lane,
-        /// What keeps it from being used.
+        /// The reason.
         why: &'static str,
     },
-    /// A rank is so far ahead of another one that has to take note of it that it cannot.
+    /// A rank is too many rounds ahead of a rank that it sends to.
     #[error(
         "{rank} is in {ahead} of {lane} and {peer} in {behind}: at most {limit} may be between"
     )]
@@ -248,66 +248,66 @@ pub enum Error {
         lane: Lane,
         /// The rank that is ahead.
         rank: Rank,
-        /// Its round.
+        /// The round of the rank that is ahead.
         ahead: Round,
-        /// The rank that it has sent something to.
+        /// The rank that is behind.
         peer: Rank,
-        /// The oldest round that has not ended there.
+        /// The oldest round that has not ended at `peer`.
         behind: Round,
-        /// The most rounds that may be between the two.
+        /// The largest number of rounds that may be between the two.
         limit: u64,
     },
-    /// The two ends of an exchange do not match.
+    /// The two ends of a double-buffered channel do not match.
     #[error("{what}: {here} here and {there} at {rank}")]
     LinksDiffer {
-        /// What is not the same.
+        /// Name of the value that differs.
         what: &'static str,
-        /// The other end.
+        /// The rank at the other end.
         rank: Rank,
-        /// The value here.
+        /// The value at this rank.
         here: u64,
-        /// The value there.
+        /// The value at `rank`.
         there: u64,
     },
-    /// The ranks met in different collective calls. None of them has done anything.
+    /// The ranks made different collective calls, none of which has had an effect.
     #[error("this rank calls {here} where {rank} calls {there}")]
     CallsDiffer {
         /// The call of this rank.
         here: &'static str,
         /// The rank that differs.
         rank: Rank,
-        /// Its call.
+        /// The call of `rank`.
         there: &'static str,
     },
-    /// A collective call failed at another rank. It has done nothing at any rank.
+    /// A collective call failed at another rank, and has had no effect at any rank.
     #[error("{call} failed at {rank}: {reason}")]
     CallFailed {
         /// The call.
         call: &'static str,
-        /// The rank at which it failed.
+        /// The rank at which the call failed.
         rank: Rank,
         /// The error of that rank.
         reason: String,
     },
-    /// An exchange has no such link.
-    #[error("link {link} does not exist, the exchange has {links}")]
+    /// A double-buffered channel has no such link.
+    #[error("link {link} does not exist, the channel has {links}")]
     NoSuchLink {
         /// The link asked for.
         link: usize,
-        /// How many there are.
+        /// Number of links of the channel.
         links: usize,
     },
-    /// A region cannot be the place of a link.
+    /// A region cannot be the buffer of a link.
     #[error("link {link}: a region of {array} {why}")]
-    WrongPlace {
+    WrongBuffer {
         /// The link.
         link: usize,
         /// The region's array.
         array: ArrayLabel,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
-    /// A round of an exchange has not one put on a link.
+    /// A round of a double-buffered channel has no put on a link, or more than one.
     #[error("{lane} {round}: {puts} puts on link {link}, one expected")]
     NotOnePut {
         /// The lane.
@@ -316,7 +316,7 @@ pub enum Error {
         round: Round,
         /// The link.
         link: usize,
-        /// Puts on it.
+        /// Number of puts on the link.
         puts: u32,
     },
     /// Another rank failed, so this one cannot go on.
@@ -324,32 +324,32 @@ pub enum Error {
     PeerFailed {
         /// The rank.
         rank: Rank,
-        /// What it said.
+        /// The error of that rank.
         reason: String,
     },
     /// The device reports a failed work request.
     #[error("work request to {peer} ended with {status}")]
     WorkRequest {
-        /// The other side.
+        /// The target of the work request.
         peer: Rank,
         /// The completion status.
         status: String,
     },
-    /// Processes that do not belong to one run.
+    /// The processes of two runs have met.
     #[error("{rank} is of another run: its {what} is {there}, here it is {here}")]
     OtherRun {
         /// The rank.
         rank: Rank,
-        /// What differs.
+        /// Name of the value that differs.
         what: &'static str,
-        /// The value here.
+        /// The value in this process.
         here: u64,
-        /// The value there.
+        /// The value in the process of `rank`.
         there: u64,
     },
-    /// Another process has sent a control message that it may not send, or that cannot be read.
+    /// Another process has sent a control message that is malformed or not allowed.
     #[error("{rank} has sent {what}")]
-    WrongLetter {
+    BadControlMessage {
         /// The rank of the process.
         rank: Rank,
         /// The message, with its values and their limits.
@@ -383,7 +383,7 @@ impl Error {
         Err(Error::TooFarAhead { lane, rank, ahead, peer, behind, limit })
     }
 
-    /// Who is told this that `rank` has found, itself first.
+    /// Returns the ranks to which `rank` reports this error, itself first.
     pub(crate) fn ranks(&self, rank: Rank) -> Vec<Rank> {
         match *self {
             Error::Conflict { reader, writer, .. } => vec![rank, reader, writer],
@@ -392,7 +392,7 @@ impl Error {
         }
     }
 
-    /// `claims` are in conflict, in the order of their kinds.
+    /// Makes the error of two claims in conflict, given in the order of their kinds.
     pub(crate) fn conflict(claims: [Claim; 2], target: Rank, lane: Lane, round: Round) -> Self {
         let [(reader, reads), (writer, writes)] =
             claims.each_ref().map(|claim| (claim.source, claim.kind.verb()));

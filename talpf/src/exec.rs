@@ -108,7 +108,7 @@ where
     run(runtime, world, repeat_n(main, ranks))
 }
 
-/// Runs one of `mains` on each rank of `world` that is here, ends the runtime, and returns their
+/// Runs one of `mains` on each rank of `world` in this process, ends the runtime, and returns their
 /// results.
 pub(crate) fn run<R, E, M, F>(
     runtime: Runtime,
@@ -141,7 +141,7 @@ where
     Ok(results)
 }
 
-/// Fails the run when the tasks of a rank are cancelled: what they wait for ends.
+/// Fails the run when the tasks of a rank are cancelled, which ends their waits.
 fn end_with_group(world: &Arc<World>, state: &RankState) {
     let (world, rank) = (Arc::downgrade(world), state.rank);
     state.group.on_cancel(move |reason| {
@@ -192,7 +192,7 @@ where
     let _report = runtime.on_hang(move |text| {
         if let Some(world) = reporter.upgrade() {
             world.ranks().iter().for_each(|state| state.describe(text));
-            // Who came to an engine while it was looked at has left again.
+            // A thread that has tried to enter an engine during its report relies on the poller.
             let left = world.ranks().iter().filter(|state| state.has_unannounced());
             left.for_each(RankState::wake_poller);
         }
@@ -206,7 +206,7 @@ where
             let state = world.rank(rank);
             let leaving = Leaving { world: &world, rank };
             let result = match world.processes() {
-                Some(processes) => processes.meet(&world).await,
+                Some(processes) => processes.handshake(&world).await,
                 None => Ok(()),
             };
             let result = match result {
@@ -214,7 +214,7 @@ where
                 Err(error) => Err(E::from(error)),
             };
             let result = result.and_then(|value| {
-                state.open_rounds.check_exchanges()?;
+                state.open_rounds.check_channels()?;
                 Ok(value)
             });
             let waited = if result.is_ok() { state.group.wait().await } else { Ok(()) };
@@ -251,11 +251,11 @@ where
         }
     }
     let first = first.lock().take();
-    // A panic is the cause of what the others report.
+    // A panic is the cause of the errors of the others.
     match (broken, first) {
         (Some(error), _) => Err(E::from(Error::from(error))),
         (None, Some(error)) => Err(error),
-        // Every main has returned well, and may not have looked at all that it started.
+        // Every main has returned without an error, and may not have awaited all its syncs.
         (None, None) => world.check_end().map(|()| results).map_err(E::from),
     }
 }
@@ -266,19 +266,19 @@ fn keep_first<E>(first: &parking_lot::Mutex<Option<E>>, error: E) -> Option<E> {
     if first.is_some() { Some(error) } else { first.replace(error) }
 }
 
-/// Waits until the ranks of other processes are done, too.
+/// Waits until the ranks of other processes have finished, too.
 fn leave(runtime: &Runtime, world: &Arc<World>) -> Result<(), Error> {
     let Some(processes) = world.processes().cloned() else {
         return Ok(());
     };
     let here = world.first();
     let whole = Arc::clone(world);
-    let left = async move { processes.leave(whole.rank(here)).await };
-    let handle = world.rank(here).group.spawn_main("goodbye", left)?;
+    let left = async move { processes.finish(whole.rank(here)).await };
+    let handle = world.rank(here).group.spawn_main("finish", left)?;
     runtime.block_on(handle)??
 }
 
-/// Lets the polling tasks end, and the programs with an error if `exec` unwinds.
+/// Ends the polling tasks when dropped, and the programs with an error if `exec` unwinds.
 struct Stopping<'a>(&'a World);
 
 impl Drop for Stopping<'_> {
@@ -293,7 +293,7 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Tells the other ranks if the program of this one panics.
+/// Fails the run when dropped, which happens only if the program of this rank panics.
 struct Leaving<'a> {
     world: &'a World,
     rank: Rank,

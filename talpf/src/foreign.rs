@@ -1,14 +1,14 @@
-//! Calls of code that is the program's own, outside bodies of tasks: wakers, and the wire.
+//! Calls of foreign code outside bodies of tasks: wakers, and the wire.
 //!
-//! A panic in it fails the run instead of unwinding through what called it. Wakers may come back for a
-//! lock of their caller, so they are called under none, which debug builds check.
+//! A panic of foreign code fails the run instead of unwinding through its caller. A waker may take
+//! a lock of its caller, so wakers are called under none, which debug builds check.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use talpf_primitives::assert_nothing_held;
 
-/// Calls `code`, which is `what`.
+/// Calls `code`, which `what` names.
 ///
 /// **Errors**: the text of a panic.
 #[track_caller]

@@ -12,24 +12,23 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::exec;
 use crate::numbers::Rank;
-use crate::processes::{Counted, Processes};
+use crate::processes::{CountingWire, Processes};
 use crate::world::World;
 
 /// Runs `main` as one rank of a run, whose other ranks are in the other processes of the wire: each
 /// calls this, with the same settings. Returns what `main` returned here, once all ranks are done.
 ///
-/// The number of the rank and how many there are is what the wire says; so is
-/// [`Config::ranks`], whatever is given. `main` is `async move` and owns what it captures, as that
-/// of [`exec`](crate::exec), but need not be `Clone`. Programs are those of `exec`, with these
-/// differences:
-/// - an operation on a window asks the target first, which costs a round trip more, and requests to
-///   one rank follow each other, each after the answer to the one before;
-/// - when a rank fails, the others return an error all the same, which is [`Error::PeerFailed`]
+/// The wire determines the number of the rank and of all ranks; [`Config::ranks`] is ignored.
+/// `main` is `async move` and owns its captures, as that of [`exec`](crate::exec), but need not be
+/// `Clone`. Programs are those of `exec`, with these differences:
+/// - an operation on a window sends a window request to the target first, which costs a round trip
+///   more, and requests to one rank follow each other, each after the answer to the one before;
+/// - when a rank fails, the others return an error, too, which is [`Error::PeerFailed`]
 ///   unless they have one of their own; which of several failures they name is not determined;
 /// - a sync that waits for a rank whose program has ended fails with [`Error::PeerFailed`], which
 ///   names that rank;
-/// - a hang is one of all processes together, and takes half as long again to be noticed; each says
-///   what its own rank waits for;
+/// - a hang is one of all processes together, and is found after one and a half times as long; each
+///   process reports what its own rank waits for;
 /// - a trace has the rank of this process only.
 ///
 /// **Errors**: as [`exec`](crate::exec); processes with other settings; a process that has ended,
@@ -78,7 +77,7 @@ where
     let judge = Arc::downgrade(&world);
     runtime.judge_hangs(move || {
         let world = judge.upgrade();
-        world.is_some_and(|world| world.processes().is_some_and(|others| others.is_standstill()))
+        world.is_some_and(|world| world.processes().is_some_and(|others| others.is_terminated()))
     });
     let mut results = exec::run(runtime, world, std::iter::once(main))?;
     // One rank, one result.
@@ -86,7 +85,7 @@ where
 }
 
 fn meet(runtime: &Runtime, wire: Arc<dyn Wire>, config: Config) -> Result<Arc<World>, Error> {
-    let (here, wire) = (Rank(wire.process()), Arc::new(Counted::new(wire)));
+    let (here, wire) = (Rank(wire.process()), Arc::new(CountingWire::new(wire)));
     let over: Arc<dyn Wire> = Arc::clone(&wire) as _;
     let device = Device::with_wire(config.device.clone(), over).map_err(Error::from)?;
     let endpoint = Endpoint::new(&device, wire.processes())?;

@@ -1,4 +1,4 @@
-//! The 32 bits that travel with every operation: what it is, and which lane and round it is of.
+//! The immediate of an operation, 32 bits with its kind, lane and round.
 //!
 //! The round is sent modulo 2^21 and completed at the receiver with the nearest round it knows.
 //! Control messages carry eight bytes as well: a count, and the rest of the round.
@@ -9,28 +9,28 @@ const ROUND_BITS: u32 = 21;
 const LANE_BITS: u32 = 8;
 const ROUNDS: u64 = 1 << ROUND_BITS;
 
-/// What a completion with an immediate announces.
+/// The kind of an operation that a completion with an immediate announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A put has landed, a get has read, an atomic was done.
+    /// A put that has landed, a get that has read, or an atomic that was done.
     Data,
-    /// The number of operations that the sender has for the receiver in this round. If the two meet
-    /// in a step of the exchange of counts, which follows from the ranks, the message of that, too.
+    /// Number of operations that the sender has for the receiver in this round. Also the message of
+    /// a step of the exchange of counts, if the two ranks have such a step.
     Count,
     /// A step of a barrier, which follows from the ranks.
     Barrier,
-    /// The sender has ended this round.
+    /// The acknowledgement that the sender has ended this round.
     Ack,
-    /// As `Data`, of an operation for which the windows of a rank elsewhere were asked.
+    /// As `Data`, of an operation that a remote target has granted.
     Granted,
 }
 
-/// An immediate, taken apart.
+/// The fields of an immediate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Immediate {
     pub(crate) kind: Kind,
     pub(crate) lane: Lane,
-    /// Modulo 2^21.
+    /// Round modulo 2^21.
     round: u32,
 }
 
@@ -60,20 +60,20 @@ impl Immediate {
         Immediate { kind, lane, round: bits & (ROUNDS as u32 - 1) }
     }
 
-    /// The eight bytes of a control message of `round`.
+    /// Returns the eight bytes of a control message of `round`.
     #[inline]
     pub(crate) fn payload(round: Round, count: u32) -> u64 {
         round.0 >> ROUND_BITS << u32::BITS | u64::from(count)
     }
 
-    /// The round of a control message, and its count.
+    /// Returns the round of a control message, and its count.
     #[inline]
     pub(crate) fn with_payload(self, payload: u64) -> (Round, u32) {
         let round = payload >> u32::BITS << ROUND_BITS | u64::from(self.round);
         (Round(round), payload as u32)
     }
 
-    /// The round, given one that is less than 2^20 rounds away.
+    /// Returns the round, given one that is less than 2^20 rounds away.
     #[inline]
     pub(crate) fn round_near(self, known: Round) -> Round {
         let ahead = u64::from(self.round).wrapping_sub(known.0) % ROUNDS;

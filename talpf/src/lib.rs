@@ -3,8 +3,8 @@
 //! [`exec`] runs a program on several ranks, [`hook`] on one rank of several processes. Each has a
 //! [`Context`]: it registers arrays as [`MemorySlot`]s, issues operations on them, and ends rounds
 //! with syncs. Operations are tasks that use their local regions as input or output; a sync is a
-//! task that opens *windows* for what peers put, and the regions of the windows are in use until
-//! the round has ended. So everything that computes simply declares the regions it reads and writes.
+//! task that opens *windows* for puts of peers, and the regions of the windows are in use until the
+//! round has ended. So a task that computes simply declares the regions it reads and writes.
 //!
 //! ```
 //! use talpf::{Config, Error, Rank, SyncMode, exec};
@@ -29,25 +29,25 @@
 //! ```
 //!
 //! A program that captures something is an `async move` closure, of which each rank runs a clone;
-//! what the ranks share is in an `Arc`, and what they find out they return ([`exec`] shows it, and
-//! the compiler's messages for programs that borrow instead).
+//! shared values are in an `Arc`, and each rank returns its result ([`exec`] shows it, and the
+//! compiler's messages for programs that borrow instead).
 //!
 //! Completion levels, named the same everywhere: *posted* (the device has the request), *local*
 //! (the source may be reused), *delivered* (visible at the target), *round ended*.
 
+mod all_gather;
 mod config;
 mod context;
+mod double_buffered_channel;
 mod endpoint;
 mod error;
-mod exchange;
 mod exec;
 mod foreign;
-mod held;
+mod held_guard;
 mod hook;
 mod immediate;
 mod numbers;
 mod operation;
-mod ping_pong;
 mod polling;
 mod probe;
 mod processes;
@@ -64,13 +64,13 @@ mod world;
 
 pub use self::config::{Config, PollingFrequency};
 pub use self::context::Context;
+pub use self::double_buffered_channel::{DoubleBufferedChannel, Link};
 pub use self::error::Error;
 pub use self::exec::exec;
 pub use self::hook::hook;
 pub use self::numbers::{Lane, Rank, Round};
 pub use self::operation::{Destination, OpenRound, Operation, Source};
-pub use self::ping_pong::{Link, PingPong};
 pub use self::probe::Machine;
 pub use self::settings::Settings;
 pub use self::slot::{MemorySlot, Registrable, RemoteRegion};
-pub use self::sync::{Arrivals, Sync, SyncHandle, SyncMode};
+pub use self::sync::{Arrivals, SyncBuilder, SyncHandle, SyncMode};

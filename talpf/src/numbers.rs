@@ -1,4 +1,4 @@
-//! Numbers that must not be mixed up.
+//! Types of numbers that must not be mixed up.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(pub u32);
 
-/// A lane: an independent sequence of rounds. Lane 0 is the superstep.
+/// A lane: an independent sequence of rounds. The rounds of lane 0 are supersteps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane(pub u8);
 
-/// A round of a lane, from 0. A sync ends one.
+/// A round of a lane, from 0, which a sync ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Round(pub u64);
 

@@ -1,11 +1,11 @@
-//! The polling task: one a rank, an ordinary task that looks at the completion queues, carries
-//! syncs on, and suspends itself in between.
+//! The polling task: one a rank, an ordinary task that polls the completion queues, advances syncs,
+//! and suspends itself in between.
 //!
-//! Adaptive, workers that have nothing else to do look in its place; when none has, it looks a few
-//! times in a while. While a task of the rank is suspended until a sync ends, which those who put
-//! carry on (`sync/tell.rs`), it looks seldom: every look takes cache lines away from them. After it
-//! has looked in vain for long enough it arms the completion channel and sleeps: a completion, a new
-//! sync or a failure wakes it.
+//! An adaptive polling task lets workers that have nothing else to do poll in its place; when none
+//! is idle, it polls from time to time. While a task of the rank is suspended until a sync ends,
+//! which its peers advance (`sync/notify.rs`), it polls seldom: every poll takes cache lines away
+//! from them. After it has polled without success for long enough it arms the completion channel
+//! and sleeps: a completion, a new sync or a failure wakes it.
 //!
 //! **Source**: thesis, chapter 6.3.
 
@@ -26,15 +26,15 @@ use crate::world::{RankState, World};
 
 use self::empty_polls::EmptyPolls;
 
-/// Patience of a rank that waits for nothing.
+/// Time of polls without success before the task sleeps, of a rank that waits for nothing.
 const PATIENCE_WITHOUT_WORK: Duration = Duration::from_micros(10);
-/// Patience while peers take in what they bring, in polls that are apart.
+/// The same time while peers advance the syncs of the rank.
 const PATIENCE_WHILE_PEERS_POLL: Duration = Duration::from_millis(1);
-/// Passes between looks at puts that are collected: every look takes their cache line away.
+/// Number of passes between polls of batches: every poll takes their cache line away.
 const PASSES: u32 = 32;
-/// How often the task looks at the timers of a link with faults, and at what nobody announces.
+/// Period of polls of the timers of a link with faults, and of changes without a completion.
 const RETRY_PERIOD: Duration = Duration::from_micros(100);
-/// How long the task waits for an idle worker before it looks all the same.
+/// Longest wait for an idle worker to poll in place of the task.
 const LATEST: Duration = Duration::from_micros(20);
 
 /// Wakes a polling task that sleeps.
@@ -45,21 +45,23 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
-    /// Whether it sleeps or is about to: then it looks at everything once more.
+    /// Returns `true` if the task sleeps or is about to, after one more check of everything.
     #[inline]
     pub(crate) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }
 
-    /// From here on it is woken. The task looks at everything once more before it sleeps.
+    /// Announces the sleep of the task, which checks everything once more before it sleeps.
     pub(crate) fn fall_asleep(&self) {
         self.asleep.store(true, Ordering::SeqCst);
     }
 
+    /// Wakes the task if it sleeps.
+    ///
     /// **Cost**: a load when the task does not sleep.
     pub(crate) fn wake(&self) {
         if self.asleep.load(Ordering::SeqCst) {
-            // First, for a task that is about to leave its waker.
+            // Before the waker is taken, for a task that is about to register it.
             self.asleep.store(false, Ordering::SeqCst);
             let waker = self.waker.lock().take();
             if let Some(waker) = waker {
@@ -69,7 +71,7 @@ impl Sleeper {
     }
 }
 
-/// What the polling task does, and idle workers in its place.
+/// The poller of a rank, run by the polling task and by idle workers in its place.
 pub(crate) struct Poller {
     world: Arc<World>,
     rank: Rank,
@@ -77,10 +79,10 @@ pub(crate) struct Poller {
     empty: EmptyPolls,
 }
 
-/// What the task does next.
+/// The next action of the polling task.
 enum Next {
     Pause(Duration),
-    /// Sleeps until something happens.
+    /// Sleep until a completion or a wake.
     Sleep,
     End,
 }
@@ -91,16 +93,16 @@ impl Poller {
         Arc::new(Poller { world, rank, passes: AtomicU32::new(0), empty: EmptyPolls::new() })
     }
 
-    /// The body of the polling task. It ends when the program has, and what was under way with it.
+    /// Runs the polling task, which ends when the program and all its operations have ended.
     pub(crate) async fn poll(self: Arc<Self>) {
         let (world, state) = (&self.world, self.world.rank(self.rank));
         loop {
             let this = Arc::clone(&self);
-            match state.group.idle_until(LATEST, move || this.turn()).await {
+            match state.group.idle_until(LATEST, move || this.pass()).await {
                 Next::Pause(period) => state.group.wait_for(period).await,
                 Next::Sleep => {
                     self.empty.end();
-                    state.collectors.post_all();
+                    state.batches.post_all();
                     if let Err(error) = sleep(state, world).await {
                         world.fail(&[self.rank], &error);
                     }
@@ -110,12 +112,12 @@ impl Poller {
         }
     }
 
-    /// Looks. What to do next, but to look again as soon as a worker has nothing else to do.
-    fn turn(&self) -> Option<Next> {
+    /// Polls once. Returns the next action; `None` to poll again as soon as a worker is idle.
+    fn pass(&self) -> Option<Next> {
         let (world, state) = (&*self.world, self.world.rank(self.rank));
-        // Only a link with faults has timers: what it lost is asked for again after a time.
+        // Only a link with faults has timers, for lost packets.
         let has_timers = world.config.device.fault.is_some();
-        // Nothing says that something has come over a wire.
+        // No completion announces packets that have come over a wire.
         let has_wire = world.processes().is_some();
         if state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers) {
             return Some(Next::End);
@@ -123,14 +125,14 @@ impl Poller {
         if has_timers {
             state.endpoint.context.advance(state.group.clock().now_ns());
         }
-        let found = state.look(world) > 0;
+        let found = state.poll(world) > 0;
         let passes = self.passes.load(Ordering::Relaxed).wrapping_add(1);
         self.passes.store(passes, Ordering::Relaxed);
         if passes.is_multiple_of(PASSES) {
-            state.collectors.post_unchanged();
+            state.batches.post_unchanged();
         }
         let works = state.engine.syncs() > 0 || state.outstanding() > 0;
-        let peers_poll = !has_wire && state.waits.is_set() && !state.has_unannounced();
+        let peers_poll = !has_wire && state.wait_flag.is_set() && !state.has_unannounced();
         let yields = world.processes().is_some_and(|others| others.are_oversubscribed());
         let patience = match () {
             () if yields => PollingFrequency::PATIENCE_OVERSUBSCRIBED,
@@ -148,7 +150,7 @@ impl Poller {
         };
         match world.config.polling {
             PollingFrequency::Every(period) if works => {
-                state.collectors.post_all();
+                state.batches.post_all();
                 Some(Next::Pause(period))
             }
             PollingFrequency::Adaptive if !is_over && peers_poll => Some(Next::Pause(LATEST)),
@@ -166,8 +168,8 @@ impl Poller {
     }
 }
 
-/// Sleeps until something happens. Arms first and looks again after that, so that nothing which
-/// happens in between is slept through.
+/// Sleeps until a completion or a wake. Arms the channel first and polls once more after that, so
+/// that no event in between is missed.
 async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
     state.poller.fall_asleep();
     state.endpoint.arrived.request_notify(false)?;
@@ -175,7 +177,7 @@ async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
     let found = state.progress(world).unwrap_or(1) > 0;
     let has_timers = world.config.device.fault.is_some();
     let over = || state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers);
-    if !found && !over() && !state.has_unannounced() && !state.collectors.is_filled_at_last() {
+    if !found && !over() && !state.has_unannounced() && !state.batches.is_filled_at_last() {
         let mut notified = pin!(state.endpoint.channel.notified());
         poll_fn(|cx| {
             *state.poller.waker.lock() = Some(cx.waker().clone());

@@ -1,48 +1,48 @@
-//! What supersteps cost here: *g* and *l* of the BSP model, measured.
+//! Measurement of the cost of supersteps: *g* and *l* of the BSP model.
 
 use bytemuck::bytes_of;
 use talpf_runtime::{Array, Region};
 
+use crate::all_gather::Call;
 use crate::context::Context;
 use crate::error::Error;
-use crate::exchange::Call;
 use crate::numbers::Rank;
 use crate::slot::{MemorySlot, Use};
 use crate::sync::SyncMode;
 
-/// What a superstep costs in which no rank sends or receives more than `h` bytes: `h * g + l`.
+/// The cost of a superstep in which no rank sends or receives more than `h` bytes: `h * g + l`.
 ///
 /// **Source**: `lpf_machine_t` of LPF.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// *g*: **units**: nanoseconds a byte.
+    /// *g*. **Units**: nanoseconds a byte.
     pub g_ns: f64,
-    /// *l*: **units**: nanoseconds.
+    /// *l*. **Units**: nanoseconds.
     pub l_ns: f64,
 }
 
-/// Elements that a rank puts in a long superstep, and in a short one.
+/// Number of elements that a rank puts in a long superstep.
 const LONG: usize = 128 * 1024;
+/// Number of elements that a rank puts in a short superstep.
 const SHORT: usize = 1;
 const SAMPLES: usize = 9;
 
 impl Context {
-    /// Measures what a superstep costs with as many ranks as there are, in which each puts to the
-    /// next one and which ends by [`SyncMode::msg`]. Takes some hundredths of a second, and more
-    /// with many ranks.
+    /// Measures the cost of a superstep of all ranks, in which each puts to the next one and which
+    /// ends by [`SyncMode::msg`]. Takes some hundredths of a second, and more with many ranks.
     ///
-    /// Collective, between two supersteps of lane 0. It passes some rounds of that lane; what
-    /// [`SyncMode::CACHED`] has learned stays. What else runs meanwhile is measured with it.
+    /// Collective, between two supersteps of lane 0. It uses some rounds of that lane; the pattern
+    /// of [`SyncMode::CACHED`] stays. Tasks that run meanwhile affect the measurement.
     ///
     /// **Completion**: all ranks have measured, and have the same figures: those of the slowest.
     /// **Errors**: no room for one more slot (`resize_memory_register`); a rank that failed.
     /// **Source**: `lpf_probe` of the thesis, chapter 2.3.
     pub async fn probe(&self) -> Result<Machine, Error> {
-        // What is put, and where it lands.
+        // The elements to put, and behind them the window.
         let array = Array::new(self.group(), vec![0u64; 2 * LONG], LONG)?;
         let slot = self.register(&array, Use::Windowed, Call::Probe).await?;
         let next = Rank((self.rank().0 + 1) % self.ranks());
-        // In turn, so that a disturbance meets both. The first one is for caches.
+        // Alternately, so that a disturbance meets both. The first sample warms the caches.
         let lengths = [(SHORT, 200), (LONG, 10)];
         let mut samples = [[0; SAMPLES + 1]; 2];
         for sample in 0..=SAMPLES {
@@ -64,7 +64,7 @@ impl Context {
             let [short, long]: [f64; 2] =
                 bytemuck::try_pod_read_unaligned(bytes).map_err(|_| {
                     let what = format!("{} bytes as the times of a probe", bytes.len());
-                    Error::WrongLetter { rank, what }
+                    Error::BadControlMessage { rank, what }
                 })?;
             (short_ns, long_ns) = (short_ns.max(short), long_ns.max(long));
         }
@@ -72,7 +72,7 @@ impl Context {
         Ok(Machine { g_ns: ((long_ns - short_ns) / further).max(0.0), l_ns: short_ns })
     }
 
-    /// Nanoseconds of so many supersteps.
+    /// Runs some supersteps. Returns the time in nanoseconds.
     async fn supersteps(
         &self,
         steps: u32,

@@ -1,8 +1,8 @@
-//! Rounds as the sender sees them: what was issued to whom, and what is not posted yet.
+//! Rounds at their sender: the number of operations by target, and of those not posted yet.
 //!
 //! Program order decides: an operation is of the round that was open where its handle was taken,
-//! whenever it runs. A sync closes the round; it goes on once every handle is
-//! gone, that is, once every operation has been posted.
+//! whenever it runs. A sync closes the round; it advances once every handle is dropped, that is,
+//! once every operation has been posted.
 
 mod handles;
 
@@ -12,33 +12,33 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use talpf_primitives::Mutex;
 
 use self::handles::Handles;
+use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
 use crate::numbers::{Lane, Rank, Round};
-use crate::ping_pong::Places;
 use crate::rounds::MOST_AHEAD;
 use crate::sync::Outcome;
 use crate::world::{RankState, World};
 
-/// One round of one lane at one rank.
+/// A round of a lane at its sender.
 pub(crate) struct RoundState {
     pub(crate) world: Arc<World>,
     pub(crate) rank: Rank,
     pub(crate) lane: Lane,
     pub(crate) number: Round,
     open: Handles,
-    /// Operations by target.
+    /// Number of operations by target.
     sent: Box<[AtomicU32]>,
-    /// Operations that are parked at their targets.
+    /// Number of operations that are parked at their targets.
     parked: AtomicU32,
-    /// Whether a target has had more than its share of what the round may have.
+    /// Set once a target has had more than its share of the limit of the round.
     uneven: AtomicBool,
-    lost: AtomicBool,
-    /// True if its windows have been declared as they opened.
+    /// Set once an operation is missing, which will never be posted.
+    missing: AtomicBool,
+    /// Set once its windows were declared as they opened.
     declared: AtomicBool,
-    /// The reason for which operations are refused, of a round that stands in for one that the
-    /// program cannot have.
+    /// Error of all operations, for a round that stands in for one that the program cannot have.
     refuses: Option<Box<Error>>,
-    /// How its sync ended.
+    /// Result of its sync.
     pub(crate) outcome: Outcome,
 }
 
@@ -53,14 +53,14 @@ impl RoundState {
             sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
             parked: AtomicU32::new(0),
             uneven: AtomicBool::new(false),
-            lost: AtomicBool::new(false),
+            missing: AtomicBool::new(false),
             declared: AtomicBool::new(false),
             refuses: None,
             outcome: Outcome::default(),
         })
     }
 
-    /// Makes what the program gets instead of a round that it cannot have.
+    /// Makes the stand-in of a round that the program cannot have.
     #[cold]
     fn refusing(world: &Arc<World>, rank: Rank, lane: Lane, why: Error) -> Arc<Self> {
         let mut round = RoundState::new(world, rank, lane, Round(0));
@@ -69,8 +69,9 @@ impl RoundState {
         round
     }
 
-    /// **Errors**: it is of a lane that an exchange has taken, or one round too many that has not
-    /// ended.
+    /// Checks that the program may use the round.
+    ///
+    /// **Errors**: a double-buffered channel has taken its lane, or too many rounds have not ended.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
         match &self.refuses {
@@ -79,20 +80,20 @@ impl RoundState {
         }
     }
 
-    /// Makes a round that nobody uses any more the round `number` of its lane.
+    /// Makes a round without other references the round `number` of its lane.
     fn renew(&mut self, number: Round) {
         self.number = number;
         self.open = Handles::new();
         self.sent.iter_mut().for_each(|count| *count.get_mut() = 0);
         *self.parked.get_mut() = 0;
         *self.uneven.get_mut() = false;
-        *self.lost.get_mut() = false;
+        *self.missing.get_mut() = false;
         *self.declared.get_mut() = false;
         self.outcome = Outcome::default();
     }
 
-    /// Its rank. Rounds are handed about instead of the world: all ranks would fight for the line
-    /// of its reference count, and with it for all that they read there.
+    /// Returns the state of its rank. Operations keep their round and not the world, as all ranks
+    /// would contend for the cache line of its reference count, and for the fields beside it.
     #[inline]
     pub(crate) fn state(&self) -> &RankState {
         self.world.rank(self.rank)
@@ -106,22 +107,22 @@ impl RoundState {
         Arc::clone(self)
     }
 
-    /// Returns a handle. True for the last one of a closed round, whose sync goes on when its rank
-    /// makes progress.
+    /// Gives a handle back. Returns `true` for the last one of a closed round, whose sync advances
+    /// when its rank makes progress.
     #[inline]
     pub(crate) fn leave(&self) -> bool {
         self.open.leave()
     }
 
-    /// Counts operations.
+    /// Counts operations to a target.
     ///
-    /// **Errors**: more than `resize_message_queue` has asked for; the lane is taken.
+    /// **Errors**: more than the limit of `resize_message_queue`; the lane is taken.
     #[inline]
     pub(crate) fn count(&self, target: Rank, operations: u32) -> Result<(), Error> {
         self.check()?;
         let sent = &self.sent[target.index()];
         let to_target = sent.fetch_add(operations, Ordering::Relaxed).saturating_add(operations);
-        // As long as no target has more than its share they are not too many in all.
+        // As long as no target has more than its share, the sum is within the limit.
         let limit = u64::from(self.state().open_rounds.limit());
         let is_uneven = u64::from(to_target) * self.sent.len() as u64 > limit;
         if is_uneven || self.uneven.load(Ordering::Relaxed) {
@@ -142,13 +143,13 @@ impl RoundState {
         Ok(())
     }
 
-    /// An operation will never be posted.
-    pub(crate) fn lose(&self) {
-        self.lost.store(true, Ordering::Release);
+    /// Notes that an operation will never be posted.
+    pub(crate) fn note_missing(&self) {
+        self.missing.store(true, Ordering::Release);
     }
 
-    pub(crate) fn has_lost(&self) -> bool {
-        self.lost.load(Ordering::Acquire)
+    pub(crate) fn has_missing(&self) -> bool {
+        self.missing.load(Ordering::Acquire)
     }
 
     /// Notes that its windows are declared.
@@ -156,50 +157,51 @@ impl RoundState {
         self.declared.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether its windows are declared. One that another thread has declared may be missed.
+    /// Returns `true` if its windows are declared. May miss a declaration by another thread.
     pub(crate) fn is_declared(&self) -> bool {
         self.declared.load(Ordering::Relaxed)
     }
 
-    /// Fails the run: `code` of the program that was called for this rank has panicked.
+    /// Fails the run with the panic of `code` of the program that was called for this rank.
     #[cold]
     pub(crate) fn fail_foreign(&self, code: &str, panic: &str) {
         self.world.fail_with_reason(self.rank, &format!("{code} has panicked: {panic}"));
     }
 
-    /// Whether it is closed and all its operations are posted.
+    /// Returns `true` if the round is closed and all its operations are posted.
     pub(crate) fn is_posted(&self) -> bool {
         self.open.is_none()
     }
 
-    /// An operation is about to be parked, which still has a handle.
+    /// Notes that an operation, which still has a handle, is about to be parked.
     pub(crate) fn park(&self) {
         self.parked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An operation that was parked is posted or given up. True for the last one, after which its
-    /// sync goes on when its rank makes progress.
+    /// Notes that a parked operation was posted or refused. Returns `true` for the last one, after
+    /// which the sync advances when its rank makes progress.
     pub(crate) fn unpark(&self) -> bool {
         self.parked.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Operations that are parked at their targets. None is added once the round is posted.
+    /// Returns the number of operations parked at their targets, to which none is added once the
+    /// round is posted.
     pub(crate) fn parked(&self) -> u32 {
         self.parked.load(Ordering::Acquire)
     }
 
-    /// Handles that are still out.
+    /// Returns the number of handles.
     pub(crate) fn unposted(&self) -> u32 {
         self.open.count()
     }
 
-    /// Operations for one target. Final once it is posted.
+    /// Returns the number of operations for one target. Final once the round is posted.
     #[inline]
     pub(crate) fn sent_to(&self, target: Rank) -> u32 {
         self.sent[target.index()].load(Ordering::Relaxed)
     }
 
-    /// Operations by target. Final once it is posted.
+    /// Iterates over the numbers of operations by target. Final once the round is posted.
     pub(crate) fn sent(&self) -> impl Iterator<Item = u32> {
         self.sent.iter().map(|count| count.load(Ordering::Relaxed))
     }
@@ -220,28 +222,28 @@ pub(crate) struct OpenRounds {
 #[derive(Default)]
 struct LaneRounds {
     open: Option<Arc<RoundState>>,
-    /// One that has ended, for the next to be opened.
+    /// Memory of a round that has ended, for the next to be opened.
     spare: Option<Arc<RoundState>>,
-    /// The exchange that has taken it.
-    taken: Option<Arc<Places>>,
-    /// Rounds that have ended.
+    /// Guards of the double-buffered channel that has taken the lane.
+    taken: Option<Arc<BufferGuards>>,
+    /// Number of rounds that have ended.
     ended: u64,
 }
 
-/// The reason that keeps the program from a lane.
-const TAKEN: &str = "is taken by a ping-pong exchange";
+/// Error text for a lane that belongs to a channel.
+const TAKEN: &str = "is taken by a double-buffered channel";
 
-/// Who asks for a round of a lane.
+/// The user of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum User {
     Program,
-    /// The exchange that has taken it.
-    Exchange,
+    /// The double-buffered channel that has taken the lane.
+    Channel,
 }
 
-/// Operations of one round until `resize_message_queue` says otherwise.
+/// Default limit of the operations of one round.
 const OPERATIONS: u32 = 1 << 20;
-/// Most that it can be set to.
+/// The largest limit that `resize_message_queue` accepts.
 const MAX_OPERATIONS: u32 = 1 << 31;
 
 impl OpenRounds {
@@ -290,8 +292,8 @@ impl OpenRounds {
         open.get_or_insert_with(|| RoundState::new(world, rank, lane, Round(0))).enter()
     }
 
-    /// Closes the open round of a lane and opens the next. The caller `leave`s what it gets, which
-    /// refuses its sync if too many rounds have not ended.
+    /// Closes the open round of a lane, opens the next, and returns the closed one, which the
+    /// caller `leave`s, or a stand-in that refuses its sync if too many rounds have not ended.
     pub(crate) fn close(
         &self,
         world: &Arc<World>,
@@ -324,41 +326,41 @@ impl OpenRounds {
         closed
     }
 
-    /// Gives a lane to an exchange, for as long as the run lasts.
+    /// Gives a lane to a double-buffered channel, for as long as the run lasts.
     ///
-    /// **Errors**: it was used, or taken, before.
-    pub(crate) fn take(&self, lane: Lane, places: &Arc<Places>) -> Result<(), Error> {
+    /// **Errors**: the lane was used, or taken, before.
+    pub(crate) fn take(&self, lane: Lane, guards: &Arc<BufferGuards>) -> Result<(), Error> {
         let mut lanes = self.lanes.lock();
         let LaneRounds { open, taken, .. } = lane_of(&mut lanes, lane);
         let why = match (open, &taken) {
             (_, Some(_)) => TAKEN,
-            (Some(_), None) => "was used before, a ping-pong exchange needs one of its own",
+            (Some(_), None) => "was used before, a double-buffered channel needs one of its own",
             (None, None) => {
-                *taken = Some(Arc::clone(places));
+                *taken = Some(Arc::clone(guards));
                 return Ok(());
             }
         };
         Err(Error::LaneRefused { lane, why })
     }
 
-    /// Whether every exchange was brought to the end of a round, at the end of the main.
+    /// Checks, at the end of the main, that no channel was dropped in the middle of a round.
     ///
-    /// **Errors**: one was not.
-    pub(crate) fn check_exchanges(&self) -> Result<(), Error> {
+    /// **Errors**: one was.
+    pub(crate) fn check_channels(&self) -> Result<(), Error> {
         let lanes = self.lanes.lock();
         let abandoned = |lane: &LaneRounds| lane.taken.as_ref().is_some_and(|p| p.is_abandoned());
         match lanes.iter().position(abandoned) {
             Some(lane) => {
-                let why = "belongs to an exchange that was dropped in the middle of a round";
+                let why = "belongs to a channel that was dropped in the middle of a round";
                 Err(Error::LaneRefused { lane: Lane(lane as u8), why })
             }
             None => Ok(()),
         }
     }
 
-    /// Whether a sync has closed every round that has operations.
+    /// Checks that a sync has closed every round that has operations.
     ///
-    /// **Errors**: one has not.
+    /// **Errors**: none has closed one of them.
     pub(crate) fn check_closed(&self) -> Result<(), Error> {
         for open in self.lanes.lock().iter().filter_map(|lane| lane.open.as_ref()) {
             let operations = open.sent().map(u64::from).sum();
@@ -369,27 +371,27 @@ impl OpenRounds {
         Ok(())
     }
 
-    /// The run has failed: releases what exchanges hold.
+    /// Releases the guards that channels hold, after a failure of the run.
     #[cold]
     pub(crate) fn fail(&self, reason: &Arc<str>) {
         let lanes = self.lanes.lock();
-        let exchanges: Vec<_> = lanes.iter().filter_map(|lane| lane.taken.clone()).collect();
+        let channels: Vec<_> = lanes.iter().filter_map(|lane| lane.taken.clone()).collect();
         drop(lanes);
-        exchanges.iter().for_each(|places| places.fail(reason));
+        channels.iter().for_each(|guards| guards.fail(reason));
     }
 
-    /// Keeps a round that has ended.
+    /// Keeps the memory of a round that has ended, for a later round of its lane.
     pub(crate) fn recycle(&self, round: Arc<RoundState>) {
         let mut lanes = self.lanes.lock();
         let lane = lane_of(&mut lanes, round.lane);
-        // They end in order.
+        // Rounds of a lane end in order.
         lane.ended = round.number.0 + 1;
         let before = lane.spare.replace(round);
         drop(lanes);
         drop(before);
     }
 
-    /// Gives up the rounds, and so the cycle they make with the world.
+    /// Drops the rounds, and so breaks their reference cycle with the world.
     pub(crate) fn clear(&self) {
         let rounds = std::mem::take(&mut *self.lanes.lock());
         drop(rounds);

@@ -1,4 +1,4 @@
-//! What a user may set without changing the program: a file, and the environment.
+//! Settings that a user changes without the program, in a file and in the environment.
 //!
 //! ```toml
 //! # talpf.toml; every line may be left out
@@ -22,7 +22,7 @@ use toml::{Spanned, Value};
 use crate::config::{Config, PollingFrequency};
 use crate::error::Error;
 
-/// Settings of the runtime, of the polling tasks and of what is checked, as a file has them.
+/// Settings of the runtime, of the polling tasks and of checks, as read from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     workers: Option<usize>,
@@ -33,7 +33,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Nothing is set.
+    /// The settings of an empty file.
     pub const NONE: Self = Settings {
         workers: None,
         idle: None,
@@ -48,7 +48,7 @@ impl Settings {
     /// The environment variable that sets [`Config::check_conflicts`].
     pub const CHECK_CONFLICTS: &'static str = "TALPF_CHECK_CONFLICTS";
 
-    /// Reads `file`, or else the one that [`Settings::FILE`] names. Without either nothing is set.
+    /// Reads `file`, or the one that [`Settings::FILE`] names. Without both nothing is set.
     ///
     /// **Errors**: the file cannot be read, or has a name or a value that is not allowed.
     pub fn load(file: Option<&Path>) -> Result<Self, Error> {
@@ -78,12 +78,12 @@ impl Settings {
         })
     }
 
-    /// The number of workers, if it is set.
+    /// Returns the number of workers, if set.
     pub fn workers(&self) -> Option<usize> {
         self.workers
     }
 
-    /// What workers without work do: what [`Settings::IDLE`] says, or the file, or the default.
+    /// Returns the idle policy of workers: from [`Settings::IDLE`], or the file, or the default.
     ///
     /// **Errors**: the variable does not name an idle policy.
     pub fn idle(&self) -> Result<IdlePolicy, Error> {
@@ -98,8 +98,8 @@ impl Settings {
         })
     }
 
-    /// How often the polling tasks look: what [`PollingFrequency::VARIABLE`] says, or the file, or
-    /// the default.
+    /// Returns the polling frequency: from [`PollingFrequency::VARIABLE`], or the file, or the
+    /// default.
     ///
     /// **Errors**: the variable is no polling frequency.
     pub fn polling(&self) -> Result<PollingFrequency, Error> {
@@ -109,8 +109,8 @@ impl Settings {
         }
     }
 
-    /// Whether the run looks for conflicts: what [`Settings::CHECK_CONFLICTS`] says, or the file, or
-    /// the default.
+    /// Returns `true` if the run checks for conflicts: from [`Settings::CHECK_CONFLICTS`], or the
+    /// file, or the default.
     ///
     /// **Errors**: the variable is neither `true` nor `false`.
     pub fn check_conflicts(&self) -> Result<bool, Error> {
@@ -125,7 +125,7 @@ impl Settings {
         })
     }
 
-    /// The configuration of a runtime: the defaults but for what is set.
+    /// Returns the configuration of a runtime, with defaults for values that are not set.
     ///
     /// **Errors**: as [`Settings::idle`].
     pub fn runtime(&self) -> Result<talpf_runtime::Config, Error> {
@@ -139,7 +139,7 @@ impl Settings {
     }
 }
 
-/// What a file may hold, not yet looked at.
+/// The lines of a file, before their values are checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Lines {
@@ -150,16 +150,16 @@ struct Lines {
     check_conflicts: Option<Spanned<Value>>,
 }
 
-/// Why a text is no settings, and at which byte that begins.
+/// The reason why a text is refused, and the first byte of the mistake.
 struct Refused {
     at: usize,
     reason: String,
 }
 
-/// What says whether something is done.
+/// The end of an error about a text that is not a truth value.
 const YES_OR_NO: &str = "give `true` or `false`";
 
-/// Most tasks ahead that a file may ask for: more cannot be alive.
+/// Largest number of tasks ahead in a file, the most that can be alive.
 const MOST_AHEAD: usize = 1 << 24;
 
 fn parse(text: &str) -> Result<Settings, Refused> {
@@ -196,7 +196,7 @@ fn parse(text: &str) -> Result<Settings, Refused> {
     })
 }
 
-/// One line, read by `read`.
+/// Checks one line by `read`.
 fn line<T>(
     name: &str,
     value: Option<Spanned<Value>>,

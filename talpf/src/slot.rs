@@ -1,4 +1,4 @@
-//! Memory slots: arrays that the device knows, and where they are at every rank.
+//! Memory slots: registered arrays, and their descriptors at every rank.
 #![allow(unsafe_code, reason = "registers the memory of arrays with the device")]
 
 mod table;
@@ -15,15 +15,15 @@ use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddres
 use talpf_primitives::Mutex;
 use talpf_runtime::{Array, ArrayLabel, Matrix, Rect};
 
+use crate::all_gather::Gathered;
 use crate::error::Error;
-use crate::exchange::Gathered;
 use crate::numbers::Rank;
 
 pub(crate) use self::table::SlotTable;
 
 /// A registered array. Clones are handles of the same slot.
 ///
-/// A slot belongs to its run: operations of another one that name it are errors.
+/// A slot belongs to its run: its use in another run is an error.
 pub struct MemorySlot<T> {
     pub(crate) slot: Arc<Slot>,
     marker: PhantomData<fn(T) -> T>,
@@ -34,8 +34,8 @@ impl<T> MemorySlot<T> {
         MemorySlot { slot, marker: PhantomData }
     }
 
-    /// Element `index` of the slot at `rank`, and what follows it. Elements of a matrix are
-    /// counted row after row, as the matrix is stored there.
+    /// Returns the remote region that begins at element `index` of the slot at `rank`. Elements of
+    /// a matrix are counted row after row, as the matrix is stored there.
     #[inline]
     pub fn at(&self, rank: Rank, index: usize) -> RemoteRegion<'_, T> {
         RemoteRegion { slot: &self.slot, rank, index: index as u64, marker: PhantomData }
@@ -54,8 +54,8 @@ impl<T> fmt::Debug for MemorySlot<T> {
     }
 }
 
-/// A place in the memory of a rank: where a put begins to write, or a get to read. How far it
-/// reaches is said by the local region.
+/// The first element in the memory of a rank that a put writes, or a get reads. The local region
+/// determines the length.
 pub struct RemoteRegion<'s, T> {
     pub(crate) slot: &'s Arc<Slot>,
     pub(crate) rank: Rank,
@@ -79,7 +79,7 @@ impl<T> fmt::Debug for RemoteRegion<'_, T> {
 
 /// An array that can be registered: an [`Array`] or a [`Matrix`].
 pub trait Registrable: private::Memory + Clone + Send + Sync + 'static {
-    /// The elements: plain bytes, whatever they are.
+    /// Type of the elements, for which any bytes are valid.
     type Element: Pod;
 }
 
@@ -92,14 +92,14 @@ impl<T: Pod + Send + Sync> Registrable for Matrix<T> {
 }
 
 mod private {
-    /// Memory that a handle of an array keeps. Programs cannot implement it: the device believes it.
+    /// Memory that a handle of an array keeps. Sealed, as the device relies on it.
     pub trait Memory {
         #[doc(hidden)]
         fn parts(&self) -> super::Parts;
     }
 }
 
-/// Where the elements of an array are.
+/// The memory of an array.
 #[doc(hidden)]
 pub struct Parts {
     array: u64,
@@ -122,47 +122,47 @@ impl<T: Pod + Send + Sync> private::Memory for Matrix<T> {
     }
 }
 
-/// Who may use a slot, and how.
+/// The use of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Source and destination of this rank's own operations.
     Local,
-    /// Peers too, inside windows.
+    /// As `Local`, and for peers inside windows.
     Windowed,
-    /// Peers too, whenever they like.
+    /// As `Local`, and for peers at any time.
     Raw,
 }
 
-/// The end of an error about a local slot that a peer is to reach.
+/// The end of an error about an operation on a remote region of a local slot.
 const NOT_GLOBAL: &str = ": peers reach slots of `register_global` and `register_raw`";
-/// The number of every local slot: no peer refers to it.
+/// The number of every local slot, which no peer refers to.
 const LOCAL: u32 = u32::MAX;
 
-/// A slot as this rank knows it.
+/// A slot of this rank.
 pub(crate) struct Slot {
-    /// The number of the run, see [`World::run`](crate::world::World).
+    /// Number of the run, see [`World::run`](crate::world::World).
     run: u64,
-    /// The number of the collective call that registered it, the same at every rank.
+    /// Number of the collective call that registered the slot, the same at every rank.
     pub(crate) number: u32,
     pub(crate) array: u64,
-    /// Elements from one row to the next.
+    /// Number of elements from one row to the next.
     pub(crate) cols: u64,
     pub(crate) element_bytes: u64,
     pub(crate) usage: Use,
     deregistered: AtomicBool,
-    /// Where it is here.
-    place: Place,
+    /// Descriptor of the memory of this rank.
+    descriptor: SlotDescriptor,
     local_key: LocalKey,
-    /// Dropped before the array that it lies in.
+    /// The registration, dropped before the array.
     region: Mutex<Option<MemoryRegion>>,
-    /// Where the slot is at every rank; empty for a local one.
-    peers: Vec<Place>,
+    /// Descriptors of the slot at every rank; empty for a local slot.
+    peers: Vec<SlotDescriptor>,
     _array: Box<dyn Any + Send + Sync>,
 }
 
-/// Where a slot is at one rank.
+/// The description of a slot at one rank, as its peers need it.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SlotDescriptor {
     address: u64,
     key: RemoteKey,
     len: u64,
@@ -170,7 +170,7 @@ pub(crate) struct Place {
     raw: bool,
 }
 
-impl Place {
+impl SlotDescriptor {
     fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(self.address.to_le_bytes());
@@ -191,7 +191,7 @@ impl Place {
             [1] => true,
             _ => return None,
         };
-        Some(Place {
+        Some(SlotDescriptor {
             address: u64::from_le_bytes(*address),
             key: RemoteKey::from_u32(u32::from_le_bytes(*key)),
             len: u64::from_le_bytes(*len),
@@ -202,7 +202,7 @@ impl Place {
 }
 
 impl Slot {
-    /// Registers an array. The number of a global slot is not known yet.
+    /// Registers an array. A global slot gets its number later.
     fn new<A: Registrable>(
         domain: &ProtectionDomain,
         array: &A,
@@ -219,11 +219,12 @@ impl Slot {
         // SAFETY: the slot keeps a handle of the array until after the region is dropped. The
         // device touches the memory for posted requests only: as source or destination of an
         // operation of this rank, which holds a guard of that part until it is complete; for a
-        // peer inside a window, which holds a guard too and serialises what overlaps (R5 to R7);
-        // for the peer of an exchange, which holds a guard of the place that it writes to (see
-        // `ping_pong`); or through a raw slot, for which `register_raw` makes the program answer.
+        // peer inside a window, which holds a guard too and serialises overlapping operations (R5
+        // to R7); for the peer of a channel, whose writes go to a buffer that the target holds a
+        // guard of (see `double_buffered_channel`); or through a raw slot, for which `register_raw`
+        // makes the program answer.
         let region = unsafe { domain.register(start, parts.len * element_bytes, access)? };
-        let place = Place {
+        let descriptor = SlotDescriptor {
             address: region.address(),
             key: region.remote_key(),
             len: parts.len as u64,
@@ -238,7 +239,7 @@ impl Slot {
             element_bytes: element_bytes as u64,
             usage,
             deregistered: AtomicBool::new(false),
-            place,
+            descriptor,
             local_key: region.local_key(),
             region: Mutex::new(Some(region)),
             peers: Vec::new(),
@@ -246,26 +247,26 @@ impl Slot {
         })
     }
 
-    /// Where a piece of one row is, as peers name it. `rank` is this one.
+    /// Returns the remote address of a piece of one row of this rank's memory. `rank` is this one.
     pub(crate) fn piece_of_row(&self, rank: Rank, piece: &Rect) -> Result<RemoteAddress, Error> {
         let (index, len) =
-            (u64::from(piece.row) * self.cols + u64::from(piece.col), self.place.len);
+            (u64::from(piece.row) * self.cols + u64::from(piece.col), self.descriptor.len);
         let end = index + piece.cols() as u64;
         if u64::from(piece.col_end) > self.cols || end > len {
             return Err(Error::OutOfSlot { slot: self.number, rank, index, end, len });
         }
-        let address = self.place.address + index * self.element_bytes;
-        Ok(RemoteAddress { address, key: self.place.key })
+        let address = self.descriptor.address + index * self.element_bytes;
+        Ok(RemoteAddress { address, key: self.descriptor.key })
     }
 
-    /// Takes the array from the device: when this returns, nothing of a peer lands in it any more.
+    /// Deregisters the memory: when this returns, no operation of a peer lands in it any more.
     pub(crate) fn revoke(&self) {
-        // The lock is held until the region is gone, for others who rely on that.
+        // The lock is held until the region is dropped, as other callers rely on that.
         let mut region = self.region.lock();
         drop(region.take());
     }
 
-    /// Takes in what the peers gave in the call that registers it.
+    /// Sets the number and the descriptors that all ranks gave in the collective call.
     fn with_peers(mut self, gathered: &Gathered) -> Result<Self, Error> {
         self.number = match u32::try_from(gathered.number) {
             Ok(number) if number < LOCAL => number,
@@ -275,15 +276,15 @@ impl Slot {
             }
         };
         for (rank, bytes) in gathered.each() {
-            let place = Place::from_bytes(bytes).ok_or_else(|| {
-                let what = format!("{} bytes as the place of a slot", bytes.len());
-                Error::WrongLetter { rank, what }
+            let descriptor = SlotDescriptor::from_bytes(bytes).ok_or_else(|| {
+                let what = format!("{} bytes as the descriptor of a slot", bytes.len());
+                Error::BadControlMessage { rank, what }
             })?;
-            if place.element_bytes != self.element_bytes {
-                let (here, there) = (self.element_bytes, place.element_bytes);
+            if descriptor.element_bytes != self.element_bytes {
+                let (here, there) = (self.element_bytes, descriptor.element_bytes);
                 return Err(Error::SlotMismatch { slot: self.number, here, there, rank });
             }
-            self.peers.push(place);
+            self.peers.push(descriptor);
         }
         Ok(self)
     }
@@ -292,8 +293,8 @@ impl Slot {
         self.local_key
     }
 
-    /// Checks for an operation of `run` that `len` elements from `index` lie in the slot at `rank`,
-    /// and says where and whether windows guard them.
+    /// Checks for an operation of `run` that `len` elements from `index` lie in the slot at `rank`.
+    /// Returns their remote address, and `true` if they need a window.
     #[inline]
     pub(crate) fn remote(
         &self,
@@ -308,7 +309,7 @@ impl Slot {
         if self.deregistered.load(Ordering::Relaxed) {
             return Err(Error::NoSuchSlot { slot: self.number });
         }
-        let Some(place) = self.peers.get(rank.index()) else {
+        let Some(descriptor) = self.peers.get(rank.index()) else {
             return Err(if self.peers.is_empty() {
                 Error::NotRegistered { array: ArrayLabel::of_id(self.array), why: NOT_GLOBAL }
             } else {
@@ -316,13 +317,13 @@ impl Slot {
             });
         };
         match index.checked_add(len) {
-            Some(end) if end <= place.len => {
-                let address = place.address + index * self.element_bytes;
-                Ok((RemoteAddress { address, key: place.key }, !place.raw))
+            Some(end) if end <= descriptor.len => {
+                let address = descriptor.address + index * self.element_bytes;
+                Ok((RemoteAddress { address, key: descriptor.key }, !descriptor.raw))
             }
             end => {
                 let end = end.unwrap_or(u64::MAX);
-                Err(Error::OutOfSlot { slot: self.number, rank, index, end, len: place.len })
+                Err(Error::OutOfSlot { slot: self.number, rank, index, end, len: descriptor.len })
             }
         }
     }

@@ -1,23 +1,23 @@
-//! What one rank records of its communication.
+//! The trace events of the communication of one rank.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use talpf_traces::{Event, ValueKind, WaitNs};
 
 use crate::numbers::{Lane, Rank, Round};
-use crate::operation::{Done, Place, Verb};
+use crate::operation::{Done, Transfer, Verb};
 use crate::round::RoundState;
 use crate::world::RankState;
 
-/// Numbers of messages, which match what was sent with what arrives: requests of one queue pair
-/// arrive in order, so both sides count.
+/// The numbers of messages, which match sends with arrivals: requests of one queue pair arrive in
+/// order, so both sides count.
 pub(crate) struct Tracer {
     traced: bool,
-    /// Announced operations to every rank.
+    /// Number of announced operations to every rank.
     sent: Box<[AtomicU64]>,
-    /// Announced operations from every rank.
+    /// Number of announced operations from every rank.
     arrived: Box<[AtomicU64]>,
-    /// Gets from every rank.
+    /// Number of gets from every rank.
     gets: Box<[AtomicU64]>,
 }
 
@@ -34,7 +34,7 @@ impl Tracer {
     }
 }
 
-/// Numbers of gets are odd, those of announced operations even.
+/// Returns the number of the message of an announced operation: even, those of gets are odd.
 fn announced(number: u64) -> u64 {
     2 * number
 }
@@ -44,22 +44,22 @@ fn brought(number: u64) -> u64 {
 }
 
 impl RankState {
-    /// The time, for events that have to know it before they are recorded; 0 if not traced.
+    /// Returns the time, for events that need it before they are recorded; 0 if not traced.
     #[inline]
     pub(crate) fn trace_clock(&self) -> u64 {
         if self.tracer.traced { self.group.clock().now_ns().max(1) } else { 0 }
     }
 
-    /// An operation is about to be posted, for the first time or once more.
+    /// Records that an operation is about to be posted, unless recorded before.
     #[inline]
-    pub(crate) fn trace_send(&self, at: &mut Place, verb: Verb) {
+    pub(crate) fn trace_send(&self, at: &mut Transfer, verb: Verb) {
         if self.tracer.traced {
             self.record_send(at, verb);
         }
     }
 
     #[cold]
-    fn record_send(&self, at: &mut Place, verb: Verb) {
+    fn record_send(&self, at: &mut Transfer, verb: Verb) {
         let called_ns = std::mem::take(&mut at.called_ns);
         if called_ns == 0 {
             return;
@@ -75,7 +75,7 @@ impl RankState {
         });
     }
 
-    /// An announced operation has arrived.
+    /// Records the arrival of an announced operation.
     pub(crate) fn trace_arrival(&self, source: Rank, lane: Lane, round: Round) {
         let number = self.tracer.arrived[source.index()].fetch_add(1, Ordering::Relaxed);
         self.record_receive(source, announced(number), lane, round);
@@ -86,11 +86,11 @@ impl RankState {
         self.group.trace(|_| Event::Receive { rank, peer, message, lane, round });
     }
 
-    /// For a get, which moves data from the target to this rank: records both ends of that.
+    /// Records both ends of a get, which moves data from the target to this rank.
     pub(crate) fn trace_get(
         &self,
         round: &std::sync::Arc<RoundState>,
-        at: &Place,
+        at: &Transfer,
         verb: Verb,
         done: Done,
     ) -> Done {
@@ -115,14 +115,14 @@ impl RankState {
         })
     }
 
-    /// One pass over the completion queues has found something.
+    /// Records a pass over the completion queues that has found completions.
     pub(crate) fn trace_pass(&self, completions: usize) {
         self.trace_value(ValueKind::PollCompletions, completions);
         self.trace_outstanding();
     }
 
-    /// The number of requests under way changes. Recorded before a request is posted and after its
-    /// completion is taken, so the last value is that of the end.
+    /// Records the number of requests under way, before a request is posted and after its
+    /// completion is taken, so that the last value is that of the end.
     pub(crate) fn trace_outstanding(&self) {
         if self.tracer.traced {
             self.trace_value(ValueKind::OutstandingRequests, self.outstanding());

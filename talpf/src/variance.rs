@@ -1,5 +1,5 @@
-//! Handles of one type of elements that do not pass for handles of another one, whatever the
-//! lifetimes in it: what is written through one would be read through the other.
+//! Tests that handles are invariant in the type of their elements, whatever the lifetimes in it: a
+//! value written through one handle would be read with another type.
 //!
 //! ```compile_fail,E0308
 //! # use talpf::MemorySlot;
@@ -17,9 +17,10 @@
 //! ```
 //!
 //! ```compile_fail,E0308
-//! # use talpf::PingPong;
-//! fn widen(exchange: PingPong<for<'a> fn(&'a str)>) -> PingPong<fn(&'static str)> {
-//!     exchange
+//! # use talpf::DoubleBufferedChannel;
+//! type Wide = DoubleBufferedChannel<fn(&'static str)>;
+//! fn widen(channel: DoubleBufferedChannel<for<'a> fn(&'a str)>) -> Wide {
+//!     channel
 //! }
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! The ranks of a run: those of this process, and the way to those of others.
+//! The ranks of a run: those of this process, and access to those of other processes.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -7,67 +7,67 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use talpf_runtime::Group;
 
+use crate::all_gather::{AllGather, Call, Gathered, Part};
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::exchange::{Call, Exchange, Gathered, Part};
 use crate::numbers::{Lane, Rank, Round};
-use crate::operation::{Collectors, Issued, Pending, RetryQueue};
+use crate::operation::{Batches, Issued, Pending, RetryQueue};
 use crate::polling::Sleeper;
-use crate::processes::{Ask, Processes};
+use crate::processes::{Processes, WindowRequest};
 use crate::round::{OpenRounds, RoundState};
-use crate::rounds::{MOST_AHEAD, MOST_AHEAD_ELSEWHERE};
+use crate::rounds::{MOST_AHEAD, MOST_AHEAD_REMOTE};
 use crate::slot::SlotTable;
-use crate::sync::{Engine, Waits};
+use crate::sync::{Engine, WaitFlag};
 use crate::tracer::Tracer;
 use crate::window::{Claim, Freed, Landing, Outcome, WindowTable};
 
 /// All ranks of a run.
 pub(crate) struct World {
-    /// Those of this process.
+    /// Ranks of this process.
     ranks: Box<[RankState]>,
-    /// The first of them.
+    /// Number of the first rank of this process.
     first: u32,
     size: u32,
-    /// The number of the run in this process, of which no other has the same.
+    /// Number of the run, unique in this process.
     pub(crate) run: u64,
-    /// Where the others are, if they are not here.
+    /// The other processes of the run, if any.
     processes: Option<Arc<Processes>>,
     pub(crate) config: Config,
-    pub(crate) exchange: Exchange,
+    pub(crate) all_gather: AllGather,
 }
 
-/// One rank.
+/// The state of one rank.
 pub(crate) struct RankState {
     pub(crate) rank: Rank,
     pub(crate) group: Group,
     pub(crate) endpoint: Endpoint,
     pub(crate) slots: SlotTable,
-    /// On a line of its own: the peers change it.
+    /// On a cache line of its own, as the peers change it.
     pub(crate) windows: CachePadded<WindowTable>,
     pub(crate) open_rounds: CachePadded<OpenRounds>,
-    pub(crate) collectors: Collectors,
+    pub(crate) batches: Batches,
     pub(crate) pending: Pending,
     pub(crate) engine: Engine,
-    /// Operations that could not be posted or parked yet.
-    later: RetryQueue,
-    /// What the next pass of the engine fails the run with.
+    /// Operations that found no room or no credit.
+    retries: RetryQueue,
+    /// Error with which the next pass of the engine fails the run.
     failing: OnceLock<Error>,
     failure: OnceLock<Error>,
     failed: AtomicBool,
     pub(crate) stop: AtomicBool,
     pub(crate) poller: Sleeper,
-    /// On a line of its own: the peers read it with every post.
-    pub(crate) waits: CachePadded<Waits>,
+    /// On a cache line of its own, as the peers read it with every post.
+    pub(crate) wait_flag: CachePadded<WaitFlag>,
     pub(crate) tracer: Tracer,
 }
 
-/// Memory slots of a context until `resize_memory_register` says otherwise.
+/// Default limit of the memory slots of a context.
 const SLOTS: usize = 64;
 
 impl World {
-    /// A run whose ranks are all here, or whose others are in `processes`. The number of a rank's
-    /// group is its own.
+    /// Makes a run whose ranks are all in this process, or whose others are in `processes`. The
+    /// number of a rank's group is that of the rank.
     pub(crate) fn new(
         config: Config,
         ranks: Vec<(Group, Endpoint)>,
@@ -77,9 +77,9 @@ impl World {
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
         let (size, here, apart) = (config.ranks, ranks.len(), processes.is_some());
         let first = ranks.first().map_or(0, |(group, _)| group.number());
-        // Ranks elsewhere keep to their credit themselves.
+        // Remote ranks limit their requests to their credit themselves.
         let credits = if apart { usize::MAX } else { config.credits };
-        let most_ahead = if apart { MOST_AHEAD_ELSEWHERE } else { MOST_AHEAD };
+        let most_ahead = if apart { MOST_AHEAD_REMOTE } else { MOST_AHEAD };
         let workers = (!apart).then_some(config.runtime.workers);
         let engine = |rank| Engine::new(rank, size, workers, config.poll_batch, most_ahead);
         let states = ranks.into_iter().map(|(group, endpoint)| RankState {
@@ -94,25 +94,25 @@ impl World {
                     .for_peers_ahead(most_ahead),
             ),
             open_rounds: CachePadded::new(OpenRounds::new()),
-            collectors: Collectors::new(),
+            batches: Batches::new(),
             pending: Pending::default(),
-            later: RetryQueue::default(),
+            retries: RetryQueue::default(),
             failing: OnceLock::new(),
             failure: OnceLock::new(),
             failed: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             poller: Sleeper::default(),
-            waits: CachePadded::new(Waits::new()),
+            wait_flag: CachePadded::new(WaitFlag::new()),
             tracer: Tracer::new(config.runtime.recorder.is_some(), size),
         });
         let ranks = states.collect();
-        let exchange = Exchange::new(size, here);
-        let world = Arc::new(World { ranks, first, size, run, processes, config, exchange });
-        world.processes.iter().for_each(|others| others.belong_to(Arc::downgrade(&world)));
+        let all_gather = AllGather::new(size, here);
+        let world = Arc::new(World { ranks, first, size, run, processes, config, all_gather });
+        world.processes.iter().for_each(|others| others.set_world(Arc::downgrade(&world)));
         world
     }
 
-    /// The first rank of this process.
+    /// Returns the first rank of this process.
     pub(crate) fn first(&self) -> Rank {
         Rank(self.first)
     }
@@ -121,62 +121,62 @@ impl World {
         self.size
     }
 
-    /// A rank of this process.
+    /// Returns the state of a rank of this process.
     #[inline]
     pub(crate) fn rank(&self, rank: Rank) -> &RankState {
         &self.ranks[(rank.0 - self.first) as usize]
     }
 
-    /// The other processes of the run, if `rank` is in one of them.
+    /// Returns the other processes of the run, if `rank` is in one of them.
     #[inline]
-    pub(crate) fn elsewhere(&self, rank: Rank) -> Option<&Arc<Processes>> {
+    pub(crate) fn remote_processes(&self, rank: Rank) -> Option<&Arc<Processes>> {
         self.processes.as_ref().filter(|_| rank.0 != self.first)
     }
 
-    /// The other processes of the run, if there are any.
+    /// Returns the other processes of the run, if any.
     #[inline]
     pub(crate) fn processes(&self) -> Option<&Arc<Processes>> {
         self.processes.as_ref()
     }
 
-    /// The ranks of this process.
+    /// Returns the ranks of this process.
     pub(crate) fn ranks(&self) -> &[RankState] {
         &self.ranks
     }
 
-    /// Whether the device has carried out everything `source` has posted to `target`.
+    /// Returns `true` if the device has carried out every request of `source` to `target`.
     #[inline]
     pub(crate) fn has_landed(&self, source: Rank, target: Rank) -> bool {
-        match self.elsewhere(source) {
+        match self.remote_processes(source) {
             Some(processes) => processes.has_landed(source),
             None => self.rank(source).endpoint.is_drained(target),
         }
     }
 
-    /// Brings an operation to the windows of its target. A `quick` one is posted under a lock.
+    /// Passes an operation to the windows of its target. A `quick` one is posted under a lock.
     #[inline]
     pub(crate) fn land<L: Landing>(
         &self,
-        ask: Ask,
+        request: WindowRequest,
         claim: Claim,
         quick: bool,
         operation: L,
     ) -> Outcome<L> {
-        let Ask { target, lane, round } = ask;
-        if let Some(processes) = self.elsewhere(target) {
-            return processes.ask(ask, claim, operation);
+        let WindowRequest { target, lane, round } = request;
+        if let Some(processes) = self.remote_processes(target) {
+            return processes.request_window(request, claim, operation);
         }
         let has_landed = |source| self.has_landed(source, target);
         let windows = &self.rank(target).windows;
         let (outcome, freed) = windows.land(lane, round, claim, quick, operation, &has_landed);
-        self.follow(freed);
+        self.resume_sources(freed);
         outcome
     }
 
-    /// Checks that `source` may be in `round` by now, where `target` is. What a rank elsewhere does
-    /// not take it says itself.
+    /// Checks that `source` may be in `round` by now, in the process of `target`. A remote target
+    /// checks for itself.
     ///
-    /// **Errors**: it is too far ahead.
+    /// **Errors**: `source` is too far ahead.
     #[cold]
     pub(crate) fn check_ahead(
         &self,
@@ -185,13 +185,14 @@ impl World {
         lane: Lane,
         round: Round,
     ) -> Result<(), Error> {
-        match self.elsewhere(target) {
+        match self.remote_processes(target) {
             None => self.rank(target).windows.check_ahead((target, source), lane, round),
             Some(_) => Ok(()),
         }
     }
 
-    /// An operation that needs no window is about to be posted to a rank of this process.
+    /// Notes, if the run checks for conflicts, an operation without a window that is about to be
+    /// posted to a rank of this process.
     #[inline]
     pub(crate) fn note(&self, round: &RoundState, target: Rank, claim: Claim) {
         if self.config.check_conflicts {
@@ -199,11 +200,11 @@ impl World {
         }
     }
 
-    /// Gives the bytes of a collective call and waits for those of all ranks. What else `own` has is
-    /// kept meanwhile. Every rank calls in the same order, also one that cannot take part.
+    /// Gives the bytes of a collective call and waits for those of all ranks. The other part of
+    /// `own` is kept meanwhile. Every rank calls in the same order, also one that has failed.
     ///
-    /// **Errors**: that of `own`; a rank that failed in the call or made another one; a run that has
-    /// failed.
+    /// **Errors**: that of `own`; a rank that failed in the call or made another one; a run that
+    /// has failed.
     pub(crate) async fn all_gather<K>(
         &self,
         rank: Rank,
@@ -215,35 +216,36 @@ impl World {
             Err(error) => (Err(error.to_string()), Err(error)),
         };
         let part = Part::new(call, bytes);
-        let letter = self.processes.as_ref().map(|processes| (processes, part.to_bytes()));
-        let given = self.exchange.give(rank, part);
-        if let Some((processes, bytes)) = letter {
+        let message = self.processes.as_ref().map(|processes| (processes, part.to_bytes()));
+        let given = self.all_gather.give(rank, part);
+        if let Some((processes, bytes)) = message {
             processes.give(given.number, &bytes);
         }
         let kept = kept?;
         Ok((kept, given.gather().await?))
     }
 
-    /// Lets the sources that have credit again go on.
+    /// Retries the operations of sources that have credit again.
     #[inline]
-    pub(crate) fn follow(&self, freed: Freed) {
+    pub(crate) fn resume_sources(&self, freed: Freed) {
         if !freed.is_nothing() {
-            self.tell_sources(&freed);
+            self.resume_sources_slow(&freed);
         }
     }
 
     #[cold]
-    fn tell_sources(&self, freed: &Freed) {
-        // Those elsewhere keep account of their credit themselves.
-        for source in freed.sources().iter().filter(|rank| self.elsewhere(**rank).is_none()) {
-            if self.rank(*source).has_later() {
+    fn resume_sources_slow(&self, freed: &Freed) {
+        // Remote ranks count their credit themselves.
+        for source in freed.sources().iter().filter(|rank| self.remote_processes(**rank).is_none())
+        {
+            if self.rank(*source).has_retries() {
                 self.rank(*source).try_again();
             }
-            self.rank(*source).progress_if_kicked(self);
+            self.rank(*source).progress_if_rung(self);
         }
     }
 
-    /// The run cannot go on. `ranks` get `error`; the others learn that the first of them failed.
+    /// Fails the run. `ranks` get `error`; the others get the failure of the first of them.
     #[cold]
     pub(crate) fn fail(&self, ranks: &[Rank], error: &Error) {
         if let Some(&first) = ranks.first() {
@@ -253,7 +255,7 @@ impl World {
         }
     }
 
-    /// The program of a rank has ended with an error of its own.
+    /// Fails the run with the error of the program of a rank.
     #[cold]
     pub(crate) fn fail_with_reason(&self, rank: Rank, reason: &str) {
         self.end(rank, reason, |_| None);
@@ -265,15 +267,15 @@ impl World {
             // The first failure of a rank is the one it reports.
             let _ = state.failure.set(own(state.rank).unwrap_or_else(peer_failed));
         }
-        // Only now: whoever sees that it has failed tells the others.
+        // After all failures are set: a thread that sees the flag reports them.
         for state in &self.ranks {
             state.failed.store(true, Ordering::Release);
-            state.kick();
+            state.ring_doorbell();
         }
         if let Some(processes) = &self.processes {
-            processes.tell_failure(first, reason);
+            processes.broadcast_failure(first, reason);
         }
-        self.exchange.fail(peer_failed());
+        self.all_gather.fail(peer_failed());
         if let Some(processes) = &self.processes {
             self.ranks.iter().for_each(|state| state.endpoint.cut_off());
             processes.fail();
@@ -288,10 +290,10 @@ impl World {
         }
     }
 
-    /// Whether the run has ended well, once every main has and all tasks are done.
+    /// Checks that the run has ended without an error, once every main and all tasks have.
     ///
-    /// **Errors**: what a rank of this process was the first to see; operations of a round that no
-    /// sync has closed.
+    /// **Errors**: the first failure of a rank of this process; operations of a round that no sync
+    /// has closed.
     pub(crate) fn check_end(&self) -> Result<(), Error> {
         let failures = || self.ranks.iter().filter_map(RankState::failure);
         let is_own = |error: &Error| !matches!(error, Error::PeerFailed { .. });
@@ -301,18 +303,18 @@ impl World {
         }
     }
 
-    /// Refuses what is asked with handles that are kept, and breaks the cycles between ranks, rounds
-    /// and operations; nothing runs any more.
+    /// Refuses all later calls on handles, and breaks the cycles between ranks, rounds and
+    /// operations, at the end of the run.
     pub(crate) fn clear(&self) {
         for state in &self.ranks {
             let _ = state.failure.set(Error::RunEnded);
             state.failed.store(true, Ordering::Release);
         }
-        self.exchange.fail(Error::RunEnded);
+        self.all_gather.fail(Error::RunEnded);
         self.processes.iter().for_each(|processes| processes.clear());
         for state in &self.ranks {
             let shut_down = || Error::Runtime(talpf_runtime::Error::ShutDown);
-            state.later.drain().for_each(|issued| issued.fail(shut_down()));
+            state.retries.drain().for_each(|issued| issued.fail(shut_down()));
             state.windows.clear();
             state.engine.clear();
             state.open_rounds.clear();
@@ -322,7 +324,7 @@ impl World {
 }
 
 impl RankState {
-    /// Why this rank cannot go on, if so.
+    /// Returns the error of a rank that has failed.
     #[inline]
     pub(crate) fn failure(&self) -> Option<Error> {
         if self.failed.load(Ordering::Acquire) { self.failure.get().cloned() } else { None }
@@ -333,74 +335,75 @@ impl RankState {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Why its syncs cannot go on, if so: this rank has failed or is about to.
+    /// Returns the error of a rank that has failed or is about to fail, whose syncs stop.
     #[inline]
     pub(crate) fn broken(&self) -> Option<Error> {
         self.failure().or_else(|| self.failing.get().cloned())
     }
 
-    /// Stops its syncs until the run has failed.
+    /// Stops the syncs of this rank until the run has failed.
     #[cold]
     pub(crate) fn note_failing(&self, error: &Error) {
         let _ = self.failing.set(error.clone());
     }
 
-    /// This rank cannot go on. For callers that hold a lock: the engine's next pass says so.
+    /// Makes the next pass of the engine fail the run, for callers that hold a lock.
     #[cold]
     pub(crate) fn fail_soon(&self, error: Error) {
         self.note_failing(&error);
-        self.kick();
+        self.ring_doorbell();
         self.wake_poller();
     }
 
-    /// What a caller with a lock has found, until the run has failed.
+    /// Returns the error of a caller with a lock, until the run has failed.
     #[inline]
     pub(crate) fn failing(&self) -> Option<&Error> {
         self.failing.get().filter(|_| !self.has_failed())
     }
 
-    /// Something changed that a sync may wait for.
-    pub(crate) fn kick(&self) {
-        self.engine.kick();
+    /// Rings the doorbell of the engine: something has changed that a sync may wait for.
+    pub(crate) fn ring_doorbell(&self) {
+        self.engine.ring_doorbell();
     }
 
-    /// Keeps an operation to be tried again, at the next pass of the engine or when a target has
+    /// Queues an operation to be retried, at the next pass of the engine or when a target has
     /// credit again.
     #[cold]
-    pub(crate) fn keep_for_later(&self, issued: Issued) {
-        self.later.push(issued);
+    pub(crate) fn push_retry(&self, issued: Issued) {
+        self.retries.push(issued);
         self.wake_poller();
     }
 
-    pub(crate) fn has_later(&self) -> bool {
-        self.later.len() > 0
+    pub(crate) fn has_retries(&self) -> bool {
+        self.retries.len() > 0
     }
 
-    /// Tries the kept operations.
+    /// Retries the queued operations.
     #[cold]
     pub(crate) fn try_again(&self) {
-        self.later.try_again(self);
+        self.retries.try_again(self);
     }
 
-    /// Operations that are under way.
+    /// Returns the number of operations under way.
     pub(crate) fn outstanding(&self) -> usize {
-        self.pending.len() + self.later.len()
+        self.pending.len() + self.retries.len()
     }
 
-    /// Whether nothing that the polling task would see is under way. What a link with faults has
-    /// lost counts: it is sent again when the task says what time it is.
+    /// Returns `true` if nothing is under way that the polling task would see. This includes
+    /// packets that a link with faults has lost: the task advances the clock by which they are sent
+    /// again.
     pub(crate) fn is_quiet(&self, has_timers: bool) -> bool {
         self.outstanding() == 0
             && !self.windows.has_delayed()
             && (!has_timers || self.endpoint.is_idle())
     }
 
-    /// Whether everything that was to be sent has been sent and answered.
+    /// Returns `true` if every request of this rank was sent and answered.
     pub(crate) fn has_all_answers(&self) -> bool {
         self.endpoint.is_idle() && self.engine.has_sent_controls()
     }
 
-    /// Makes the polling task look, if it sleeps.
+    /// Wakes the polling task, if it sleeps.
     pub(crate) fn wake_poller(&self) {
         self.poller.wake();
     }

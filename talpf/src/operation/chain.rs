@@ -15,7 +15,7 @@ use crate::numbers::Rank;
 use crate::round::RoundState;
 use crate::window::Post;
 
-/// Requests that are posted together at most: puts, and a message that counts them.
+/// Largest number of requests that are posted together: puts, and a message that counts them.
 const CHAIN: usize = 128;
 pub(super) const PUTS: usize = CHAIN - 1;
 const _: () = assert!(CHAIN as u32 + 2 * SIGNAL_EVERY <= FEWEST_SENDS, "there is room for a chain");
@@ -42,11 +42,11 @@ pub(super) fn post_chain<'a>(
     posted(origin, origin.endpoint.post_all(target, &mut requests))
 }
 
-/// A write of some bytes of a buffer to where it goes.
+/// The remote address of a write, and its range of bytes in a buffer.
 type Write = (RemoteAddress, Range<usize>);
 
-/// Joins writes that go on where the one before ends, in memory and in the buffer, to writes of
-/// `longest` bytes at most.
+/// Joins writes that begin at the end of the previous one, in memory and in the buffer, into writes
+/// of at most `longest` bytes.
 pub(super) fn joined(
     writes: impl Iterator<Item = Write>,
     longest: usize,

@@ -1,4 +1,4 @@
-//! What a body gets for an operation it issues.
+//! The future of an operation, for the body that has issued it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,37 +13,37 @@ use crate::round::RoundState;
 
 /// An operation under way.
 ///
-/// **Completion**: await it for *local* completion, which returns the guard: the region may be
-/// reused, and after a get or an atomic it holds the result. Or let it go: the guard, and with it
-/// the task, is held until then all the same.
-#[must_use = "await it for the guard, or say `let _ =` to let it go"]
+/// **Completion**: an `await` ends with *local* completion and returns the guard: the region may be
+/// reused, and after a get or an atomic it holds the result. A dropped `Operation` goes on: the
+/// guard, and with it the task, is held until then.
+#[must_use = "await it for the guard, or drop it by `let _ =`"]
 pub struct Operation<G> {
-    /// The guard, once it is returned. By itself: as part of a larger type it would be moved in
-    /// other pieces than it was stored in, which costs a short put half of its time.
+    /// The guard, once it is returned. A field of its own: as part of a larger type it would be
+    /// moved in other pieces than it was stored in, which costs a short put half of its time.
     guard: Option<G>,
     rest: Option<Box<Rest<G>>>,
 }
 
-/// What an operation is that has not returned its guard.
+/// The state of an operation that has not returned its guard.
 enum Rest<G> {
     UnderWay(Awaited<G>),
     Failed(Error),
 }
 
-/// The side of whoever waits.
+/// The waiting side of an operation.
 struct Awaited<G> {
     shared: Arc<Mutex<UnderWay<G>>>,
     round: Arc<RoundState>,
 }
 
 enum UnderWay<G> {
-    /// With the waker of whoever has polled it, and its round, which a waker that panics fails.
+    /// Waker of the task that has polled it, and its round, which a panic of the waker fails.
     Waiting(Option<(Waker, Arc<RoundState>)>),
     Ended(Option<Result<G, Error>>),
-    LetGo,
+    Detached,
 }
 
-/// The operation's side.
+/// The completing side of an operation.
 pub(super) struct Completer<G>(Arc<Mutex<UnderWay<G>>>);
 
 impl<G> Operation<G> {
@@ -64,7 +64,7 @@ impl<G> Operation<G> {
         (Operation { guard: None, rest }, Completer(shared))
     }
 
-    /// Whether it has ended: its guard or its error is there.
+    /// Polls an operation without its guard. Returns `true` once it has ended.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(Rest::UnderWay(awaited)) = self.rest.as_deref() else {
             return true;
@@ -81,17 +81,17 @@ impl<G> Operation<G> {
     fn error(&mut self) -> Error {
         match self.rest.take().map(|rest| *rest) {
             Some(Rest::Failed(error)) => error,
-            // It is polled again after its end.
+            // The future is polled again after its end.
             _ => Error::Runtime(talpf_runtime::Error::ShutDown),
         }
     }
 }
 
 impl<G> Completer<G> {
-    /// Returns the guard, or the error. Nobody waits for it: then it drops here.
+    /// Passes the guard or the error to the waiting side, or drops it if that is detached.
     pub(super) fn complete(self, result: Result<G, Error>) {
         let mut state = self.0.lock();
-        if matches!(*state, UnderWay::LetGo) {
+        if matches!(*state, UnderWay::Detached) {
             drop(state);
             return drop(result);
         }
@@ -125,16 +125,16 @@ impl<G> Future for Operation<G> {
 impl<G> Awaited<G> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<G, Error>> {
         let Awaited { shared, round } = self;
-        round.world.rank(round.rank).collectors.post_all();
+        round.world.rank(round.rank).batches.post_all();
         let ended = || matches!(*shared.lock(), UnderWay::Ended(_)).then_some(());
-        round.world.rank(round.rank).look_while_spare(&round.world, ended);
+        round.world.rank(round.rank).poll_while_spare(&round.world, ended);
         // Wakers may be code of the program, which runs under no lock: neither clones nor drops.
         let waits = Some((cx.waker().clone(), Arc::clone(round)));
         let mut state = shared.lock();
         let unused = match &mut *state {
             UnderWay::Ended(result) => return Poll::Ready(taken(result)),
             UnderWay::Waiting(before) => std::mem::replace(before, waits),
-            UnderWay::LetGo => waits,
+            UnderWay::Detached => waits,
         };
         drop(state);
         drop(unused);
@@ -150,7 +150,7 @@ fn taken<G>(result: &mut Option<Result<G, Error>>) -> Result<G, Error> {
 
 impl<G> Drop for Awaited<G> {
     fn drop(&mut self) {
-        let before = std::mem::replace(&mut *self.shared.lock(), UnderWay::LetGo);
+        let before = std::mem::replace(&mut *self.shared.lock(), UnderWay::Detached);
         drop(before);
     }
 }

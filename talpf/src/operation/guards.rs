@@ -1,4 +1,4 @@
-//! Guards as the device sees them: where bytes are.
+//! The byte layout of the memory of guards, for the device.
 #![allow(unsafe_code, reason = "views the elements of a guard as bytes")]
 
 use bytemuck::Pod;
@@ -7,29 +7,29 @@ use talpf_runtime::{In, InOut, Out};
 
 use super::issued::Entries;
 
-/// The memory of a guard: `rows` stretches of `row_bytes`, `stride_bytes` apart.
+/// The byte layout of the memory of a guard: `rows` of `row_bytes`, `stride_bytes` apart.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
-pub struct Stretch {
+pub struct ByteLayout {
     first: *const u8,
     rows: usize,
     row_bytes: usize,
     stride_bytes: usize,
-    /// Elements in all.
+    /// Number of elements.
     pub(super) len: usize,
     pub(super) array: u64,
 }
 
-// SAFETY: a `Stretch` is an address; whoever uses it holds the guard that it came from.
-unsafe impl Send for Stretch {}
+// SAFETY: a `ByteLayout` is an address; each user of it holds the guard that it came from.
+unsafe impl Send for ByteLayout {}
 
-impl Stretch {
+impl ByteLayout {
     fn new<T>(array: u64, (first, rows, cols, stride): (*const T, usize, usize, usize)) -> Self {
         let bytes = size_of::<T>();
         let contiguous = rows <= 1 || cols == stride;
         let (rows, cols, stride) =
             if contiguous { (1, rows * cols, 0) } else { (rows, cols, stride) };
-        Stretch {
+        ByteLayout {
             first: first.cast(),
             rows,
             row_bytes: cols * bytes,
@@ -47,21 +47,21 @@ impl Stretch {
         self.rows == 1
     }
 
-    /// The first byte, and the number of bytes from there to the end of the last row.
+    /// Returns the first byte, and the number of bytes from there to the end of the last row.
     pub(super) fn hull(&self) -> (*const u8, usize) {
         let before_last = self.rows.saturating_sub(1) * self.stride_bytes;
         (self.first, before_last + self.row_bytes)
     }
 
-    /// The bytes of the first row of the guard that this is the stretch of.
+    /// Returns the bytes of the first row of a guard with this layout.
     #[inline]
-    pub(super) fn lent<'g, G: Source>(_guard: &'g G, stretch: &Stretch) -> &'g [u8] {
+    pub(super) fn lent<'g, G: Source>(_guard: &'g G, layout: &ByteLayout) -> &'g [u8] {
         // SAFETY: the guard gives the right to read its elements while it is borrowed, and they
         // are `Pod`, so they have no padding.
-        unsafe { std::slice::from_raw_parts(stretch.first, stretch.row_bytes) }
+        unsafe { std::slice::from_raw_parts(layout.first, layout.row_bytes) }
     }
 
-    /// The bytes as entries of gather lists, none longer than `longest`.
+    /// Returns the bytes as entries of gather lists, none longer than `longest`.
     pub(super) fn entries(&self, key: LocalKey, longest: usize) -> Entries {
         let mut entries = Entries::with_capacity(self.rows);
         for row in 0..self.rows {
@@ -77,10 +77,10 @@ impl Stretch {
 
 /// A guard that an operation can read from.
 pub trait Source: Send + 'static {
-    /// Its elements.
+    /// Type of the elements.
     type Element: Pod;
     #[doc(hidden)]
-    fn stretch(&self) -> Stretch;
+    fn layout(&self) -> ByteLayout;
 }
 
 /// A guard that an operation can write to.
@@ -92,8 +92,8 @@ macro_rules! source {
             type Element = T;
 
             #[inline]
-            fn stretch(&self) -> Stretch {
-                Stretch::new(self.array_id(), self.as_raw_parts())
+            fn layout(&self) -> ByteLayout {
+                ByteLayout::new(self.array_id(), self.as_raw_parts())
             }
         }
     };

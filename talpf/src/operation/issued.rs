@@ -1,4 +1,4 @@
-//! An operation that owns what it needs, from issue to post.
+//! An operation from its issue to its post, which owns its memory.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::numbers::{Lane, Rank, Round};
-use crate::processes::Ask;
+use crate::processes::WindowRequest;
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Put,
@@ -29,50 +29,51 @@ pub(crate) enum Verb {
 
 /// The local side of an operation.
 pub(crate) enum Memory {
-    /// Bytes to be copied when it is posted.
+    /// Bytes that are copied as the operation is posted.
     Inline(SmallVec<[u8; 16]>),
     /// Registered memory, held by `done`.
     Entries(Entries),
-    /// Held by `done` until what was posted is carried out, which an empty request behind it tells.
+    /// Memory that was posted already, held by `done` until the device has carried that out, which
+    /// the completion of an empty request behind it shows.
     Posted,
 }
 
-/// Registered memory: as a rule one stretch.
+/// Registered memory, usually in one piece.
 pub(super) type Entries = SmallVec<[ScatterGather; 1]>;
 
 /// An operation on its way to the device.
 pub(crate) struct Issued {
     round: Arc<RoundState>,
-    /// Whether the round waits for it: until it is posted or parked.
+    /// `true` while the round waits for the operation, until it is posted or parked.
     awaited: bool,
-    /// True while the round counts the operation as parked.
+    /// `true` while the round counts the operation as parked.
     parked: bool,
-    at: Place,
+    at: Transfer,
     claim: Claim,
     windowed: bool,
     verb: Verb,
     memory: Memory,
     done: Option<Done>,
-    /// Of the last request, once `done` is registered under it.
+    /// Identifier of the last request, once `done` is registered under it.
     wr_id: Option<u64>,
-    /// Requests that are posted already.
+    /// Number of requests that are posted already.
     posted: usize,
 }
 
-/// Where an operation goes.
+/// The remote side of an operation.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Transfer {
     pub(crate) target: Rank,
     pub(crate) remote: RemoteAddress,
     pub(crate) bytes: u64,
-    /// When it was asked for; 0 once that is recorded, or if the run is not traced.
+    /// Time of the call; 0 once recorded, or if the run is not traced.
     pub(crate) called_ns: u64,
 }
 
 impl Issued {
     pub(super) fn new(
         round: &Arc<RoundState>,
-        at: Place,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
         verb: Verb,
@@ -85,13 +86,14 @@ impl Issued {
         Issued { round, awaited, parked, at, claim, windowed, verb, memory, done, wr_id, posted }
     }
 
-    /// Posts it or parks it at its target. Returned, it has to be tried again.
+    /// Posts the operation or parks it at its target. An operation that is returned has to be
+    /// retried.
     pub(crate) fn attempt(mut self) -> Option<Self> {
         let round = Arc::clone(&self.round);
         let (world, target) = (&round.world, self.at.target);
         let origin = world.rank(round.rank);
         if let Some(error) = origin.failure() {
-            if self.is_on_its_way() {
+            if self.is_under_way() {
                 return Some(self);
             }
             self.fail(error);
@@ -99,28 +101,29 @@ impl Issued {
         }
         if !self.windowed {
             let post = self.post_requests();
-            world.tell(target);
-            origin.progress_if_kicked(world);
+            world.notify(target);
+            origin.progress_if_rung(world);
             return (post != Post::All).then_some(self);
         }
-        let (ask, claim) = (Ask { target, lane: round.lane, round: round.number }, self.claim);
-        let again = match world.land(ask, claim, false, self) {
+        let (request, claim) =
+            (WindowRequest { target, lane: round.lane, round: round.number }, self.claim);
+        let again = match world.land(request, claim, false, self) {
             Outcome::Posted(_) => {
-                world.tell(target);
+                world.notify(target);
                 None
             }
             Outcome::Parked => None,
-            Outcome::Later(issued) => Some(issued),
+            Outcome::Retry(issued) => Some(issued),
             Outcome::Refused(issued) => {
                 issued.refused();
                 None
             }
         };
-        origin.progress_if_kicked(world);
+        origin.progress_if_rung(world);
         again
     }
 
-    /// Its target, and the lane and round that it is of.
+    /// Returns the target, and the lane and round of the operation.
     pub(super) fn destination(&self) -> (Rank, Lane, Round) {
         (self.at.target, self.round.lane, self.round.number)
     }
@@ -133,7 +136,7 @@ impl Issued {
         self.claim
     }
 
-    /// Returns the bytes of a short put, and the place they go to.
+    /// Returns the bytes of a short put, and their remote address.
     pub(super) fn inline(&self) -> Option<(RemoteAddress, &[u8])> {
         match &self.memory {
             Memory::Inline(bytes) => Some((self.at.remote, bytes)),
@@ -141,19 +144,20 @@ impl Issued {
         }
     }
 
-    /// Returns whether it may be posted in one chain with others of its round and target.
+    /// Returns `true` if the operation may be posted in one chain with others of its round and
+    /// target.
     pub(super) fn goes_together(&self) -> bool {
         self.windowed
             && self.posted == 0
             && self.inline().is_some()
-            && self.round.world.elsewhere(self.at.target).is_none()
+            && self.round.world.remote_processes(self.at.target).is_none()
     }
 
     pub(super) fn is_posted(&self) -> bool {
         self.posted > 0
     }
 
-    /// Notes that all of its requests are posted.
+    /// Notes that all requests of the operation are posted.
     pub(super) fn note_posted(&mut self) {
         self.leave_round();
         self.posted = self.posted.max(1);
@@ -163,19 +167,19 @@ impl Issued {
         self.round.state().trace_send(&mut self.at, self.verb);
     }
 
-    /// Fails it, and with it the run: no window takes it.
+    /// Fails the operation, which no window covers, and the run with it.
     pub(super) fn refused(self) {
         let error = refusal(&self.claim, &self.round, self.at.target);
-        if self.is_on_its_way() {
+        if self.is_under_way() {
             let round = Arc::clone(&self.round);
-            round.world.rank(round.rank).keep_for_later(self);
+            round.world.rank(round.rank).push_retry(self);
         } else {
             self.fail(error);
         }
     }
 
-    /// Whether the device may still be at work on a part of it.
-    fn is_on_its_way(&self) -> bool {
+    /// Returns `true` while the device may work on a part of the operation.
+    fn is_under_way(&self) -> bool {
         let origin = self.round.world.rank(self.round.rank);
         let is_begun = self.posted > 0 || matches!(self.memory, Memory::Posted);
         is_begun && !origin.endpoint.is_drained(self.at.target)
@@ -185,7 +189,7 @@ impl Issued {
         self.done = Some(done);
     }
 
-    /// Gives it up. No completion comes for it: its last request was not posted.
+    /// Fails the operation, for which no completion comes: its last request was not posted.
     pub(crate) fn fail(mut self, error: Error) {
         self.take_back();
         if let Some(done) = self.done.take() {
@@ -193,7 +197,7 @@ impl Issued {
         }
     }
 
-    /// Takes back what the completion of its last request would have done.
+    /// Takes back the action of the completion of its last request.
     fn take_back(&mut self) {
         if let Some(wr_id) = self.wr_id.take() {
             let pending = &self.round.world.rank(self.round.rank).pending;
@@ -202,8 +206,8 @@ impl Issued {
     }
 
     fn immediate(&self) -> u32 {
-        let asked = self.windowed && self.round.world.elsewhere(self.at.target).is_some();
-        let kind = if asked { Announced::Granted } else { Announced::Data };
+        let granted = self.windowed && self.round.world.remote_processes(self.at.target).is_some();
+        let kind = if granted { Announced::Granted } else { Announced::Data };
         Immediate::new(kind, self.round.lane, self.round.number).to_bits()
     }
 
@@ -242,7 +246,7 @@ impl Issued {
                 Post::Some
             }
             Err((_, reason)) => {
-                // The queue pair is gone: nothing this rank posts will be carried out.
+                // The queue pair has failed: the device carries out no later request of this rank.
                 self.take_back();
                 self.leave_round();
                 origin.fail_soon(Error::Device(reason));
@@ -251,8 +255,8 @@ impl Issued {
         }
     }
 
-    /// The requests, in order; only the last one is announced. Of the others some are signalled, so
-    /// that send slots come back however many there are.
+    /// Returns the requests, in order; only the last one has an immediate. Some of the others are
+    /// signalled, so that send slots are freed however many there are.
     fn requests(
         &self,
         wr_id: u64,
@@ -311,12 +315,12 @@ impl Issued {
         let is_last = std::mem::take(&mut self.awaited) && self.round.leave();
         if std::mem::take(&mut self.parked) && self.round.unpark() || is_last {
             // The caller may hold a lock.
-            self.round.state().kick();
+            self.round.state().ring_doorbell();
         }
     }
 }
 
-/// As many entries as one request takes, and their bytes.
+/// Returns as many entries as fit one request, and their bytes.
 fn next_request(
     entries: &[ScatterGather],
     max_sge: usize,
@@ -335,8 +339,8 @@ fn next_request(
     (&entries[..count], bytes)
 }
 
-/// Why a window table has refused an operation: the run has failed, or else it does so now, at
-/// both ranks (R7).
+/// Returns the error of an operation that a window table has refused: that of a failed run, or that
+/// of a missing window, which fails the run at both ranks (R7).
 #[cold]
 pub(super) fn refusal(claim: &Claim, round: &RoundState, target: Rank) -> Error {
     if let Some(error) = round.world.rank(round.rank).failure() {
@@ -349,9 +353,9 @@ pub(super) fn refusal(claim: &Claim, round: &RoundState, target: Rank) -> Error 
     error
 }
 
-/// Ends a copied operation that was posted, here and not there: whoever posts may hold the lock of
-/// windows, and what ends an operation releases regions and wakes tasks. One that was never posted
-/// lost its operation to a failure.
+/// Ends a copied operation that was posted. Not done at the post: the poster may hold the lock of
+/// windows, and the end of an operation releases regions and wakes tasks. An operation that was
+/// never posted ends with an error.
 impl Drop for Issued {
     fn drop(&mut self) {
         self.leave_round();

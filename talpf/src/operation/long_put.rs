@@ -1,59 +1,59 @@
-//! Long puts to a rank of this process that are one request: whoever posts one carries it out, so
-//! that as a rule its guard returns at once, without a completion.
+//! Long puts to a rank of this process that are one request. The thread that posts one carries it
+//! out, so that usually its guard returns at once, without a completion.
 //!
-//! A put that comes before its window is open would be copied by the target, which opens it, from the
-//! cache of the issuer; and as long as the target has that to do it is late, and its next window as
-//! well. So the issuer looks again for a part of the time that this takes, if its worker has nothing
-//! else to do, before the put is parked.
+//! A put that comes before its window is open would be copied by the target, which opens it, from
+//! the cache of the issuer; that delays the target, and its next window as well. So the issuer
+//! polls the window for a part of the time that the copy takes, if its worker has nothing else to
+//! do, before the put is parked.
 
 use std::sync::Arc;
 
 use ibverbs_sim::{Operation as Request, Payload, ScatterGather};
 
-use super::issued::{Entries, Issued, Memory, Place, refusal};
+use super::issued::{Entries, Issued, Memory, Transfer, refusal};
 use super::open_round::{OpenRound, when_done};
 use super::registration::Registered;
 use super::short_put::posted;
 use super::{Operation, Verb};
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::processes::Ask;
+use crate::processes::WindowRequest;
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
-/// Bytes of a put for each time that its issuer looks whether the window is open. A look takes about
-/// a tenth of a microsecond, and bytes from another cache about as long.
-const BYTES_A_LOOK: u64 = 4096;
-/// Most looks.
-const LOOKS: u64 = 64;
+/// Bytes of a put for each poll of its window. A poll takes about a tenth of a microsecond, and so
+/// do that many bytes from another cache.
+const BYTES_A_POLL: u64 = 4096;
+/// Largest number of polls.
+const MAX_POLLS: u64 = 64;
 
 /// A long put with its guard.
 struct LongPut<'a, G> {
     round: &'a Arc<RoundState>,
-    at: Place,
+    at: Transfer,
     claim: Claim,
     windowed: bool,
-    /// True while it may come back instead of being parked.
+    /// `true` while the window table returns the put instead of parking it.
     patient: bool,
     guard: Registered<G>,
     memory: Entries,
-    /// Takes the operation of a put that is parked.
+    /// Receives the operation of a put that is parked.
     parked: Option<&'a mut Option<Operation<G>>>,
 }
 
 impl OpenRound {
-    /// Returns whether a put is one request to a rank of this process.
-    pub(super) fn is_one_request(&self, at: &Place, memory: &[ScatterGather]) -> bool {
+    /// Returns `true` if a put is one request to a rank of this process.
+    pub(super) fn is_one_request(&self, at: &Transfer, memory: &[ScatterGather]) -> bool {
         let endpoint = &self.state.state().endpoint;
         memory.len() <= endpoint.max_sge
             && at.bytes <= endpoint.max_transfer as u64
-            && self.state.world.elsewhere(at.target).is_none()
+            && self.state.world.remote_processes(at.target).is_none()
     }
 
     /// Issues a put of `memory`, which is one request.
     pub(super) fn put_at_once<G: Send + 'static>(
         &self,
         guard: Registered<G>,
-        at: Place,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
         memory: Entries,
@@ -64,69 +64,69 @@ impl OpenRound {
         }
         let (world, target) = (&round.world, at.target);
         let mut parked = None;
-        // What comes to windows twice would be noted twice.
-        let patient = at.bytes >= BYTES_A_LOOK && !world.config.check_conflicts;
+        // A put that is passed to the window table twice would be noted twice.
+        let patient = at.bytes >= BYTES_A_POLL && !world.config.check_conflicts;
         let to = Some(&mut parked);
         let put = LongPut { round, at, claim, windowed, patient, guard, memory, parked: to };
         let operation = match put.land() {
             Outcome::Posted(put) => {
-                world.tell(target);
+                world.notify(target);
                 Some(put.returned())
             }
-            Outcome::Later(put) => {
+            Outcome::Retry(put) => {
                 let (issued, operation) = put.into_issued(Memory::Entries);
-                origin.keep_for_later(issued);
+                origin.push_retry(issued);
                 Some(operation)
             }
             Outcome::Parked | Outcome::Refused(_) => None,
         };
-        origin.progress_if_kicked(world);
+        origin.progress_if_rung(world);
         operation.or(parked).unwrap_or_else(|| Operation::failed(refusal(&claim, round, target)))
     }
 }
 
 impl<G: Send + 'static> LongPut<'_, G> {
-    /// Brings it to the windows of its target, if the slot has any.
+    /// Passes the put to the windows of its target, or posts it if the slot has none.
     fn land(mut self) -> Outcome<Self> {
         let round = self.round;
         let RoundState { world, lane, number, .. } = &**round;
         if self.windowed {
-            let ask = Ask { target: self.at.target, lane: *lane, round: *number };
-            let windows = &world.rank(ask.target).windows;
+            let request = WindowRequest { target: self.at.target, lane: *lane, round: *number };
+            let windows = &world.rank(request.target).windows;
             let opened = windows.opened();
-            return match world.land(ask, self.claim, false, self) {
-                Outcome::Later(mut put) if put.patient => {
+            return match world.land(request, self.claim, false, self) {
+                Outcome::Retry(mut put) if put.patient => {
                     put.patient = false;
-                    let looks = (put.at.bytes / BYTES_A_LOOK).min(LOOKS) as u32;
+                    let polls = (put.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;
                     let opens = || (windows.opened() != opened).then_some(());
-                    round.state().look_at_most(looks, world, opens);
-                    world.land(ask, put.claim, false, put)
+                    round.state().poll_at_most(polls, world, opens);
+                    world.land(request, put.claim, false, put)
                 }
                 outcome => outcome,
             };
         }
         match self.post() {
             Post::All => Outcome::Posted(self),
-            _ => Outcome::Later(self),
+            _ => Outcome::Retry(self),
         }
     }
 
-    /// Returns the guard of one that is posted, now if the device has carried it out.
+    /// Returns the operation of a posted put, with its guard if the device has carried it out.
     fn returned(self) -> Operation<G> {
         let origin = self.round.state();
         if origin.endpoint.is_drained(self.at.target) {
             return Operation::returned(self.guard.into_guard());
         }
-        // Another thread is at work on the queue pair, or it waits for something.
+        // Another thread works on the queue pair, or a request before this one waits.
         let windowed = false;
         let (issued, operation) = LongPut { windowed, ..self }.into_issued(|_| Memory::Posted);
         if let Some(issued) = issued.attempt() {
-            origin.keep_for_later(issued);
+            origin.push_retry(issued);
         }
         operation
     }
 
-    /// Returns an operation under way with `memory`, and what the program gets for it.
+    /// Returns the put as an issued operation with `memory`, and its future.
     fn into_issued(self, memory: impl FnOnce(Entries) -> Memory) -> (Issued, Operation<G>) {
         let LongPut { round, at, claim, windowed, guard, .. } = self;
         let (operation, completer) = Operation::under_way(round);

@@ -7,17 +7,17 @@
 //! issued ─► posted ─► carried out by the device ─► guard returned
 //!    │        ▲
 //!    ├─► parked at the target, until its window opens
-//!    └─► kept here, for want of credit or of room in the send queue
+//!    └─► in the retry queue, for want of credit or of room in the send queue
 //! ```
 //!
-//! Short puts are copied when they are posted, parked or collected to be posted together (see
-//! `collector`), so their guard returns at once. So does that of a longer put to a rank of this
+//! Short puts are copied when they are posted, parked or batched to be posted together (see
+//! `batch`), so their guard returns at once. So does that of a longer put to a rank of this
 //! process which is one request, once its issuer has carried it out (see `long_put`). Any other put
 //! is cut into requests; the last one carries the immediate, and its completion returns the guard.
 //! A get or an atomic ends with an empty write that carries the immediate.
 
+mod batch;
 mod chain;
-mod collector;
 mod future;
 mod guards;
 mod issued;
@@ -33,8 +33,8 @@ pub use self::future::Operation;
 pub use self::guards::{Destination, Source};
 pub use self::open_round::OpenRound;
 
-pub(crate) use self::collector::Collectors;
-pub(crate) use self::issued::{Issued, Place, Verb};
+pub(crate) use self::batch::Batches;
+pub(crate) use self::issued::{Issued, Transfer, Verb};
 pub(crate) use self::open_round::Spawned;
 pub(crate) use self::pending::{Done, Pending};
 pub(crate) use self::retry_queue::RetryQueue;

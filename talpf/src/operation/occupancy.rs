@@ -1,14 +1,14 @@
-//! Which collectors have an owner and which have something in them, a bit each.
+//! The batches that have an owner and those that are filled, a bit each.
 //!
-//! The bits of the first word belong to whoever takes and returns a collector, those of the second
-//! to whoever has locked it. The polling task must not sleep while anything is collected: who adds
-//! the first put sets its bit and then looks whether the task sleeps, in which case it posts the
-//! put itself; the task says that it sleeps and then looks at the bits. Both change the word of the
-//! bits, so the later one sees what the other did before.
+//! The bits of the first word are changed by the owner of a batch, those of the second by the
+//! thread that has locked it. The polling task must not sleep while a batch is filled: the thread
+//! that adds the first put sets the bit and then checks for a sleeping polling task, in which case
+//! it posts the put itself; the task announces its sleep and then checks the bits. Both change the
+//! word of the bits, so the later one sees what the other did before.
 
 use talpf_primitives::{AtomicU32, Ordering};
 
-/// The state words of the collectors of a rank.
+/// The state words of the batches of a rank.
 pub(super) struct Occupancy {
     owned: AtomicU32,
     filled: AtomicU32,
@@ -19,9 +19,9 @@ impl Occupancy {
         Occupancy { owned: AtomicU32::new(0), filled: AtomicU32::new(0) }
     }
 
-    /// Takes the first of `count` that is free.
+    /// Takes the first free one of `count` batches.
     ///
-    /// **Ordering**: sees what its owner before did.
+    /// **Ordering**: sees the actions of its previous owner.
     pub(super) fn acquire(&self, count: usize) -> Option<usize> {
         let take_first = |owned: u32| {
             let free = owned.trailing_ones();
@@ -43,13 +43,13 @@ impl Occupancy {
         self.filled.fetch_and(!(1 << number), Ordering::SeqCst);
     }
 
-    /// The bits of those with something in them.
+    /// Returns the bits of the filled batches.
     #[inline]
     pub(super) fn filled(&self) -> u32 {
         self.filled.load(Ordering::SeqCst)
     }
 
-    /// As `filled`, between saying that one sleeps and sleeping.
+    /// As `filled`, for a polling task that has announced its sleep.
     pub(super) fn filled_at_last(&self) -> u32 {
         self.filled.fetch_or(0, Ordering::SeqCst)
     }
@@ -64,57 +64,57 @@ mod loom_tests {
     use crate::polling::Sleeper;
     use talpf_primitives::Mutex;
 
-    /// One collector, the puts in it, and who would post them.
+    /// A batch, the number of puts in it, and the polling task that would post them.
     struct Model {
         occupancy: Occupancy,
         sleeper: Sleeper,
-        collected: Mutex<u32>,
+        batch: Mutex<u32>,
     }
 
     impl Model {
         fn new() -> Arc<Self> {
             let (occupancy, sleeper) = (Occupancy::new(), Sleeper::default());
-            Arc::new(Model { occupancy, sleeper, collected: Mutex::new(0) })
+            Arc::new(Model { occupancy, sleeper, batch: Mutex::new(0) })
         }
 
-        fn post(&self, collected: &mut u32) {
-            if *collected > 0 {
-                *collected = 0;
+        fn post(&self, batch: &mut u32) {
+            if *batch > 0 {
+                *batch = 0;
                 self.occupancy.empty(0);
             }
         }
 
-        /// As `Collectors::add`.
+        /// As `Batches::add`.
         fn add(&self) {
-            let mut collected = self.collected.lock();
-            *collected += 1;
-            if *collected == 1 {
+            let mut batch = self.batch.lock();
+            *batch += 1;
+            if *batch == 1 {
                 self.occupancy.fill(0);
                 if self.sleeper.is_asleep() {
-                    self.post(&mut collected);
+                    self.post(&mut batch);
                 }
             }
         }
     }
 
     #[test]
-    fn nothing_stays_collected_while_the_polling_task_sleeps() {
+    fn nothing_stays_batched_while_the_polling_task_sleeps() {
         loom::model(|| {
             let model = Model::new();
             let adder = {
                 let model = model.clone();
                 thread::spawn(move || (0..2).for_each(|_| model.add()))
             };
-            model.post(&mut model.collected.lock());
+            model.post(&mut model.batch.lock());
             model.sleeper.fall_asleep();
             let sleeps = model.occupancy.filled_at_last() == 0;
             adder.join().unwrap();
-            assert!(!sleeps || *model.collected.lock() == 0, "a put that nobody posts");
+            assert!(!sleeps || *model.batch.lock() == 0, "a put is never posted");
         });
     }
 
     #[test]
-    fn a_collector_has_one_owner_who_sees_what_the_one_before_left() {
+    fn a_batch_has_one_owner_who_sees_what_the_one_before_left() {
         loom::model(|| {
             let model = Arc::new((Occupancy::new(), AtomicU32::new(0)));
             let use_it = |(occupancy, used): &(Occupancy, AtomicU32)| {

@@ -1,4 +1,4 @@
-//! The right to issue operations of one round.
+//! A handle of an open round, by which operations of the round are issued.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -8,10 +8,10 @@ use ibverbs_sim::{Access, RemoteAddress};
 use talpf_runtime::PendingEvent;
 
 use super::future::Completer;
-use super::guards::{Destination, Source, Stretch};
-use super::issued::{Entries, Issued, Memory, Place};
+use super::guards::{ByteLayout, Destination, Source};
+use super::issued::{Entries, Issued, Memory, Transfer};
 use super::registration::Registered;
-use super::short_put::{NONE, NOWHERE};
+use super::short_put::{NO_BATCH, NO_RANK};
 use super::{Done, Operation, Verb};
 use crate::endpoint::{INLINE_BYTES, MOST_SENDS};
 use crate::error::Error;
@@ -20,33 +20,33 @@ use crate::round::RoundState;
 use crate::slot::RemoteRegion;
 use crate::window::{Claim, Kind};
 
-/// Issues operations of the round that was open when it was taken from the
-/// [`Context`](crate::Context), from any task, whenever that runs.
+/// A handle of the round that was open when it was taken from the [`Context`](crate::Context), by
+/// which any task issues operations of that round.
 ///
-/// The sync that ends the round waits until every clone is dropped, so a handle must not be kept
-/// by anything that waits for that sync.
+/// The sync that ends the round waits until every clone is dropped, so a task must not keep a
+/// handle while it waits for that sync.
 pub struct OpenRound {
     pub(super) state: Arc<RoundState>,
-    /// Where its last operation went, if that was a short put.
+    /// Target of its last operation, if that was a short put.
     pub(super) last: AtomicU32,
-    /// The turn of the collectors at that time.
-    pub(super) turn: AtomicU32,
-    /// The collector it owns.
-    pub(super) collector: AtomicUsize,
+    /// Epoch of the batches at that time.
+    pub(super) epoch: AtomicU32,
+    /// Number of the batch that it owns.
+    pub(super) batch: AtomicUsize,
 }
 
 impl OpenRound {
     pub(crate) fn new(entered: Arc<RoundState>) -> Self {
-        let (last, turn) = (AtomicU32::new(NOWHERE), AtomicU32::new(0));
-        OpenRound { state: entered, last, turn, collector: AtomicUsize::new(NONE) }
+        let (last, epoch) = (AtomicU32::new(NO_RANK), AtomicU32::new(0));
+        OpenRound { state: entered, last, epoch, batch: AtomicUsize::new(NO_BATCH) }
     }
 
-    /// Its lane.
+    /// Returns the lane of the round.
     pub fn lane(&self) -> Lane {
         self.state.lane
     }
 
-    /// Its number.
+    /// Returns the number of the round.
     pub fn number(&self) -> Round {
         self.state.number
     }
@@ -55,42 +55,43 @@ impl OpenRound {
     ///
     /// **Completion**: the returned operation ends when the region may be reused (*local*). The
     /// data is *delivered* when the target's sync of this round has ended.
-    /// **Ordering**: lands inside a window of the same round only, and is parked if it comes
-    /// early (R5); overlapping puts of one round land in some order, and what they write no other
-    /// operation of the round may read (R6). Short puts to one rank that follow each other may
-    /// travel together: they start when this handle issues something else or is dropped, when a
-    /// task of this rank looks for arrivals or awaits a sync or an operation, or when the polling
-    /// task finds that no more come.
-    /// **Errors**: beyond the slot; later,
-    /// at both ranks' syncs, a target outside every window (R7) and, if the run looks for it, a
-    /// conflict ([`Config::check_conflicts`](crate::Config::check_conflicts)).
-    /// **Cost**: an array of more than 256 bytes that is no slot is registered for the operation: one
-    /// that is put again and again is better a slot ([`Context::register_local`]).
+    /// **Ordering**: a put lands inside a window of the same round only, and is parked if it comes
+    /// early (R5); overlapping puts of one round land in some order, and no other operation of the
+    /// round may read elements that they write (R6). Short puts to one rank that follow each other
+    /// may be posted together: when this handle issues another operation or is dropped, when a task
+    /// of this rank polls for arrivals or awaits a sync or an operation, or when the polling task
+    /// finds that no more follow.
+    /// **Errors**: beyond the slot; later, at both ranks' syncs, a target outside every window (R7)
+    /// and, if the run checks for it, a conflict
+    /// ([`Config::check_conflicts`](crate::Config::check_conflicts)).
+    /// **Cost**: an array of more than 256 bytes that is no slot is registered for each operation:
+    /// a program that puts it repeatedly registers it once ([`Context::register_local`]).
     /// **Source**: thesis, chapters 5.1.1 and 6.1.
     ///
     /// [`Context::register_local`]: crate::Context::register_local
     #[inline(always)]
     pub fn put<G: Source>(&self, from: G, to: RemoteRegion<'_, G::Element>) -> Operation<G> {
-        let stretch = from.stretch();
+        let layout = from.layout();
         // The second of two short puts to one rank, and those that follow.
         if self.last.load(Ordering::Relaxed) == to.rank.0
-            && stretch.is_contiguous()
-            && self.collect(Stretch::lent(&from, &stretch), stretch.len as u64, &to)
+            && layout.is_contiguous()
+            && self.add_to_batch(ByteLayout::lent(&from, &layout), layout.len as u64, &to)
         {
             return Operation::returned(from);
         }
-        self.put_alone(from, &stretch, &to)
+        self.put_alone(from, &layout, &to)
     }
 
-    /// Writes a copy of `values` to where `to` begins: for what is in no array, at most 256 bytes.
+    /// Writes a copy of `values` to where `to` begins: for values outside arrays, at most 256
+    /// bytes.
     ///
     /// **Completion**: `values` may be reused at once. The returned operation ends when the put is
-    /// on its way; whoever puts again and again awaits it, so as not to run ahead.
-    /// **Ordering**: as [`OpenRound::put`]. **Errors**: more than 256 bytes; as there.
+    /// posted or parked; a loop of puts awaits it, so as not to run ahead.
+    /// **Ordering**: as [`OpenRound::put`]. **Errors**: more than 256 bytes; as [`OpenRound::put`].
     #[inline]
     pub fn put_copy<T: Pod>(&self, values: &[T], to: RemoteRegion<'_, T>) -> Operation<()> {
         let (bytes, len) = (bytemuck::cast_slice(values), values.len() as u64);
-        if self.last.load(Ordering::Relaxed) == to.rank.0 && self.collect(bytes, len, &to) {
+        if self.last.load(Ordering::Relaxed) == to.rank.0 && self.add_to_batch(bytes, len, &to) {
             return Operation::returned(());
         }
         self.put_copy_alone(bytes, len, &to)
@@ -100,21 +101,21 @@ impl OpenRound {
     fn put_alone<G: Source>(
         &self,
         from: G,
-        stretch: &Stretch,
+        layout: &ByteLayout,
         to: &RemoteRegion<'_, G::Element>,
     ) -> Operation<G> {
-        match self.place(to, stretch.len as u64, Kind::Write) {
-            Ok((at, claim, windowed)) => self.put_at(from, stretch, at, claim, windowed),
+        match self.locate(to, layout.len as u64, Kind::Write) {
+            Ok((at, claim, windowed)) => self.put_at(from, layout, at, claim, windowed),
             Err(error) => self.refuse(error),
         }
     }
 
-    /// Writes the elements of `from` to `remote`, whatever windows there are.
+    /// Writes the elements of `from` to `remote`, without a check of windows.
     ///
     /// # Safety
-    /// From now until the target has ended this round, it holds a guard of what is written there,
-    /// and nobody else puts to it.
-    #[allow(unsafe_code, reason = "the caller answers for what happens at the target")]
+    /// From now until the target has ended this round, it holds a guard of the memory that is
+    /// written there, and no other operation puts to it.
+    #[allow(unsafe_code, reason = "the caller answers for the memory at the target")]
     #[inline]
     pub(crate) unsafe fn put_unchecked<G: Source>(
         &self,
@@ -122,46 +123,46 @@ impl OpenRound {
         target: Rank,
         remote: RemoteAddress,
     ) -> Operation<G> {
-        let stretch = from.stretch();
+        let layout = from.layout();
         if let Err(error) = self.state.count(target, 1) {
             return self.refuse(error);
         }
         let source = self.state.rank;
         let called_ns = self.state.world.rank(source).trace_clock();
-        let at = Place { target, remote, bytes: stretch.bytes() as u64, called_ns };
+        let at = Transfer { target, remote, bytes: layout.bytes() as u64, called_ns };
         let (slot, kind, raw) = (u32::MAX, Kind::Write, false);
         let claim = Claim { source, slot, index: 0, end: 0, kind, raw };
-        self.put_at(from, &stretch, at, claim, false)
+        self.put_at(from, &layout, at, claim, false)
     }
 
     #[inline(always)]
     fn put_at<G: Source>(
         &self,
         from: G,
-        stretch: &Stretch,
-        at: Place,
+        layout: &ByteLayout,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
     ) -> Operation<G> {
-        if stretch.bytes() <= self.longest_copied() && stretch.is_contiguous() {
-            let bytes = Stretch::lent(&from, stretch);
+        if layout.bytes() <= self.longest_copied() && layout.is_contiguous() {
+            let bytes = ByteLayout::lent(&from, layout);
             let left = self.short_put(bytes, at, claim, windowed);
             return self.after_short_put(from, left);
         }
-        self.put_long(from, stretch, at, claim, windowed)
+        self.put_long(from, layout, at, claim, windowed)
     }
 
     #[inline(never)]
     fn put_long<G: Source>(
         &self,
         from: G,
-        stretch: &Stretch,
-        at: Place,
+        layout: &ByteLayout,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
     ) -> Operation<G> {
-        self.turn_to(NOWHERE);
-        match self.registered(from, stretch, Access::NONE) {
+        self.flush_batch(NO_RANK);
+        match self.registered(from, layout, Access::NONE) {
             Ok((from, memory)) if self.is_one_request(&at, &memory) => {
                 self.put_at_once(from, at, claim, windowed, memory)
             }
@@ -172,18 +173,18 @@ impl OpenRound {
 
     /// Reads elements from where `from` begins into `to`.
     ///
-    /// **Completion**: the returned operation ends when `to` holds the data. The owner is told by
+    /// **Completion**: the returned operation ends when `to` holds the data. The owner counts it as
     /// an arrival of this round.
     /// **Ordering**: reads only once the owner exposes the region in this round (R5). No put or
-    /// atomic of the round may write what it reads, of this rank or another (R6).
+    /// atomic of the round may write the elements that a get reads, of this rank or another (R6).
     /// **Errors**: as [`OpenRound::put`].
     /// **Source**: thesis, chapters 5.1.1 and 6.1.
     pub fn get<G: Destination>(&self, from: RemoteRegion<'_, G::Element>, to: G) -> Operation<G> {
-        let stretch = to.stretch();
-        self.bring(from, to, stretch, Kind::Read, Verb::Get)
+        let layout = to.layout();
+        self.bring(from, to, layout, Kind::Read, Verb::Get)
     }
 
-    /// Adds to the number at `target` and leaves what was there before in `result`.
+    /// Adds to the number at `target` and writes its value before that to `result`.
     ///
     /// **Completion**: as [`OpenRound::get`]. **Ordering**: atomic towards all atomics of all
     /// ranks and nothing else: no put or get of the round may touch the same number (R6). Inside a
@@ -199,8 +200,8 @@ impl OpenRound {
         self.atomic(target, result, Verb::FetchAdd { add })
     }
 
-    /// Puts `swap` at `target` if `compare` is there, and leaves what was there before in
-    /// `result`.
+    /// Replaces the number at `target` by `swap` if it is `compare`, and writes its value before
+    /// that to `result`.
     ///
     /// **Completion**, **Ordering**, **Errors**, **Source**: as [`OpenRound::fetch_and_add`].
     pub fn compare_and_swap<G: Destination<Element = u64>>(
@@ -219,28 +220,29 @@ impl OpenRound {
         result: G,
         verb: Verb,
     ) -> Operation<G> {
-        let stretch = result.stretch();
-        if stretch.len != 1 {
-            let (what, value) = ("number of elements of an atomic's result", stretch.len as u64);
+        let layout = result.layout();
+        if layout.len != 1 {
+            let (what, value) = ("number of elements of an atomic's result", layout.len as u64);
             return self.refuse(Error::Limit { what, value, limit: 1 });
         }
-        self.bring(target, result, stretch, Kind::Update, verb)
+        self.bring(target, result, layout, Kind::Update, verb)
     }
 
     fn bring<G: Destination>(
         &self,
         remote: RemoteRegion<'_, G::Element>,
         local: G,
-        stretch: Stretch,
+        layout: ByteLayout,
         kind: Kind,
         verb: Verb,
     ) -> Operation<G> {
-        self.turn_to(NOWHERE);
-        let place = self.place(&remote, stretch.len as u64, kind);
-        let register = |place| Ok((place, self.registered(local, &stretch, Access::LOCAL_WRITE)?));
-        match place.and_then(register) {
+        self.flush_batch(NO_RANK);
+        let located = self.locate(&remote, layout.len as u64, kind);
+        let register =
+            |located| Ok((located, self.registered(local, &layout, Access::LOCAL_WRITE)?));
+        match located.and_then(register) {
             Ok(((at, claim, windowed), (local, memory))) => {
-                // What the task writes is undefined if this fails.
+                // If the operation fails, so does the task, whose output is undefined then.
                 let event = PendingEvent::of_current_task().ok();
                 self.issue(local, event, at, claim, windowed, verb, memory)
             }
@@ -253,7 +255,7 @@ impl OpenRound {
         &self,
         guard: Registered<G>,
         event: Option<PendingEvent>,
-        at: Place,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
         verb: Verb,
@@ -266,18 +268,18 @@ impl OpenRound {
         let memory = Memory::Entries(memory);
         let issued = Issued::new(&self.state, at, claim, windowed, verb, memory, done);
         if let Some(issued) = issued.attempt() {
-            origin.keep_for_later(issued);
+            origin.push_retry(issued);
         }
         operation
     }
 
     #[inline]
-    pub(super) fn place<T>(
+    pub(super) fn locate<T>(
         &self,
         remote: &RemoteRegion<'_, T>,
         len: u64,
         kind: Kind,
-    ) -> Result<(Place, Claim, bool), Error> {
+    ) -> Result<(Transfer, Claim, bool), Error> {
         let RemoteRegion { slot, rank: target, index, .. } = *remote;
         let (address, mut windowed) = slot.remote(self.state.world.run, target, index, len)?;
         self.state.count(target, 1)?;
@@ -291,13 +293,14 @@ impl OpenRound {
         }
         let called_ns = self.state.world.rank(source).trace_clock();
         let bytes = len * slot.element_bytes;
-        Ok((Place { target, remote: address, bytes, called_ns }, claim, windowed))
+        Ok((Transfer { target, remote: address, bytes, called_ns }, claim, windowed))
     }
 
-    /// Whether a rank elsewhere is asked although no window has to open: it notes what comes to it.
+    /// Returns `true` if a remote rank has to grant the operation though it needs no window: the
+    /// target notes it, to find conflicts.
     fn is_to_be_noted_by(&self, target: Rank) -> bool {
         let world = &self.state.world;
-        world.config.check_conflicts && world.elsewhere(target).is_some()
+        world.config.check_conflicts && world.remote_processes(target).is_some()
     }
 
     #[inline]
@@ -306,16 +309,16 @@ impl OpenRound {
         INLINE_BYTES.min(endpoint.max_transfer)
     }
 
-    /// The memory of a guard as the device is to use it.
+    /// Registers the memory of a guard for an operation.
     fn registered<G: Source>(
         &self,
         guard: G,
-        stretch: &Stretch,
+        layout: &ByteLayout,
         access: Access,
     ) -> Result<(Registered<G>, Entries), Error> {
         let rank = self.state.world.rank(self.state.rank);
-        let (guard, key) = Registered::new(rank, guard, stretch, access)?;
-        let entries = stretch.entries(key, rank.endpoint.max_transfer);
+        let (guard, key) = Registered::new(rank, guard, layout, access)?;
+        let entries = layout.entries(key, rank.endpoint.max_transfer);
         let requests = entries.len().div_ceil(rank.endpoint.max_sge) as u64 + 1;
         let limit = u64::from(MOST_SENDS);
         if requests > limit {
@@ -325,17 +328,18 @@ impl OpenRound {
         Ok((guard, entries))
     }
 
-    /// An operation that is wrong in itself: its task fails, and so does this rank.
+    /// Refuses an invalid operation: its task fails, and so does this rank.
     #[cold]
     pub(super) fn refuse<G>(&self, error: Error) -> Operation<G> {
-        // Outside a task there is nothing else to fail.
+        // Outside a task only the rank fails.
         let _ = talpf_runtime::fail_current_task(error.to_string());
         self.state.world.fail(&[self.state.rank], &error);
         Operation::failed(error)
     }
 }
 
-/// Keeps the memory of an operation, and its registration, until the device is done with them.
+/// Returns the action at the end of an operation, which keeps its memory and registration till
+/// then.
 pub(super) fn when_done<G: Send + 'static>(
     guard: Registered<G>,
     event: Option<PendingEvent>,
@@ -360,20 +364,20 @@ impl Drop for OpenRound {
     fn drop(&mut self) {
         let RoundState { world, rank, .. } = &*self.state;
         let origin = world.rank(*rank);
-        let collector = *self.collector.get_mut();
-        if collector != NONE {
-            origin.collectors.release(collector);
+        let batch = *self.batch.get_mut();
+        if batch != NO_BATCH {
+            origin.batches.release(batch);
         }
         if self.state.leave() {
             origin.progress(world);
         } else {
-            origin.progress_if_kicked(world);
+            origin.progress_if_rung(world);
         }
     }
 }
 
 /// The handle of an operation that is a task of its own. If the task does not run because one
-/// before it failed, the round knows that an operation is missing.
+/// before it failed, the drop of the handle notes that an operation is missing.
 pub(crate) struct Spawned {
     round: OpenRound,
     issued: bool,
@@ -393,7 +397,7 @@ impl Spawned {
 impl Drop for Spawned {
     fn drop(&mut self) {
         if !self.issued {
-            self.round.state.lose();
+            self.round.state.note_missing();
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Operations whose completion the device still owes.
+//! Operations that wait for a completion of the device.
 
 use talpf_primitives::Mutex;
 
 use crate::error::Error;
 
-/// What to do when an operation is locally complete, or has failed.
+/// The action that follows when an operation is locally complete, or has failed.
 pub(crate) type Done = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
-/// A table from `wr_id` to what its completion does.
+/// A table from `wr_id` to the action of its completion.
 #[derive(Default)]
 pub(crate) struct Pending {
     table: Mutex<Table>,

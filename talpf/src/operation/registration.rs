@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use ibverbs_sim::{Access, LocalKey, MemoryRegion};
 
-use super::guards::{Source, Stretch};
+use super::guards::{ByteLayout, Source};
 use crate::error::Error;
 use crate::slot::Slot;
 use crate::world::RankState;
 
-/// A guard whose memory the device knows.
+/// A guard whose memory is registered with the device.
 pub(super) struct Registered<G> {
     /// Dropped before the guard.
     registration: Option<Registration>,
@@ -27,12 +27,12 @@ enum Registration {
 }
 
 impl<G> Registered<G> {
-    /// A guard whose memory the device does not use.
+    /// Wraps a guard whose memory the device does not use.
     pub(super) fn unused(guard: G) -> Self {
         Registered { registration: None, guard }
     }
 
-    /// Returns the guard, out of reach of the device.
+    /// Returns the guard and drops the registration.
     pub(super) fn into_guard(self) -> G {
         let Registered { registration, guard } = self;
         drop(registration);
@@ -41,26 +41,26 @@ impl<G> Registered<G> {
 }
 
 impl<G: Source> Registered<G> {
-    /// Finds the slot that the array of `guard` is, or else registers the memory of the guard for as
-    /// long as this is kept. Returns the key too.
+    /// Finds the slot of the array of `guard`, or registers the memory of the guard until this
+    /// value is dropped. Returns the key too.
     ///
     /// **Errors**: the device has no room for one more region, or takes none of this size.
     pub(super) fn new(
         rank: &RankState,
         guard: G,
-        stretch: &Stretch,
+        layout: &ByteLayout,
         access: Access,
     ) -> Result<(Self, LocalKey), Error> {
-        if let Some(slot) = rank.slots.of_array(stretch.array) {
+        if let Some(slot) = rank.slots.of_array(layout.array) {
             let key = slot.local_key();
             return Ok((Registered { registration: Some(Registration::Slot(slot)), guard }, key));
         }
-        let (first, bytes) = stretch.hull();
+        let (first, bytes) = layout.hull();
         let start = NonNull::new(first.cast_mut()).unwrap_or(NonNull::dangling());
-        // SAFETY: the guard keeps the array, and gives the right to what the stretch of it names,
-        // until it is dropped or returned, after the region. Peers have no right to the region, and
+        // SAFETY: the guard keeps the array, and gives the right to the rows of its layout, until
+        // it is dropped or returned, after the region. Peers have no right to the region, and
         // requests under its key are those of the operation that the guard belongs to: they touch
-        // the rows of the stretch, and write only if `access` says so.
+        // the rows of the layout, and write only if `access` says so.
         let region = unsafe { rank.endpoint.domain.register(start, bytes, access)? };
         let key = region.local_key();
         Ok((Registered { registration: Some(Registration::Own(region)), guard }, key))

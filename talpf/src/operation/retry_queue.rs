@@ -1,11 +1,11 @@
-//! Operations that a rank keeps to try them again: their target has no credit for them, or a send
-//! queue no room.
+//! The retry queue of a rank: operations for which their target has no credit, or a send queue no
+//! room.
 //!
-//! Kept operations are tried at the next pass of the engine and when a target has credit again. Of
-//! every target and lane those of the first round are tried until some of them in a row have to be
-//! kept, which then come last: so a pass takes about as long as what it achieves, however many are
-//! kept, and all are tried at some time. Those of later rounds wait, lest they take the credit that
-//! earlier ones need.
+//! They are retried at the next pass of the engine and when a target has credit again. Of every
+//! target and lane those of the first round are retried until some of them fail in a row, which are
+//! then queued last: so the time of a pass is in proportion to its successes, however many are
+//! queued, and all are retried at some time. Operations of later rounds wait, as they could take
+//! the credit that earlier ones need.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -22,10 +22,10 @@ use crate::round::RoundState;
 use crate::window::{Claim, Landing, Parked, Post, Together};
 use crate::world::RankState;
 
-/// Operations in a row that have to be kept before those behind them are left for the next time.
+/// Number of operations in a row without success after which a pass stops.
 const MISSES: usize = 64;
 
-/// The operations that one rank keeps.
+/// The operations that one rank has to retry.
 #[derive(Default)]
 pub(crate) struct RetryQueue {
     queues: Mutex<Queues>,
@@ -41,16 +41,16 @@ impl RetryQueue {
         self.count.store(self.len() + 1, Ordering::Relaxed);
     }
 
-    /// The number of operations. A hint: some may be being tried.
+    /// Returns the number of operations. A hint: some may be under retry.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Tries the operations of `rank`. Once that has failed, all of them.
+    /// Retries the operations of `rank`. Once that has failed, all of them.
     pub(crate) fn try_again(&self, rank: &RankState) {
         let mut kept = Queues::new();
-        // The target and lane of the last round of which some had to be kept.
+        // The target and lane of the last round with operations that could not be posted.
         let mut waiting = None;
         for (destination @ (target, lane, _), queue) in self.take() {
             let link = Some((target, lane));
@@ -67,7 +67,7 @@ impl RetryQueue {
         }
     }
 
-    /// Takes all of them.
+    /// Takes all operations.
     pub(crate) fn drain(&self) -> impl Iterator<Item = Issued> {
         self.take().into_values().flatten()
     }
@@ -78,22 +78,22 @@ impl RetryQueue {
         std::mem::take(&mut queues)
     }
 
-    /// Keeps operations before those that have come meanwhile.
+    /// Queues operations before those that were added meanwhile.
     fn give_back(&self, kept: Queues) {
         let mut queues = self.queues.lock();
         let mut count = self.len();
         for (destination, mut queue) in kept {
             count += queue.len();
-            let later = queues.entry(destination).or_default();
-            queue.append(later);
-            *later = queue;
+            let newer = queues.entry(destination).or_default();
+            queue.append(newer);
+            *newer = queue;
         }
         self.count.store(count, Ordering::Relaxed);
     }
 }
 
-/// Tries operations of one round to one target. Returns those to be tried again, with those that were
-/// tried last.
+/// Retries operations of one round to one target. Returns those that remain, with those that were
+/// just retried at the end.
 fn attempt(mut queue: VecDeque<Issued>, rank: &RankState) -> VecDeque<Issued> {
     let (mut kept, mut misses) = (VecDeque::new(), 0);
     while misses < MISSES || rank.has_failed() {
@@ -120,7 +120,7 @@ fn attempt(mut queue: VecDeque<Issued>, rank: &RankState) -> VecDeque<Issued> {
 /// Short puts of one round to one rank of this process.
 struct Chain {
     claims: Vec<Claim>,
-    /// Each until it is parked.
+    /// The operations, each until it is parked.
     puts: RefCell<Vec<Option<Issued>>>,
 }
 
@@ -131,7 +131,7 @@ impl Chain {
         Chain { claims, puts: RefCell::new(puts) }
     }
 
-    /// Brings them to the windows of their target. Returns those to be tried again.
+    /// Passes the puts to the windows of their target. Returns those to be retried.
     fn land(self, rank: &RankState) -> Vec<Issued> {
         let mut kept = Vec::new();
         let Some((round, target)) = self.destination() else {
@@ -141,20 +141,20 @@ impl Chain {
         let has_landed = |source| world.has_landed(source, target);
         let windows = &world.rank(target).windows;
         let rest = windows.land_together(round.lane, round.number, &self, &has_landed);
-        let mut later = rest.later.into_iter().peekable();
+        let mut retry = rest.retry.into_iter().peekable();
         for (index, issued) in self.puts.into_inner().into_iter().enumerate() {
-            let is_kept = later.next_if_eq(&index).is_some();
+            let is_kept = retry.next_if_eq(&index).is_some();
             match issued {
                 Some(issued) if is_kept => kept.push(issued),
-                // Ends here, under no lock.
+                // The drop ends it, under no lock.
                 Some(issued) if issued.is_posted() => drop(issued),
                 Some(issued) => issued.refused(),
                 None => {}
             }
         }
         if kept.len() < self.claims.len() {
-            world.tell(target);
-            rank.progress_if_kicked(world);
+            world.notify(target);
+            rank.progress_if_rung(world);
         }
         kept
     }

@@ -1,5 +1,5 @@
-//! Short puts: copied straight from where they are, with nothing allocated unless they are parked;
-//! posted by themselves, or collected if they follow each other.
+//! Short puts, whose bytes are copied from the caller's memory, with nothing allocated unless they
+//! are parked. The first is posted by itself, those that follow are batched.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use std::sync::atomic::Ordering;
 use ibverbs_sim::{Error as DeviceError, Operation as Request, PostError};
 use smallvec::SmallVec;
 
-use super::collector::Collectable;
-use super::issued::{Issued, Memory, Place, refusal};
+use super::batch::BatchedPut;
+use super::issued::{Issued, Memory, Transfer, refusal};
 use super::open_round::{OpenRound, when_done};
 use super::registration::Registered;
 use super::{Operation, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::processes::Ask;
+use crate::processes::WindowRequest;
 use crate::round::RoundState;
 use crate::slot::RemoteRegion;
 use crate::window::{Claim, Kind, Landing, Outcome, Parked, Post};
@@ -25,16 +25,16 @@ use crate::world::RankState;
 /// A put of bytes that its caller lends.
 pub(super) struct ShortPut<'a> {
     pub(super) round: &'a Arc<RoundState>,
-    pub(super) at: Place,
+    pub(super) at: Transfer,
     pub(super) claim: Claim,
     pub(super) bytes: &'a [u8],
 }
 
 impl ShortPut<'_> {
-    /// Posts it straight to the device.
+    /// Posts the put to the device at once.
     #[inline]
     pub(super) fn post_now(&mut self) -> Post {
-        let Place { target, remote, .. } = self.at;
+        let Transfer { target, remote, .. } = self.at;
         let RoundState { lane, number, .. } = &**self.round;
         let origin = self.round.world.rank(self.round.rank);
         origin.trace_send(&mut self.at, Verb::Put);
@@ -47,14 +47,14 @@ impl ShortPut<'_> {
         self.round.world.rank(self.round.rank)
     }
 
-    /// The same with a copy of the bytes.
+    /// Returns an operation that owns a copy of the bytes.
     pub(super) fn to_issued(&self, windowed: bool) -> Issued {
         let memory = Memory::Inline(SmallVec::from_slice(self.bytes));
         Issued::new(self.round, self.at, self.claim, windowed, Verb::Put, memory, None)
     }
 }
 
-/// What became of requests that are posted as one.
+/// Returns the outcome of requests that are posted as one.
 #[inline]
 pub(super) fn posted(origin: &RankState, result: Result<(), PostError>) -> Post {
     match result.map_err(|error| error.reason) {
@@ -78,25 +78,25 @@ impl Landing for ShortPut<'_> {
     }
 }
 
-/// No rank.
-pub(super) const NOWHERE: u32 = u32::MAX;
-/// No collector.
-pub(super) const NONE: usize = usize::MAX;
+/// The value of `last` without a rank.
+pub(super) const NO_RANK: u32 = u32::MAX;
+/// The value of `batch` without a batch.
+pub(super) const NO_BATCH: usize = usize::MAX;
 
 impl OpenRound {
-    /// Collects a put that follows another to `target`. False if it has to go by itself; nothing
-    /// has happened then.
-    pub(super) fn collect<T>(&self, bytes: &[u8], len: u64, to: &RemoteRegion<'_, T>) -> bool {
+    /// Adds a put that follows another one to the same rank to a batch. Returns `false`, without
+    /// any effect, if it has to be posted by itself.
+    pub(super) fn add_to_batch<T>(&self, bytes: &[u8], len: u64, to: &RemoteRegion<'_, T>) -> bool {
         let RemoteRegion { slot, rank: target, index, .. } = *to;
         let origin = self.state.world.rank(self.state.rank);
         let fits = bytes.len() <= INLINE_BYTES.min(origin.endpoint.max_transfer);
-        let follows = self.turn.load(Ordering::Relaxed) == origin.collectors.turn();
-        // What is kept for later slows its issuer down, which a put that has returned would not.
-        let is_here = self.state.world.elsewhere(target).is_none();
-        if !fits || !follows || !is_here || origin.has_failed() || origin.has_later() {
+        let follows = self.epoch.load(Ordering::Relaxed) == origin.batches.epoch();
+        // Operations to be retried slow their issuer down, which batched puts would not.
+        let is_here = self.state.world.remote_processes(target).is_none();
+        if !fits || !follows || !is_here || origin.has_failed() || origin.has_retries() {
             return false;
         }
-        let Some(collector) = self.collector() else {
+        let Some(batch) = self.batch() else {
             return false;
         };
         let run = self.state.world.run;
@@ -105,8 +105,8 @@ impl OpenRound {
         };
         let called_ns = Cell::new(origin.trace_clock());
         let (slot, end) = (slot.number, index + len);
-        let put = |bytes| Collectable { slot, index, end, remote, called_ns, bytes };
-        origin.collectors.add(collector, target, windowed, bytes, put);
+        let put = |bytes| BatchedPut { slot, index, end, remote, called_ns, bytes };
+        origin.batches.add(batch, target, windowed, bytes, put);
         true
     }
 
@@ -121,7 +121,7 @@ impl OpenRound {
             let (what, value) = ("number of bytes to copy into a put", bytes.len() as u64);
             return self.refuse(Error::Limit { what, value, limit: self.longest_copied() as u64 });
         }
-        match self.place(to, len, Kind::Write) {
+        match self.locate(to, len, Kind::Write) {
             Ok((at, claim, windowed)) => {
                 self.after_short_put((), self.short_put(bytes, at, claim, windowed))
             }
@@ -129,11 +129,11 @@ impl OpenRound {
         }
     }
 
-    /// Posts or parks a short put, or hands back what is to be tried again.
+    /// Posts or parks a short put, or returns it to be retried.
     pub(super) fn short_put(
         &self,
         bytes: &[u8],
-        at: Place,
+        at: Transfer,
         claim: Claim,
         windowed: bool,
     ) -> Result<Option<Issued>, Error> {
@@ -143,25 +143,26 @@ impl OpenRound {
         if let Some(error) = put.origin().failure() {
             return Err(error);
         }
-        self.turn_to(at.target.0);
+        self.flush_batch(at.target.0);
         if !windowed {
             let post = put.post_now();
-            world.tell(at.target);
+            world.notify(at.target);
             return Ok((post != Post::All).then(|| put.to_issued(false)));
         }
-        let ask = Ask { target: at.target, lane: round.lane, round: round.number };
-        match world.land(ask, claim, true, put) {
+        let request = WindowRequest { target: at.target, lane: round.lane, round: round.number };
+        match world.land(request, claim, true, put) {
             Outcome::Posted(_) => {
-                world.tell(at.target);
+                world.notify(at.target);
                 Ok(None)
             }
             Outcome::Parked => Ok(None),
-            Outcome::Later(put) => Ok(Some(put.to_issued(true))),
+            Outcome::Retry(put) => Ok(Some(put.to_issued(true))),
             Outcome::Refused(_) => Err(refusal(&claim, round, at.target)),
         }
     }
 
-    /// Returns what a short put has of its issuer, once it is posted or parked.
+    /// Returns the operation of a short put, with the guard of its issuer once it is posted or
+    /// parked.
     pub(super) fn after_short_put<G: Send + 'static>(
         &self,
         guard: G,
@@ -172,44 +173,44 @@ impl OpenRound {
             Ok(Some(mut issued)) => {
                 let (operation, completer) = Operation::under_way(&self.state);
                 issued.set_done(when_done(Registered::unused(guard), None, completer));
-                self.state.world.rank(self.state.rank).keep_for_later(issued);
+                self.state.world.rank(self.state.rank).push_retry(issued);
                 operation
             }
             Err(error) => Operation::failed(error),
         }
     }
 
-    /// An operation goes by itself, to `target` if it is a short put: what was collected is posted
-    /// before it.
+    /// Posts the batch before an operation that is posted by itself, to `target` if that is a short
+    /// put.
     #[inline]
-    pub(super) fn turn_to(&self, target: u32) {
-        let collectors = &self.state.state().collectors;
+    pub(super) fn flush_batch(&self, target: u32) {
+        let batches = &self.state.state().batches;
         self.last.store(target, Ordering::Relaxed);
-        self.turn.store(collectors.turn(), Ordering::Relaxed);
-        let collector = self.collector.load(Ordering::Relaxed);
-        if collector != NONE && collectors.is_filled() {
-            collectors.post(collector);
+        self.epoch.store(batches.epoch(), Ordering::Relaxed);
+        let batch = self.batch.load(Ordering::Relaxed);
+        if batch != NO_BATCH && batches.is_filled() {
+            batches.post(batch);
         }
     }
 
-    /// Its collector, if it has one or one is free.
+    /// Returns the batch of this handle, if it has one or one is free.
     #[inline]
-    fn collector(&self) -> Option<usize> {
-        match self.collector.load(Ordering::Relaxed) {
-            NONE => self.acquire_collector(),
-            collector => Some(collector),
+    fn batch(&self) -> Option<usize> {
+        match self.batch.load(Ordering::Relaxed) {
+            NO_BATCH => self.acquire_batch(),
+            batch => Some(batch),
         }
     }
 
     #[cold]
-    fn acquire_collector(&self) -> Option<usize> {
-        let collectors = &self.state.world.rank(self.state.rank).collectors;
-        let own = collectors.acquire(&self.state)?;
+    fn acquire_batch(&self) -> Option<usize> {
+        let batches = &self.state.world.rank(self.state.rank).batches;
+        let own = batches.acquire(&self.state)?;
         let set =
-            |own| self.collector.compare_exchange(NONE, own, Ordering::Relaxed, Ordering::Relaxed);
+            |own| self.batch.compare_exchange(NO_BATCH, own, Ordering::Relaxed, Ordering::Relaxed);
         Some(set(own).map_or_else(
             |other| {
-                collectors.release(own);
+                batches.release(own);
                 other
             },
             |_| own,

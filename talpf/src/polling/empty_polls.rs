@@ -10,10 +10,10 @@ use talpf_primitives::{AtomicU32, AtomicU64, Ordering};
 /// Empty polls between readings of the clock.
 const POLLS_PER_READING: u32 = 16;
 
-/// A row of empty polls.
+/// A sequence of empty polls.
 pub(super) struct EmptyPolls {
     count: AtomicU32,
-    /// When the first reading of the row was.
+    /// Time of the first reading of the sequence.
     since_ns: AtomicU64,
 }
 
@@ -22,14 +22,14 @@ impl EmptyPolls {
         EmptyPolls { count: AtomicU32::new(0), since_ns: AtomicU64::new(0) }
     }
 
-    /// Ends the row: a poll has found something.
+    /// Ends the sequence: a poll has found something.
     #[inline]
     pub(super) fn end(&self) {
         self.count.store(0, Ordering::Relaxed);
     }
 
-    /// Notes an empty poll. Returns whether the row has lasted for `patience`; once it has, each
-    /// further poll says so. `now_ns` is read every few polls, or with each poll if these are `slow`.
+    /// Notes an empty poll. Returns `true` if the sequence has lasted for `patience`, and for each
+    /// further poll. `now_ns` is read every few polls, or with each poll if these are `slow`.
     #[inline]
     pub(super) fn last(
         &self,
@@ -62,7 +62,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_nanos(100);
 
-    /// Times that further polls read, one a reading, and what the last poll said.
+    /// Makes `count` polls that read `times`. Returns the number of readings and the last result.
     fn poll(polls: &EmptyPolls, slow: bool, times: &[u64], count: u32) -> (usize, bool) {
         let (mut read, mut is_over) = (0, false);
         for _ in 0..count {

@@ -16,7 +16,7 @@ impl Placement {
     /// Words of a placement in a message.
     pub(super) const WORDS: usize = 3 + 2 * size_of::<CoreMask>() / size_of::<u64>();
 
-    /// The placement of this process.
+    /// Returns the placement of this process.
     pub(super) fn here(workers: usize) -> Self {
         let workers = u32::try_from(workers).unwrap_or(u32::MAX);
         Placement { machine: machine_id(), workers, cores: core_mask() }
@@ -28,7 +28,7 @@ impl Placement {
         halves(self.machine).into_iter().chain([self.workers]).chain(cores)
     }
 
-    /// The placement that a process has sent as [`Placement::WORDS`] words.
+    /// Decodes the placement that a process has sent as [`Placement::WORDS`] words.
     pub(super) fn from_words(mut words: impl Iterator<Item = u32>) -> Self {
         let mut word = || words.next().unwrap_or(0);
         let whole = |next: &mut dyn FnMut() -> u32| u64::from(next()) | u64::from(next()) << 32;
@@ -36,7 +36,7 @@ impl Placement {
         Placement { machine, workers, cores: array::from_fn(|_| whole(&mut word)) }
     }
 
-    /// Returns whether the processes of this machine, among `all`, have more workers than cores.
+    /// Returns `true` if the processes of this machine, among `all`, have more workers than cores.
     pub(super) fn is_oversubscribed(&self, all: &[Placement]) -> bool {
         let (mut workers, mut cores) = (0, CoreMask::default());
         for process in all.iter().filter(|process| process.machine == self.machine) {

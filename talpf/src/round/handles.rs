@@ -4,7 +4,8 @@ use talpf_primitives::{AtomicU32, Ordering};
 
 use crate::error::Error;
 
-/// Most handles of one round: as many more may be taken at once before their number is full.
+/// Largest number of handles of one round, half of the counter's range: threads that exceed it at
+/// the same time do not overflow the counter.
 const MOST: u32 = 1 << 31;
 
 /// Counts the handles of a round, and one more until a sync closes the round.
@@ -17,29 +18,29 @@ impl Handles {
 
     /// Takes a handle, for a thread that has one or has locked the open rounds.
     ///
-    /// **Errors**: more than there may be, as of a program that forgets them. The handle is taken all
-    /// the same, and the run cannot go on.
+    /// **Errors**: too many handles, as of a program that forgets them. The handle is taken
+    /// nevertheless, and the caller fails the run.
     #[inline]
     pub(super) fn enter(&self) -> Result<(), Error> {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
         if before < MOST { Ok(()) } else { Err(too_many(before)) }
     }
 
-    /// Returns a handle. True for the last one.
+    /// Gives a handle back. Returns `true` for the last one.
     ///
-    /// **Ordering**: what was done with a handle is seen by those who see [`Handles::is_none`].
+    /// **Ordering**: a thread that sees [`Handles::is_none`] sees all actions before this call.
     #[inline]
     pub(super) fn leave(&self) -> bool {
         self.0.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Returns whether all have been returned, and the round is closed.
+    /// Returns `true` if all handles were given back, and the round is closed.
     #[inline]
     pub(super) fn is_none(&self) -> bool {
         self.0.load(Ordering::Acquire) == 0
     }
 
-    /// Counts those that are out, for reports.
+    /// Returns the number of handles, for reports.
     pub(super) fn count(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
@@ -75,7 +76,7 @@ mod loom_tests {
     /// A round: its handles, and operations that were issued with them.
     type Round = (Handles, AtomicU32);
 
-    /// As an operation: with a handle of its own, from the one that its issuer has.
+    /// Issues an operation with a handle of its own, taken by a thread that has one.
     fn issue(round: &Arc<Round>) {
         round.0.enter().unwrap();
         round.1.fetch_add(1, Ordering::Relaxed);
@@ -99,11 +100,11 @@ mod loom_tests {
             if round.0.is_none() {
                 assert_eq!(round.1.load(Ordering::Relaxed), 1);
             }
-            assert!(issuer.join().unwrap() ^ was_last, "one kicks the engine");
+            assert!(issuer.join().unwrap() ^ was_last, "one rings the doorbell of the engine");
         });
     }
 
-    /// The round is used again by whoever has the only reference, as `OpenRounds::close` does.
+    /// The round is used again by the owner of the only reference, as in `OpenRounds::close`.
     #[test]
     fn a_round_that_is_used_again_has_no_operations_of_the_one_before() {
         loom::model(|| {

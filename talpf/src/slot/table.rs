@@ -1,4 +1,4 @@
-//! The slots of one rank: how many there may be, and those that are being registered.
+//! The table of the slots of one rank.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use parking_lot::RwLock;
 use talpf_runtime::ArrayLabel;
 
 use super::{Registrable, Slot, Use};
+use crate::all_gather::Gathered;
 use crate::error::Error;
-use crate::exchange::Gathered;
 
-/// The end of an error about an array that no window can be on.
+/// The end of an error about an array without a windowed slot.
 const NOT_WINDOWED: &str = ": a window needs `register_global`, and raw slots have none";
 
 /// The slots of one rank.
@@ -20,19 +20,21 @@ pub(crate) struct SlotTable {
     /// The number of the run.
     run: u64,
     slots: RwLock<Slots>,
-    /// Slots that are being registered together with other ranks.
+    /// Number of slots that are being registered together with other ranks.
     prepared: AtomicUsize,
     limit: AtomicUsize,
     /// Set once the run is over.
     ended: AtomicBool,
 }
 
-/// The registered slots. What is asked of them takes as long as the logarithm of their number.
+/// The registered slots.
+///
+/// **Cost**: of a search, the logarithm of their number.
 #[derive(Default)]
 struct Slots {
-    /// By array, and in the order of registration.
+    /// Slots by array, and in the order of registration.
     by_array: BTreeMap<(u64, u64), Arc<Slot>>,
-    /// Slots that were ever added.
+    /// Number of slots that were ever added.
     added: u64,
 }
 
@@ -42,27 +44,27 @@ impl Slots {
         self.added += 1;
     }
 
-    /// The slots that an array is.
+    /// Iterates over the slots of an array.
     #[inline]
     fn of_array(&self, array: u64) -> impl Iterator<Item = (&(u64, u64), &Arc<Slot>)> {
         self.by_array.range((array, 0)..).take_while(move |(key, _)| key.0 == array)
     }
 }
 
-/// A global slot before the other ranks have registered theirs. Dropped, it leaves the table as it
-/// was.
+/// A global slot before the other ranks have registered theirs. Its drop leaves the table
+/// unchanged.
 pub(crate) struct Prepared<'t> {
     table: &'t SlotTable,
     slot: Option<Slot>,
 }
 
 impl Prepared<'_> {
-    /// Encodes what the peers need to know.
-    pub(crate) fn place(&self) -> Vec<u8> {
-        self.slot.as_ref().map_or_else(Vec::new, |slot| slot.place.to_bytes())
+    /// Encodes the descriptor for the peers.
+    pub(crate) fn descriptor(&self) -> Vec<u8> {
+        self.slot.as_ref().map_or_else(Vec::new, |slot| slot.descriptor.to_bytes())
     }
 
-    /// Adds the slot to the table with what all ranks gave.
+    /// Adds the slot to the table, with the descriptors of all ranks.
     ///
     /// **Errors**: slots that do not match, at all ranks.
     pub(crate) fn publish(mut self, gathered: &Gathered) -> Result<Arc<Slot>, Error> {
@@ -131,7 +133,7 @@ impl SlotTable {
         Ok(slot)
     }
 
-    /// Registers an array that peers will use as well.
+    /// Registers an array that peers use as well.
     pub(crate) fn prepare_global<A: Registrable>(
         &self,
         domain: &ProtectionDomain,
@@ -145,7 +147,7 @@ impl SlotTable {
         Ok(prepared)
     }
 
-    /// Takes a slot out. The device forgets it when the last handle is gone.
+    /// Removes a slot. Its memory is deregistered when the last handle is dropped.
     pub(crate) fn remove(&self, slot: &Arc<Slot>) -> Result<(), Error> {
         if slot.run != self.run {
             return Err(Error::SlotOfOtherRun { slot: slot.number });
@@ -160,19 +162,19 @@ impl SlotTable {
         Ok(())
     }
 
-    /// Gives up all slots, for good.
+    /// Drops all slots, at the end of the run.
     pub(crate) fn clear(&self) {
         self.ended.store(true, Ordering::Relaxed);
         let slots = std::mem::take(&mut self.slots.write().by_array);
         drop(slots);
     }
 
-    /// A slot under which the device may use an array of this rank, for as long as it is kept.
+    /// Returns a slot of an array, under which the device may use it while the slot is kept.
     pub(crate) fn of_array(&self, array: u64) -> Option<Arc<Slot>> {
         self.slots.read().of_array(array).next().map(|(_, slot)| Arc::clone(slot))
     }
 
-    /// Reads the windowed slot that an array is.
+    /// Calls `read` with the windowed slot of an array.
     pub(crate) fn windowed<R>(
         &self,
         array: u64,

@@ -1,22 +1,22 @@
 //! Ranks that keep an exchange of counts from ending, for reports of hangs.
 //!
-//! A rank in an exchange waits for one other rank at a time, which as a rule waits for others in
-//! turn. The report is about those that wait for nobody, as they have not come.
+//! A rank in an exchange waits for one other rank at a time, which often waits for others itself.
+//! The report names those that wait for none, as they have not begun a sync.
 
 use std::sync::Arc;
 
+use super::active_sync::Stage;
 use super::engine::State;
-use super::request::Stage;
 use crate::numbers::{Lane, Rank, Round};
 use crate::round::RoundState;
 use crate::world::RankState;
 
 impl RankState {
-    /// For each lane, the ranks that have not ended the round with a sync whose counts this rank
-    /// waits for, as far as this process knows.
+    /// Returns, for each lane, the ranks whose counts this rank waits for and that have not ended
+    /// the round with a sync, as far as this process knows.
     #[cold]
     pub(super) fn absent(&self) -> Vec<Vec<Rank>> {
-        // One lock at a time: others may report, too.
+        // One lock at a time: another rank may report, too.
         let exchanges: Vec<_> = self.engine.with_state(|state| {
             let lanes = (0..state.lanes.len()).map(|lane| Lane(lane as u8));
             lanes.map(|lane| state.unheard_of(lane)).collect()
@@ -24,7 +24,7 @@ impl RankState {
         let absent = |(round, unheard_of): (Arc<RoundState>, Vec<Rank>)| {
             let is_absent = |rank: &Rank| {
                 let world = &round.world;
-                world.elsewhere(*rank).is_some()
+                world.remote_processes(*rank).is_some()
                     || !world.rank(*rank).has_ended(round.lane, round.number)
             };
             unheard_of.into_iter().filter(is_absent).collect()
@@ -32,30 +32,30 @@ impl RankState {
         exchanges.into_iter().map(|of| of.map(absent).unwrap_or_default()).collect()
     }
 
-    /// Returns whether this rank has ended a round with a sync.
+    /// Returns `true` if this rank has ended a round with a sync.
     fn has_ended(&self, lane: Lane, round: Round) -> bool {
         self.engine.with_state(|state| {
             let lane = state.lane(lane);
-            let mut rounds = lane.requests.iter().map(|request| request.round.number);
+            let mut rounds = lane.syncs.iter().map(|sync| sync.round.number);
             lane.arrivals.first() > round || rounds.any(|number| number == round)
         })
     }
 }
 
 impl State {
-    /// The round of a lane that is in an exchange of counts, and the ranks that this one has not
-    /// heard of in it.
+    /// Returns the round of a lane that is in an exchange of counts, and the ranks that no message
+    /// of the exchange has reported.
     fn unheard_of(&mut self, lane: Lane) -> Option<(Arc<RoundState>, Vec<Rank>)> {
         let (ranks, plan) = (self.ranks, self.plan);
         let state = self.lane(lane);
-        let request = state.requests.front()?;
-        if !matches!(request.stage, Stage::Delivering | Stage::Counting(_)) {
+        let sync = state.syncs.front()?;
+        if !matches!(sync.stage, Stage::Delivering | Stage::Counting(_)) {
             return None;
         }
-        let round = Arc::clone(&request.round);
+        let round = Arc::clone(&sync.round);
         let arrivals = state.arrivals.round(round.number)?;
         let is_heard_of = |source: Rank| {
-            arrivals.counts()[source.index()] > 0 || plan.is_told_of(source, arrivals.counted)
+            arrivals.counts()[source.index()] > 0 || plan.covers(source, arrivals.counted)
         };
         let unheard_of = (0..ranks).map(Rank).filter(|source| !is_heard_of(*source)).collect();
         Some((round, unheard_of))

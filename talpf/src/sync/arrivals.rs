@@ -1,29 +1,29 @@
-//! What has arrived for the rounds of one lane that have not ended.
+//! Arrivals of the rounds of one lane that have not ended.
 
 use super::dissemination::Steps;
 use crate::numbers::{Rank, Round};
 use crate::rounds::Rounds;
 
-/// One round, as the receiver sees it.
+/// Arrivals of one round at its receiver.
 #[derive(Debug)]
 pub(crate) struct RoundArrivals {
-    /// Operations by source.
+    /// Number of operations that have arrived, by source.
     pub(crate) data: Box<[u32]>,
     pub(crate) total: u32,
-    /// The number of operations that each source says it has for this rank; 0 if it says nothing.
-    /// Final once the messages of all steps of the exchange have come.
+    /// Number of operations that each source has announced for this rank; 0 without a message.
+    /// Final once the messages of all steps of the exchange have arrived.
     counts: Box<[u32]>,
-    /// True if any of the counts is not 0.
+    /// `true` if any of the counts is not 0.
     has_counts: bool,
-    /// Steps of the exchange of counts that have come.
+    /// Steps of the exchange of counts whose messages have arrived.
     pub(crate) counted: Steps,
-    /// Steps of the barrier that have come.
+    /// Steps of the barrier whose messages have arrived.
     pub(crate) barrier: Steps,
-    /// Targets of this round that have ended it.
+    /// Number of targets of this round that have acknowledged its end.
     pub(crate) acks: u32,
 }
 
-/// The rounds from the first one that still matters.
+/// Arrivals of one lane, from the first round that has not ended.
 #[derive(Debug)]
 pub(crate) struct LaneArrivals {
     ranks: usize,
@@ -36,17 +36,17 @@ impl LaneArrivals {
         LaneArrivals { ranks, most_ahead, rounds: Rounds::default() }
     }
 
-    /// The first round that still matters.
+    /// Returns the first round that has not ended.
     #[inline]
     pub(crate) fn first(&self) -> Round {
         self.rounds.first()
     }
 
-    /// A round that still matters; `None` for one that is over, or further ahead than peers may be.
+    /// Returns a round; `None` if it has ended, or is further ahead than peers may be.
     #[inline]
     pub(crate) fn round(&mut self, round: Round) -> Option<&mut RoundArrivals> {
         let ranks = self.ranks;
-        self.rounds.place(round, self.most_ahead, || RoundArrivals::new(ranks))
+        self.rounds.entry(round, self.most_ahead, || RoundArrivals::new(ranks))
     }
 
     /// Forgets the rounds before `round`.
@@ -81,7 +81,7 @@ impl RoundArrivals {
         (self.counted, self.barrier) = (Steps::default(), Steps::default());
     }
 
-    /// Takes in how many operations a source has for this rank.
+    /// Sets the number of operations that a source has announced for this rank.
     #[inline]
     pub(super) fn count(&mut self, source: Rank, operations: u32) {
         if operations > 0 {
@@ -90,13 +90,13 @@ impl RoundArrivals {
         }
     }
 
-    /// Returns the number of operations that each source says it has for this rank.
+    /// Returns the number of operations that each source has announced for this rank.
     pub(super) fn counts(&self) -> &[u32] {
         &self.counts
     }
 
-    /// Returns the number of operations that all sources together say they have: no more than can be
-    /// counted, whatever ranks of other processes say.
+    /// Returns the number of operations that all sources together have announced, saturating: ranks
+    /// of other processes may send any count.
     pub(super) fn counts_in_all(&self) -> u32 {
         if !self.has_counts {
             return 0;
@@ -105,7 +105,7 @@ impl RoundArrivals {
         u32::try_from(sum).unwrap_or(u32::MAX)
     }
 
-    /// The sources of operations.
+    /// Iterates over the sources of the operations that have arrived.
     pub(crate) fn sources(&self) -> impl Iterator<Item = Rank> + '_ {
         let arrived = self.data.iter().enumerate().filter(|(_, count)| **count > 0);
         arrived.map(|(rank, _)| Rank(rank as u32))

@@ -1,4 +1,4 @@
-//! Declaring a sync.
+//! Declaration of syncs.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -11,28 +11,28 @@ use talpf_runtime::{ArrayLabel, In, InOut, PendingEvent, Rect, Region};
 use talpf_traces::Event;
 
 use super::SyncMode;
-use super::request::{Request, Stage};
+use super::active_sync::{ActiveSync, Stage};
 use crate::context::Context;
+use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
-use crate::held::Held;
+use crate::held_guard::HeldGuard;
 use crate::numbers::{Lane, Round};
-use crate::ping_pong::Places;
 use crate::round::{RoundState, User};
 use crate::window::{Area, Areas, Kind};
 
-/// A sync being declared: its mode, and the windows in which operations of peers may land.
+/// A builder of a sync, with its mode and the windows in which operations of peers may land.
 ///
-/// Nothing happens before [`Sync::spawn`] or an `await`, which close the round that is open then:
-/// operations that are issued while a sync is being declared are of its round. Tasks that use a
-/// region of a window wait for the end of the round by their dependencies.
+/// Nothing happens before [`SyncBuilder::spawn`] or an `await`, which close the open round of the
+/// lane: operations that are issued while a sync is being declared are of its round. Tasks that use
+/// a region of a window wait for the end of the round by their dependencies.
 #[must_use = "a sync does nothing, and its round stays open, until it is spawned or awaited"]
-pub struct Sync<'a> {
+pub struct SyncBuilder<'a> {
     context: &'a Context,
     mode: SyncMode,
     lane: Lane,
     windows: SmallVec<[Window<'a>; 2]>,
-    /// Of the exchange that the sync belongs to.
-    places: Option<&'a Arc<Places>>,
+    /// Guards of the double-buffered channel that the sync belongs to, if any.
+    buffer_guards: Option<&'a Arc<BufferGuards>>,
 }
 
 /// A declared window.
@@ -41,16 +41,16 @@ struct Window<'a> {
     opens: Opens<'a>,
 }
 
-/// The way to the guard with which a window opens.
+/// The source of the guard with which a window opens.
 enum Opens<'a> {
-    /// A task that has the region.
+    /// A task on the region, to be spawned.
     Task(Region<'a, ()>),
-    /// The guard of a body.
-    Now { guard: Box<dyn Held>, array: u64, rect: Rect },
+    /// A guard that the caller has given.
+    Now { guard: Box<dyn HeldGuard>, array: u64, rect: Rect },
 }
 
 impl Opens<'_> {
-    /// The array of the window, and the part of it.
+    /// Returns the array of the window, and its part of the array.
     #[inline]
     fn part(&self) -> (u64, Rect) {
         match self {
@@ -60,26 +60,25 @@ impl Opens<'_> {
     }
 }
 
-impl<'a> Sync<'a> {
+impl<'a> SyncBuilder<'a> {
     pub(crate) fn new(context: &'a Context, mode: SyncMode, lane: Lane) -> Self {
-        Sync { context, mode, lane, windows: SmallVec::new(), places: None }
+        SyncBuilder { context, mode, lane, windows: SmallVec::new(), buffer_guards: None }
     }
 
-    /// The sync of an exchange, with whose end it releases places.
-    pub(crate) fn of_exchange(
+    /// Declares the sync of a double-buffered channel, at whose end `buffer_guards` are released.
+    pub(crate) fn of_channel(
         context: &'a Context,
         mode: SyncMode,
         lane: Lane,
-        places: &'a Arc<Places>,
+        buffer_guards: &'a Arc<BufferGuards>,
     ) -> Self {
-        Sync { places: Some(places), ..Sync::new(context, mode, lane) }
+        SyncBuilder { buffer_guards: Some(buffer_guards), ..SyncBuilder::new(context, mode, lane) }
     }
 
     /// Lets puts and atomics of this round land in `region`, which must be of a slot registered
-    /// with `register_global`. A task has the region as `inout` from when it is free until the
-    /// round has ended.
+    /// with `register_global`. A task has the region as `inout` until the round has ended.
     #[inline]
-    pub fn window<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+    pub fn window<T: Pod + Send + Sync, D: Send + 'static>(
         self,
         region: &Region<'a, T, D>,
     ) -> Self {
@@ -88,28 +87,22 @@ impl<'a> Sync<'a> {
 
     /// Lets gets of this round read `region`. A task has it as `input` until the round has ended.
     #[inline]
-    pub fn expose<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
+    pub fn expose<T: Pod + Send + Sync, D: Send + 'static>(
         self,
         region: &Region<'a, T, D>,
     ) -> Self {
         self.push(Kind::Read, Opens::Task(region.without_data()))
     }
 
-    /// As [`Sync::window`], for a body that has the guard of the region already: the window opens
-    /// as the sync is spawned.
-    pub fn window_with<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
-        self,
-        guard: InOut<T, D>,
-    ) -> Self {
+    /// As [`SyncBuilder::window`], for a body that has the guard of the region already: the window
+    /// opens as the sync is spawned.
+    pub fn window_with<T: Pod + Send + Sync, D: Send + 'static>(self, guard: InOut<T, D>) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
         self.push(Kind::Write, Opens::Now { guard: Box::new(guard), array, rect })
     }
 
-    /// As [`Sync::expose`], for a body that has the guard of the region already.
-    pub fn expose_with<T: Pod + Send + std::marker::Sync, D: Send + 'static>(
-        self,
-        guard: In<T, D>,
-    ) -> Self {
+    /// As [`SyncBuilder::expose`], for a body that has the guard of the region already.
+    pub fn expose_with<T: Pod + Send + Sync, D: Send + 'static>(self, guard: In<T, D>) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
         self.push(Kind::Read, Opens::Now { guard: Box::new(guard), array, rect })
     }
@@ -120,38 +113,39 @@ impl<'a> Sync<'a> {
         self
     }
 
-    /// Closes the open round of the lane and spawns its sync. The group waits for it as for a task.
+    /// Closes the open round of the lane and spawns its sync, which the group waits for as for a
+    /// task.
     ///
     /// **Completion**: returns at once; the handle ends with the round.
-    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; one
-    /// that overlaps another window or exposed region of this sync, for which it would wait; a lane
-    /// that a [`PingPong`](crate::PingPong) has taken.
+    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
+    /// window that overlaps another window or exposed region of this sync, for which it would wait;
+    /// a lane that a [`DoubleBufferedChannel`](crate::DoubleBufferedChannel) has taken.
     pub fn spawn(mut self) -> Result<SyncHandle, Error> {
         let round = self.close();
         self.spawn_of(&round)?;
         Ok(SyncHandle { round })
     }
 
-    /// Closes the round that is open.
+    /// Closes the open round.
     fn close(&self) -> Arc<RoundState> {
         let (world, rank) = (self.context.world(), self.context.rank());
-        let user = if self.places.is_some() { User::Exchange } else { User::Program };
+        let user = if self.buffer_guards.is_some() { User::Channel } else { User::Program };
         world.rank(rank).open_rounds.close(world, rank, self.lane, user)
     }
 
-    /// Spawns the sync of the round that it has closed.
+    /// Spawns the sync of the closed round.
     fn spawn_of(&mut self, round: &Arc<RoundState>) -> Result<(), Error> {
         let RoundState { world, rank, lane, number, .. } = &**round;
-        let (state, mode, places) = (round.state(), self.mode, self.places.cloned());
+        let (state, mode, buffer_guards) = (round.state(), self.mode, self.buffer_guards.cloned());
         let fails = |error: &Error| world.fail(&[*rank], error);
         let mut areas = Areas::default();
         self.check(round, &mut areas).inspect_err(fails)?;
         let declare = |areas: &mut Areas| {
             let freed = state.windows.declare(*lane, *number, areas);
-            world.follow(freed);
+            world.resume_sources(freed);
         };
-        // Few windows open first: puts that come before are parked, at a cost to their posters. Of
-        // many, operations find theirs once all are declared.
+        // A few windows open before they are declared: puts that arrive earlier are parked, at a
+        // cost to their posters. Operations find one of many windows only once all are declared.
         let many = areas.are_many();
         if many {
             declare(&mut areas);
@@ -169,14 +163,15 @@ impl<'a> Sync<'a> {
             state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode: traced, expected });
         }
         let (stage, expected) = (Stage::Posting, 0);
-        let request = Request { round: Arc::clone(round), mode, stage, expected, event, places };
-        state.begin(request, world);
+        let sync =
+            ActiveSync { round: Arc::clone(round), mode, stage, expected, event, buffer_guards };
+        state.begin(sync, world);
         state.wake_poller();
         Ok(())
     }
 
-    /// Opens the windows, or spawns the tasks that do. True if a task of a window that is written to
-    /// holds the group.
+    /// Opens the windows, or spawns the tasks that do. Returns `true` if a task of a window that is
+    /// written to holds the group.
     fn open_windows(&mut self, round: &Arc<RoundState>, areas: &[Area]) -> Result<bool, Error> {
         let mut is_held = false;
         let is_only = areas.len() == 1;
@@ -192,14 +187,14 @@ impl<'a> Sync<'a> {
         Ok(is_held)
     }
 
-    /// Checks all windows before the first one opens, and finds their `areas`. Of windows that are
-    /// refused the guards are given up.
+    /// Checks all windows before the first one opens, and finds their `areas`. After an error the
+    /// guards of all windows are given up.
     fn check(&mut self, round: &RoundState, areas: &mut Areas) -> Result<(), Error> {
         let checked = self.find_areas(round, areas);
         if let Err(error) = &checked {
             for window in self.windows.drain(..) {
                 if let Opens::Now { guard, .. } = window.opens {
-                    guard.give_up(&error.to_string());
+                    guard.poison(&error.to_string());
                 }
             }
         }
@@ -252,7 +247,7 @@ fn spawn_opening(
 }
 
 /// Opens a window of `round`, perhaps the only one, with the guard of its region.
-fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn Held>) {
+fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn HeldGuard>) {
     let RoundState { world, rank, lane, number, .. } = round;
     let state = round.state();
     let has_landed = |source| world.has_landed(source, *rank);
@@ -261,13 +256,13 @@ fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: Box<dyn
     if is_declared {
         round.note_declared();
     }
-    world.follow(freed);
-    state.progress_if_kicked(world);
-    // What was parked has landed.
-    world.tell(*rank);
+    world.resume_sources(freed);
+    state.progress_if_rung(world);
+    // Parked operations have landed.
+    world.notify(*rank);
 }
 
-/// A window whose task may not come to run, because one before it failed.
+/// A window whose task has not run yet, and does not run if a task before it fails.
 struct Unopened {
     round: Arc<RoundState>,
     failed: bool,
@@ -282,34 +277,34 @@ impl Drop for Unopened {
     }
 }
 
-impl IntoFuture for Sync<'_> {
+impl IntoFuture for SyncBuilder<'_> {
     type Output = Result<(), Error>;
     type IntoFuture = SyncHandle;
 
-    /// Spawns the sync. The errors of [`Sync::spawn`] are those of the future.
+    /// Spawns the sync. The future returns the errors of [`SyncBuilder::spawn`].
     fn into_future(mut self) -> SyncHandle {
         let round = self.close();
         if let Err(error) = self.spawn_of(&round) {
-            // Nobody waits for it yet.
+            // No waker is registered yet.
             let _ = round.outcome.set(Err(error));
         }
         SyncHandle { round }
     }
 }
 
-/// Await it for the end of a round.
+/// A handle of a sync, to be awaited for the end of its round.
 ///
-/// **Completion**: *round ended*: what this rank issued in the round is posted, what others issued
-/// for it is delivered, and what the mode adds.
+/// **Completion**: *round ended*: operations that this rank issued in the round are posted, those
+/// that others issued for it are delivered, and the mode may wait for more.
 /// **Errors**: arrivals that are not as expected; a target outside every window (R7); if the run
-/// looks for it, a location that the round reads and writes (R6); a rank that failed.
+/// checks for it, a location that the round reads and writes (R6); a rank that failed.
 #[derive(Clone)]
 pub struct SyncHandle {
     round: Arc<RoundState>,
 }
 
 impl SyncHandle {
-    /// The round that the sync ends.
+    /// Returns the number of the round that the sync ends.
     pub fn round(&self) -> Round {
         self.round.number
     }
@@ -321,14 +316,14 @@ impl Future for SyncHandle {
     fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let RoundState { world, outcome, .. } = &*self.round;
         let state = self.round.state();
-        state.collectors.post_all();
+        state.batches.post_all();
         if outcome.result().is_none() {
-            state.look_while_spare(world, || outcome.result());
+            state.poll_while_spare(world, || outcome.result());
         }
-        let last_look = || {
-            state.look(world);
+        let last_poll = || {
+            state.poll(world);
         };
-        match state.waits.wait(outcome, cx.waker(), last_look) {
+        match state.wait_flag.wait(outcome, cx.waker(), last_poll) {
             Some(result) => Poll::Ready(result),
             None => {
                 talpf_runtime::note_wait("a sync");

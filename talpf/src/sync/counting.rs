@@ -1,49 +1,49 @@
 //! The exchange of counts, and barriers.
 //!
 //! A rank learns how many operations come to it by two kinds of control messages. In an exchange
-//! all ranks disseminate that they have come (`dissemination.rs`); a message of that brings a count
-//! along. A rank that gets none from the sender gets its count in a message of its own, and only if
-//! that is not 0. So beyond the messages of the dissemination a rank sends at most one to each of
-//! its targets.
+//! all ranks disseminate that they have begun it (`dissemination.rs`); each of these messages
+//! carries a count. A rank to which the sender has no such message gets its count in a message of
+//! its own, and only if that is not 0. So beyond the messages of the dissemination a rank sends at
+//! most one to each of its targets.
 //!
 //! A rank begins to disseminate once its counts are *delivered*: the device has carried their
 //! messages out, which has left a completion in the queue of each target. When the message of the
 //! last step arrives at a rank, all ranks have begun, so every completion of a count was in its
-//! queue before, and was taken before: the queue is first in, first out. What has not come then is
-//! 0.
+//! queue before, and was taken before: the queue is first in, first out. A count that has not come
+//! then is 0.
 //!
-//! If the sync has a barrier, a rank begins once its operations are delivered, too, and the exchange
-//! is the barrier: whoever has all steps knows that all ranks have their arrivals. Where arrivals
-//! are known without an exchange, or are looked through for conflicts, which all ranks of the round
-//! hear of, the barrier comes after them: a rank begins it once it has its arrivals.
+//! If the sync has a barrier, a rank begins once its operations are delivered, too, and the
+//! exchange is the barrier: a rank that has all steps knows that all ranks have their arrivals.
+//! Where arrivals are known without an exchange, or are checked for conflicts, which fail all ranks
+//! of the round, the barrier comes after them: a rank begins it once it has its arrivals.
 //!
-//! With few ranks, which send few messages in any case, it comes after, too: counts travel while
-//! operations wait for windows, and no rank waits for another to let its operations in before it
-//! sends.
+//! With few ranks, which send few messages in any case, the barrier comes after them, too: counts
+//! travel while operations wait for windows, and no rank waits for another to let its operations
+//! land before it sends.
 //!
 //! **Source**: Hoefler, Siebert, Lumsdaine, *Scalable communication protocols for dynamic sparse
 //! data exchange* (2010), with dissemination in place of their non-blocking barrier.
 
 use super::Arrivals;
-use super::aftermath::Aftermath;
+use super::active_sync::{ActiveSync, Stage};
+use super::deferred::Deferred;
 use super::engine::State;
-use super::request::{Request, Stage};
-use super::stages::{Pattern, Step};
+use super::stages::{Pattern, Progress};
 use crate::immediate::Kind;
 use crate::numbers::Rank;
 use crate::round::RoundState;
 use crate::world::RankState;
 
-/// Ranks whose barrier comes after their arrivals, at most.
+/// Largest number of ranks whose barrier comes after their arrivals.
 const FEW: u32 = 3;
 
 impl State {
-    /// Sends the counts of a posted round that no step of the exchange brings along. Returns the
-    /// stage that follows.
-    pub(super) fn announce_counts(&mut self, request: &Request) -> Stage {
-        let round = &request.round;
+    /// Sends the counts of a posted round that no step of the exchange carries. Returns the stage
+    /// that follows.
+    pub(super) fn announce_counts(&mut self, sync: &ActiveSync) -> Stage {
+        let round = &sync.round;
         let at = (round.lane, round.number);
-        let is_barrier = exchange_is_barrier(request);
+        let is_barrier = exchange_is_barrier(sync);
         let mut waits = false;
         for (target, count) in round.sent().enumerate().filter(|(_, count)| *count > 0) {
             waits |= is_barrier;
@@ -62,40 +62,40 @@ impl State {
     /// Waits until the counts are delivered, and with a barrier the operations.
     pub(super) fn delivering(
         &mut self,
-        request: &Request,
+        sync: &ActiveSync,
         rank: &RankState,
-        out: &mut Aftermath,
-    ) -> Step {
-        let round = &request.round;
+        out: &mut Deferred,
+    ) -> Progress {
+        let round = &sync.round;
         self.send_controls(rank, out);
-        // What is parked goes on when its target says so.
-        if !self.has_sent_controls() || exchange_is_barrier(request) && round.parked() > 0 {
-            return Step::Wait;
+        // A parked operation is posted by its target.
+        if !self.has_sent_controls() || exchange_is_barrier(sync) && round.parked() > 0 {
+            return Progress::Wait;
         }
         let mut targets = (0..).map(Rank).zip(round.sent()).filter(|(_, count)| *count > 0);
         if !targets.all(|(target, _)| rank.endpoint.is_drained(target)) {
-            // Nobody says when that changes.
+            // No completion announces that change.
             out.again = true;
-            return Step::Wait;
+            return Progress::Wait;
         }
-        Step::Next(self.begin(round, Kind::Count))
+        Progress::Next(self.begin(round, Kind::Count))
     }
 
-    pub(super) fn counting(&mut self, request: &mut Request, step: u32) -> Step {
-        if let Some(next) = self.disseminate(&request.round, Kind::Count, step) {
-            return next.map_or(Step::Wait, Step::Next);
+    pub(super) fn counting(&mut self, sync: &mut ActiveSync, step: u32) -> Progress {
+        if let Some(next) = self.disseminate(&sync.round, Kind::Count, step) {
+            return next.map_or(Progress::Wait, Progress::Next);
         }
-        let state = self.lane(request.round.lane);
-        let Some(round) = state.arrivals.round(request.round.number) else {
-            return Step::Wait;
+        let state = self.lane(sync.round.lane);
+        let Some(round) = state.arrivals.round(sync.round.number) else {
+            return Progress::Wait;
         };
-        request.expected = round.counts_in_all();
-        let cached = request.mode.arrivals == Arrivals::Cached;
+        sync.expected = round.counts_in_all();
+        let cached = sync.mode.arrivals == Arrivals::Cached;
         state.pattern = cached.then(|| Pattern {
-            sent: request.round.sent().collect(),
+            sent: sync.round.sent().collect(),
             expected: round.counts().to_vec(),
         });
-        Step::Next(Stage::Arriving)
+        Progress::Next(Stage::Arriving)
     }
 
     /// Begins an exchange or a barrier.
@@ -104,8 +104,8 @@ impl State {
         stage_of(kind, 0)
     }
 
-    /// Returns the stage after `step` of an exchange or a barrier: `None` within if its message has
-    /// not come, and outside after the last step.
+    /// Returns the stage after `step` of an exchange or a barrier: `Some(None)` if its message has
+    /// not arrived, `None` after the last step.
     pub(super) fn disseminate(
         &mut self,
         round: &RoundState,
@@ -132,10 +132,10 @@ impl State {
     }
 }
 
-/// Returns whether the exchange of counts of a sync, if it has one, is its barrier as well.
-pub(super) fn exchange_is_barrier(request: &Request) -> bool {
-    let world = &request.round.world;
-    request.mode.barrier && world.size() > FEW && !world.config.check_conflicts
+/// Returns `true` if the exchange of counts of a sync, if it has one, is its barrier as well.
+pub(super) fn exchange_is_barrier(sync: &ActiveSync) -> bool {
+    let world = &sync.round.world;
+    sync.mode.barrier && world.size() > FEW && !world.config.check_conflicts
 }
 
 fn stage_of(kind: Kind, step: u32) -> Stage {

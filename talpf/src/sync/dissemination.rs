@@ -1,12 +1,12 @@
-//! Dissemination: all ranks learn that all ranks have come.
+//! Dissemination: all ranks learn that all ranks have begun.
 //!
-//! Ranks of a few each form groups, in the order of their numbers; the first rank of a group leads
-//! it. The members of a group tell their leader that they have come. The leaders disseminate that
-//! in as many steps as the logarithm of their number: in the `k`-th every leader sends a message to
+//! Ranks form groups of a few, in the order of their numbers; the first rank of a group leads it.
+//! The members of a group notify their leader that they have begun. The leaders disseminate that in
+//! as many steps as the logarithm of their number: in the `k`-th every leader sends a message to
 //! the leader 2^k groups after it, once it has the messages of its members and of all steps before.
-//! Then they tell their members. The `k`-th message says that the 2^k groups up to its sender have
-//! come: the sender's own, and with each message before it has learnt of as many groups again. So a
-//! leader with all messages knows of all ranks, and so does a member that was told by its leader.
+//! Then they notify their members. The `k`-th message says that the 2^k groups up to its sender
+//! have begun: the sender's own, and each message before it has doubled the number. So a leader
+//! with all messages knows of all ranks, and so does a member that has the message of its leader.
 //!
 //! Groups of one rank take the fewest steps, which counts where each rank has a core or a process
 //! of its own. Where many ranks share few cores the number of messages counts: `n` ranks send about
@@ -24,30 +24,29 @@ use crate::numbers::Rank;
 /// Ranks of a group, as a power of two, where ranks share cores.
 const GROUP_BITS: u32 = 3;
 
-/// The messages of a rank by steps: in each step it waits for one and then sends some.
+/// The messages of a rank by steps: a step waits for one message and then sends some.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     rank: u32,
     group_bits: u32,
-    /// Other ranks in its group.
+    /// Number of other ranks in the group.
     members: u32,
-    /// True if the rank leads its group.
+    /// `true` if the rank leads its group.
     leads: bool,
     groups: u32,
-    /// Messages between leaders that each has.
+    /// Number of messages that each leader gets from other leaders.
     exchanges: u32,
 }
 
 impl Plan {
-    /// The plan of one of so many `ranks`, which all have the same `workers` if they are in one
-    /// process.
+    /// Makes the plan of `rank`, one of `ranks`, which share `workers` if they are in one process.
     pub(crate) fn new(rank: Rank, ranks: u32, workers: Option<usize>) -> Self {
         let shares_cores = workers.is_some_and(|workers| ranks as usize > workers);
         let group_bits = if shares_cores && ranks > 1 << GROUP_BITS { GROUP_BITS } else { 0 };
         Plan::in_groups(rank, ranks, group_bits)
     }
 
-    /// The plan in groups of 2^`group_bits` ranks.
+    /// Makes the plan in groups of 2^`group_bits` ranks.
     fn in_groups(rank: Rank, ranks: u32, group_bits: u32) -> Self {
         let first = rank.0 >> group_bits << group_bits;
         let groups = ranks.div_ceil(1 << group_bits);
@@ -61,13 +60,13 @@ impl Plan {
         }
     }
 
-    /// The number of its steps.
+    /// Returns the number of steps.
     #[inline]
     pub(crate) fn steps(&self) -> u32 {
         if self.leads { self.members + self.exchanges } else { 1 }
     }
 
-    /// Ranks that it tells once the messages of all steps before `step` have come.
+    /// Returns the ranks to send to once the messages of all steps before `step` have arrived.
     #[inline]
     pub(super) fn targets(&self, step: u32) -> Range<u32> {
         if !self.leads {
@@ -85,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// The rank whose message `step` waits for.
+    /// Returns the rank whose message `step` waits for.
     pub(super) fn source(&self, step: u32) -> Rank {
         Rank(match step.checked_sub(self.members) {
             _ if !self.leads => self.leader(),
@@ -97,7 +96,7 @@ impl Plan {
         })
     }
 
-    /// The step that waits for a message of `source`, if that sends one to this rank.
+    /// Returns the step that waits for a message of `source`, if that sends one to this rank.
     #[inline]
     pub(super) fn step_of(&self, source: Rank) -> Option<u32> {
         let group = source.0 >> self.group_bits;
@@ -113,7 +112,7 @@ impl Plan {
         meets.then(|| self.members + distance.trailing_zeros())
     }
 
-    /// Returns whether the rank sends a message to `target`.
+    /// Returns `true` if the rank sends a message to `target`.
     #[inline]
     pub(super) fn meets(&self, target: Rank) -> bool {
         let group = target.0 >> self.group_bits;
@@ -124,8 +123,8 @@ impl Plan {
         self.leads && group << self.group_bits == target.0 && distance.is_power_of_two()
     }
 
-    /// Returns whether the messages of some `steps` tell the rank that `source` has come.
-    pub(super) fn is_told_of(&self, source: Rank, steps: Steps) -> bool {
+    /// Returns `true` if the messages of some `steps` say that `source` has begun.
+    pub(super) fn covers(&self, source: Rank, steps: Steps) -> bool {
         if source.0 == self.rank || self.step_of(source).is_some_and(|step| steps.has(step)) {
             return true;
         }
@@ -133,7 +132,7 @@ impl Plan {
             return steps.has(0);
         }
         let distance = u64::from(self.distance(source.0 >> self.group_bits));
-        // The last exchange goes round: it tells once more of groups that are near.
+        // The last exchange wraps around: it covers groups that are near a second time.
         let ways = [distance, distance + u64::from(self.groups)].into_iter();
         let mut exchanges = ways.filter_map(|way| way.checked_ilog2());
         exchanges.any(|exchange| exchange < self.exchanges && steps.has(self.members + exchange))
@@ -147,13 +146,13 @@ impl Plan {
         self.group() << self.group_bits
     }
 
-    /// The number of groups from `group` on to its own.
+    /// Returns the number of groups from `group` on to the rank's own.
     fn distance(&self, group: u32) -> u32 {
         (self.group() + self.groups - group) % self.groups
     }
 }
 
-/// The steps whose messages a rank has, a bit each.
+/// The steps whose messages have arrived at a rank, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Steps(u64);
 
@@ -168,7 +167,7 @@ impl Steps {
         self.0 & 1 << step != 0
     }
 
-    /// Returns whether these are all steps of a plan.
+    /// Returns `true` if these are all steps of a plan.
     #[inline]
     pub(super) fn are_all(self, plan: &Plan) -> bool {
         self.0.trailing_ones() >= plan.steps()

@@ -1,8 +1,9 @@
-//! The engine of a rank: takes completions in and carries its syncs on.
+//! The engine of a rank, which takes in completions and advances syncs.
 //!
-//! One thread is in it at a time. Whoever changes something that a sync may wait for *kicks* and
-//! then tries to enter; if another thread is inside, that one sees the kick when it leaves and goes
-//! round once more (`kicked.rs`). So nobody waits for the engine and no kick is lost.
+//! One thread is inside at a time. A thread that changes something that a sync may wait for rings
+//! the doorbell and then tries to enter; if another thread is inside, that one sees the doorbell as
+//! it leaves and makes another pass (`doorbell.rs`). So no thread waits for the engine and no
+//! change is missed.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -13,11 +14,11 @@ use talpf_primitives::MutexGuard;
 use talpf_traces::counted;
 
 use super::SyncMode;
-use super::aftermath::Aftermath;
+use super::active_sync::ActiveSync;
 use super::arrivals::LaneArrivals;
+use super::deferred::Deferred;
 use super::dissemination::Plan;
-use super::kicked::Kicked;
-use super::request::Request;
+use super::doorbell::Doorbell;
 use super::stages::{LaneState, expected_from};
 use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
@@ -27,8 +28,8 @@ use crate::world::{RankState, World};
 
 /// The receiving half of a rank.
 pub(crate) struct Engine {
-    state: Kicked<State>,
-    /// Syncs that have not ended.
+    state: Doorbell<State>,
+    /// Number of syncs that have not ended.
     syncs: AtomicUsize,
 }
 
@@ -37,14 +38,14 @@ pub(super) struct State {
     pub(super) ranks: u32,
     pub(super) plan: Plan,
     pub(super) lanes: Vec<LaneState>,
-    /// Rounds that peers may be ahead.
+    /// Largest number of rounds that peers may be ahead.
     most_ahead: u64,
-    /// Room for what is polled at a time.
+    /// Buffer for the completions of one poll.
     batch: Vec<WorkCompletion>,
-    /// Receives to be given back, several at once.
+    /// Receives to be posted again, several at once.
     handled: Vec<u64>,
-    /// Control messages that found the send queue full.
-    outbox: VecDeque<Control>,
+    /// Control messages that wait for room in a send queue, in order.
+    unsent_controls: VecDeque<Control>,
 }
 
 struct Control {
@@ -54,8 +55,8 @@ struct Control {
 }
 
 impl Engine {
-    /// The engine of one of so many `ranks`, which have so many `workers` if they are all in this
-    /// process.
+    /// Makes the engine of `rank`, one of `ranks`. `workers` is their number of workers, if all
+    /// ranks are in this process.
     pub(crate) fn new(
         rank: Rank,
         ranks: u32,
@@ -71,88 +72,88 @@ impl Engine {
             most_ahead,
             batch: vec![WorkCompletion::default(); poll_batch],
             handled: Vec::new(),
-            outbox: VecDeque::new(),
+            unsent_controls: VecDeque::new(),
         };
-        Engine { state: Kicked::new(state), syncs: AtomicUsize::new(0) }
+        Engine { state: Doorbell::new(state), syncs: AtomicUsize::new(0) }
     }
 
-    pub(crate) fn kick(&self) {
-        self.state.kick();
+    pub(crate) fn ring_doorbell(&self) {
+        self.state.ring();
     }
 
-    /// One more sync, or one less. The caller has the state locked, so that nobody else does it.
+    /// Changes the number of syncs. The caller has locked the state, so no other thread does.
     #[inline]
     pub(super) fn count_syncs(&self, change: isize) {
         let syncs = self.syncs.load(Ordering::Relaxed).wrapping_add_signed(change);
         self.syncs.store(syncs, Ordering::Relaxed);
     }
 
-    /// Syncs that have not ended.
+    /// Returns the number of syncs that have not ended.
     pub(crate) fn syncs(&self) -> usize {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    /// Operations that have arrived for the oldest round of a lane that has not ended.
+    /// Returns the number of operations that have arrived for the oldest round of a lane.
     pub(crate) fn arrivals(&self, lane: Lane) -> u32 {
         let mut state = self.state.lock();
         let lane = state.lane(lane);
-        let oldest = lane.requests.front().map(|request| request.round.number);
+        let oldest = lane.syncs.front().map(|sync| sync.round.number);
         let oldest = oldest.unwrap_or(lane.arrivals.first());
         lane.arrivals.round(oldest).map_or(0, |round| round.total)
     }
 
-    /// How many operations a sync expects, if that is known when it begins. For traces.
+    /// Returns the number of operations a sync expects, if known when it begins. For traces.
     pub(super) fn expected(&self, mode: SyncMode, lane: Lane) -> Option<u32> {
         self.state.lock().lane(lane).known(mode)
     }
 
-    /// Looks into the state, for reports.
-    pub(super) fn with_state<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
-        look(&mut self.state.lock())
+    /// Locks the state for `inspect`, for reports.
+    pub(super) fn with_state<R>(&self, inspect: impl FnOnce(&mut State) -> R) -> R {
+        inspect(&mut self.state.lock())
     }
 
-    /// Returns whether no control message waits for room in a send queue.
+    /// Returns `true` if no control message waits for room in a send queue.
     pub(crate) fn has_sent_controls(&self) -> bool {
         self.state.lock().has_sent_controls()
     }
 
     pub(crate) fn clear(&self) {
         let lanes = std::mem::take(&mut self.state.lock().lanes);
-        for never_ends in lanes.iter().flat_map(|lane| &lane.requests) {
+        for never_ends in lanes.iter().flat_map(|lane| &lane.syncs) {
             let shut_down = Error::Runtime(talpf_runtime::Error::ShutDown);
-            // Nobody hears of a waker that panics when the run is over.
+            // The run is over, so a panic of the waker goes nowhere.
             let _ = never_ends.round.outcome.set(Err(shut_down));
         }
     }
 }
 
 impl RankState {
-    /// Begins a sync: closes its round, and carries the sync on as far as it goes.
-    pub(crate) fn begin(&self, request: Request, world: &World) {
+    /// Begins a sync: closes its round, and advances the sync as far as possible.
+    pub(crate) fn begin(&self, sync: ActiveSync, world: &World) {
         let mut state = self.engine.state.lock();
         self.engine.count_syncs(1);
-        let is_posted = request.round.leave();
-        state.add(request);
+        let is_posted = sync.round.leave();
+        state.add(sync);
         if is_posted {
-            self.engine.state.take_kick();
-            self.carry_on(Some(state), world);
+            self.engine.state.answer();
+            self.run_passes(Some(state), world);
         } else {
             drop(state);
-            self.progress_if_kicked(world);
+            self.progress_if_rung(world);
         }
     }
 
-    /// Goes round if something was kicked since the last time.
+    /// Makes passes if the doorbell was rung since the last one.
     #[inline]
-    pub(crate) fn progress_if_kicked(&self, world: &World) {
-        if self.engine.state.is_kicked() {
-            self.carry_on(self.engine.state.enter(), world);
+    pub(crate) fn progress_if_rung(&self, world: &World) {
+        if self.engine.state.is_rung() {
+            self.run_passes(self.engine.state.enter(), world);
         }
     }
 
-    /// A pass, if there is anything for it to do. Costs nobody anything if not.
+    /// Makes passes if there is anything to do. Without that it takes no lock.
     #[inline]
-    pub(crate) fn look(&self, world: &World) -> usize {
+    pub(crate) fn poll(&self, world: &World) -> usize {
         let news = !self.endpoint.arrived.is_empty()
             || !self.endpoint.sent.is_empty()
             || self.has_unannounced();
@@ -160,44 +161,44 @@ impl RankState {
         if news { self.progress(world).unwrap_or(0) } else { 0 }
     }
 
-    /// Whether something is waited for that comes without a completion: room in a send queue,
-    /// credit at a target, an operation that another thread is landing.
+    /// Returns `true` if a sync may wait for something that brings no completion: room in a send
+    /// queue, credit at a target, an operation that another thread is landing.
     #[inline]
     pub(crate) fn has_unannounced(&self) -> bool {
-        self.engine.state.is_kicked() || self.has_later() || self.windows.has_delayed()
+        self.engine.state.is_rung() || self.has_retries() || self.windows.has_delayed()
     }
 
-    /// One pass: takes in completions, carries on syncs. Returns the number of completions, or
-    /// `None` if another thread is at it.
+    /// Makes a pass: takes in completions and advances syncs. Returns the number of completions, or
+    /// `None` if another thread is inside.
     pub(crate) fn progress(&self, world: &World) -> Option<usize> {
-        self.carry_on(self.engine.state.kick_and_enter(), world)
+        self.run_passes(self.engine.state.ring_and_enter(), world)
     }
 
-    /// Passes of the thread that is inside, as long as something is kicked.
-    fn carry_on<'s>(
+    /// Makes passes in the thread that is inside, until the doorbell is silent.
+    fn run_passes<'s>(
         &'s self,
         mut inside: Option<MutexGuard<'s, State>>,
         world: &World,
     ) -> Option<usize> {
         let mut completions = None;
         let mut again = false;
-        let mut aftermath = Aftermath::default();
+        let mut deferred = Deferred::default();
         while let Some(mut state) = inside {
-            let taken = state.pass(self, world, &mut aftermath);
+            let taken = state.pass(self, world, &mut deferred);
             drop(state);
             *completions.get_or_insert(0) += taken;
-            again |= std::mem::take(&mut aftermath.again);
-            aftermath.settle(self, world);
+            again |= std::mem::take(&mut deferred.again);
+            deferred.run(self, world);
             inside = self.engine.state.enter_again();
         }
         if again {
-            // For the next one who looks; going round here would spin.
-            self.engine.kick();
+            // For the next poll: another pass here would spin.
+            self.engine.ring_doorbell();
         }
         completions
     }
 
-    /// What the syncs of this rank wait for, for hang reports.
+    /// Describes what the syncs of this rank wait for, for hang reports.
     pub(crate) fn describe(&self, text: &mut String) {
         let absent = self.absent();
         self.engine.state.lock().describe(self, &absent, text);
@@ -214,7 +215,7 @@ impl State {
         if self.lanes.len() <= lane.index() {
             self.lanes.resize_with(lane.index() + 1, || LaneState {
                 arrivals: LaneArrivals::new(ranks, most_ahead),
-                requests: VecDeque::new(),
+                syncs: VecDeque::new(),
                 pattern: None,
                 unacknowledged: 0,
             });
@@ -222,44 +223,44 @@ impl State {
         &mut self.lanes[lane.index()]
     }
 
-    /// Adds a sync after those of the rounds before.
-    fn add(&mut self, request: Request) {
-        let requests = &mut self.lane(request.round.lane).requests;
-        let number = request.round.number;
-        if requests.back().is_none_or(|last| last.round.number < number) {
-            return requests.push_back(request);
+    /// Adds a sync behind those of earlier rounds.
+    fn add(&mut self, sync: ActiveSync) {
+        let syncs = &mut self.lane(sync.round.lane).syncs;
+        let number = sync.round.number;
+        if syncs.back().is_none_or(|last| last.round.number < number) {
+            return syncs.push_back(sync);
         }
-        let at = requests.partition_point(|earlier| earlier.round.number < number);
-        requests.insert(at, request);
+        let at = syncs.partition_point(|earlier| earlier.round.number < number);
+        syncs.insert(at, sync);
     }
 
-    fn pass(&mut self, rank: &RankState, world: &World, aftermath: &mut Aftermath) -> usize {
-        let gone = world.gone();
-        let taken = self.take_arrivals(rank, world, aftermath)
-            + self.take_completions(rank, world, aftermath);
+    fn pass(&mut self, rank: &RankState, world: &World, deferred: &mut Deferred) -> usize {
+        let finished = world.finished();
+        let taken = self.take_arrivals(rank, world, deferred)
+            + self.take_completions(rank, world, deferred);
         if let Some(error) = rank.failing() {
-            aftermath.failures.push((error.ranks(rank.rank), error.clone()));
+            deferred.failures.push((error.ranks(rank.rank), error.clone()));
         }
         if rank.windows.has_delayed() {
             let has_landed = |source| world.has_landed(source, rank.rank);
-            aftermath.settled = rank.windows.settle(&has_landed);
+            deferred.settled = rank.windows.settle(&has_landed);
         }
         let mut lanes = (0..self.lanes.len()).map(|lane| Lane(lane as u8));
-        let has_ended = lanes.any(|lane| self.carry_on(lane, rank, world, aftermath));
-        if has_ended && self.lanes.iter().any(|lane| !lane.requests.is_empty()) {
-            // Whoever is inside goes round again, for the others.
-            rank.kick();
+        let has_ended = lanes.any(|lane| self.advance(lane, rank, world, deferred));
+        if has_ended && self.lanes.iter().any(|lane| !lane.syncs.is_empty()) {
+            // The thread inside makes another pass, for the other syncs.
+            rank.ring_doorbell();
         }
-        self.fail_abandoned(&gone, rank, world, aftermath);
-        self.send_controls(rank, aftermath);
+        self.fail_abandoned(&finished, rank, world, deferred);
+        self.send_controls(rank, deferred);
         if rank.tracer.is_traced() && taken > 0 {
             rank.trace_pass(taken);
         }
         taken
     }
 
-    /// Counts what has arrived and gives the receives back.
-    fn take_arrivals(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
+    /// Counts what has arrived and posts the receives again.
+    fn take_arrivals(&mut self, rank: &RankState, world: &World, out: &mut Deferred) -> usize {
         if rank.endpoint.arrived.is_empty() {
             return 0;
         }
@@ -284,8 +285,8 @@ impl State {
             }
         }
         if taken >= config.max_polling {
-            // There may be more: whoever is inside goes round again.
-            rank.engine.kick();
+            // There may be more: the thread inside makes another pass.
+            rank.engine.ring_doorbell();
         }
         self.batch = batch;
         taken
@@ -297,7 +298,7 @@ impl State {
         rank: &RankState,
         world: &World,
         arrived: &WorkCompletion,
-        out: &mut Aftermath,
+        out: &mut Deferred,
     ) {
         let source = rank.endpoint.rank_of(arrived.queue_pair);
         let (Some(source), Some(bits)) = (source, arrived.immediate) else {
@@ -310,7 +311,7 @@ impl State {
         }
         let immediate = Immediate::from_bits(bits);
         if let (Kind::Granted, Some(processes)) = (immediate.kind, world.processes()) {
-            processes.has_arrived(source);
+            processes.note_arrival(source);
         }
         let is_data = matches!(immediate.kind, Kind::Data | Kind::Granted);
         // A chain of short puts ends with a message that counts them.
@@ -325,7 +326,7 @@ impl State {
         let Some(round) = arrivals.round(number) else {
             let (ahead, behind) = ((source, number), (rank.rank, first));
             let is_ahead = Error::check_ahead(lane, ahead, behind, most_ahead);
-            // An acknowledgement that nobody waits for any more is fine.
+            // An acknowledgement that no sync waits for any more is no error.
             let error = is_ahead.err().or(is_data.then(|| too_late(source, lane, number)));
             out.failures.extend(error.map(|error| (vec![rank.rank, source], error)));
             return;
@@ -354,8 +355,8 @@ impl State {
         }
     }
 
-    /// Returns guards of operations that the device has completed.
-    fn take_completions(&mut self, rank: &RankState, world: &World, out: &mut Aftermath) -> usize {
+    /// Takes in the completions of operations, whose guards return.
+    fn take_completions(&mut self, rank: &RankState, world: &World, out: &mut Deferred) -> usize {
         if rank.endpoint.sent.is_empty() {
             return 0;
         }
@@ -365,7 +366,8 @@ impl State {
             let count = rank.endpoint.sent.poll(&mut batch);
             for completion in &batch[..count] {
                 let peer = rank.endpoint.rank_of(completion.queue_pair).unwrap_or(rank.rank);
-                let needs_nothing = || world.processes().is_some_and(|others| others.is_gone(peer));
+                let needs_nothing =
+                    || world.processes().is_some_and(|others| others.is_finished(peer));
                 let result = match completion.status {
                     CompletionStatus::Success => Ok(()),
                     CompletionStatus::RetryExceeded if needs_nothing() => Ok(()),
@@ -389,44 +391,43 @@ impl State {
         taken
     }
 
-    /// Sends a control message of a round.
+    /// Queues a control message of a round.
     pub(super) fn control(&mut self, target: Rank, kind: Kind, at: (Lane, Round), count: u32) {
         let (immediate, payload) =
             (Immediate::new(kind, at.0, at.1), Immediate::payload(at.1, count));
-        self.outbox.push_back(Control { target, immediate, payload });
+        self.unsent_controls.push_back(Control { target, immediate, payload });
     }
 
-    /// Returns whether no control message waits for room in a send queue.
+    /// Returns `true` if no control message waits for room in a send queue.
     pub(super) fn has_sent_controls(&self) -> bool {
-        self.outbox.is_empty()
+        self.unsent_controls.is_empty()
     }
 
     /// Sends control messages in order, as far as the send queues have room.
-    pub(super) fn send_controls(&mut self, rank: &RankState, out: &mut Aftermath) {
-        while let Some(control) = self.outbox.front() {
+    pub(super) fn send_controls(&mut self, rank: &RankState, out: &mut Deferred) {
+        while let Some(control) = self.unsent_controls.front() {
             let request = Operation::SendWithImmediate { immediate: control.immediate.to_bits() };
             let payload = control.payload.to_ne_bytes();
             if rank.endpoint.post_inline(control.target, request, &payload).is_err() {
                 return;
             }
-            out.told.add(control.target);
-            self.outbox.pop_front();
+            out.to_notify.add(control.target);
+            self.unsent_controls.pop_front();
         }
     }
 
     fn describe(&mut self, rank: &RankState, absent: &[Vec<Rank>], text: &mut String) {
         let plan = self.plan;
         for (number, lane) in self.lanes.iter_mut().enumerate() {
-            let Some(request) = lane.requests.front() else {
+            let Some(sync) = lane.syncs.front() else {
                 continue;
             };
-            let round = request.round.number;
-            let _ =
-                write!(text, "  {}: sync({}) of lane {number} {round} ", rank.rank, request.mode);
+            let round = sync.round.number;
+            let _ = write!(text, "  {}: sync({}) of lane {number} {round} ", rank.rank, sync.mode);
             if let Some(arrivals) = lane.arrivals.round(round) {
-                let expects = |rank| expected_from(rank, request.mode, &lane.pattern, arrivals);
+                let expects = |rank| expected_from(rank, sync.mode, &lane.pattern, arrivals);
                 let absent = absent.get(number).map_or(&[][..], Vec::as_slice);
-                request.describe(arrivals, expects, (absent, &plan), text);
+                sync.describe(arrivals, expects, (absent, &plan), text);
             }
             text.push('\n');
         }
@@ -434,8 +435,8 @@ impl State {
 }
 
 fn no_step(rank: Rank) -> Error {
-    let what = "a step of a barrier in which it does not meet this rank".to_owned();
-    Error::WrongLetter { rank, what }
+    let what = "a barrier message for which this rank has no step".to_owned();
+    Error::BadControlMessage { rank, what }
 }
 
 fn too_late(source_rank: Rank, lane: Lane, round: Round) -> Error {

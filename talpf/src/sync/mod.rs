@@ -1,31 +1,31 @@
-//! Syncs: how the rounds of a lane end.
+//! Syncs, which end the rounds of a lane.
 //!
-//! A [`Sync`] closes a round when it is spawned. The group waits for what is left of the round: by a
-//! window that the round holds, or else by a task without a body. The engine of the rank carries
-//! the sync through its stages, whenever something has changed: posted, counts exchanged, arrived,
-//! barrier passed or acknowledged, windows closed. The engine never waits: the polling task and
-//! whoever changes something call it, and peers that have posted something if the rank's task is
-//! suspended.
+//! A [`SyncBuilder`] closes a round when it is spawned. The group waits for the end of the round:
+//! by a window that the round holds, or by a pending event of its own. The engine of the rank
+//! advances the sync through its stages, whenever something has changed: posted, counts exchanged,
+//! arrived, barrier passed or acknowledged, windows closed. The engine never waits: the polling
+//! task and each thread that changes something call it, and so do peers that have posted something
+//! while the rank's task is suspended.
 
 mod abandoned;
 mod absent;
-mod aftermath;
+mod active_sync;
 mod arrivals;
 mod builder;
 mod counting;
+mod deferred;
 mod dissemination;
+mod doorbell;
 mod engine;
-mod kicked;
-mod looks;
 mod mode;
-mod request;
+mod notify;
+mod spin;
 mod stages;
-mod tell;
-mod waits;
+mod wait_flag;
 
-pub use self::builder::{Sync, SyncHandle};
+pub use self::builder::{SyncBuilder, SyncHandle};
 pub use self::mode::{Arrivals, SyncMode};
 
+pub(crate) use self::active_sync::Outcome;
 pub(crate) use self::engine::Engine;
-pub(crate) use self::request::Outcome;
-pub(crate) use self::waits::Waits;
+pub(crate) use self::wait_flag::WaitFlag;

@@ -4,29 +4,29 @@ use std::fmt;
 
 use talpf_traces::SyncArrivals;
 
-/// Where a sync learns how many operations of its round will arrive.
+/// The way in which a sync learns how many operations of its round will arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// The ranks tell each other, in every round.
+    /// The ranks exchange counts in every round.
     Default,
-    /// The ranks tell each other in the first round and repeat that pattern from then on. A sync
+    /// The ranks exchange counts in the first round and repeat that pattern from then on. A sync
     /// with `Default` on the same lane forgets the pattern.
     Cached,
-    /// The program says so.
+    /// The program states the number.
     Msg(u32),
 }
 
-/// How a round ends.
+/// The conditions under which a round ends.
 ///
 /// **Source**: thesis, chapters 5.1.2 and 5.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncMode {
-    /// Where the number of arrivals comes from.
+    /// Source of the number of arrivals.
     pub arrivals: Arrivals,
-    /// Whether it also waits until all ranks have the arrivals of this round.
+    /// `true` to wait until all ranks have the arrivals of this round.
     pub barrier: bool,
-    /// Whether it also waits until the targets of this rank's previous round have ended that round.
-    /// For raw slots, where nothing else keeps a fast rank from overwriting what a slow one still
+    /// `true` to wait until the targets of this rank's previous round have ended that round. For
+    /// raw slots, where nothing else keeps a fast rank from overwriting memory that a slow one
     /// reads.
     pub ack: bool,
 }
@@ -37,17 +37,17 @@ impl SyncMode {
     /// Counts exchanged once; no other traffic.
     pub const CACHED: Self = SyncMode { arrivals: Arrivals::Cached, barrier: false, ack: false };
 
-    /// `arrivals` operations arrive; no other traffic.
+    /// Returns the mode in which `arrivals` operations arrive; no other traffic.
     pub const fn msg(arrivals: u32) -> Self {
         SyncMode { arrivals: Arrivals::Msg(arrivals), barrier: false, ack: false }
     }
 
-    /// The same, and all ranks have passed.
+    /// Returns the same mode with a barrier of all ranks.
     pub const fn with_barrier(self) -> Self {
         SyncMode { barrier: true, ..self }
     }
 
-    /// The same, and the targets have ended the round before.
+    /// Returns the same mode with a wait until the targets have ended the round before.
     pub const fn with_ack(self) -> Self {
         SyncMode { ack: true, ..self }
     }

@@ -4,136 +4,140 @@ use std::collections::VecDeque;
 
 use talpf_traces::Event;
 
-use super::aftermath::Aftermath;
+use super::active_sync::{ActiveSync, Stage};
 use super::arrivals::{LaneArrivals, RoundArrivals};
 use super::counting::exchange_is_barrier;
+use super::deferred::Deferred;
 use super::engine::State;
-use super::request::{Request, Stage};
 use super::{Arrivals, SyncMode};
 use crate::error::Error;
 use crate::immediate::Kind;
 use crate::numbers::{Lane, Rank, Round};
 use crate::world::{RankState, World};
 
-/// One lane.
+/// The syncs and arrivals of one lane.
 pub(super) struct LaneState {
     pub(super) arrivals: LaneArrivals,
     /// Syncs in the order of their rounds.
-    pub(super) requests: VecDeque<Request>,
+    pub(super) syncs: VecDeque<ActiveSync>,
     pub(super) pattern: Option<Pattern>,
-    /// Targets of the round that ended last, if it ended with acknowledgements.
+    /// Number of targets of the round that ended last, if it ended with acknowledgements.
     pub(super) unacknowledged: u32,
 }
 
-/// What a cached sync remembers.
+/// The cached pattern of a lane: operations by target and by source.
 pub(super) struct Pattern {
     pub(super) sent: Vec<u32>,
     pub(super) expected: Vec<u32>,
 }
 
-/// Whether a sync can go on.
-pub(super) enum Step {
-    /// To its next stage.
+/// The result of an attempt to advance a sync.
+pub(super) enum Progress {
+    /// The sync enters its next stage.
     Next(Stage),
-    /// Not yet.
+    /// The sync stays in its stage.
     Wait,
-    /// It has ended.
+    /// The sync has ended.
     End,
 }
 
 impl State {
-    /// Carries the first sync of a lane on as far as it goes. `true` if it has ended.
-    pub(super) fn carry_on(
+    /// Advances the first sync of a lane as far as possible. Returns `true` if it has ended.
+    pub(super) fn advance(
         &mut self,
         lane: Lane,
         rank: &RankState,
         world: &World,
-        out: &mut Aftermath,
+        out: &mut Deferred,
     ) -> bool {
-        let Some(mut request) = self.lane(lane).take_ready(rank) else {
+        let Some(mut sync) = self.lane(lane).take_ready(rank) else {
             return false;
         };
         let outcome = match rank.broken() {
             Some(error) => Err(Box::new(error)),
-            None => self.run_stages(&mut request, rank, world, out),
+            None => self.run_stages(&mut sync, rank, world, out),
         };
         let result = match outcome {
             Ok(true) => Ok(()),
             Ok(false) => {
-                self.lane(lane).requests.push_front(request);
+                self.lane(lane).syncs.push_front(sync);
                 return false;
             }
             Err(error) => {
-                // The rounds behind it must not end before the run has failed.
+                // Later rounds must not end before the run has failed.
                 rank.note_failing(&error);
                 out.failures.push((error.ranks(rank.rank), Error::clone(&error)));
                 Err(error)
             }
         };
         rank.engine.count_syncs(-1);
-        out.ended = Some((request, result));
+        out.ended = Some((sync, result));
         true
     }
 
-    /// `true` once the sync has ended.
+    /// Runs the stages of a sync as far as possible. Returns `true` if it has ended.
     fn run_stages(
         &mut self,
-        request: &mut Request,
+        sync: &mut ActiveSync,
         rank: &RankState,
         world: &World,
-        out: &mut Aftermath,
+        out: &mut Deferred,
     ) -> Result<bool, Box<Error>> {
         loop {
-            let step = match request.stage {
-                Stage::Posting => self.posting(request)?,
-                Stage::Delivering => self.delivering(request, rank, out),
-                Stage::Counting(step) => self.counting(request, step),
-                Stage::Arriving => self.arriving(request, rank)?,
-                Stage::Barrier(step) => self.barrier(request, step),
-                Stage::Acknowledging => self.acknowledging(request),
-                Stage::Closing => self.closing(request, rank, world, out),
+            let step = match sync.stage {
+                Stage::Posting => self.posting(sync)?,
+                Stage::Delivering => self.delivering(sync, rank, out),
+                Stage::Counting(step) => self.counting(sync, step),
+                Stage::Arriving => self.arriving(sync, rank)?,
+                Stage::Barrier(step) => self.barrier(sync, step),
+                Stage::Acknowledging => self.acknowledging(sync),
+                Stage::Closing => self.closing(sync, rank, world, out),
             };
             match step {
-                Step::Next(stage) => request.stage = stage,
-                Step::Wait => return Ok(false),
-                Step::End => return Ok(true),
+                Progress::Next(stage) => sync.stage = stage,
+                Progress::Wait => return Ok(false),
+                Progress::End => return Ok(true),
             }
         }
     }
 
-    fn posting(&mut self, request: &mut Request) -> Result<Step, Box<Error>> {
-        let round = &request.round;
+    fn posting(&mut self, sync: &mut ActiveSync) -> Result<Progress, Box<Error>> {
+        let round = &sync.round;
         if !round.is_posted() {
-            return Ok(Step::Wait);
+            return Ok(Progress::Wait);
         }
         let (lane, number) = (round.lane, round.number);
-        if round.has_lost() {
+        if round.has_missing() {
             return Err(Error::NotPosted { lane, round: number }.into());
         }
         let state = self.lane(lane);
-        match request.mode.arrivals {
+        match sync.mode.arrivals {
             Arrivals::Msg(arrivals) => {
-                request.expected = arrivals;
-                Ok(Step::Next(Stage::Arriving))
+                sync.expected = arrivals;
+                Ok(Progress::Next(Stage::Arriving))
             }
             Arrivals::Cached if state.pattern.is_some() => {
-                request.expected = state.recall(request)?;
-                Ok(Step::Next(Stage::Arriving))
+                sync.expected = state.recall(sync)?;
+                Ok(Progress::Next(Stage::Arriving))
             }
-            Arrivals::Cached | Arrivals::Default => Ok(Step::Next(self.announce_counts(request))),
+            Arrivals::Cached | Arrivals::Default => Ok(Progress::Next(self.announce_counts(sync))),
         }
     }
 
-    fn arriving(&mut self, request: &mut Request, rank: &RankState) -> Result<Step, Box<Error>> {
-        let (lane, number, plan) = (request.round.lane, request.round.number, self.plan);
+    fn arriving(
+        &mut self,
+        sync: &mut ActiveSync,
+        rank: &RankState,
+    ) -> Result<Progress, Box<Error>> {
+        let (lane, number, plan) = (sync.round.lane, sync.round.number, self.plan);
         let LaneState { arrivals, pattern, .. } = self.lane(lane);
         let Some(round) = arrivals.round(number) else {
-            return Ok(Step::Wait);
+            return Ok(Progress::Wait);
         };
-        if round.total < request.expected {
-            return Ok(Step::Wait);
+        if round.total < sync.expected {
+            return Ok(Progress::Wait);
         }
-        if let Some((source, arrived, expected)) = too_many(request, pattern, round) {
+        if let Some((source, arrived, expected)) = too_many(sync, pattern, round) {
             let source_rank = Rank(source as u32);
             return Err(Error::UnexpectedArrivals {
                 lane,
@@ -147,54 +151,54 @@ impl State {
         if let Some(claims) = rank.windows.conflict(lane, number) {
             return Err(Error::conflict(claims, rank.rank, lane, number).into());
         }
-        let is_known = matches!(request.mode.arrivals, Arrivals::Msg(_));
-        let has_passed = !is_known && round.counted.are_all(&plan) && exchange_is_barrier(request);
-        if request.mode.ack {
+        let is_known = matches!(sync.mode.arrivals, Arrivals::Msg(_));
+        let has_passed = !is_known && round.counted.are_all(&plan) && exchange_is_barrier(sync);
+        if sync.mode.ack {
             let sources: Vec<Rank> = round.sources().collect();
             for source in sources {
                 self.control(source, Kind::Ack, (lane, number), 0);
             }
         }
-        Ok(Step::Next(if request.mode.barrier && !has_passed {
-            self.begin(&request.round, Kind::Barrier)
+        Ok(Progress::Next(if sync.mode.barrier && !has_passed {
+            self.begin(&sync.round, Kind::Barrier)
         } else {
-            after_barrier(request.mode)
+            after_barrier(sync.mode)
         }))
     }
 
-    fn barrier(&mut self, request: &Request, step: u32) -> Step {
-        match self.disseminate(&request.round, Kind::Barrier, step) {
-            Some(next) => next.map_or(Step::Wait, Step::Next),
-            None => Step::Next(after_barrier(request.mode)),
+    fn barrier(&mut self, sync: &ActiveSync, step: u32) -> Progress {
+        match self.disseminate(&sync.round, Kind::Barrier, step) {
+            Some(next) => next.map_or(Progress::Wait, Progress::Next),
+            None => Progress::Next(after_barrier(sync.mode)),
         }
     }
 
-    fn acknowledging(&mut self, request: &Request) -> Step {
-        let number = request.round.number;
-        let state = self.lane(request.round.lane);
+    fn acknowledging(&mut self, sync: &ActiveSync) -> Progress {
+        let number = sync.round.number;
+        let state = self.lane(sync.round.lane);
         let before = number.0.checked_sub(1).map(Round);
         let come = before.and_then(|before| state.arrivals.round(before)).map_or(0, |r| r.acks);
-        if come >= state.unacknowledged { Step::Next(Stage::Closing) } else { Step::Wait }
+        if come >= state.unacknowledged { Progress::Next(Stage::Closing) } else { Progress::Wait }
     }
 
     fn closing(
         &mut self,
-        request: &Request,
+        sync: &ActiveSync,
         rank: &RankState,
         world: &World,
-        out: &mut Aftermath,
-    ) -> Step {
-        let (lane, number) = (request.round.lane, request.round.number);
+        out: &mut Deferred,
+    ) -> Progress {
+        let (lane, number) = (sync.round.lane, sync.round.number);
         let has_landed = |source| world.has_landed(source, rank.rank);
         out.over = rank.windows.end(lane, number, &has_landed);
         if out.over.is_none() {
             out.again = true;
-            return Step::Wait;
+            return Progress::Wait;
         }
         let state = self.lane(lane);
-        if request.mode.ack {
+        if sync.mode.ack {
             // The acknowledgements of this round come after it has ended.
-            state.unacknowledged = request.round.sent().filter(|&count| count > 0).count() as u32;
+            state.unacknowledged = sync.round.sent().filter(|&count| count > 0).count() as u32;
             state.arrivals.forget_before(number);
         } else {
             state.unacknowledged = 0;
@@ -204,27 +208,27 @@ impl State {
             let (rank_number, lane) = (rank.rank.0, u32::from(lane.0));
             rank.group.trace(|_| Event::SyncEnd { rank: rank_number, lane, round: number.0 });
         }
-        Step::End
+        Progress::End
     }
 }
 
 impl LaneState {
-    /// The first sync, unless nothing has changed for it.
+    /// Takes the first sync, unless nothing has changed for it.
     #[inline]
-    fn take_ready(&mut self, rank: &RankState) -> Option<Request> {
-        let request = self.requests.front()?;
-        let unchanged = match request.stage {
-            Stage::Posting => !request.round.is_posted(),
+    fn take_ready(&mut self, rank: &RankState) -> Option<ActiveSync> {
+        let sync = self.syncs.front()?;
+        let unchanged = match sync.stage {
+            Stage::Posting => !sync.round.is_posted(),
             Stage::Arriving => {
-                let round = self.arrivals.round(request.round.number);
-                round.is_some_and(|round| round.total < request.expected)
+                let round = self.arrivals.round(sync.round.number);
+                round.is_some_and(|round| round.total < sync.expected)
             }
             _ => false,
         };
-        if unchanged && !rank.has_failed() { None } else { self.requests.pop_front() }
+        if unchanged && !rank.has_failed() { None } else { self.syncs.pop_front() }
     }
 
-    /// How much arrives in a round, if that is known before its sync.
+    /// Returns the number of arrivals of a round, if known before its sync.
     pub(super) fn known(&self, mode: SyncMode) -> Option<u32> {
         match mode.arrivals {
             Arrivals::Msg(arrivals) => Some(arrivals),
@@ -233,16 +237,18 @@ impl LaneState {
         }
     }
 
-    /// How much arrives in a round under `Cached`, if it is like the one that is remembered.
-    fn recall(&self, request: &Request) -> Result<u32, Error> {
+    /// Returns the number of arrivals of a round under `Cached`.
+    ///
+    /// **Errors**: the round differs from the cached pattern.
+    fn recall(&self, sync: &ActiveSync) -> Result<u32, Error> {
         let Some(pattern) = &self.pattern else {
             return Ok(0);
         };
-        let mut both = pattern.sent.iter().zip(request.round.sent()).enumerate();
+        let mut both = pattern.sent.iter().zip(sync.round.sent()).enumerate();
         match both.find(|(_, (before, now))| **before != *now) {
             Some((target, (&expected, sent))) => Err(Error::PatternChanged {
-                lane: request.round.lane,
-                round: request.round.number,
+                lane: sync.round.lane,
+                round: sync.round.number,
                 target: Rank(target as u32),
                 sent,
                 expected,
@@ -252,13 +258,13 @@ impl LaneState {
     }
 }
 
-/// The stage after the barrier, or after the arrivals if there is none.
+/// Returns the stage after the barrier, or after the arrivals without a barrier.
 fn after_barrier(mode: SyncMode) -> Stage {
     if mode.ack { Stage::Acknowledging } else { Stage::Closing }
 }
 
 /// Returns the number of operations expected from a rank, after the exchange of counts if any.
-/// `Msg` knows the sum only.
+/// `None` under `Msg`, which knows the sum only.
 pub(super) fn expected_from(
     rank: usize,
     mode: SyncMode,
@@ -272,11 +278,11 @@ pub(super) fn expected_from(
     }
 }
 
-/// More operations than expected, once those are known: a source, and how many have arrived and
-/// are expected; from it, or else in all.
+/// Finds a source with more operations than expected, once those are known. Returns it with the
+/// numbers that have arrived and are expected: of that source if known, otherwise in all.
 #[inline]
 fn too_many(
-    request: &Request,
+    sync: &ActiveSync,
     pattern: &Option<Pattern>,
     round: &RoundArrivals,
 ) -> Option<(usize, u32, u32)> {
@@ -285,12 +291,12 @@ fn too_many(
     }
     let mut each = round.data.iter().enumerate();
     let from_one = each.find_map(|(rank, &arrived)| {
-        let expected = expected_from(rank, request.mode, pattern, round)?;
+        let expected = expected_from(rank, sync.mode, pattern, round)?;
         (arrived > expected).then_some((rank, arrived, expected))
     });
     let in_all = || {
         let source = round.sources().next().map_or(0, Rank::index);
-        (round.total > request.expected).then_some((source, round.total, request.expected))
+        (round.total > sync.expected).then_some((source, round.total, sync.expected))
     };
     from_one.or_else(in_all)
 }

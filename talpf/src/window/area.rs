@@ -1,10 +1,10 @@
-//! Where a window is, and what an operation wants.
+//! The areas of windows, and the claims of operations.
 
 use talpf_runtime::Rect;
 
 use crate::numbers::Rank;
 
-/// What may be done in a window, or what an operation wants to do.
+/// The kind of access that a window admits or an operation makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// Get.
@@ -21,7 +21,7 @@ impl Kind {
         self != Kind::Read
     }
 
-    /// What an operation does.
+    /// Returns the verb of an operation of this kind.
     pub(crate) fn verb(self) -> &'static str {
         match self {
             Kind::Read => "gets",
@@ -40,7 +40,7 @@ pub(crate) struct Area {
     pub(crate) kind: Kind,
 }
 
-/// Consecutive elements `index..end` of a slot that an operation wants to reach.
+/// Consecutive elements `index..end` of a slot that an operation accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) source: Rank,
@@ -48,12 +48,12 @@ pub(crate) struct Claim {
     pub(crate) index: u64,
     pub(crate) end: u64,
     pub(crate) kind: Kind,
-    /// A rank elsewhere asks for nothing but a note: the slot has no windows.
+    /// `true` if a remote rank requests only a note: the slot has no windows.
     pub(crate) raw: bool,
 }
 
 impl Area {
-    /// Whether both have an element in common, and one of them is written to.
+    /// Returns `true` if both have an element in common, and one of them is written to.
     pub(crate) fn conflicts(&self, other: &Area) -> bool {
         self.slot == other.slot
             && (self.kind.changes() || other.kind.changes())
@@ -61,7 +61,7 @@ impl Area {
             && self.rect.overlaps(&other.rect)
     }
 
-    /// Whether everything the claim names lies inside.
+    /// Returns `true` if all elements of the claim lie inside.
     #[inline]
     pub(crate) fn covers(&self, claim: &Claim) -> bool {
         if self.slot != claim.slot || self.kind.changes() != claim.kind.changes() {
@@ -90,7 +90,7 @@ impl Area {
 }
 
 impl Claim {
-    /// Whether both touch an element and at least one changes it.
+    /// Returns `true` if both touch an element and at least one changes it.
     #[inline]
     pub(crate) fn conflicts(&self, other: &Claim) -> bool {
         self.slot == other.slot
@@ -106,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the set of elements, one by one.
+        /// Compares with the set of elements, one by one.
         #[test]
         fn covers_means_every_element(
             cols in 0u64..6, rows in 0u64..5,

@@ -1,13 +1,14 @@
-//! The windows of one sync by place: which of them an operation is for, and whether two overlap.
+//! The areas of the windows of one sync: the search for the window that covers an operation, and
+//! for two that overlap.
 //!
-//! A few are looked through one by one. More are sorted: those with the same rows of the same slot
+//! A few areas are compared one by one. More are sorted: those with the same rows of the same slot
 //! are a *band*, in the order of their columns, and bands are in the order of their rows. A search
 //! goes from the last band that begins early enough to those before it, as long as one of them
 //! reaches far enough, and in each finds by bisection the window that reaches furthest.
 //!
-//! **Cost**: of a search, the logarithm of the number of windows for each band that has the row; in
-//! an array, and in a matrix whose windows are tiles, that is one. Of an index, a sort; bands that
-//! share rows are compared with each other.
+//! **Cost**: a search takes the logarithm of the number of windows for each band that has the row;
+//! in an array, and in a matrix whose windows are tiles, that is one. An index takes a sort; bands
+//! that share rows are compared with each other.
 
 use std::ops::Range;
 
@@ -22,7 +23,7 @@ pub(crate) struct Areas {
     index: Option<Box<Index>>,
 }
 
-/// Most windows that are looked through one by one.
+/// Largest number of windows that are compared one by one.
 pub(super) const FEW: usize = 8;
 
 impl Areas {
@@ -37,15 +38,15 @@ impl Areas {
         &self.each
     }
 
-    /// Returns whether they are more than [`FEW`], which are found once all are declared.
+    /// Returns `true` if there are more than [`FEW`], which are found once all are declared.
     #[inline]
     pub(crate) fn are_many(&self) -> bool {
         self.each.len() > FEW
     }
 
-    /// Makes the areas ready to be searched.
+    /// Sorts the areas for searches.
     ///
-    /// **Errors**: two are in conflict; the number of one of them.
+    /// **Errors**: two are in conflict; the error is the number of one of them.
     #[inline]
     pub(crate) fn sort(&mut self) -> Result<(), usize> {
         let each = &self.each;
@@ -58,36 +59,37 @@ impl Areas {
         conflict.map_or(Ok(()), Err)
     }
 
-    /// The index of more than [`FEW`] areas.
+    /// Takes the index of more than [`FEW`] areas.
     #[inline]
     pub(super) fn take_index(&mut self) -> Option<Box<Index>> {
         self.index.take()
     }
 }
 
-/// A slot that is read, or written to if it says so.
-type Place = (u32, bool);
+/// The number of a slot, and `true` if it is written to.
+type SlotAccess = (u32, bool);
 
 /// More than [`FEW`] areas, sorted.
 pub(super) struct Index {
     /// Windows that are not empty, by band and first column.
     entries: Vec<Entry>,
-    /// By place and rows.
+    /// Bands, by slot, access and rows.
     bands: Vec<Band>,
 }
 
 struct Entry {
     cols: Range<u32>,
     number: u32,
-    /// The end of the windows of the band up to this one, and the number of one that ends there.
+    /// Largest end of the windows of the band up to this one, and the number of one that ends
+    /// there.
     furthest: (u32, u32),
 }
 
 /// Windows with the same rows.
 struct Band {
-    place: Place,
+    access: SlotAccess,
     rows: Range<u32>,
-    /// The end of the rows of the bands of this place up to this one.
+    /// Largest end of rows of the bands of this access up to this one.
     furthest: u32,
     /// Elements from one row of the slot to the next.
     cols: u64,
@@ -99,24 +101,24 @@ impl Index {
         let filled = (0u32..).zip(areas).filter(|(_, area)| !area.rect.is_empty());
         let mut sorted: Vec<(u32, &Area)> = filled.collect();
         let band = |area: &Area| {
-            let place: Place = (area.slot, area.kind.changes());
-            (place, area.rect.row, area.rect.row_end)
+            let access: SlotAccess = (area.slot, area.kind.changes());
+            (access, area.rect.row, area.rect.row_end)
         };
         sorted.sort_unstable_by_key(|(number, area)| (band(area), area.rect.col, *number));
         let mut index = Index { entries: Vec::with_capacity(sorted.len()), bands: Vec::new() };
         for with_same_rows in sorted.chunk_by(|one, other| band(one.1) == band(other.1)) {
             let of_band = with_same_rows[0].1;
-            let (place, row, row_end) = band(of_band);
+            let (access, row, row_end) = band(of_band);
             let first = index.entries.len();
             let mut furthest = (0, 0);
             for &(number, Area { rect, .. }) in with_same_rows {
                 furthest = furthest.max((rect.col_end, number));
                 index.entries.push(Entry { cols: rect.col..rect.col_end, number, furthest });
             }
-            let before = index.bands.last().filter(|before| before.place == place);
+            let before = index.bands.last().filter(|before| before.access == access);
             let furthest = before.map_or(row_end, |before| before.furthest.max(row_end));
             let (rows, entries) = (row..row_end, first..index.entries.len());
-            index.bands.push(Band { place, rows, furthest, cols: of_band.cols, entries });
+            index.bands.push(Band { access, rows, furthest, cols: of_band.cols, entries });
         }
         index
     }
@@ -125,27 +127,27 @@ impl Index {
         &self.entries[band.entries.clone()]
     }
 
-    /// The bands of a place that begin at `row` or before, as long as one of those before ends after
-    /// row `last`.
-    fn bands(&self, place: Place, row: u64, last: u64) -> impl Iterator<Item = &Band> {
-        let begins = |band: &Band| (band.place, u64::from(band.rows.start)) <= (place, row);
+    /// Iterates over the bands of an access that begin at `row` or before, back to the first one
+    /// that may end after row `last`.
+    fn bands(&self, access: SlotAccess, row: u64, last: u64) -> impl Iterator<Item = &Band> {
+        let begins = |band: &Band| (band.access, u64::from(band.rows.start)) <= (access, row);
         let before = self.bands[..self.bands.partition_point(begins)].iter().rev();
-        before.take_while(move |band| band.place == place && u64::from(band.furthest) > last)
+        before.take_while(move |band| band.access == access && u64::from(band.furthest) > last)
     }
 
-    /// The end of the windows of a band that begin at `col` or before, and the number of one that
-    /// ends there.
+    /// Returns the largest end of the windows of a band that begin at `col` or before, and the
+    /// number of one that ends there.
     fn furthest(&self, band: &Band, col: u64) -> Option<(u32, u32)> {
         let entries = self.entries(band);
         let after = entries.partition_point(|entry| u64::from(entry.cols.start) <= col);
         entries[..after].last().map(|entry| entry.furthest)
     }
 
-    /// The number of a window that covers a claim which is not empty.
+    /// Returns the number of a window that covers a claim which is not empty.
     pub(super) fn covering(&self, claim: &Claim) -> Option<usize> {
-        let place = (claim.slot, claim.kind.changes());
-        let first = self.bands.partition_point(|band| band.place < place);
-        let cols = self.bands.get(first).filter(|band| band.place == place)?.cols;
+        let access = (claim.slot, claim.kind.changes());
+        let first = self.bands.partition_point(|band| band.access < access);
+        let cols = self.bands.get(first).filter(|band| band.access == access)?.cols;
         let (row, last, columns) = if claim.end <= cols {
             (0, 0, claim.index..claim.end)
         } else {
@@ -153,14 +155,14 @@ impl Index {
             let in_row = claim.index % cols..(claim.end - 1) % cols + 1;
             (row, last, if row == last { in_row } else { 0..cols })
         };
-        let mut bands = self.bands(place, row, last).filter(|b| u64::from(b.rows.end) > last);
+        let mut bands = self.bands(access, row, last).filter(|b| u64::from(b.rows.end) > last);
         bands.find_map(|band| {
             let (end, number) = self.furthest(band, columns.start)?;
             (u64::from(end) >= columns.end).then_some(number as usize)
         })
     }
 
-    /// The number of a window that is in conflict with another one.
+    /// Returns the number of a window that is in conflict with another one.
     fn conflict(&self) -> Option<usize> {
         let conflict = self.bands.iter().find_map(|band| {
             let inside = || self.conflict_inside(band);
@@ -170,13 +172,13 @@ impl Index {
     }
 
     fn conflict_inside(&self, band: &Band) -> Option<u32> {
-        let mut pairs = self.entries(band).windows(2).filter(|_| band.place.1);
+        let mut pairs = self.entries(band).windows(2).filter(|_| band.access.1);
         pairs.find(|pair| pair[1].cols.start < pair[0].furthest.0).map(|pair| pair[1].number)
     }
 
-    /// The other bands of the slot that are written to and share rows with a band.
+    /// Iterates over the other bands of the slot that are written to and share rows with a band.
     fn others<'i>(&'i self, band: &'i Band) -> impl Iterator<Item = &'i Band> {
-        let (slot, rows) = (band.place.0, &band.rows);
+        let (slot, rows) = (band.access.0, &band.rows);
         let sharing = self.bands((slot, true), u64::from(rows.end - 1), u64::from(rows.start));
         sharing.filter(|other| !std::ptr::eq(*other, band) && other.rows.end > rows.start)
     }
@@ -207,11 +209,11 @@ mod tests {
     const KINDS: [Kind; 3] = [Kind::Read, Kind::Update, Kind::Write];
 
     fn area() -> impl Strategy<Value = Area> {
-        let place = (0..2u32, prop::bool::weighted(0.3), any::<[prop::sample::Index; 4]>());
-        place.prop_map(|(slot, is_read, corners)| {
+        let access = (0..2u32, prop::bool::weighted(0.3), any::<[prop::sample::Index; 4]>());
+        access.prop_map(|(slot, is_read, corners)| {
             let (rows, cols) = SIZES[slot as usize];
             let (row, col) = (corners[0].index(rows as usize), corners[1].index(cols as usize));
-            // As a rule small, so that many do not overlap.
+            // Small, so that many do not overlap.
             let (height, width) = (corners[2].index(3), corners[3].index(4));
             let (row_end, col_end) = ((row + height) as u32, (col + width) as u32);
             let (row_end, col_end) = (row_end.min(rows), col_end.min(cols));
@@ -222,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against all pairs, one after the other.
+        /// Compares with all pairs, one after the other.
         #[test]
         fn a_conflict_is_found_if_there_is_one(each in prop::collection::vec(area(), 0..40)) {
             let mut areas = Areas::default();
@@ -237,14 +239,14 @@ mod tests {
             }
         }
 
-        /// Against a look at each.
+        /// Compares with a check of each.
         #[test]
         fn a_window_is_found_if_one_covers_the_claim(
             each in prop::collection::vec(area(), 0..60),
             slot in 0..3u32, kind in prop::sample::select(&KINDS[..]), index in 0..70u64, len in 0..20u64,
         ) {
             let mut areas = Areas::default();
-            // Those that overlap are no windows of one sync.
+            // Areas that overlap are no windows of one sync.
             for area in &each {
                 if !areas.as_slice().iter().any(|before| before.conflicts(area)) {
                     areas.push(*area);

@@ -1,25 +1,25 @@
-//! Whether a round reads and writes one location (R6): operations of different kinds that touch it.
+//! Detection of conflicts: operations of a round that read and write one location (R6).
 //!
 //! Puts to one location have some order, gets change nothing, and atomics are atomic towards each
-//! other; but a get or an atomic sees what a put writes, or a part of it, or nothing of it. For each
-//! round there is a note of every operation, made before it can reach memory: so when what a sync
-//! expects has arrived, everything is noted, in whatever order it came.
+//! other; but a get or an atomic sees what a put writes, or a part of it, or nothing of it. For
+//! each round there is a note of every operation, made before it can reach memory: so when all
+//! operations that a sync expects have arrived, all are noted, in whatever order they arrived.
 //!
-//! There are notes of what comes to windows and of what needs none, if the run looks for conflicts.
-//! Not looked at: puts of exchanges, each of which has its place to itself (see `ping_pong`); an
-//! array that is registered twice, which is two slots; what the tasks of the rank do, which guards
-//! keep apart from what lands in windows, and for which the program answers in raw slots.
+//! Operations on windows and on raw slots are noted, if the run checks for conflicts. Not checked
+//! are puts of double-buffered channels, which share their buffer with no other operation; an array
+//! that is registered twice, which is two slots; and the tasks of the rank, which guards keep apart
+//! from what lands in windows, and for which the program answers in raw slots.
 
 use super::Claim;
 
 /// The operations of one round at one rank.
 ///
-/// **Cost**: amortised a sort. Memory for four times as many pieces as remain when those of one source
-/// and kind that touch each other are joined, or for a few.
+/// **Cost**: amortised a sort. Memory for four times as many pieces as remain when those of one
+/// source and kind that touch each other are joined, or for a few.
 #[derive(Default)]
 pub(super) struct Notes(Vec<Claim>);
 
-/// As many are kept as they come.
+/// Number of notes that are kept without joining any.
 const FEW: usize = 64;
 
 impl Notes {
@@ -32,7 +32,7 @@ impl Notes {
         let full = self.0.capacity().max(FEW);
         if self.0.len() == full {
             self.join();
-            // Else every further one would sort again.
+            // Otherwise every further note would sort again.
             if self.0.len() > full / 2 {
                 self.0.reserve(full);
             }
@@ -40,8 +40,8 @@ impl Notes {
         self.0.push(claim);
     }
 
-    /// The first two by slot and element that are in conflict, in the order of their kinds;
-    /// in whatever order operations came.
+    /// Returns the first two claims by slot and element that are in conflict, in the order of their
+    /// kinds, whatever the order of arrival.
     pub(super) fn conflict(&mut self) -> Option<[Claim; 2]> {
         let first = self.0.first()?;
         if self.0.iter().all(|claim| claim.kind == first.kind) {
@@ -49,7 +49,7 @@ impl Notes {
         }
         self.join();
         self.0.sort_unstable_by_key(|claim| (claim.slot, claim.index, claim.kind, claim.source));
-        // The one of each kind that reaches furthest.
+        // The claim of each kind that reaches furthest.
         let mut furthest: [Option<&Claim>; 3] = [None; 3];
         for claim in &self.0 {
             let mut others = furthest.iter().flatten();
@@ -66,12 +66,12 @@ impl Notes {
         None
     }
 
-    /// The round is over.
+    /// Removes all notes, at the end of the round.
     pub(super) fn clear(&mut self) {
         self.0 = Vec::new();
     }
 
-    /// Makes one of those of one source, kind and slot that overlap or follow each other.
+    /// Joins claims of one source, kind and slot that overlap or follow each other.
     fn join(&mut self) {
         let alike = |claim: &Claim| (claim.source, claim.kind, claim.slot);
         self.0.sort_unstable_by_key(|claim| (alike(claim), claim.index));
@@ -86,7 +86,7 @@ impl Notes {
 }
 
 impl Claim {
-    /// Whether one reads what the other writes.
+    /// Returns `true` if one reads elements that the other writes.
     fn is_at_odds(&self, other: &Claim) -> bool {
         self.kind != other.kind && self.conflicts(other)
     }

@@ -1,10 +1,10 @@
 //! Operations that were admitted to a window and may not have landed.
 //!
-//! A window takes operations of one kind. Reads do not exclude each other, so only their sources are
-//! kept. Changes wait for those that they overlap, so what is kept of them is disjoint, in the order
-//! of the elements; a change is kept as one with those of its source that it follows or overlaps.
+//! A window takes operations of one kind. Reads do not exclude each other, so only their sources
+//! are kept. Changes wait for those that they overlap, so the kept ones are disjoint, in the order
+//! of the elements; a change is joined with those of its source that it follows or overlaps.
 //!
-//! **Cost**: the logarithm of the number of changes. Those that have landed are forgotten when an
+//! **Cost**: the logarithm of the number of changes. Changes that have landed are removed when an
 //! overlapping one comes, and all of them whenever their number has doubled.
 
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ use super::area::{Claim, Kind};
 use super::landing::{HasLanded, Post};
 use crate::numbers::Rank;
 
-/// The operations of one window that may not have landed: as a rule none, and then it is one word.
+/// The operations of one window that may not have landed. Usually none: then it is one word.
 #[derive(Default)]
 pub(super) struct InFlight(Option<Box<Flights>>);
 
 #[derive(Default)]
 struct Flights {
-    /// By first element.
+    /// Changes by first element.
     changes: BTreeMap<u64, Change>,
-    /// Number of changes at which those that have landed are looked for.
+    /// Number of changes at which those that have landed are removed.
     full: usize,
     /// Ranks that read, each once.
     readers: Vec<Rank>,
@@ -33,7 +33,7 @@ struct Flights {
 struct Change {
     end: u64,
     source: Rank,
-    /// True while it is being posted, outside the lock.
+    /// `true` while the change is being posted, outside the lock.
     posting: bool,
 }
 
@@ -45,7 +45,7 @@ impl InFlight {
         self.0.as_ref().is_none_or(|flights| flights.is_empty())
     }
 
-    /// Returns whether an operation may land beside all others.
+    /// Returns `true` if an operation may land beside all others.
     #[inline]
     pub(super) fn admits(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
         self.0.as_mut().is_none_or(|flights| flights.admit(claim, has_landed))
@@ -65,7 +65,7 @@ impl InFlight {
         }
     }
 
-    /// Adds an operation that was admitted and is going to be posted outside the lock.
+    /// Adds an operation that was admitted and will be posted outside the lock.
     pub(super) fn begin_to_post(&mut self, claim: &Claim) {
         self.0.get_or_insert_default().begin_to_post(claim);
     }
@@ -77,7 +77,7 @@ impl InFlight {
         }
     }
 
-    /// Forgets what has landed. Returns whether nothing is left.
+    /// Removes operations that have landed. Returns `true` if none is left.
     #[inline]
     pub(super) fn forget_landed(&mut self, has_landed: HasLanded<'_>) -> bool {
         self.0.as_mut().is_none_or(|flights| flights.forget_landed(has_landed))
@@ -102,7 +102,7 @@ impl Flights {
         true
     }
 
-    /// The change that begins last of those that begin before element `end`.
+    /// Returns the last of the changes that begin before element `end`.
     fn last_before(&self, end: u64) -> Option<(u64, &Change)> {
         self.changes.range(..end).next_back().map(|(first, change)| (*first, change))
     }
@@ -166,15 +166,16 @@ mod tests {
 
     use super::*;
 
-    /// An operation of one of three ranks, and whether that has landed everything before it comes.
+    /// Operations of three ranks: source, index and length; `true` if all earlier ones of the
+    /// source have landed; `true` if it is posted outside the lock.
     fn steps() -> impl Strategy<Value = Vec<(u32, u64, u64, bool, bool)>> {
         let step = (0..3u32, 0..40u64, 0..6u64, prop::bool::weighted(0.2), any::<bool>());
         prop::collection::vec(step, 0..200)
     }
 
     proptest! {
-        /// Against a list of all. What landed before its source has posted more may still be waited
-        /// for, but not when everything of its source has landed.
+        /// Compares with a list of all operations. One that landed before its source posted more
+        /// may still be waited for, but not when every operation of its source has landed.
         #[test]
         fn a_change_is_admitted_when_all_it_overlaps_have_landed(steps in steps()) {
             let landed = Cell::new([false; 3]);

@@ -1,34 +1,35 @@
-//! Operations as windows see them: something to be posted, parked or refused.
+//! The traits of operations that windows post, park or refuse, and the outcomes of that.
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use super::Claim;
-use crate::held::{GivenUp, Held};
+use crate::held_guard::{HeldGuard, PoisonOnDrop};
 use crate::numbers::Rank;
 
-/// How much of an operation could be posted; the send queue may be full.
+/// The part of an operation that could be posted; the send queue may be full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Post {
-    /// All of it.
+    /// All requests.
     All,
-    /// Some of its requests; the next try goes on behind them.
+    /// Some of the requests; a retry continues behind them.
     Some,
-    /// Nothing.
+    /// No request.
     Nothing,
 }
 
 /// An operation that may have to wait for its window.
 pub(crate) trait Landing: Send {
-    /// Posts it.
+    /// Posts the operation.
     fn post(&mut self) -> Post;
-    /// Returns whether its issuer looks again soon, and has it back instead of parked.
+    /// Returns `true` if the issuer polls the window, and gets the operation back instead of
+    /// parked.
     #[inline]
     fn is_patient(&self) -> bool {
         false
     }
-    /// Keeps it, with everything it borrows, while it is parked.
+    /// Converts the operation, with everything it borrows, to be parked.
     fn park(self) -> Box<dyn Parked>
     where
         Self: Sized;
@@ -38,49 +39,50 @@ pub(crate) trait Landing: Send {
 pub(crate) trait Together {
     fn len(&self) -> usize;
     fn claim(&self, index: usize) -> Claim;
-    /// Posts some of them: all or nothing.
+    /// Posts a range of the operations: all or nothing.
     fn post(&self, range: Range<usize>) -> Post;
-    /// Keeps one while it is parked.
+    /// Converts one of the operations, to be parked.
     fn park(&self, index: usize) -> Box<dyn Parked>;
 }
 
-/// What became of operations that were to land together, where they were neither posted nor
-/// parked.
+/// The operations of a [`Together`] that were neither posted nor parked.
 #[derive(Default)]
 pub(crate) struct Rest {
-    /// To be tried again.
-    pub(crate) later: SmallVec<[usize; 1]>,
-    /// The first that no window covers; the others are done.
+    /// Operations to be retried.
+    pub(crate) retry: SmallVec<[usize; 1]>,
+    /// The first operation that no window covers, which fails the run.
     pub(crate) refused: Option<usize>,
 }
 
 /// A parked operation.
 pub(crate) trait Parked: Send {
-    /// Posts it.
+    /// Posts the operation.
     fn post(&mut self) -> Post;
-    /// It will not land: its window closed, there is none, or the run has failed.
+    /// Fails the operation: its window has closed or does not exist, or the run has failed.
     fn refuse(self: Box<Self>);
 }
 
-/// What became of an operation.
+/// The outcome of an operation that was to land.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome<L> {
-    /// It was posted; handed back so that it is dropped outside the lock.
+    /// The operation was posted; returned so that it is dropped outside the lock.
     Posted(L),
+    /// The operation was parked.
     Parked,
-    /// The source has as many operations parked here as it may, or no room to post one, or is
-    /// patient; it keeps this one and tries again.
-    Later(L),
+    /// The source has no credit to park one more operation, or no room to post one, or polls; it
+    /// keeps the operation and retries.
+    Retry(L),
     /// No window of the round covers it, the round has ended, or the run has failed.
     Refused(L),
 }
 
-/// Says whether everything that a rank has posted to this one has landed.
+/// A function that returns `true` if every operation that a rank has posted to this one has landed.
 pub(crate) type HasLanded<'a> = &'a dyn Fn(Rank) -> bool;
 
-/// What to do once the lock is released; as a rule nothing, and then it is one word.
+/// Deferred actions of a window table, once its lock is released. Usually none: then it is one
+/// word.
 #[derive(Default)]
-#[must_use = "sources with credit again have to be told"]
+#[must_use = "sources with credit again have to retry"]
 pub(crate) struct Freed(Option<Box<Lists>>);
 
 #[derive(Default)]
@@ -90,22 +92,22 @@ pub(super) struct Lists {
     /// Operations that were posted from here, to be dropped.
     pub(super) posted: SmallVec<[Box<dyn Parked>; 2]>,
     /// Guards of windows that closed because the run has failed.
-    pub(super) guards: Vec<GivenUp>,
+    pub(super) guards: Vec<PoisonOnDrop>,
 }
 
-/// What a round that has ended leaves, to be dropped and followed under no lock.
+/// Deferred actions of a round that has ended, for which no lock may be held.
 #[derive(Default)]
-#[must_use = "sources with credit again have to be told"]
-pub(crate) struct Over {
-    /// Of its windows. To drop one may run what waits for its region.
-    pub(super) guards: SmallVec<[Box<dyn Held>; 2]>,
-    /// Operations that no window has taken. They have guards, too.
+#[must_use = "sources with credit again have to retry"]
+pub(crate) struct EndedRound {
+    /// Guards of its windows. The drop of one may run a task that waits for its region.
+    pub(super) guards: SmallVec<[Box<dyn HeldGuard>; 2]>,
+    /// Operations that no window has taken. They hold guards, too.
     pub(super) refused: Vec<Box<dyn Parked>>,
     pub(super) freed: Freed,
 }
 
-impl Over {
-    /// Refuses what was left and releases the regions of the windows.
+impl EndedRound {
+    /// Refuses the operations and releases the regions of the windows.
     #[inline]
     pub(crate) fn release(self) -> Freed {
         self.refused.into_iter().for_each(Parked::refuse);
@@ -124,12 +126,12 @@ impl Freed {
         self.0.is_none()
     }
 
-    /// Sources that have credit again.
+    /// Returns the sources that have credit again.
     pub(crate) fn sources(&self) -> &[Rank] {
         self.0.as_ref().map_or(&[], |lists| lists.sources.as_slice())
     }
 }
 
 pub(super) fn outcome_of<L>(post: Post, operation: L) -> Outcome<L> {
-    if post == Post::All { Outcome::Posted(operation) } else { Outcome::Later(operation) }
+    if post == Post::All { Outcome::Posted(operation) } else { Outcome::Retry(operation) }
 }

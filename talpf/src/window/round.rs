@@ -1,6 +1,6 @@
-//! The windows of one round, and what is decided about an operation that comes to them.
+//! The windows of one round, and the decision about an operation that arrives.
 //!
-//! Nothing here locks: the table does.
+//! This file takes no lock: the table does.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,38 +10,38 @@ use smallvec::SmallVec;
 use super::areas::{Areas, FEW, Index};
 use super::conflicts::Notes;
 use super::in_flight::InFlight;
-use super::landing::{Freed, HasLanded, Over, Parked, Post, Together};
+use super::landing::{EndedRound, Freed, HasLanded, Parked, Post, Together};
 use super::{Area, Claim};
-use crate::held::Held;
+use crate::held_guard::HeldGuard;
 
-/// Apart from other rounds in memory: peers come to one while the owner ends another. What they need
-/// as a rule comes first, on as few lines as it takes.
+/// The windows of one round. On cache lines of their own, as peers access one round while the owner
+/// ends another. Fields that peers usually need come first, on as few lines as possible.
 #[derive(Default)]
 #[repr(C, align(128))]
 pub(super) struct RoundWindows {
-    /// Whether all windows are declared.
+    /// `true` once all windows are declared.
     declared: bool,
-    /// Whether the sync has ended and only waits for what was admitted to land.
+    /// `true` once the sync only waits for admitted operations to land.
     ending: bool,
-    /// Number of its windows that are known.
+    /// Number of windows that are known.
     known: u32,
-    /// Its windows by place, if they are many.
+    /// Windows by position, if they are many.
     index: Option<Box<Index>>,
-    /// By number. The place keeps some for the rounds that use it next.
+    /// Windows by number. Some are kept for the rounds that use this entry next.
     windows: SmallVec<[Window; 2]>,
-    /// Parked until the window that covers them is known, or until all are declared.
+    /// Operations parked until the window that covers them is known, or until all are declared.
     parked: Vec<Waiting>,
-    /// All operations of the round, if they are noted.
+    /// Notes of all operations of the round, if the run checks for conflicts.
     pub(super) notes: Notes,
 }
 
 #[derive(Default)]
 pub(super) struct Window {
-    /// Unknown if a later one has opened before this one was declared.
+    /// Area of the window; `None` if a later window has opened before this one was declared.
     area: Option<Area>,
     phase: Phase,
     pub(super) in_flight: InFlight,
-    /// Parked until it opens, or until what they overlap has landed.
+    /// Operations parked until the window opens, or until those that they overlap have landed.
     parked: Vec<Waiting>,
 }
 
@@ -49,16 +49,16 @@ pub(super) struct Window {
 enum Phase {
     #[default]
     Declared,
-    Open(Box<dyn Held>),
+    Open(Box<dyn HeldGuard>),
 }
 
-/// What is decided about an operation.
+/// The decision about an operation.
 pub(super) enum Admission {
     /// The operation may land in the window with this number.
     Lands(usize),
     /// The operation is parked if its source has credit, for the window with this number if known.
-    Waits(Option<usize>),
-    /// Nowhere.
+    WaitFlag(Option<usize>),
+    /// No window of the round covers the operation.
     Refused,
 }
 
@@ -68,7 +68,8 @@ pub(super) struct Waiting {
 }
 
 impl RoundWindows {
-    /// Declares its windows, of which some may be known. Returns what was parked and is for none.
+    /// Declares the windows, of which some may be known. Returns parked operations that none
+    /// covers.
     pub(super) fn declare(&mut self, areas: &mut Areas) -> Vec<Waiting> {
         for (number, area) in areas.as_slice().iter().enumerate() {
             self.know(number, *area);
@@ -88,7 +89,7 @@ impl RoundWindows {
         for_none
     }
 
-    /// Declares its only window. Returns false if something is parked that is for none.
+    /// Declares the only window. Returns `false` if an operation is parked that it does not cover.
     #[inline]
     pub(super) fn declare_only(&mut self, area: Area) -> bool {
         self.declared |= self.parked.iter().all(|waiting| area.covers(&waiting.claim));
@@ -99,7 +100,7 @@ impl RoundWindows {
     pub(super) fn open(
         &mut self,
         (number, area): (usize, Area),
-        guard: Box<dyn Held>,
+        guard: Box<dyn HeldGuard>,
     ) -> &mut Window {
         self.know(number, area);
         let window = &mut self.windows[number];
@@ -119,13 +120,13 @@ impl RoundWindows {
         self.known = self.known.max(number as u32 + 1);
     }
 
-    /// Its windows by number, as far as they are known.
+    /// Returns the windows by number, as far as they are known.
     #[inline]
     pub(super) fn windows(&mut self) -> &mut [Window] {
         &mut self.windows[..self.known as usize]
     }
 
-    /// The number of the window that an operation is for, if that is known.
+    /// Returns the number of the window that covers an operation, if known.
     #[inline]
     pub(super) fn covering(&self, claim: &Claim) -> Option<usize> {
         match &self.index {
@@ -161,7 +162,7 @@ impl RoundWindows {
         next - first
     }
 
-    /// Decides about an operation. `delayed` is set if it waits although its window is open.
+    /// Decides about an operation. Sets `delayed` if it waits although its window is open.
     #[inline]
     pub(super) fn admit(
         &mut self,
@@ -175,10 +176,10 @@ impl RoundWindows {
                 if self.windows[at].is_open() {
                     delayed.store(true, Ordering::Relaxed);
                 }
-                Admission::Waits(Some(at))
+                Admission::WaitFlag(Some(at))
             }
             None if self.declared => Admission::Refused,
-            None => Admission::Waits(None),
+            None => Admission::WaitFlag(None),
         }
     }
 
@@ -205,33 +206,33 @@ impl RoundWindows {
         }
     }
 
-    /// Returns whether anything waits although its window is open.
+    /// Returns `true` if an operation waits although its window is open.
     pub(super) fn has_delayed(&mut self) -> bool {
         self.windows().iter().any(Window::has_delayed)
     }
 
-    /// Takes out all that is parked.
+    /// Takes all parked operations.
     pub(super) fn take_parked(&mut self) -> Vec<Waiting> {
         let mut parked = std::mem::take(&mut self.parked);
         self.windows().iter_mut().for_each(|window| parked.append(&mut window.parked));
         parked
     }
 
-    /// Returns whether everything that was admitted has landed: its windows may close. From now on
-    /// nothing is admitted.
+    /// Returns `true` if every admitted operation has landed, so that the windows may close. From
+    /// now on no operation is admitted.
     pub(super) fn may_end(&mut self, has_landed: HasLanded<'_>) -> bool {
         self.ending = true;
         let has_ended = |window: &mut Window| {
             window.in_flight.is_empty() || window.in_flight.forget_landed(has_landed)
         };
-        // All of them, so that none is looked through in vain again.
+        // For all windows, so that the next call finds the others empty.
         self.windows().iter_mut().fold(true, |all, window| all & has_ended(window))
     }
 
-    /// Empties the place for a later round: the guards of the windows and what is still parked go to
+    /// Empties the entry for a later round: the guards of the windows and parked operations move to
     /// `over`.
-    pub(super) fn empty(&mut self, parked: &mut [usize], over: &mut Over) {
-        let Over { guards, refused, freed } = over;
+    pub(super) fn empty(&mut self, parked: &mut [usize], over: &mut EndedRound) {
+        let EndedRound { guards, refused, freed } = over;
         let mut refuse = |waiting: Waiting| {
             unpark(parked, &waiting.claim, freed);
             refused.push(waiting.operation);
@@ -268,7 +269,7 @@ impl Window {
         matches!(self.phase, Phase::Open(_))
     }
 
-    /// Returns whether anything waits although it is open.
+    /// Returns `true` if an operation waits although the window is open.
     pub(super) fn has_delayed(&self) -> bool {
         self.is_open() && !self.parked.is_empty()
     }
@@ -278,7 +279,7 @@ impl Window {
         self.is_open() && self.in_flight.admits(claim, has_landed)
     }
 
-    /// Lands what waits for it, as far as it may.
+    /// Posts parked operations, as far as they may land.
     #[inline]
     pub(super) fn land_parked(
         &mut self,
@@ -307,8 +308,11 @@ impl Window {
         }
     }
 
-    /// The guard, if nothing that was admitted may still land.
-    pub(super) fn close_if_landed(&mut self, has_landed: HasLanded<'_>) -> Option<Box<dyn Held>> {
+    /// Returns the guard, if every admitted operation has landed.
+    pub(super) fn close_if_landed(
+        &mut self,
+        has_landed: HasLanded<'_>,
+    ) -> Option<Box<dyn HeldGuard>> {
         if !self.in_flight.forget_landed(has_landed) {
             return None;
         }

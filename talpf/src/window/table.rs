@@ -7,27 +7,27 @@ use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 use talpf_primitives::Mutex;
 
-use super::landing::{HasLanded, Landing, Outcome, Over, Post, Rest, Together, outcome_of};
+use super::landing::{EndedRound, HasLanded, Landing, Outcome, Post, Rest, Together, outcome_of};
 use super::round::{Admission, RoundWindows, Waiting, unpark};
 use super::{Area, Areas, Claim, Freed};
 use crate::error::Error;
-use crate::held::{GivenUp, Held};
+use crate::held_guard::{HeldGuard, PoisonOnDrop};
 use crate::numbers::{Lane, Rank, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
 
 /// The windows of one rank.
 pub(crate) struct WindowTable {
     credits: usize,
-    /// Whether operations are noted, to find conflicts.
+    /// `true` if operations are noted, to find conflicts.
     notes: bool,
-    /// Rounds that peers may be ahead.
+    /// Largest number of rounds that peers may be ahead.
     most_ahead: u64,
-    /// Apart from the lock, which peers take.
+    /// Not on the cache line of the lock, which peers take.
     hints: CachePadded<Hints>,
     state: Mutex<State>,
 }
 
-/// Hints to those who read them again and again.
+/// Hints for threads that read them repeatedly.
 #[derive(Default)]
 struct Hints {
     /// Set while an operation is parked for a window that is open: it waits for another one to
@@ -39,16 +39,16 @@ struct Hints {
 
 #[derive(Default)]
 struct State {
-    /// Of the first one beside the lock: peers come here with every put.
+    /// Rounds by lane; the first lane lies beside the lock, as peers come here with every put.
     lanes: SmallVec<[Rounds<RoundWindows>; 1]>,
-    /// Parked operations by source.
+    /// Number of parked operations by source.
     parked: Vec<usize>,
-    /// Nothing lands any more, and why.
+    /// Reason of the failure after which nothing lands any more.
     failed: Option<Arc<str>>,
 }
 
 impl WindowTable {
-    /// A table for `ranks` sources with `credits` parked operations each.
+    /// Makes a table for `ranks` sources with `credits` parked operations each.
     pub(crate) fn new(ranks: u32, credits: usize) -> Self {
         let state = State { parked: vec![0; ranks as usize], ..State::default() };
         let hints = CachePadded::new(Hints::default());
@@ -56,19 +56,19 @@ impl WindowTable {
         WindowTable { credits, notes, most_ahead, hints, state: Mutex::new(state) }
     }
 
-    /// The same table with operations noted, or not: see [`WindowTable::conflict`].
+    /// Sets whether operations are noted, for [`WindowTable::conflict`].
     pub(crate) fn noting(self, notes: bool) -> Self {
         WindowTable { notes, ..self }
     }
 
-    /// The same table for peers that may be `most_ahead` rounds ahead of this rank.
+    /// Sets the number of rounds that peers may be ahead of this rank.
     pub(crate) fn for_peers_ahead(self, most_ahead: u64) -> Self {
         WindowTable { most_ahead, ..self }
     }
 
-    /// An operation of a peer arrives: it is posted, parked, or handed back.
+    /// Posts or parks an operation of a peer that arrives, or returns it.
     ///
-    /// A `quick` one is posted under the lock.
+    /// A `quick` operation is posted under the lock.
     #[inline]
     pub(crate) fn land<L: Landing>(
         &self,
@@ -90,15 +90,15 @@ impl WindowTable {
         }
         let at = match windows.admit(&claim, has_landed, &self.hints.delayed) {
             Admission::Lands(at) => at,
-            Admission::Waits(_) if operation.is_patient() => {
-                return (Outcome::Later(operation), Freed::default());
+            Admission::WaitFlag(_) if operation.is_patient() => {
+                return (Outcome::Retry(operation), Freed::default());
             }
-            Admission::Waits(at) => {
+            Admission::WaitFlag(at) => {
                 let outcome = if self.has_credit(parked, claim.source) {
                     windows.park(at, Waiting { claim, operation: operation.park() });
                     Outcome::Parked
                 } else {
-                    Outcome::Later(operation)
+                    Outcome::Retry(operation)
                 };
                 return (outcome, Freed::default());
             }
@@ -125,9 +125,9 @@ impl WindowTable {
         (outcome_of(post, operation), freed)
     }
 
-    /// Short operations of one source arrive together. Those that may land are posted under the
-    /// lock, as many at a time as follow each other; the others are parked one by one, or handed
-    /// back.
+    /// Posts or parks short operations of one source that arrive together. Those that may land are
+    /// posted under the lock, as many at a time as follow each other; the others are parked one by
+    /// one, or returned.
     pub(crate) fn land_together(
         &self,
         lane: Lane,
@@ -157,13 +157,13 @@ impl WindowTable {
                     match operations.post(first..next) {
                         Post::All if has_landed(claim.source) => {}
                         Post::All => windows.note_flying(operations, first..next, has_landed),
-                        _ => rest.later.extend(first..next),
+                        _ => rest.retry.extend(first..next),
                     }
                 }
-                Admission::Waits(at) if self.has_credit(parked, claim.source) => {
+                Admission::WaitFlag(at) if self.has_credit(parked, claim.source) => {
                     windows.park(at, Waiting { claim, operation: operations.park(first) });
                 }
-                Admission::Waits(_) => rest.later.push(first),
+                Admission::WaitFlag(_) => rest.retry.push(first),
                 Admission::Refused => {
                     rest.refused.get_or_insert(first);
                 }
@@ -174,7 +174,7 @@ impl WindowTable {
 
     /// Checks that `peer` may be in `round` by now, as `rank` of this table is.
     ///
-    /// **Errors**: it is too far ahead.
+    /// **Errors**: `peer` is too far ahead.
     #[cold]
     pub(crate) fn check_ahead(
         &self,
@@ -187,7 +187,7 @@ impl WindowTable {
         Error::check_ahead(lane, (peer, round), (rank, behind), self.most_ahead)
     }
 
-    /// An operation comes that needs no window. One of a round that is over is told there.
+    /// Notes an operation that needs no window. The engine reports one of a round that has ended.
     #[cold]
     pub(crate) fn note(&self, lane: Lane, round: Round, claim: Claim) {
         let mut state = self.state.lock();
@@ -197,8 +197,8 @@ impl WindowTable {
         }
     }
 
-    /// Two operations of a round, all of which have come, that read and write one location (R6),
-    /// if operations are noted.
+    /// Returns two operations that read and write one location (R6), of a round all of whose
+    /// operations have arrived, if operations are noted.
     pub(crate) fn conflict(&self, lane: Lane, round: Round) -> Option<[Claim; 2]> {
         if !self.notes {
             return None;
@@ -206,7 +206,7 @@ impl WindowTable {
         round_of(&mut self.state.lock().lanes, lane, round, MOST_AHEAD)?.notes.conflict()
     }
 
-    /// Takes a credit of a source for one that is to be parked.
+    /// Takes a credit of a source to park an operation. Returns `false` if it has none.
     fn has_credit(&self, parked: &mut [usize], source: Rank) -> bool {
         let count = &mut parked[source.index()];
         let left = *count < self.credits;
@@ -214,7 +214,7 @@ impl WindowTable {
         left
     }
 
-    /// Declares the windows of the round, all of them: what none covers is refused.
+    /// Declares all windows of the round. Operations that none covers are refused.
     pub(crate) fn declare(&self, lane: Lane, round: Round, areas: &mut Areas) -> Freed {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
@@ -231,18 +231,18 @@ impl WindowTable {
         freed
     }
 
-    /// Opens a window with the guard of its region; what is parked for it lands. Of a few windows
-    /// not all need be declared.
+    /// Opens a window with the guard of its region; operations parked for it land. A few windows
+    /// may open before all are declared.
     ///
-    /// The only window of a round is declared by that as well, unless something is parked that it
-    /// does not cover; true if it is. A visit of its own would cost the line that peers take.
+    /// This also declares the only window of a round, unless an operation is parked that it does
+    /// not cover; returns `true` if so. A lock of its own would take the cache line from peers.
     pub(crate) fn open(
         &self,
         lane: Lane,
         round: Round,
         window: (usize, Area),
         is_only: bool,
-        guard: Box<dyn Held>,
+        guard: Box<dyn HeldGuard>,
         has_landed: HasLanded<'_>,
     ) -> (Freed, bool) {
         let mut state = self.state.lock();
@@ -266,7 +266,7 @@ impl WindowTable {
                 let failed = failed.clone();
                 drop(state);
                 drop(match failed {
-                    Some(reason) => Ok(GivenUp::new(guard, &reason)),
+                    Some(reason) => Ok(PoisonOnDrop::new(guard, &reason)),
                     None => Err(guard),
                 });
             }
@@ -274,21 +274,21 @@ impl WindowTable {
         (freed, is_declared)
     }
 
-    /// Lands what had to wait for an overlapping operation that has landed meanwhile. After a
-    /// failure, closes the windows in which nothing lands any more.
+    /// Posts parked operations for which the overlapping ones have landed. After a failure, closes
+    /// the windows whose admitted operations have landed.
     pub(crate) fn settle(&self, has_landed: HasLanded<'_>) -> Freed {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
         let mut delayed = false;
-        for round in lanes.iter_mut().flat_map(Rounds::places) {
+        for round in lanes.iter_mut().flat_map(Rounds::entries) {
             for window in round.windows() {
                 let Some(reason) = failed else {
                     window.land_parked(parked, has_landed, &mut freed);
                     continue;
                 };
                 if let Some(guard) = window.close_if_landed(has_landed) {
-                    freed.lists().guards.push(GivenUp::new(guard, reason));
+                    freed.lists().guards.push(PoisonOnDrop::new(guard, reason));
                 }
                 delayed |= window.is_open();
             }
@@ -298,15 +298,15 @@ impl WindowTable {
         freed
     }
 
-    /// The run cannot go on: refuses what is parked and all that comes, and closes every window
-    /// once what it has admitted has landed, by `settle`.
+    /// Refuses all parked and later operations, after a failure of the run. `settle` closes every
+    /// window once its admitted operations have landed.
     pub(crate) fn fail(&self, reason: &Arc<str>) {
         let mut state = self.state.lock();
         let State { lanes, parked, failed } = &mut *state;
         failed.get_or_insert_with(|| Arc::clone(reason));
         parked.fill(0);
         let mut refused = Vec::new();
-        for round in lanes.iter_mut().flat_map(Rounds::places) {
+        for round in lanes.iter_mut().flat_map(Rounds::entries) {
             refused.append(&mut round.take_parked());
         }
         self.hints.delayed.store(true, Ordering::Relaxed);
@@ -314,12 +314,17 @@ impl WindowTable {
         refuse(refused);
     }
 
-    /// Ends the first round of a lane: its windows close and what is still parked is refused.
-    /// `None`: something that was admitted has not landed; try again.
-    pub(crate) fn end(&self, lane: Lane, round: Round, has_landed: HasLanded<'_>) -> Option<Over> {
+    /// Ends the first round of a lane: its windows close and parked operations are refused. `None`
+    /// if an admitted operation has not landed: then the caller tries again.
+    pub(crate) fn end(
+        &self,
+        lane: Lane,
+        round: Round,
+        has_landed: HasLanded<'_>,
+    ) -> Option<EndedRound> {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
-        let mut over = Over::default();
+        let mut over = EndedRound::default();
         let Some(ended) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return Some(over);
         };
@@ -333,7 +338,7 @@ impl WindowTable {
         Some(over)
     }
 
-    /// Gives up every window and every parked operation: the run is over.
+    /// Drops every window and every parked operation, at the end of the run.
     pub(crate) fn clear(&self) {
         let mut state = self.state.lock();
         let lanes = std::mem::take(&mut state.lanes);
@@ -341,8 +346,8 @@ impl WindowTable {
         drop(lanes);
     }
 
-    /// Whether any operation is parked for a window that is open. A hint: a change that is under
-    /// way may be missed, and whoever makes it looks again.
+    /// Returns `true` if an operation is parked for a window that is open. A hint: it may miss a
+    /// change under way, after which the changing thread checks again.
     #[inline]
     pub(crate) fn has_delayed(&self) -> bool {
         self.hints.delayed.load(Ordering::Relaxed)
@@ -354,7 +359,7 @@ impl WindowTable {
         self.hints.opened.load(Ordering::Relaxed)
     }
 
-    /// The sources of parked operations with their number, for reports.
+    /// Returns the sources of parked operations with their number, for reports.
     pub(crate) fn parked(&self) -> Vec<(Rank, usize)> {
         let state = self.state.lock();
         let counts = state.parked.iter().enumerate();
@@ -362,7 +367,7 @@ impl WindowTable {
     }
 }
 
-/// The windows of a round that has not ended, and is no more than `most_ahead` rounds ahead.
+/// Returns the windows of a round that has not ended and is less than `most_ahead` rounds ahead.
 #[inline(always)]
 fn round_of(
     lanes: &mut SmallVec<[Rounds<RoundWindows>; 1]>,
@@ -373,7 +378,7 @@ fn round_of(
     if lanes.len() <= lane.index() {
         lanes.resize_with(lane.index() + 1, Rounds::default);
     }
-    lanes[lane.index()].place(round, most_ahead, RoundWindows::default)
+    lanes[lane.index()].entry(round, most_ahead, RoundWindows::default)
 }
 
 fn refuse(refused: Vec<Waiting>) {

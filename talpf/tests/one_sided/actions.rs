@@ -1,4 +1,4 @@
-//! What a task does as it becomes ready, because a window closes, may declare the next sync.
+//! The action of a task that becomes ready as a window closes may declare the next sync.
 
 use crate::common;
 use talpf::{Error, Lane, Rank, SyncMode};

@@ -14,7 +14,7 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// Long enough for a hang that is certain to be reported.
 const LATER: Duration = Duration::from_millis(300);
 
-/// Every rank but the last puts to rank 0, which expects one from all.
+/// Puts to rank 0 from every rank but the last, while rank 0 expects one from all.
 async fn put_to_first(ctx: Context, mode: SyncMode) -> Result<(), Error> {
     let one = common::array(&ctx, vec![1u64])?;
     let inbox = common::array(&ctx, vec![0u64; 32])?;
@@ -59,7 +59,7 @@ fn a_collective_call_that_a_rank_does_not_make_is_reported_at_once() {
     });
 }
 
-/// Rank 1 puts what a thread of its own has computed; its wait looks like one for its own run.
+/// Rank 1 puts what a thread of its own has computed; its wait seems one for its own run.
 #[test]
 fn an_operation_that_a_thread_brings_later_is_waited_for() {
     alone("certain_hangs::an_operation_that_a_thread_brings_later_is_waited_for", || {

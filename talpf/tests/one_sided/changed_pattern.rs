@@ -3,7 +3,7 @@
 use crate::common;
 use talpf::{Error, Lane, Rank, SyncMode};
 
-/// Rank 0 puts once to everybody for two rounds, then `changed` times to rank 1.
+/// Runs two rounds in which rank 0 puts once to every rank, then one with `changed` puts to rank 1.
 fn change(mode: SyncMode, lane: Lane, changed: usize) -> (Error, Vec<Option<Error>>) {
     let seen = std::sync::Arc::new(std::sync::Mutex::new(vec![None, None, None]));
     let result = common::run(common::unwatched(3, 2), |ctx| {

@@ -1,4 +1,4 @@
-//! What the integration tests share: a watchdog, settings, modes, arrays, gates.
+//! Helpers of the integration tests: a watchdog, settings, modes, arrays, gates.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::future::{Future, poll_fn};
@@ -13,7 +13,7 @@ use bytemuck::Pod;
 use talpf::{Config, Context, Error, SyncMode, exec};
 use talpf_runtime::Array;
 
-/// How long one run may take before the watchdog ends the process.
+/// Longest time of one run, before the watchdog ends the process.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs `main` on every rank, with the watchdog.
@@ -26,7 +26,7 @@ where
     run_case(&what, config, main)
 }
 
-/// As [`run`], and `what` is in the words of the watchdog.
+/// As [`run`], with `what` in the message of the watchdog.
 pub(crate) fn run_case<R, F>(
     what: &str,
     config: Config,
@@ -63,32 +63,32 @@ pub(crate) fn alone(name: &str, body: impl FnOnce()) {
     let mut test = Command::new(std::env::current_exe().unwrap());
     test.args(["--exact", name, "--test-threads=1"]).env(ALONE, "1");
     let ended = test.output().unwrap();
-    let told = String::from_utf8_lossy(&ended.stdout);
-    assert!(ended.status.success() && told.contains("1 passed"), "{told}");
+    let output = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && output.contains("1 passed"), "{output}");
 }
 
-/// `ranks` ranks on `workers` workers.
+/// Returns settings of `ranks` on `workers`.
 pub(crate) fn config(ranks: u32, workers: usize) -> Config {
     let mut config = Config { ranks, ..Config::default() };
     config.runtime.workers = workers;
     config
 }
 
-/// As [`config`], without the hang watch: what nobody ends never ends.
+/// As [`config`], without the hang watch.
 pub(crate) fn unwatched(ranks: u32, workers: usize) -> Config {
     let mut config = config(ranks, workers);
     config.runtime.hang_after = Duration::ZERO;
     config
 }
 
-/// As [`config`], calling it a hang after 300 ms.
+/// As [`config`], with a hang watch of 300 ms.
 pub(crate) fn watched(ranks: u32, workers: usize) -> Config {
     let mut config = config(ranks, workers);
     config.runtime.hang_after = Duration::from_millis(300);
     config
 }
 
-/// Every mode, with `arrivals` operations a round.
+/// Returns every mode, with `arrivals` operations a round.
 pub(crate) fn modes(arrivals: u32) -> [SyncMode; 10] {
     let msg = SyncMode::msg(arrivals);
     [
@@ -105,7 +105,7 @@ pub(crate) fn modes(arrivals: u32) -> [SyncMode; 10] {
     ]
 }
 
-/// An array of one tile.
+/// Makes an array of one tile.
 pub(crate) fn array<T: Pod + Send + Sync>(
     ctx: &Context,
     values: Vec<T>,
@@ -114,7 +114,7 @@ pub(crate) fn array<T: Pod + Send + Sync>(
     Ok(Array::new(ctx.group(), values, tile)?)
 }
 
-/// What is in an array once everything spawned before has run.
+/// Reads an array once every task spawned before has run.
 pub(crate) async fn read<T: Pod + Send + Sync>(
     ctx: &Context,
     array: &Array<T>,

@@ -72,23 +72,23 @@ impl Operation {
 /// The rounds of a program; its operations are carried out one after another.
 type Plan = Vec<Vec<Operation>>;
 
-/// How the main of each rank ends.
-fn told(plan: &Plan, config: Config) -> Vec<Result<(), Error>> {
-    let told = Arc::new(Mutex::new(vec![Ok(()); RANKS as usize]));
+/// Returns the result of the main of each rank.
+fn ends(plan: &Plan, config: Config) -> Vec<Result<(), Error>> {
+    let ends = Arc::new(Mutex::new(vec![Ok(()); RANKS as usize]));
     let operations = plan.iter().map(Vec::len).sum::<usize>();
     let gates: Vec<Gate> = (0..=operations).map(|_| Gate::default()).collect();
     gates[0].open();
     let result = common::run(config, |ctx| {
-        let (told, plan, gates) = (Arc::clone(&told), plan.clone(), gates.clone());
+        let (ends, plan, gates) = (Arc::clone(&ends), plan.clone(), gates.clone());
         async move {
             let end = rounds(&ctx, &plan, &gates).await;
-            told.lock().unwrap()[ctx.rank().0 as usize] = end.clone();
+            ends.lock().unwrap()[ctx.rank().0 as usize] = end.clone();
             end
         }
     });
-    let told = std::mem::take(&mut *told.lock().unwrap());
-    assert_eq!(result.is_ok(), told.iter().all(Result::is_ok), "{told:?}");
-    told
+    let ends = std::mem::take(&mut *ends.lock().unwrap());
+    assert_eq!(result.is_ok(), ends.iter().all(Result::is_ok), "{ends:?}");
+    ends
 }
 
 async fn rounds(ctx: &Context, plan: &Plan, gates: &[Gate]) -> Result<(), Error> {
@@ -122,19 +122,19 @@ fn config(check_conflicts: bool) -> Config {
 
 #[track_caller]
 fn no_conflict(plan: Plan) {
-    for told in told(&plan, config(true)) {
-        told.unwrap();
+    for end in ends(&plan, config(true)) {
+        end.unwrap();
     }
 }
 
-/// In whatever order the operations of the last round come, the ranks of the conflict are told what
-/// `report` says, and the others who has failed and why.
+/// In whatever order the operations of the last round come, the ranks of the conflict get the error
+/// with what `report` says, and the others who has failed and why.
 #[track_caller]
 fn conflict(mut plan: Plan, ranks: &[u32], report: &str) {
     for _ in 0..2 {
         plan.last_mut().unwrap().reverse();
-        for (rank, told) in told(&plan, config(true)).into_iter().enumerate() {
-            match told.unwrap_err() {
+        for (rank, end) in ends(&plan, config(true)).into_iter().enumerate() {
+            match end.unwrap_err() {
                 Error::PeerFailed { rank: failed, reason } if !ranks.contains(&(rank as u32)) => {
                     assert_eq!((failed, &*reason), (Rank(ranks[0]), report));
                 }
@@ -191,7 +191,7 @@ fn a_later_round_of_another_lane_after_rounds_without() {
     conflict(plan, &[2, 0, 1], report);
 }
 
-/// What follows each other is one piece.
+/// Operations that follow each other are joined.
 #[test]
 fn several_puts_and_a_long_get() {
     let mut round: Vec<_> = [2, 5, 3, 4, 3].map(|unit| operation(1, Put, unit..unit + 1)).into();
@@ -236,10 +236,10 @@ fn operations_of_one_kind_are_no_conflict() {
 }
 
 #[test]
-fn nobody_looks_unless_asked_to() {
+fn no_conflict_is_found_unless_asked_for() {
     let plan = vec![vec![operation(0, Get, 1..4), operation(1, Put, 3..5)]];
-    for told in told(&plan, config(false)) {
-        told.unwrap();
+    for end in ends(&plan, config(false)) {
+        end.unwrap();
     }
     assert_eq!(Config::default().check_conflicts, cfg!(debug_assertions));
 }
@@ -292,8 +292,8 @@ fn an_update_and_a_put_in_a_window() {
     }
 }
 
-/// Per lane and target the first round in which operations of two kinds touch an element, and the
-/// lowest such element.
+/// Returns, by lane and target, the first round in which operations of two kinds touch an element,
+/// and the lowest such element.
 fn oracle(plan: &Plan) -> BTreeMap<(usize, u32), (usize, usize)> {
     let mut conflicts = BTreeMap::new();
     for (number, round) in plan.iter().enumerate() {
@@ -328,9 +328,9 @@ proptest! {
     #[test]
     fn as_the_oracle_says(plan in prop::collection::vec(prop::collection::vec(operations(), 0..8), 1..4)) {
         let expected = oracle(&plan);
-        let told = told(&plan, config(true));
-        prop_assert_eq!(told.iter().all(Result::is_ok), expected.is_empty(), "{:?}", told);
-        for error in told.into_iter().filter_map(Result::err) {
+        let ends = ends(&plan, config(true));
+        prop_assert_eq!(ends.iter().all(Result::is_ok), expected.is_empty(), "{:?}", ends);
+        for error in ends.into_iter().filter_map(Result::err) {
             let Error::Conflict { lane, round, reader, reads, writer, writes, target, index, end, .. } = error else {
                 prop_assert!(matches!(error, Error::PeerFailed { .. }), "{}", error);
                 continue;

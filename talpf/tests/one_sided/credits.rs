@@ -3,7 +3,7 @@
 use crate::common::{self, Gate};
 use talpf::{Config, Error, Rank, SyncMode};
 
-/// Ranks 1.. put `puts` values of `len` words to rank 0 before it opens its window.
+/// Puts `puts` values of `len` words from ranks 1.. to rank 0 before it opens its window.
 fn many(credits: usize, ranks: u32, puts: usize, len: usize, workers: usize) {
     let gate = Gate::default();
     let config = Config { credits, ..common::config(ranks, workers) };
@@ -132,7 +132,7 @@ fn an_operation_of_an_early_round_gets_past_later_ones_that_are_parked() {
                 return Ok(vec![]);
             }
             gate.passed().await;
-            // Longer than any polling task looks in vain.
+            // Longer than any polling task polls without success.
             ctx.group().wait_for(std::time::Duration::from_millis(300)).await;
             let mut seen = Vec::new();
             for _ in 0..2 {

@@ -31,7 +31,7 @@ fn plan(ranks: usize, rounds: usize, rng: &mut TestRng) -> Plan {
     (0..rounds).map(|_| round(rng)).collect()
 }
 
-/// The value of a put that is the same in no other round, from no other rank.
+/// Returns the value of a put, which differs in every round and from every rank.
 fn value(round: usize, source: usize, place: usize) -> u64 {
     ((round + 1) * 10_000 + source * 10 + place) as u64
 }

@@ -3,7 +3,7 @@
 use crate::common::{self, Gate};
 use talpf::{Error, Rank, SyncMode};
 
-/// Rank 0 puts `len` words in each of several rounds before rank 1 begins; rank 1 adds them up.
+/// Puts `len` words from rank 0 in each of several rounds before rank 1 begins, which adds them up.
 fn ahead(len: usize, rounds: u64) {
     let gate = Gate::default();
     let sums = common::run(common::config(2, 2), |ctx| {

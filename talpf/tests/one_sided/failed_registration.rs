@@ -14,7 +14,7 @@ fn config(ranks: u32) -> Config {
     config
 }
 
-/// Registers `array` after a call in which `failing` has tried to register what is too large.
+/// Registers `array` after a call in which `failing` has tried to register an array too large.
 async fn after_a_failure(
     ctx: &Context,
     failing: Rank,
@@ -64,7 +64,7 @@ fn a_put_after_a_failed_registration_stays_outside_open_guards() {
 }
 
 #[test]
-fn all_ranks_are_told_who_failed_and_why_and_may_go_on() {
+fn all_ranks_learn_who_failed_and_why_and_may_go_on() {
     for failing in [0, 2] {
         let ends = common::run(config(3), |ctx| async move {
             let len = if ctx.rank() == Rank(failing) { MOST + 1 } else { MOST };
@@ -114,7 +114,7 @@ fn a_full_register_at_one_rank_fails_at_all() {
 }
 
 #[test]
-fn ranks_that_meet_in_different_calls_are_told_both() {
+fn ranks_that_make_different_calls_learn_both() {
     common::run(common::unwatched(2, 2), |ctx| async move {
         let array = common::array(&ctx, vec![0u64])?;
         let differs = |error: Error, here: &str, there: &str| {

@@ -8,7 +8,7 @@ use crate::common::{self, Gate};
 use talpf::{Context, Error, MemorySlot, Rank, SyncMode};
 use talpf_runtime::Array;
 
-/// What the ranks other than 0 wait for; none of it ever comes.
+/// The waits of the ranks other than 0, which never end by themselves.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     MsgSync,
@@ -32,7 +32,7 @@ const WAITS: [Wait; 8] = [
     Wait::Registration,
 ];
 
-/// How rank 0 fails.
+/// The failure of rank 0.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
     MainReturns,
@@ -43,7 +43,7 @@ enum Failure {
     Cancels,
 }
 
-/// Those that put to rank 0 or nothing: it has a window when it fails.
+/// The waits of ranks that put to rank 0 or nothing, which has a window when it fails.
 const PUTS: [Wait; 7] = [
     Wait::MsgSync,
     Wait::DefaultSync,
@@ -125,7 +125,7 @@ async fn fail(ctx: &Context, own: &Own, failure: Failure) -> Result<(), Error> {
     ctx.sync(SyncMode::msg(9)).window(&inbox.all()).await
 }
 
-/// Rank 0 fails once the others are about to wait. Returns what `exec` says.
+/// Fails rank 0 once the others are about to wait. Returns the error of `exec`.
 fn run(failure: Failure, waiting: Wait) -> Error {
     common::quiet_panics();
     let (gate, seen) = (Gate::default(), Arc::new(Mutex::new(Vec::new())));
@@ -228,11 +228,11 @@ fn a_round_that_cannot_end_stops_those_behind_it() {
         }
         Ok::<_, Error>(())
     });
-    // The broken task is what its main has not looked at.
+    // The main has not awaited the broken task.
     common::says(&result.unwrap_err(), &["broken"]);
 }
 
-/// What the failed rank should have put there never came.
+/// Tests that a region is not read whose puts from the failed rank never came.
 #[test]
 fn nobody_reads_a_window_of_a_run_that_failed() {
     let (gate, ran) = (Gate::default(), Arc::new(AtomicBool::new(false)));

@@ -1,12 +1,12 @@
-//! Mistakes of first programs are told with what to do about them.
+//! Mistakes of first programs have errors that say what to do about them.
 
 use std::future::Future;
 
 use crate::common;
 use talpf::{Context, Error, Rank, SyncMode};
 
-/// What a run of two ranks says that fails.
-fn told<F: Future<Output = Result<(), Error>> + Send + 'static>(
+/// Returns the error of a run of two ranks that fails.
+fn error_of<F: Future<Output = Result<(), Error>> + Send + 'static>(
     program: impl Fn(Context) -> F,
 ) -> Error {
     common::run(common::watched(2, 2), program).unwrap_err()
@@ -14,7 +14,7 @@ fn told<F: Future<Output = Result<(), Error>> + Send + 'static>(
 
 #[test]
 fn a_put_without_a_window() {
-    let error = told(|ctx| async move {
+    let error = error_of(|ctx| async move {
         let (mine, inbox) = (common::array(&ctx, vec![1u64])?, common::array(&ctx, vec![0u64])?);
         let slot = ctx.register_global(&inbox).await?;
         ctx.put(&mine.all(), slot.at(Rank(1 - ctx.rank().0), 0))?;
@@ -25,14 +25,14 @@ fn a_put_without_a_window() {
         &[
             " reaches elements 0..1 of slot ",
             "outside every window",
-            "what it puts needs a `window`",
+            "an operation that puts needs a `window`",
         ],
     );
 }
 
 #[test]
 fn a_get_from_a_rank_that_exposes_nothing() {
-    let error = told(|ctx| async move {
+    let error = error_of(|ctx| async move {
         let (all, copy) = (common::array(&ctx, vec![1u64; 4])?, common::array(&ctx, vec![0u64])?);
         let slot = ctx.register_global(&all).await?;
         ctx.register_local(&copy)?;
@@ -45,14 +45,14 @@ fn a_get_from_a_rank_that_exposes_nothing() {
         &[
             " reaches elements 2..3 of slot ",
             "outside every window",
-            "what it gets needs an `expose`",
+            "an operation that gets needs an `expose`",
         ],
     );
 }
 
 #[test]
 fn elements_of_another_type_at_another_rank() {
-    let error = told(|ctx| async move {
+    let error = error_of(|ctx| async move {
         if ctx.rank() == Rank(0) {
             ctx.register_global(&common::array(&ctx, vec![0u32; 4])?).await?;
         } else {
@@ -76,7 +76,7 @@ fn a_window_on_an_array_that_nobody_has_registered() {
 
 #[test]
 fn a_rank_with_one_sync_less_than_the_others() {
-    let error = told(|ctx| async move {
+    let error = error_of(|ctx| async move {
         for _ in 0..if ctx.rank() == Rank(1) { 2 } else { 3 } {
             ctx.sync(SyncMode::DEFAULT).await?;
         }
@@ -90,7 +90,7 @@ fn a_rank_with_one_sync_less_than_the_others() {
 
 #[test]
 fn a_round_under_the_cached_mode_with_other_puts_than_the_first() {
-    let error = told(|ctx| async move {
+    let error = error_of(|ctx| async move {
         let (mine, inbox) = (common::array(&ctx, vec![1u64])?, common::array(&ctx, vec![0u64])?);
         let slot = ctx.register_global(&inbox).await?;
         for round in 0..2 {

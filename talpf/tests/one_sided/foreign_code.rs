@@ -1,4 +1,4 @@
-//! Code of the program that is called outside bodies: wakers that panic, look themselves, or do
+//! Code of the program that is called outside bodies: wakers that panic, poll themselves, or do
 //! something as they drop; guards that drop where an operation ends.
 
 use std::future::Future;
@@ -36,7 +36,7 @@ impl Drop for Call {
     }
 }
 
-/// Polls `future` once with `waker`, which it says is pending.
+/// Polls `future`, which is pending, once with `waker`.
 fn poll_with<F: Future + Unpin>(future: &mut F, waker: Waker) {
     let polled = std::pin::Pin::new(future).poll(&mut TaskContext::from_waker(&waker));
     assert!(polled.is_pending(), "nothing has come");
@@ -86,7 +86,7 @@ fn a_waker_of_an_operation_that_panics_fails_the_run() {
     common::says(&result.unwrap_err(), &["rank 0", "a waker has panicked: no bed"]);
 }
 
-/// What `drop` of the waker does ends the operation that it is taken out of.
+/// The drop of a waker ends the operation that it is registered with.
 #[test]
 fn a_waker_that_drops_as_another_takes_its_place_may_end_the_operation() {
     let ends = common::run(common::watched(1, 1), |ctx| async move {
@@ -110,7 +110,7 @@ fn a_waker_that_drops_as_another_takes_its_place_may_end_the_operation() {
     assert_eq!(ends.unwrap(), [4096]);
 }
 
-/// Who waits for a sync looks by itself when it is woken, on the spot.
+/// A waiting task polls its sync inside the call of its waker.
 #[test]
 fn a_waker_that_polls_on_the_spot_is_called_under_no_lock() {
     async fn program(ctx: Context, polled: Gate, woken: Arc<AtomicBool>) -> Result<(), Error> {

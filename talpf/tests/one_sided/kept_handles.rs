@@ -28,7 +28,7 @@ fn kept() -> Kept {
     ends.unwrap().remove(0)
 }
 
-/// The result of a future that has one at once.
+/// Returns the result of a future that is ready.
 fn now<F: IntoFuture>(future: F) -> F::Output {
     let mut context = TaskContext::from_waker(Waker::noop());
     match pin!(future.into_future()).poll(&mut context) {
@@ -104,27 +104,29 @@ fn what_is_asked_of_a_run_that_has_ended_is_an_error_at_once() {
     run_ended(ctx.register_local(&inbox));
 }
 
-/// A run that ends well has no exchange left: its group waits for the places. One that fails may.
+/// A run that ends well has no channel left: its group waits for the buffers. One that fails may.
 #[test]
-fn an_exchange_of_a_run_that_has_failed_is_of_no_more_use() {
+fn a_channel_of_a_run_that_has_failed_is_of_no_more_use() {
     let kept = Arc::new(Mutex::new(None));
     let ends = common::run(common::unwatched(1, 1), |ctx| {
         let kept = Arc::clone(&kept);
         async move {
-            let places = common::array(&ctx, vec![0u64; 3])?;
-            ctx.register_global(&places).await?;
-            let at = [places.region(..1), places.region(1..2)];
-            let exchange = ctx.ping_pong(Lane(3), &[Link { peer: Rank(0), places: at }]).await?;
-            *kept.lock().unwrap() = Some((exchange, places));
+            let buffers = common::array(&ctx, vec![0u64; 3])?;
+            ctx.register_global(&buffers).await?;
+            let at = [buffers.region(..1), buffers.region(1..2)];
+            let channel = ctx
+                .double_buffered_channel(Lane(3), &[Link { peer: Rank(0), buffers: at }])
+                .await?;
+            *kept.lock().unwrap() = Some((channel, buffers));
             Err::<(), Error>(ctx.peer(1).unwrap_err())
         }
     });
     assert!(matches!(ends.unwrap_err(), Error::NoSuchRank { .. }));
-    let (mut exchange, places) = kept.lock().unwrap().take().unwrap();
-    let put = exchange.put(0, &places.region(2..), &places.region(1..2));
+    let (mut channel, buffers) = kept.lock().unwrap().take().unwrap();
+    let put = channel.put(0, &buffers.region(2..), &buffers.region(1..2));
     assert!(put.is_err());
-    assert!(exchange.sync().is_err());
-    drop(exchange);
+    assert!(channel.sync().is_err());
+    drop(channel);
 }
 
 /// The same from the main of another run, which goes on.

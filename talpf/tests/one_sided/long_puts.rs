@@ -35,7 +35,7 @@ fn a_put_into_an_open_window_returns_its_guard_at_once() {
     }
 }
 
-/// The window opens when the put has waited for longer than its issuer looks.
+/// The window opens when the put has waited for longer than its issuer polls.
 #[test]
 fn a_put_that_comes_long_before_its_window_lands_when_that_opens() {
     for len in LENGTHS {

@@ -4,7 +4,7 @@ use crate::common;
 use talpf::{Config, Error, Rank, SyncMode};
 use talpf_runtime::{Matrix, Tiling};
 
-/// A device that carries `bytes` at once.
+/// Returns settings of a device whose largest transfer is `bytes`.
 fn device(bytes: u32) -> Config {
     let mut config = common::unwatched(2, 2);
     config.device.attributes.max_message_size = bytes;

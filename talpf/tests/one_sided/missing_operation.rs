@@ -3,7 +3,8 @@
 use crate::common;
 use talpf::{Error, Rank, SyncMode};
 
-/// Every rank puts to rank 0, for some rounds; then rank 1 ends too early.
+/// Runs some rounds in which every rank puts to rank 0, until rank 1 ends too early. Returns the
+/// report.
 fn report(ranks: u32, mode: SyncMode) -> String {
     let result = common::run(common::watched(ranks, 2), move |ctx| async move {
         let one = common::array(&ctx, vec![1u64])?;
@@ -90,7 +91,7 @@ fn a_barrier_names_the_rank_it_waits_for() {
 
 /// Rank 1 takes what comes and never acknowledges it.
 #[test]
-fn a_missing_acknowledgement_is_told() {
+fn a_missing_acknowledgement_is_reported() {
     let result = common::run(common::watched(2, 2), |ctx| async move {
         let one = common::array(&ctx, vec![1u64])?;
         let inbox = common::array(&ctx, vec![0u64])?;
@@ -116,7 +117,7 @@ fn a_missing_acknowledgement_is_told() {
 
 /// A handle that nobody drops keeps its round from closing.
 #[test]
-fn a_handle_of_a_round_that_is_kept_is_told() {
+fn a_handle_of_a_round_that_is_kept_is_reported() {
     let result = common::run(common::watched(1, 1), |ctx| async move {
         let kept = ctx.round();
         let ended = ctx.sync(SyncMode::DEFAULT).await;
@@ -128,7 +129,7 @@ fn a_handle_of_a_round_that_is_kept_is_told() {
 
 /// The region of the window is never free.
 #[test]
-fn operations_that_are_parked_for_good_are_told() {
+fn operations_that_are_parked_for_good_are_reported() {
     let result = common::run(common::watched(2, 2), |ctx| async move {
         let one = common::array(&ctx, vec![1u64])?;
         let inbox = common::array(&ctx, vec![0u64])?;

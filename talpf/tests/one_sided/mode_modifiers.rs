@@ -1,4 +1,4 @@
-//! What a sync waits for besides its arrivals, in every combination of mode, barrier and
+//! The conditions of a sync besides its arrivals, in every combination of mode, barrier and
 //! acknowledgement, with a rank that comes late.
 
 use std::sync::Arc;
@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{self, Gate};
 use talpf::{Arrivals, Error, Lane, Rank, SyncMode};
 
-/// Rank 0 puts to rank 1 in two rounds, and rank 1 takes nothing in until late. Says whether each
-/// sync of rank 0 waits for that.
+/// Checks which of two syncs of rank 0, which puts to rank 1, wait for rank 1, which is late.
 fn check(mode: SyncMode, waits: [bool; 2]) {
     let (spawned, open, late) =
         (Gate::default(), Gate::default(), Arc::new(AtomicBool::new(false)));
@@ -36,7 +35,7 @@ fn check(mode: SyncMode, waits: [bool; 2]) {
             for waits in waits {
                 ctx.put(&value.all(), slot.at(Rank(1), 0))?;
                 let sync = ctx.sync(mode).spawn()?;
-                // Whatever has come so far is looked at.
+                // Arrivals so far are taken in.
                 for _ in 0..10 {
                     ctx.arrivals(Lane::default());
                 }

@@ -1,4 +1,4 @@
-//! What falls outside every window of its round is an error at both ranks, and changes nothing.
+//! An operation outside every window of its round is an error at both ranks, and changes nothing.
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, sometimes of one")]
 
 use std::ops::Range;
@@ -12,9 +12,9 @@ use talpf_runtime::Array;
 type Errors = [Option<Error>; 3];
 type Issue = fn(&Context, &Array<u32>, &MemorySlot<u32>) -> Result<(), Error>;
 
-/// Rank 0 issues operations on the array of rank 1, which has the windows given; rank 2 looks on.
-/// No rank may see a change, whatever the order.
-fn told(windows: &'static [Range<usize>], early: bool, issue: Issue) -> Errors {
+/// Returns the errors of ranks of which rank 0 issues operations on the array of rank 1, which has
+/// the windows given, and rank 2 only syncs. No rank may see a change, whatever the order.
+fn errors_of(windows: &'static [Range<usize>], early: bool, issue: Issue) -> Errors {
     let errors = Arc::new(Mutex::new(Errors::default()));
     let changed = Arc::new(Mutex::new(false));
     let gate = common::Gate::default();
@@ -53,14 +53,14 @@ fn told(windows: &'static [Range<usize>], early: bool, issue: Issue) -> Errors {
     std::mem::take(&mut *errors.lock().unwrap())
 }
 
-/// Both ranks are told all there is to know, and the third who failed.
+/// Checks that both ranks have the full error, and the third the failed rank.
 fn check(errors: &Errors, range: &str) {
     for error in errors[..2].iter().flatten() {
         assert!(matches!(error, Error::OutsideWindow { .. }), "{error}");
         let (lane, reaches) = ("lane 0 round 0", format!("elements {range} of slot 0 at rank 1"));
         common::says(error, &["rank 0 reaches", &reaches, lane, "outside every window"]);
     }
-    assert!(errors[1].is_some(), "the target is told");
+    assert!(errors[1].is_some(), "the target has an error");
     match errors[2].as_ref().unwrap() {
         Error::PeerFailed { rank, reason } => {
             assert!(rank.0 < 2 && reason.contains("outside every window"), "{reason}");
@@ -71,7 +71,7 @@ fn check(errors: &Errors, range: &str) {
 
 fn in_both_orders(windows: &'static [Range<usize>], range: &str, issue: Issue) {
     for early in [true, false] {
-        check(&told(windows, early, issue), range);
+        check(&errors_of(windows, early, issue), range);
     }
 }
 
@@ -140,10 +140,10 @@ fn exactly_a_window_is_right() {
 /// The target has ended the round of the put.
 #[test]
 fn a_put_that_comes_too_late() {
-    let told = Arc::new(Mutex::new([None, None]));
+    let errors = Arc::new(Mutex::new([None, None]));
     let gate = common::Gate::default();
     let result = common::run(common::unwatched(2, 2), |ctx| {
-        let (told, gate) = (Arc::clone(&told), gate.clone());
+        let (errors, gate) = (Arc::clone(&errors), gate.clone());
         async move {
             let one = common::array(&ctx, vec![1u32])?;
             let inbox = common::array(&ctx, vec![0u32])?;
@@ -157,7 +157,7 @@ fn a_put_that_comes_too_late() {
                 gate.open();
                 ctx.sync(SyncMode::msg(1)).window(&inbox.all()).await
             };
-            told.lock().unwrap()[ctx.rank().0 as usize] = ended.clone().err();
+            errors.lock().unwrap()[ctx.rank().0 as usize] = ended.clone().err();
             ended
         }
     });
@@ -165,10 +165,10 @@ fn a_put_that_comes_too_late() {
         &result.unwrap_err(),
         &["rank 0 reaches elements 0..1 of slot 0 at rank 1", "round 0"],
     );
-    let told = told.lock().unwrap();
+    let errors = errors.lock().unwrap();
     assert!(
-        told.iter().all(|error| matches!(error, Some(Error::OutsideWindow { .. }))),
-        "{told:?}"
+        errors.iter().all(|error| matches!(error, Some(Error::OutsideWindow { .. }))),
+        "{errors:?}"
     );
 }
 
@@ -189,9 +189,9 @@ fn a_window_of_another_lane() {
 #[test]
 fn a_window_on_what_is_no_windowed_slot_or_outside_its_array() {
     for case in 0..3 {
-        let told = Arc::new(Mutex::new(Vec::new()));
+        let errors = Arc::new(Mutex::new(Vec::new()));
         let result = common::run(common::unwatched(2, 2), |ctx| {
-            let told = Arc::clone(&told);
+            let errors = Arc::clone(&errors);
             async move {
                 let inbox = common::array(&ctx, vec![0u32; 4])?;
                 let other = common::array(&ctx, vec![0u32; 4])?;
@@ -205,15 +205,15 @@ fn a_window_on_what_is_no_windowed_slot_or_outside_its_array() {
                     _ => sync,
                 };
                 let ended = sync.await;
-                told.lock().unwrap().extend(ended.clone().err());
+                errors.lock().unwrap().extend(ended.clone().err());
                 ended
             }
         });
         let expected = if case < 2 { "is not registered: " } else { "lies outside array" };
         common::says(&result.unwrap_err(), &[expected]);
         // The other rank learns the cause, too.
-        let told = told.lock().unwrap();
-        assert_eq!(told.len(), 2, "case {case}");
-        told.iter().for_each(|error| common::says(error, &[expected]));
+        let errors = errors.lock().unwrap();
+        assert_eq!(errors.len(), 2, "case {case}");
+        errors.iter().for_each(|error| common::says(error, &[expected]));
     }
 }

@@ -3,7 +3,7 @@
 use crate::common;
 use talpf::{Error, Rank, SyncMode};
 
-/// Every rank puts `len` words of its own to the same place at rank 0, `puts` times a round.
+/// Puts `len` words of every rank to the same elements at rank 0, `puts` times a round.
 fn overlap(ranks: u32, workers: usize, len: usize, puts: usize, rounds: u64) {
     common::run(common::config(ranks, workers), move |ctx| async move {
         let me = u64::from(ctx.rank().0);

@@ -1,13 +1,13 @@
 //! Windows of one sync that would wait for each other are refused.
 
 use crate::common;
-use talpf::{Context, Error, Sync, SyncMode};
+use talpf::{Context, Error, SyncBuilder, SyncMode};
 use talpf_runtime::Array;
 
 /// Declares windows of a sync on an array.
-type Declare = for<'a> fn(&'a Array<u64>, Sync<'a>) -> Sync<'a>;
+type Declare = for<'a> fn(&'a Array<u64>, SyncBuilder<'a>) -> SyncBuilder<'a>;
 
-/// How a sync ends whose windows on an array of eight elements `declare` declares.
+/// Returns the result of a sync whose windows on an array of eight elements `declare` declares.
 fn end(declare: Declare) -> Result<(), Error> {
     let ends = common::run(common::unwatched(1, 1), move |ctx: Context| async move {
         let array = common::array(&ctx, vec![0u64; 8])?;

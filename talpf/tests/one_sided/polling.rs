@@ -14,7 +14,7 @@ const FREQUENCIES: [PollingFrequency; 5] = [
     PollingFrequency::Every(Duration::from_millis(5)),
 ];
 
-/// Every rank puts to all, gets from its neighbour and adds to rank 0, `rounds` times.
+/// Runs `rounds` in which every rank puts to all, gets from its neighbour and adds to rank 0.
 fn work(config: Config, mode: SyncMode, rounds: u64) {
     let ranks = u64::from(config.ranks);
     let what = format!("{:?}, {mode}", config.polling);
@@ -112,7 +112,7 @@ fn more_workers_than_cores_and_every_idle_policy() {
     }
 }
 
-/// Nobody looks while nothing is in flight: what comes after a long pause is seen all the same.
+/// No task polls while nothing is in flight; an arrival after a long pause is seen nevertheless.
 #[test]
 fn a_rank_that_has_been_idle_for_long() {
     for polling in FREQUENCIES {
@@ -121,7 +121,7 @@ fn a_rank_that_has_been_idle_for_long() {
             let slot = ctx.register_global(&inbox).await?;
             for round in 0..3 {
                 if ctx.rank() == Rank(0) {
-                    // Longer than any polling task looks in vain.
+                    // Longer than any polling task polls without success.
                     ctx.group().wait_for(Duration::from_millis(100)).await;
                     let value = common::array(&ctx, vec![round])?;
                     ctx.put(&value.all(), slot.at(Rank(1), 0))?;

@@ -1,4 +1,4 @@
-//! What a program learns of the machine it runs on.
+//! The probe of the machine.
 
 use crate::common;
 use talpf::{Error, Rank, SyncMode};

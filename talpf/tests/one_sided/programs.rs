@@ -44,11 +44,11 @@ fn exec_in_a_task_is_refused_before_its_program_runs() {
         })
     });
     let refused = runtime.block_on(body.unwrap()).unwrap().unwrap().unwrap_err();
-    let is_told = matches!(
+    let is_right = matches!(
         refused,
         Error::Runtime(talpf_runtime::Error::BlockingInTask { call: "exec", .. })
     );
-    assert!(is_told, "{refused}");
+    assert!(is_right, "{refused}");
     assert_eq!(runs.load(Ordering::Relaxed), 0, "the program has run");
     runtime.shut_down().unwrap();
 }

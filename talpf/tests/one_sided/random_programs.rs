@@ -10,7 +10,7 @@ const LEN: usize = 96;
 /// Results of atomics, a tile each.
 const OLDS: usize = 4;
 
-/// One operation of one rank; what is written is written by nobody else in the round.
+/// An operation of a rank, the only one of the round that writes its elements.
 #[derive(Clone, Debug)]
 enum Operation {
     Put { from: usize, to: (usize, usize), len: usize },
@@ -18,7 +18,7 @@ enum Operation {
     Add { to: (usize, usize), add: u64, result: usize },
 }
 
-/// What one rank owns in one lane.
+/// The memory of a rank in one lane.
 #[derive(Clone, Debug, PartialEq)]
 struct Memory {
     source: Vec<u64>,
@@ -127,7 +127,7 @@ impl Memory {
     }
 }
 
-/// What a rank computes between two rounds: everything depends on everything.
+/// Computes as a rank does between two rounds: every value depends on all.
 fn compute(source: &mut [u64], shown: &mut [u64], inbox: &[u64], got: &[u64], olds: &[u64]) {
     let carry = olds.iter().fold(0u64, |sum, old| sum.wrapping_mul(31).wrapping_add(*old));
     for at in 0..LEN {
@@ -136,7 +136,7 @@ fn compute(source: &mut [u64], shown: &mut [u64], inbox: &[u64], got: &[u64], ol
     }
 }
 
-/// The oracle.
+/// Runs a program serially, as the oracle.
 fn serial(program: &Program) -> Vec<Vec<Memory>> {
     let memories = |lane| (0..program.ranks).map(move |rank| Memory::new(rank, lane));
     let mut all: Vec<Vec<Memory>> =
@@ -253,7 +253,7 @@ impl Arrays {
     }
 }
 
-/// How many operations reach `rank` in a round.
+/// Returns the number of operations that reach `rank` in a round.
 fn arrivals(round: &RoundPlan, rank: usize) -> u32 {
     let reaches = |operation: &&Operation| match **operation {
         Operation::Put { to: (peer, _), .. }

@@ -5,7 +5,7 @@ use crate::common;
 use talpf::{Error, Rank, SyncMode};
 use talpf_runtime::Array;
 
-/// Two buffers in turn, and acknowledgements: a neighbour is at most one round ahead.
+/// Two alternating buffers, and acknowledgements: a neighbour is at most one round ahead.
 #[test]
 fn double_buffers_and_acknowledgements_keep_rounds_apart() {
     for (len, workers) in [(1, 1), (30, 2), (5_000, 2), (5_000, 4)] {

@@ -1,4 +1,4 @@
-//! Ranks whose rounds are too far apart are told so, with both rounds.
+//! Ranks whose rounds are too far apart get an error with both rounds.
 
 use std::future::Future;
 
@@ -36,7 +36,7 @@ where
     ends.map(drop)
 }
 
-/// Says that rank 0 is `ahead` in the lane, and rank 1 at its beginning.
+/// Asserts an error that rank 0 is `ahead` in the lane, and rank 1 at its beginning.
 fn is_too_far_ahead(error: &Error, ahead: u64) {
     let says = format!("rank 0 is in round {ahead} of lane 0 and rank 1 in round 0");
     common::says(error, &[&says, "at most 65536 "]);
@@ -76,7 +76,7 @@ fn a_put_that_is_as_far_ahead_as_may_be() {
     assert_eq!(ends.unwrap()[1], [0, 9]);
 }
 
-/// What the messages of a sync say of their round is exact, however far that is.
+/// The messages of a sync have their exact round, however far ahead.
 #[test]
 fn a_barrier_that_the_other_rank_is_too_far_behind_for() {
     for mode in [SyncMode::DEFAULT, SyncMode::msg(0).with_barrier()] {

@@ -5,8 +5,8 @@ use talpf::{Context, Error, Lane, Rank, SyncMode};
 
 const STEPS: u64 = 20;
 
-/// Every step, each rank puts to all ranks and adds up what has come. The sync is declared first,
-/// and gets a window beside each put.
+/// Runs steps in which each rank puts to all ranks and adds up the arrivals. The sync is declared
+/// first, and gets a window beside each put.
 async fn windows_beside_puts(ctx: Context, lane: Lane, mode: SyncMode) -> Result<u64, Error> {
     let ranks = ctx.ranks() as usize;
     let mine = common::array(&ctx, vec![1 + u64::from(ctx.rank().0)])?;

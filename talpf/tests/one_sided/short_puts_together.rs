@@ -6,14 +6,14 @@ use crate::common::{self, Gate};
 use talpf::{Config, Context, Error, MemorySlot, PollingFrequency, Rank, SyncMode};
 use talpf_runtime::Array;
 
-/// An array that peers write to, with its slot.
+/// Makes an array that peers write to, with its slot.
 async fn inbox(ctx: &Context, len: usize) -> Result<(Array<u64>, MemorySlot<u64>), Error> {
     let inbox = common::array(ctx, vec![0u64; len])?;
     let slot = ctx.register_global(&inbox).await?;
     Ok((inbox, slot))
 }
 
-/// Rank 0 puts the numbers from 1 to rank 1.
+/// Puts the numbers from 1 from rank 0 to rank 1.
 async fn numbers(ctx: &Context, slot: &MemorySlot<u64>, puts: usize) -> Result<(), Error> {
     let round = ctx.round();
     for at in 0..puts {
@@ -103,7 +103,7 @@ fn a_copy_of_more_than_256_bytes_is_an_error() {
     common::says(&error.unwrap_err(), &["bytes to copy into a put is 257, the limit is 256"]);
 }
 
-/// What a body issues to one rank takes effect in its order, once the window is open.
+/// The operations of a body to one rank take effect in its order, once the window is open.
 #[test]
 fn other_operations_come_after_those_before_them() {
     let gate = Gate::default();
@@ -170,7 +170,7 @@ fn one_that_falls_outside_every_window_is_named_at_both_ranks() {
     }
 }
 
-/// The sync of the target expects the first put only, and ends while the others are collected or
+/// The sync of the target expects the first put only, and ends while the others are batched or
 /// have just come: an error in any case, and nothing lands after the window.
 #[test]
 fn one_that_comes_after_its_window_has_closed_changes_nothing() {
@@ -286,7 +286,7 @@ fn they_leave_though_their_body_waits_with_the_round_open() {
                     let (inbox, slot) = inbox(&ctx, 3).await?;
                     if ctx.rank() == Rank(0) {
                         if asleep {
-                            // Longer than any polling task looks in vain.
+                            // Longer than any polling task polls without success.
                             ctx.group().wait_for(Duration::from_millis(50)).await;
                         }
                         let round = ctx.round();

@@ -3,7 +3,7 @@
 use crate::common;
 use talpf::{Config, Context, Error, Rank, SyncMode};
 
-/// The error of a run in which every rank does the same.
+/// Returns the error of a run in which every rank runs `main`.
 fn error_of<F>(config: Config, main: impl Fn(Context) -> F) -> Error
 where
     F: Future<Output = Result<(), Error>> + Send + 'static,
@@ -48,7 +48,7 @@ fn one_element_beyond_the_slot_of_the_target_is_an_error() {
         let end = index.saturating_add(len);
         common::says(
             &error,
-            &[&format!("elements {index}..{end} of slot 0 at rank 1, which has 10")],
+            &[&format!("elements {index}..{end} of slot 0 at rank 1 do not exist, it has 10")],
         );
     }
 }
@@ -70,13 +70,13 @@ fn a_rank_that_does_not_exist_is_an_error() {
 #[test]
 fn element_sizes_that_differ_name_the_rank() {
     let error = error_of(common::unwatched(3, 2), |ctx| async move {
-        let told = if ctx.rank() == Rank(2) {
+        let reported = if ctx.rank() == Rank(2) {
             ctx.register_global(&common::array(&ctx, vec![0u32; 4])?).await.err()
         } else {
             ctx.register_global(&common::array(&ctx, vec![0u64; 4])?).await.err()
         };
         let other = if ctx.rank() == Rank(2) { Rank(0) } else { Rank(2) };
-        match told {
+        match reported {
             Some(Error::SlotMismatch { slot: 0, rank, here, there }) => {
                 assert_eq!((rank, here + there), (other, 12));
             }
@@ -88,7 +88,7 @@ fn element_sizes_that_differ_name_the_rank() {
         ctx.put(&right.region(..1), slot.at(Rank(0), 1))?;
         let sync = ctx.sync(SyncMode::DEFAULT);
         sync.window(&right.region(1..)).await?;
-        Err(told.unwrap())
+        Err(reported.unwrap())
     });
     common::says(&error, &["slot 0: element size is"]);
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::common::{self, Gate};
 use talpf::{Config, Context, Error, Lane, Rank, SyncMode};
 
-/// Who is slow.
+/// The slow ranks.
 #[derive(Clone, Default)]
 struct Pace {
-    /// This rank computes for some time in every round.
+    /// A rank that computes for some time in every round.
     slow: Option<u32>,
     /// Every rank but 0 begins when 0 has spawned everything.
     late: Option<Gate>,
@@ -16,12 +16,12 @@ struct Pace {
     stepwise: bool,
 }
 
-/// What `rank` puts in a round of a lane.
+/// Returns the value that `rank` puts in a round of a lane.
 fn value(rank: u32, lane: Lane, round: u64) -> u64 {
     u64::from(rank) << 48 | u64::from(lane.0) << 32 | round
 }
 
-/// Every rank puts to both neighbours in every round of every lane; tasks check what came.
+/// Puts from every rank to both neighbours in every round of every lane; tasks check the arrivals.
 fn exchange(config: Config, mode: SyncMode, lanes: &'static [u8], rounds: usize, pace: &Pace) {
     let pace = pace.clone();
     let seen = common::run(config, move |ctx| {
@@ -54,7 +54,7 @@ fn exchange(config: Config, mode: SyncMode, lanes: &'static [u8], rounds: usize,
     }
 }
 
-/// What one rank has for one lane.
+/// The arrays and slots of a rank for one lane.
 struct LaneOfRank {
     lane: Lane,
     source: talpf_runtime::Array<u64>,

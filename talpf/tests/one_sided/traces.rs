@@ -1,4 +1,4 @@
-//! What a trace says of the communication of a rank.
+//! The trace of the communication of a rank.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use talpf_traces::paraver::{self, TraceInfo};
 const EXPECTED: u64 = 95_000_004;
 const OUTSTANDING: u64 = 95_000_011;
 
-/// The trace of a run of `ranks` ranks, which the linter has nothing against.
+/// Returns the trace of a run of `ranks`, which passes the linter.
 fn traced<F>(ranks: u32, workers: usize, program: impl Fn(Context) -> F) -> String
 where
     F: Future<Output = Result<(), Error>> + Send + 'static,
@@ -29,8 +29,8 @@ where
     std::fs::read_to_string(&files.prv).unwrap()
 }
 
-/// The values of every kind of event of a run, in order of time. Both ranks put an array to each
-/// other in every round.
+/// Returns the values of every kind of event of a run, in order of time. Both ranks put an array to
+/// each other in every round.
 fn values(len: usize, modes: [SyncMode; 2]) -> BTreeMap<u64, Vec<i64>> {
     let trace = traced(2, 2, move |ctx| async move {
         let mine = common::array(&ctx, vec![1u64; len])?;
@@ -74,8 +74,8 @@ fn arrivals_expected_are_those_of_the_sync() {
 /// More puts than a send queue has room for.
 const MANY: usize = 3_000;
 
-/// The trace of a body that puts `len` elements to each of `targets` in turn, while nobody takes
-/// completions.
+/// Returns the trace of a body that puts `len` elements to one of `targets` after another, while
+/// nobody takes completions.
 fn more_than_fit(targets: u32, len: usize) -> String {
     traced(targets + 1, 1, move |ctx| async move {
         let mine = common::array(&ctx, vec![1u64; len])?;

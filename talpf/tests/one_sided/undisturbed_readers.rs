@@ -6,7 +6,7 @@ use crate::common::{self, Gate};
 use proptest::prelude::*;
 use talpf::{Error, Rank, SyncMode};
 
-/// Fills with numbers that only fit together if they are of one write.
+/// Fills a slice with numbers that show whether they are of one write.
 fn fill(values: &mut [u64], round: u64) {
     let last = values.len() - 1;
     let mut sum = 0u64;
@@ -24,7 +24,7 @@ fn check(values: &[u64], round: u64) {
     assert_eq!(values[0], round.wrapping_mul(0x9e37_79b9_7f4a_7c15), "not of round {round}");
 }
 
-/// Rank 0 runs ahead of rank 1, whose readers take their time.
+/// Runs rank 0 ahead of rank 1, whose readers are slow.
 fn run(len: usize, rounds: u64, readers: usize, slow_us: u64, workers: usize, mode: u32) {
     let gate = Gate::default();
     common::run(common::config(2, workers), |ctx| {

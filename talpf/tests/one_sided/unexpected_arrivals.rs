@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use crate::common;
 use talpf::{Error, Lane, Rank, SyncMode};
 
-/// Ranks 1 and 2 put twice each to rank 0, before it opens the window of a sync with `mode`.
-/// Returns what rank 0 is told by that sync or by the next.
-fn told_at_target(lane: Lane, mode: SyncMode) -> Error {
-    let told = Arc::new(Mutex::new(None));
+/// Puts twice from each of ranks 1 and 2 to rank 0, before it opens the window of a sync with
+/// `mode`. Returns the error of rank 0 from that sync or the next.
+fn error_at_target(lane: Lane, mode: SyncMode) -> Error {
+    let error_there = Arc::new(Mutex::new(None));
     let result = common::run(common::unwatched(3, 2), |ctx| {
-        let told = Arc::clone(&told);
+        let error_there = Arc::clone(&error_there);
         async move {
             let one = common::array(&ctx, vec![1u64])?;
             let inbox = common::array(&ctx, vec![0u64; 4])?;
@@ -28,20 +28,20 @@ fn told_at_target(lane: Lane, mode: SyncMode) -> Error {
             }
             let first = ctx.sync_of(lane, mode).window(&inbox.all()).await;
             let next = ctx.sync_of(lane, SyncMode::msg(1)).await;
-            *told.lock().unwrap() = first.and(next.clone()).err();
+            *error_there.lock().unwrap() = first.and(next.clone()).err();
             next
         }
     });
     assert!(result.is_err());
-    let told = told.lock().unwrap().take();
-    told.expect("rank 0 is told")
+    let error_there = error_there.lock().unwrap().take();
+    error_there.expect("rank 0 has an error")
 }
 
 #[test]
 fn arrivals_beyond_the_number_given_name_the_round_and_a_source() {
     for lane in [Lane(0), Lane(30)] {
         for expected in [1, 2, 3] {
-            let error = told_at_target(lane, SyncMode::msg(expected));
+            let error = error_at_target(lane, SyncMode::msg(expected));
             let expected_parts = [lane.to_string(), "round 0".to_owned(), "from rank ".to_owned()];
             assert!(matches!(error, Error::UnexpectedArrivals { .. }), "{error}");
             common::says(&error, &expected_parts.each_ref().map(String::as_str));

@@ -63,7 +63,7 @@ fn a_rectangle_of_a_matrix() {
     }
 }
 
-/// What was registered for operations is given up with them: the device has room again.
+/// Registrations of operations end with them: the device has room again.
 #[test]
 fn a_small_device_is_enough_for_many_operations() {
     let mut config = Config { ..common::config(2, 2) };
@@ -82,7 +82,7 @@ fn a_small_device_is_enough_for_many_operations() {
     ends.unwrap();
 }
 
-/// One operation more than the device has room for says so, and the run fails with it.
+/// An operation beyond the room of the device is an error, and fails the run.
 #[test]
 fn a_device_without_room_is_an_error_that_names_its_limit() {
     let mut config = common::unwatched(1, 1);

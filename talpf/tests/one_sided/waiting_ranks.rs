@@ -6,10 +6,11 @@ use crate::common;
 use talpf::{Config, Error, PollingFrequency, Rank, SyncMode};
 
 const ROUNDS: u64 = 1_000;
-/// With this between all looks of the polling tasks the rounds would take longer than a run may.
+/// With this period of the polling tasks the rounds would take longer than a run may.
 const RARELY: Duration = Duration::from_millis(500);
 
-/// Every rank puts to its neighbours, `together` puts each, and awaits every sync.
+/// Runs supersteps in which every rank puts to its neighbours, `together` puts each, and awaits
+/// every sync.
 fn supersteps(workers: usize, mode: impl Fn(u32) -> SyncMode, together: usize) {
     const RANKS: u32 = 4;
     let mode = mode(2 * together as u32);

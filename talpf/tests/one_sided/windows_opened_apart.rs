@@ -49,7 +49,7 @@ fn what_is_put_into_an_open_window_does_not_wait_for_a_closed_one() {
     assert!(left_done.is_open());
 }
 
-/// One poll of a future.
+/// Polls a future once.
 async fn futures_poll<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
     std::future::poll_fn(|cx| {
         std::task::Poll::Ready(match std::pin::Pin::new(&mut future).poll(cx) {

@@ -86,7 +86,7 @@ fn a_guard_of_an_array_that_is_not_registered_is_refused() {
     assert!(matches!(right.unwrap_err(), Error::NotRegistered { .. }), "as with a region");
 }
 
-/// What should have been put there never comes.
+/// The puts to the window never come.
 #[test]
 fn nobody_reads_a_region_whose_guard_is_refused() {
     let ran = Arc::new(AtomicBool::new(false));

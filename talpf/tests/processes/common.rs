@@ -9,7 +9,7 @@ use talpf::{Config, Context, Error, hook};
 
 pub(crate) use crate::in_one_process::*;
 
-/// What each rank returns.
+/// Returns the result of each rank.
 pub(crate) fn run_all<R, F>(
     config: Config,
     main: impl Fn(Context) -> F + Sync,
@@ -41,7 +41,7 @@ where
     })
 }
 
-/// What the ranks return, or the error of one of them.
+/// Returns the results of the ranks, or the error of one of them.
 pub(crate) fn run<R, F>(config: Config, main: impl Fn(Context) -> F + Sync) -> Result<Vec<R>, Error>
 where
     F: Future<Output = Result<R, Error>> + Send + 'static,
@@ -50,8 +50,8 @@ where
     run_all(config, main).into_iter().collect()
 }
 
-/// The error of a rank says what it should. That of its peers may have come from any failure that
-/// followed.
+/// Asserts that every part is in the text of an error of a rank, or that it is the failure of a
+/// peer.
 #[track_caller]
 pub(crate) fn says(error: &Error, parts: &[&str]) {
     if !matches!(error, Error::PeerFailed { .. }) {

@@ -1,4 +1,4 @@
-//! A round that reads and writes one location is found at the target, whose peers are elsewhere.
+//! A round that reads and writes one location is found at the target, whose peers are remote.
 #![allow(unsafe_code, reason = "windows keep gets and puts apart; raw slots do not")]
 
 use crate::common;
@@ -8,7 +8,7 @@ fn config() -> Config {
     Config { check_conflicts: true, ..common::unwatched(3, 1) }
 }
 
-/// The target is told, and the others by whom the run has failed.
+/// Checks that the target gets the conflict, and the others the rank that failed.
 #[track_caller]
 fn check(ends: Vec<Result<(), Error>>, conflict: Option<&str>) {
     let Some(conflict) = conflict else {

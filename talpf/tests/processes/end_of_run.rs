@@ -107,18 +107,18 @@ impl Wire for Slow {
 const VERSION: u32 = 5;
 const PLACEMENT: usize = 35;
 
-/// Rank 1 asks rank 0, which is done, again and again, says goodbye and is gone. One worker of rank
-/// 0 still answers when others see that.
+/// Rank 1 sends many window requests to rank 0, whose program has ended, then its last message, and
+/// vanishes. One worker of rank 0 still answers when others see that.
 #[test]
-fn a_process_that_vanishes_after_its_goodbye_fails_nobody() {
+fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
     for _ in 0..40 {
         let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
         let config = common::config(2, 3);
-        let tell = move |letter: &[u8]| forger.send(0, [&[0], letter].concat());
+        let send = move |message: &[u8]| forger.send(0, [&[0], message].concat());
         let (credits, check_conflicts) = (config.credits as u32, config.check_conflicts);
         let forged = thread::spawn(move || {
             let given = |call: u64, part: &[u8]| {
-                tell(&[&[3][..], &call.to_le_bytes(), &[0, 0], part].concat());
+                send(&[&[3][..], &call.to_le_bytes(), &[0, 0], part].concat());
             };
             let settings = [VERSION, 2, credits, u32::from(check_conflicts), 0, 0];
             let words = settings.into_iter().chain(std::iter::repeat_n(0, PLACEMENT));
@@ -126,10 +126,10 @@ fn a_process_that_vanishes_after_its_goodbye_fails_nobody() {
             given(1, &[]);
             for number in 0..=LAST {
                 common::spin(Duration::from_micros(20));
-                tell(&ask(number, true, 0));
+                send(&window_request(number, true, 0));
             }
             common::spin(Duration::from_millis(1));
-            tell(&[5]);
+            send(&[5]);
         });
         let ranks = vec![(Arc::new(Slow(first)) as Arc<dyn Wire>, config)];
         let ends = common::on_wires(ranks, async |_| Ok(()));
@@ -138,22 +138,22 @@ fn a_process_that_vanishes_after_its_goodbye_fails_nobody() {
     }
 }
 
-/// A letter that asks rank 0 for element 0 of slot 0, in lane 0, on behalf of rank 1 that puts.
-fn ask(number: u32, raw: bool, round: u64) -> Vec<u8> {
-    let mut letter = vec![0];
-    letter.extend(number.to_le_bytes());
-    letter.extend([0, 2, u8::from(raw)]);
+/// Returns the window request of rank 1 for a put to element 0 of slot 0 at rank 0, in lane 0.
+fn window_request(number: u32, raw: bool, round: u64) -> Vec<u8> {
+    let mut message = vec![0];
+    message.extend(number.to_le_bytes());
+    message.extend([0, 2, u8::from(raw)]);
     for number in [0, 1, 0u32] {
-        letter.extend(number.to_le_bytes());
+        message.extend(number.to_le_bytes());
     }
     for number in [round, 0, 1] {
-        letter.extend(number.to_le_bytes());
+        message.extend(number.to_le_bytes());
     }
-    letter
+    message
 }
 
 #[test]
-fn bytes_that_are_no_letter_fail_the_run() {
+fn bytes_that_are_no_control_message_fail_the_run() {
     let mut wires = SocketWire::mesh(2).unwrap();
     let forger = wires.pop().unwrap();
     // A datagram of the device, and something that not even that is.
@@ -169,10 +169,10 @@ fn bytes_that_are_no_letter_fail_the_run() {
 
 /// A round that no program can have come to.
 #[test]
-fn a_letter_that_asks_for_a_distant_round_fails_the_run() {
+fn a_window_request_for_a_distant_round_fails_the_run() {
     let mut wires = SocketWire::mesh(2).unwrap();
     let forger = wires.pop().unwrap();
-    forger.send(0, [vec![0], ask(0, false, 1 << 60)].concat());
+    forger.send(0, [vec![0], window_request(0, false, 1 << 60)].concat());
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ranks = vec![(wire, common::unwatched(2, 1))];
     let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
@@ -194,7 +194,7 @@ fn a_beginning_of_another_length_fails_the_run() {
     });
 }
 
-/// Rank 1 begins the run with so many words about its place.
+/// Begins a run in which rank 1 sends a placement of `words`.
 fn begins_with(words: usize) {
     let mut wires = SocketWire::mesh(2).unwrap();
     let forger = wires.pop().unwrap();
@@ -207,7 +207,7 @@ fn begins_with(words: usize) {
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ends = common::on_wires(vec![(wire, config)], async |_| Ok(()));
     drop(forger);
-    let says = format!("{} bytes to begin the run with, not 164", part.len());
+    let says = format!("{} bytes in the handshake, not 164", part.len());
     crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1", &says]);
 }
 

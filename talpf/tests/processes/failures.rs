@@ -1,11 +1,11 @@
-//! When a rank fails every process returns an error, whatever it waits for; that of the rank that
-//! failed is its own. What the others say depends on what reaches them first.
+//! After the failure of a rank every process returns an error, whatever it waits for; that of the
+//! rank that failed is its own. What the others say depends on what reaches them first.
 
 use crate::common::{self, Gate};
 use talpf::{Context, Error, Rank, SyncMode};
 use talpf_runtime::Array;
 
-/// What the others wait for; none of it ever comes.
+/// The waits of the others, which never end by themselves.
 const WAITS: [&str; 7] = ["msg", "default", "barrier", "get", "put", "group", "registration"];
 
 async fn wait(ctx: &Context, values: &Array<u64>, what: &str) -> Result<(), Error> {
@@ -36,7 +36,7 @@ async fn wait(ctx: &Context, values: &Array<u64>, what: &str) -> Result<(), Erro
     }
 }
 
-/// How rank 0 fails.
+/// The failure of rank 0.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
     MainReturns,
@@ -58,7 +58,7 @@ async fn fail(ctx: &Context, values: &Array<u64>, failure: Failure) -> Result<()
     }
 }
 
-/// Rank 0 fails while the others wait. Returns its error.
+/// Fails rank 0 while the others wait. Returns its error.
 fn run(failure: Failure, what: &'static str) -> Error {
     common::quiet_panics();
     let ends = common::run_all(common::unwatched(3, 2), |ctx| async move {

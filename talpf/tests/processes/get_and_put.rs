@@ -79,7 +79,7 @@ fn raw_slots_need_no_window() {
     assert_eq!(ends.unwrap(), [[1, 2, 3]; 3]);
 }
 
-/// What a rank has put goes round the others, and comes back.
+/// Values of a rank pass through all others and come back.
 #[test]
 fn a_value_travels_round_a_ring() {
     for ranks in [1, 2, 3, 8] {

@@ -10,6 +10,7 @@ mod common;
 mod conflicts;
 #[path = "../one_sided/credits.rs"]
 mod credits;
+mod double_buffered_channel;
 #[path = "../one_sided/early_puts.rs"]
 mod early_puts;
 mod end_of_run;
@@ -30,15 +31,14 @@ mod outside_window;
 #[path = "../one_sided/overlapping_puts.rs"]
 mod overlapping_puts;
 mod panicking_wire;
-mod ping_pong;
 #[path = "../one_sided/queued_syncs.rs"]
 mod queued_syncs;
 #[path = "../one_sided/random_programs.rs"]
 mod random_programs;
-mod standstill;
 mod step_time;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;
+mod termination;
 #[path = "../one_sided/to_itself.rs"]
 mod to_itself;
 #[path = "../one_sided/undisturbed_readers.rs"]

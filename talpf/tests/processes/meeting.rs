@@ -7,22 +7,22 @@ use ibverbs_sim::{SocketWire, Wire};
 use talpf::{Config, Error, SyncMode, hook};
 use talpf_runtime::Runtime;
 
-/// Two processes with these settings.
-fn told(settings: [Config; 2], what: &str) {
+/// Checks that two processes with these settings do not run, with an error that contains `what`.
+fn check_refused(settings: [Config; 2], what: &str) {
     let wires = SocketWire::mesh(2).unwrap().into_iter();
     let wires = wires.map(|wire| Arc::new(wire) as Arc<dyn Wire>);
     let ranks = wires.zip(settings).collect();
     let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
     assert!(ends.iter().all(Result::is_err));
-    let told = |end: &Result<(), Error>| end.as_ref().unwrap_err().to_string().contains(what);
-    assert!(ends.iter().all(told), "{ends:?}");
+    let has_reason = |end: &Result<(), Error>| end.as_ref().unwrap_err().to_string().contains(what);
+    assert!(ends.iter().all(has_reason), "{ends:?}");
 }
 
 #[test]
 fn processes_with_other_settings_do_not_run() {
-    told([7, 8].map(|credits| Config { credits, ..common::unwatched(2, 1) }), "credits");
+    check_refused([7, 8].map(|credits| Config { credits, ..common::unwatched(2, 1) }), "credits");
     let checks = |check_conflicts| Config { check_conflicts, ..common::unwatched(2, 1) };
-    told([true, false].map(checks), "check of conflicts");
+    check_refused([true, false].map(checks), "check of conflicts");
 }
 
 #[test]
@@ -62,10 +62,10 @@ fn hook_in_a_task_is_refused_before_it_asks_the_wire() {
         hook(wire, common::config(1, 1), async |_| -> Result<(), Error> { panic!("it has run") })
     });
     let refused = runtime.block_on(body.unwrap()).unwrap().unwrap().unwrap_err();
-    let is_told = matches!(
+    let is_right = matches!(
         refused,
         Error::Runtime(talpf_runtime::Error::BlockingInTask { call: "hook", .. })
     );
-    assert!(is_told, "{refused}");
+    assert!(is_right, "{refused}");
     runtime.shut_down().unwrap();
 }

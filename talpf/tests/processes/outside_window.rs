@@ -1,11 +1,11 @@
-//! What falls outside every window of its round is an error at both ranks, and changes nothing.
+//! An operation outside every window of its round is an error at both ranks, and changes nothing.
 
 use std::sync::{Arc, Mutex};
 
 use crate::common::{self, Gate};
 use talpf::{Error, Rank, SyncMode};
 
-/// Rank 0 puts ten elements at `at`; rank 1 has a window of 10..20, from before or after that.
+/// Puts ten elements from rank 0 at `at`; rank 1 opens a window of 10..20 before or after that.
 fn put(at: usize, early: bool, len: usize) {
     let gate = Gate::default();
     let changed = Arc::new(Mutex::new(false));

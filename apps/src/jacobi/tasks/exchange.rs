@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use talpf::{Context, Lane, Link, MemorySlot, PingPong, SyncHandle};
+use talpf::{Context, DoubleBufferedChannel, Lane, Link, MemorySlot, SyncHandle};
 use talpf_runtime::Token;
 
 use super::band::Band;
@@ -34,7 +34,7 @@ pub(super) struct Exchange {
 /// Means of communication. Slots are those of the matrices that even and odd steps write.
 enum Means {
     Windows { ctx: Context, protocol: Protocol, slots: [MemorySlot<f64>; 2], order: Token },
-    Links { ctx: Context, links: RefCell<PingPong<f64>>, slots: [MemorySlot<f64>; 2] },
+    Links { ctx: Context, links: RefCell<DoubleBufferedChannel<f64>>, slots: [MemorySlot<f64>; 2] },
     Messages(Messages),
 }
 
@@ -68,12 +68,10 @@ impl Exchange {
     }
 
     /// Declares the exchange of the rows that step `number` writes in `band`, a piece for each
-    /// strip, and the
-    /// end of its round, if it has one. Returns the sync of a spawned round.
+    /// strip, and the end of its round, if it has one. Returns the sync of a spawned round.
     ///
     /// **Panics**: links in a replayed step. Their buffers are in use from one step to the next, so
-    /// a graph
-    /// would never get them.
+    /// a graph would never get them.
     pub(super) fn declare<'a>(
         &'a self,
         band: &'a Band,
@@ -135,14 +133,18 @@ impl Exchange {
 }
 
 /// Creates a link for every piece.
-async fn link(ctx: &Context, neighbours: &Neighbours, band: &Band) -> Result<PingPong<f64>, Error> {
+async fn link(
+    ctx: &Context,
+    neighbours: &Neighbours,
+    band: &Band,
+) -> Result<DoubleBufferedChannel<f64>, Error> {
     let link = |Piece { with, cols, .. }: Piece| {
         let fields = [band.after(0), band.after(1)];
-        let places = fields.map(|field| field.row(with.halo, cols.clone()));
-        Ok(Link { peer: ctx.peer(with.rank as u32)?, places })
+        let buffers = fields.map(|field| field.row(with.halo, cols.clone()));
+        Ok(Link { peer: ctx.peer(with.rank as u32)?, buffers })
     };
     let links = pieces(neighbours, band).map(link).collect::<Result<Vec<_>, Error>>()?;
-    Ok(ctx.ping_pong(LANE, &links).await?)
+    Ok(ctx.double_buffered_channel(LANE, &links).await?)
 }
 
 /// Piece of a row that is exchanged in a step, one for each neighbour and strip.

@@ -1,4 +1,5 @@
-//! Exchanges of random counts among up to 70 ranks, in random orders, against a table of all counts.
+//! Exchanges of random counts among up to 70 ranks, in random orders, against a table of all
+//! counts.
 
 use std::collections::VecDeque;
 
@@ -11,14 +12,14 @@ use super::*;
 /// A rank in an exchange.
 struct Member {
     plan: Plan,
-    /// The step that it is in, once it has begun.
+    /// The current step, once the rank has begun.
     step: Option<u32>,
     arrivals: RoundArrivals,
-    /// Completions that it has not taken, with their sources.
+    /// Counts that have not been taken in, with their sources.
     queue: VecDeque<(Rank, u32)>,
 }
 
-/// An exchange of what the ranks have for each other, by source and target.
+/// An exchange of the counts that the ranks have for each other, by source and target.
 struct Exchange<'a> {
     sent: &'a [Vec<u32>],
     members: Vec<Member>,
@@ -52,8 +53,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// Takes one completion in and goes on. False if there is nothing to do.
-    fn turn(&mut self, rank: Rank) -> bool {
+    /// Takes one completion in and advances. Returns `false` if there is nothing to do.
+    fn advance(&mut self, rank: Rank) -> bool {
         let member = &mut self.members[rank.index()];
         let taken = member.queue.pop_front();
         if let Some((source, count)) = taken {
@@ -78,13 +79,13 @@ impl Exchange<'_> {
         *step == Some(plan.steps())
     }
 
-    /// Checks what a rank knows against all counts and all ranks.
+    /// Compares the knowledge of a rank with all counts and all ranks.
     fn check(&self, rank: Rank) -> Result<(), TestCaseError> {
         let Member { plan, arrivals, step, .. } = &self.members[rank.index()];
         let begun = |source: &Rank| self.members[source.index()].step.is_some();
         for source in (0..self.ranks()).map(Rank) {
-            if plan.is_told_of(source, arrivals.counted) && source != rank {
-                prop_assert!(begun(&source), "{} of {} is told of too early", source, rank);
+            if plan.covers(source, arrivals.counted) && source != rank {
+                prop_assert!(begun(&source), "{} of {} is covered too early", source, rank);
             }
         }
         let is_over = step.is_some() && arrivals.counted.are_all(plan);
@@ -99,7 +100,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Few of the counts are not 0.
+/// Draws counts, few of which are not 0.
 fn counts(ranks: usize, rng: &mut TestRng) -> Vec<Vec<u32>> {
     let sparsity = [2, 8, 40][rng.random_range(0..3)];
     let mut count = || if rng.random_range(0..sparsity) == 0 { rng.random_range(1..9) } else { 0 };
@@ -125,7 +126,7 @@ fn exchange(ranks: usize, group_bits: u32, rng: &mut TestRng) -> Result<(), Test
             exchange.begin(rank);
             left -= 1;
         }
-        in_vain = if begins || exchange.turn(rank) { 0 } else { in_vain + 1 };
+        in_vain = if begins || exchange.advance(rank) { 0 } else { in_vain + 1 };
         exchange.check(rank)?;
     }
     prop_assert_eq!(left, 0);

@@ -1,4 +1,4 @@
-//! One step after the other.
+//! Tests of the window table in one thread.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
     assert_eq!(puts[1].counts(), (1, 0));
     assert!(table.parked().is_empty());
     assert!(table.end(LANE, FIRST, LANDED).is_some());
-    assert!(guard.gone.load(Ordering::SeqCst) && !guard.given_up.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst) && !guard.poisoned.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -84,14 +84,14 @@ fn a_patient_operation_comes_back_until_its_window_is_open() {
     assert_eq!(table.opened(), opened);
     drop(table.open(LANE, FIRST, (0, area(0, 10)), true, guard.give(), LANDED));
     assert_eq!(table.opened(), opened + 1);
-    let Outcome::Later(Patient(early)) = early else {
+    let Outcome::Retry(Patient(early)) = early else {
         panic!("it waits for a window");
     };
     assert!(matches!(land_patient(&table, claim(0, 0, 1), early), Outcome::Posted(_)));
     assert_eq!(fate.counts(), (1, 0));
 }
 
-/// An operation that comes back instead of being parked.
+/// An operation that is returned instead of being parked.
 #[derive(Debug)]
 struct Patient(Put);
 
@@ -113,7 +113,7 @@ fn land_patient(table: &WindowTable, claim: Claim, put: Put) -> Outcome<Patient>
     table.land(LANE, FIRST, claim, false, Patient(put), LANDED).0
 }
 
-/// Among many windows, which are found by place.
+/// Tests many windows, which are found by the index.
 #[test]
 fn each_of_many_windows_takes_what_came_early_when_it_opens() {
     let (table, count) = (WindowTable::new(1, 99), 9);
@@ -141,7 +141,7 @@ fn each_of_many_windows_takes_what_came_early_when_it_opens() {
     assert!(table.end(LANE, FIRST, LANDED).is_some());
 }
 
-/// A place is used again by a later round, which has other windows.
+/// Tests an entry that a later round uses again, which has other windows.
 #[test]
 fn a_round_has_the_windows_it_declares_and_none_of_an_earlier_one() {
     let table = WindowTable::new(1, 8);
@@ -183,10 +183,10 @@ fn a_round_that_has_ended_refuses_and_the_next_parks() {
     assert_eq!((freed.sources(), fate.counts()), (&[Rank(0)][..], (0, 1)));
     assert!(matches!(land(&table, 0, claim(0, 0, 1), put(&guard).0), Outcome::Refused(_)));
     assert!(matches!(land(&table, 1, claim(0, 0, 1), put(&guard).0), Outcome::Parked));
-    // The window opens when nobody needs it any more.
+    // The window opens after the end of its round.
     let late = guard.give();
     drop(open(&table, FIRST, (0, area(0, 10)), late, LANDED));
-    assert!(guard.gone.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -196,10 +196,10 @@ fn credits_are_exact_and_come_back() {
     for source in [0, 1] {
         assert!(matches!(attempt(source), Outcome::Parked));
         assert!(matches!(attempt(source), Outcome::Parked));
-        assert!(matches!(attempt(source), Outcome::Later(_)));
+        assert!(matches!(attempt(source), Outcome::Retry(_)));
     }
     drop(declare(&table, &[area(0, 1)]));
-    assert!(matches!(attempt(0), Outcome::Later(_)));
+    assert!(matches!(attempt(0), Outcome::Retry(_)));
     let mut freed = open(&table, FIRST, (0, area(0, 1)), guard.give(), LANDED).sources().to_vec();
     freed.sort_unstable();
     assert_eq!(freed, [Rank(0), Rank(1)]);
@@ -221,13 +221,13 @@ fn what_overlaps_something_that_is_landing_waits_for_it_and_nothing_else_does() 
     assert!(table.end(LANE, FIRST, FLYING).is_none(), "not all has landed");
     assert_eq!(table.settle(LANDED).sources(), [Rank(1)]);
     assert!(!table.has_delayed());
-    assert!(!guard.gone.load(Ordering::SeqCst));
+    assert!(!guard.dropped.load(Ordering::SeqCst));
     assert!(table.end(LANE, FIRST, LANDED).is_some());
-    assert!(guard.gone.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst));
 }
 
 #[test]
-fn of_overlapping_ones_that_came_early_one_lands_and_the_others_are_looked_after() {
+fn of_overlapping_ones_that_came_early_one_lands_and_the_others_wait() {
     let (table, guard) = (WindowTable::new(2, 8), Shared::<Guard>::default());
     let fates = [1, 0].map(|source| {
         let (early, fate) = put(&guard);
@@ -255,7 +255,7 @@ fn a_round_that_is_ending_takes_nothing_more() {
     assert!(table.end(LANE, FIRST, LANDED).is_some());
 }
 
-/// What was parked for an overlap lands before the round ends, or is refused: never lost.
+/// Tests that an operation parked for an overlap lands before the round ends, or is refused.
 #[test]
 fn clearing_drops_guards_and_operations() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
@@ -264,7 +264,7 @@ fn clearing_drops_guards_and_operations() {
     assert!(matches!(land(&table, 3, claim(0, 0, 1), parked), Outcome::Parked));
     assert_eq!(Shared::strong_count(&fate), 2);
     table.clear();
-    assert!(guard.gone.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst));
     assert_eq!((Shared::strong_count(&fate), fate.counts()), (1, (0, 0)));
 }
 
@@ -286,12 +286,12 @@ fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     assert!(table.parked().is_empty());
     assert!(matches!(land(&table, 1, claim(1, 0, 1), put(&guard).0), Outcome::Refused(_)));
     drop(table.settle(FLYING));
-    assert!(!guard.gone.load(Ordering::SeqCst), "something may still land");
+    assert!(!guard.dropped.load(Ordering::SeqCst), "something may still land");
     assert!(table.has_delayed());
     drop(table.settle(LANDED));
-    assert!(guard.gone.load(Ordering::SeqCst) && guard.given_up.load(Ordering::SeqCst));
+    assert!(guard.dropped.load(Ordering::SeqCst) && guard.poisoned.load(Ordering::SeqCst));
     assert!(!table.has_delayed());
     let late = Shared::<Guard>::default();
     drop(open(&table, FIRST, (1, area(10, 20)), late.give(), LANDED));
-    assert!(late.gone.load(Ordering::SeqCst) && late.given_up.load(Ordering::SeqCst));
+    assert!(late.dropped.load(Ordering::SeqCst) && late.poisoned.load(Ordering::SeqCst));
 }

@@ -1,16 +1,16 @@
-//! Against a peer in another thread, in every order.
+//! Loom models of the window table with a peer in another thread.
 
 use super::*;
 use loom::sync::Arc;
 use loom::thread;
 
-/// A peer's side of the table: lands `put`, and says whether it was refused at once.
+/// Lands `put` as a peer. Returns `true` if it was refused at once.
 fn land(table: &WindowTable, quick: bool, put: Put) -> bool {
     let carried = Shared::clone(&put.0);
     let has_landed = move |_| carried.carried_out.load(Ordering::SeqCst);
     match table.land(LANE, FIRST, claim(0, 0, 8), quick, put, &has_landed).0 {
         Outcome::Refused(_) => true,
-        Outcome::Later(_) => panic!("there is credit"),
+        Outcome::Retry(_) => panic!("there is credit"),
         Outcome::Posted(_) | Outcome::Parked => false,
     }
 }
@@ -19,7 +19,7 @@ fn land(table: &WindowTable, quick: bool, put: Put) -> bool {
 enum Declares {
     BeforeItOpens,
     AfterItOpens,
-    /// As the only window of its round.
+    /// As it opens, as the only window of its round.
     AsItOpens,
 }
 
@@ -46,7 +46,7 @@ fn arrives(quick: bool, declares: Declares) {
         while table.end(LANE, FIRST, &|_| true).is_none() {
             thread::yield_now();
         }
-        assert!(fate.guard.gone.load(Ordering::SeqCst));
+        assert!(fate.guard.dropped.load(Ordering::SeqCst));
         let refused_at_once = peer.join().unwrap();
         let (posts, refusals) = fate.counts();
         assert_eq!(posts + refusals + u32::from(refused_at_once), 1, "neither lost nor twice");
@@ -170,8 +170,8 @@ impl Parked for Exclusive {
     }
 }
 
-/// One credit for two puts of one source: what finds none is handed back, what was parked gives its
-/// credit back, and nothing is lost or counted twice.
+/// Tests one credit for two puts of one source: a put without it is returned, one that was parked
+/// returns its credit, and none is lost or counted twice.
 #[test]
 fn loom_credit_comes_back_with_what_was_parked() {
     loom::model(|| {
@@ -188,7 +188,7 @@ fn loom_credit_comes_back_with_what_was_parked() {
                         .land(LANE, FIRST, claim(0, index, index + 4), true, put, &|_| true)
                         .0
                     {
-                        Outcome::Later(put) => later.push((put, index)),
+                        Outcome::Retry(put) => later.push((put, index)),
                         Outcome::Refused(_) => panic!("there will be a window"),
                         Outcome::Posted(_) | Outcome::Parked => {}
                     }

@@ -1,4 +1,4 @@
-//! The window table, in one thread and, under loom, against a peer in another.
+//! Tests of the window table, in one thread and, under loom, with a peer in another.
 
 #[cfg(not(talpf_loom))]
 mod in_one_thread;
@@ -11,7 +11,7 @@ use talpf_runtime::Rect;
 
 use super::landing::HasLanded;
 use super::*;
-use crate::held::Held;
+use crate::held_guard::HeldGuard;
 use crate::numbers::{Lane, Rank, Round};
 
 #[cfg(talpf_loom)]
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 const LANE: Lane = Lane(0);
 const FIRST: Round = Round(0);
 
-/// What became of one operation, and whether the guard of its window was there.
+/// The outcome of one operation, and of the guard of its window.
 #[derive(Default)]
 struct Fate {
     posts: AtomicU32,
@@ -33,26 +33,26 @@ struct Fate {
     guard: Shared<Guard>,
 }
 
-/// The right to a region, as the table sees it.
+/// A guard of a region.
 #[derive(Default)]
 struct Guard {
     given: AtomicBool,
-    gone: AtomicBool,
-    given_up: AtomicBool,
+    dropped: AtomicBool,
+    poisoned: AtomicBool,
 }
 
 struct Given(Shared<Guard>);
 
-impl Held for Given {
-    fn give_up(self: Box<Self>, reason: &str) {
+impl HeldGuard for Given {
+    fn poison(self: Box<Self>, reason: &str) {
         assert_eq!(reason, "a failure");
-        self.0.given_up.store(true, Ordering::SeqCst);
+        self.0.poisoned.store(true, Ordering::SeqCst);
     }
 }
 
 impl Drop for Given {
     fn drop(&mut self) {
-        assert!(!self.0.gone.swap(true, Ordering::SeqCst), "dropped once");
+        assert!(!self.0.dropped.swap(true, Ordering::SeqCst), "dropped once");
     }
 }
 
@@ -63,14 +63,14 @@ impl Fate {
 }
 
 impl Guard {
-    fn give(self: &Shared<Self>) -> Box<dyn Held> {
+    fn give(self: &Shared<Self>) -> Box<dyn HeldGuard> {
         self.given.store(true, Ordering::SeqCst);
         Box::new(Given(Shared::clone(self)))
     }
 
     fn check(&self) {
         assert!(self.given.load(Ordering::SeqCst), "landed before the window was open");
-        assert!(!self.gone.load(Ordering::SeqCst), "landed after the round had ended");
+        assert!(!self.dropped.load(Ordering::SeqCst), "landed after the round had ended");
     }
 }
 
@@ -141,7 +141,7 @@ fn open(
     table: &WindowTable,
     round: Round,
     window: (usize, Area),
-    guard: Box<dyn Held>,
+    guard: Box<dyn HeldGuard>,
     has_landed: HasLanded<'_>,
 ) -> Freed {
     table.open(LANE, round, window, false, guard, has_landed).0

@@ -1,12 +1,12 @@
-//! Misuse of an exchange is an error that says what is wrong, and ends the run on every rank.
+//! Misuse of a channel is an error that says what is wrong, and ends the run on every rank.
 
 use std::time::Duration;
 
 use super::{LANE, Ring, refused};
 use crate::common;
-use talpf::{Error, Lane, Link, PingPong, Rank, SyncMode};
+use talpf::{DoubleBufferedChannel, Error, Lane, Link, Rank, SyncMode};
 
-/// Makes an exchange of other links at rank 1 than elsewhere.
+/// Makes a channel of other links at rank 1 than at the others.
 fn refused_links(
     what: &str,
     links: impl for<'a> Fn(&'a Ring) -> Vec<Link<'a, u64>> + Copy + Send + 'static,
@@ -14,40 +14,40 @@ fn refused_links(
     refused(what, move |ctx, wrong| async move {
         let ring = Ring::arrays(&ctx, 4).await?;
         let links = if wrong { links(&ring) } else { vec![ring.link(0), ring.link(1)] };
-        ctx.ping_pong(LANE, &links).await.map(drop)
+        ctx.double_buffered_channel(LANE, &links).await.map(drop)
     })
 }
 
 #[test]
 fn links_that_do_not_match() {
     let error = refused_links("one too few", |ring| vec![ring.link(0)]);
-    common::says(&error, &["number of links to the other: ", "at rank "]);
+    common::says(&error, &["number of links to the other rank: ", "at rank "]);
     let error =
         refused_links("one too many", |ring| vec![ring.link(0), ring.link(1), ring.link(1)]);
-    common::says(&error, &["overlaps another place"]);
+    common::says(&error, &["overlaps another buffer"]);
     let error = refused_links("shorter", |ring| {
-        let places = [ring.inbox.region(0..3), ring.inbox.region(4..7)];
-        vec![Link { peer: Rank(0), places }, ring.link(1)]
+        let buffers = [ring.inbox.region(0..3), ring.inbox.region(4..7)];
+        vec![Link { peer: Rank(0), buffers }, ring.link(1)]
     });
-    common::says(&error, &["number of elements of a place: ", "3", "4", "at rank "]);
+    common::says(&error, &["number of elements of a buffer: ", "3", "4", "at rank "]);
     let error = refused_links("of two lengths", |ring| {
-        let places = [ring.inbox.region(0..4), ring.inbox.region(4..7)];
-        vec![Link { peer: Rank(0), places }, ring.link(1)]
+        let buffers = [ring.inbox.region(0..4), ring.inbox.region(4..7)];
+        vec![Link { peer: Rank(0), buffers }, ring.link(1)]
     });
     common::says(
         &error,
-        &["link 0: a region of array ", "has not as many elements as the other place"],
+        &["link 0: a region of array ", "has not as many elements as the other buffer"],
     );
     let error = refused_links("to nobody", |ring| vec![Link { peer: Rank(9), ..ring.link(0) }]);
     common::says(&error, &["rank 9 does not exist"]);
     let error = refused_links("outside", |ring| {
-        let places = [ring.inbox.region(0..4), ring.inbox.region(16..20)];
-        vec![Link { peer: Rank(0), places }, ring.link(1)]
+        let buffers = [ring.inbox.region(0..4), ring.inbox.region(16..20)];
+        vec![Link { peer: Rank(0), buffers }, ring.link(1)]
     });
-    common::says(&error, &["elements 16..20 of slot", "at rank 1, which has 16"]);
+    common::says(&error, &["elements 16..20 of slot", "at rank 1 do not exist, it has 16"]);
     let error = refused_links("not registered", |ring| {
-        let places = [ring.values.tile(0), ring.values.tile(1)];
-        vec![Link { peer: Rank(0), places }, ring.link(1)]
+        let buffers = [ring.values.tile(0), ring.values.tile(1)];
+        vec![Link { peer: Rank(0), buffers }, ring.link(1)]
     });
     common::says(&error, &["is not registered: "]);
 }
@@ -61,11 +61,11 @@ fn elements_of_another_size() {
         ctx.register_global(&narrow).await?;
         let peer = Rank([1, 0, 2][ctx.rank().0 as usize]);
         if wrong {
-            let places = [narrow.region(0..4), narrow.region(4..8)];
-            ctx.ping_pong(LANE, &[Link { peer, places }]).await.map(drop)
+            let buffers = [narrow.region(0..4), narrow.region(4..8)];
+            ctx.double_buffered_channel(LANE, &[Link { peer, buffers }]).await.map(drop)
         } else {
-            let places = [wide.region(0..4), wide.region(4..8)];
-            ctx.ping_pong(LANE, &[Link { peer, places }]).await.map(drop)
+            let buffers = [wide.region(0..4), wide.region(4..8)];
+            ctx.double_buffered_channel(LANE, &[Link { peer, buffers }]).await.map(drop)
         }
     });
     common::says(&error, &["bytes of an element: ", "8", "4", "at rank "]);
@@ -75,35 +75,38 @@ fn elements_of_another_size() {
 fn ranks_that_call_different_things() {
     let error = refused("another lane", |ctx, wrong| async move {
         let lane = if wrong { Lane(4) } else { LANE };
-        ctx.ping_pong::<u64>(lane, &[]).await.map(drop)
+        ctx.double_buffered_channel::<u64>(lane, &[]).await.map(drop)
     });
     common::says(&error, &["number of the lane: ", "3", "4", "at rank "]);
     let error = refused("a registration", |ctx, wrong| async move {
         let array = common::array(&ctx, vec![0u64])?;
         match wrong {
             true => ctx.register_global(&array).await.map(drop),
-            false => ctx.ping_pong::<u64>(LANE, &[]).await.map(drop),
+            false => ctx.double_buffered_channel::<u64>(LANE, &[]).await.map(drop),
         }
     });
-    common::says(&error, &["this rank calls", "where rank", "ping_pong", "register_global"]);
+    common::says(
+        &error,
+        &["this rank calls", "where rank", "double_buffered_channel", "register_global"],
+    );
 }
 
 #[test]
-fn a_lane_belongs_to_the_exchange_alone() {
+fn a_lane_belongs_to_the_channel_alone() {
     let error = refused("used before", |ctx, wrong| async move {
         if wrong {
             drop(ctx.round_of(LANE));
         }
-        ctx.ping_pong::<u64>(LANE, &[]).await.map(drop)
+        ctx.double_buffered_channel::<u64>(LANE, &[]).await.map(drop)
     });
     common::says(&error, &["lane 3 was used before"]);
     let error = refused("taken twice", |ctx, wrong| async move {
-        let _first = ctx.ping_pong::<u64>(LANE, &[]).await?;
+        let _first = ctx.double_buffered_channel::<u64>(LANE, &[]).await?;
         let lane = if wrong { LANE } else { Lane(5) };
-        ctx.ping_pong::<u64>(lane, &[]).await.map(drop)
+        ctx.double_buffered_channel::<u64>(lane, &[]).await.map(drop)
     });
-    common::says(&error, &["lane 3 is taken by a ping-pong exchange"]);
-    let taken = "lane 3 is taken by a ping-pong exchange";
+    common::says(&error, &["lane 3 is taken by a double-buffered channel"]);
+    let taken = "lane 3 is taken by a double-buffered channel";
     let error = refused("put", |ctx, wrong| async move {
         let mut ring = Ring::new(&ctx, 4).await?;
         let slot = ctx.register_global(&ring.inbox).await?;
@@ -145,7 +148,7 @@ fn puts_that_are_missing_or_wrong() {
         for round in 0..3 {
             if wrong && round == 2 {
                 ring.put(0)?;
-                return ring.exchange().sync().map(drop);
+                return ring.channel().sync().map(drop);
             }
             ring.round(&ctx, round, 0, Duration::ZERO)?;
         }
@@ -162,31 +165,31 @@ fn puts_that_are_missing_or_wrong() {
         ctx.group().wait().await.map_err(Error::from)
     });
     common::says(&error, &["lane 3 round 0: 2 puts on link 0, one expected"]);
-    let put = |what: &str, put: fn(&mut PingPong<u64>, &Ring) -> Result<(), Error>| {
+    let put = |what: &str, put: fn(&mut DoubleBufferedChannel<u64>, &Ring) -> Result<(), Error>| {
         refused(what, move |ctx, wrong| async move {
             let mut ring = Ring::new(&ctx, 4).await?;
             if wrong {
-                let mut exchange = ring.exchange.take().expect("made by `new`");
-                return put(&mut exchange, &ring);
+                let mut channel = ring.channel.take().expect("made by `new`");
+                return put(&mut channel, &ring);
             }
             ring.round(&ctx, 0, 0, Duration::ZERO)?;
             ctx.group().wait().await.map_err(Error::from)
         })
     };
-    let error = put("place of this round", |exchange, ring| {
-        exchange.put(0, &ring.values.tile(0), &ring.place(0, 0))
+    let error = put("buffer of this round", |channel, ring| {
+        channel.put(0, &ring.values.tile(0), &ring.buffer(0, 0))
     });
-    common::says(&error, &["link 0: a region of array ", "is not its place for the next round"]);
-    let error = put("place of another link", |exchange, ring| {
-        exchange.put(1, &ring.values.tile(0), &ring.place(0, 1))
+    common::says(&error, &["link 0: a region of array ", "is not its buffer for the next round"]);
+    let error = put("buffer of another link", |channel, ring| {
+        channel.put(1, &ring.values.tile(0), &ring.buffer(0, 1))
     });
-    common::says(&error, &["link 1: a region of array ", "is not its place for the next round"]);
-    let error = put("no such link", |exchange, ring| {
-        exchange.put(2, &ring.values.tile(0), &ring.place(0, 1))
+    common::says(&error, &["link 1: a region of array ", "is not its buffer for the next round"]);
+    let error = put("no such link", |channel, ring| {
+        channel.put(2, &ring.values.tile(0), &ring.buffer(0, 1))
     });
-    common::says(&error, &["link 2 does not exist, the exchange has 2"]);
-    let error = put("too short", |exchange, ring| {
-        exchange.put(0, &ring.values.region(0..3), &ring.place(0, 1))
+    common::says(&error, &["link 2 does not exist, the channel has 2"]);
+    let error = put("too short", |channel, ring| {
+        channel.put(0, &ring.values.region(0..3), &ring.buffer(0, 1))
     });
     common::says(&error, &["number of elements to put on a link is 3, the limit is 4"]);
 }

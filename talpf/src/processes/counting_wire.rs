@@ -1,4 +1,4 @@
-//! A wire that counts what goes through it, and outlives its panics.
+//! A wire that counts its packets and catches its panics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,8 +8,8 @@ use ibverbs_sim::Wire;
 
 use crate::foreign;
 
-/// Packets that have gone to each process, and come from it.
-pub(crate) struct Counted {
+/// A wire with the number of packets sent to and taken from each process.
+pub(crate) struct CountingWire {
     wire: Arc<dyn Wire>,
     sent: Box<[AtomicU64]>,
     taken: Box<[AtomicU64]>,
@@ -17,10 +17,10 @@ pub(crate) struct Counted {
     panic: OnceLock<String>,
 }
 
-impl Counted {
+impl CountingWire {
     pub(crate) fn new(wire: Arc<dyn Wire>) -> Self {
         let counters = || (0..wire.processes()).map(|_| AtomicU64::new(0)).collect();
-        Counted { sent: counters(), taken: counters(), wire, panic: OnceLock::new() }
+        CountingWire { sent: counters(), taken: counters(), wire, panic: OnceLock::new() }
     }
 
     pub(super) fn sent(&self, to: u32) -> u64 {
@@ -31,20 +31,19 @@ impl Counted {
         self.taken[from as usize].load(Ordering::SeqCst)
     }
 
-    /// Returns the text of the first panic of the wire, if there was one: nothing is sure to arrive
-    /// any more.
+    /// Returns the text of the first panic of the wire, after which packets may be lost.
     pub(super) fn panic(&self) -> Option<&str> {
         self.panic.get().map(String::as_str)
     }
 
-    /// Calls the wire, which knows none of the locks that whoever posts may hold. `None` if it panics.
+    /// Calls the wire, which takes none of the locks that a poster may hold. `None` if it panics.
     fn call<R>(&self, call: impl FnOnce(&dyn Wire) -> R) -> Option<R> {
         let called = foreign::catch(|| call(&*self.wire));
         called.map_err(|panic| self.panic.set(panic)).ok()
     }
 }
 
-impl Wire for Counted {
+impl Wire for CountingWire {
     fn process(&self) -> u32 {
         self.wire.process()
     }

@@ -1,20 +1,21 @@
 //! Exchanges whose puts are not checked at the target.
 
 use crate::common;
-use talpf::{Error, Lane, Link, PingPong, Rank};
+use talpf::{DoubleBufferedChannel, Error, Lane, Link, Rank};
 use talpf_runtime::Array;
 
-/// Everybody puts a number of its own to the next rank, and has checked what comes, in every round.
+/// Puts a number of every rank to the next one in every round, and checks the arrivals.
 async fn rounds(ctx: &talpf::Context, len: usize, fails_in: Option<u64>) -> Result<(), Error> {
     let (rank, ranks) = (ctx.rank().0, ctx.ranks());
     let values = Array::new(ctx.group(), vec![0; 2 * len], len)?;
     ctx.register_local(&values)?;
     let inbox = Array::new(ctx.group(), vec![0; 4 * len], len)?;
     ctx.register_global(&inbox).await?;
-    let places = |link: usize| [inbox.tile(2 * link), inbox.tile(2 * link + 1)];
+    let buffers = |link: usize| [inbox.tile(2 * link), inbox.tile(2 * link + 1)];
     let peers = [Rank((rank + ranks - 1) % ranks), Rank((rank + 1) % ranks)];
-    let links = [0, 1].map(|link| Link { peer: peers[link], places: places(link) });
-    let mut exchange: PingPong<u64> = ctx.ping_pong(Lane(3), &links).await?;
+    let links = [0, 1].map(|link| Link { peer: peers[link], buffers: buffers(link) });
+    let mut channel: DoubleBufferedChannel<u64> =
+        ctx.double_buffered_channel(Lane(3), &links).await?;
     for round in 0..60u64 {
         if fails_in == Some(round) && rank == 1 {
             return Err(Error::NoSuchSlot { slot: 99 });
@@ -24,18 +25,18 @@ async fn rounds(ctx: &talpf::Context, len: usize, fails_in: Option<u64>) -> Resu
             let make = ctx.group().task("make").output(&values.tile(link));
             let number = u64::from(rank) << 32 | (link as u64) << 16 | round;
             make.spawn(move |mut values| values.fill(number))?;
-            exchange.put(link, &values.tile(link), &places(link)[next])?;
+            channel.put(link, &values.tile(link), &buffers(link)[next])?;
         }
-        exchange.sync()?;
+        channel.sync()?;
         for (link, peer) in peers.iter().enumerate() {
             // On two ranks both links are to the same one, and match in order.
             let back = if ranks == 2 { link } else { 1 - link };
             let number = u64::from(peer.0) << 32 | (back as u64) << 16 | round;
-            let check = ctx.group().task("check").input(&places(link)[now]);
+            let check = ctx.group().task("check").input(&buffers(link)[now]);
             check.spawn(move |come| assert!(come.iter().all(|value| *value == number)))?;
         }
     }
-    drop(exchange);
+    drop(channel);
     Ok(ctx.group().wait().await?)
 }
 

@@ -1,4 +1,4 @@
-//! The start of a run of several processes.
+//! The handshake of the processes of a run, which connects their queue pairs.
 
 use std::sync::atomic::Ordering;
 
@@ -6,18 +6,18 @@ use ibverbs_sim::QueuePairNumber;
 
 use super::Processes;
 use super::placement::Placement;
+use crate::all_gather::Call;
 use crate::error::Error;
-use crate::exchange::Call;
 use crate::numbers::Rank;
 use crate::world::World;
 
-/// What must be the same in all processes.
+/// Version of the messages between processes, which must be the same in all.
 const VERSION: u32 = 5;
 
 impl Processes {
-    /// Connects the queue pairs of this rank, once all ranks are there and have the same settings.
-    /// When it returns, those of all ranks are connected.
-    pub(crate) async fn meet(&self, world: &World) -> Result<(), Error> {
+    /// Connects the queue pairs of this rank, once all ranks have joined with the same settings.
+    /// When this returns, the queue pairs of all ranks are connected.
+    pub(crate) async fn handshake(&self, world: &World) -> Result<(), Error> {
         let here = self.here;
         let endpoint = &world.rank(here).endpoint;
         let credits = world.config.credits as u32;
@@ -44,24 +44,24 @@ impl Processes {
                     return Err(Error::OtherRun { rank, what, here, there });
                 }
             }
-            // Those of another version or size are told what differs.
+            // After the comparison of versions and sizes, whose error says what differs.
             let before = settings.len() + world.size() as usize;
             let expected = (before + Placement::WORDS) * size_of::<u32>();
             if bytes.len() != expected {
-                let what = format!("{} bytes to begin the run with, not {expected}", bytes.len());
-                return Err(Error::WrongLetter { rank, what });
+                let what = format!("{} bytes in the handshake, not {expected}", bytes.len());
+                return Err(Error::BadControlMessage { rank, what });
             }
             placements.push(Placement::from_words(words[before..].iter().copied()));
             let number = QueuePairNumber::from_u32(word(settings.len() + here.index()));
             if rank == here {
                 endpoint.connect(rank, number)?;
             } else {
-                endpoint.connect_elsewhere(rank, number)?;
+                endpoint.connect_remote(rank, number)?;
             }
         }
         let is_oversubscribed = placement.is_oversubscribed(&placements);
         self.oversubscribed.store(is_oversubscribed, Ordering::Relaxed);
-        // Nobody sends before everybody can answer.
+        // No rank sends before all can answer.
         world.all_gather(here, Call::Start, Ok((Vec::new(), ()))).await?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A sync on its way, and the future that waits for it.
+//! A sync under way, and its outcome.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use talpf_traces::counted;
 use super::SyncMode;
 use super::arrivals::RoundArrivals;
 use super::dissemination::Plan;
+use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
 use crate::foreign;
 use crate::numbers::Rank;
-use crate::ping_pong::Places;
 use crate::round::RoundState;
 use crate::world::RankState;
 
-/// Where a sync is.
+/// The stage of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Operations of this rank are not posted yet.
@@ -38,43 +38,43 @@ pub(crate) enum Stage {
     Closing,
 }
 
-/// A sync that the engine carries on.
-pub(crate) struct Request {
+/// A sync that the engine advances.
+pub(crate) struct ActiveSync {
     pub(crate) round: Arc<RoundState>,
     pub(crate) mode: SyncMode,
     pub(crate) stage: Stage,
-    /// Operations that are expected, once that is known.
+    /// Number of operations expected, once known.
     pub(crate) expected: u32,
-    /// Holds the group, if no window does.
+    /// Pending event that holds the group, if no window does.
     pub(crate) event: Option<PendingEvent>,
-    /// What it releases, if it is of an exchange.
-    pub(crate) places: Option<Arc<Places>>,
+    /// Guards that its end releases, if the sync is of a double-buffered channel.
+    pub(crate) buffer_guards: Option<Arc<BufferGuards>>,
 }
 
-impl Request {
-    /// Tells those who wait for it. `rank` is its own.
+impl ActiveSync {
+    /// Ends the sync with its result and wakes the tasks that wait for it. `rank` is its rank.
     pub(crate) fn end(self, result: Result<(), Error>, rank: &RankState) {
-        let Request { round, event, places, .. } = self;
-        match (places, &result) {
-            (Some(places), Ok(())) => places.end(round.number),
-            // Else the run is about to fail, and they with it.
-            (Some(places), Err(error)) if rank.has_failed() => {
-                places.fail(&error.to_string().into());
+        let ActiveSync { round, event, buffer_guards, .. } = self;
+        match (buffer_guards, &result) {
+            (Some(buffer_guards), Ok(())) => buffer_guards.end(round.number),
+            // If the rank has not failed yet, the run is about to fail and releases the guards.
+            (Some(buffer_guards), Err(error)) if rank.has_failed() => {
+                buffer_guards.fail(&error.to_string().into());
             }
             _ => {}
         }
         if let (Err(error), Some(event)) = (&result, event) {
             event.fail(error.to_string());
         }
-        rank.waits.clear();
+        rank.wait_flag.clear();
         if let Err(panic) = round.outcome.set(result) {
             round.fail_foreign("a waker", &panic);
         }
         rank.open_rounds.recycle(round);
     }
 
-    /// What it waits for. `expects` says how many operations are expected from a rank, if that
-    /// is known, and `absent` which ranks have not ended the round with a sync.
+    /// Describes what the sync waits for. `expects` returns the number of operations expected from
+    /// a rank, if known; `absent` are the ranks that have not ended the round with a sync.
     pub(crate) fn describe(
         &self,
         arrivals: &RoundArrivals,
@@ -137,16 +137,16 @@ impl Request {
     }
 }
 
-/// How a sync ended.
+/// The result of a sync, once it has ended.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    /// The kind of the result, for those who look again and again. A good one, while nobody has left
-    /// a waker, is set here alone.
+    /// Kind of the result, for repeated polls. A success, while no waker is registered, is set here
+    /// alone.
     known: AtomicU8,
     state: Mutex<State>,
 }
 
-/// Of `known`: there is no result yet, a good one, another one, none yet and wakers.
+/// Values of `known`: no result; success; failure; no result, but registered wakers.
 const NOTHING: u8 = 0;
 const WELL: u8 = 1;
 const FAILED: u8 = 2;
@@ -155,14 +155,14 @@ const AWAITED: u8 = 3;
 #[derive(Default)]
 struct State {
     failure: Option<Error>,
-    /// As a rule of the one task that awaits it.
+    /// Wakers, usually of the one task that awaits the sync.
     wakers: SmallVec<[Waker; 1]>,
 }
 
 impl Outcome {
-    /// Sets the result and wakes those who wait for it.
+    /// Sets the result and wakes the tasks that wait for it.
     ///
-    /// **Errors**: what the first waker has panicked with that has; the others are woken all the same.
+    /// **Errors**: the panic message of the first waker that panics; all are called nevertheless.
     pub(crate) fn set(&self, result: Result<(), Error>) -> Result<(), String> {
         if result.is_ok() && self.change(NOTHING, WELL).is_ok() {
             return Ok(());
@@ -185,7 +185,7 @@ impl Outcome {
         result
     }
 
-    /// The result, if there is one.
+    /// Returns the result, once the sync has ended.
     #[inline]
     pub(crate) fn result(&self) -> Option<Result<(), Error>> {
         match self.known.load(Ordering::Acquire) {
@@ -195,9 +195,9 @@ impl Outcome {
         }
     }
 
-    /// The result, or the waker to call once there is one.
+    /// Returns the result, or registers the waker to be called at the end of the sync.
     pub(crate) fn poll(&self, waker: &Waker) -> Option<Result<(), Error>> {
-        // Not under the lock, as it may be code of the program.
+        // Not under the lock: a waker may be code of the program.
         let waker = waker.clone();
         let mut state = self.state.lock();
         match self.change(NOTHING, AWAITED) {

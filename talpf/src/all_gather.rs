@@ -1,10 +1,11 @@
-//! Collective calls: every rank gives some bytes, or why it cannot take part, and gets those of all.
+//! All-gather, the collective call in which every rank gives some bytes, or its error, and gets
+//! those of all.
 //!
 //! For start and registration, never for supersteps. Each rank calls in the same order: the n-th
-//! call of one rank belongs to the n-th call of every other. The number of a call is drawn under the
-//! lock under which its part is given, so what ranks name after the call has one number everywhere,
-//! whichever ranks fail and however many tasks of a rank call at once. Ranks that meet in different
-//! calls, or of which one fails, all get an error, and may go on with the next call.
+//! call of one rank belongs to the n-th call of every other. The number of a call is drawn under
+//! the lock under which its part is given, so a slot named after the call has one number
+//! everywhere, whichever ranks fail and however many tasks of a rank call at once. Ranks that make
+//! different calls, or of which one fails, all get an error, and may continue with the next call.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -16,34 +17,39 @@ use talpf_primitives::Mutex;
 use crate::error::Error;
 use crate::numbers::Rank;
 
-/// The collective calls that there are.
+/// The kinds of collective calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Start,
     RegisterGlobal,
     RegisterRaw,
-    PingPong,
+    DoubleBufferedChannel,
     Probe,
 }
 
-/// By their numbers in messages.
-const CALLS: [Call; 5] =
-    [Call::Start, Call::RegisterGlobal, Call::RegisterRaw, Call::PingPong, Call::Probe];
+/// The collective calls, by their numbers in messages.
+const CALLS: [Call; 5] = [
+    Call::Start,
+    Call::RegisterGlobal,
+    Call::RegisterRaw,
+    Call::DoubleBufferedChannel,
+    Call::Probe,
+];
 
 impl Call {
-    /// The name that programs know it by.
+    /// Returns the name of the call in error messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Call::Start => "the start of the run",
+            Call::Start => "the handshake of the run",
             Call::RegisterGlobal => "register_global",
             Call::RegisterRaw => "register_raw",
-            Call::PingPong => "ping_pong",
+            Call::DoubleBufferedChannel => "double_buffered_channel",
             Call::Probe => "probe",
         }
     }
 }
 
-/// The part of a rank in a call: its bytes, or why it failed.
+/// The part of a rank in a call: its bytes, or the text of its error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     call: Call,
@@ -63,7 +69,7 @@ impl Part {
         [&[self.call as u8, failed][..], rest].concat()
     }
 
-    /// The part that these bytes are, if they are one.
+    /// Decodes a part. `None` if the bytes are not one.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&[call, failed], rest) = bytes.split_first_chunk()?;
         let given = match failed {
@@ -93,6 +99,8 @@ impl Gathered {
         parts.map(|(part, rank)| (rank, part.given.as_deref().unwrap_or_default()))
     }
 
+    /// Checks that all ranks made the same call.
+    ///
     /// **Errors**: a rank made another call, or failed.
     fn check(self, call: Call) -> Result<Self, Error> {
         let ranks = || self.parts.iter().zip((0..).map(Rank));
@@ -110,14 +118,15 @@ impl Gathered {
     }
 }
 
-/// Calls that a rank elsewhere may be ahead of this one, and bytes that it may have given in them.
+/// Largest number of calls that a remote rank may be ahead of this one.
 const CALLS_AHEAD: u64 = 1024;
+/// Largest number of bytes that a remote rank may have given in calls that have not ended.
 const BYTES_AHEAD: usize = 1 << 26;
 
-/// What the ranks give each other, as this process knows it.
-pub(crate) struct Exchange {
+/// The collective calls of a run, in one process.
+pub(crate) struct AllGather {
     ranks: usize,
-    /// Those of this process, which take what all give.
+    /// Number of ranks of this process, each of which takes the result.
     takers: usize,
     state: Mutex<State>,
 }
@@ -125,7 +134,7 @@ pub(crate) struct Exchange {
 #[derive(Default)]
 struct State {
     calls: HashMap<u64, OpenCall>,
-    /// The next call of each rank of this process.
+    /// Number of the next call of each rank of this process.
     next: Vec<u64>,
     failed: Option<Error>,
 }
@@ -133,23 +142,23 @@ struct State {
 /// A call that not all ranks have made, or not all of this process have returned from.
 #[derive(Default)]
 struct OpenCall {
-    /// By rank; empty once all have given.
+    /// Parts by rank; empty once all have given theirs.
     given: Vec<Option<Part>>,
     all: Option<Arc<[Part]>>,
-    /// Ranks of this process that have what they waited for, or do not wait for it.
+    /// Number of ranks of this process that have the result, or do not wait for it.
     returned: usize,
     waiting: Vec<Waker>,
 }
 
-impl Exchange {
+impl AllGather {
     pub(crate) fn new(ranks: u32, takers: usize) -> Self {
         let ranks = ranks as usize;
         let state = State { next: vec![0; ranks], ..State::default() };
-        Exchange { ranks, takers, state: Mutex::new(state) }
+        AllGather { ranks, takers, state: Mutex::new(state) }
     }
 
-    /// Gives the part of a rank of this process in its next call, and draws the number of that.
-    pub(crate) fn give(&self, rank: Rank, part: Part) -> Given<'_> {
+    /// Gives the part of a rank of this process in its next call, and draws the number of the call.
+    pub(crate) fn give(&self, rank: Rank, part: Part) -> PendingGather<'_> {
         let mut state = self.state.lock();
         let number = state.next[rank.index()];
         state.next[rank.index()] += 1;
@@ -157,13 +166,13 @@ impl Exchange {
         let woken = state.add(number, rank, part, (self.ranks, self.takers));
         drop(state);
         woken.into_iter().for_each(Waker::wake);
-        Given { exchange: self, call, number }
+        PendingGather { all_gather: self, call, number }
     }
 
-    /// Adds what a rank of another process says that it has given; `here` is the rank of this one.
+    /// Adds the part that a remote rank has sent; `here` is the rank of this process.
     ///
-    /// **Errors**: it has given that before, or is too far ahead. Nothing is kept then.
-    pub(crate) fn give_elsewhere(
+    /// **Errors**: it has given that part before, or is too far ahead. Nothing is kept then.
+    pub(crate) fn give_remote(
         &self,
         here: Rank,
         rank: Rank,
@@ -200,7 +209,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Ends all waiting with `error`: some rank will not come any more.
+    /// Ends all waits with `error`, as a rank will make no more calls.
     pub(crate) fn fail(&self, error: Error) {
         let mut state = self.state.lock();
         state.failed.get_or_insert(error);
@@ -212,7 +221,7 @@ impl Exchange {
 }
 
 impl State {
-    /// Adds a part. Returns who waits for it, to be woken under no lock.
+    /// Adds a part. Returns the wakers of the call if it is complete, to be called under no lock.
     #[must_use]
     fn add(
         &mut self,
@@ -233,7 +242,7 @@ impl State {
         waiting
     }
 
-    /// Forgets a call that all ranks have made and all of this process have returned from.
+    /// Removes a call that all ranks have made and all of this process have returned from.
     fn remove_if_over(&mut self, number: u64, takers: usize) {
         let over = |call: &OpenCall| call.all.is_some() && call.returned == takers;
         if self.calls.get(&number).is_some_and(over) {
@@ -242,27 +251,27 @@ impl State {
     }
 }
 
-/// The part of a rank of this process in a call. Dropping it ends its interest in the others'.
+/// A handle of the call of a rank of this process, whose drop ends its wait for the result.
 #[must_use]
-pub(crate) struct Given<'a> {
-    exchange: &'a Exchange,
+pub(crate) struct PendingGather<'a> {
+    all_gather: &'a AllGather,
     call: Call,
     pub(crate) number: u64,
 }
 
-impl Given<'_> {
-    /// Waits for what all ranks give.
+impl PendingGather<'_> {
+    /// Waits for the parts of all ranks.
     ///
-    /// **Errors**: a rank made another call; one failed in it; the run has failed.
+    /// **Errors**: a rank made another call; a rank failed in it; the run has failed.
     pub(crate) async fn gather(self) -> Result<Gathered, Error> {
         let parts = poll_fn(|cx| self.poll(cx)).await?;
         Gathered { number: self.number, parts }.check(self.call)
     }
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Arc<[Part]>, Error>> {
-        let mut state = self.exchange.state.lock();
+        let mut state = self.all_gather.state.lock();
         let State { calls, failed, .. } = &mut *state;
-        // It is there until this is dropped.
+        // The call is not removed before this handle is dropped.
         let call = calls.entry(self.number).or_default();
         if let Some(all) = &call.all {
             return Poll::Ready(Ok(Arc::clone(all)));
@@ -278,12 +287,12 @@ impl Given<'_> {
     }
 }
 
-impl Drop for Given<'_> {
+impl Drop for PendingGather<'_> {
     fn drop(&mut self) {
-        let mut state = self.exchange.state.lock();
+        let mut state = self.all_gather.state.lock();
         if let Some(call) = state.calls.get_mut(&self.number) {
             call.returned += 1;
         }
-        state.remove_if_over(self.number, self.exchange.takers);
+        state.remove_if_over(self.number, self.all_gather.takers);
     }
 }

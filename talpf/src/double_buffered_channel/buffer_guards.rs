@@ -1,46 +1,47 @@
-//! The guards of the places that peers may write to, at one rank.
+//! The guards of the buffers of a channel, at one rank.
 
 use std::sync::Arc;
 
 use talpf_primitives::Mutex;
 
-use crate::held::{GivenUp, Held};
+use crate::held_guard::{HeldGuard, PoisonOnDrop};
 use crate::numbers::Round;
 use crate::slot::Slot;
 
-/// What an exchange holds at one rank: a guard of every place from before a peer can put there
-/// until nothing lands there any more.
+/// The guards that a channel holds at one rank: one of every buffer, from before a peer can put
+/// there until nothing lands there any more.
 #[derive(Default)]
-pub(crate) struct Places {
+pub(crate) struct BufferGuards {
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Of the places of even and of odd rounds.
-    held: [Vec<Box<dyn Held>>; 2],
-    /// How many rounds have ended well.
+    /// Guards of the buffers of even and of odd rounds.
+    held: [Vec<Box<dyn HeldGuard>>; 2],
+    /// Number of rounds that have ended without an error.
     ended: u64,
-    /// Where the places are.
+    /// Slots of the buffers.
     slots: Vec<Arc<Slot>>,
-    /// The round in which nobody puts any more.
+    /// The closing round, in which no rank puts, once the channel is closed.
     last: Option<Round>,
-    /// The exchange was dropped in the middle of a round.
+    /// `true` once the channel was dropped in the middle of a round.
     abandoned: bool,
-    /// Nothing lands any more, and why.
+    /// Reason of the failure after which nothing lands any more.
     failed: Option<Arc<str>>,
 }
 
-impl Places {
+impl BufferGuards {
     pub(super) fn new(slots: Vec<Arc<Slot>>) -> Arc<Self> {
-        Arc::new(Places { state: Mutex::new(State { slots, ..State::default() }) })
+        Arc::new(BufferGuards { state: Mutex::new(State { slots, ..State::default() }) })
     }
 
-    /// Keeps the guard of a place until `round` has ended.
+    /// Keeps the guard of a buffer until `round` has ended, and returns `true`.
     ///
-    /// Gives it up if the round two before `round`, to the same place, has not ended well, or the
-    /// run has failed: then a task before has failed, or this guard is free because the run has.
-    pub(super) fn hold(&self, round: Round, guard: Box<dyn Held>) -> bool {
+    /// Gives the guard up and returns `false` if the round two before `round`, to the same buffer,
+    /// has not ended without an error, or the run has failed: then a task before has failed, or the
+    /// failure of the run has made this guard free.
+    pub(super) fn hold(&self, round: Round, guard: Box<dyn HeldGuard>) -> bool {
         let mut state = self.state.lock();
         let too_early = round.0 > state.ended + 1;
         let reason = match &state.failed {
@@ -52,16 +53,16 @@ impl Places {
             }
         };
         drop(state);
-        drop(GivenUp::new(guard, &reason));
+        drop(PoisonOnDrop::new(guard, &reason));
         false
     }
 
-    /// Nobody puts in `round`: with its end, everything is given up.
+    /// Closes the channel: no rank puts in `round`, and its end releases all guards and slots.
     pub(super) fn close_after(&self, round: Round) {
         self.state.lock().last = Some(round);
     }
 
-    /// The exchange is dropped in the middle of a round: everything is kept until the run fails.
+    /// Keeps all guards until the run fails: the channel was dropped in the middle of a round.
     #[cold]
     pub(super) fn abandon(&self) {
         self.state.lock().abandoned = true;
@@ -71,8 +72,8 @@ impl Places {
         self.state.lock().abandoned
     }
 
-    /// The sync of `round` has ended well: its puts have landed, those of the round after the next
-    /// one, to the same places, wait for their guards.
+    /// Releases the guards of `round`, whose sync has ended without an error: its puts have landed,
+    /// and those of round + 2, to the same buffers, wait for new guards.
     pub(crate) fn end(&self, round: Round) {
         let mut state = self.state.lock();
         state.ended = round.0 + 1;
@@ -83,8 +84,8 @@ impl Places {
         drop((held, slots));
     }
 
-    /// The run has failed: takes the places from the device, which peers may be writing to, and
-    /// then gives them up.
+    /// Takes the buffers, which peers may be writing to, from the device and then gives their
+    /// guards up, after a failure of the run.
     #[cold]
     pub(crate) fn fail(&self, reason: &Arc<str>) {
         let slots = self.state.lock().slots.clone();
@@ -93,7 +94,7 @@ impl Places {
         state.failed.get_or_insert_with(|| Arc::clone(reason));
         let held = std::mem::take(&mut state.held);
         drop(state);
-        held.into_iter().flatten().for_each(|guard| drop(GivenUp::new(guard, reason)));
+        held.into_iter().flatten().for_each(|guard| drop(PoisonOnDrop::new(guard, reason)));
     }
 }
 

@@ -1,24 +1,24 @@
-//! Whether a task of a rank is suspended until a sync ends.
+//! A flag of a rank that is set while one of its tasks is suspended until a sync ends.
 //!
-//! Peers read it with every post: if it is set they take in for the rank (`tell.rs`). It is a hint:
-//! a peer that misses it leaves what it has posted to the polling task, one that finds it set for
-//! nothing looks in vain. Set by a task before its last look, and cleared by whoever ends a sync of
-//! the rank before it wakes the task, and by a task that goes on without having been woken. So
-//! none is taken to wait once it goes on.
+//! Peers read it with every post: if it is set they make progress for the rank (`notify.rs`). It is
+//! a hint: a peer that misses it leaves what it has posted to the polling task, one that finds it
+//! set too long polls without success. A task sets it before its last poll. The thread that ends a
+//! sync of the rank clears it before it wakes the task, and so does a task that continues without
+//! having been woken. So the flag of a task that continues is clear.
 
 use std::task::Waker;
 
 use talpf_primitives::{AtomicBool, Ordering};
 
-use super::request::Outcome;
+use super::active_sync::Outcome;
 use crate::error::Error;
 
 /// The flag of one rank.
-pub(crate) struct Waits(AtomicBool);
+pub(crate) struct WaitFlag(AtomicBool);
 
-impl Waits {
+impl WaitFlag {
     pub(crate) fn new() -> Self {
-        Waits(AtomicBool::new(false))
+        WaitFlag(AtomicBool::new(false))
     }
 
     #[inline]
@@ -26,7 +26,7 @@ impl Waits {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// A sync of the rank ends, or the task that waits for one goes on.
+    /// Clears the flag: a sync of the rank ends, or the task that waits for one continues.
     #[inline]
     pub(super) fn clear(&self) {
         if self.is_set() {
@@ -34,20 +34,20 @@ impl Waits {
         }
     }
 
-    /// How the sync has ended. If it has not, then after a last `look` its `waker` is called when it
-    /// has.
+    /// Returns the result of a sync that has ended. If it has not after a last `poll`, `waker` is
+    /// called when it ends.
     #[inline]
     pub(super) fn wait(
         &self,
         outcome: &Outcome,
         waker: &Waker,
-        look: impl FnOnce(),
+        poll: impl FnOnce(),
     ) -> Option<Result<(), Error>> {
         let mut result = outcome.result();
         if result.is_none() {
-            // From here on peers tell; what came before is there to be seen.
+            // From here on peers notify; the last poll sees what they posted before.
             self.0.store(true, Ordering::SeqCst);
-            look();
+            poll();
             result = outcome.poll(waker);
         }
         if result.is_some() {
@@ -66,7 +66,7 @@ mod loom_tests {
 
     use super::*;
 
-    /// A task that is run again when it was woken.
+    /// A task that runs again when it was woken.
     struct Task(AtomicBool);
 
     impl Wake for Task {
@@ -78,10 +78,10 @@ mod loom_tests {
     #[test]
     fn a_task_that_waits_goes_on_once_and_is_not_taken_to_wait_any_more() {
         loom::model(|| {
-            let shared = Arc::new((Waits::new(), Outcome::default()));
+            let shared = Arc::new((WaitFlag::new(), Outcome::default()));
             let ender = {
                 let shared = Arc::clone(&shared);
-                // As `Request::end`.
+                // As `ActiveSync::end`.
                 thread::spawn(move || {
                     shared.0.clear();
                     shared.1.set(Ok(())).unwrap();
@@ -104,7 +104,7 @@ mod loom_tests {
     #[test]
     fn a_peer_sees_a_task_that_waits_or_the_task_what_the_peer_has_posted() {
         loom::model(|| {
-            let shared = Arc::new((Waits::new(), Outcome::default(), AtomicBool::new(false)));
+            let shared = Arc::new((WaitFlag::new(), Outcome::default(), AtomicBool::new(false)));
             let peer = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common;
 use talpf::{Config, Context, Error, Rank, SyncMode};
 
-/// What rank 0 waits for in a run in which nobody goes on.
+/// Returns the report of rank 0 of a run that hangs.
 fn report<F>(ranks: u32, main: impl Fn(Context) -> F + Sync) -> String
 where
     F: Future<Output = Result<(), Error>> + Send + 'static,
@@ -59,7 +59,7 @@ fn ranks_in_different_collective_calls_are_reported() {
     assert!(text.contains(first) || text.contains(second), "{text}");
 }
 
-/// As [`common::config`], calling it a hang after next to no time.
+/// As [`common::config`], with a very short hang watch.
 fn impatient(ranks: u32) -> Config {
     let mut config = common::config(ranks, 1);
     config.runtime.hang_after = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! Operations of this rank that wait for the windows of a rank elsewhere.
+//! Operations of this rank that wait for the windows of a remote rank.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,17 +7,17 @@ use talpf_primitives::Mutex;
 use crate::numbers::{Lane, Rank, Round};
 use crate::window::{Landing, Outcome, Parked, Post};
 
-/// Whose windows are asked, and those of which round.
+/// The windows that an operation is for: those of one round at one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ask {
+pub(crate) struct WindowRequest {
     pub(crate) target: Rank,
     pub(crate) lane: Lane,
     pub(crate) round: Round,
 }
 
-/// Those that one target was asked for.
+/// The window requests to one target that have no answer yet.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct WindowRequests {
     state: Mutex<State>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Asked {
 struct State {
     next: u32,
     waiting: HashMap<u32, Waiting>,
-    /// May land, and found the send queue full.
+    /// Granted operations that have not been posted, as the send queue was full.
     granted: VecDeque<Box<dyn Parked>>,
     failed: bool,
 }
@@ -36,12 +36,13 @@ struct Waiting {
     operation: Box<dyn Parked>,
 }
 
-impl Asked {
-    /// Parks an operation under a number that `send` sends, unless `credits` of them wait. One of
-    /// an earlier round than all that wait of its lane gets past them: they may wait for it.
+impl WindowRequests {
+    /// Parks an operation under a number that `send` sends, unless `credits` requests wait. An
+    /// operation of an earlier round than all that wait of its lane needs no credit: they may wait
+    /// for it.
     pub(super) fn add<L: Landing>(
         &self,
-        Ask { lane, round, .. }: Ask,
+        WindowRequest { lane, round, .. }: WindowRequest,
         operation: L,
         credits: usize,
         send: impl FnOnce(u32),
@@ -52,12 +53,12 @@ impl Asked {
         }
         let behind = |other: &Waiting| other.lane == lane && other.round <= round;
         if state.waiting.len() >= credits && state.waiting.values().any(behind) {
-            return Outcome::Later(operation);
+            return Outcome::Retry(operation);
         }
         let number = loop {
             let number = state.next;
             state.next = number.wrapping_add(1);
-            // One that has waited while all others were used keeps its number.
+            // After the numbers have wrapped, an old request may still have this one.
             if !state.waiting.contains_key(&number) {
                 break number;
             }
@@ -68,8 +69,8 @@ impl Asked {
         Outcome::Parked
     }
 
-    /// The target lets an operation land.
-    pub(super) fn go(&self, number: u32) {
+    /// Posts an operation, which the target has granted.
+    pub(super) fn grant(&self, number: u32) {
         let mut state = self.state.lock();
         if let Some(waiting) = state.waiting.remove(&number) {
             state.granted.push_back(waiting.operation);
@@ -78,7 +79,7 @@ impl Asked {
         self.post_granted();
     }
 
-    /// Posts what may land, as far as the send queue has room.
+    /// Posts granted operations, as far as the send queue has room.
     pub(super) fn post_granted(&self) {
         loop {
             let mut state = self.state.lock();
@@ -102,19 +103,19 @@ impl Asked {
         operation.refuse();
     }
 
-    /// The target has no window for an operation.
+    /// Refuses an operation, for which the target has no window.
     pub(super) fn refuse(&self, number: u32) {
         let refused = self.state.lock().waiting.remove(&number);
         refused.into_iter().for_each(|waiting| waiting.operation.refuse());
     }
 
-    /// The run has failed: refuses what waits and all that comes.
+    /// Refuses all operations that wait and all later ones, after a failure of the run.
     pub(super) fn fail(&self) {
         self.state.lock().failed = true;
         self.take_all().for_each(|operation| operation.refuse());
     }
 
-    /// Gives up what waits: the run is over.
+    /// Drops all operations that wait, at the end of the run.
     pub(super) fn clear(&self) {
         self.take_all().for_each(drop);
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common;
 use ibverbs_sim::FaultPlan;
 use proptest::prelude::*;
-use talpf::{Config, Context, Error, Lane, Link, PingPong, Rank};
+use talpf::{Config, Context, DoubleBufferedChannel, Error, Lane, Link, Rank};
 use talpf_runtime::{Array, Matrix, Region, Tiling};
 
 const LANE: Lane = Lane(3);
@@ -18,62 +18,63 @@ struct Ring {
     ranks: u32,
     here: u32,
     values: Array<u64>,
-    /// Two places for each link.
+    /// Two buffers for each link.
     inbox: Array<u64>,
-    exchange: Option<PingPong<u64>>,
+    channel: Option<DoubleBufferedChannel<u64>>,
 }
 
 impl Ring {
-    /// Arrays whose places have `len` elements; no exchange yet.
+    /// Makes the arrays, whose buffers have `len` elements, without a channel.
     async fn arrays(ctx: &Context, len: usize) -> Result<Self, Error> {
         let values = Array::new(ctx.group(), vec![0; 2 * len], len)?;
         ctx.register_local(&values)?;
         let inbox = Array::new(ctx.group(), vec![0; 4 * len], len)?;
         ctx.register_global(&inbox).await?;
         let (ranks, here) = (ctx.ranks(), ctx.rank().0);
-        Ok(Ring { ranks, here, values, inbox, exchange: None })
+        Ok(Ring { ranks, here, values, inbox, channel: None })
     }
 
     async fn new(ctx: &Context, len: usize) -> Result<Self, Error> {
         let mut ring = Self::arrays(ctx, len).await?;
         let links = [ring.link(0), ring.link(1)];
-        let exchange = ctx.ping_pong(LANE, &links).await?;
-        ring.exchange = Some(exchange);
+        let channel = ctx.double_buffered_channel(LANE, &links).await?;
+        ring.channel = Some(channel);
         Ok(ring)
     }
 
-    /// The rank at the other end. On two ranks both links are to the same one, and match in order.
+    /// Returns the rank at the other end. With two ranks both links join the same ranks, and match
+    /// in order.
     fn peer(&self, link: usize) -> u32 {
         let distance = if link == 0 { self.ranks - 1 } else { 1 };
         (self.here + distance) % self.ranks
     }
 
-    /// The link on which that one puts to this.
+    /// Returns the link of the other end on which that rank puts to this one.
     fn link_back(&self, link: usize) -> usize {
         if self.ranks <= 2 { link } else { 1 - link }
     }
 
-    fn place(&self, link: usize, round: u64) -> Region<'_, u64> {
+    fn buffer(&self, link: usize, round: u64) -> Region<'_, u64> {
         self.inbox.tile(2 * link + (round % 2) as usize)
     }
 
     fn link(&self, link: usize) -> Link<'_, u64> {
-        Link { peer: Rank(self.peer(link)), places: [self.place(link, 0), self.place(link, 1)] }
+        Link { peer: Rank(self.peer(link)), buffers: [self.buffer(link, 0), self.buffer(link, 1)] }
     }
 
     fn put(&mut self, link: usize) -> Result<(), Error> {
-        let mut exchange = self.exchange.take().expect("made by `new`");
-        let next = self.place(link, exchange.round().0 + 1);
-        let put = exchange.put(link, &self.values.tile(link), &next);
-        self.exchange = Some(exchange);
+        let mut channel = self.channel.take().expect("made by `new`");
+        let next = self.buffer(link, channel.round().0 + 1);
+        let put = channel.put(link, &self.values.tile(link), &next);
+        self.channel = Some(channel);
         put
     }
 
-    fn exchange(&mut self) -> &mut PingPong<u64> {
-        self.exchange.as_mut().expect("made by `new`")
+    fn channel(&mut self) -> &mut DoubleBufferedChannel<u64> {
+        self.channel.as_mut().expect("made by `new`")
     }
 
-    /// One round, and `readers` of each place that are slow, for their round is to stay whole.
+    /// Runs a round with `readers` of each buffer, slow ones, whose data must stay intact.
     fn round(
         &mut self,
         ctx: &Context,
@@ -87,15 +88,15 @@ impl Ring {
             make.spawn(move |mut values| values.fill(number))?;
             self.put(link)?;
         }
-        self.exchange().sync()?;
+        self.channel().sync()?;
         for link in 0..2 {
             let expected = number(self.peer(link), self.link_back(link), round);
             for _ in 0..readers {
-                let read = ctx.group().task("read").input(&self.place(link, round));
-                read.spawn(move |place| {
-                    assert!(place.iter().all(|&value| value == expected), "round {round}");
+                let read = ctx.group().task("read").input(&self.buffer(link, round));
+                read.spawn(move |buffer| {
+                    assert!(buffer.iter().all(|&value| value == expected), "round {round}");
                     common::spin(slow);
-                    assert!(place.iter().all(|&value| value == expected), "round {round}");
+                    assert!(buffer.iter().all(|&value| value == expected), "round {round}");
                 })?;
             }
         }
@@ -107,7 +108,7 @@ fn number(rank: u32, link: usize, round: u64) -> u64 {
     u64::from(rank) << 48 | (link as u64) << 40 | round
 }
 
-/// Every rank runs `rounds` rounds without waiting, and the last ranks read slowly.
+/// Runs `rounds` on every rank without waiting; the last ranks read slowly.
 fn run(config: Config, len: usize, rounds: u64, readers: usize, slow_us: u64) -> Result<(), Error> {
     let what = format!("{} ranks, {len} elements, {rounds} rounds", config.ranks);
     let ends = common::run_case(&what, config, move |ctx| async move {
@@ -116,7 +117,7 @@ fn run(config: Config, len: usize, rounds: u64, readers: usize, slow_us: u64) ->
         for round in 0..rounds {
             ring.round(&ctx, round, readers, slow)?;
         }
-        assert_eq!(ring.exchange().round().0, rounds);
+        assert_eq!(ring.channel().round().0, rounds);
         Ok::<_, Error>(())
     });
     ends.map(drop)
@@ -170,16 +171,16 @@ fn rows_of_matrices() {
         let matrix = Matrix::new(ctx.group(), vec![0u16; 8 * 9], 9, tiling)?;
         ctx.register_global(&matrix).await?;
         let peer = ctx.peer(1 - ctx.rank().0)?;
-        let place = |row: usize| matrix.row(row, 2..8);
-        let links = [Link { peer, places: [place(0), place(7)] }];
-        let mut exchange = ctx.ping_pong(LANE, &links).await?;
+        let buffer = |row: usize| matrix.row(row, 2..8);
+        let links = [Link { peer, buffers: [buffer(0), buffer(7)] }];
+        let mut channel = ctx.double_buffered_channel(LANE, &links).await?;
         for round in 0..6u16 {
             let value = 10 * round + ctx.rank().0 as u16;
             let make = ctx.group().task("make").output(&matrix.region(3..5, 1..4));
             make.spawn(move |mut from| from.view_mut().fill(value))?;
-            let next = [place(0), place(7)][usize::from(round + 1) % 2];
-            exchange.put(0, &matrix.region(3..5, 1..4), &next)?;
-            exchange.sync()?.await?;
+            let next = [buffer(0), buffer(7)][usize::from(round + 1) % 2];
+            channel.put(0, &matrix.region(3..5, 1..4), &next)?;
+            channel.sync()?.await?;
             let come = ctx.group().task("read").input(&matrix.row(7 * usize::from(round % 2), ..));
             let come = come.run(|row| row.to_vec())?.await?;
             let sent = 10 * round + peer.0 as u16;
@@ -191,22 +192,22 @@ fn rows_of_matrices() {
     run.unwrap();
 }
 
-/// Places are free after the exchange, and the ranks can make another.
+/// Places are free after the channel, and the ranks can make another.
 #[test]
-fn exchanges_follow_each_other() {
+fn channels_follow_each_other() {
     let ends = common::run(common::config(3, 2), |ctx| async move {
         for (lane, rounds) in [(1, 0), (0, 3), (255, 4)] {
             let ring = Ring::arrays(&ctx, 5).await?;
             let links = [ring.link(0), ring.link(1)];
-            let mut exchange = ctx.ping_pong(Lane(lane), &links).await?;
+            let mut channel = ctx.double_buffered_channel(Lane(lane), &links).await?;
             for round in 0..rounds {
                 for link in 0..2 {
-                    exchange.put(link, &ring.values.tile(link), &ring.place(link, round + 1))?;
+                    channel.put(link, &ring.values.tile(link), &ring.buffer(link, round + 1))?;
                 }
-                exchange.sync()?;
+                channel.sync()?;
             }
-            assert_eq!(exchange.lane(), Lane(lane));
-            drop(exchange);
+            assert_eq!(channel.lane(), Lane(lane));
+            drop(channel);
             assert_eq!(common::read(&ctx, &ring.inbox).await?, [0; 20]);
         }
         Ok::<_, Error>(())

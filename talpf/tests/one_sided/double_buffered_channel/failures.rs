@@ -1,4 +1,4 @@
-//! A rank that fails in the middle of an exchange ends the run, and nothing hangs.
+//! A rank that fails in the middle of a channel ends the run, and nothing hangs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,16 +8,16 @@ use super::{Ring, refused};
 use crate::common::{self, Gate};
 use talpf::{Context, Error};
 
-/// Tasks that write all over the places of a round.
+/// Spawns tasks that overwrite the buffers of a round.
 fn overwrite(ctx: &Context, ring: &Ring, round: u64) -> Result<(), Error> {
     for link in 0..2 {
-        let task = ctx.group().task("overwrite").inout(&ring.place(link, round));
-        task.spawn(|mut place| place.fill(u64::MAX))?;
+        let task = ctx.group().task("overwrite").inout(&ring.buffer(link, round));
+        task.spawn(|mut buffer| buffer.fill(u64::MAX))?;
     }
     Ok(())
 }
 
-/// How rank 1 fails, in round 5.
+/// The failure of rank 1, in round 5.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
     MainReturns,
@@ -66,9 +66,9 @@ fn fail(failure: Failure, len: usize) -> Error {
                 Failure::TaskAfterSync => {}
             }
             ring.put(1)?;
-            let sync = ring.exchange().sync()?;
+            let sync = ring.channel().sync()?;
             if matches!(failure, Failure::TaskAfterSync) {
-                let task = ctx.group().task("broken").inout(&ring.place(0, 5));
+                let task = ctx.group().task("broken").inout(&ring.buffer(0, 5));
                 task.spawn(|_| panic!("the task is broken"))?;
             }
             if !matches!(failure, Failure::TaskBeforePut) {
@@ -102,9 +102,9 @@ fn a_rank_that_fails_in_the_middle() {
     }
 }
 
-/// The places are held from the beginning, and nothing comes.
+/// The buffers are held from the beginning, and nothing comes.
 #[test]
-fn nobody_reads_a_place_of_a_run_that_failed() {
+fn nobody_reads_a_buffer_of_a_run_that_failed() {
     let (gate, ran) = (Gate::default(), Arc::new(AtomicBool::new(false)));
     let run = common::run(common::unwatched(2, 2), |ctx| {
         let (gate, ran) = (gate.clone(), Arc::clone(&ran));
@@ -112,12 +112,12 @@ fn nobody_reads_a_place_of_a_run_that_failed() {
             let mut ring = Ring::new(&ctx, 4).await?;
             if ctx.rank().0 == 0 {
                 gate.passed().await;
-                // Dropped, it would tell the other rank that nothing comes, before the failure does.
+                // Its drop would end the wait of the other rank before the failure does.
                 std::mem::forget(ring);
                 return Err(Error::NoSuchSlot { slot: 99 });
             }
             ring.round(&ctx, 0, 0, Duration::ZERO)?;
-            let read = ctx.group().task("read").input(&ring.place(0, 0));
+            let read = ctx.group().task("read").input(&ring.buffer(0, 0));
             read.spawn(move |_| ran.store(true, Ordering::SeqCst))?;
             gate.open();
             Ok(ctx.group().wait().await?)
@@ -127,7 +127,7 @@ fn nobody_reads_a_place_of_a_run_that_failed() {
     assert!(!ran.load(Ordering::SeqCst), "a task has read what was never put");
 }
 
-/// One rank stops a round before the others: the hang watch says what is missing.
+/// A rank stops a round before the others: the hang watch reports the missing puts.
 #[test]
 fn a_rank_that_stops_early_is_reported() {
     let run = common::run(common::watched(2, 2), |ctx| async move {

@@ -1,0 +1,167 @@
+//! Control messages between processes, and their encoding.
+//!
+//! Numbers are little-endian; the first byte is the kind.
+
+use super::WindowRequest;
+use crate::numbers::{Lane, Rank, Round};
+use crate::window::{Claim, Kind};
+
+/// A control message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ControlMessage<'a> {
+    /// Asks the windows of the receiver to let an operation land.
+    WindowRequest { number: u32, request: WindowRequest, claim: Claim },
+    /// Lets the operation of a request land.
+    WindowGrant { number: u32 },
+    /// Refuses the operation of a request: no window of the round covers it.
+    WindowRefusal { number: u32 },
+    /// Carries the part of the sender in a collective call.
+    Gather { number: u64, part: &'a [u8] },
+    /// Reports the failure of the run.
+    Failed { first: Rank, reason: &'a str },
+    /// Ends the messages of the sender, which needs nothing more.
+    Finished,
+    /// Reports that the sender is idle, with its packet counts.
+    Idle(&'a [u8]),
+}
+
+/// The kinds of claims, by their numbers in messages.
+const KINDS: [Kind; 3] = [Kind::Read, Kind::Update, Kind::Write];
+
+const WINDOW_REQUEST: u8 = 0;
+const WINDOW_GRANT: u8 = 1;
+const WINDOW_REFUSAL: u8 = 2;
+const GATHER: u8 = 3;
+const FAILED: u8 = 4;
+const FINISHED: u8 = 5;
+const IDLE: u8 = 6;
+
+impl<'a> ControlMessage<'a> {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        let numbered = |kind: u8, number: u32| [&[kind][..], &number.to_le_bytes()].concat();
+        match self {
+            ControlMessage::WindowRequest {
+                number,
+                request: WindowRequest { target, lane, round },
+                claim,
+            } => {
+                let mut bytes = numbered(WINDOW_REQUEST, number);
+                bytes.extend([lane.0, claim.kind as u8, u8::from(claim.raw)]);
+                bytes.extend(target.0.to_le_bytes());
+                bytes.extend(claim.source.0.to_le_bytes());
+                bytes.extend(claim.slot.to_le_bytes());
+                bytes.extend(round.0.to_le_bytes());
+                bytes.extend(claim.index.to_le_bytes());
+                bytes.extend(claim.end.to_le_bytes());
+                bytes
+            }
+            ControlMessage::WindowGrant { number } => numbered(WINDOW_GRANT, number),
+            ControlMessage::WindowRefusal { number } => numbered(WINDOW_REFUSAL, number),
+            ControlMessage::Gather { number, part } => {
+                [&[GATHER][..], &number.to_le_bytes(), part].concat()
+            }
+            ControlMessage::Idle(traffic) => [&[IDLE], traffic].concat(),
+            ControlMessage::Failed { first, reason } => {
+                let mut bytes = numbered(FAILED, first.0);
+                bytes.extend(reason.as_bytes());
+                bytes
+            }
+            ControlMessage::Finished => vec![FINISHED],
+        }
+    }
+
+    /// Decodes a message. `None` if the bytes are not one.
+    pub(super) fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        let mut reader = Reader(rest);
+        let message = match *kind {
+            WINDOW_REQUEST => {
+                let number = reader.word()?;
+                let (lane, kind) = (Lane(reader.byte()?), reader.byte()?);
+                let (kind, raw) = (*KINDS.get(usize::from(kind))?, reader.byte()? != 0);
+                let (target, source) = (Rank(reader.word()?), Rank(reader.word()?));
+                let (slot, round) = (reader.word()?, Round(reader.long()?));
+                let (index, end) = (reader.long()?, reader.long()?);
+                let claim = Claim { source, slot, index, end, kind, raw };
+                ControlMessage::WindowRequest {
+                    number,
+                    request: WindowRequest { target, lane, round },
+                    claim,
+                }
+            }
+            WINDOW_GRANT => ControlMessage::WindowGrant { number: reader.word()? },
+            WINDOW_REFUSAL => ControlMessage::WindowRefusal { number: reader.word()? },
+            GATHER => {
+                let number = reader.long()?;
+                return Some(ControlMessage::Gather { number, part: reader.0 });
+            }
+            IDLE => return Some(ControlMessage::Idle(rest)),
+            FAILED => {
+                let first = Rank(reader.word()?);
+                return Some(ControlMessage::Failed {
+                    first,
+                    reason: std::str::from_utf8(reader.0).ok()?,
+                });
+            }
+            FINISHED => ControlMessage::Finished,
+            _ => return None,
+        };
+        reader.0.is_empty().then_some(message)
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn chunk<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (chunk, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*chunk)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        Some(u8::from_le_bytes(self.chunk()?))
+    }
+
+    fn word(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.chunk()?))
+    }
+
+    fn long(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.chunk()?))
+    }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_control_message_comes_back(
+            kind in 0..7u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32,
+            longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
+        ) {
+            let (round, index, end) = longs;
+            let request = WindowRequest { target: Rank(ranks.0), lane: Lane(lane), round: Round(round) };
+            let claim = Claim { source: Rank(ranks.1), slot, index, end, kind: KINDS[access], raw };
+            let message = match kind {
+                WINDOW_REQUEST => ControlMessage::WindowRequest { number, request, claim },
+                WINDOW_GRANT => ControlMessage::WindowGrant { number },
+                WINDOW_REFUSAL => ControlMessage::WindowRefusal { number },
+                GATHER => ControlMessage::Gather { number: round, part: &given },
+                IDLE => ControlMessage::Idle(&given),
+                FAILED => ControlMessage::Failed { first: Rank(number), reason: &reason },
+                _ => ControlMessage::Finished,
+            };
+            let sent = message.to_bytes();
+            prop_assert_eq!(ControlMessage::from_bytes(&sent), Some(message));
+        }
+
+        #[test]
+        fn no_bytes_are_too_strange(bytes: Vec<u8>) {
+            let _ = ControlMessage::from_bytes(&bytes);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Termination detection: finds that the run hangs, which no process alone can know.
+//!
+//! A process that is idle until another one sends to it reports so to all, with the number of
+//! packets that it has sent to each process and taken from it. Once all have reported and all
+//! counts match - each has taken as many packets as were sent to it - nothing is under way and no
+//! process will ever send: the first to continue after its report could only do so for a packet
+//! that was sent before its sender reported, and that is counted. A process that has continued
+//! meanwhile reports again later, with other counts.
+//!
+//! **Source**: the channel counting of Mattern, *Algorithms for distributed termination detection*
+//! (1987).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use talpf_primitives::Mutex;
+
+use super::{ControlMessage, Processes};
+use crate::numbers::Rank;
+
+/// For each process, packets sent to it and taken from it, without the reports of this file.
+type Traffic = Vec<(u64, u64)>;
+
+/// The latest reports of all processes.
+#[derive(Default)]
+pub(super) struct TerminationDetector {
+    /// Number of times that this process has handled everything that had arrived.
+    passes: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Number of reports sent to each process.
+    sent: u64,
+    /// Numbers of reports received, by source.
+    received: Vec<u64>,
+    /// Counts of the previous check in this process, and the pass in which it was made.
+    last: Option<(Traffic, u64)>,
+    /// Latest report of each process, this one included.
+    reports: Vec<Option<Traffic>>,
+}
+
+impl TerminationDetector {
+    pub(super) fn new(ranks: u32) -> Self {
+        let ranks = ranks as usize;
+        let state =
+            State { received: vec![0; ranks], reports: vec![None; ranks], ..State::default() };
+        TerminationDetector { passes: AtomicU64::new(0), state: Mutex::new(state) }
+    }
+
+    /// Notes that everything that had arrived has been handled.
+    pub(super) fn note_pass(&self) {
+        self.passes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Takes in the report of a process. Returns `false` if it is malformed.
+    pub(super) fn receive(&self, from: Rank, bytes: &[u8]) -> bool {
+        let (words, rest) = bytes.as_chunks();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let mut state = self.state.lock();
+        let fits = rest.is_empty() && words.len() == 2 * state.reports.len();
+        if fits {
+            state.received[from.index()] += 1;
+            state.reports[from.index()] = Some(words.chunks(2).map(|of| (of[0], of[1])).collect());
+        }
+        fits
+    }
+}
+
+impl Processes {
+    /// Returns `true` if the whole run has come to a stop for ever. Called repeatedly while this
+    /// process is idle; sends a report to the others once the counts are stable.
+    pub(crate) fn is_terminated(&self) -> bool {
+        let passes = self.termination.passes.load(Ordering::SeqCst);
+        let mut state = self.termination.state.lock();
+        let traffic = self.traffic(&state);
+        // Stable once two passes have handled whatever had arrived at the count, without effect.
+        let is_stable = state
+            .last
+            .as_ref()
+            .is_some_and(|(before, pass)| *before == traffic && passes >= pass + 2);
+        if !is_stable {
+            state.last = Some((traffic, passes));
+            return false;
+        }
+        let report = &mut state.reports[self.here.index()];
+        if report.as_ref() != Some(&traffic) {
+            let words = traffic.iter().flat_map(|(sent, taken)| [*sent, *taken]);
+            let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+            *report = Some(traffic);
+            state.sent += 1;
+            self.send_to_all(ControlMessage::Idle(&bytes));
+        }
+        matches(&state.reports)
+    }
+
+    /// As [`Processes::is_terminated`], for a rank that has ended, once another has sent a report.
+    pub(super) fn join_termination(&self) {
+        if self.termination.state.lock().received.iter().any(|count| *count > 0) {
+            self.is_terminated();
+        }
+    }
+
+    fn traffic(&self, state: &State) -> Traffic {
+        let count = |rank: u32| {
+            if rank == self.here.0 {
+                return (0, 0);
+            }
+            let received = state.received[rank as usize];
+            (self.wire.sent(rank) - state.sent, self.wire.taken(rank) - received)
+        };
+        (0..self.peers.len() as u32).map(count).collect()
+    }
+}
+
+/// Returns `true` if all have reported, and each has taken as many packets as were sent to it.
+fn matches(reports: &[Option<Traffic>]) -> bool {
+    let all: Option<Vec<&Traffic>> = reports.iter().map(Option::as_ref).collect();
+    all.is_some_and(|all| {
+        let pairs = |from: usize| (0..all.len()).map(move |to| (from, to));
+        (0..all.len()).flat_map(pairs).all(|(from, to)| all[from][to].0 == all[to][from].1)
+    })
+}

@@ -1,0 +1,82 @@
+//! Notification of a rank of this process that something was posted to it.
+//!
+//! A rank whose task is suspended until a sync ends polls for arrivals only when a worker has
+//! nothing else to do and runs its polling task. So the thread that posts to it advances its sync
+//! itself: counts what was posted, and wakes the task, on the spot. Where workers are fewer than
+//! ranks a superstep is a sequence of such posts, and no worker polls without success in between.
+//!
+//! Notification is a hint: arrivals that a poster misses, the polling task finds.
+
+use std::cell::RefCell;
+
+use smallvec::SmallVec;
+
+use crate::numbers::Rank;
+use crate::world::World;
+
+/// Ranks for which a thread still has to make progress.
+struct Next {
+    /// The world of the ranks, for comparison only.
+    world: *const World,
+    /// Ranks that were posted to meanwhile.
+    ranks: SmallVec<[Rank; 4]>,
+}
+
+thread_local! {
+    static NEXT: RefCell<Option<Next>> = const { RefCell::new(None) };
+}
+
+impl World {
+    /// Notifies `target` that something was posted to it. The caller holds no lock.
+    #[inline]
+    pub(crate) fn notify(&self, target: Rank) {
+        if self.remote_processes(target).is_none() && self.rank(target).wait_flag.is_set() {
+            self.progress_for(target);
+        }
+    }
+
+    /// Makes progress for `target`. If that leads to further notifications (by control messages,
+    /// retried operations, actions of tasks that become ready), they follow one after another, not
+    /// nested.
+    fn progress_for(&self, target: Rank) {
+        if std::thread::panicking() {
+            // Drops of a body that unwinds must not mix with guards of other tasks.
+            return;
+        }
+        let is_first = NEXT.with_borrow_mut(|next| match next {
+            Some(Next { world, ranks }) => {
+                if std::ptr::eq(*world, self) && !ranks.contains(&target) {
+                    ranks.push(target);
+                }
+                false
+            }
+            None => {
+                *next = Some(Next { world: self, ranks: SmallVec::new() });
+                true
+            }
+        });
+        if !is_first {
+            return;
+        }
+        let _clear = ClearOnDrop;
+        let mut target = Some(target);
+        // As many as there are ranks: the polling tasks find what arrives after that.
+        for _ in 0..self.size() {
+            let Some(rank) = target else {
+                return;
+            };
+            self.rank(rank).progress(self);
+            let first = |next: &mut Next| (!next.ranks.is_empty()).then(|| next.ranks.remove(0));
+            target = NEXT.with_borrow_mut(|next| next.as_mut().and_then(first));
+        }
+    }
+}
+
+/// Ends the progress of a thread for others when dropped.
+struct ClearOnDrop;
+
+impl Drop for ClearOnDrop {
+    fn drop(&mut self) {
+        NEXT.set(None);
+    }
+}

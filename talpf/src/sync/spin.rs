@@ -1,0 +1,54 @@
+//! Spin, then suspend: a task that waits polls for arrivals before it suspends.
+//!
+//! To suspend a task, find the polling task, poll, and wake the task takes about a microsecond, and
+//! often ends on another worker, away from what the task has in its cache. Arrivals often come
+//! sooner. So a task that waits polls for about that long, but never when its worker has something
+//! else to do, and longer only while another worker is in a task, which may cause the arrivals.
+
+use crate::world::{RankState, World};
+
+/// Polls of a task whose worker has nothing else to do: about a microsecond.
+const AT_LEAST: u32 = 8;
+/// Polls while another worker is in a task.
+const AT_MOST: u32 = 64;
+
+impl RankState {
+    /// Polls while the worker has nothing else to do, until `ready` returns a result.
+    #[inline]
+    pub(crate) fn poll_while_spare<R>(
+        &self,
+        world: &World,
+        ready: impl Fn() -> Option<R>,
+    ) -> Option<R> {
+        // A poll of a wire takes about as long as all polls of memory.
+        let at_most = if world.processes().is_some() { 1 } else { AT_MOST };
+        self.poll_at_most(at_most, world, ready)
+    }
+
+    /// As [`RankState::poll_while_spare`], `at_most` times.
+    #[inline]
+    pub(crate) fn poll_at_most<R>(
+        &self,
+        at_most: u32,
+        world: &World,
+        ready: impl Fn() -> Option<R>,
+    ) -> Option<R> {
+        for poll in 1..=at_most {
+            self.poll(world);
+            let result = ready();
+            if result.is_some() {
+                return result;
+            }
+            let goes_on = if poll < AT_LEAST {
+                talpf_runtime::worker_has_nothing_else()
+            } else {
+                talpf_runtime::worker_is_spare()
+            };
+            if !goes_on {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+}
