@@ -1,5 +1,5 @@
 //! The guide's chapters as documentation, so that `cargo test -p talpf-guide` compiles and runs every
-//! code block in them. `mdbook build guide -d ../target/guide` makes the pages.
+//! code block in them. `mdbook build guide -d target/guide` makes the pages.
 
 /// Includes a chapter when the code blocks of documentation are tested, and only then: links between
 /// chapters are those of the book.
