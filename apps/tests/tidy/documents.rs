@@ -93,6 +93,20 @@ fn every_relative_link_leads_somewhere() {
 }
 
 #[test]
+fn paths_in_the_instructions_for_contributors_exist() {
+    let mut findings = Vec::new();
+    for document in documents().into_iter().filter(|file| file.path == "CONTRIBUTING.md") {
+        for line in prose(&document.text) {
+            let spans = line.split('`').skip(1).step_by(2);
+            let paths = spans.filter(|span| span.contains('/') && !span.contains([' ', '(']));
+            let missing = paths.filter(|path| !root().join(path).exists());
+            findings.extend(missing.filter(|path| !path.starts_with("target/")).map(str::to_owned));
+        }
+    }
+    assert_none(&findings, "paths to nowhere");
+}
+
+#[test]
 fn chapters_link_documents_of_the_book_only() {
     let mut findings = Vec::new();
     for document in documents().into_iter().filter(|file| file.path.starts_with(CHAPTERS)) {
