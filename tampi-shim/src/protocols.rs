@@ -1,8 +1,9 @@
-//! Which protocol carries a message: thresholds, from what copies and messages cost.
+//! Protocols of messages by length: thresholds, computed from the costs of copies and of requests.
 //!
-//! With `L` for the time until a word written on one core is seen on another, `R` for what it takes
-//! to register memory at both ends and post a read, and the cost of copying a byte that another core
-//! has written (`remote`), the receiver has a message of `n` bytes after
+//! Let `L` be the time until a word written on one core is seen on another, `R` the time to
+//! register
+//! memory at both ends and post a read, and `remote` the time to copy a byte that another core has
+//! written. Then the receiver has a message of `n` bytes after
 //!
 //! ```text
 //! eager       L + 2 n remote      copied into the ring, whose lines the receiver has, and out of it
@@ -10,8 +11,8 @@
 //! lazy        the same, and a copy before it, so that the sender need not wait
 //! ```
 //!
-//! so eager is best up to `R / remote`. Lazy is never the fastest: it is for programs that ask for
-//! it, whose senders have something better to do than to wait for receivers that are late.
+//! so eager is best up to `R / remote`. Lazy is never the fastest: it is for programs whose senders
+//! have better things to do than to wait for late receivers, and off by default.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,31 +21,35 @@ use crate::costs::Costs;
 use crate::error::Error;
 use crate::transport::verbs::LONGEST_EAGER;
 
-/// The longest messages of each protocol, in bytes.
+/// Thresholds between the protocols of messages.
+///
+/// **Units**: bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocols {
-    /// Sent at once, in the cells that announce messages; up to 8 KiB.
+    /// Longest message that is sent eagerly, in the cells of the ring; at most 8 KiB.
     pub eager: usize,
-    /// Copied by the sender, which goes on, and read from there. Longer ones are read from the
-    /// sender's buffer. 0 unless it is asked for.
+    /// Longest message that the sender copies, so that its send ends at once, and that the receiver
+    /// reads from the copy. Longer messages are read from the buffer of the sender. 0 by default:
+    /// never.
     pub lazy: usize,
-    /// A receive with a buffer longer than this, of a known source and tag, offers it to the
-    /// source, which writes its message there.
+    /// Longest receive buffer that is not announced. A receive of one source and tag into a longer
+    /// buffer sends the source a ready-to-receive message (RTR), and the source writes its message
+    /// there.
     pub offer: usize,
 }
 
 impl Default for Protocols {
-    /// What fits [`Costs::default`].
+    /// Computes the thresholds for [`Costs::default`].
     fn default() -> Self {
         Protocols::of(&Costs::default())
     }
 }
 
 impl Protocols {
-    /// The environment variables that set the thresholds, in bytes.
+    /// Environment variables that set the thresholds, in bytes.
     pub const VARIABLES: [&'static str; 3] = ["TAMPI_EAGER", "TAMPI_LAZY", "TAMPI_OFFER"];
 
-    /// What fits these costs.
+    /// Computes the thresholds for `costs`.
     pub fn of(costs: &Costs) -> Self {
         let Costs { request_ns, remote_ns_per_kib } = *costs;
         let eager = request_ns.saturating_mul(1024) / remote_ns_per_kib.max(1);
@@ -52,9 +57,10 @@ impl Protocols {
         Protocols { eager, lazy: 0, offer: 2 * eager }
     }
 
-    /// What fits the costs on this machine, or what the environment says instead.
+    /// Computes the thresholds from the measured costs of this machine; environment variables take
+    /// precedence.
     ///
-    /// **Errors**: a variable that is no number of bytes.
+    /// **Errors**: a variable is not a number of bytes.
     pub fn measured() -> Result<Self, Error> {
         let measured = Protocols::of(&Costs::measured());
         Ok(measured.or_variables(|name| std::env::var_os(name))?.clamped())
@@ -75,7 +81,7 @@ impl Protocols {
         value.trim().parse().map_err(|_| Error::Setting { name, value: value.to_owned(), expected })
     }
 
-    /// With nothing eager that is too long for it.
+    /// Returns the thresholds with `eager` limited to the longest eager message.
     pub(crate) fn clamped(self) -> Self {
         Protocols { eager: self.eager.min(LONGEST_EAGER), ..self }
     }

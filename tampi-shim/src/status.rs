@@ -1,23 +1,23 @@
-//! What is known of a message that was carried, or that waits.
+//! Statuses: source, tag and length of a message.
 
 use crate::rank::Rank;
 use crate::tag::Tag;
 
-/// Where a message came from, what it was about, and how long it was. The default is that of an
-/// empty message of rank 0 with tag 0, for places that are filled later.
+/// Source, tag and length of a message. The default is the status of an empty message of rank 0
+/// with tag 0, for elements that are written later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The sender.
+    /// Rank that sent the message.
     pub source: Rank,
-    /// Its tag.
+    /// Tag of the message.
     pub tag: Tag,
-    /// Its length.
+    /// Length of the message in bytes.
     pub bytes: u64,
     end: End,
 }
 
-/// A whole word: a flag would be copied together with what else the bytes around it may be in a
-/// result, in pieces, and whoever reads them at once would wait for those to reach memory.
+/// Flag of a status, as wide as a word: a narrower flag would be stored in a piece of its own, and
+/// a load of the whole word right after it would stall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u64)]
 enum End {
@@ -27,7 +27,7 @@ enum End {
 }
 
 impl Status {
-    /// That of a receive that was cancelled.
+    /// Status of a receive that was cancelled.
     pub(crate) const CANCELLED: Status =
         Status { source: Rank(0), tag: Tag(0), bytes: 0, end: End::Cancelled };
 
@@ -36,13 +36,13 @@ impl Status {
         Status { source, tag, bytes, end: End::Came }
     }
 
-    /// Whether the operation was cancelled: there was no message.
+    /// Returns `true` if the operation was cancelled and received no message.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.end == End::Cancelled
     }
 
-    /// The length in elements of `T`; `None` if it is no whole number of them.
+    /// Returns the length in elements of `T`, or `None` if it is not a whole number of elements.
     pub fn elements<T>(&self) -> Option<u64> {
         let size = size_of::<T>() as u64;
         match size {
@@ -52,7 +52,7 @@ impl Status {
     }
 }
 
-/// A status in two whole words.
+/// A status packed into two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packed {
     /// Source and tag.

@@ -21,7 +21,7 @@ fn equal_blocks(member: Member, kind: Kind, len: usize) -> Result<Blocks, Error>
 pub(super) fn too_many(kind: Kind) -> Error {
     Error::BufferLength {
         collective: kind.name(),
-        what: "all ranks",
+        what: "the buffer of all ranks",
         elements: usize::MAX,
         expected: isize::MAX as usize,
     }
@@ -157,7 +157,7 @@ impl Communicator {
         let kind = Kind::Allgather;
         self.start_between(kind, None, (piece, all), None, |member, len, room| {
             let blocks = equal_blocks(member, kind, len)?;
-            expect_length(kind, "the buffer of all", room, blocks.total())?;
+            expect_length(kind, "the buffer of all ranks", room, blocks.total())?;
             Ok((algorithm::allgather(member, &blocks, size_of::<S::Element>()), Some(len)))
         })
     }
@@ -181,8 +181,8 @@ impl Communicator {
         let kind = Kind::Allgather;
         self.start_between(kind, None, (piece, all), None, |member, len, room| {
             let blocks = self.blocks(kind, counts)?;
-            expect_length(kind, "the rank's own piece", len, blocks.len(member.rank))?;
-            expect_length(kind, "the buffer of all", room, blocks.total())?;
+            expect_length(kind, "the rank's own buffer", len, blocks.len(member.rank))?;
+            expect_length(kind, "the buffer of all ranks", room, blocks.total())?;
             Ok((algorithm::allgather(member, &blocks, size_of::<S::Element>()), Some(room)))
         })
     }
@@ -207,8 +207,8 @@ impl Communicator {
         let kind = Kind::Alltoall;
         self.start_between(kind, None, (sent, received), None, |member, total, room| {
             let blocks = equal_blocks(member, kind, total / member.size)?;
-            expect_length(kind, "what is sent", total, blocks.total())?;
-            expect_length(kind, "what is received", room, blocks.total())?;
+            expect_length(kind, "the send buffer", total, blocks.total())?;
+            expect_length(kind, "the receive buffer", room, blocks.total())?;
             Ok((algorithm::alltoall(member, &blocks, &blocks), Some(total)))
         })
     }
@@ -233,9 +233,14 @@ impl Communicator {
         self.start_between(kind, None, (sent, received), None, |member, total, room| {
             let from = self.blocks(kind, send_counts)?;
             let into = self.blocks(kind, receive_counts)?;
-            expect_length(kind, "what is sent", total, from.total())?;
-            expect_length(kind, "what is received", room, into.total())?;
-            expect_length(kind, "the own block", into.len(member.rank), from.len(member.rank))?;
+            expect_length(kind, "the send buffer", total, from.total())?;
+            expect_length(kind, "the receive buffer", room, into.total())?;
+            expect_length(
+                kind,
+                "the rank's own block",
+                into.len(member.rank),
+                from.len(member.rank),
+            )?;
             Ok((algorithm::alltoall(member, &from, &into), None))
         })
     }
@@ -251,7 +256,7 @@ impl Communicator {
 
     /// Blocks of the given lengths, one a rank.
     pub(super) fn blocks(&self, kind: Kind, counts: &[usize]) -> Result<Blocks, Error> {
-        expect_length(kind, "the counts", counts.len(), self.size() as usize)?;
+        expect_length(kind, "the list of counts", counts.len(), self.size() as usize)?;
         Blocks::of_counts(counts.iter().copied()).ok_or_else(|| too_many(kind))
     }
 
@@ -270,8 +275,8 @@ impl Communicator {
     ) -> Planned {
         let (kind, member, root) = (Kind::Gather, self.member(), self.root(root)?);
         if member.rank == root {
-            expect_length(kind, "the buffer of all", room, blocks.total())?;
-            expect_length(kind, "the rank's own piece", len, blocks.len(root))?;
+            expect_length(kind, "the buffer of all ranks", room, blocks.total())?;
+            expect_length(kind, "the rank's own buffer", len, blocks.len(root))?;
         }
         Ok((algorithm::gather(member, root, len, blocks), agreed))
     }
@@ -286,8 +291,8 @@ impl Communicator {
     ) -> Planned {
         let (kind, member, root) = (Kind::Scatter, self.member(), self.root(root)?);
         if member.rank == root {
-            expect_length(kind, "the buffer of all", total, blocks.total())?;
-            expect_length(kind, "the rank's own piece", len, blocks.len(root))?;
+            expect_length(kind, "the buffer of all ranks", total, blocks.total())?;
+            expect_length(kind, "the rank's own buffer", len, blocks.len(root))?;
         }
         Ok((algorithm::scatter(member, root, len, blocks), agreed))
     }

@@ -77,7 +77,7 @@ impl Communicator {
         let (kind, fold) = (Kind::ReduceScatter, Box::new(operator));
         self.start_between(kind, None, (all, block), Some(fold), |member, total, len| {
             let blocks = self.blocks(kind, counts)?;
-            expect_length(kind, "the buffer of all", total, blocks.total())?;
+            expect_length(kind, "the buffer of all ranks", total, blocks.total())?;
             expect_length(kind, "the rank's own block", len, blocks.len(member.rank))?;
             Ok((algorithm::reduce_scatter(member, &blocks, size_of::<S::Element>()), Some(total)))
         })

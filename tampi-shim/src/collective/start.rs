@@ -45,7 +45,7 @@ impl Communicator {
                 unsafe { Memory::<B::Element>::new(None, Some(output), schedule.scratch()) };
             machine::start(self, call, schedule, memory, fold)
         });
-        self.collective(buffer, started).filling(B::undefined)
+        self.collective(buffer, started).on_failure(B::undefined)
     }
 
     /// Starts a collective from one buffer into another. Its schedule follows from the elements of
@@ -67,7 +67,8 @@ impl Communicator {
                 unsafe { Memory::<S::Element>::new(Some(input), Some(output), schedule.scratch()) };
             machine::start(self, call, schedule, memory, fold)
         });
-        self.collective((from, into), started).filling(|(_from, into), error| into.undefined(error))
+        self.collective((from, into), started)
+            .on_failure(|(_from, into), error| into.undefined(error))
     }
 
     fn collective<B: Send + 'static>(
@@ -76,6 +77,6 @@ impl Communicator {
         started: Result<Start, Error>,
     ) -> Request<B> {
         let request = self.request(buffers, started);
-        if self.is_crowded() { request.without_looking() } else { request }
+        if self.is_oversubscribed() { request.without_spinning() } else { request }
     }
 }

@@ -16,7 +16,7 @@ use super::{RawRequest, Refused};
 use crate::error::Error;
 use crate::statistics::Statistics;
 use crate::status::Packed;
-use crate::ticket::{Ended, Next, Ticket};
+use crate::ticket::{Ended, Notification, Ticket};
 use crate::transport::OperationId;
 
 /// An operation under way.
@@ -139,7 +139,7 @@ impl Engine {
     #[inline]
     pub(super) fn pass(&self, mut goes_on: impl FnMut() -> bool) -> Result<usize, Refused> {
         let mut ended = 0;
-        let mut next = SmallVec::<[Next; 8]>::new();
+        let mut next = SmallVec::<[Notification; 8]>::new();
         {
             let Some(mut slab) = self.slab.try_lock() else {
                 std::hint::spin_loop();
@@ -163,7 +163,7 @@ impl Engine {
             }
             self.tested.store(slab.len(), Ordering::Release);
         }
-        next.into_iter().for_each(Next::run);
+        next.into_iter().for_each(Notification::deliver);
         Ok(ended)
     }
 
@@ -201,7 +201,7 @@ impl Engine {
     }
 
     /// Ends an operation. What is left to do may run anything.
-    fn end(&self, operation: Operation, outcome: Outcome) -> Option<Next> {
+    fn end(&self, operation: Operation, outcome: Outcome) -> Option<Notification> {
         let was_cancelled = operation.cancelled;
         match operation.kind {
             Kind::Awaited { ticket, expected } => {

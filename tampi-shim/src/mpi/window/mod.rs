@@ -123,7 +123,7 @@ impl<T: Element> Window<T> {
             // SAFETY: the request keeps the buffer, unused, until the transfer has ended.
             unsafe { raw.start_get(bytes.first, &Shape::of(bytes)?, place, &there) }
         });
-        self.request(buffer, start).filling(B::undefined)
+        self.request(buffer, start).on_failure(B::undefined)
     }
 
     /// Starts to update the elements of `target` from `first` on with those of `buffer`, each of

@@ -12,7 +12,7 @@ use super::transfers::Transfer;
 use crate::error::Error;
 use crate::foreign::call;
 use crate::rank::WorldRank;
-use crate::ticket::{Ended, Next, Ticket};
+use crate::ticket::{Ended, Notification, Ticket};
 
 /// See the module text. Mostly there is nothing, or one operation that somebody waits for.
 ///
@@ -20,13 +20,13 @@ use crate::ticket::{Ended, Next, Ticket};
 /// would look once more for what is hardly ever there.
 #[derive(Default)]
 pub(super) struct Aftermath {
-    first: ManuallyDrop<Option<Next>>,
+    first: ManuallyDrop<Option<Notification>>,
     others: ManuallyDrop<Option<Box<Others>>>,
 }
 
 #[derive(Default)]
 struct Others {
-    next: Vec<Next>,
+    next: Vec<Notification>,
     transfers: SmallVec<[(WorldRank, Transfer); 1]>,
     wakers: Vec<Waker>,
     error: Option<Error>,
@@ -47,7 +47,7 @@ impl Aftermath {
     }
 
     #[cold]
-    fn add(&mut self, next: Next) {
+    fn add(&mut self, next: Notification) {
         match *self.first {
             None => *self.first = Some(next),
             Some(_) => self.others().next.push(next),
@@ -87,9 +87,9 @@ impl Aftermath {
 
     #[cold]
     fn tell(&mut self) {
-        self.first.take().into_iter().for_each(Next::run);
+        self.first.take().into_iter().for_each(Notification::deliver);
         if let Some(others) = &mut *self.others {
-            others.next.drain(..).for_each(Next::run);
+            others.next.drain(..).for_each(Notification::deliver);
             for waker in others.wakers.drain(..) {
                 call("a waker", || waker.wake());
             }
