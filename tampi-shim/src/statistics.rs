@@ -17,7 +17,7 @@ pub struct Statistics {
     /// Messages that arrived before their receive was started.
     pub unexpected: u64,
     /// Sends that went through the retry queue, because the receiver had no room.
-    pub staged: u64,
+    pub queued: u64,
     /// Short messages sent by rendezvous, because the receiver keeps too many unexpected ones
     /// already.
     pub over_quota: u64,
@@ -41,7 +41,7 @@ impl Statistics {
             rendezvous,
             written,
             unexpected,
-            staged,
+            queued,
             over_quota,
             ..
         } = other;
@@ -51,7 +51,7 @@ impl Statistics {
         self.rendezvous += rendezvous;
         self.written += written;
         self.unexpected += unexpected;
-        self.staged += queued;
+        self.queued += queued;
         self.over_quota += over_quota;
     }
 }

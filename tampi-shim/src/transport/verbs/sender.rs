@@ -143,7 +143,7 @@ impl Sender {
             job.ticket = Some(ticket);
             Some(awaited)
         };
-        self.statistics.staged += 1;
+        self.statistics.queued += 1;
         rank.staged.fetch_add(1, Ordering::Relaxed);
         self.staged.push_back(Staged::Message(job));
         Ok(awaited)
