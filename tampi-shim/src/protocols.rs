@@ -35,7 +35,7 @@ pub struct Protocols {
     /// Longest receive buffer that is not announced. A receive of one source and tag into a longer
     /// buffer sends the source a ready-to-receive message (RTR), and the source writes its message
     /// there.
-    pub offer: usize,
+    pub rtr: usize,
 }
 
 impl Default for Protocols {
@@ -47,14 +47,14 @@ impl Default for Protocols {
 
 impl Protocols {
     /// Environment variables that set the thresholds, in bytes.
-    pub const VARIABLES: [&'static str; 3] = ["TAMPI_EAGER", "TAMPI_LAZY", "TAMPI_OFFER"];
+    pub const VARIABLES: [&'static str; 3] = ["TAMPI_EAGER", "TAMPI_LAZY", "TAMPI_RTR"];
 
     /// Computes the thresholds for `costs`.
     pub fn of(costs: &Costs) -> Self {
         let Costs { request_ns, remote_ns_per_kib } = *costs;
         let eager = request_ns.saturating_mul(1024) / remote_ns_per_kib.max(1);
         let eager = eager.clamp(256, LONGEST_EAGER as u64) as usize;
-        Protocols { eager, lazy: 0, offer: 2 * eager }
+        Protocols { eager, lazy: 0, rtr: 2 * eager }
     }
 
     /// Computes the thresholds from the measured costs of this machine; environment variables take
@@ -67,7 +67,7 @@ impl Protocols {
     }
 
     fn or_variables(mut self, value: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
-        let thresholds = [&mut self.eager, &mut self.lazy, &mut self.offer];
+        let thresholds = [&mut self.eager, &mut self.lazy, &mut self.rtr];
         for (name, threshold) in Self::VARIABLES.into_iter().zip(thresholds) {
             if let Some(value) = value(name) {
                 *threshold = Self::parse(name, &value.to_string_lossy())?;
@@ -89,12 +89,12 @@ impl Protocols {
 
 impl fmt::Display for Protocols {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Protocols { eager, lazy, offer } = *self;
+        let Protocols { eager, lazy, rtr } = *self;
         write!(f, "eager to {eager} B, ")?;
         if lazy > eager {
             write!(f, "lazy to {lazy} B, ")?;
         }
-        write!(f, "then rendezvous, offered beyond {offer} B")
+        write!(f, "then rendezvous, by RTR beyond {rtr} B")
     }
 }
 
@@ -106,11 +106,11 @@ mod tests {
     fn thresholds_are_where_protocols_cost_the_same() {
         let costs = Costs { request_ns: 500, remote_ns_per_kib: 100 };
         let protocols = Protocols::of(&costs);
-        assert_eq!(protocols, Protocols { eager: 5 * 1024, lazy: 0, offer: 10 * 1024 });
-        let text = "eager to 5120 B, then rendezvous, offered beyond 10240 B";
+        assert_eq!(protocols, Protocols { eager: 5 * 1024, lazy: 0, rtr: 10 * 1024 });
+        let text = "eager to 5120 B, then rendezvous, by RTR beyond 10240 B";
         assert_eq!(protocols.to_string(), text);
         let lazy = Protocols { lazy: 6000, ..protocols };
-        let text = "eager to 5120 B, lazy to 6000 B, then rendezvous, offered beyond 10240 B";
+        let text = "eager to 5120 B, lazy to 6000 B, then rendezvous, by RTR beyond 10240 B";
         assert_eq!(lazy.to_string(), text);
         let slow = Costs { remote_ns_per_kib: 100_000, ..costs };
         assert_eq!(Protocols::of(&slow).eager, 256, "what fits into a few cells");
@@ -123,11 +123,11 @@ mod tests {
             let value = move || OsString::from_vec(value.to_vec());
             move |name: &str| (name == wanted).then(value)
         };
-        let before = Protocols { eager: 1, lazy: 2, offer: 3 };
+        let before = Protocols { eager: 1, lazy: 2, rtr: 3 };
         let after = before.or_variables(set("TAMPI_LAZY", b"512")).unwrap();
         assert_eq!(after, Protocols { lazy: 512, ..before });
-        let error = before.or_variables(set("TAMPI_OFFER", b"5\xff")).unwrap_err();
-        assert!(error.to_string().starts_with("TAMPI_OFFER=5"), "{error}");
+        let error = before.or_variables(set("TAMPI_RTR", b"5\xff")).unwrap_err();
+        assert!(error.to_string().starts_with("TAMPI_RTR=5"), "{error}");
     }
 
     #[test]

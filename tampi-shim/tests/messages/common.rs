@@ -18,7 +18,7 @@ pub(crate) fn config(ranks: u32, workers: usize) -> Config {
 
 /// The same with these thresholds.
 pub(crate) fn with_protocols(config: Config, eager: usize, lazy: usize) -> Config {
-    let protocols = Some(Protocols { eager, lazy, offer: 2000 });
+    let protocols = Some(Protocols { eager, lazy, rtr: 2000 });
     Config { protocols, ..config }
 }
 

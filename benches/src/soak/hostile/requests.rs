@@ -59,7 +59,7 @@ pub(super) fn episode(dice: &mut Dice) -> Result<u64, Wrong> {
     let config = tampi_shim::Config {
         ranks: ranks as u32,
         runtime: super::runtime(dice),
-        protocols: Some(Protocols { eager, lazy: eager * dice.pick(&[1, 4]), offer: 2_000 }),
+        protocols: Some(Protocols { eager, lazy: eager * dice.pick(&[1, 4]), rtr: 2_000 }),
         ..tampi_shim::Config::default()
     };
     let len = dice.pick(&[1, 40, 700, 3_000]);

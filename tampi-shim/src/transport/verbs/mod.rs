@@ -219,7 +219,7 @@ impl Transport for Verbs {
         let selection = selection(wanted);
         // SAFETY: the promise of the caller.
         let mut memory = unsafe { Memory::new(bytes) };
-        let is_long = memory.bytes() > state.protocols.offer as u64;
+        let is_long = memory.bytes() > state.protocols.rtr as u64;
         let source = match is_long.then(|| self.source_to_offer(wanted, &memory)).transpose() {
             Ok(source) => source.flatten(),
             Err(error) => return Start::failed(error),

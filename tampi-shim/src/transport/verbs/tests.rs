@@ -31,7 +31,7 @@ const KEY: Key = Key { context: ContextId(0), source: Rank(0), tag: Tag(0) };
 fn two_ranks() -> (Runtime, Arc<World>) {
     let runtime = Runtime::new(RuntimeConfig::default()).expect("a runtime");
     let groups = (0..2).map(|number| runtime.group("rank", number)).collect();
-    let protocols = Protocols { eager: 40, lazy: 0, offer: 2000 };
+    let protocols = Protocols { eager: 40, lazy: 0, rtr: 2000 };
     let world = World::new(&Config::default(), protocols, groups).expect("a world");
     (runtime, world)
 }

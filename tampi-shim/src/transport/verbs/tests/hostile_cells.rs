@@ -33,7 +33,7 @@ impl Scene {
     fn new() -> Self {
         let runtime = Runtime::new(RuntimeConfig::default()).expect("a runtime");
         let groups = (0..3).map(|number| runtime.group("rank", number)).collect();
-        let protocols = Protocols { eager: 40, lazy: 0, offer: 2000 };
+        let protocols = Protocols { eager: 40, lazy: 0, rtr: 2000 };
         let world = World::new(&Config::default(), protocols, groups).expect("a world");
         let target = Verbs { world: Arc::clone(&world), rank: WorldRank(TARGET) };
         let mut buffers = vec![vec![7; LENGTH]; 3];
