@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use crate::error::Error;
 use crate::status::{Packed, Status};
 use crate::ticket::{Awaited, Ended, opened};
-use crate::transport::{OperationId, Start, Transport, look_while_spare};
+use crate::transport::{OperationId, Start, Transport, spin_while_spare};
 
 /// A started send, receive or collective, which keeps its buffer until it has ended.
 ///
@@ -34,7 +34,7 @@ pub struct Request<B: Send + 'static> {
 
 enum State {
     /// A send that has ended, whose message is in a batch that is not posted yet.
-    Collected(Packed, Arc<dyn Transport>),
+    Batched(Packed, Arc<dyn Transport>),
     Ended(Ended),
     UnderWay(UnderWay),
 }
@@ -51,7 +51,7 @@ impl<B: Send + 'static> Request<B> {
     pub(crate) fn new(buffer: B, start: Start, transport: &Arc<dyn Transport>) -> Self {
         let state = match start {
             Start::Ended(result) => State::Ended(result),
-            Start::Collected(status) => State::Collected(status, Arc::clone(transport)),
+            Start::Batched(status) => State::Batched(status, Arc::clone(transport)),
             Start::UnderWay { awaited, operation } => {
                 let transport = Arc::clone(transport);
                 State::UnderWay(UnderWay { awaited, operation, transport })
@@ -102,7 +102,7 @@ impl<B: Send + 'static> Request<B> {
         let Some(buffer) = self.buffer.take() else { return };
         let on_failure = self.on_failure;
         match self.state.take() {
-            State::Collected(status, transport) => {
+            State::Batched(status, transport) => {
                 transport.flush();
                 then(buffer, on_failure, Ok(status.into()));
             }
@@ -117,7 +117,7 @@ impl<B: Send + 'static> Request<B> {
     fn detach(&mut self, buffer: B) {
         let on_failure = self.on_failure;
         match self.state.take() {
-            State::Collected(_, transport) => transport.flush(),
+            State::Batched(_, transport) => transport.flush(),
             State::Ended(result) => {
                 if let Err(error) = result {
                     on_failure(buffer, &error);
@@ -148,13 +148,13 @@ impl State {
                 State::Ended(result) => Some(result),
                 _ => None,
             },
-            State::Collected(status, transport) => {
+            State::Batched(status, transport) => {
                 transport.flush();
                 Some(Ok(*status))
             }
             State::UnderWay(UnderWay { awaited, transport, .. }) => {
                 if spins {
-                    look_while_spare(&**transport, || awaited.has_ended());
+                    spin_while_spare(&**transport, || awaited.has_ended());
                 } else {
                     transport.flush();
                 }

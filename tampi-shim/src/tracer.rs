@@ -62,7 +62,7 @@ impl Tracer {
                 }
                 Start::Ended(result)
             }
-            Start::Collected(_) => start,
+            Start::Batched(_) => start,
             Start::UnderWay { awaited, operation } => {
                 let tracer = Arc::clone(self);
                 let (ours, followed) = ticket();

@@ -36,7 +36,7 @@ impl MpiTransport {
         loop {
             let outcome = self.or_abort(request.test());
             left -= 1;
-            if outcome.is_some() || left == 0 || !self.may_look() {
+            if outcome.is_some() || left == 0 || !self.may_spin() {
                 return outcome;
             }
         }
@@ -48,7 +48,7 @@ impl MpiTransport {
         let mut left = most;
         self.advance(|| {
             left -= 1;
-            left > 0 && self.probers.is_empty() && self.may_look()
+            left > 0 && self.probers.is_empty() && self.may_spin()
         })
     }
 }

@@ -306,13 +306,13 @@ impl Transport for MpiTransport {
         ended
     }
 
-    fn look(&self) -> usize {
+    fn spin(&self) -> usize {
         /// Tests in vain, under one lock.
         const LOOKS: usize = 8;
         self.advance_while_spare(LOOKS)
     }
 
-    fn may_look(&self) -> bool {
+    fn may_spin(&self) -> bool {
         self.library.may_call() && talpf_runtime::worker_has_nothing_else()
     }
 
@@ -385,7 +385,7 @@ fn begin_matched(message: Matched, bytes: Layout) -> Result<(RawRequest, Expecte
 fn hand_over(start: Start, ticket: Ticket) {
     match start {
         Start::Ended(result) => ticket.complete(opened(result)),
-        Start::Collected(status) => ticket.complete(Ok(status.into())),
+        Start::Batched(status) => ticket.complete(Ok(status.into())),
         Start::UnderWay { awaited, .. } => {
             awaited.call(Box::new(move |result| ticket.complete(result)));
         }

@@ -153,7 +153,7 @@ async fn offered(world: Communicator) -> Result<(), Error> {
 }
 
 #[test]
-fn an_offered_receive_is_withdrawn() {
+fn a_receive_whose_rtr_was_sent_is_cancelled() {
     for ranks in [1, 2] {
         for workers in [1, 2, 8] {
             run_well(with_protocols(config(ranks, workers), 200, 1000), offered);

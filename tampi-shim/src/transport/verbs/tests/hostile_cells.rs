@@ -69,7 +69,7 @@ impl Scene {
         let (link, _) = both_ends(&self.world);
         // The stamp is the sender's to give.
         words[7] &= !u64::from(u32::MAX);
-        link.sender.lock().outlet.write(link, Cell(words)).expect("a write");
+        link.sender.lock().writer.write(link, Cell(words)).expect("a write");
         for _ in 0..3 {
             self.target.progress();
         }
@@ -127,8 +127,8 @@ proptest! {
 
 /// Each notice that names a receive, and by whom it may be named.
 #[test]
-fn a_receive_is_claimed_and_withdrawn_by_those_to_whom_it_was_offered() {
-    for kind in [Kind::Claim, Kind::Filled, Kind::Withdrawn] {
+fn a_receive_is_matched_and_cancelled_only_by_the_peer_that_has_its_rtr() {
+    for kind in [CellKind::RtrMatched, CellKind::FinReceive, CellKind::CancelAck] {
         let scene = Scene::new();
         let waits = |number: u64| {
             let mut inbox = scene.target.state().inbox.lock();
@@ -139,7 +139,7 @@ fn a_receive_is_claimed_and_withdrawn_by_those_to_whom_it_was_offered() {
             scene.arrives([number, 8, 0, 0, 0, 0, 0, (kind as u64) << 32]);
         }
         assert!(waits(other), "{kind:?}");
-        assert_eq!(waits(own), kind == Kind::Filled, "{kind:?}");
+        assert_eq!(waits(own), kind == CellKind::FinReceive, "{kind:?}");
     }
 }
 
@@ -147,9 +147,9 @@ fn a_receive_is_claimed_and_withdrawn_by_those_to_whom_it_was_offered() {
 #[test]
 fn a_stride_that_overflows_is_refused() {
     let scene = Scene::new();
-    let place = [64, 512 | 4 << 32, 1024, u64::MAX / 2];
-    let [address, key_and_rows, row_bytes, stride_bytes] = place;
-    let last = (Kind::Announce as u64) << 32;
+    let remote = [64, 512 | 4 << 32, 1024, u64::MAX / 2];
+    let [address, key_and_rows, row_bytes, stride_bytes] = remote;
+    let last = (CellKind::Rts as u64) << 32;
     scene.arrives([address, key_and_rows, row_bytes, stride_bytes, 9, 0, 0, last]);
     assert!(scene.world.has_failed());
 }
