@@ -39,7 +39,7 @@ impl Contexts {
     }
 
     /// Frees an unused pair of context ids, if none was allocated after it.
-    pub(crate) fn give_back(&self, context: ContextId) {
+    pub(crate) fn free(&self, context: ContextId) {
         let counted = context.0 & ((1 << COUNTED_BITS) - 1);
         let (from, to) = (counted + 2, counted);
         let _ = self.next.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);

@@ -52,7 +52,7 @@ impl Communicator {
         chosen.sort_by_key(|(arguments, rank)| (arguments.key, *rank));
         let place = chosen.iter().position(|(_, rank)| *rank == self.rank());
         if place != Some(0) {
-            self.contexts().give_back(context);
+            self.contexts().free(context);
         }
         let made = match (place, chosen.first()) {
             (Some(place), Some((first, _))) => {

@@ -6,7 +6,7 @@
 //! written. Then the receiver has a message of `n` bytes after
 //!
 //! ```text
-//! eager       L + 2 n remote      copied into the ring, whose lines the receiver has, and out of it
+//! eager       L + 2 n remote      copied into the ring, whose lines the receiver has, and out
 //! rendezvous  L + R + n remote    read from the buffer of the sender, who waits for it
 //! lazy        the same, and a copy before it, so that the sender need not wait
 //! ```

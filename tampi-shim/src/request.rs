@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::error::Error;
-use crate::status::{Packed, Status};
-use crate::ticket::{Awaited, Ended, opened};
+use crate::status::{PackedStatus, Status};
+use crate::ticket::{Awaited, PackedResult, unpacked};
 use crate::transport::{OperationId, Start, Transport, spin_while_spare};
 
 /// A started send, receive or collective, which keeps its buffer until it has ended.
@@ -34,8 +34,8 @@ pub struct Request<B: Send + 'static> {
 
 enum State {
     /// A send that has ended, whose message is in a batch that is not posted yet.
-    Batched(Packed, Arc<dyn Transport>),
-    Ended(Ended),
+    Batched(PackedStatus, Arc<dyn Transport>),
+    Ended(PackedResult),
     UnderWay(UnderWay),
 }
 
@@ -106,7 +106,7 @@ impl<B: Send + 'static> Request<B> {
                 transport.flush();
                 then(buffer, on_failure, Ok(status.into()));
             }
-            State::Ended(result) => then(buffer, on_failure, opened(result)),
+            State::Ended(result) => then(buffer, on_failure, unpacked(result)),
             State::UnderWay(under_way) => {
                 under_way.awaited.call(Box::new(move |result| then(buffer, on_failure, result)));
             }
@@ -142,7 +142,7 @@ impl State {
 
     /// Returns the result, once, if the operation has ended; otherwise has the task woken when it
     /// ends.
-    fn poll(&mut self, spins: bool, cx: &mut Context<'_>) -> Option<Ended> {
+    fn poll(&mut self, spins: bool, cx: &mut Context<'_>) -> Option<PackedResult> {
         match self {
             State::Ended(_) => match self.take() {
                 State::Ended(result) => Some(result),

@@ -13,33 +13,33 @@ pub struct Status {
     pub tag: Tag,
     /// Length of the message in bytes.
     pub bytes: u64,
-    end: End,
+    completion: Completion,
 }
 
 /// Flag of a status, as wide as a word: a narrower flag would be stored in a piece of its own, and
 /// a load of the whole word right after it would stall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u64)]
-enum End {
+enum Completion {
     #[default]
-    Came,
+    Received,
     Cancelled,
 }
 
 impl Status {
     /// Status of a receive that was cancelled.
     pub(crate) const CANCELLED: Status =
-        Status { source: Rank(0), tag: Tag(0), bytes: 0, end: End::Cancelled };
+        Status { source: Rank(0), tag: Tag(0), bytes: 0, completion: Completion::Cancelled };
 
     #[inline]
     pub(crate) fn new(source: Rank, tag: Tag, bytes: u64) -> Self {
-        Status { source, tag, bytes, end: End::Came }
+        Status { source, tag, bytes, completion: Completion::Received }
     }
 
     /// Returns `true` if the operation was cancelled and received no message.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.end == End::Cancelled
+        self.completion == Completion::Cancelled
     }
 
     /// Returns the length in elements of `T`, or `None` if it is not a whole number of elements.
@@ -54,7 +54,7 @@ impl Status {
 
 /// A status packed into two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packed {
+pub(crate) struct PackedStatus {
     /// Source and tag.
     from: u64,
     /// Bytes, or [`CANCELLED`].
@@ -64,18 +64,18 @@ pub(crate) struct Packed {
 /// Longer than any message.
 const CANCELLED: u64 = u64::MAX;
 
-impl From<Status> for Packed {
+impl From<Status> for PackedStatus {
     #[inline]
     fn from(status: Status) -> Self {
-        let Status { source: Rank(source), tag: Tag(tag), bytes, end } = status;
-        let bytes = if end == End::Cancelled { CANCELLED } else { bytes };
-        Packed { from: u64::from(source) << 32 | u64::from(tag), bytes }
+        let Status { source: Rank(source), tag: Tag(tag), bytes, completion } = status;
+        let bytes = if completion == Completion::Cancelled { CANCELLED } else { bytes };
+        PackedStatus { from: u64::from(source) << 32 | u64::from(tag), bytes }
     }
 }
 
-impl From<Packed> for Status {
+impl From<PackedStatus> for Status {
     #[inline]
-    fn from(Packed { from, bytes }: Packed) -> Self {
+    fn from(PackedStatus { from, bytes }: PackedStatus) -> Self {
         match bytes {
             CANCELLED => Status::CANCELLED,
             bytes => Status::new(Rank((from >> 32) as u32), Tag(from as u32), bytes),

@@ -15,9 +15,9 @@
 //! - `waiter` belongs to the other half in `PENDING`, and to the ticket once it has moved the word
 //!   out of `WAITED` or `DETACHED`. The other half takes a waker back by moving the word to
 //!   `PENDING`.
-//! - The memory is freed by the half that uses it last: out of `PENDING` the ticket does not touch it
-//!   after `DONE`, so that is the other half; out of `DETACHED` it is the ticket; out of `WAITED` each
-//!   half writes when it is done, and the one that finds the other's word frees.
+//! - The memory is freed by the half that uses it last: out of `PENDING` the ticket does not touch
+//!   it after `DONE`, so that is the other half; out of `DETACHED` it is the ticket; out of
+//!   `WAITED` each half writes when it is done, and the one that finds the other's word frees.
 #![allow(unsafe_code, reason = "hands a result over by a state word")]
 
 use std::cell::RefCell;
@@ -28,7 +28,7 @@ use talpf_primitives::{AtomicU8, Ordering, UnsafeCell};
 
 use crate::error::Error;
 use crate::foreign::call;
-use crate::status::{Packed, Status};
+use crate::status::{PackedStatus, Status};
 
 /// The operation is under way, and no waiter is registered.
 const PENDING: u8 = 0;
@@ -43,8 +43,8 @@ const NOTIFIED: u8 = 4;
 /// The waiter has taken the result and is done with the memory.
 const TAKEN: u8 = 5;
 
-/// Packed result of an operation that has ended.
-pub(crate) type Ended = Result<Packed, Box<Error>>;
+/// PackedStatus result of an operation that has ended.
+pub(crate) type PackedResult = Result<PackedStatus, Box<Error>>;
 
 type Outcome = Result<Status, Error>;
 type Call = Box<dyn FnOnce(Outcome) + Send>;
@@ -59,7 +59,7 @@ enum Waiter {
 #[repr(align(64))]
 struct Shared {
     state: AtomicU8,
-    result: UnsafeCell<Option<Ended>>,
+    result: UnsafeCell<Option<PackedResult>>,
     waiter: UnsafeCell<Option<Waiter>>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Awaited {
     waits: Waits,
 }
 
-/// Flag: `Yes` while the word is `WAITED` as far as the waiter knows. A whole word, see [`Packed`].
+/// Flag: `Yes` while the word is `WAITED` as far as the waiter knows. A whole word, see [`PackedStatus`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Waits {
@@ -98,7 +98,7 @@ unsafe impl Sync for Awaited {}
 #[must_use = "a waiter has to be notified"]
 pub(crate) enum Notification {
     Wake(Waker),
-    Call(Call, Ended),
+    Call(Call, PackedResult),
 }
 
 /// Number of freed states that each thread keeps for its next operations.
@@ -119,17 +119,17 @@ pub(crate) fn ticket() -> (Ticket, Awaited) {
 }
 
 #[inline]
-pub(crate) fn packed(outcome: Outcome) -> Ended {
-    outcome.map(Packed::from).map_err(Box::new)
+pub(crate) fn packed(outcome: Outcome) -> PackedResult {
+    outcome.map(PackedStatus::from).map_err(Box::new)
 }
 
 #[inline]
-pub(crate) fn opened(ended: Ended) -> Outcome {
+pub(crate) fn unpacked(ended: PackedResult) -> Outcome {
     ended.map(Status::from).map_err(|error| *error)
 }
 
 #[cold]
-pub(crate) fn abandoned() -> Ended {
+pub(crate) fn abandoned() -> PackedResult {
     Err(Box::new(Error::Abandoned))
 }
 
@@ -145,7 +145,7 @@ impl Ticket {
     /// Ends the operation as [`Ticket::complete`] does, for callers that hold a lock: they deliver
     /// the returned notification after they have released it.
     #[inline]
-    pub(crate) fn end(self, ended: Ended) -> Option<Notification> {
+    pub(crate) fn end(self, ended: PackedResult) -> Option<Notification> {
         let notification = self.finish(ended);
         std::mem::forget(self);
         notification
@@ -153,7 +153,7 @@ impl Ticket {
 
     /// Writes the result and moves the word to `DONE`. Called once.
     #[inline]
-    fn finish(&self, ended: Ended) -> Option<Notification> {
+    fn finish(&self, ended: PackedResult) -> Option<Notification> {
         // SAFETY: nobody frees it before the word is `DONE`.
         let shared = unsafe { self.shared.as_ref() };
         // SAFETY: the word is not `DONE`: there is one ticket, and it completes once.
@@ -201,7 +201,7 @@ impl Notification {
     pub(crate) fn deliver(self) {
         call("the waiter of an operation", || match self {
             Notification::Wake(waker) => waker.wake(),
-            Notification::Call(call, ended) => call(opened(ended)),
+            Notification::Call(call, ended) => call(unpacked(ended)),
         });
     }
 }
@@ -228,7 +228,7 @@ impl Shared {
 
     /// Takes the result, for the half that it belongs to.
     #[inline]
-    fn take_result(&self) -> Ended {
+    fn take_result(&self) -> PackedResult {
         // SAFETY: the caller's, by the state word.
         let result = self.result.with_mut(|result| unsafe { (*result).take() });
         result.unwrap_or_else(abandoned)
@@ -274,7 +274,7 @@ impl Awaited {
     /// Returns the result, once, if the operation has ended; otherwise `waker` is woken when it
     /// ends.
     #[inline]
-    pub(crate) fn poll(&mut self, waker: &Waker) -> Option<Ended> {
+    pub(crate) fn poll(&mut self, waker: &Waker) -> Option<PackedResult> {
         if !self.has_ended() && self.leave(Some(Waiter::Wake(waker.clone())), WAITED).is_ok() {
             return None;
         }
@@ -285,7 +285,7 @@ impl Awaited {
     /// ends it.
     pub(crate) fn call(mut self, call: Call) {
         if let Err(Some(Waiter::Call(call))) = self.leave(Some(Waiter::Call(call)), DETACHED) {
-            call(opened(self.take()));
+            call(unpacked(self.take()));
         }
     }
 
@@ -315,7 +315,7 @@ impl Awaited {
 
     /// Takes the result of an operation that has ended.
     #[inline]
-    fn take(&mut self) -> Ended {
+    fn take(&mut self) -> PackedResult {
         let Some(place) = self.shared.take() else { return abandoned() };
         // SAFETY: this half has not detached, so nobody has freed it.
         let shared = unsafe { place.as_ref() };

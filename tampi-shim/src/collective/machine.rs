@@ -29,10 +29,10 @@ use crate::rank::Rank;
 use crate::select::Select;
 use crate::status::Status;
 use crate::tag::Tag;
-use crate::ticket::{Ticket, opened, ticket};
+use crate::ticket::{Ticket, ticket, unpacked};
 use crate::transport::{OperationId, Outgoing, Peer, SendMode, Start, Wanted};
 
-/// One collective under way at one rank.
+/// Collective under way at one rank.
 struct Machine<T> {
     communicator: Communicator,
     call: Call,
@@ -76,14 +76,14 @@ pub(super) fn start<T: Pod + Send>(
     if cfg!(debug_assertions) {
         machine.compare_calls();
     }
-    run_on_trampoline(move || machine.go_on());
+    run_on_trampoline(move || machine.run());
     Start::UnderWay { awaited, operation: OperationId::NONE }
 }
 
 impl<T: Pod + Send> Machine<T> {
     /// Runs steps until a wait or the end, for the thread that owns them, with no message under
     /// way.
-    fn go_on(self: &Arc<Self>) {
+    fn run(self: &Arc<Self>) {
         loop {
             self.run_to_wait();
             if !self.was_last() || self.is_over() {
@@ -200,7 +200,7 @@ impl<T: Pod + Send> Machine<T> {
         ended: impl FnOnce(&Self, Result<Status, Error>) + Send + 'static,
     ) {
         match start {
-            Start::Ended(outcome) => ended(self, opened(outcome)),
+            Start::Ended(outcome) => ended(self, unpacked(outcome)),
             Start::Batched(status) => {
                 self.communicator.transport().flush();
                 ended(self, Ok(status.into()));
@@ -221,7 +221,7 @@ impl<T: Pod + Send> Machine<T> {
             let machine = Arc::clone(self);
             run_on_trampoline(move || {
                 if !machine.is_over() {
-                    machine.go_on();
+                    machine.run();
                 }
             });
         }

@@ -131,7 +131,7 @@ impl<T, const N: usize> Lists<T, N> {
     }
 
     /// Adds an entry at the end of one more list.
-    pub(crate) fn also(&mut self, id: EntryId, list: &Selection) {
+    pub(crate) fn append_to(&mut self, id: EntryId, list: &Selection) {
         if self.entry(id).is_some() {
             self.link(id.slot, list);
         }
@@ -162,11 +162,11 @@ impl<T, const N: usize> Lists<T, N> {
         let recent = self.recent[selection.place(RECENT)];
         match self.lists.get(recent as usize) {
             Some(list) if list.selection == *selection => Some(recent),
-            _ => self.look_up(selection),
+            _ => self.find_cold(selection),
         }
     }
 
-    fn look_up(&mut self, selection: &Selection) -> Option<u32> {
+    fn find_cold(&mut self, selection: &Selection) -> Option<u32> {
         let number = *self.numbers.get(selection)?;
         self.recent[selection.place(RECENT)] = number;
         Some(number)
@@ -203,7 +203,8 @@ impl<T, const N: usize> Lists<T, N> {
         self.recent = [NONE; RECENT];
     }
 
-    /// Returns the first entry of a list, and its stamp: entries with lower stamps were pushed earlier.
+    /// Returns the first entry of a list and its stamp. Entries with lower stamps were pushed
+    /// earlier.
     #[inline]
     pub(crate) fn first(&mut self, list: &Selection) -> Option<(EntryId, u64)> {
         if self.is_empty() {

@@ -47,7 +47,7 @@ impl<R, M> Matcher<R, M> {
     pub(crate) fn keep_message(&mut self, key: Key, message: M) {
         let id = self.messages.push(&key.exact(), (key, message));
         if self.indexes_wildcards {
-            key.wild().iter().for_each(|selection| self.messages.also(id, selection));
+            key.wild().iter().for_each(|selection| self.messages.append_to(id, selection));
         }
     }
 
@@ -147,7 +147,7 @@ impl<R, M> Matcher<R, M> {
             self.messages.iter().map(|(id, stamp, (key, _))| (stamp, id, *key)).collect();
         all.sort_unstable_by_key(|(stamp, ..)| *stamp);
         for (_, id, key) in all {
-            key.wild().iter().for_each(|selection| self.messages.also(id, selection));
+            key.wild().iter().for_each(|selection| self.messages.append_to(id, selection));
         }
     }
 }

@@ -20,9 +20,9 @@ use crate::error::Error;
 use crate::rank::{Rank, WorldRank};
 use crate::select::Select;
 use crate::statistics::Statistics;
-use crate::status::{Packed, Status};
+use crate::status::{PackedStatus, Status};
 use crate::tag::Tag;
-use crate::ticket::{Awaited, Ended};
+use crate::ticket::{Awaited, PackedResult};
 
 /// Number that separates the messages of communicators, and within a communicator point-to-point
 /// messages from those of collectives. All members of a communicator use the same number.
@@ -98,10 +98,10 @@ pub(crate) struct Probed {
 /// State of an operation when the call that starts it returns.
 pub(crate) enum Start {
     /// The operation has ended, and its memory is not used any more.
-    Ended(Ended),
+    Ended(PackedResult),
     /// A send that has ended. Its message is in a batch of messages to the same rank, which is
     /// posted with [`Transport::flush`] at the latest.
-    Batched(Packed),
+    Batched(PackedStatus),
     /// The operation is under way; the ticket of `awaited` is completed when it ends.
     UnderWay { awaited: Awaited, operation: OperationId },
 }

@@ -3,7 +3,7 @@ use tampi_shim::{Communicator, Error, Rank};
 
 use crate::common::run;
 
-/// What a program that fails says, whichever rank is first.
+/// Runs a program that fails and returns the text of its error.
 fn failure<F>(ranks: usize, program: impl Fn(Communicator) -> F + Send + 'static) -> String
 where
     F: Future<Output = Result<(), Error>> + Send + 'static,

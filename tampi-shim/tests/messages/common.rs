@@ -80,7 +80,7 @@ pub(crate) async fn nothing_is_left(world: &Communicator) {
     }
 }
 
-/// Bytes that tell messages and places in them apart.
+/// Returns bytes that differ by message and by index.
 pub(crate) fn pattern(seed: u32, length: usize) -> Vec<u8> {
     (0..length as u32).map(|at| (at.wrapping_mul(31) ^ seed.wrapping_mul(101)) as u8).collect()
 }

@@ -12,7 +12,7 @@ use super::transfers::Transfer;
 use crate::error::Error;
 use crate::foreign::call;
 use crate::rank::WorldRank;
-use crate::ticket::{Ended, Notification, Ticket};
+use crate::ticket::{Notification, PackedResult, Ticket};
 
 /// Actions deferred until all locks are released. Mostly there is none, or one notification.
 ///
@@ -40,7 +40,7 @@ impl DeferredActions {
 
     /// Ends an operation. Its waiter is notified by [`DeferredActions::notify_waiters`].
     #[inline]
-    pub(super) fn end(&mut self, ticket: Ticket, ended: Ended) {
+    pub(super) fn end(&mut self, ticket: Ticket, ended: PackedResult) {
         if let Some(next) = ticket.end(ended) {
             self.add(next);
         }

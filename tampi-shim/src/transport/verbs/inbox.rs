@@ -21,7 +21,7 @@ use crate::matching::{EntryId, Key, Matcher, Selection};
 use crate::rank::WorldRank;
 use crate::statistics::Statistics;
 use crate::status::Status;
-use crate::ticket::{Ended, Ticket, ticket};
+use crate::ticket::{PackedResult, Ticket, ticket};
 use crate::transport::{OperationId, Start};
 
 /// Messages taken from one ring before the next ring is polled.
@@ -76,7 +76,7 @@ impl Inbox {
         memory: &mut Memory,
         rank: &RankState,
         deferred: &mut DeferredActions,
-    ) -> Option<Ended> {
+    ) -> Option<PackedResult> {
         let index = link.incoming;
         for _ in 0..MESSAGES_PER_RING {
             let ring = &mut self.rings[index].ring;
@@ -112,7 +112,7 @@ impl Inbox {
             kept[..bytes.len()].copy_from_slice(bytes);
             let content = Content::Short { bytes: kept, length: bytes.len() };
             ring.take_short(&head);
-            self.keep(key, UnexpectedMessage { incoming: index, content }, deferred);
+            self.keep_unexpected(key, UnexpectedMessage { incoming: index, content }, deferred);
         }
     }
 
@@ -145,7 +145,11 @@ impl Inbox {
                     let bytes = parts.concat();
                     ring.take(cells);
                     let content = Content::Long(bytes, is_synchronous.then_some(cell.0[0]));
-                    self.keep(key, UnexpectedMessage { incoming: index, content }, deferred);
+                    self.keep_unexpected(
+                        key,
+                        UnexpectedMessage { incoming: index, content },
+                        deferred,
+                    );
                 }
             }
             Some(CellKind::Rts) => {
@@ -157,7 +161,11 @@ impl Inbox {
                     self.read(&key, (index, remote, send), receive, rank, deferred);
                 } else {
                     let content = Content::Rts(remote, send);
-                    self.keep(key, UnexpectedMessage { incoming: index, content }, deferred);
+                    self.keep_unexpected(
+                        key,
+                        UnexpectedMessage { incoming: index, content },
+                        deferred,
+                    );
                 }
             }
             Some(kind) => {
@@ -236,7 +244,7 @@ impl Inbox {
         }
     }
 
-    /// Sends the RTR of a receive to its source. To be called only if the source can tell which
+    /// Sends the RTR of a receive to its source. To be called only if the source can know which
     /// message is for the receive: no receive with a wildcard waits, and RTRs were sent for the
     /// receives before it.
     pub(super) fn send_rtr(
@@ -274,7 +282,12 @@ impl Inbox {
         }
     }
 
-    fn keep(&mut self, key: Key, message: UnexpectedMessage, deferred: &mut DeferredActions) {
+    fn keep_unexpected(
+        &mut self,
+        key: Key,
+        message: UnexpectedMessage,
+        deferred: &mut DeferredActions,
+    ) {
         self.statistics.unexpected += 1;
         self.matcher.keep_message(key, message);
         deferred.wake(&mut self.probers);
@@ -395,11 +408,11 @@ impl Inbox {
     fn take_with_rtr(&mut self, peer: WorldRank, number: u64) -> Option<Receive> {
         let id = EntryId::from_u64(number);
         let is_its = self.matcher.receive_mut(id)?.has_rtr_at(peer);
-        if is_its { self.take_back(id) } else { None }
+        if is_its { self.remove(id) } else { None }
     }
 
     /// Removes a receive from matching.
-    fn take_back(&mut self, id: EntryId) -> Option<Receive> {
+    fn remove(&mut self, id: EntryId) -> Option<Receive> {
         self.matcher.cancel(id)
     }
 
@@ -411,7 +424,7 @@ impl Inbox {
         if let Some(link) = peer.and_then(|peer| rank.link(peer)) {
             let cancel = Cell::cancel(id.to_u64());
             deferred.note(link.sender.lock().notify(link, rank, cancel));
-        } else if let Some(receive) = self.take_back(id) {
+        } else if let Some(receive) = self.remove(id) {
             deferred.end(receive.ticket, Ok(Status::CANCELLED.into()));
         }
     }

@@ -41,7 +41,7 @@ pub(super) struct Link {
     pub(super) transfers: Mutex<Transfers>,
 }
 
-/// One end of a link, before it is connected.
+/// End of a link, before it is connected.
 pub(super) struct LinkEnd {
     pub(super) control: QueuePair,
     pub(super) control_sent: CompletionQueue,

@@ -128,7 +128,7 @@ impl Verbs {
 
     /// Finishes the start of a receive that has found its message.
     #[inline]
-    fn found(
+    fn finish_start(
         &self,
         inbox: MutexGuard<'_, Inbox>,
         deferred: &mut DeferredActions,
@@ -243,11 +243,11 @@ impl Transport for Verbs {
                 && let Some(ended) =
                     inbox.receive_now(link, &selection, &mut memory, state, &mut deferred)
             {
-                return self.found(inbox, &mut deferred, Start::Ended(ended));
+                return self.finish_start(inbox, &mut deferred, Start::Ended(ended));
             }
             if let Some((key, message)) = inbox.matcher.take_message(&selection) {
                 let start = inbox.start_with(&key, message, memory, state, &mut deferred);
-                return self.found(inbox, &mut deferred, start);
+                return self.finish_start(inbox, &mut deferred, start);
             }
             if spins == 0 || !self.may_spin() {
                 break (inbox, deferred);

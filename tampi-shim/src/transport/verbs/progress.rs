@@ -88,12 +88,12 @@ impl Verbs {
     }
 
     /// Takes the cells that have arrived and continues operations that wait for peers. With
-    /// `surely`, waits for another thread that does the latter, which may have polled already.
+    /// `wait_for_locks`, waits for another thread that does the latter, which may have polled already.
     #[inline]
     pub(super) fn progress_from(
         &self,
         mut inbox: MutexGuard<'_, Inbox>,
-        surely: bool,
+        wait_for_locks: bool,
         mut deferred: DeferredActions,
     ) -> usize {
         let state = self.state();
@@ -103,7 +103,7 @@ impl Verbs {
         }
         drop(inbox);
         if !state.is_quiet() {
-            self.carry_on(surely, &mut deferred);
+            self.continue_operations(wait_for_locks, &mut deferred);
         }
         self.run_deferred(&mut deferred);
         count
@@ -111,11 +111,11 @@ impl Verbs {
 
     /// Continues operations that wait for room in rings or for completions of transfers.
     #[cold]
-    fn carry_on(&self, surely: bool, deferred: &mut DeferredActions) {
+    fn continue_operations(&self, wait_for_locks: bool, deferred: &mut DeferredActions) {
         let state = self.state();
         for link in state.links() {
             if state.transfers.load(Ordering::Relaxed) > 0 {
-                let transfers = match surely {
+                let transfers = match wait_for_locks {
                     true => Some(link.transfers.lock()),
                     false => link.transfers.try_lock(),
                 };

@@ -16,7 +16,7 @@ fn register(domain: &ProtectionDomain, lines: &[Line]) -> Result<MemoryRegion, E
     let access = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
     // SAFETY: callers keep the lines until the region is dropped, and do not move them. They are
     // atomics; what is read of them in another way is what a stamp says is written, until the peer
-    // is told that it may write again.
+    // has the report that it may write again.
     Ok(unsafe { domain.register(NonNull::from(lines).cast(), lines.len() * CELL, access)? })
 }
 
@@ -107,9 +107,9 @@ impl Ring {
         let start = (self.taken * length).min(INLINE - length);
         let first =
             std::ptr::from_ref(self.buffer.line(self.head())).cast::<u8>().wrapping_add(start);
-        // SAFETY: the bytes lie in the line. Its stamp was seen, so the device has written them, and
-        // it writes them again only when the peer is told that they were taken, which needs this
-        // ring mutably.
+        // SAFETY: the bytes lie in the line. Its stamp was seen, so the device has written them,
+        // and it writes them again only after the report to the peer that they were taken, which
+        // needs this ring mutably.
         unsafe { std::slice::from_raw_parts(first, length) }
     }
 
@@ -132,7 +132,8 @@ impl Ring {
         let base = self.buffer.lines().as_ptr().cast::<u8>();
         // SAFETY: `start` lies in the ring and `before_end` does not lead beyond its end. The stamp
         // of the first cell was seen, so the device has written these bytes, and it writes them
-        // again only when the peer is told that they were taken, which needs this ring mutably.
+        // again only after the report to the peer that they were taken, which needs this ring
+        // mutably.
         let first = unsafe { std::slice::from_raw_parts(base.wrapping_add(start), before_end) };
         // SAFETY: as above; what goes round the end is shorter than the ring.
         let second = unsafe { std::slice::from_raw_parts(base, length - before_end) };

@@ -44,7 +44,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for `future`, and says whether it ended before `patience` had.
+/// Waits for `future`. Returns its output if it ends within `patience`.
 fn ends_within<F: Future>(patience: Duration, future: F) -> Option<F::Output> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
@@ -58,7 +58,7 @@ fn ends_within<F: Future>(patience: Duration, future: F) -> Option<F::Output> {
     }
 }
 
-/// The ends of the link from rank 0 to rank 1.
+/// Returns both ends of the link between ranks 0 and 1.
 fn both_ends(world: &World) -> (&Link, &Link) {
     let link = world.link(WorldRank(0), WorldRank(1)).expect("a link");
     (link, world.link(WorldRank(1), WorldRank(0)).expect("its other end"))
@@ -107,13 +107,13 @@ fn write_batch(world: &World) {
     assert!(deferred.is_empty());
 }
 
-/// Otherwise a doorbell of that peer could be taken as one of the others, and the polling task sleep with
-/// messages in a ring that was made after that.
+/// Otherwise a doorbell of that peer could be taken as one of another, and the polling task could
+/// sleep with messages in a ring that was created later.
 #[test]
-fn a_peer_cannot_send_before_its_ring_is_where_bells_are_taken() {
+fn a_peer_cannot_send_before_its_ring_is_where_doorbells_are_taken() {
     let (_runtime, world) = two_ranks();
     let (here, there) = (world.rank(WorldRank(0)), world.rank(WorldRank(1)));
-    // A task takes doorbells.
+    // As a task that takes doorbells does.
     let inbox = here.inbox.lock();
     thread::scope(|scope| {
         let maker = scope.spawn(|| world.link(WorldRank(0), WorldRank(1)).is_ok());
@@ -223,7 +223,7 @@ fn cells_arrive_in_the_order_in_which_they_were_sent() {
     let (_runtime, world) = two_ranks();
     let (link, _) = both_ends(&world);
     let rank = world.rank(WorldRank(0));
-    // The ring goes round from case to case.
+    // The position in the ring changes from case to case.
     let sent = std::cell::Cell::new(0);
     proptest!(|(actions in prop::collection::vec(action(), 1..100))| {
         let mut under_way = std::collections::VecDeque::new();
@@ -337,12 +337,12 @@ fn what_a_thread_writes_is_there_when_it_goes_on() {
     });
 }
 
-/// The numbers of cells go round at 2^32, where credits and stamps have 32 bits.
+/// The numbers of cells wrap at 2^32, where credits and stamps have 32 bits.
 #[test]
 fn cells_arrive_once_where_their_numbers_go_round() {
     let (_runtime, world) = two_ranks();
     let (link, back) = both_ends(&world);
-    // The place of the last cell before that is still as it was made.
+    // The line of the last cell before that was never written.
     let start = u64::from(u32::MAX) - 100;
     let rank = world.rank(WorldRank(1));
     rank.inbox.lock().rings[0].ring.skip_to(start);

@@ -6,7 +6,7 @@ use super::memory::{Memory, Registered};
 use crate::error::Error;
 use crate::matching::Key;
 use crate::rank::WorldRank;
-use crate::ticket::{Ended, Ticket};
+use crate::ticket::{PackedResult, Ticket};
 
 /// A receive that no message is matched to.
 pub(super) struct Receive {
@@ -73,7 +73,7 @@ impl UnexpectedMessage {
 
 /// Copies a message into the memory of a receive, if it fits. Returns the result of the receive.
 #[inline]
-pub(super) fn deliver(key: &Key, parts: &[&[u8]], memory: &mut Memory) -> Ended {
+pub(super) fn deliver(key: &Key, parts: &[&[u8]], memory: &mut Memory) -> PackedResult {
     let sent = parts.iter().map(|part| part.len() as u64).sum();
     fits(key, sent, memory)?;
     memory.fill(parts);

@@ -270,9 +270,9 @@ impl RankState {
         ring: Ring,
         far: Option<(ibverbs_sim::RemoteAddress, ibverbs_sim::RemoteAddress)>,
     ) {
-        let (far_ring, far_told) = far.unwrap_or((ring.remote(), end.status_line.remote()));
+        let (far_ring, far_status) = far.unwrap_or((ring.remote(), end.status_line.remote()));
         let incoming = (peer, inbox.rings.len(), ring.share_buffer());
-        let link = Link::new(incoming, &self.batching, end, far_ring, far_told);
+        let link = Link::new(incoming, &self.batching, end, far_ring, far_status);
         if self.links[peer.index()].set(Box::new(link)).is_ok() {
             inbox.rings.push(Incoming { peer, ring });
         }

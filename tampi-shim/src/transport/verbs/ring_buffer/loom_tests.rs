@@ -12,12 +12,12 @@ use crate::transport::ContextId;
 
 const KEY: Key = Key { context: ContextId(0), source: Rank(0), tag: Tag(0) };
 
-/// The numbers of cells and the halves of the credits go round two cells after this one. No place of
-/// the ring has been written.
+/// Number of the first cell. Numbers of cells and halves of the credits wrap two cells after it. No
+/// line of the ring has been written yet.
 const START: u64 = u32::MAX as u64 - 1;
 
-/// A ring, the word of its credits at the peer, and what stands for the bytes of each cell that are
-/// not read word by word.
+/// A ring, the word of its credits at the peer, and for each cell a value that stands for the bytes
+/// that are not read word by word.
 struct Scene {
     ring: RingBuffer,
     credits: AtomicU64,
@@ -67,20 +67,21 @@ impl Scene {
         let number = self.ring.head();
         assert_eq!(self.ring.cell().0[0], number, "another cell is in its place");
         let bytes = &self.bytes[number as usize % CELLS];
-        // SAFETY: the stamp says that they are written, and the peer was not told of the cell.
+        // SAFETY: the stamp says that they are written, and the cell is not reported to the peer
+        // yet.
         assert_eq!(bytes.with_mut(|bytes| unsafe { *bytes }), number);
         self.ring.take(1);
         Some(number)
     }
 
-    /// Tells the peer, as its device does.
+    /// Reports the credits to the peer, as the device does.
     fn report_credits(&self) {
         self.credits.store(Credits::word(self.ring.head(), 0), Ordering::Release);
     }
 }
 
-/// Cells are seen whole, in order and once, and none before it is written: neither in a place that
-/// was never written, nor where the numbers go round.
+/// Cells are seen whole, in order and once, and none before it is written: neither in a line that
+/// was never written, nor where the numbers wrap.
 #[test]
 fn loom_a_cell_is_seen_once_it_is_whole() {
     model(|| {
@@ -96,7 +97,7 @@ fn loom_a_cell_is_seen_once_it_is_whole() {
     });
 }
 
-/// A full ring: a place is written again once its cell was taken, and what is written stays.
+/// A full ring: a line is written again only once its cell was taken.
 #[test]
 fn loom_a_place_is_written_again_after_its_cell_was_taken() {
     model(|| {
@@ -131,17 +132,17 @@ fn loom_a_place_is_written_again_after_its_cell_was_taken() {
     });
 }
 
-/// A message whose bytes look like the stamps of the cells of the next lap: those are not taken for
-/// cells, and the real ones are not cleared.
+/// A message whose bytes equal the stamps of the cells of the next lap: they are not taken for
+/// cells, and the stamps of real cells are not cleared.
 #[test]
 fn loom_bytes_of_a_message_are_not_taken_for_cells() {
     model(|| {
         let scene = Scene::new();
         let number = START + 1;
-        let looks_like = |place: u64| [u64::from(stamp(place + CELLS as u64)); WORDS];
+        let next_lap = |place: u64| [u64::from(stamp(place + CELLS as u64)); WORDS];
         scene.write(START);
         for place in number + 1..number + 3 {
-            scene.write_words(place, &looks_like(place));
+            scene.write_words(place, &next_lap(place));
         }
         scene.write(number);
         assert_eq!(scene.take(), Some(START));
