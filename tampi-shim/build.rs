@@ -1,4 +1,5 @@
-//! Builds what the bindings of the `mpi` crate lack, with the compiler that they were built with.
+//! Builds the C functions that the bindings of the `mpi` crate lack, with the compiler of those
+//! bindings.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -7,7 +8,7 @@ fn main() {
     #[cfg(feature = "mpi")]
     {
         let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
-        if let Err(error) = is_the_same_mpi(&compiler) {
+        if let Err(error) = check_same_mpi(&compiler) {
             eprintln!("error: {error}");
             std::process::exit(1);
         }
@@ -18,10 +19,10 @@ fn main() {
     }
 }
 
-/// Whether the bindings, which nothing makes again in this target folder, are those of this
-/// compiler: what it says of itself is kept beside them.
+/// Checks that the bindings in this target folder were made with `compiler`: cargo does not make
+/// them again when the compiler changes, so its description is kept beside them.
 #[cfg(feature = "mpi")]
-fn is_the_same_mpi(compiler: &str) -> Result<(), String> {
+fn check_same_mpi(compiler: &str) -> Result<(), String> {
     use std::{env, fs, path::PathBuf, process::Command};
 
     let shown = Command::new(compiler).arg("-show").output();
@@ -30,8 +31,8 @@ fn is_the_same_mpi(compiler: &str) -> Result<(), String> {
     let kept = folder.join("compiler");
     match fs::read(&kept) {
         Ok(before) if before != shown => Err(format!(
-            "this target folder has the bindings of another MPI than that of {compiler}: give each \
-             a folder of its own (CARGO_TARGET_DIR), or clean this one (`cargo clean`)"
+            "this target folder has bindings of another MPI than that of {compiler}: use one \
+            target folder for each MPI (CARGO_TARGET_DIR), or clean this one (`cargo clean`)"
         )),
         _ => fs::write(&kept, shown).map_err(|error| format!("{}: {error}", kept.display())),
     }

@@ -1,4 +1,4 @@
-//! What does a short message cost? Two ranks, each a task of this process.
+//! Measures the cost of short messages between two ranks, each a task of this process.
 //!
 //! ```text
 //! short_messages                              both figures on a worker for each rank

@@ -1,4 +1,4 @@
-//! What messages are read from and written to.
+//! Buffers that messages are read from and written to.
 #![allow(unsafe_code, reason = "an address may change threads with the operation that uses it")]
 
 use bytemuck::Pod;
@@ -6,7 +6,7 @@ use talpf_runtime::{In, InOut, Out};
 
 use crate::error::Error;
 
-/// Where the bytes of a buffer are: `rows` stretches of `row_bytes`, `stride_bytes` apart.
+/// Byte layout of a buffer: `rows` rows of `row_bytes` bytes each, `stride_bytes` apart.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Layout {
@@ -39,15 +39,17 @@ impl Layout {
     }
 }
 
-/// What a message can be read from: a guard of a region, contiguous or a rectangle, or a vector.
+/// A buffer that a message can be read from: a guard of a region, contiguous or a rectangle, or a
+/// vector.
 ///
-/// Its bytes do not move when it does. It cannot be implemented outside of this crate.
+/// The bytes of a buffer do not move when the buffer does. The trait cannot be implemented outside
+/// of this crate.
 pub trait Buffer: sealed::Memory + Send + 'static {
-    /// Its elements.
+    /// Type of the elements.
     type Element: Pod + Send;
 }
 
-/// What a message can be written to.
+/// A buffer that a message can be written to.
 pub trait BufferMut: Buffer {}
 
 pub(crate) mod sealed {
@@ -61,7 +63,8 @@ pub(crate) mod sealed {
         #[doc(hidden)]
         fn layout(&mut self) -> Layout;
 
-        /// Ends the buffer of an operation that was to fill it and has failed.
+        /// Disposes of the buffer of a failed operation that was to fill it, and poisons its
+        /// region.
         #[doc(hidden)]
         fn undefined(self, _reason: &Error)
         where

@@ -1,4 +1,4 @@
-//! Communicators: groups of ranks with messages of their own.
+//! Communicators: groups of ranks whose messages match only among themselves.
 #![allow(unsafe_code, reason = "starts operations on memory that it keeps with them")]
 
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::transport::{
     ContextId, Members, MessageId, Outgoing, Peer, SendMode, Start, Transport, Wanted,
 };
 
-/// A group of ranks that exchange messages among themselves. Clones are the same communicator.
+/// A group of ranks that exchange messages among themselves. Clones refer to the same communicator.
 #[derive(Clone)]
 pub struct Communicator {
     inner: Arc<Inner>,
@@ -32,11 +32,11 @@ struct Inner {
     context: ContextId,
     rank: Rank,
     members: Members,
-    /// Collectives that were started.
+    /// Number of collectives started so far.
     collectives: AtomicU32,
     contexts: Arc<Contexts>,
-    /// There are more ranks than cores.
-    is_crowded: bool,
+    /// `true` if there are more ranks than cores.
+    is_oversubscribed: bool,
     tracer: Option<Arc<Tracer>>,
 }
 
@@ -46,7 +46,7 @@ impl Drop for Inner {
     }
 }
 
-/// Whose message it is. The two never match each other.
+/// Class of a message. Each class is matched in a context of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Traffic {
     PointToPoint,
@@ -54,7 +54,7 @@ pub(crate) enum Traffic {
 }
 
 impl Communicator {
-    /// The contexts `context` and the one after it are this communicator's.
+    /// Creates a communicator with the contexts `context` and `context + 1`.
     pub(crate) fn new(
         transport: Arc<dyn Transport>,
         group: Group,
@@ -77,7 +77,7 @@ impl Communicator {
     ) -> Result<Self, Error> {
         transport.communicator_created(context, rank, &members)?;
         let collectives = AtomicU32::new(0);
-        let is_crowded = members.len() > talpf_runtime::cores();
+        let is_oversubscribed = members.len() > talpf_runtime::cores();
         let tracer = Tracer::new(&group, context, rank, &members);
         let inner = Inner {
             transport,
@@ -87,13 +87,13 @@ impl Communicator {
             members,
             collectives,
             contexts,
-            is_crowded,
+            is_oversubscribed,
             tracer,
         };
         Ok(Communicator { inner: Arc::new(inner) })
     }
 
-    /// Another communicator of this rank, with other members.
+    /// Creates another communicator of this rank, with other members.
     pub(crate) fn derived(
         &self,
         context: ContextId,
@@ -105,19 +105,19 @@ impl Communicator {
         Self::with_contexts(transport, group.clone(), context, rank, members, contexts)
     }
 
-    /// This rank.
+    /// Returns the calling rank's number in this communicator.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.inner.rank
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     #[inline]
     pub fn size(&self) -> u32 {
         self.inner.members.len() as u32
     }
 
-    /// The group that this rank's tasks and arrays belong to.
+    /// Returns the group that the tasks and arrays of this rank belong to.
     pub fn group(&self) -> &Group {
         &self.inner.group
     }
@@ -130,18 +130,18 @@ impl Communicator {
         &self.inner.contexts
     }
 
-    /// Whether there are more ranks than cores, so that one that looks for the others' messages
-    /// keeps a core from them.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.inner.is_crowded
+    /// Returns `true` if there are more ranks than cores, so that a rank that polls for messages
+    /// keeps a core from the ranks that send them.
+    pub(crate) fn is_oversubscribed(&self) -> bool {
+        self.inner.is_oversubscribed
     }
 
-    /// The tag of the next collective.
+    /// Returns the tag of the next collective.
     pub(crate) fn next_collective(&self) -> Tag {
         Tag(self.inner.collectives.fetch_add(1, Ordering::Relaxed) & Tag::MAX.0)
     }
 
-    /// What this rank's transport has done so far, for all communicators.
+    /// Returns the counters of this rank's transport, over all communicators.
     pub fn statistics(&self) -> Statistics {
         self.inner.transport.statistics()
     }
@@ -150,7 +150,7 @@ impl Communicator {
         &self.inner.transport
     }
 
-    /// The context of one kind of traffic.
+    /// Returns the context of a class of messages.
     #[inline]
     pub(crate) fn context(&self, traffic: Traffic) -> ContextId {
         match traffic {
@@ -159,9 +159,9 @@ impl Communicator {
         }
     }
 
-    /// A member.
+    /// Returns the member with this rank.
     ///
-    /// **Errors**: there is no such rank.
+    /// **Errors**: no such rank.
     #[inline]
     pub(crate) fn peer(&self, rank: Rank) -> Result<Peer, Error> {
         match self.inner.members.get(rank.index()) {
@@ -170,7 +170,7 @@ impl Communicator {
         }
     }
 
-    /// What a receive or probe takes.
+    /// Resolves the arguments of a receive or probe.
     #[inline]
     pub(crate) fn wanted(
         &self,
@@ -188,8 +188,8 @@ impl Communicator {
         Ok(Wanted { context: self.context(traffic), source, tag, is_awaited: false })
     }
 
-    /// Starts a send of `buffer`. As [`Communicator::start_receive`], always inlined: what is built
-    /// word by word and copied at once in larger pieces has to wait for the words.
+    /// Starts a send of `buffer`. Always inlined, as is [`Communicator::start_receive`]: a value
+    /// written word by word and then copied in larger pieces stalls until the words are stored.
     #[inline(always)]
     pub(crate) fn start_send<B: Buffer>(
         &self,
@@ -237,10 +237,10 @@ impl Communicator {
             Some(tracer) if traffic == Traffic::PointToPoint => tracer.follow(start),
             _ => start,
         };
-        Request::new(buffer, start, &self.inner.transport).filling(B::undefined)
+        Request::new(buffer, start, &self.inner.transport).on_failure(B::undefined)
     }
 
-    /// Starts the receive of a message that a matched probe has taken.
+    /// Starts to receive a message that a matched probe has taken.
     pub(crate) fn start_matched<B: BufferMut>(
         &self,
         mut buffer: B,
@@ -248,10 +248,10 @@ impl Communicator {
     ) -> Request<B> {
         // SAFETY: the request keeps the buffer, unused, until the receive has ended.
         let start = unsafe { self.inner.transport.receive_matched(message, buffer.layout()) };
-        self.request(buffer, Ok(self.traced(Traffic::PointToPoint, start))).filling(B::undefined)
+        self.request(buffer, Ok(self.traced(Traffic::PointToPoint, start))).on_failure(B::undefined)
     }
 
-    /// A receive, followed in a run that is traced.
+    /// Has the tracer, if there is one, record the end of a receive.
     #[inline]
     fn traced(&self, traffic: Traffic, start: Start) -> Start {
         match (traffic, &self.inner.tracer) {

@@ -1,4 +1,4 @@
-//! Settings of a run.
+//! Settings of [`exec`](crate::exec).
 
 use crate::error::Error;
 use crate::protocols::Protocols;
@@ -9,17 +9,17 @@ use crate::transport::verbs;
 pub struct Config {
     /// Number of ranks, 1 to 1024.
     pub ranks: u32,
-    /// The runtime that all ranks share.
+    /// Settings of the runtime that all ranks share.
     pub runtime: talpf_runtime::Config,
-    /// The device that carries the messages.
+    /// Settings of the device that carries the messages.
     pub device: ibverbs_sim::DeviceConfig,
-    /// Which protocol carries a message; `None` for what fits the measured costs and the
-    /// environment.
+    /// Thresholds between the protocols of messages; `None` for [`Protocols::measured`].
     pub protocols: Option<Protocols>,
-    /// Bytes of short messages that a rank keeps until they are received, for all peers together.
-    /// What comes beyond that stays with its sender.
+    /// Bytes of unexpected short messages that a rank keeps until they are received, for all peers
+    /// together. Messages beyond that stay with their senders.
     pub unexpected_limit: usize,
-    /// Bytes of messages that a rank copies so that their sends need not wait.
+    /// Bytes of messages that a rank copies so that their sends end without waiting for the
+    /// receiver.
     pub buffer_limit: usize,
 }
 
@@ -36,12 +36,12 @@ impl Default for Config {
     }
 }
 
-/// Most ranks in one process.
+/// Maximum number of ranks in one process.
 const MAX_RANKS: u32 = 1024;
 
 impl Config {
-    /// Bytes that ranks in one process need for their connections, about, if each has exchanged
-    /// messages with `peers` others.
+    /// Estimates the memory of the connections of all ranks in this process, in bytes, if each rank
+    /// has exchanged messages with `peers` others.
     pub fn connections_bytes(&self, peers: u32) -> u64 {
         verbs::connections_bytes(self.ranks, peers.min(self.ranks))
     }

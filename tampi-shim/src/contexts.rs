@@ -1,4 +1,4 @@
-//! Numbers for new communicators.
+//! Allocation of context ids for new communicators.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,26 +6,26 @@ use crate::error::Error;
 use crate::rank::WorldRank;
 use crate::transport::ContextId;
 
-/// The low bits of a context, which its first member counts. The bits above are that member's
-/// number in the world, so no two ranks make the same context.
+/// Number of low bits of a context id that its creator counts up. The bits above are the creator's
+/// rank in the world, so no two ranks create the same context id.
 const COUNTED_BITS: u32 = 20;
 
-/// The contexts that one rank gives to the communicators whose first member it is. Each has two:
-/// for point-to-point messages and for collectives.
+/// Allocator of the context ids of communicators whose first member is this rank. Each communicator
+/// has two: for point-to-point messages and for collectives.
 pub(crate) struct Contexts {
     rank: WorldRank,
     next: AtomicU32,
 }
 
 impl Contexts {
-    /// All but those of the world, whose first member is rank 0.
+    /// Creates the allocator of `rank`. The two context ids of the world stay reserved.
     pub(crate) fn of_rank(rank: WorldRank, world: ContextId) -> Self {
         Contexts { rank, next: AtomicU32::new(world.0 + 2) }
     }
 
-    /// A context that was not given before.
+    /// Allocates a pair of context ids and returns the first.
     ///
-    /// **Errors**: all have been given.
+    /// **Errors**: all context ids are allocated.
     pub(crate) fn reserve(&self) -> Result<ContextId, Error> {
         let limit = 1 << COUNTED_BITS;
         let advance = |next| (next < limit).then_some(next + 2);
@@ -38,8 +38,8 @@ impl Contexts {
         Ok(ContextId(self.rank.0 << COUNTED_BITS | counted))
     }
 
-    /// Takes back what nobody uses, if nothing was reserved after it.
-    pub(crate) fn give_back(&self, context: ContextId) {
+    /// Frees an unused pair of context ids, if none was allocated after it.
+    pub(crate) fn free(&self, context: ContextId) {
         let counted = context.0 & ((1 << COUNTED_BITS) - 1);
         let (from, to) = (counted + 2, counted);
         let _ = self.next.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What messages are made of costs, measured where they will run.
+//! Costs of the parts of a message, measured on the machine that runs.
 
 use std::fmt;
 use std::hint::{black_box, spin_loop};
@@ -8,18 +8,19 @@ use std::thread;
 
 use talpf_runtime::{Clock, spawn_apart};
 
-/// What messages are made of costs.
+/// Costs of the parts of a message, from which [`Protocols`](crate::Protocols) computes thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// Registering memory at both ends and posting a read. Not measured: it is what a message of 64
-    /// bytes took longer that was read than one that was copied, on the machine of the defaults.
+    /// Time to register memory at both ends and post a read. Not measured: on the machine of the
+    /// defaults, a message of 64 bytes that was read took this much longer than one that was
+    /// copied.
     pub request_ns: u64,
-    /// Copying 1 KiB that another core has written.
+    /// Time to copy 1 KiB that another core has written.
     pub remote_ns_per_kib: u64,
 }
 
 impl Default for Costs {
-    /// Those of two cores of an Intel Xeon of 2024.
+    /// Returns the costs between two cores of an Intel Xeon of 2024.
     fn default() -> Self {
         Costs { request_ns: 500, remote_ns_per_kib: 230 }
     }
@@ -33,11 +34,11 @@ impl fmt::Display for Costs {
 }
 
 impl Costs {
-    /// Measures the costs on this machine, once in the life of the process. The defaults if no two
-    /// cores can be had for it.
+    /// Measures the costs on this machine, once in the life of the process. Returns the defaults if
+    /// no second core is free.
     ///
-    /// **Cost**: about 300 us; on a busy machine a millisecond, and what the other thread waits for
-    /// its core.
+    /// **Cost**: about 300 us; on a busy machine a millisecond, and the time until the second
+    /// thread gets a core.
     pub fn measured() -> Self {
         static MEASURED: OnceLock<Costs> = OnceLock::new();
         *MEASURED.get_or_init(|| {
@@ -50,88 +51,96 @@ impl Costs {
     }
 }
 
-/// Words of the block that is copied, 8 KiB.
+/// Words of the copied block: 8 KiB.
 const WORDS: usize = 1024;
-/// Rounds that count, how many there must be, and after what time there is no other one.
+/// Copies that are measured at most.
 const ROUNDS: usize = 64;
+/// Copies that a result needs.
 const LEAST_ROUNDS: usize = 8;
+/// Time after which no further copy begins.
 const LONGEST_NS: u64 = 1_000_000;
-/// Looks for the other thread, tens of microseconds, before this one leaves its core to it.
-const LOOKS: u32 = 500;
+/// Polls, tens of microseconds, before a thread yields its core to the other.
+const SPINS: u32 = 500;
 
-/// A block that one thread fills and another copies.
+/// A block that one thread fills and another copies, in alternating phases.
 struct Block {
     words: Vec<AtomicU64>,
-    /// Whose turn it is: the other thread's if odd.
-    turn: AtomicU64,
+    /// Phase counter: the filling thread writes in odd phases, the copying thread reads in even
+    /// ones.
+    phase: AtomicU64,
 }
 
-/// In place of a turn: the other thread ends.
+/// Phase that ends the filling thread.
 const END: u64 = u64::MAX;
 
-/// **Units**: nanoseconds for a copy of 1 KiB that another core has just written.
+/// Measures the copy of 1 KiB that another core has just written. Returns `None` if no second core
+/// is free.
+///
+/// **Units**: nanoseconds.
 fn measure_remote() -> Option<u64> {
     let words = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
-    let block = Block { words, turn: AtomicU64::new(0) };
+    let block = Block { words, phase: AtomicU64::new(0) };
     thread::scope(|scope| {
-        spawn_apart(scope, || block.fill_by_turns()).ok()?;
-        let copies = block.copy_by_turns();
-        block.turn.store(END, Ordering::Release);
+        spawn_apart(scope, || block.fill()).ok()?;
+        let copies = block.measure_copies();
+        block.phase.store(END, Ordering::Release);
         let kib = (WORDS * 8 / 1024) as u64;
         (copies.len() >= LEAST_ROUNDS).then(|| (median(copies) / kib).max(1))
     })
 }
 
 impl Block {
-    /// What the copies took, in nanoseconds.
-    fn copy_by_turns(&self) -> Vec<u64> {
+    /// Copies the block after each fill and returns the time of each copy, in nanoseconds.
+    fn measure_copies(&self) -> Vec<u64> {
         let (mut to, mut copies) = (vec![0; WORDS], Vec::new());
-        let (clock, mut turn) = (Clock::start(), 0);
+        let (clock, mut phase) = (Clock::start(), 0);
         while copies.len() < ROUNDS && clock.now_ns() < LONGEST_NS {
-            self.turn.store(turn + 1, Ordering::Release);
-            turn += 2;
-            let at_once = self.wait_for(turn);
+            self.phase.store(phase + 1, Ordering::Release);
+            phase += 2;
+            let kept_core = self.wait_for(phase);
             let start_ns = clock.now_ns();
             to.iter_mut()
                 .zip(&self.words)
                 .for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
             black_box(&mut to);
             let copied = clock.now_ns() - start_ns;
-            // Else both threads have the same core.
-            if at_once {
+            // Otherwise both threads share one core.
+            if kept_core {
                 copies.push(copied);
             }
         }
         copies
     }
 
-    fn fill_by_turns(&self) {
-        for turn in (1..).step_by(2) {
-            self.wait_for(turn);
-            if self.turn.load(Ordering::Acquire) == END {
+    /// Fills the block in every odd phase, until the phase is [`END`].
+    fn fill(&self) {
+        for phase in (1..).step_by(2) {
+            self.wait_for(phase);
+            if self.phase.load(Ordering::Acquire) == END {
                 return;
             }
-            self.words.iter().for_each(|word| word.store(turn, Ordering::Relaxed));
-            self.turn.store(turn + 1, Ordering::Release);
+            self.words.iter().for_each(|word| word.store(phase, Ordering::Relaxed));
+            self.phase.store(phase + 1, Ordering::Release);
         }
     }
 
-    /// Whether the turn came without this thread's leaving the core to others.
-    fn wait_for(&self, turn: u64) -> bool {
-        let mut looks = 0u32;
-        while self.turn.load(Ordering::Acquire) < turn {
-            looks = looks.saturating_add(1);
-            if looks > LOOKS {
+    /// Waits for a phase. Returns `true` if it came before this thread yielded its core.
+    fn wait_for(&self, phase: u64) -> bool {
+        let mut spins = 0u32;
+        while self.phase.load(Ordering::Acquire) < phase {
+            spins = spins.saturating_add(1);
+            if spins > SPINS {
                 thread::yield_now();
             } else {
                 spin_loop();
             }
         }
-        looks <= LOOKS
+        spins <= SPINS
     }
 }
 
-/// What disturbs a round makes it longer; if both threads have one core for a moment, it is shorter.
+/// Returns the median: interruptions make single copies longer, and a core that both threads share
+/// for a moment makes them shorter.
 fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or_default()

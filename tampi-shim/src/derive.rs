@@ -1,4 +1,4 @@
-//! Communicators made from others: split, duplicate, of a group; free.
+//! Communicators derived from others: split, duplicate, create from a group; free.
 
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -6,19 +6,19 @@ use crate::rank::Rank;
 use crate::rank_group::RankGroup;
 use crate::transport::{ContextId, Members};
 
-/// What each rank tells the others.
+/// Arguments of a split, as ranks exchange them.
 #[derive(Clone, Copy, Debug)]
-struct Wish {
+struct SplitArguments {
     color: Option<u32>,
     key: i32,
-    /// For the new communicator, if this rank becomes its first.
+    /// Context id of the new communicator, if this rank becomes its first member.
     context: ContextId,
 }
 
-/// Words of a wish.
+/// Words of the exchanged arguments.
 const WORDS: usize = 4;
 
-impl Wish {
+impl SplitArguments {
     fn to_words(self) -> Vec<u32> {
         let has_color = u32::from(self.color.is_some());
         vec![has_color, self.color.unwrap_or(0), self.key.cast_unsigned(), self.context.0]
@@ -27,30 +27,32 @@ impl Wish {
     fn of_words(words: &[u32]) -> Option<Self> {
         let &[has_color, color, key, context] = words else { return None };
         let color = (has_color != 0).then_some(color);
-        Some(Wish { color, key: key.cast_signed(), context: ContextId(context) })
+        Some(SplitArguments { color, key: key.cast_signed(), context: ContextId(context) })
     }
 }
 
 impl Communicator {
-    /// The members as a group.
+    /// Returns the members as a group.
     pub fn ranks(&self) -> RankGroup {
         RankGroup::of_members(self.members())
     }
 
-    /// Divides the ranks into one communicator for each color, ordered by key and by their ranks
-    /// here where keys are equal. Without a color a rank is in none. A collective.
+    /// Splits the ranks into one communicator for each color, ordered by key, and by rank in this
+    /// communicator where keys are equal. A rank without a color is in no new communicator. A
+    /// collective.
     pub async fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>, Error> {
         let context = self.contexts().reserve()?;
-        let all = vec![0u32; WORDS * self.size() as usize];
-        let (_, all) = self.allgather(Wish { color, key, context }.to_words(), all).await?;
-        let wishes = all.chunks_exact(WORDS).map(Wish::of_words).zip((0..).map(Rank));
-        let wishes = wishes.filter_map(|(wish, rank)| wish.map(|wish| (wish, rank)));
-        let mut chosen: Vec<(Wish, Rank)> =
-            wishes.filter(|(wish, _)| color.is_some() && wish.color == color).collect();
-        chosen.sort_by_key(|(wish, rank)| (wish.key, *rank));
+        let own = SplitArguments { color, key, context }.to_words();
+        let room = vec![0u32; WORDS * self.size() as usize];
+        let (_, words) = self.allgather(own, room).await?;
+        let all = words.chunks_exact(WORDS).map(SplitArguments::of_words).zip((0..).map(Rank));
+        let all = all.filter_map(|(arguments, rank)| arguments.map(|arguments| (arguments, rank)));
+        let mut chosen: Vec<(SplitArguments, Rank)> =
+            all.filter(|(arguments, _)| color.is_some() && arguments.color == color).collect();
+        chosen.sort_by_key(|(arguments, rank)| (arguments.key, *rank));
         let place = chosen.iter().position(|(_, rank)| *rank == self.rank());
         if place != Some(0) {
-            self.contexts().give_back(context);
+            self.contexts().free(context);
         }
         let made = match (place, chosen.first()) {
             (Some(place), Some((first, _))) => {
@@ -60,22 +62,23 @@ impl Communicator {
             }
             _ => None,
         };
-        // No message of the new one may come to a rank that does not know it.
+        // No message of the new communicator may reach a rank that does not know it yet.
         self.barrier().await?;
         Ok(made)
     }
 
-    /// A communicator of the same ranks with messages of its own. A collective.
+    /// Creates a communicator of the same ranks, whose messages match only among themselves. A
+    /// collective.
     pub async fn duplicate(&self) -> Result<Self, Error> {
         let rank = self.rank();
         let made = self.split(Some(0), 0).await?;
         made.ok_or(Error::NoSuchRank { rank, ranks: self.size() })
     }
 
-    /// A communicator of some of the ranks, in the order of `group`; the others get none. A
-    /// collective of all, with the same group.
+    /// Creates a communicator of the ranks in `group`, in its order. Ranks outside of the group get
+    /// `None`. A collective of all ranks of this communicator, with the same group.
     ///
-    /// **Errors**: a member of `group` that is none here.
+    /// **Errors**: a member of `group` is not a member of this communicator.
     pub async fn create(&self, group: &RankGroup) -> Result<Option<Self>, Error> {
         let here = self.ranks();
         let strangers = group.difference(&here);
@@ -88,8 +91,8 @@ impl Communicator {
         self.split(place.map(|_| 0), key).await
     }
 
-    /// Waits until all ranks call it, and lets the communicator go: nobody's messages are on their
-    /// way then. One that is dropped without is not waited for. A collective.
+    /// Waits until all ranks call it, so that no message of the communicator is under way, and
+    /// drops the communicator. A communicator that is dropped instead does not wait. A collective.
     pub async fn free(self) -> Result<(), Error> {
         self.barrier().await
     }

@@ -1,20 +1,20 @@
-//! What can go wrong, with the values needed to act.
+//! The error type of the crate: a variant per cause, with the values needed to act on it.
 
 use crate::rank::Rank;
 use crate::tag::Tag;
 
-/// An error of the two-sided path.
+/// An error of two-sided communication.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A size or count is beyond what is possible.
+    /// A size or count is out of range.
     #[error("{what} is {value}, the limit is {limit}")]
     Limit {
-        /// Which size.
+        /// Name of the size or count.
         what: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: u64,
-        /// The smallest or largest that is possible.
+        /// The smallest or largest value allowed.
         limit: u64,
     },
     /// A setting has a value that cannot be read.
@@ -22,17 +22,17 @@ pub enum Error {
     Setting {
         /// The name of the setting or environment variable.
         name: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: String,
-        /// What would be right.
+        /// Description of valid values.
         expected: &'static str,
     },
-    /// There is no such rank.
+    /// The communicator or group has no such rank.
     #[error("{rank} does not exist, the communicator has {ranks} ranks")]
     NoSuchRank {
         /// The rank asked for.
         rank: Rank,
-        /// How many there are.
+        /// Number of ranks.
         ranks: u32,
     },
     /// A message is longer than the buffer of the receive that takes it.
@@ -40,37 +40,38 @@ pub enum Error {
     Truncated {
         /// The sender.
         source_rank: Rank,
-        /// Its tag.
+        /// Tag of the message.
         tag: Tag,
-        /// Bytes of the message. Some MPIs do not say: then one more than the buffer has.
+        /// Length of the message in bytes. Where the MPI library does not report it: one more than
+        /// the buffer has.
         sent: u64,
-        /// Bytes of the buffer.
+        /// Length of the buffer in bytes.
         room: u64,
     },
-    /// A buffered send finds no room.
-    #[error("a buffered send of {bytes} bytes, room for {room} is left")]
+    /// A buffered send finds no room for its copy.
+    #[error("a buffered send of {bytes} bytes does not fit: {room} bytes of buffer are left")]
     NoBufferSpace {
-        /// Bytes of the message.
+        /// Length of the message in bytes.
         bytes: u64,
-        /// Bytes that are left.
+        /// Bytes of buffer that are left.
         room: u64,
     },
-    /// A communicator's ranks are made of members that are named once.
+    /// A list of ranks names a rank more than once.
     #[error("{rank} is named twice")]
     RankNamedTwice {
-        /// The rank.
+        /// The repeated rank.
         rank: Rank,
     },
     /// A buffer of a collective has another length than its other arguments ask for.
-    #[error("{collective}: {elements} elements of {what}, {expected} are needed")]
+    #[error("{collective}: {what} has {elements} elements, {expected} are needed")]
     BufferLength {
-        /// The operation.
+        /// Name of the operation.
         collective: &'static str,
-        /// Which buffer.
+        /// Name of the buffer.
         what: &'static str,
-        /// What was given.
+        /// Length of the buffer in elements.
         elements: usize,
-        /// What would fit.
+        /// Length that the other arguments ask for.
         expected: usize,
     },
     /// Two ranks give different lengths to one collective.
@@ -78,56 +79,56 @@ pub enum Error {
         "{collective}: {rank} expects {expected} bytes from {source_rank}, which sent {received}"
     )]
     LengthMismatch {
-        /// The operation.
+        /// Name of the operation.
         collective: &'static str,
-        /// The receiver.
+        /// The receiving rank.
         rank: Rank,
-        /// What it expects.
+        /// Bytes that the receiving rank expects.
         expected: u64,
-        /// The sender.
+        /// The sending rank.
         source_rank: Rank,
-        /// What it sent.
+        /// Bytes that the sending rank sent.
         received: u64,
     },
     /// Two ranks call different collectives, or one with different arguments.
     #[error("rank 0 calls {here}, {rank} calls {there}")]
     CallMismatch {
-        /// What rank 0 calls.
+        /// The call of rank 0.
         here: String,
         /// The rank that differs.
         rank: Rank,
-        /// What it calls.
+        /// The call of that rank.
         there: String,
     },
-    /// The operator that the program gave to a reduction panicked.
+    /// The operator of a reduction panicked.
     #[error("the operator of {collective} panicked")]
     OperatorPanicked {
-        /// The operation.
+        /// Name of the operation.
         collective: &'static str,
     },
-    /// Another rank failed, so this one cannot go on.
+    /// Another rank failed, so this rank cannot continue.
     #[error("{rank} failed: {reason}")]
     PeerFailed {
-        /// The rank in the world.
+        /// The failed rank, by its number in the world.
         rank: Rank,
-        /// What it said.
+        /// The reason that the failed rank gave.
         reason: String,
     },
     /// The device reports a failed work request.
     #[error("work request to {peer} ended with {status}")]
     WorkRequest {
-        /// The other side, in the world.
+        /// The rank at the other end, by its number in the world.
         peer: Rank,
-        /// The completion status.
+        /// Completion status of the work request.
         status: String,
     },
-    /// The run ended before the operation did.
-    #[error("the run ended before the operation did")]
+    /// The run ended before the operation completed.
+    #[error("the run ended before the operation completed")]
     Abandoned,
     /// An error of the device.
     #[error("device: {0}")]
     Device(#[from] ibverbs_sim::Error),
-    /// A call that MPI refused.
+    /// A call of MPI failed.
     #[cfg(feature = "mpi")]
     #[error("MPI: {0}")]
     Mpi(#[from] crate::mpi::Refused),

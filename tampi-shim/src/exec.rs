@@ -1,4 +1,4 @@
-//! Running a program on several ranks of this process.
+//! Runs a program on several ranks of one process.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use crate::protocols::Protocols;
 use crate::rank::{Rank, WorldRank};
 use crate::transport::{ContextId, Members, Transport, VerbsWorld};
 
-/// The context of the world's point-to-point messages; the next one is that of its collectives.
+/// Context of the world's point-to-point messages. The next context is that of its collectives.
 pub(crate) const WORLD: ContextId = ContextId(0);
 
-/// Runs `main` on every rank, all in this process and on one pool of workers, and returns what
-/// each rank returned.
+/// Runs `main` on every rank, all in this process and on one pool of workers, and returns the
+/// results by rank.
 ///
-/// Each rank runs a clone of `main`, an async closure or function: it is `async move` and what it
-/// captures is `Clone`, or shared by an [`Arc`].
+/// Each rank runs a clone of `main`, an async closure or function: `async move`, with captures that
+/// are `Clone` or shared by an [`Arc`].
 ///
-/// After a rank's `main` its tasks are waited for. If a rank fails, the operations of the others
-/// end with [`Error::PeerFailed`] and `exec` returns the failure that came first.
+/// `exec` waits for all tasks of a rank after its `main`. If a rank fails, the operations of the
+/// others end with [`Error::PeerFailed`] and `exec` returns the first failure.
 ///
-/// **Errors**: called from a task; settings out of range; whatever `main` returns; a task that
-/// panicked; a hang.
+/// **Errors**: called from a task; settings out of range; an error of `main`; a task that panicked;
+/// a hang.
 ///
 /// ```
 /// use tampi_shim::{Config, Rank, Tag, exec};
@@ -51,7 +51,7 @@ where
 {
     check_blocking("exec").map_err(Error::from)?;
     config.check()?;
-    // Before there are workers to disturb what it measures.
+    // Before workers exist, which would disturb the measurement.
     let protocols = config.protocols.map_or_else(Protocols::measured, Ok)?;
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
     let groups = (0..config.ranks).map(|rank| runtime.group(format!("rank {rank}"), rank));
@@ -102,7 +102,7 @@ where
             }
         }
     }
-    // A panic is the cause of what the others report.
+    // A panic is the cause of the errors that the other ranks report.
     match (broken, first.lock().take()) {
         (Some(error), _) => Err(E::from(Error::from(error))),
         (None, Some(error)) => Err(error),
@@ -110,7 +110,7 @@ where
     }
 }
 
-/// Ends the operations of all ranks when the tasks of a rank are cancelled.
+/// Fails the operations of all ranks when the tasks of a rank are cancelled.
 fn end_with_group(group: &Group, transport: &Arc<dyn Transport>) {
     let transport = Arc::downgrade(transport);
     group.on_cancel(move |reason| {
@@ -120,7 +120,8 @@ fn end_with_group(group: &Group, transport: &Arc<dyn Transport>) {
     });
 }
 
-/// One rank's program and the tasks it leaves. The first error of all ranks goes to `first`.
+/// Runs one rank's program and waits for the tasks it leaves. The first error of all ranks goes to
+/// `first`.
 pub(crate) async fn run_one<R, E: From<Error> + std::fmt::Display>(
     group: Group,
     transport: Arc<dyn Transport>,
@@ -128,9 +129,9 @@ pub(crate) async fn run_one<R, E: From<Error> + std::fmt::Display>(
     first: Arc<Mutex<Option<E>>>,
 ) -> Option<R> {
     end_with_group(&group, &transport);
-    let leaving = Leaving(&*transport);
+    let guard = PanicGuard(&*transport);
     let result = program.await;
-    std::mem::forget(leaving);
+    std::mem::forget(guard);
     let error = match result {
         Ok(value) => match group.wait().await {
             Ok(()) => return Some(value),
@@ -141,15 +142,15 @@ pub(crate) async fn run_one<R, E: From<Error> + std::fmt::Display>(
     let reason = error.to_string();
     first.lock().get_or_insert(error);
     transport.fail(&reason);
-    // Tasks that are under way may still use the transport.
+    // Tasks under way may still use the transport.
     let _ = group.wait().await;
     None
 }
 
-/// Tells the other ranks if the program of this one panics.
-struct Leaving<'a>(&'a dyn Transport);
+/// Fails the other ranks if the program of this rank panics.
+struct PanicGuard<'a>(&'a dyn Transport);
 
-impl Drop for Leaving<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         self.0.fail("its main panicked");
     }

@@ -1,14 +1,14 @@
-//! Calls of code that the program has given: wakers, operators, what waits for an operation.
+//! Calls of foreign code, which the program has supplied: wakers, operators, waiters of operations.
 //!
-//! Such code may do anything, also come back for a lock of its caller. So it is called under none,
-//! which debug builds check.
+//! Foreign code may do anything, also take a lock of its caller. It is therefore called without any
+//! lock held, which debug builds check.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use talpf_primitives::assert_nothing_held;
 
-/// Calls `foreign`, which is `what`. Its panic must not stop the caller, which serves others, too:
-/// then `None`.
+/// Calls `foreign`, described by `what`. Returns `None` if it panics: a panic must not stop the
+/// caller, which serves other operations, too.
 #[inline]
 #[track_caller]
 pub(crate) fn call<R>(what: &str, foreign: impl FnOnce() -> R) -> Option<R> {
@@ -16,7 +16,7 @@ pub(crate) fn call<R>(what: &str, foreign: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(foreign)).map_err(forget).ok()
 }
 
-/// Forgets what a panic carries, which may panic as it drops.
+/// Leaks the payload of a panic, whose drop may panic again.
 #[cold]
 fn forget(payload: Box<dyn std::any::Any + Send>) {
     std::mem::forget(payload);

@@ -1,4 +1,4 @@
-//! Binding operations to the running task.
+//! Binds operations to the running task.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::request::Request;
 use crate::status::Status;
 
-/// Binds `request` to the running task and returns at once: the task is complete, and the regions
-/// of the buffer are released, when the operation has ended. An error of the operation fails the
+/// Binds `request` to the running task and returns at once. The task completes, and the regions of
+/// the buffer are released, only when the operation has ended. An error of the operation fails the
 /// task.
 ///
 /// **Errors**: called outside a task.
@@ -20,17 +20,18 @@ pub fn iwait<B: Send + 'static>(request: Request<B>) -> Result<(), Error> {
     bind(request, |_| {})
 }
 
-/// As [`iwait`], for several requests.
+/// Binds several requests to the running task. As [`iwait`].
 pub fn iwaitall<B: Send + 'static>(
     requests: impl IntoIterator<Item = Request<B>>,
 ) -> Result<(), Error> {
     requests.into_iter().try_for_each(iwait)
 }
 
-/// As [`iwait`], and what is known of the message is in the first of `statuses` when the task is
-/// complete; tasks that read it depend on that region. If the operation fails it is undefined.
+/// Binds `request` to the running task and writes its status to the first element of `statuses`
+/// before the task completes. As [`iwait`]. Tasks that read the status depend on that region. If
+/// the operation fails, the region is poisoned.
 ///
-/// **Errors**: also a region without elements.
+/// **Errors**: as [`iwait`]; `statuses` has no elements.
 pub fn iwait_status<B: Send + 'static>(
     request: Request<B>,
     statuses: Out<Status>,
@@ -38,9 +39,10 @@ pub fn iwait_status<B: Send + 'static>(
     iwaitall_statuses([request], statuses)
 }
 
-/// As [`iwait_status`], for several requests: the status of each is in its place.
+/// Binds several requests to the running task and writes the status of request `i` to
+/// `statuses[i]`. As [`iwait_status`].
 ///
-/// **Errors**: also fewer statuses than requests. No request is bound then.
+/// **Errors**: as [`iwait`]; fewer statuses than requests, in which case no request is bound.
 pub fn iwaitall_statuses<B: Send + 'static>(
     requests: impl IntoIterator<Item = Request<B>>,
     statuses: Out<Status>,
@@ -50,7 +52,7 @@ pub fn iwaitall_statuses<B: Send + 'static>(
         let (value, limit) = (requests.len() as u64, statuses.len() as u64);
         return Err(Error::Limit { what: "number of requests with a status", value, limit });
     }
-    // The last of them lets go of the region, the first that fails fails it.
+    // The last request releases the region; the first that fails poisons it.
     let shared = Arc::new(Mutex::new(Some(statuses)));
     requests.into_iter().enumerate().try_for_each(|(place, request)| {
         let shared = Arc::clone(&shared);
@@ -68,25 +70,25 @@ pub fn iwaitall_statuses<B: Send + 'static>(
     })
 }
 
-/// Binds `request` to the running task; `told` learns how it has ended, before the task is complete.
+/// Binds `request` to the running task and calls `ended` with its result before the task completes.
 #[inline]
 fn bind<B: Send + 'static>(
     request: Request<B>,
-    told: impl FnOnce(Result<&Status, &Error>) + Send + 'static,
+    ended: impl FnOnce(Result<&Status, &Error>) + Send + 'static,
 ) -> Result<(), Error> {
     let event = PendingEvent::of_current_task()?;
-    request.finish(move |buffer, lost, result| match result {
+    request.finish(move |buffer, on_failure, result| match result {
         Ok(status) => {
-            told(Ok(&status));
+            ended(Ok(&status));
             drop(event);
             drop(buffer);
         }
         Err(error) => {
-            // The event before the buffer: successors must not run on what was not received.
+            // The event before the buffer: successors must not run on data that was not received.
             event.fail(error.to_string());
-            told(Err(&error));
-            // It may be the guard of another task.
-            lost(buffer, &error);
+            ended(Err(&error));
+            // The buffer may be the guard of another task.
+            on_failure(buffer, &error);
         }
     });
     Ok(())

@@ -2,9 +2,9 @@
 //!
 //! [`exec`] runs a program on several ranks. Each has the world [`Communicator`], sends and
 //! receives over it, and spawns tasks into its group. Calls that wait suspend the calling task
-//! only; [`iwait`] binds operations to the running task instead, which is then complete, and its
-//! regions released, when they are. Buffers move into the operation and come back when it has
-//! ended, so nothing else can use them meanwhile.
+//! only. [`iwait`] instead binds an operation to the running task, which then completes, and
+//! releases its regions, when the operation has ended. Buffers move into the operation and come
+//! back when it has ended, so nothing else can use them meanwhile.
 //!
 //! ```
 //! use talpf_runtime::Array;

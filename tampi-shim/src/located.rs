@@ -1,18 +1,18 @@
-//! A value and where it is.
+//! Values with their locations, for reductions by minimum or maximum.
 #![allow(unsafe_code, reason = "says which of these types are plain bytes")]
 
 use bytemuck::{Pod, Zeroable};
 
-/// A value and where it is: what [`MinLocation`](crate::operator::MinLocation) and
-/// [`MaxLocation`](crate::operator::MaxLocation) fold.
+/// A value and its location, the operand of [`MinLocation`](crate::operator::MinLocation) and
+/// [`MaxLocation`](crate::operator::MaxLocation).
 ///
-/// It can be sent with values of 8 bytes: `f64`, `i64` and `u64`.
+/// Messages can carry it with values of 8 bytes: `f64`, `i64` and `u64`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// A rank, or the place in an array.
+    /// Location of the value: a rank, or an index of an array.
     pub index: u64,
 }
 

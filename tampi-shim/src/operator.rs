@@ -1,4 +1,4 @@
-//! What reductions fold with.
+//! Operators of reductions.
 //!
 //! An [`Operator`] is one of the built-in types of this module or any function of two elements.
 //! It should be associative; it need not be commutative, as operands always stay in the order of
@@ -9,11 +9,11 @@ use std::ops::{BitAnd as And, BitOr as Or, BitXor as Xor};
 
 use crate::located::Located;
 
-/// Joins two operands of which `left` is that of the lower ranks.
+/// A binary operator of a reduction. The left operand is the one of the lower ranks.
 pub trait Operator<T>: Send + Sync + 'static {
-    /// The result of the two.
+    /// Combines two operands.
     ///
-    /// **Panics** end the collective with an error, at all ranks.
+    /// **Panics**: a panic ends the collective with an error at all ranks.
     fn apply(&self, left: T, right: T) -> T;
 }
 
@@ -24,7 +24,7 @@ impl<T, F: Fn(T, T) -> T + Send + Sync + 'static> Operator<T> for F {
     }
 }
 
-/// Element by element, `left` and `right` of equal lengths.
+/// Applies an operator element by element to slices of equal lengths.
 pub(crate) trait Fold<T>: Send + Sync {
     /// `left = left op right`.
     fn fold_left(&self, left: &mut [T], right: &[T]);
@@ -42,11 +42,11 @@ impl<T: Copy, O: Operator<T>> Fold<T> for O {
     }
 }
 
-/// The primitive numbers.
+/// A primitive number.
 pub trait Number: sealed::Number {}
 
 pub(crate) mod sealed {
-    /// What the operators need of a number.
+    /// Arithmetic that the operators use.
     pub trait Number: Copy + PartialOrd {
         const ZERO: Self;
         const ONE: Self;
@@ -104,49 +104,49 @@ macro_rules! operators {
     )*};
 }
 
-/// The truth of a number, as a number.
+/// Converts a truth value to 1 or 0.
 #[inline]
 fn truth<T: Number>(value: bool) -> T {
     if value { T::ONE } else { T::ZERO }
 }
 
 operators! {
-    /// The sum. Integers wrap around.
+    /// Sum. Integers wrap around.
     Sum<T: Number> = T::plus;
-    /// The product. Integers wrap around.
+    /// Product. Integers wrap around.
     Product<T: Number> = T::times;
-    /// The least. Of operands that do not compare (NaN), and of equal ones, the left.
+    /// Minimum. Of operands that do not compare (NaN), and of equal ones, the left.
     Min<T: Number> = |left, right| if right < left { right } else { left };
-    /// The greatest. Of operands that do not compare (NaN), and of equal ones, the left.
+    /// Maximum. Of operands that do not compare (NaN), and of equal ones, the left.
     Max<T: Number> = |left, right| if right > left { right } else { left };
-    /// 1 if both are not 0, else 0.
+    /// Logical and: 1 if both operands are not 0, otherwise 0.
     LogicalAnd<T: Number> = |left, right| truth(left != T::ZERO && right != T::ZERO);
-    /// 1 if one is not 0, else 0.
+    /// Logical or: 1 if any operand is not 0, otherwise 0.
     LogicalOr<T: Number> = |left, right| truth(left != T::ZERO || right != T::ZERO);
-    /// 1 if exactly one is not 0, else 0.
+    /// Logical exclusive or: 1 if exactly one operand is not 0, otherwise 0.
     LogicalXor<T: Number> = |left, right| truth((left != T::ZERO) != (right != T::ZERO));
-    /// The bits set in both.
+    /// Bitwise and.
     BitAnd<T: Bits> = |left, right| left & right;
-    /// The bits set in one or both.
+    /// Bitwise or.
     BitOr<T: Bits> = |left, right| left | right;
-    /// The bits set in exactly one.
+    /// Bitwise exclusive or.
     BitXor<T: Bits> = |left, right| left ^ right;
 }
 
-/// What has bits to combine: the integers.
+/// Types with bitwise operators: the integers.
 pub trait Bits: And<Output = Self> + Or<Output = Self> + Xor<Output = Self> + Copy {}
 
 impl<T: And<Output = T> + Or<Output = T> + Xor<Output = T> + Copy> Bits for T {}
 
-/// The least value and where it is; of equal values the smaller index.
+/// Minimum with its location; of equal values the one with the smaller index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinLocation;
 
-/// The greatest value and where it is; of equal values the smaller index.
+/// Maximum with its location; of equal values the one with the smaller index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MaxLocation;
 
-/// `left`, or `right` if it is better or the same at a smaller index.
+/// Returns `left`, or `right` if it is better or equal at a smaller index.
 #[inline]
 fn better<T: Number>(
     left: Located<T>,

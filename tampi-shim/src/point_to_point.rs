@@ -1,4 +1,4 @@
-//! Sends and receives.
+//! Point-to-point messages: sends and receives.
 
 use crate::buffer::{Buffer, BufferMut};
 use crate::communicator::{Communicator, Traffic};
@@ -13,9 +13,9 @@ use crate::transport::SendMode;
 impl Communicator {
     /// Starts a send.
     ///
-    /// Short messages that follow each other to one rank may travel together. They leave when the
-    /// first of their requests is awaited, bound or dropped, or a task of this rank waits for
-    /// another message; if none does, the polling task sends them.
+    /// Short messages that follow each other to one rank may be batched. A batch is posted when the
+    /// first of its requests is awaited, bound or dropped, or when a task of this rank waits for
+    /// another message; otherwise the polling task posts it.
     ///
     /// **Completion**: local: the buffer may be reused.
     #[inline(always)]
@@ -32,18 +32,18 @@ impl Communicator {
 
     /// Starts a buffered send.
     ///
-    /// **Completion**: local, and it does not wait for the receiver.
-    /// **Errors**: no room for a copy of a message that cannot be sent yet.
+    /// **Completion**: local, without waiting for the receiver.
+    /// **Errors**: no room for the copy of a message that cannot be sent yet.
     pub fn ibsend<B: Buffer>(&self, buffer: B, destination: Rank, tag: Tag) -> Request<B> {
         self.start_send(Traffic::PointToPoint, SendMode::Buffered, buffer, destination, tag)
     }
 
     /// Starts a receive.
     ///
-    /// **Ordering**: messages of one source are taken in the order in which they were sent, by the
-    /// receives that want them in the order in which these were started.
+    /// **Ordering**: messages of one source are matched in the order in which they were sent, to
+    /// receives in the order in which these were started.
     /// **Completion**: the message is in the buffer, in its first bytes if it is shorter.
-    /// **Errors**: a message longer than the buffer is an error with both lengths.
+    /// **Errors**: a message longer than the buffer, with both lengths.
     #[inline(always)]
     pub fn irecv<B: BufferMut>(
         &self,

@@ -1,4 +1,4 @@
-//! Looking at messages before they are received.
+//! Probes: what is known of a message before it is received.
 
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
@@ -13,8 +13,8 @@ use crate::status::Status;
 use crate::tag::Tag;
 use crate::transport::{MessageId, Probed};
 
-/// A message that a matched probe has taken. Only [`Message::irecv`] can receive it; dropped, it is
-/// lost.
+/// A message that a matched probe has taken. Only [`Message::irecv`] and [`Message::recv`] can
+/// receive it; a message that is dropped is lost.
 #[derive(Debug)]
 #[must_use = "a message that is dropped is lost"]
 pub struct Message {
@@ -24,12 +24,12 @@ pub struct Message {
 }
 
 impl Message {
-    /// What is known of it.
+    /// Returns the source, tag and length of the message.
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// Starts its receive.
+    /// Starts to receive the message.
     pub fn irecv<B: BufferMut>(mut self, buffer: B) -> Request<B> {
         match self.id.take() {
             Some(id) => self.communicator.start_matched(buffer, id),
@@ -37,7 +37,7 @@ impl Message {
         }
     }
 
-    /// Receives it.
+    /// Receives the message and waits for it.
     pub async fn recv<B: BufferMut>(self, buffer: B) -> Result<(B, Status), Error> {
         self.irecv(buffer).await
     }
@@ -52,17 +52,18 @@ impl Drop for Message {
 }
 
 impl Communicator {
-    /// Says what message a receive of this source and tag would take, if there is one.
+    /// Returns the status of the message that a receive of this source and tag would take, if it
+    /// has arrived.
     pub fn iprobe(
         &self,
         source: impl Into<Select<Rank>>,
         tag: impl Into<Select<Tag>>,
     ) -> Result<Option<Status>, Error> {
-        let probed = self.look(source.into(), tag.into(), false, None)?;
+        let probed = self.try_probe(source.into(), tag.into(), false, None)?;
         Ok(probed.map(|probed| probed.status))
     }
 
-    /// As [`Communicator::iprobe`], and waits for a message.
+    /// Waits for a message and returns its status. As [`Communicator::iprobe`].
     pub async fn probe(
         &self,
         source: impl Into<Select<Rank>>,
@@ -71,18 +72,18 @@ impl Communicator {
         Ok(self.wait_for_one(source.into(), tag.into(), false).await?.status)
     }
 
-    /// Takes the message that a receive of this source and tag would take, if there is one: no
-    /// other receive or probe will see it.
+    /// Takes the message that a receive of this source and tag would take, if it has arrived: no
+    /// other receive or probe can see it any more.
     pub fn improbe(
         &self,
         source: impl Into<Select<Rank>>,
         tag: impl Into<Select<Tag>>,
     ) -> Result<Option<Message>, Error> {
-        let probed = self.look(source.into(), tag.into(), true, None)?;
+        let probed = self.try_probe(source.into(), tag.into(), true, None)?;
         Ok(probed.map(|probed| self.message(&probed)))
     }
 
-    /// As [`Communicator::improbe`], and waits for a message.
+    /// Waits for a message and takes it. As [`Communicator::improbe`].
     pub async fn mprobe(
         &self,
         source: impl Into<Select<Rank>>,
@@ -96,7 +97,7 @@ impl Communicator {
         Message { communicator: self.clone(), id: probed.message, status: probed.status }
     }
 
-    fn look(
+    fn try_probe(
         &self,
         source: Select<Rank>,
         tag: Select<Tag>,
@@ -115,7 +116,7 @@ impl Communicator {
         tag: Select<Tag>,
         take: bool,
     ) -> Result<Probed, Error> {
-        poll_fn(|cx| match self.look(source, tag, take, Some(cx.waker())) {
+        poll_fn(|cx| match self.try_probe(source, tag, take, Some(cx.waker())) {
             Ok(None) => {
                 talpf_runtime::note_wait("a message to probe");
                 Poll::Pending

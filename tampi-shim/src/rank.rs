@@ -1,12 +1,12 @@
-//! Ranks.
+//! Ranks: numbers of the members of a communicator.
 
 use std::fmt;
 
-/// A rank of a communicator, from 0.
+/// Number of a member of a communicator, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(pub u32);
 
-/// A rank of the world, whatever it is called in a communicator.
+/// Number of a rank in the world, independent of the communicators it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct WorldRank(pub(crate) u32);
 

@@ -1,20 +1,20 @@
-//! Groups of ranks.
+//! Groups of ranks, from which communicators are created.
 
 use std::ops::RangeInclusive;
 
 use crate::error::Error;
 use crate::rank::{Rank, WorldRank};
 
-/// Ranks in an order, without messages: what communicators are made of. A member's rank in the
-/// group is its place in the order.
+/// Ordered set of ranks, from which [`Communicator::create`](crate::Communicator::create) makes a
+/// communicator. A member's rank in the group is its position in the order.
 ///
-/// All is local: groups of different ranks are the same if they are made in the same way.
+/// All operations are local: ranks that build a group in the same way get the same group.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct RankGroup {
     members: Vec<WorldRank>,
 }
 
-/// How two groups compare.
+/// Result of [`RankGroup::compare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// The same members in the same order.
@@ -34,12 +34,12 @@ impl RankGroup {
         &self.members
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     pub fn size(&self) -> u32 {
         self.members.len() as u32
     }
 
-    /// The members `ranks`, in this order.
+    /// Returns the group of the members `ranks`, in this order.
     ///
     /// **Errors**: a rank that does not exist or is named twice.
     pub fn include(&self, ranks: &[Rank]) -> Result<Self, Error> {
@@ -47,7 +47,7 @@ impl RankGroup {
         Ok(RankGroup { members: ranks.iter().map(|rank| self.members[rank.index()]).collect() })
     }
 
-    /// All members but `ranks`, in the order they have here.
+    /// Returns the group of all members but `ranks`, in their order in this group.
     ///
     /// **Errors**: a rank that does not exist or is named twice.
     pub fn exclude(&self, ranks: &[Rank]) -> Result<Self, Error> {
@@ -56,7 +56,8 @@ impl RankGroup {
         Ok(RankGroup { members: members.filter(|(_, out)| !out).map(|(rank, _)| *rank).collect() })
     }
 
-    /// The members of ranges of ranks, each with a stride: `(Rank(0)..=Rank(6), 3)` is 0, 3, 6.
+    /// Returns the group of the members in ranges of ranks, each with a stride:
+    /// `(Rank(0)..=Rank(6), 3)` is 0, 3, 6.
     ///
     /// **Errors**: a stride of 0; a rank that does not exist or is named twice.
     pub fn include_ranges(&self, ranges: &[(RangeInclusive<Rank>, usize)]) -> Result<Self, Error> {
@@ -71,30 +72,32 @@ impl RankGroup {
         self.include(&ranks)
     }
 
-    /// The members of this group, then those of `other` that are not in this one.
+    /// Returns the members of this group, followed by the members of `other` that are not in this
+    /// one.
     pub fn union(&self, other: &Self) -> Self {
         let added = other.difference(self);
         RankGroup { members: [&*self.members, &*added.members].concat() }
     }
 
-    /// The members of both, in the order they have here.
+    /// Returns the members of both groups, in their order in this group.
     pub fn intersection(&self, other: &Self) -> Self {
         self.filtered(|member| other.members.contains(member))
     }
 
-    /// The members that are not in `other`, in the order they have here.
+    /// Returns the members that are not in `other`, in their order in this group.
     pub fn difference(&self, other: &Self) -> Self {
         self.filtered(|member| !other.members.contains(member))
     }
 
-    /// What this group's ranks are called in `other`, where they are members.
+    /// Translates ranks of this group to ranks of `other`; `None` for each that is not a member of
+    /// `other`.
     ///
     /// **Errors**: a rank that does not exist.
     pub fn translate(&self, ranks: &[Rank], other: &Self) -> Result<Vec<Option<Rank>>, Error> {
         ranks.iter().map(|rank| Ok(other.rank_of(self.member(*rank)?))).collect()
     }
 
-    /// How this group and `other` compare.
+    /// Compares the members of this group and of `other`, and their order.
     pub fn compare(&self, other: &Self) -> Comparison {
         if self == other {
             return Comparison::Identical;
@@ -121,7 +124,9 @@ impl RankGroup {
         RankGroup { members: self.members.iter().copied().filter(keep).collect() }
     }
 
-    /// Which members `ranks` names, each at most once.
+    /// Returns a flag for each member: `true` if `ranks` names it.
+    ///
+    /// **Errors**: a rank that does not exist or is named twice.
     fn chosen(&self, ranks: &[Rank]) -> Result<Vec<bool>, Error> {
         let mut chosen = vec![false; self.members.len()];
         for rank in ranks {

@@ -1,4 +1,4 @@
-//! Operations under way, as the program holds them.
+//! Requests: operations under way, as the program holds them.
 
 use std::fmt;
 use std::future::Future;
@@ -7,34 +7,35 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::error::Error;
-use crate::status::{Packed, Status};
-use crate::ticket::{Awaited, Ended, opened};
-use crate::transport::{OperationId, Start, Transport, look_while_spare};
+use crate::status::{PackedStatus, Status};
+use crate::ticket::{Awaited, PackedResult, unpacked};
+use crate::transport::{OperationId, Start, Transport, spin_while_spare};
 
-/// A send or receive that was started.
+/// A started send, receive or collective, which keeps its buffer until it has ended.
 ///
-/// **Completion**: await it for the buffer and the status: of a send once the buffer may be
-/// reused (in synchronous mode: once it is matched), of a receive once the message is in it.
-/// Or give it to [`iwait`](crate::iwait). Or drop it: it goes on, and keeps its buffer until then.
+/// **Completion**: awaiting the request returns the buffer and the status: of a send once the
+/// buffer may be reused (in synchronous mode: once the message is matched), of a receive once the
+/// message is in the buffer. [`iwait`](crate::iwait) binds the request to the running task instead.
+/// A dropped request continues, and keeps its buffer until it has ended.
 ///
-/// **Errors**: the message is longer than the buffer; a rank failed; arguments that the call was
-/// given. The buffer is dropped then; the region of a guard that was to be filled is undefined, and
-/// what depends on it does not run.
-#[must_use = "await it, give it to `iwait`, or drop it to let it go"]
+/// **Errors**: the message is longer than the buffer; a rank failed; invalid arguments of the call
+/// that started the request. The buffer is dropped then; the region of a guard that was to be
+/// filled is poisoned, and tasks that depend on it do not run.
+#[must_use = "await the request, give it to `iwait`, or drop it to detach it"]
 pub struct Request<B: Send + 'static> {
-    /// `None` once the result was taken.
+    /// `None` once the result is taken.
     buffer: Option<B>,
     state: State,
-    /// Whether a wait looks for the end before it suspends the task.
-    looks: bool,
-    /// What becomes of the buffer when the operation has failed.
-    lost: fn(B, &Error),
+    /// `true` if a wait polls for a while before it suspends the task.
+    spins: bool,
+    /// Disposes of the buffer of a failed operation.
+    on_failure: fn(B, &Error),
 }
 
 enum State {
-    /// A send that has ended, and is collected.
-    Collected(Packed, Arc<dyn Transport>),
-    Ended(Ended),
+    /// A send that has ended, whose message is in a batch that is not posted yet.
+    Batched(PackedStatus, Arc<dyn Transport>),
+    Ended(PackedResult),
     UnderWay(UnderWay),
 }
 
@@ -45,35 +46,37 @@ struct UnderWay {
 }
 
 impl<B: Send + 'static> Request<B> {
-    /// `start` was given the layout of `buffer`.
+    /// Creates the request of an operation that was started on the layout of `buffer`.
     #[inline(always)]
     pub(crate) fn new(buffer: B, start: Start, transport: &Arc<dyn Transport>) -> Self {
         let state = match start {
             Start::Ended(result) => State::Ended(result),
-            Start::Collected(status) => State::Collected(status, Arc::clone(transport)),
+            Start::Batched(status) => State::Batched(status, Arc::clone(transport)),
             Start::UnderWay { awaited, operation } => {
                 let transport = Arc::clone(transport);
                 State::UnderWay(UnderWay { awaited, operation, transport })
             }
         };
-        let lost = |buffer, _: &_| drop(buffer);
-        Request { buffer: Some(buffer), state, looks: true, lost }
+        let on_failure = |buffer, _: &_| drop(buffer);
+        Request { buffer: Some(buffer), state, spins: true, on_failure }
     }
 
-    /// The same, for an operation that fills the buffer, or a part of it.
+    /// Sets the action that disposes of the buffer if the operation fails, for an operation that
+    /// fills the buffer or a part of it.
     #[inline]
-    pub(crate) fn filling(mut self, lost: fn(B, &Error)) -> Self {
-        self.lost = lost;
+    pub(crate) fn on_failure(mut self, on_failure: fn(B, &Error)) -> Self {
+        self.on_failure = on_failure;
         self
     }
 
-    /// The same, and a wait suspends the task at once: its end needs others, who need the core.
-    pub(crate) fn without_looking(mut self) -> Self {
-        self.looks = false;
+    /// Makes a wait suspend the task at once: the operation ends only when other ranks run, which
+    /// need the core.
+    pub(crate) fn without_spinning(mut self) -> Self {
+        self.spins = false;
         self
     }
 
-    /// Whether it has ended, so that awaiting it does not wait.
+    /// Returns `true` once the operation has ended, so that awaiting the request does not wait.
     pub fn has_ended(&self) -> bool {
         match &self.state {
             State::UnderWay(under_way) => under_way.awaited.has_ended(),
@@ -81,48 +84,49 @@ impl<B: Send + 'static> Request<B> {
         }
     }
 
-    /// Asks for the operation to be cancelled: a receive that no message was matched to ends with
-    /// a status that says so. It is awaited all the same. A send is not cancelled.
+    /// Asks for the operation to be cancelled. A receive that no message is matched to ends with a
+    /// status that [is cancelled](Status::is_cancelled); it has to be awaited all the same. Sends
+    /// cannot be cancelled.
     pub fn cancel(&self) {
         if let State::UnderWay(under_way) = &self.state {
             under_way.transport.cancel(under_way.operation);
         }
     }
 
-    /// Gives the buffer, what becomes of it if the operation has failed, and the result to `then`:
-    /// here if the operation has ended, else where it ends.
+    /// Calls `then` with the buffer, its failure action and the result: here if the operation has
+    /// ended, otherwise on the thread that ends it.
     pub(crate) fn finish(
         mut self,
         then: impl FnOnce(B, fn(B, &Error), Result<Status, Error>) + Send + 'static,
     ) {
         let Some(buffer) = self.buffer.take() else { return };
-        let lost = self.lost;
+        let on_failure = self.on_failure;
         match self.state.take() {
-            State::Collected(status, transport) => {
+            State::Batched(status, transport) => {
                 transport.flush();
-                then(buffer, lost, Ok(status.into()));
+                then(buffer, on_failure, Ok(status.into()));
             }
-            State::Ended(result) => then(buffer, lost, opened(result)),
+            State::Ended(result) => then(buffer, on_failure, unpacked(result)),
             State::UnderWay(under_way) => {
-                under_way.awaited.call(Box::new(move |result| then(buffer, lost, result)));
+                under_way.awaited.call(Box::new(move |result| then(buffer, on_failure, result)));
             }
         }
     }
 
     #[cold]
-    fn let_go(&mut self, buffer: B) {
-        let lost = self.lost;
+    fn detach(&mut self, buffer: B) {
+        let on_failure = self.on_failure;
         match self.state.take() {
-            State::Collected(_, transport) => transport.flush(),
+            State::Batched(_, transport) => transport.flush(),
             State::Ended(result) => {
                 if let Err(error) = result {
-                    lost(buffer, &error);
+                    on_failure(buffer, &error);
                 }
             }
             State::UnderWay(under_way) => {
                 under_way.awaited.call(Box::new(move |result| {
                     if let Err(error) = result {
-                        lost(buffer, &error);
+                        on_failure(buffer, &error);
                     }
                 }));
             }
@@ -131,25 +135,26 @@ impl<B: Send + 'static> Request<B> {
 }
 
 impl State {
-    /// Leaves one that is not looked at any more.
+    /// Takes the state out and leaves one that is not read any more.
     fn take(&mut self) -> State {
         std::mem::replace(self, State::Ended(Ok(Status::CANCELLED.into())))
     }
 
-    /// The result, once; else the task will be woken.
-    fn poll(&mut self, looks: bool, cx: &mut Context<'_>) -> Option<Ended> {
+    /// Returns the result, once, if the operation has ended; otherwise has the task woken when it
+    /// ends.
+    fn poll(&mut self, spins: bool, cx: &mut Context<'_>) -> Option<PackedResult> {
         match self {
             State::Ended(_) => match self.take() {
                 State::Ended(result) => Some(result),
                 _ => None,
             },
-            State::Collected(status, transport) => {
+            State::Batched(status, transport) => {
                 transport.flush();
                 Some(Ok(*status))
             }
             State::UnderWay(UnderWay { awaited, transport, .. }) => {
-                if looks {
-                    look_while_spare(&**transport, || awaited.has_ended());
+                if spins {
+                    spin_while_spare(&**transport, || awaited.has_ended());
                 } else {
                     transport.flush();
                 }
@@ -170,10 +175,10 @@ impl<B: Send + 'static> Future for Request<B> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let looks = self.looks;
+        let spins = self.spins;
         let result = match &mut self.state {
             State::Ended(Ok(status)) => Ok(*status),
-            state => match state.poll(looks, cx) {
+            state => match state.poll(spins, cx) {
                 Some(result) => result,
                 None => return Poll::Pending,
             },
@@ -183,8 +188,8 @@ impl<B: Send + 'static> Future for Request<B> {
             (Ok(_), None) => Err(Error::Abandoned),
             (Err(error), buffer) => {
                 if let Some(buffer) = buffer {
-                    // Before anybody can let go of what it holds.
-                    (self.lost)(buffer, &error);
+                    // Before the caller sees the error and can release what the buffer holds.
+                    (self.on_failure)(buffer, &error);
                 }
                 Err(*error)
             }
@@ -196,7 +201,7 @@ impl<B: Send + 'static> Drop for Request<B> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            self.let_go(buffer);
+            self.detach(buffer);
         }
     }
 }

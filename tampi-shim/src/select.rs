@@ -1,20 +1,20 @@
-//! What a receive or a probe takes.
+//! Sources and tags that a receive or a probe accepts.
 
 use crate::rank::Rank;
 use crate::tag::Tag;
 
-/// One value, or any.
+/// Filter that accepts one value, or any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Select<T> {
-    /// Whatever comes first.
+    /// Accepts every value.
     Any,
-    /// Only this.
+    /// Accepts this value only.
     Only(T),
 }
 
-/// Messages of every source.
+/// Accepts messages of every source.
 pub const ANY_SOURCE: Select<Rank> = Select::Any;
-/// Messages of every tag.
+/// Accepts messages with every tag.
 pub const ANY_TAG: Select<Tag> = Select::Any;
 
 impl<T> From<T> for Select<T> {
@@ -24,7 +24,7 @@ impl<T> From<T> for Select<T> {
 }
 
 impl<T: Copy + PartialEq> Select<T> {
-    /// Whether `value` is selected.
+    /// Returns `true` if the filter accepts `value`.
     #[inline]
     pub fn takes(self, value: T) -> bool {
         match self {

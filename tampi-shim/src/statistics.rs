@@ -1,37 +1,38 @@
-//! What a transport has done.
+//! Counters of a transport.
 
-/// Counts of one rank since the run began, and what is left.
+/// Counters of one rank since the run began, and the operations that are left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Messages sent in one cell: copied into it and out of it.
+    /// Messages sent in one cell, copied into it and out of it.
     pub eager: u64,
-    /// Messages sent in several cells: copied into them and out of them.
+    /// Messages sent in several cells, copied into them and out of them.
     pub eager_split: u64,
-    /// Messages copied by the sender, which went on, and read from that copy.
+    /// Messages that the sender copied, and that the receiver read from the copy.
     pub lazy: u64,
-    /// Messages read from the sender's buffer.
+    /// Messages that the receiver read from the buffer of the sender.
     pub rendezvous: u64,
-    /// Messages written to a buffer that the receiver had offered.
+    /// Messages that the sender wrote to the buffer of a receive that was ready before (RTR).
     pub written: u64,
-    /// Messages that arrived before their receive.
+    /// Messages that arrived before their receive was started.
     pub unexpected: u64,
-    /// Sends that had to wait for room at the receiver.
-    pub staged: u64,
-    /// Short messages announced instead of sent, because the receiver keeps too many already.
+    /// Sends that went through the retry queue, because the receiver had no room.
+    pub queued: u64,
+    /// Short messages sent by rendezvous, because the receiver keeps too many unexpected ones
+    /// already.
     pub over_quota: u64,
-    /// Receives that no message was matched to.
+    /// Receives that no message is matched to.
     pub waiting_receives: u64,
-    /// Messages that no receive took.
+    /// Messages that no receive has taken.
     pub waiting_messages: u64,
-    /// Operations and notices under way.
+    /// Operations and control messages under way.
     pub unfinished: u64,
-    /// Bytes of copies of messages under way.
+    /// Bytes of the copies of messages under way.
     pub kept_bytes: u64,
 }
 
 impl Statistics {
-    /// Adds the counts of another part of the rank.
+    /// Adds the counters of another part of the rank.
     pub(crate) fn add(&mut self, other: &Statistics) {
         let Statistics {
             eager,
@@ -40,7 +41,7 @@ impl Statistics {
             rendezvous,
             written,
             unexpected,
-            staged,
+            queued,
             over_quota,
             ..
         } = other;
@@ -50,7 +51,7 @@ impl Statistics {
         self.rendezvous += rendezvous;
         self.written += written;
         self.unexpected += unexpected;
-        self.staged += staged;
+        self.queued += queued;
         self.over_quota += over_quota;
     }
 }

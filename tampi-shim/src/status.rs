@@ -1,48 +1,48 @@
-//! What is known of a message that was carried, or that waits.
+//! Statuses: source, tag and length of a message.
 
 use crate::rank::Rank;
 use crate::tag::Tag;
 
-/// Where a message came from, what it was about, and how long it was. The default is that of an
-/// empty message of rank 0 with tag 0, for places that are filled later.
+/// Source, tag and length of a message. The default is the status of an empty message of rank 0
+/// with tag 0, for elements that are written later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The sender.
+    /// Rank that sent the message.
     pub source: Rank,
-    /// Its tag.
+    /// Tag of the message.
     pub tag: Tag,
-    /// Its length.
+    /// Length of the message in bytes.
     pub bytes: u64,
-    end: End,
+    completion: Completion,
 }
 
-/// A whole word: a flag would be copied together with what else the bytes around it may be in a
-/// result, in pieces, and whoever reads them at once would wait for those to reach memory.
+/// Flag of a status, as wide as a word: a narrower flag would be stored in a piece of its own, and
+/// a load of the whole word right after it would stall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u64)]
-enum End {
+enum Completion {
     #[default]
-    Came,
+    Received,
     Cancelled,
 }
 
 impl Status {
-    /// That of a receive that was cancelled.
+    /// Status of a receive that was cancelled.
     pub(crate) const CANCELLED: Status =
-        Status { source: Rank(0), tag: Tag(0), bytes: 0, end: End::Cancelled };
+        Status { source: Rank(0), tag: Tag(0), bytes: 0, completion: Completion::Cancelled };
 
     #[inline]
     pub(crate) fn new(source: Rank, tag: Tag, bytes: u64) -> Self {
-        Status { source, tag, bytes, end: End::Came }
+        Status { source, tag, bytes, completion: Completion::Received }
     }
 
-    /// Whether the operation was cancelled: there was no message.
+    /// Returns `true` if the operation was cancelled and received no message.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.end == End::Cancelled
+        self.completion == Completion::Cancelled
     }
 
-    /// The length in elements of `T`; `None` if it is no whole number of them.
+    /// Returns the length in elements of `T`, or `None` if it is not a whole number of elements.
     pub fn elements<T>(&self) -> Option<u64> {
         let size = size_of::<T>() as u64;
         match size {
@@ -52,9 +52,9 @@ impl Status {
     }
 }
 
-/// A status in two whole words.
+/// A status packed into two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packed {
+pub(crate) struct PackedStatus {
     /// Source and tag.
     from: u64,
     /// Bytes, or [`CANCELLED`].
@@ -64,18 +64,18 @@ pub(crate) struct Packed {
 /// Longer than any message.
 const CANCELLED: u64 = u64::MAX;
 
-impl From<Status> for Packed {
+impl From<Status> for PackedStatus {
     #[inline]
     fn from(status: Status) -> Self {
-        let Status { source: Rank(source), tag: Tag(tag), bytes, end } = status;
-        let bytes = if end == End::Cancelled { CANCELLED } else { bytes };
-        Packed { from: u64::from(source) << 32 | u64::from(tag), bytes }
+        let Status { source: Rank(source), tag: Tag(tag), bytes, completion } = status;
+        let bytes = if completion == Completion::Cancelled { CANCELLED } else { bytes };
+        PackedStatus { from: u64::from(source) << 32 | u64::from(tag), bytes }
     }
 }
 
-impl From<Packed> for Status {
+impl From<PackedStatus> for Status {
     #[inline]
-    fn from(Packed { from, bytes }: Packed) -> Self {
+    fn from(PackedStatus { from, bytes }: PackedStatus) -> Self {
         match bytes {
             CANCELLED => Status::CANCELLED,
             bytes => Status::new(Rank((from >> 32) as u32), Tag(from as u32), bytes),

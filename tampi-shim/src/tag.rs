@@ -1,8 +1,8 @@
-//! Tags.
+//! Tags of messages.
 
 use std::fmt;
 
-/// What a message is about: a receive takes messages of its tag only.
+/// Label of a message: a receive takes messages with its tag only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
 

@@ -1,22 +1,23 @@
-//! What an operation under way and whoever waits for it share.
+//! Tickets: the state that an operation under way shares with its waiter.
 //!
-//! The transport holds the [`Ticket`] and completes it once. The other half, [`Awaited`], is
-//! polled, or says once what is to be done with the result.
+//! The transport holds the [`Ticket`] and completes it once. The waiter holds the other half,
+//! [`Awaited`], and polls it, or leaves a function that is called with the result.
 //!
 //! ```text
 //!    ┌───────────── complete ─────────────┐
-//! PENDING ─ poll ─► WAITED ── complete ──►DONE ── waker taken ──► TOLD
-//!    │    ◄─ poll ──┘                      └───── result taken ──► LEFT
-//!    └─ call, drop ─► LET_GO ─ complete ─► DONE
+//! PENDING ─ poll ─► WAITED ── complete ──►DONE ── waker taken ──► NOTIFIED
+//!    │    ◄─ poll ──┘                      └───── result taken ──► TAKEN
+//!    └─ call, drop ─► DETACHED ─ complete ► DONE
 //! ```
 //!
 //! - `result` belongs to the ticket before `DONE` and to the other half after; to the ticket again
-//!   if that half has let go.
-//! - `then` belongs to the other half in `PENDING`, and to the ticket once it has moved the word out
-//!   of `WAITED` or `LET_GO`. The other half takes a waker back by moving the word to `PENDING`.
-//! - The memory is freed by whoever uses it last: out of `PENDING` the ticket does not touch it after
-//!   `DONE`, so that is the other half; out of `LET_GO` it is the ticket; out of `WAITED` each half
-//!   writes when it is done, and the one that finds the other's word frees.
+//!   if that half has detached.
+//! - `waiter` belongs to the other half in `PENDING`, and to the ticket once it has moved the word
+//!   out of `WAITED` or `DETACHED`. The other half takes a waker back by moving the word to
+//!   `PENDING`.
+//! - The memory is freed by the half that uses it last: out of `PENDING` the ticket does not touch
+//!   it after `DONE`, so that is the other half; out of `DETACHED` it is the ticket; out of
+//!   `WAITED` each half writes when it is done, and the one that finds the other's word frees.
 #![allow(unsafe_code, reason = "hands a result over by a state word")]
 
 use std::cell::RefCell;
@@ -27,56 +28,57 @@ use talpf_primitives::{AtomicU8, Ordering, UnsafeCell};
 
 use crate::error::Error;
 use crate::foreign::call;
-use crate::status::{Packed, Status};
+use crate::status::{PackedStatus, Status};
 
-/// Nobody waits.
+/// The operation is under way, and no waiter is registered.
 const PENDING: u8 = 0;
-/// There is a waker.
+/// The operation is under way, and a waker is registered.
 const WAITED: u8 = 1;
-/// The other half is gone, and may have left a call.
-const LET_GO: u8 = 2;
+/// The waiter's half is gone, and may have left a function to call.
+const DETACHED: u8 = 2;
+/// The result is written.
 const DONE: u8 = 3;
-/// The ticket has taken the waker.
-const TOLD: u8 = 4;
-/// The other half has taken the result.
-const LEFT: u8 = 5;
+/// The ticket has taken the waker and is done with the memory.
+const NOTIFIED: u8 = 4;
+/// The waiter has taken the result and is done with the memory.
+const TAKEN: u8 = 5;
 
-/// How an operation has ended, in few words.
-pub(crate) type Ended = Result<Packed, Box<Error>>;
+/// PackedStatus result of an operation that has ended.
+pub(crate) type PackedResult = Result<PackedStatus, Box<Error>>;
 
 type Outcome = Result<Status, Error>;
 type Call = Box<dyn FnOnce(Outcome) + Send>;
 
-/// What is to be done when the operation has ended.
-enum Then {
+/// Action that the waiter asks for when the operation ends.
+enum Waiter {
     Wake(Waker),
     Call(Call),
 }
 
-/// On a line of its own: its halves are in different hands.
+/// State of an operation, on a cache line of its own: two threads use it.
 #[repr(align(64))]
 struct Shared {
     state: AtomicU8,
-    result: UnsafeCell<Option<Ended>>,
-    then: UnsafeCell<Option<Then>>,
+    result: UnsafeCell<Option<PackedResult>>,
+    waiter: UnsafeCell<Option<Waiter>>,
 }
 
 // SAFETY: the state word says which half may touch which cell; see the module text.
 unsafe impl Sync for Shared {}
 
-/// The transport's half. Dropped, it completes with [`Error::Abandoned`].
+/// The transport's half. A ticket that is dropped completes with [`Error::Abandoned`].
 pub(crate) struct Ticket {
     shared: NonNull<Shared>,
 }
 
-/// The other half. Dropped, it lets the operation go.
+/// The waiter's half. Dropping it detaches the operation, which continues.
 pub(crate) struct Awaited {
-    /// `None` once the result was taken or the operation was let go.
+    /// `None` once the result is taken or the operation is detached.
     shared: Option<NonNull<Shared>>,
     waits: Waits,
 }
 
-/// Whether it has moved the word to `WAITED`, and not back. A whole word, see [`Packed`].
+/// Flag: `Yes` while the word is `WAITED` as far as the waiter knows. A whole word, see [`PackedStatus`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Waits {
@@ -91,14 +93,15 @@ unsafe impl Send for Awaited {}
 // SAFETY: a shared half only reads the state word.
 unsafe impl Sync for Awaited {}
 
-/// What an operation that has ended leaves to do, which may run the code of tasks.
-#[must_use = "somebody waits for it"]
-pub(crate) enum Next {
+/// Notification of an ended operation's waiter, still to be delivered. Delivering it may run code
+/// of tasks.
+#[must_use = "a waiter has to be notified"]
+pub(crate) enum Notification {
     Wake(Waker),
-    Call(Call, Ended),
+    Call(Call, PackedResult),
 }
 
-/// Memory of operations that have ended, kept by each thread for its next ones.
+/// Number of freed states that each thread keeps for its next operations.
 const SPARE: usize = 256;
 
 thread_local! {
@@ -106,7 +109,7 @@ thread_local! {
     static SPARES: RefCell<Vec<Box<Shared>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Both halves of a new operation.
+/// Creates both halves of a new operation.
 #[inline]
 pub(crate) fn ticket() -> (Ticket, Awaited) {
     let spare = SPARES.try_with(|spares| spares.borrow_mut().pop());
@@ -116,87 +119,89 @@ pub(crate) fn ticket() -> (Ticket, Awaited) {
 }
 
 #[inline]
-pub(crate) fn packed(outcome: Outcome) -> Ended {
-    outcome.map(Packed::from).map_err(Box::new)
+pub(crate) fn packed(outcome: Outcome) -> PackedResult {
+    outcome.map(PackedStatus::from).map_err(Box::new)
 }
 
 #[inline]
-pub(crate) fn opened(ended: Ended) -> Outcome {
+pub(crate) fn unpacked(ended: PackedResult) -> Outcome {
     ended.map(Status::from).map_err(|error| *error)
 }
 
 #[cold]
-pub(crate) fn abandoned() -> Ended {
+pub(crate) fn abandoned() -> PackedResult {
     Err(Box::new(Error::Abandoned))
 }
 
 impl Ticket {
-    /// Ends the operation and does what is left. From now on the transport does not touch its
-    /// buffer.
+    /// Ends the operation and notifies its waiter. The transport does not touch the buffer from now
+    /// on.
     pub(crate) fn complete(self, outcome: Outcome) {
-        if let Some(next) = self.end(packed(outcome)) {
-            next.run();
+        if let Some(notification) = self.end(packed(outcome)) {
+            notification.deliver();
         }
     }
 
-    /// As [`Ticket::complete`], under a lock: what is left is to be done after it is released.
+    /// Ends the operation as [`Ticket::complete`] does, for callers that hold a lock: they deliver
+    /// the returned notification after they have released it.
     #[inline]
-    pub(crate) fn end(self, ended: Ended) -> Option<Next> {
-        let next = self.finish(ended);
+    pub(crate) fn end(self, ended: PackedResult) -> Option<Notification> {
+        let notification = self.finish(ended);
         std::mem::forget(self);
-        next
+        notification
     }
 
-    /// Once.
+    /// Writes the result and moves the word to `DONE`. Called once.
     #[inline]
-    fn finish(&self, ended: Ended) -> Option<Next> {
+    fn finish(&self, ended: PackedResult) -> Option<Notification> {
         // SAFETY: nobody frees it before the word is `DONE`.
         let shared = unsafe { self.shared.as_ref() };
         // SAFETY: the word is not `DONE`: there is one ticket, and it completes once.
         shared.result.with_mut(|result| unsafe { *result = Some(ended) });
         match shared.state.swap(DONE, Ordering::AcqRel) {
             PENDING => None,
-            before => self.finish_told(before),
+            before => self.finish_cold(before),
         }
     }
 
-    /// The word was `before`: the other half has said what is to be done, or is gone.
+    /// Finishes an operation whose word was `WAITED` or `DETACHED` (`before`).
     #[cold]
-    fn finish_told(&self, before: u8) -> Option<Next> {
-        // SAFETY: out of `WAITED` and `LET_GO` it is not freed before this half has said so.
+    fn finish_cold(&self, before: u8) -> Option<Notification> {
+        // SAFETY: out of `WAITED` and `DETACHED` it is not freed before this half has said so.
         let shared = unsafe { self.shared.as_ref() };
-        let then = shared.take_then();
-        let next = match then {
-            Some(Then::Wake(waker)) => Some(Next::Wake(waker)),
-            Some(Then::Call(call)) => Some(Next::Call(call, shared.take_result())),
+        let waiter = shared.take_waiter();
+        let notification = match waiter {
+            Some(Waiter::Wake(waker)) => Some(Notification::Wake(waker)),
+            Some(Waiter::Call(call)) => Some(Notification::Call(call, shared.take_result())),
             None => {
-                // Nobody wants it.
+                // The waiter is gone: drop the result.
                 let _ = shared.take_result();
                 None
             }
         };
-        if before == LET_GO || shared.state.swap(TOLD, Ordering::AcqRel) == LEFT {
+        if before == DETACHED || shared.state.swap(NOTIFIED, Ordering::AcqRel) == TAKEN {
             // SAFETY: the other half is gone, and this one ends here.
             unsafe { Shared::free(self.shared) };
         }
-        next
+        notification
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if let Some(next) = self.finish(abandoned()) {
-            next.run();
+        if let Some(notification) = self.finish(abandoned()) {
+            notification.deliver();
         }
     }
 }
 
-impl Next {
-    /// The caller holds no lock. It may end operations of others, so a panic ends here.
-    pub(crate) fn run(self) {
-        call("what waits for an operation", || match self {
-            Next::Wake(waker) => waker.wake(),
-            Next::Call(call, ended) => call(opened(ended)),
+impl Notification {
+    /// Delivers the notification. The caller holds no lock. A panic of the waiter's code is caught:
+    /// the caller serves other operations, too.
+    pub(crate) fn deliver(self) {
+        call("the waiter of an operation", || match self {
+            Notification::Wake(waker) => waker.wake(),
+            Notification::Call(call, ended) => call(unpacked(ended)),
         });
     }
 }
@@ -206,7 +211,7 @@ impl Shared {
         Box::new(Shared {
             state: AtomicU8::new(PENDING),
             result: UnsafeCell::new(None),
-            then: UnsafeCell::new(None),
+            waiter: UnsafeCell::new(None),
         })
     }
 
@@ -215,15 +220,15 @@ impl Shared {
         self.state.load(Ordering::Acquire) >= DONE
     }
 
-    /// For the half that `then` belongs to.
-    fn take_then(&self) -> Option<Then> {
+    /// Takes the waiter's action, for the half that it belongs to.
+    fn take_waiter(&self) -> Option<Waiter> {
         // SAFETY: the caller's, by the state word.
-        self.then.with_mut(|then| unsafe { (*then).take() })
+        self.waiter.with_mut(|waiter| unsafe { (*waiter).take() })
     }
 
-    /// For the half that the result belongs to.
+    /// Takes the result, for the half that it belongs to.
     #[inline]
-    fn take_result(&self) -> Ended {
+    fn take_result(&self) -> PackedResult {
         // SAFETY: the caller's, by the state word.
         let result = self.result.with_mut(|result| unsafe { (*result).take() });
         result.unwrap_or_else(abandoned)
@@ -243,7 +248,7 @@ impl Shared {
             return;
         }
         shared.state = AtomicU8::new(PENDING);
-        // While the thread ends there is no place for it.
+        // Fails while the thread ends: then the memory is freed.
         let _ = SPARES.try_with(|spares| {
             let mut spares = spares.borrow_mut();
             if spares.len() < SPARE {
@@ -256,64 +261,66 @@ impl Shared {
 impl Awaited {
     #[inline]
     fn shared(&self) -> Option<&Shared> {
-        // SAFETY: this half has not let go, so nobody has freed it.
+        // SAFETY: this half has not detached, so nobody has freed it.
         self.shared.as_ref().map(|shared| unsafe { shared.as_ref() })
     }
 
-    /// Whether the operation has ended.
+    /// Returns `true` once the operation has ended.
     #[inline]
     pub(crate) fn has_ended(&self) -> bool {
         self.shared().is_none_or(Shared::has_ended)
     }
 
-    /// The result, once; else `waker` will be woken.
+    /// Returns the result, once, if the operation has ended; otherwise `waker` is woken when it
+    /// ends.
     #[inline]
-    pub(crate) fn poll(&mut self, waker: &Waker) -> Option<Ended> {
-        if !self.has_ended() && self.leave(Some(Then::Wake(waker.clone())), WAITED).is_ok() {
+    pub(crate) fn poll(&mut self, waker: &Waker) -> Option<PackedResult> {
+        if !self.has_ended() && self.leave(Some(Waiter::Wake(waker.clone())), WAITED).is_ok() {
             return None;
         }
         Some(self.take())
     }
 
-    /// Calls `call` with the result: here if the operation has ended, else where it ends.
+    /// Calls `call` with the result: here if the operation has ended, otherwise on the thread that
+    /// ends it.
     pub(crate) fn call(mut self, call: Call) {
-        if let Err(Some(Then::Call(call))) = self.leave(Some(Then::Call(call)), LET_GO) {
-            call(opened(self.take()));
+        if let Err(Some(Waiter::Call(call))) = self.leave(Some(Waiter::Call(call)), DETACHED) {
+            call(unpacked(self.take()));
         }
     }
 
-    /// Says what is to be done, instead of what was said before, and moves the word to `state`.
+    /// Replaces the waiter's action and moves the word to `state`.
     ///
-    /// **Errors**: `then`, if the operation has ended.
-    fn leave(&mut self, then: Option<Then>, state: u8) -> Result<(), Option<Then>> {
-        let Some(shared) = self.shared() else { return Err(then) };
+    /// **Errors**: the operation has ended; gives `waiter` back.
+    fn leave(&mut self, waiter: Option<Waiter>, state: u8) -> Result<(), Option<Waiter>> {
+        let Some(shared) = self.shared() else { return Err(waiter) };
         let swap =
             |from, to| shared.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
         if self.waits == Waits::Yes {
             if swap(WAITED, PENDING).is_err() {
-                return Err(then);
+                return Err(waiter);
             }
-            drop(shared.take_then());
+            drop(shared.take_waiter());
         }
         // SAFETY: the word is `PENDING`, or the ticket has moved it from there to `DONE` and then
         // leaves the cell alone.
-        shared.then.with_mut(|cell| unsafe { *cell = then });
-        let left = swap(PENDING, state).map_err(|_| shared.take_then());
+        shared.waiter.with_mut(|cell| unsafe { *cell = waiter });
+        let left = swap(PENDING, state).map_err(|_| shared.take_waiter());
         self.waits = if left.is_ok() && state == WAITED { Waits::Yes } else { Waits::No };
-        if left.is_ok() && state == LET_GO {
+        if left.is_ok() && state == DETACHED {
             self.shared = None;
         }
         left.map(|_| ())
     }
 
-    /// The result of an operation that has ended.
+    /// Takes the result of an operation that has ended.
     #[inline]
-    fn take(&mut self) -> Ended {
+    fn take(&mut self) -> PackedResult {
         let Some(place) = self.shared.take() else { return abandoned() };
-        // SAFETY: this half has not let go, so nobody has freed it.
+        // SAFETY: this half has not detached, so nobody has freed it.
         let shared = unsafe { place.as_ref() };
         let outcome = shared.take_result();
-        if self.waits == Waits::No || shared.state.swap(LEFT, Ordering::AcqRel) == TOLD {
+        if self.waits == Waits::No || shared.state.swap(TAKEN, Ordering::AcqRel) == NOTIFIED {
             // SAFETY: the ticket is done with it, and so is this half.
             unsafe { Shared::free(place) };
         }
@@ -324,7 +331,7 @@ impl Awaited {
 impl Drop for Awaited {
     #[inline]
     fn drop(&mut self) {
-        if self.shared.is_some() && self.leave(None, LET_GO).is_err() {
+        if self.shared.is_some() && self.leave(None, DETACHED).is_err() {
             drop(self.take());
         }
     }

@@ -1,8 +1,8 @@
-//! What one rank records of the messages of a communicator.
+//! Records the messages of a communicator at one rank in the trace.
 //!
-//! Both ends count the messages of one source, destination and tag, and so name a message by the
-//! same number. A receive counts when it ends: two of one tag that end in another order than they
-//! were matched in swap their lines. Messages of collectives are not recorded.
+//! Both ends count the messages of one source, destination and tag, and so give a message the same
+//! number. A receive is counted when it ends: two receives of one tag that end in another order
+//! than they were matched in swap their numbers. Messages of collectives are not recorded.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::tag::Tag;
 use crate::ticket::ticket;
 use crate::transport::{ContextId, Members, Outgoing, Start};
 
-/// Messages that were sent to, or have come from, a rank with a tag.
+/// Number of messages sent to, or received from, a rank with a tag.
 type Counts = Mutex<HashMap<(Rank, Tag), u64>>;
 
-/// Exists in a run that is traced.
+/// Recorder of one communicator at one rank, in runs that are traced.
 pub(crate) struct Tracer {
     group: Group,
     context: ContextId,
@@ -31,7 +31,8 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// `rank` is this one's.
+    /// Creates the recorder for `rank`, the calling rank, or returns `None` if the run is not
+    /// traced.
     pub(crate) fn new(
         group: &Group,
         context: ContextId,
@@ -44,7 +45,7 @@ impl Tracer {
         Some(Arc::new(Tracer { group, context, here, members, sent, arrived }))
     }
 
-    /// A message of `bytes` is about to be sent.
+    /// Records the start of a send of `bytes` bytes.
     pub(crate) fn sends(&self, message: &Outgoing, bytes: u64) {
         let number = self.number(&self.sent, message.destination.rank, message.tag);
         let (rank, peer) = (self.here.0, message.destination.world.0);
@@ -52,7 +53,7 @@ impl Tracer {
         self.group.trace(|_| Event::Send { rank, peer, message: number, bytes, waited });
     }
 
-    /// Follows a receive: records it when it ends.
+    /// Arranges that a receive is recorded when it ends.
     pub(crate) fn follow(self: &Arc<Self>, start: Start) -> Start {
         match start {
             Start::Ended(result) => {
@@ -61,7 +62,7 @@ impl Tracer {
                 }
                 Start::Ended(result)
             }
-            Start::Collected(_) => start,
+            Start::Batched(_) => start,
             Start::UnderWay { awaited, operation } => {
                 let tracer = Arc::clone(self);
                 let (ours, followed) = ticket();

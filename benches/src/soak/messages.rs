@@ -45,7 +45,7 @@ pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
     let config = tampi_shim::Config {
         ranks: program.ranks as u32,
         runtime: super::runtime(rng),
-        protocols: Some(Protocols { eager, lazy, offer: 2_000 }),
+        protocols: Some(Protocols { eager, lazy, rtr: 2_000 }),
         ..tampi_shim::Config::default()
     };
     let found = exec(config, |world| run(world, program.clone()))?;

@@ -35,10 +35,10 @@ pub(super) fn sample(budget: Duration) -> Result<Vec<Value>, Error> {
 
 /// Protocols with the largest message that each can carry, and the thresholds that force it.
 const FORCED: [(&str, usize, Protocols); 4] = [
-    ("eager", 8 << 10, Protocols { eager: 8 << 10, lazy: 0, offer: usize::MAX }),
-    ("lazy", usize::MAX, Protocols { eager: 0, lazy: usize::MAX, offer: usize::MAX }),
-    ("read", usize::MAX, Protocols { eager: 0, lazy: 0, offer: usize::MAX }),
-    ("offered", usize::MAX, Protocols { eager: 0, lazy: 0, offer: 0 }),
+    ("eager", 8 << 10, Protocols { eager: 8 << 10, lazy: 0, rtr: usize::MAX }),
+    ("lazy", usize::MAX, Protocols { eager: 0, lazy: usize::MAX, rtr: usize::MAX }),
+    ("read", usize::MAX, Protocols { eager: 0, lazy: 0, rtr: usize::MAX }),
+    ("rtr", usize::MAX, Protocols { eager: 0, lazy: 0, rtr: 0 }),
 ];
 
 /// Measures one-way times with each protocol forced.

@@ -1,18 +1,18 @@
 //! Barriers.
 
 use super::algorithm;
-use super::call::Kind;
+use super::call::CollectiveKind;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::request::Request;
 
-/// This rank's arrival at a barrier, whose second half is to wait for the others.
+/// The second half of a split-phase barrier: the wait for the other ranks.
 #[derive(Debug)]
 #[must_use = "wait for the others"]
 pub struct Arrival(Request<()>);
 
 impl Arrival {
-    /// Whether all ranks have arrived.
+    /// Returns `true` once all ranks have arrived.
     pub fn is_complete(&self) -> bool {
         self.0.has_ended()
     }
@@ -28,16 +28,16 @@ impl Communicator {
     ///
     /// **Completion**: all ranks have started it.
     pub fn ibarrier(&self) -> Request<()> {
-        self.start_empty(Kind::Barrier, algorithm::barrier(self.member()))
+        self.start_empty(CollectiveKind::Barrier, algorithm::barrier(self.member()))
     }
 
-    /// Waits until all ranks are here. As [`Communicator::ibarrier`].
+    /// Waits until all ranks have arrived. As [`Communicator::ibarrier`].
     pub async fn barrier(&self) -> Result<(), Error> {
         self.ibarrier().await.map(|_| ())
     }
 
-    /// The first half of a barrier: says that this rank is here. What it does before
-    /// [`Arrival::wait`] overlaps with the others' way.
+    /// Starts a split-phase barrier: reports that this rank has arrived. Work before
+    /// [`Arrival::wait`] overlaps with the arrival of the other ranks.
     pub fn arrive(&self) -> Arrival {
         Arrival(self.ibarrier())
     }

@@ -1,13 +1,13 @@
-//! Which collective a rank has called.
+//! Calls of collectives, as ranks exchange them to compare them.
 
 use std::fmt;
 
 use crate::rank::Rank;
 
-/// The operations.
+/// Collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum CollectiveKind {
     Barrier,
     Broadcast,
     Gather,
@@ -21,55 +21,55 @@ pub(crate) enum Kind {
     Exscan,
 }
 
-const KINDS: [Kind; 11] = [
-    Kind::Barrier,
-    Kind::Broadcast,
-    Kind::Gather,
-    Kind::Scatter,
-    Kind::Allgather,
-    Kind::Alltoall,
-    Kind::Reduce,
-    Kind::Allreduce,
-    Kind::ReduceScatter,
-    Kind::Scan,
-    Kind::Exscan,
+const KINDS: [CollectiveKind; 11] = [
+    CollectiveKind::Barrier,
+    CollectiveKind::Broadcast,
+    CollectiveKind::Gather,
+    CollectiveKind::Scatter,
+    CollectiveKind::Allgather,
+    CollectiveKind::Alltoall,
+    CollectiveKind::Reduce,
+    CollectiveKind::Allreduce,
+    CollectiveKind::ReduceScatter,
+    CollectiveKind::Scan,
+    CollectiveKind::Exscan,
 ];
 
-impl Kind {
+impl CollectiveKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Kind::Barrier => "barrier",
-            Kind::Broadcast => "broadcast",
-            Kind::Gather => "gather",
-            Kind::Scatter => "scatter",
-            Kind::Allgather => "allgather",
-            Kind::Alltoall => "alltoall",
-            Kind::Reduce => "reduce",
-            Kind::Allreduce => "allreduce",
-            Kind::ReduceScatter => "reduce_scatter",
-            Kind::Scan => "scan",
-            Kind::Exscan => "exscan",
+            CollectiveKind::Barrier => "barrier",
+            CollectiveKind::Broadcast => "broadcast",
+            CollectiveKind::Gather => "gather",
+            CollectiveKind::Scatter => "scatter",
+            CollectiveKind::Allgather => "allgather",
+            CollectiveKind::Alltoall => "alltoall",
+            CollectiveKind::Reduce => "reduce",
+            CollectiveKind::Allreduce => "allreduce",
+            CollectiveKind::ReduceScatter => "reduce_scatter",
+            CollectiveKind::Scan => "scan",
+            CollectiveKind::Exscan => "exscan",
         }
     }
 }
 
-/// What of a call all ranks must agree on.
+/// Arguments of a collective on which all ranks must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
-    pub(crate) kind: Kind,
+    pub(crate) kind: CollectiveKind,
     pub(crate) root: Option<Rank>,
-    /// Elements, where the operation wants the same number of all ranks.
+    /// Number of elements, if the operation needs the same number at all ranks.
     pub(crate) elements: Option<usize>,
 }
 
-/// A call and the size of its elements as ranks tell each other.
-pub(crate) type Told = [u64; 4];
+/// A call and the size of its elements, as ranks exchange them.
+pub(crate) type CallWords = [u64; 4];
 
-/// Stands for what a call does not have.
+/// Stands for an absent argument.
 const NONE: u64 = u64::MAX;
 
 impl Call {
-    pub(crate) fn told(self, element: usize) -> Told {
+    pub(crate) fn to_words(self, element: usize) -> CallWords {
         [
             self.kind as u64,
             self.root.map_or(NONE, |root| u64::from(root.0)),
@@ -79,10 +79,10 @@ impl Call {
     }
 }
 
-/// What a peer has told, for people.
-pub(crate) struct Readable<'a>(pub(crate) &'a [u64]);
+/// Formats the words of a call for error messages.
+pub(crate) struct DisplayCall<'a>(pub(crate) &'a [u64]);
 
-impl fmt::Display for Readable<'_> {
+impl fmt::Display for DisplayCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let &[kind, root, elements, bytes] = self.0 else { return f.write_str("nothing") };
         match KINDS.get(kind as usize) {
@@ -112,10 +112,10 @@ mod tests {
 
     #[test]
     fn calls_read_well() {
-        let call = Call { kind: Kind::Broadcast, root: Some(Rank(3)), elements: Some(7) };
-        let text = Readable(&call.told(8)).to_string();
+        let call = Call { kind: CollectiveKind::Broadcast, root: Some(Rank(3)), elements: Some(7) };
+        let text = DisplayCall(&call.to_words(8)).to_string();
         assert_eq!(text, "broadcast of 7 elements of 8 bytes with root 3");
-        let call = Call { kind: Kind::Barrier, root: None, elements: None };
-        assert_eq!(Readable(&call.told(1)).to_string(), "barrier");
+        let call = Call { kind: CollectiveKind::Barrier, root: None, elements: None };
+        assert_eq!(DisplayCall(&call.to_words(1)).to_string(), "barrier");
     }
 }

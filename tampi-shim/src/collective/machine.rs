@@ -1,13 +1,14 @@
-//! Carries out the schedule of one collective at one rank, driven by the ends of its messages.
+//! State machine that carries out the schedule of one collective at one rank, driven by the ends of
+//! its messages.
 //!
-//! Nobody waits in here. Whoever starts the collective runs its steps up to the first wait;
-//! whoever ends the last message under way, mostly a polling task, runs them up to the next one
-//! ([`turns`](super::turns)).
-//! `under_way` counts the messages, and one for whoever runs steps: so exactly one thread finds
-//! that it was the last. It takes the state out while it works on it, and so holds no lock while it
-//! sends or calls the program's operator.
+//! No thread waits in here. The thread that starts the collective runs its steps up to the first
+//! wait; the thread that ends the last message under way, mostly that of a polling task, runs them
+//! up to the next wait ([`trampoline`](super::trampoline)).
+//! `under_way` counts the messages, and one for the thread that runs steps: so exactly one thread
+//! finds that it was the last. That thread takes the state out while it works on it, and so holds
+//! no lock while it sends or calls the program's operator.
 //!
-//! In debug builds rank 0 also compares what the ranks have called.
+//! In debug builds rank 0 also compares the calls of all ranks.
 #![allow(unsafe_code, reason = "starts messages on memory that the machine keeps")]
 
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytemuck::Pod;
 use talpf_primitives::Mutex;
 
-use super::call::{Call, Readable};
+use super::call::{Call, DisplayCall};
 use super::memory::Memory;
-use super::schedule::{Schedule, Span, Step};
-use super::turns::take_turn;
+use super::schedule::{Schedule, ScheduleStep, Span};
+use super::trampoline::run_on_trampoline;
 use crate::communicator::{Communicator, Traffic};
 use crate::error::Error;
 use crate::foreign::call;
@@ -28,32 +29,33 @@ use crate::rank::Rank;
 use crate::select::Select;
 use crate::status::Status;
 use crate::tag::Tag;
-use crate::ticket::{Ticket, opened, ticket};
+use crate::ticket::{Ticket, ticket, unpacked};
 use crate::transport::{OperationId, Outgoing, Peer, SendMode, Start, Wanted};
 
+/// Collective under way at one rank.
 struct Machine<T> {
     communicator: Communicator,
     call: Call,
-    /// Of all its messages.
+    /// Tag of all messages of the collective.
     tag: Tag,
-    /// Messages under way, and one for whoever runs steps.
+    /// Number of messages under way, and one for the thread that runs steps.
     under_way: AtomicUsize,
     /// The first error.
     failure: Mutex<Option<Error>>,
-    /// `None` while somebody works on it, and after the end.
+    /// `None` while a thread works on it, and after the end.
     state: Mutex<Option<State<T>>>,
 }
 
 struct State<T> {
     schedule: Schedule,
-    /// The next step.
+    /// Index of the next step.
     next: usize,
     memory: Memory<T>,
     fold: Option<Box<dyn Fold<T>>>,
     ticket: Option<Ticket>,
 }
 
-/// Starts a collective over `memory`, which is used until it has ended.
+/// Starts a collective over `memory`, which is used until the collective has ended.
 pub(super) fn start<T: Pod + Send>(
     communicator: &Communicator,
     call: Call,
@@ -74,13 +76,14 @@ pub(super) fn start<T: Pod + Send>(
     if cfg!(debug_assertions) {
         machine.compare_calls();
     }
-    take_turn(move || machine.go_on());
+    run_on_trampoline(move || machine.run());
     Start::UnderWay { awaited, operation: OperationId::NONE }
 }
 
 impl<T: Pod + Send> Machine<T> {
-    /// For whoever runs steps, with nothing under way: runs them until it has to wait.
-    fn go_on(self: &Arc<Self>) {
+    /// Runs steps until a wait or the end, for the thread that owns them, with no message under
+    /// way.
+    fn run(self: &Arc<Self>) {
         loop {
             self.run_to_wait();
             if !self.was_last() || self.is_over() {
@@ -89,11 +92,12 @@ impl<T: Pod + Send> Machine<T> {
         }
     }
 
-    /// Gives one unit of `under_way` back. If it was the last, the caller runs steps next.
+    /// Gives one unit of `under_way` back. Returns `true` if it was the last: the caller runs steps
+    /// next.
     fn was_last(&self) -> bool {
         let was_last = self.under_way.fetch_sub(1, Ordering::AcqRel) == 1;
         if was_last {
-            // Nobody else can know of the machine.
+            // No other thread refers to the machine.
             self.under_way.store(1, Ordering::Relaxed);
         }
         was_last
@@ -111,22 +115,22 @@ impl<T: Pod + Send> Machine<T> {
         while let Some(step) = state.schedule.steps().get(state.next).copied() {
             state.next += 1;
             match step {
-                Step::Wait => return,
-                Step::Send { to, span } => self.send(to, span, &state.memory),
-                Step::Receive { from, span } => self.receive(from, span, &state.memory),
-                Step::Copy { from, to } => state.memory.copy(from, to),
-                Step::FoldIntoLeft { left, right } => {
+                ScheduleStep::Wait => return,
+                ScheduleStep::Send { to, span } => self.send(to, span, &state.memory),
+                ScheduleStep::Receive { from, span } => self.receive(from, span, &state.memory),
+                ScheduleStep::Copy { from, to } => state.memory.copy(from, to),
+                ScheduleStep::FoldIntoLeft { left, right } => {
                     self.fold(state, |memory, fold| memory.fold_into_left(left, right, fold));
                 }
-                Step::FoldIntoRight { left, right } => {
+                ScheduleStep::FoldIntoRight { left, right } => {
                     self.fold(state, |memory, fold| memory.fold_into_right(left, right, fold));
                 }
             }
         }
     }
 
-    /// The program's operator may panic: that is an error of the collective, not of whoever ended
-    /// a message.
+    /// Calls the program's operator. A panic is an error of the collective, not of the thread that
+    /// ended a message.
     fn fold(&self, state: &mut State<T>, fold: impl FnOnce(&mut Memory<T>, &dyn Fold<T>)) {
         let Some(operator) = &state.fold else { return };
         if call("an operator", || fold(&mut state.memory, &**operator)).is_none() {
@@ -189,15 +193,15 @@ impl<T: Pod + Send> Machine<T> {
         self.fail(Error::LengthMismatch { collective, rank, expected, source_rank, received });
     }
 
-    /// Counts a message until it has ended; `ended` is given its outcome.
+    /// Counts a message as under way until it has ended, and calls `ended` with its outcome.
     fn count(
         self: &Arc<Self>,
         start: Start,
         ended: impl FnOnce(&Self, Result<Status, Error>) + Send + 'static,
     ) {
         match start {
-            Start::Ended(outcome) => ended(self, opened(outcome)),
-            Start::Collected(status) => {
+            Start::Ended(outcome) => ended(self, unpacked(outcome)),
+            Start::Batched(status) => {
                 self.communicator.transport().flush();
                 ended(self, Ok(status.into()));
             }
@@ -215,15 +219,16 @@ impl<T: Pod + Send> Machine<T> {
     fn message_ended(self: &Arc<Self>) {
         if self.was_last() {
             let machine = Arc::clone(self);
-            take_turn(move || {
+            run_on_trampoline(move || {
                 if !machine.is_over() {
-                    machine.go_on();
+                    machine.run();
                 }
             });
         }
     }
 
-    /// With nothing under way: ends the collective if it has failed or nothing is left to do.
+    /// Ends the collective if it has failed or no step is left, with no message under way. Returns
+    /// `true` if the collective is over.
     fn is_over(&self) -> bool {
         let mut failure = self.failure.lock().take();
         let taken = {
@@ -238,7 +243,7 @@ impl<T: Pod + Send> Machine<T> {
         if failure.is_none() {
             memory.unpack();
         }
-        // What the program's operator has captured drops here, before its call ends.
+        // The captures of the program's operator drop here, before its call ends.
         if call("the drop of an operator", || drop(fold)).is_none() {
             failure = failure.or_else(|| Some(self.operator_panicked()));
         }
@@ -250,8 +255,8 @@ impl<T: Pod + Send> Machine<T> {
         true
     }
 
-    /// Notes the first error. One that only this rank knows of ends all: the others would wait
-    /// for messages that it does not send.
+    /// Records the first error. An error that only this rank knows of fails all ranks: the others
+    /// would wait for messages that it does not send.
     fn fail(&self, error: Error) {
         let is_news = !matches!(error, Error::PeerFailed { .. });
         let reason = if is_news { error.to_string() } else { String::new() };
@@ -261,29 +266,29 @@ impl<T: Pod + Send> Machine<T> {
         }
     }
 
-    /// Rank 0 is told what the others have called, and compares.
+    /// Sends the call to rank 0, which compares it with its own.
     fn compare_calls(self: &Arc<Self>) {
-        let told = self.call.told(size_of::<T>());
+        let words = self.call.to_words(size_of::<T>());
         let (tag, traffic) = (self.tag, Traffic::Collective);
         if self.communicator.rank() != Rank(0) {
-            let (buffer, mode) = (told.to_vec(), SendMode::Standard);
-            // It fails as the messages of the steps do.
+            let (buffer, mode) = (words.to_vec(), SendMode::Standard);
+            // If it fails, so do the messages of the steps.
             drop(self.communicator.start_send(traffic, mode, buffer, Rank(0), tag));
             return;
         }
         for rank in (1..self.communicator.size()).map(Rank) {
-            let (buffer, from) = (vec![0; told.len()], (Select::Only(rank), tag.into()));
+            let (buffer, from) = (vec![0; words.len()], (Select::Only(rank), tag.into()));
             let request = self.communicator.start_receive(traffic, buffer, from, false);
             self.under_way.fetch_add(1, Ordering::Relaxed);
             let machine = Arc::clone(self);
             request.finish(move |there, _, outcome| {
                 match outcome {
                     Err(error) => machine.fail(error),
-                    Ok(_) if there == told => {}
+                    Ok(_) if there == words => {}
                     Ok(_) => machine.fail(Error::CallMismatch {
-                        here: Readable(&told).to_string(),
+                        here: DisplayCall(&words).to_string(),
                         rank,
-                        there: Readable(&there).to_string(),
+                        there: DisplayCall(&there).to_string(),
                     }),
                 }
                 machine.message_ended();

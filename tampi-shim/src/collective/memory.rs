@@ -1,17 +1,19 @@
-//! The buffers of a collective while it is under way.
+//! Buffers of a collective that is under way.
 //!
-//! The program's buffers are reached by the address they had when the collective started: whoever
-//! started it keeps them, unused, until it has ended. Rectangles are packed at the start, and the
-//! output is unpacked at the end. Schedules keep the spans of messages under way apart from those
-//! that steps touch, so references are made to exactly the span of a step and die with it.
+//! The program's buffers are reached by the addresses they had when the collective started: the
+//! request keeps them, unused, until the collective has ended. Rectangles are packed at the start,
+//! and the output is unpacked at the end. Schedules keep the spans of messages under way apart from
+//! those that steps touch, so references are made to exactly the span of a step and end with the
+//! step.
 #![allow(unsafe_code, reason = "works on memory that messages under way use other parts of")]
 
 use bytemuck::Pod;
 
-use super::schedule::{Place, Span};
+use super::schedule::{BufferRole, Span};
 use crate::buffer::Layout;
 use crate::operator::Fold;
 
+/// Input, output and scratch of a collective.
 pub(super) struct Memory<T> {
     input: Area<T>,
     output: Area<T>,
@@ -22,9 +24,10 @@ pub(super) struct Memory<T> {
 struct Area<T> {
     first: *mut T,
     len: usize,
-    /// Where `first` points to, if not into a buffer of the program. Not touched while in use.
+    /// Memory that `first` points to, if that is not a buffer of the program. Not touched while in
+    /// use.
     owned: Vec<T>,
-    /// The rectangle that `owned` is packed from.
+    /// Layout of the rectangle that `owned` is packed from.
     rectangle: Option<Layout>,
 }
 
@@ -32,7 +35,7 @@ struct Area<T> {
 // nobody else uses.
 unsafe impl<T: Send> Send for Memory<T> {}
 
-/// Elements of a buffer.
+/// Returns the number of elements of a buffer.
 pub(super) fn elements<T>(layout: &Layout) -> usize {
     (layout.bytes() as usize).checked_div(size_of::<T>()).unwrap_or(0)
 }
@@ -72,7 +75,7 @@ impl<T: Pod> Area<T> {
     }
 }
 
-/// A row of a rectangle of `T`.
+/// Returns a row of a rectangle of `T`.
 fn row_of<T>(layout: &Layout, row: usize) -> *mut [T] {
     let first = layout.first.wrapping_add(row * layout.stride_bytes);
     let len = layout.row_bytes.checked_div(size_of::<T>()).unwrap_or(0);
@@ -98,19 +101,19 @@ impl<T: Pod> Memory<T> {
         Memory { input, output, scratch: Area::of_elements(vec![T::zeroed(); scratch]) }
     }
 
-    fn area(&self, place: Place) -> &Area<T> {
-        match place {
-            Place::Input => &self.input,
-            Place::Output => &self.output,
-            Place::Scratch => &self.scratch,
+    fn area(&self, role: BufferRole) -> &Area<T> {
+        match role {
+            BufferRole::Input => &self.input,
+            BufferRole::Output => &self.output,
+            BufferRole::Scratch => &self.scratch,
         }
     }
 
     fn at(&self, span: Span) -> *mut T {
-        self.area(span.place).at(span)
+        self.area(span.role).at(span)
     }
 
-    /// A span as a transport sees it.
+    /// Describes a span for a transport.
     pub(super) fn layout(&self, span: Span) -> Layout {
         Layout {
             first: self.at(span).cast(),
@@ -120,7 +123,7 @@ impl<T: Pod> Memory<T> {
         }
     }
 
-    /// `to = from`, of equal lengths.
+    /// Copies a span to another of the same length.
     pub(super) fn copy(&mut self, from: Span, to: Span) {
         let (source, target, len) = (self.at(from), self.at(to), from.len.min(to.len));
         // SAFETY: both spans lie in their areas, no message under way uses them (see the module
@@ -128,7 +131,7 @@ impl<T: Pod> Memory<T> {
         unsafe { std::ptr::copy(source, target, len) };
     }
 
-    /// `left = left op right`, of equal lengths.
+    /// Folds two spans of equal lengths into the left one: `left = left op right`.
     pub(super) fn fold_into_left(&mut self, left: Span, right: Span, fold: &dyn Fold<T>) {
         // SAFETY: no message under way writes the right span, and it does not overlap the left.
         let right = unsafe { std::slice::from_raw_parts(self.at(right), right.len) };
@@ -137,7 +140,7 @@ impl<T: Pod> Memory<T> {
         fold.fold_left(left, right);
     }
 
-    /// `right = left op right`, of equal lengths.
+    /// Folds two spans of equal lengths into the right one: `right = left op right`.
     pub(super) fn fold_into_right(&mut self, left: Span, right: Span, fold: &dyn Fold<T>) {
         // SAFETY: no message under way writes the left span, and it does not overlap the right.
         let left = unsafe { std::slice::from_raw_parts(self.at(left), left.len) };
@@ -146,7 +149,7 @@ impl<T: Pod> Memory<T> {
         fold.fold_right(left, right);
     }
 
-    /// Puts the output where the program wants it. The last use of the memory.
+    /// Unpacks the output into the rectangle of the program. The last use of the memory.
     pub(super) fn unpack(&mut self) {
         let Area { owned, rectangle: Some(layout), .. } = &self.output else { return };
         let cols = owned.len().checked_div(layout.rows).unwrap_or(0).max(1);

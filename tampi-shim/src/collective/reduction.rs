@@ -1,7 +1,7 @@
 //! Collectives that fold elements: reduce, allreduce, reduce_scatter, scan, exscan.
 
 use super::algorithm;
-use super::call::Kind;
+use super::call::CollectiveKind;
 use super::expect_length;
 use crate::buffer::{Buffer, BufferMut};
 use crate::communicator::Communicator;
@@ -11,8 +11,8 @@ use crate::rank::Rank;
 use crate::request::Request;
 
 impl Communicator {
-    /// Folds the buffers of all ranks, element by element, into that of the root. Elsewhere the
-    /// buffer is unchanged when it comes back.
+    /// Folds the buffers of all ranks, element by element, into that of the root. The buffers of
+    /// other ranks are unchanged.
     ///
     /// **Ordering**: as [`Communicator::iallreduce`].
     pub fn ireduce<B: BufferMut>(
@@ -21,13 +21,13 @@ impl Communicator {
         operator: impl Operator<B::Element>,
         root: Rank,
     ) -> Request<B> {
-        let (kind, fold) = (Kind::Reduce, Box::new(operator));
+        let (kind, fold) = (CollectiveKind::Reduce, Box::new(operator));
         self.start_in_place(kind, Some(root), buffer, Some(fold), |member, len| {
             Ok(algorithm::reduce(member, self.root(root)?, len, size_of::<B::Element>()))
         })
     }
 
-    /// As [`Communicator::ireduce`], and waits.
+    /// Reduces and waits. As [`Communicator::ireduce`].
     pub async fn reduce<B: BufferMut>(
         &self,
         buffer: B,
@@ -40,21 +40,21 @@ impl Communicator {
     /// Folds the buffers of all ranks, element by element, into those of all.
     ///
     /// **Ordering**: neighbours are folded first - ranks 0 and 1, 2 and 3, ... - then their results
-    /// in the same way; one without a partner waits for the next round. So for 5 ranks the result
-    /// is `((x0 x1) (x2 x3)) x4`, whatever the timing, the length, the root and the transport, and
-    /// operands stay in the order of ranks.
+    /// in the same way; an operand without a partner is folded in the next round. So for 5 ranks
+    /// the result is `((x0 x1) (x2 x3)) x4`, whatever the timing, the length, the root and the
+    /// transport, and operands stay in the order of ranks.
     pub fn iallreduce<B: BufferMut>(
         &self,
         buffer: B,
         operator: impl Operator<B::Element>,
     ) -> Request<B> {
-        let (kind, fold) = (Kind::Allreduce, Box::new(operator));
+        let (kind, fold) = (CollectiveKind::Allreduce, Box::new(operator));
         self.start_in_place(kind, None, buffer, Some(fold), |member, len| {
             Ok(algorithm::allreduce(member, len, size_of::<B::Element>()))
         })
     }
 
-    /// As [`Communicator::iallreduce`], and waits.
+    /// Reduces at all ranks and waits. As [`Communicator::iallreduce`].
     pub async fn allreduce<B: BufferMut>(
         &self,
         buffer: B,
@@ -63,8 +63,8 @@ impl Communicator {
         Ok(self.iallreduce(buffer, operator).await?.0)
     }
 
-    /// Folds what all ranks have in `all` and gives each its block of the result, of
-    /// `counts[rank]` elements.
+    /// Folds the buffers `all` of all ranks, element by element, and gives each rank its block of
+    /// the result, of `counts[rank]` elements.
     ///
     /// **Ordering**: as [`Communicator::iallreduce`].
     pub fn ireduce_scatter<S: Buffer, R: BufferMut<Element = S::Element>>(
@@ -74,16 +74,16 @@ impl Communicator {
         counts: &[usize],
         operator: impl Operator<S::Element>,
     ) -> Request<(S, R)> {
-        let (kind, fold) = (Kind::ReduceScatter, Box::new(operator));
+        let (kind, fold) = (CollectiveKind::ReduceScatter, Box::new(operator));
         self.start_between(kind, None, (all, block), Some(fold), |member, total, len| {
             let blocks = self.blocks(kind, counts)?;
-            expect_length(kind, "the buffer of all", total, blocks.total())?;
+            expect_length(kind, "the buffer of all ranks", total, blocks.total())?;
             expect_length(kind, "the rank's own block", len, blocks.len(member.rank))?;
             Ok((algorithm::reduce_scatter(member, &blocks, size_of::<S::Element>()), Some(total)))
         })
     }
 
-    /// As [`Communicator::ireduce_scatter`], and waits.
+    /// Reduces, scatters and waits. As [`Communicator::ireduce_scatter`].
     pub async fn reduce_scatter<S: Buffer, R: BufferMut<Element = S::Element>>(
         &self,
         all: S,
@@ -94,7 +94,8 @@ impl Communicator {
         Ok(self.ireduce_scatter(all, block, counts, operator).await?.0)
     }
 
-    /// Folds into each rank's buffer those of the ranks before it and its own.
+    /// Folds the buffers of the ranks before each rank and its own into its buffer: inclusive
+    /// prefixes.
     ///
     /// **Ordering**: from left to right, as a serial loop does: `((x0 x1) x2) x3`.
     pub fn iscan<B: BufferMut>(
@@ -102,13 +103,13 @@ impl Communicator {
         buffer: B,
         operator: impl Operator<B::Element>,
     ) -> Request<B> {
-        let (kind, fold) = (Kind::Scan, Box::new(operator));
+        let (kind, fold) = (CollectiveKind::Scan, Box::new(operator));
         self.start_in_place(kind, None, buffer, Some(fold), |member, len| {
             Ok(algorithm::scan(member, len, size_of::<B::Element>()))
         })
     }
 
-    /// As [`Communicator::iscan`], and waits.
+    /// Scans and waits. As [`Communicator::iscan`].
     pub async fn scan<B: BufferMut>(
         &self,
         buffer: B,
@@ -117,19 +118,20 @@ impl Communicator {
         Ok(self.iscan(buffer, operator).await?.0)
     }
 
-    /// As [`Communicator::iscan`], without the rank's own. Rank 0 keeps what it has.
+    /// Folds the buffers of the ranks before each rank into its buffer: exclusive prefixes. As
+    /// [`Communicator::iscan`]. The buffer of rank 0 is unchanged.
     pub fn iexscan<B: BufferMut>(
         &self,
         buffer: B,
         operator: impl Operator<B::Element>,
     ) -> Request<B> {
-        let (kind, fold) = (Kind::Exscan, Box::new(operator));
+        let (kind, fold) = (CollectiveKind::Exscan, Box::new(operator));
         self.start_in_place(kind, None, buffer, Some(fold), |member, len| {
             Ok(algorithm::exscan(member, len, size_of::<B::Element>()))
         })
     }
 
-    /// As [`Communicator::iexscan`], and waits.
+    /// Scans exclusively and waits. As [`Communicator::iexscan`].
     pub async fn exscan<B: BufferMut>(
         &self,
         buffer: B,

@@ -1,113 +1,113 @@
-//! What one rank does in one collective, as data: a list of steps over three buffers.
+//! Schedules: the part of one rank in one collective, as a list of steps over three buffers.
 //!
-//! The algorithms are pure functions that return a schedule; the machine carries it out. Steps
-//! are started in order. Messages are under way from their step to the next [`Step::Wait`], so
-//! between the two nobody may touch what they write, nor write what they read. Messages from one
-//! rank to another arrive in the order they were sent.
+//! The algorithms are pure functions that return a schedule; the machine carries it out. Steps are
+//! started in order. Messages are under way from their step to the next [`ScheduleStep::Wait`], so
+//! between the two no step may touch memory that they write, nor write memory that they read.
+//! Messages from one rank to another arrive in the order they were sent.
 
 use smallvec::SmallVec;
 
-/// One of the buffers of a collective.
+/// Role of a buffer in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The caller's, only read. May be missing where the operation works in place.
+pub(crate) enum BufferRole {
+    /// Buffer of the caller that is only read. Operations that work in place have none.
     Input,
-    /// The caller's, read and written.
+    /// Buffer of the caller that is read and written.
     Output,
-    /// The collective's own.
+    /// Buffer of the collective itself.
     Scratch,
 }
 
 /// Consecutive elements of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    pub(crate) place: Place,
+    pub(crate) role: BufferRole,
     pub(crate) start: usize,
     pub(crate) len: usize,
 }
 
 impl Span {
     pub(crate) fn input(start: usize, len: usize) -> Self {
-        Span { place: Place::Input, start, len }
+        Span { role: BufferRole::Input, start, len }
     }
 
     pub(crate) fn output(start: usize, len: usize) -> Self {
-        Span { place: Place::Output, start, len }
+        Span { role: BufferRole::Output, start, len }
     }
 }
 
-/// What a rank does next.
+/// Step of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ScheduleStep {
     /// Starts to send a span.
     Send { to: usize, span: Span },
     /// Starts to receive a message of exactly this length.
     Receive { from: usize, span: Span },
-    /// Waits for all messages that were started.
+    /// Waits for all messages started before.
     Wait,
-    /// `to = from`, of equal lengths.
+    /// Copies a span to another of the same length.
     Copy { from: Span, to: Span },
-    /// `right = left op right`, of equal lengths.
+    /// Folds two spans of equal lengths into the right one: `right = left op right`.
     FoldIntoRight { left: Span, right: Span },
-    /// `left = left op right`, of equal lengths.
+    /// Folds two spans of equal lengths into the left one: `left = left op right`.
     FoldIntoLeft { left: Span, right: Span },
 }
 
-/// The steps of one rank, and the elements of scratch that they use.
+/// Steps of one rank, and the number of scratch elements that they use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Schedule {
-    steps: SmallVec<[Step; 16]>,
+    steps: SmallVec<[ScheduleStep; 16]>,
     scratch: usize,
 }
 
 impl Schedule {
-    pub(crate) fn steps(&self) -> &[Step] {
+    pub(crate) fn steps(&self) -> &[ScheduleStep] {
         &self.steps
     }
 
-    /// Elements of scratch.
+    /// Returns the number of scratch elements.
     pub(crate) fn scratch(&self) -> usize {
         self.scratch
     }
 
-    /// Takes `len` more elements of scratch.
+    /// Reserves `len` more scratch elements.
     pub(crate) fn take_scratch(&mut self, len: usize) -> Span {
         let start = self.scratch;
         self.scratch += len;
-        Span { place: Place::Scratch, start, len }
+        Span { role: BufferRole::Scratch, start, len }
     }
 
     pub(crate) fn send(&mut self, to: usize, span: Span) {
-        self.steps.push(Step::Send { to, span });
+        self.steps.push(ScheduleStep::Send { to, span });
     }
 
     pub(crate) fn receive(&mut self, from: usize, span: Span) {
-        self.steps.push(Step::Receive { from, span });
+        self.steps.push(ScheduleStep::Receive { from, span });
     }
 
     pub(crate) fn wait(&mut self) {
-        if self.steps.last().is_some_and(|last| *last != Step::Wait) {
-            self.steps.push(Step::Wait);
+        if self.steps.last().is_some_and(|last| *last != ScheduleStep::Wait) {
+            self.steps.push(ScheduleStep::Wait);
         }
     }
 
     pub(crate) fn copy(&mut self, from: Span, to: Span) {
-        self.steps.push(Step::Copy { from, to });
+        self.steps.push(ScheduleStep::Copy { from, to });
     }
 
     pub(crate) fn fold_into_left(&mut self, left: Span, right: Span) {
-        self.steps.push(Step::FoldIntoLeft { left, right });
+        self.steps.push(ScheduleStep::FoldIntoLeft { left, right });
     }
 
     pub(crate) fn fold_into_right(&mut self, left: Span, right: Span) {
-        self.steps.push(Step::FoldIntoRight { left, right });
+        self.steps.push(ScheduleStep::FoldIntoRight { left, right });
     }
 
-    /// Folds values in pairs of neighbours, then pairs of pairs, and so on, into the span of
-    /// value `own`.
+    /// Folds values in pairs of neighbours, then pairs of pairs, and so on, into the span of value
+    /// `own`.
     ///
-    /// `spans[i]` holds the value of the `i`-th rank or aligned block of ranks. This is the one
-    /// order in which reductions are done, so every algorithm gives the same bits.
+    /// `spans[i]` holds the value of the `i`-th rank or aligned block of ranks. All reductions fold
+    /// in this order, so every algorithm gives the same bits.
     pub(crate) fn fold_pairs(&mut self, spans: &mut [Span], own: usize) {
         let mut distance = 1;
         while distance < spans.len() {

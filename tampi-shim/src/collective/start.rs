@@ -1,8 +1,8 @@
-//! Starts collectives on the buffers of the program.
+//! Start of collectives on the buffers of the program.
 #![allow(unsafe_code, reason = "starts collectives on memory that it keeps with them")]
 
 use super::algorithm::Member;
-use super::call::{Call, Kind};
+use super::call::{Call, CollectiveKind};
 use super::machine;
 use super::memory::{Memory, elements};
 use super::schedule::Schedule;
@@ -14,23 +14,23 @@ use crate::rank::Rank;
 use crate::request::Request;
 use crate::transport::Start;
 
-/// A schedule, and the elements that all ranks should call the operation with, if so.
+/// A schedule, and the number of elements on which all ranks have to agree, if there is one.
 pub(super) type Planned = Result<(Schedule, Option<usize>), Error>;
 
 impl Communicator {
-    /// Starts a collective over no data.
-    pub(super) fn start_empty(&self, kind: Kind, schedule: Schedule) -> Request<()> {
+    /// Starts a collective without data.
+    pub(super) fn start_empty(&self, kind: CollectiveKind, schedule: Schedule) -> Request<()> {
         let call = Call { kind, root: None, elements: None };
         // SAFETY: there is no buffer.
         let memory = unsafe { Memory::<u8>::new(None, None, 0) };
         self.collective((), Ok(machine::start(self, call, schedule, memory, None)))
     }
 
-    /// Starts a collective that replaces what a buffer holds. Its schedule follows from the number
+    /// Starts a collective that works in place on one buffer. Its schedule follows from the number
     /// of elements, on which all ranks agree.
     pub(super) fn start_in_place<B: BufferMut>(
         &self,
-        kind: Kind,
+        kind: CollectiveKind,
         root: Option<Rank>,
         mut buffer: B,
         fold: Option<Box<dyn Fold<B::Element>>>,
@@ -45,14 +45,14 @@ impl Communicator {
                 unsafe { Memory::<B::Element>::new(None, Some(output), schedule.scratch()) };
             machine::start(self, call, schedule, memory, fold)
         });
-        self.collective(buffer, started).filling(B::undefined)
+        self.collective(buffer, started).on_failure(B::undefined)
     }
 
-    /// Starts a collective from one buffer into another. Its schedule follows from the elements of
-    /// the two.
+    /// Starts a collective from one buffer into another. Its schedule follows from the numbers of
+    /// elements of the two.
     pub(super) fn start_between<S: Buffer, R: BufferMut<Element = S::Element>>(
         &self,
-        kind: Kind,
+        kind: CollectiveKind,
         root: Option<Rank>,
         (mut from, mut into): (S, R),
         fold: Option<Box<dyn Fold<S::Element>>>,
@@ -67,7 +67,8 @@ impl Communicator {
                 unsafe { Memory::<S::Element>::new(Some(input), Some(output), schedule.scratch()) };
             machine::start(self, call, schedule, memory, fold)
         });
-        self.collective((from, into), started).filling(|(_from, into), error| into.undefined(error))
+        self.collective((from, into), started)
+            .on_failure(|(_from, into), error| into.undefined(error))
     }
 
     fn collective<B: Send + 'static>(
@@ -76,6 +77,6 @@ impl Communicator {
         started: Result<Start, Error>,
     ) -> Request<B> {
         let request = self.request(buffers, started);
-        if self.is_crowded() { request.without_looking() } else { request }
+        if self.is_oversubscribed() { request.without_spinning() } else { request }
     }
 }

@@ -1,57 +1,57 @@
 //! Trees over aligned blocks of ranks.
 //!
 //! Level `k` divides the ranks into blocks of `radix^k` consecutive ranks that begin at a multiple
-//! of their size; the last may be shorter. A block has a *home*, the rank that stands for it: the
-//! root if it is in the block, else its first rank. At each level the home of a block is the
-//! parent of the homes of the blocks it is made of.
+//! of their size; the last may be shorter. A block has a *leader*, the rank that represents it: the
+//! root if it is in the block, otherwise its first rank. At each level the leader of a block is the
+//! parent of the leaders of its sub-blocks.
 //!
-//! What a reduction folds at each level are neighbouring blocks, so neither root nor radix changes
-//! the order of the operands.
+//! A reduction folds neighbouring blocks at each level, so neither root nor radix changes the order
+//! of the operands.
 
 /// A tree over `size` ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tree {
     pub(crate) size: usize,
     pub(crate) root: usize,
-    /// A power of two, from 2.
+    /// Number of sub-blocks of a block: a power of two, from 2.
     pub(crate) radix: usize,
 }
 
-/// What a rank has below it at one level: the homes of the blocks of a larger block, in order of
-/// their ranks, itself among them.
+/// Leaders of the sub-blocks of one block, in the order of their ranks, with the leader of the
+/// block among them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Family {
     pub(crate) members: Vec<usize>,
-    /// Which member is the rank itself.
+    /// Index of the rank itself.
     pub(crate) own: usize,
 }
 
 impl Family {
-    /// All members but the rank itself.
+    /// Returns all members but the rank itself.
     pub(crate) fn children(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         let members = self.members.iter().enumerate();
         members.filter(|(index, _)| *index != self.own).map(|(_, rank)| *rank)
     }
 }
 
-/// The place of a rank in a tree.
+/// Position of a rank in a tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// From the smallest blocks to the largest.
+    /// Families that the rank leads, from the smallest blocks to the largest.
     pub(crate) families: Vec<Family>,
-    /// None at the root.
+    /// Parent; `None` at the root.
     pub(crate) parent: Option<usize>,
 }
 
 impl Position {
-    /// The children of all levels, from the smallest blocks to the largest.
+    /// Returns the children at all levels, from the smallest blocks to the largest.
     pub(crate) fn children(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         self.families.iter().flat_map(Family::children)
     }
 }
 
 impl Tree {
-    fn home(&self, first: usize, block: usize) -> usize {
+    fn leader(&self, first: usize, block: usize) -> usize {
         if (first..first + block).contains(&self.root) { self.root } else { first }
     }
 
@@ -61,12 +61,12 @@ impl Tree {
         while block < self.size {
             let whole = block * self.radix;
             let first = rank - rank % whole;
-            let parent = self.home(first, whole);
+            let parent = self.leader(first, whole);
             if parent != rank {
                 return Position { families, parent: Some(parent) };
             }
             let starts = (first..self.size.min(first + whole)).step_by(block);
-            let members: Vec<usize> = starts.map(|start| self.home(start, block)).collect();
+            let members: Vec<usize> = starts.map(|start| self.leader(start, block)).collect();
             families.push(Family { members, own: (rank - first) / block });
             block = whole;
         }

@@ -1,4 +1,4 @@
-//! What messages are told apart by.
+//! Keys of messages and selections of receives.
 
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
@@ -8,7 +8,7 @@ use crate::status::Status;
 use crate::tag::Tag;
 use crate::transport::ContextId;
 
-/// What a message is matched by.
+/// Key by which a message is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) context: ContextId,
@@ -16,13 +16,13 @@ pub(crate) struct Key {
     pub(crate) tag: Tag,
 }
 
-/// Stands for any source or tag: beyond every rank and every tag.
+/// Stands for any source or tag: larger than every rank and every tag.
 const ANY: u32 = u32::MAX;
 
-/// Which messages are taken.
+/// Keys that a receive or probe accepts: one source or any, one tag or any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
-    /// Source and tag.
+    /// Source (high half) and tag.
     from: u64,
     context: u32,
 }
@@ -41,7 +41,8 @@ impl Selection {
         Selection { from: joined(source, tag), context: context.0 }
     }
 
-    /// One of `places`, which are a power of two; neighbours in source or tag get different ones.
+    /// Hashes the selection to one of `places`, a power of two; neighbours in source or tag get
+    /// different places.
     #[inline]
     pub(crate) fn place(&self, places: usize) -> usize {
         let mixed = self.from.wrapping_add((self.from >> 32) * 5).wrapping_add(self.context.into());
@@ -55,19 +56,19 @@ impl Selection {
 }
 
 impl Key {
-    /// The status of a message of so many bytes.
+    /// Returns the status of a message of so many bytes.
     #[inline]
     pub(crate) fn status(&self, bytes: u64) -> Status {
         Status::new(self.source, self.tag, bytes)
     }
 
-    /// The selection of this source and tag only.
+    /// Returns the selection of this source and tag only.
     #[inline]
     pub(crate) fn exact(&self) -> Selection {
         Selection { from: joined(self.source.0, self.tag.0), context: self.context.0 }
     }
 
-    /// The selections with a wildcard that take it.
+    /// Returns the selections with a wildcard that accept this key.
     #[inline]
     pub(crate) fn wild(&self) -> [Selection; 3] {
         let Key { context, source: Rank(source), tag: Tag(tag) } = *self;
@@ -89,7 +90,8 @@ impl Hash for Selection {
     }
 }
 
-/// Multiplies and folds: keys come from the program itself, and there are three numbers in each.
+/// Hasher that multiplies and folds. Keys come from the program itself, so it need not resist
+/// attacks.
 #[derive(Default)]
 pub(crate) struct Fold(u64);
 

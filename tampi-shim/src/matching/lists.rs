@@ -1,20 +1,20 @@
 //! Entries in first-in-first-out lists by selection, each in one list or in several.
 //!
-//! Entries live in slots; the lists are linked through them, so that an entry leaves all its lists
-//! at once wherever it stands in them. Lists have numbers, which entries keep, so only finding one
-//! by its selection needs a look-up; those found last are tried first.
+//! Entries are in slots; the lists are linked through them, so that an entry is removed from all
+//! its lists in constant time. Lists have numbers, which entries keep, so only finding a list by
+//! its selection needs a hash; recently found lists are tried first.
 
 use std::collections::HashMap;
 
 use super::key::{BuildFold, Selection};
 
 const NONE: u32 = u32::MAX;
-/// Numbers of lists that are kept at hand, a power of two.
+/// Length of the cache of recently found lists, a power of two.
 const RECENT: usize = 16;
-/// Lists without entries that are kept before they are cleared away.
+/// Number of empty lists that are kept before they are removed.
 const EMPTY_LISTS: usize = 1024;
 
-/// An entry, for as long as it is there.
+/// Number of an entry, valid until the entry is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EntryId {
     slot: u32,
@@ -35,16 +35,17 @@ impl EntryId {
     }
 }
 
-/// See the module text. An entry is in `N` lists at most.
+/// Lists by selection. An entry is in at most `N` lists.
 pub(crate) struct Lists<T, const N: usize> {
     slots: Vec<Slot<T, N>>,
     free: Vec<u32>,
-    /// By number. Some are not in use.
+    /// Lists by number, some of them unused.
     lists: Vec<List>,
-    /// The numbers of those in use, and of those that are not.
+    /// Numbers of the lists in use.
     numbers: HashMap<Selection, u32, BuildFold>,
+    /// Numbers of the unused lists.
     unused: Vec<u32>,
-    /// Numbers of lists in use that were looked up last, by a few bits of the selection.
+    /// Cache of recently found lists: numbers by a few bits of the selection.
     recent: [u32; RECENT],
     next_stamp: u64,
 }
@@ -57,12 +58,12 @@ struct Slot<T, const N: usize> {
 struct Entry<T, const N: usize> {
     stamp: u64,
     value: T,
-    /// One for every list it is in.
+    /// A link for each list that the entry is in.
     links: [Link; N],
     count: u8,
 }
 
-/// The neighbours in one list.
+/// Neighbours of an entry in one list.
 #[derive(Clone, Copy)]
 struct Link {
     list: u32,
@@ -130,7 +131,7 @@ impl<T, const N: usize> Lists<T, N> {
     }
 
     /// Adds an entry at the end of one more list.
-    pub(crate) fn also(&mut self, id: EntryId, list: &Selection) {
+    pub(crate) fn append_to(&mut self, id: EntryId, list: &Selection) {
         if self.entry(id).is_some() {
             self.link(id.slot, list);
         }
@@ -155,17 +156,17 @@ impl<T, const N: usize> Lists<T, N> {
         }
     }
 
-    /// The number of a list.
+    /// Returns the number of a list.
     #[inline]
     fn find(&mut self, selection: &Selection) -> Option<u32> {
         let recent = self.recent[selection.place(RECENT)];
         match self.lists.get(recent as usize) {
             Some(list) if list.selection == *selection => Some(recent),
-            _ => self.look_up(selection),
+            _ => self.find_cold(selection),
         }
     }
 
-    fn look_up(&mut self, selection: &Selection) -> Option<u32> {
+    fn find_cold(&mut self, selection: &Selection) -> Option<u32> {
         let number = *self.numbers.get(selection)?;
         self.recent[selection.place(RECENT)] = number;
         Some(number)
@@ -191,7 +192,7 @@ impl<T, const N: usize> Lists<T, N> {
         number
     }
 
-    /// Clears lists without entries away.
+    /// Removes empty lists.
     fn clear_lists(&mut self) {
         let (lists, unused) = (&self.lists, &mut self.unused);
         self.numbers.retain(|_, number| {
@@ -202,7 +203,8 @@ impl<T, const N: usize> Lists<T, N> {
         self.recent = [NONE; RECENT];
     }
 
-    /// The first entry of a list, and its stamp: lower ones were pushed earlier.
+    /// Returns the first entry of a list and its stamp. Entries with lower stamps were pushed
+    /// earlier.
     #[inline]
     pub(crate) fn first(&mut self, list: &Selection) -> Option<(EntryId, u64)> {
         if self.is_empty() {
@@ -215,7 +217,7 @@ impl<T, const N: usize> Lists<T, N> {
         Some((EntryId { slot, generation: found.generation }, stamp))
     }
 
-    /// The last entry of a list.
+    /// Returns the last entry of a list.
     pub(crate) fn last(&self, list: &Selection) -> Option<(EntryId, &T)> {
         let slot = self.lists[*self.numbers.get(list)? as usize].last;
         let found = self.slots.get(slot as usize)?;
@@ -239,13 +241,13 @@ impl<T, const N: usize> Lists<T, N> {
         self.entry(id).map(|entry| &entry.value)
     }
 
-    /// The selection of the list that an entry was pushed to.
+    /// Returns the selection of the list that an entry was pushed to.
     pub(crate) fn selection(&self, id: EntryId) -> Option<Selection> {
         let [link, ..] = self.entry(id)?.links.as_slice() else { return None };
         Some(self.lists[link.list as usize].selection)
     }
 
-    /// Takes an entry out of all its lists.
+    /// Removes an entry from all its lists.
     #[inline]
     pub(crate) fn remove(&mut self, id: EntryId) -> Option<T> {
         self.entry(id)?;
@@ -275,7 +277,7 @@ impl<T, const N: usize> Lists<T, N> {
         Some(entry.value)
     }
 
-    /// All entries with their stamps, in no order.
+    /// Returns all entries with their stamps, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (EntryId, u64, &T)> {
         self.slots.iter().enumerate().filter_map(|(slot, found)| {
             let entry = found.entry.as_ref()?;
@@ -284,14 +286,14 @@ impl<T, const N: usize> Lists<T, N> {
         })
     }
 
-    /// Takes all entries out.
+    /// Removes all entries.
     pub(crate) fn drain(&mut self) -> Vec<T> {
         let ids: Vec<_> = self.iter().map(|(id, ..)| id).collect();
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 }
 
-/// The neighbours of an entry in one of its lists.
+/// Returns the link of an entry in one of its lists.
 #[inline]
 fn link_of<T, const N: usize>(slots: &mut [Slot<T, N>], slot: u32, list: u32) -> Option<&mut Link> {
     let entry = slots.get_mut(slot as usize)?.entry.as_mut()?;

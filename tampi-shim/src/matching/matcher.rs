@@ -1,15 +1,16 @@
-//! Receives that wait and messages that wait.
+//! Matcher: the queues of receives and of unexpected messages.
 
 use super::key::{Key, Selection};
 use super::lists::{EntryId, Lists};
 
-/// See the module text. `R` stands for a receive and `M` for a message.
+/// Queues of receives (`R`) and unexpected messages (`M`).
 pub(crate) struct Matcher<R, M> {
     receives: Lists<R, 1>,
-    /// Receives with a wildcard among them.
+    /// Number of receives with a wildcard.
     wild_receives: usize,
     messages: Lists<(Key, M), 4>,
-    /// A selection with a wildcard was looked up: messages are in all four lists.
+    /// `true` once a selection with a wildcard was searched for: messages are in all four lists
+    /// since then.
     indexes_wildcards: bool,
 }
 
@@ -25,7 +26,7 @@ impl<R, M> Default for Matcher<R, M> {
 }
 
 impl<R, M> Matcher<R, M> {
-    /// A message arrives: takes the receive that it is for, the first that was posted.
+    /// Removes the receive for a message that arrives: the first that was started.
     #[inline]
     pub(crate) fn take_receive(&mut self, key: &Key) -> Option<R> {
         let (first, is_wild) = self.first_receive(key)?;
@@ -33,44 +34,44 @@ impl<R, M> Matcher<R, M> {
         self.receives.remove(first)
     }
 
-    /// Whether a message that arrives would find no receive that waits for it, and no message like
-    /// it that came before.
+    /// Returns `true` if no receive is queued for a message that arrives, and no earlier message
+    /// with the same key.
     #[inline]
     pub(crate) fn is_alone(&mut self, key: &Key) -> bool {
         self.is_empty()
             || self.first_receive(key).is_none() && self.messages.first(&key.exact()).is_none()
     }
 
-    /// Keeps a message that no receive waits for.
+    /// Queues a message for which no receive is queued.
     #[inline]
     pub(crate) fn keep_message(&mut self, key: Key, message: M) {
         let id = self.messages.push(&key.exact(), (key, message));
         if self.indexes_wildcards {
-            key.wild().iter().for_each(|selection| self.messages.also(id, selection));
+            key.wild().iter().for_each(|selection| self.messages.append_to(id, selection));
         }
     }
 
-    /// A receive starts: takes the message that it is for, the first that arrived.
+    /// Removes the message for a receive that starts: the first that arrived.
     #[inline]
     pub(crate) fn take_message(&mut self, selection: &Selection) -> Option<(Key, M)> {
         let first = self.first_message(selection)?;
         self.messages.remove(first)
     }
 
-    /// Looks at the message that a receive would take.
+    /// Returns the message that a receive would take.
     pub(crate) fn message(&mut self, selection: &Selection) -> Option<&(Key, M)> {
         let first = self.first_message(selection)?;
         self.messages.get(first)
     }
 
-    /// Keeps a receive that no message waits for.
+    /// Queues a receive for which no message is queued.
     #[inline]
     pub(crate) fn keep_receive(&mut self, selection: &Selection, receive: R) -> EntryId {
         self.wild_receives += usize::from(selection.has_wildcard());
         self.receives.push(selection, receive)
     }
 
-    /// Takes a receive back.
+    /// Removes a receive.
     pub(crate) fn cancel(&mut self, id: EntryId) -> Option<R> {
         let selection = self.receives.selection(id)?;
         let receive = self.receives.remove(id)?;
@@ -78,40 +79,40 @@ impl<R, M> Matcher<R, M> {
         Some(receive)
     }
 
-    /// A receive that waits.
+    /// Returns a queued receive.
     pub(crate) fn receive_mut(&mut self, id: EntryId) -> Option<&mut R> {
         self.receives.get_mut(id)
     }
 
-    /// The receive of a selection that was started last, if it waits.
+    /// Returns the last queued receive of a selection.
     pub(crate) fn last_receive(&self, selection: &Selection) -> Option<(EntryId, &R)> {
         self.receives.last(selection)
     }
 
-    /// Whether a receive with a wildcard waits.
+    /// Returns `true` if a receive with a wildcard is queued.
     pub(crate) fn has_wild_receives(&self) -> bool {
         self.wild_receives > 0
     }
 
-    /// Whether neither receives nor messages wait.
+    /// Returns `true` if no receive and no message is queued.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.receives.is_empty() && self.messages.is_empty()
     }
 
-    /// Receives and messages that wait.
+    /// Returns the number of queued receives and messages.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         (self.receives.len(), self.messages.len())
     }
 
-    /// Takes everything out.
+    /// Removes everything.
     pub(crate) fn drain(&mut self) -> (Vec<R>, Vec<M>) {
         self.wild_receives = 0;
         let messages = self.messages.drain().into_iter().map(|(_, message)| message);
         (self.receives.drain(), messages.collect())
     }
 
-    /// The receive that a message is for, and whether it has a wildcard.
+    /// Returns the receive that a message is for, and `true` if it has a wildcard.
     #[inline]
     fn first_receive(&mut self, key: &Key) -> Option<(EntryId, bool)> {
         let mut first = self.receives.first(&key.exact());
@@ -146,7 +147,7 @@ impl<R, M> Matcher<R, M> {
             self.messages.iter().map(|(id, stamp, (key, _))| (stamp, id, *key)).collect();
         all.sort_unstable_by_key(|(stamp, ..)| *stamp);
         for (_, id, key) in all {
-            key.wild().iter().for_each(|selection| self.messages.also(id, selection));
+            key.wild().iter().for_each(|selection| self.messages.append_to(id, selection));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The matcher against two vectors that are searched from the front.
+//! Tests of the matcher against two vectors that are searched from the front.
 
 use proptest::prelude::*;
 

@@ -9,7 +9,7 @@ use super::datatype::Shape;
 use super::{RawRequest, RawStatus, Refused, ffi};
 use crate::transport::SendMode;
 
-/// A communicator of MPI: ranks, and a context that no other communicator matches in.
+/// A communicator of MPI: ranks, and a context of its own for matching.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RawCommunicator(ffi::MPI_Comm);
 
@@ -18,7 +18,7 @@ unsafe impl Send for RawCommunicator {}
 // SAFETY: as above.
 unsafe impl Sync for RawCommunicator {}
 
-/// A message that no other receive can take any more. It has to be received.
+/// A message that a matched probe of MPI has taken. It has to be received.
 #[derive(Debug)]
 pub(crate) struct Matched(ffi::MPI_Message);
 
@@ -26,7 +26,7 @@ pub(crate) struct Matched(ffi::MPI_Message);
 unsafe impl Send for Matched {}
 
 impl RawCommunicator {
-    /// `MPI_COMM_WORLD`.
+    /// Returns `MPI_COMM_WORLD`.
     pub(crate) fn world() -> Self {
         // SAFETY: a constant of the library.
         RawCommunicator(unsafe { ffi::RSMPI_COMM_WORLD })
@@ -58,7 +58,7 @@ impl RawCommunicator {
         Ok(size as u32)
     }
 
-    /// Its ranks on this machine. Blocks until all ranks call it.
+    /// Creates the communicator of the ranks on this machine. Blocks until all ranks call it.
     pub(crate) fn of_this_machine(self) -> Result<Self, Refused> {
         let mut here = self;
         // SAFETY: a constant of the library.
@@ -71,7 +71,7 @@ impl RawCommunicator {
         Ok(here)
     }
 
-    /// The bits that any rank has set. Blocks until all ranks call it.
+    /// Combines the bits of all ranks by or. Blocks until all ranks call it.
     pub(crate) fn unite(self, bits: &mut [u64]) -> Result<(), Refused> {
         let own = bits.to_vec();
         // SAFETY: a constant of the library.
@@ -84,7 +84,7 @@ impl RawCommunicator {
         check("MPI_Allreduce", code)
     }
 
-    /// A context of its own for the same ranks. Blocks until all ranks call it.
+    /// Creates a communicator of the same ranks. Blocks until all ranks call it.
     pub(crate) fn duplicate(self) -> Result<Self, Refused> {
         let mut made = self;
         // SAFETY: a new handle is written.
@@ -92,8 +92,8 @@ impl RawCommunicator {
         Ok(made)
     }
 
-    /// A context of its own for some of its ranks, in that order. Blocks until all of them call it
-    /// with the same `tag`, which keeps calls at one time apart.
+    /// Creates a communicator of some of the ranks, in the given order. Blocks until all of them
+    /// call it with the same `tag`, which separates concurrent calls.
     pub(crate) fn of_some(self, ranks: &[c_int], tag: u32) -> Result<Self, Refused> {
         let all = Group::of(self)?;
         let some = all.some(ranks)?;
@@ -105,7 +105,7 @@ impl RawCommunicator {
         Ok(made)
     }
 
-    /// Begins a barrier.
+    /// Starts a barrier.
     pub(crate) fn start_barrier(self) -> Result<RawRequest, Refused> {
         let mut request = MaybeUninit::uninit();
         // SAFETY: the communicator lives; a new handle is written.
@@ -115,14 +115,15 @@ impl RawCommunicator {
         Ok(RawRequest::of(unsafe { request.assume_init() }))
     }
 
-    /// Gives the context back. Nothing may be under way in it, and no copy may be used afterwards.
+    /// Frees the communicator. No operation may be under way in it, and no copy may be used
+    /// afterwards.
     pub(crate) fn free(self) -> Result<(), Refused> {
         let mut handle = self.0;
         // SAFETY: a communicator that lives.
         check("MPI_Comm_free", unsafe { ffi::MPI_Comm_free(&mut handle) })
     }
 
-    /// Begins to send `bytes` bytes.
+    /// Starts to send the bytes of `shape`.
     ///
     /// # Safety
     ///
@@ -141,7 +142,7 @@ impl RawCommunicator {
         let mut request = MaybeUninit::uninit();
         let started = request.as_mut_ptr();
         let (call, code) = match mode {
-            // A buffered send is a standard one of a copy.
+            // A buffered send is a standard send of a copy.
             SendMode::Standard | SendMode::Buffered => ("MPI_Isend", {
                 // SAFETY: the caller keeps the bytes; a new handle is written.
                 unsafe { ffi::MPI_Isend(from, count, datatype, to, tag, self.0, started) }
@@ -156,7 +157,8 @@ impl RawCommunicator {
         Ok(RawRequest::of(unsafe { request.assume_init() }))
     }
 
-    /// Begins to receive at most what `shape` holds. `None` takes any source, or any tag.
+    /// Starts to receive a message of at most the length of `shape`. `None` accepts any source, or
+    /// any tag.
     ///
     /// # Safety
     ///
@@ -180,7 +182,7 @@ impl RawCommunicator {
         Ok(RawRequest::of(unsafe { request.assume_init() }))
     }
 
-    /// Looks for a message without taking it.
+    /// Probes for a message without taking it.
     pub(crate) fn probe(
         self,
         source: Option<u32>,
@@ -198,7 +200,7 @@ impl RawCommunicator {
         RawStatus::of(unsafe { status.assume_init_ref() }).map(Some)
     }
 
-    /// Looks for a message and takes it out of what receives match.
+    /// Probes for a message and removes it from matching.
     pub(crate) fn probe_matched(
         self,
         source: Option<u32>,
@@ -222,7 +224,7 @@ impl RawCommunicator {
 }
 
 impl Matched {
-    /// Begins to receive the message.
+    /// Starts to receive the message.
     ///
     /// # Safety
     ///
@@ -243,7 +245,7 @@ impl Matched {
     }
 }
 
-/// Ranks in an order.
+/// A group of MPI: ranks in an order.
 struct Group(ffi::MPI_Group);
 
 impl Group {

@@ -1,13 +1,14 @@
-//! Communicators of MPI by the numbers of our contexts.
+//! Communicators of MPI by context id.
 //!
-//! Each of our contexts is a communicator of MPI: tags of the program take all the tag bits that
-//! an MPI must have, so a context cannot travel in the tag, and a receive of any tag could not
-//! tell contexts apart. Making one blocks until all members take part, so it is done aside; what
-//! is started meanwhile is parked and starts, in its order, when the communicator is there.
+//! Each context of this crate is a communicator of MPI: tags of the program use all the tag bits
+//! that every MPI has, so a context cannot be encoded in the tag, and a receive of any tag could
+//! not separate contexts. Creating one blocks until all members take part, so a blocking-call
+//! thread does it. Operations that are started meanwhile are parked and start, in order, when the
+//! communicator exists.
 //!
-//! Others may still send to a communicator that the program has let go of here, and their sends end
-//! when somebody takes the messages. So it is kept for a while, until the end of most runs, and
-//! drained before MPI frees it.
+//! Other ranks may still send to a communicator that the program has dropped here, and their sends
+//! end only when the messages are received. A dropped communicator is therefore kept for a while,
+//! until the end of most runs, and drained before MPI frees it.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
@@ -21,14 +22,14 @@ use super::{RawCommunicator, Refused};
 use crate::error::Error;
 use crate::transport::{ContextId, Members};
 
-/// What is done with the communicator when it is there.
+/// Function that is called with the communicator once it exists.
 pub(super) type Parked = Box<dyn FnOnce(Result<RawCommunicator, Refused>) + Send>;
 
-/// One context.
+/// Communicator of one context, or the operations that wait for it.
 #[derive(Default)]
 pub(super) struct Slot {
     made: OnceLock<Result<RawCommunicator, Refused>>,
-    /// `None` once the communicator is there.
+    /// Operations that wait for the communicator; `None` once it exists.
     parked: Mutex<Option<Vec<Parked>>>,
 }
 
@@ -37,18 +38,18 @@ impl Slot {
         Arc::new(Slot { made: OnceLock::new(), parked: Mutex::new(Some(Vec::new())) })
     }
 
-    /// A slot with a communicator.
+    /// Creates a slot with a communicator.
     fn of(communicator: RawCommunicator) -> Arc<Self> {
         Arc::new(Slot { made: OnceLock::from(Ok(communicator)), parked: Mutex::new(None) })
     }
 
-    /// The communicator, if it is there.
+    /// Returns the communicator, if it exists already.
     #[inline]
     pub(super) fn get(&self) -> Option<&Result<RawCommunicator, Refused>> {
         self.made.get()
     }
 
-    /// Does `what` with the communicator: at once if it is there, else when it is.
+    /// Calls `what` with the communicator: at once if it exists, otherwise when it is created.
     pub(super) fn with(&self, what: Parked) {
         let mut parked = self.parked.lock();
         match &mut *parked {
@@ -61,7 +62,7 @@ impl Slot {
         }
     }
 
-    /// The communicator is there. What is parked starts before anything else can.
+    /// Sets the communicator. Parked operations start before any other can.
     fn set(&self, made: Result<RawCommunicator, Refused>) {
         loop {
             let mut parked = self.parked.lock();
@@ -77,31 +78,33 @@ impl Slot {
     }
 }
 
-/// The contexts of this process.
+/// Communicators of all contexts of this process.
 pub(super) struct Contexts {
-    /// Those of the world, which every message would look up.
+    /// Contexts of the world, without a search in the map.
     world: [Arc<Slot>; 2],
     others: RwLock<HashMap<ContextId, Arc<Slot>>>,
-    /// Those that the program has let go of, the last one behind.
+    /// Contexts that the program has dropped, oldest first.
     retired: Mutex<VecDeque<Arc<Slot>>>,
-    /// What others are made from. Nobody receives in it: Open MPI makes communicators by messages
-    /// that a receive of any tag would take.
+    /// Communicator that others are created from. No operation receives in it: Open MPI creates
+    /// communicators by messages that a receive of any tag would take.
     parent: RawCommunicator,
 }
 
 impl Contexts {
-    /// The contexts 0 and 1 are those of the world.
+    /// Creates the table with the contexts 0 and 1, those of the world.
     pub(super) fn new(world: [RawCommunicator; 2], parent: RawCommunicator) -> Self {
         let (others, retired) = (RwLock::default(), Mutex::default());
         Contexts { world: world.map(Slot::of), others, retired, parent }
     }
 
-    /// The communicator of a context of the world.
+    /// Returns the communicator of a context of the world.
     #[inline]
     pub(super) fn of_world(&self, context: ContextId) -> Option<RawCommunicator> {
         self.world.get(context.0 as usize)?.get()?.as_ref().ok().copied()
     }
 
+    /// Returns the slot of a context.
+    ///
     /// **Errors**: the context does not exist.
     pub(super) fn find(&self, context: ContextId) -> Result<Arc<Slot>, Refused> {
         match self.world.get(context.0 as usize) {
@@ -114,7 +117,7 @@ impl Contexts {
         }
     }
 
-    /// Adds the two contexts of a communicator that is being made.
+    /// Adds the two contexts of a communicator that is being created.
     pub(super) fn add(&self, first: ContextId) -> [Arc<Slot>; 2] {
         let slots = [Slot::awaited(), Slot::awaited()];
         let mut others = self.others.write();
@@ -123,8 +126,8 @@ impl Contexts {
         slots
     }
 
-    /// The two communicators are there, or cannot be made.
-    pub(super) fn settle(slots: &[Arc<Slot>; 2], made: Result<[RawCommunicator; 2], Refused>) {
+    /// Sets the two communicators, or the error of their creation.
+    pub(super) fn resolve(slots: &[Arc<Slot>; 2], made: Result<[RawCommunicator; 2], Refused>) {
         let [messages, collectives] = match made {
             Ok(made) => made.map(Ok),
             Err(refused) => [Err(refused.clone()), Err(refused)],
@@ -133,10 +136,10 @@ impl Contexts {
         slots[1].set(collectives);
     }
 
-    /// Takes all communicators out and gives them back to MPI.
+    /// Removes and frees all communicators.
     pub(super) fn free_all(&self) {
         for communicator in self.all() {
-            // What MPI refuses to free stays until it ends.
+            // A communicator that cannot be freed stays until MPI ends.
             let _ = communicator.free();
         }
         let _ = self.parent.free();
@@ -144,10 +147,10 @@ impl Contexts {
         self.retired.lock().clear();
     }
 
-    /// Takes the two contexts of a communicator out of use. Returns those that were retired long
-    /// ago.
+    /// Retires the two contexts of a communicator. Returns those that were retired long ago.
     fn retire(&self, first: ContextId) -> Vec<Arc<Slot>> {
-        /// Few of what an MPI can have: MPICH has 2048.
+        /// Number of retired contexts that are kept: few of those that an MPI can have (MPICH:
+        /// 2048).
         const KEPT: usize = 128;
         let mut others = self.others.write();
         let mut retired = self.retired.lock();
@@ -157,7 +160,7 @@ impl Contexts {
         retired.drain(..beyond).collect()
     }
 
-    /// Every communicator that is there.
+    /// Returns all communicators that exist.
     pub(super) fn all(&self) -> Vec<RawCommunicator> {
         let (others, retired) = (self.others.read(), self.retired.lock());
         let slots = self.world.iter().chain(others.values()).chain(retired.iter());
@@ -166,9 +169,9 @@ impl Contexts {
 }
 
 impl MpiTransport {
-    /// Begins to make the two communicators of a new one of ours.
+    /// Starts to create the two communicators of MPI for a new communicator of this crate.
     ///
-    /// **Errors**: the system refuses a thread.
+    /// **Errors**: the system cannot start a thread.
     pub(super) fn create(&self, first: ContextId, members: &Members) -> Result<(), Error> {
         if (first.0 as usize) < self.contexts.world.len() {
             return Ok(());
@@ -177,28 +180,28 @@ impl MpiTransport {
         let ranks: Vec<c_int> = members.iter().map(|world| world.0 as c_int).collect();
         let parent = self.contexts.parent;
         let tag = first.0 % (self.library.max_tag() + 1);
-        self.aside(move |_| {
+        self.spawn_blocking(move |_| {
             let made = parent.of_some(&ranks, tag).and_then(|messages| {
                 let collectives = messages.duplicate()?;
                 Ok([messages, collectives])
             });
-            Contexts::settle(&slots, made);
+            Contexts::resolve(&slots, made);
         })
     }
 
-    /// Lets go of the two communicators of one of ours that the program does not use any more.
+    /// Retires the two communicators of a communicator that the program does not use any more.
     pub(super) fn retire(&self, first: ContextId) {
         let old = self.contexts.retire(first);
         if old.is_empty() {
             return;
         }
-        self.where_allowed(move |this| {
+        self.on_mpi_thread(move |this| {
             for slot in old {
                 let me = Weak::clone(&this.me);
                 slot.with(Box::new(move |made| {
                     if let (Some(me), Ok(communicator)) = (me.upgrade(), made) {
                         me.drain(communicator);
-                        // What MPI refuses to free stays until it ends.
+                        // A communicator that cannot be freed stays until MPI ends.
                         let _ = communicator.free();
                     }
                 }));
@@ -206,14 +209,14 @@ impl MpiTransport {
         });
     }
 
-    /// The communicator of a context, on a thread that may wait for it.
+    /// Waits for the communicator of a context, on a thread that may block.
     pub(super) fn communicator(&self, context: ContextId) -> Result<RawCommunicator, Refused> {
         let slot = self.contexts.find(context)?;
         if let Some(made) = slot.get() {
             return made.clone();
         }
-        let (tell, told) = mpsc::sync_channel(1);
-        slot.with(Box::new(move |made| drop(tell.send(made))));
-        told.recv().unwrap_or_else(|_| unreachable!("what is parked is carried out"))
+        let (sender, receiver) = mpsc::sync_channel(1);
+        slot.with(Box::new(move |made| drop(sender.send(made))));
+        receiver.recv().unwrap_or_else(|_| unreachable!("what is parked is carried out"))
     }
 }

@@ -1,4 +1,5 @@
-//! Bytes as datatypes of MPI: counts are `int` there, so what is longer is described by a type.
+//! Datatypes of MPI for byte layouts. A count of MPI is an `int`, so longer messages need a derived
+//! datatype.
 #![allow(unsafe_code, reason = "calls MPI")]
 
 use std::ffi::c_int;
@@ -7,16 +8,16 @@ use super::call::check;
 use super::{Refused, ffi};
 use crate::buffer::Layout;
 
-/// Bytes a single count describes, and the length of the pieces of what is longer.
+/// Length of the pieces of a message that is longer than a count can be, in bytes.
 const LONGEST: usize = 1 << 30;
 
-/// The type of one byte.
+/// Returns the datatype of one byte.
 pub(super) fn byte() -> ffi::MPI_Datatype {
     // SAFETY: a constant of the library.
     unsafe { ffi::RSMPI_UINT8_T }
 }
 
-/// A shape of bytes: a number of elements of a type.
+/// Shape of a message: a number of elements of a datatype.
 pub(crate) struct Shape {
     pub(super) count: c_int,
     pub(super) datatype: ffi::MPI_Datatype,
@@ -24,7 +25,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The bytes that `layout` describes.
+    /// Returns the shape of the bytes of `layout`.
     #[inline]
     pub(crate) fn of(layout: Layout) -> Result<Shape, Refused> {
         if layout.rows == 1 || layout.bytes() == 0 {
@@ -34,7 +35,7 @@ impl Shape {
         Shape::strided(layout.rows, &row, layout.stride_bytes)
     }
 
-    /// The elements of `size` bytes that `layout` describes.
+    /// Returns the shape of the elements of `size` bytes of `layout`.
     pub(super) fn of_elements(
         layout: Layout,
         size: usize,
@@ -47,12 +48,12 @@ impl Shape {
         Shape::strided(layout.rows, &row, layout.stride_bytes)
     }
 
-    /// `count` elements in a row.
+    /// Returns the shape of `count` contiguous elements.
     pub(super) fn elements(count: usize, datatype: ffi::MPI_Datatype) -> Result<Shape, Refused> {
         Ok(Shape { count: number(count)?, datatype, made: false })
     }
 
-    /// `bytes` in a row.
+    /// Returns the shape of contiguous bytes.
     #[inline]
     pub(crate) fn contiguous(bytes: usize) -> Result<Shape, Refused> {
         match c_int::try_from(bytes) {
@@ -61,7 +62,7 @@ impl Shape {
         }
     }
 
-    /// `rows`, whose starts are `stride_bytes` apart.
+    /// Returns the shape of `rows` rows, whose first bytes are `stride_bytes` apart.
     fn strided(rows: usize, row: &Shape, stride_bytes: usize) -> Result<Shape, Refused> {
         let (count, stride) = (number(rows)?, stride_bytes as ffi::MPI_Aint);
         let mut made = byte();
@@ -73,7 +74,7 @@ impl Shape {
         Shape::commit(made)
     }
 
-    /// Whole pieces and a rest.
+    /// Returns the shape of more bytes than a count can be: whole pieces and a rest.
     #[cold]
     fn long(bytes: usize) -> Result<Shape, Refused> {
         let pieces = bytes / LONGEST;
@@ -81,7 +82,7 @@ impl Shape {
         // SAFETY: a new handle is written.
         let code = unsafe { ffi::MPI_Type_contiguous(LONGEST as c_int, byte(), &mut piece) };
         check("MPI_Type_contiguous", code)?;
-        // Freed when this function ends; a type made of it keeps what it needs.
+        // Freed when this function ends; the derived type keeps a reference.
         let piece = Shape { count: 1, datatype: piece, made: true };
         let counts = [number(pieces)?, (bytes % LONGEST) as c_int];
         let places = [0, (pieces * LONGEST) as ffi::MPI_Aint];

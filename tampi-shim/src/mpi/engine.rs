@@ -1,8 +1,8 @@
-//! The operations under way of this process, and the passes that end them.
+//! Engine: the operations of this process that are under way, and the passes that end them.
 //!
-//! Whoever starts an operation leaves its request in the inbox; whoever makes a pass holds the
-//! slab and takes in what lies there. Passes do not wait for each other, and nothing is ended
-//! while the slab is held: what is told may run anything.
+//! The thread that starts an operation puts its request into the inbox; the thread that makes a
+//! pass locks the slab and moves the requests from the inbox there. Passes do not wait for each
+//! other, and no waiter is notified while the slab is locked: a notification may run any code.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,61 +15,61 @@ use super::slab::Slab;
 use super::{RawRequest, Refused};
 use crate::error::Error;
 use crate::statistics::Statistics;
-use crate::status::Packed;
-use crate::ticket::{Ended, Next, Ticket};
+use crate::status::PackedStatus;
+use crate::ticket::{Notification, PackedResult, Ticket};
 use crate::transport::OperationId;
 
 /// An operation under way.
 pub(super) struct Operation {
     id: OperationId,
-    kind: Kind,
-    /// Not to be cancelled again: Open MPI would not survive it.
+    kind: OperationKind,
+    /// `true` once MPI was asked to cancel the operation. A second request would crash Open MPI.
     cancelled: bool,
 }
 
 impl Operation {
-    pub(super) fn new(id: OperationId, kind: Kind) -> Self {
+    pub(super) fn new(id: OperationId, kind: OperationKind) -> Self {
         Operation { id, kind, cancelled: false }
     }
 }
 
-/// Who learns that an operation has ended.
-pub(super) enum Kind {
-    /// Whoever has the other half of the ticket.
+/// Kind of an operation: with a waiter or without.
+pub(super) enum OperationKind {
+    /// Notifies the holder of the other half of the ticket.
     Awaited { ticket: Ticket, expected: Expected },
-    /// Nobody: bytes of this library's own, that MPI reads or writes. `counted` are those that
-    /// buffered sends may have.
-    Owned { bytes: Box<[u8]>, counted: bool },
+    /// Notifies nobody: MPI reads or writes an internal buffer of this crate, which is freed at the
+    /// end. `counted` if it counts towards the limit of buffered sends.
+    Internal { bytes: Box<[u8]>, counted: bool },
 }
 
-/// What an operation ends with.
+/// Status that an operation is expected to end with.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expected {
-    /// A status that is known: of a send, or of a transfer of a window.
-    Known(Packed),
+    /// A known status: of a send, or of a transfer of a window.
+    Known(PackedStatus),
     /// The status of a message that fits into `room` bytes.
     Message { room: u64 },
 }
 
 type Pending = (RawRequest, Operation);
 
-/// What is under way.
+/// Operations under way.
 pub(super) struct Engine {
     inbox: Mutex<Vec<Pending>>,
-    /// The length of the inbox, written under its lock.
+    /// Length of the inbox, written under its lock.
     waiting: AtomicUsize,
     slab: Mutex<Slab<Tester, Operation>>,
-    /// The length of the slab, written under its lock: before the inbox counts as empty, and after
-    /// what has ended is out.
+    /// Length of the slab, written under its lock: before the inbox counts as empty, and after
+    /// ended operations are removed.
     tested: AtomicUsize,
     buffered: AtomicUsize,
-    /// Why no rank can go on. Receives are cancelled then, and end with it.
+    /// Failure of the run. Receives are cancelled then, and end with it.
     failure: OnceLock<Error>,
 }
 
 impl Engine {
-    /// Bytes that buffered sends may hold together.
-    pub(super) const BUFFERED_MOST: usize = 256 << 20;
+    /// Limit of the copies of all buffered sends, in bytes.
+    pub(super) const BUFFER_LIMIT: usize = 256 << 20;
 
     pub(super) fn new() -> Self {
         Engine {
@@ -82,26 +82,26 @@ impl Engine {
         }
     }
 
-    /// Looks after an operation that has started.
+    /// Adds an operation that has started.
     pub(super) fn add(&self, request: RawRequest, operation: Operation) {
         let mut inbox = self.inbox.lock();
         inbox.push((request, operation));
-        // Before its starter looks whether the poller sleeps.
+        // Before the caller checks whether the poller sleeps.
         self.waiting.store(inbox.len(), Ordering::SeqCst);
     }
 
-    /// Operations that have started and not ended.
+    /// Returns the number of operations that have started and not ended.
     pub(super) fn under_way(&self) -> usize {
         self.waiting.load(Ordering::SeqCst) + self.tested.load(Ordering::SeqCst)
     }
 
-    /// Why no rank can go on, if so.
+    /// Returns the failure of the run, if it has failed.
     #[inline]
     pub(super) fn failure(&self) -> Option<&Error> {
         self.failure.get()
     }
 
-    /// No rank can go on. Whether this is the first to say so.
+    /// Fails the run. Returns `true` if this is the first failure.
     pub(super) fn set_failure(&self, failure: Error) -> bool {
         let first = self.failure.set(failure).is_ok();
         if first {
@@ -110,7 +110,8 @@ impl Engine {
         first
     }
 
-    /// What is left. What MPI does with a message it does not say.
+    /// Returns the counters of operations that are left. MPI does not report by which protocol it
+    /// sends a message.
     pub(super) fn statistics(&self) -> Statistics {
         Statistics {
             unfinished: self.under_way() as u64,
@@ -119,34 +120,35 @@ impl Engine {
         }
     }
 
-    /// Takes room for the copy of a buffered send.
-    pub(super) fn take_room(&self, bytes: usize) -> Result<(), Error> {
-        let take = |held: usize| Some(held + bytes).filter(|held| *held <= Self::BUFFERED_MOST);
+    /// Reserves room for the copy of a buffered send.
+    pub(super) fn reserve_buffer(&self, bytes: usize) -> Result<(), Error> {
+        let take = |held: usize| Some(held + bytes).filter(|held| *held <= Self::BUFFER_LIMIT);
         let taken = self.buffered.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
         taken.map(drop).map_err(|held| Error::NoBufferSpace {
             bytes: bytes as u64,
-            room: (Self::BUFFERED_MOST - held) as u64,
+            room: (Self::BUFFER_LIMIT - held) as u64,
         })
     }
 
-    /// Gives back the room of a copy.
-    pub(super) fn give_room(&self, bytes: usize) {
+    /// Frees the room of a copy.
+    pub(super) fn release_buffer(&self, bytes: usize) {
         self.buffered.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Tests what is under way, unless another thread does, and ends what is complete; again while
-    /// nothing was and `goes_on`. Returns how many have ended.
+    /// Tests the operations under way, unless another thread does, and ends the complete ones.
+    /// Repeats while none is complete and `keep_polling` returns `true`. Returns the number of ended
+    /// operations.
     #[inline]
-    pub(super) fn pass(&self, mut goes_on: impl FnMut() -> bool) -> Result<usize, Refused> {
+    pub(super) fn pass(&self, mut keep_polling: impl FnMut() -> bool) -> Result<usize, Refused> {
         let mut ended = 0;
-        let mut next = SmallVec::<[Next; 8]>::new();
+        let mut next = SmallVec::<[Notification; 8]>::new();
         {
             let Some(mut slab) = self.slab.try_lock() else {
                 std::hint::spin_loop();
                 return Ok(0);
             };
             loop {
-                // What comes meanwhile is for the next time.
+                // Operations that are added meanwhile are for the next pass.
                 if self.waiting.load(Ordering::Acquire) > 0 {
                     self.take_in(&mut slab);
                 }
@@ -157,17 +159,17 @@ impl Engine {
                     ended += 1;
                     next.extend(self.end(operation, outcome));
                 })?;
-                if ended > 0 || !goes_on() {
+                if ended > 0 || !keep_polling() {
                     break;
                 }
             }
             self.tested.store(slab.len(), Ordering::Release);
         }
-        next.into_iter().for_each(Next::run);
+        next.into_iter().for_each(Notification::deliver);
         Ok(ended)
     }
 
-    /// Asks MPI to cancel a receive. Whatever comes of it, the operation ends as the others do.
+    /// Asks MPI to cancel a receive. Cancelled or not, the operation ends as others do.
     pub(super) fn cancel(&self, id: OperationId) {
         self.cancel_receives(|operation| operation.id == id);
     }
@@ -178,21 +180,22 @@ impl Engine {
         for (request, operation) in slab.iter_mut() {
             if operation.kind.is_receive() && wanted(operation) && !operation.cancelled {
                 operation.cancelled = true;
-                // If MPI refuses, a message will end it.
+                // If the call fails, a message will end the receive.
                 let _ = request.cancel();
             }
         }
     }
 
-    /// Whether nothing is left.
+    /// Returns `true` if no operation is left.
     pub(super) fn is_empty(&self) -> bool {
         let mut slab = self.slab.lock();
         self.take_in(&mut slab);
         slab.is_empty()
     }
 
-    /// Under the lock of the inbox, whatever its length seems to be: an operation that has started
-    /// is there, or else finds what was noted before, a failure for example.
+    /// Moves the requests from the inbox to the slab. It takes the lock of the inbox even if that
+    /// seems empty: an operation that has started is either there, or sees what was written before,
+    /// for example a failure.
     fn take_in(&self, slab: &mut Slab<Tester, Operation>) {
         let mut inbox = self.inbox.lock();
         inbox.drain(..).for_each(|(request, operation)| slab.push(request, operation));
@@ -200,30 +203,30 @@ impl Engine {
         self.waiting.store(0, Ordering::Release);
     }
 
-    /// Ends an operation. What is left to do may run anything.
-    fn end(&self, operation: Operation, outcome: Outcome) -> Option<Next> {
+    /// Ends an operation. Delivering the returned notification may run any code.
+    fn end(&self, operation: Operation, outcome: Outcome) -> Option<Notification> {
         let was_cancelled = operation.cancelled;
         match operation.kind {
-            Kind::Awaited { ticket, expected } => {
+            OperationKind::Awaited { ticket, expected } => {
                 ticket.end(self.result(outcome, expected, was_cancelled))
             }
-            Kind::Owned { bytes, counted } => {
+            OperationKind::Internal { bytes, counted } => {
                 if counted {
-                    self.give_room(bytes.len());
+                    self.release_buffer(bytes.len());
                 }
                 None
             }
         }
     }
 
-    /// What an operation ends with.
+    /// Returns the result of an operation that is complete.
     #[inline]
     pub(super) fn result(
         &self,
         outcome: Outcome,
         expected: Expected,
         was_cancelled: bool,
-    ) -> Ended {
+    ) -> PackedResult {
         let room = match (expected, &outcome) {
             (Expected::Known(status), Ok(_)) => return Ok(status),
             (Expected::Known(_), Err(_)) => 0,
@@ -239,11 +242,11 @@ impl Engine {
     }
 }
 
-impl Kind {
+impl OperationKind {
     fn is_receive(&self) -> bool {
         match self {
-            Kind::Awaited { expected, .. } => matches!(expected, Expected::Message { .. }),
-            Kind::Owned { .. } => false,
+            OperationKind::Awaited { expected, .. } => matches!(expected, Expected::Message { .. }),
+            OperationKind::Internal { .. } => false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The MPI library of this process, from initialisation to the end.
+//! The MPI library of this process, from initialisation to finalisation.
 #![allow(unsafe_code, reason = "calls MPI")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -12,13 +12,13 @@ use std::thread::{self, ThreadId};
 use super::call::check;
 use super::{RawCommunicator, Refused, ffi};
 
-/// Which threads may call MPI.
+/// Threads that may call MPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// All (`MPI_THREAD_MULTIPLE`).
+    /// All threads (`MPI_THREAD_MULTIPLE`).
     #[default]
     Multiple,
-    /// Only the one that initialised MPI.
+    /// Only the thread that initialised MPI (`MPI_THREAD_FUNNELED`).
     Single,
 }
 
@@ -31,20 +31,21 @@ impl fmt::Display for Threads {
     }
 }
 
-/// The initialised library. One a process and once: MPI cannot be initialised again.
+/// The initialised MPI library. A process can have one only once: MPI cannot be initialised again.
 ///
-/// It ends MPI when it drops, if it has initialised it, after everything that was started has
-/// completed. That is for the thread that has initialised MPI, so a library does not change threads:
+/// Dropping it finalises MPI, if it has initialised it, after all started operations have
+/// completed. Only the thread that has initialised MPI may do that, so the value cannot be sent to
+/// another thread:
 ///
 /// ```compile_fail,E0277
-/// fn elsewhere(library: tampi_shim::mpi::Library) {
+/// fn on_another_thread(library: tampi_shim::mpi::Library) {
 ///     std::thread::spawn(move || drop(library));
 /// }
 /// ```
 #[derive(Debug)]
 pub struct Library {
     threads: Threads,
-    home: ThreadId,
+    main_thread: ThreadId,
     owned: bool,
     world: RawCommunicator,
     rank: u32,
@@ -56,8 +57,8 @@ pub struct Library {
     stays: PhantomData<*const ()>,
 }
 
-/// The library as it is held by what several threads use. Dropped on another thread than that which
-/// has initialised MPI, it does not end MPI.
+/// The library as a part of values that several threads use. Dropped on another thread than the one
+/// that has initialised MPI, it does not finalise MPI.
 #[derive(Debug)]
 pub(super) struct Shared(pub(super) Library);
 
@@ -79,11 +80,12 @@ impl Deref for Shared {
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 impl Library {
-    /// Initialises MPI for `wanted` threads. What it grants may be less: [`Library::threads`].
+    /// Initialises MPI for `wanted` threads. MPI may grant less: see [`Library::threads`].
     ///
-    /// If the program has initialised MPI itself, that is used, and left to it at the end.
+    /// If the program has initialised MPI itself, that initialisation is used, and the program
+    /// finalises MPI.
     ///
-    /// **Errors**: called before in this process; MPI has ended; what MPI refuses.
+    /// **Errors**: called before in this process; MPI is finalised; an error of MPI.
     pub fn initialize(wanted: Threads) -> Result<Library, Refused> {
         let again =
             |reason: &str| Refused { call: "MPI_Init_thread", code: 0, reason: reason.to_owned() };
@@ -106,7 +108,7 @@ impl Library {
         let (local_size, cores) = neighbours(world)?;
         Ok(Library {
             threads: if granted { wanted } else { Threads::Single },
-            home: thread::current().id(),
+            main_thread: thread::current().id(),
             owned,
             rank: world.rank()?,
             size: world.size()?,
@@ -119,56 +121,56 @@ impl Library {
         })
     }
 
-    /// Which threads may call MPI.
+    /// Returns the threads that may call MPI.
     pub fn threads(&self) -> Threads {
         self.threads
     }
 
-    /// Whether all threads may call MPI.
+    /// Returns `true` if all threads may call MPI.
     #[inline]
     pub fn may_call_anywhere(&self) -> bool {
         self.threads == Threads::Multiple
     }
 
-    /// Whether this thread may call MPI.
+    /// Returns `true` if the calling thread may call MPI.
     #[inline]
     pub fn may_call(&self) -> bool {
-        self.may_call_anywhere() || thread::current().id() == self.home
+        self.may_call_anywhere() || thread::current().id() == self.main_thread
     }
 
-    /// All ranks, in a context of this library's own.
+    /// Returns a communicator of all ranks that only this crate uses.
     pub(crate) fn world(&self) -> RawCommunicator {
         self.world
     }
 
-    /// The number of this process.
+    /// Returns the rank of this process.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// The number of processes.
+    /// Returns the number of processes.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// The number of processes on this machine.
+    /// Returns the number of processes on this machine.
     pub fn local_size(&self) -> u32 {
         self.local_size
     }
 
-    /// The cores that the processes on this machine may use together.
+    /// Returns the number of cores that the processes on this machine may use together.
     pub fn cores(&self) -> usize {
         self.cores
     }
 
-    /// The largest tag a message can have.
+    /// Returns the largest tag of a message.
     pub fn max_tag(&self) -> u32 {
         self.max_tag
     }
 
-    /// What MPI says of its version.
+    /// Returns the version string of the MPI library.
     ///
-    /// **Errors**: what MPI refuses.
+    /// **Errors**: an error of MPI.
     pub fn version(&self) -> Result<String, Refused> {
         let mut text = [0 as c_char; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
         let mut length = 0;
@@ -179,13 +181,13 @@ impl Library {
         Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }
 
-    /// Ends MPI, if this has initialised it and not ended it before, and on the thread that has.
-    /// Everything that was started has completed, and nothing calls MPI afterwards.
+    /// Finalises MPI once, if this value has initialised it and on the thread that has. All started
+    /// operations have completed, and no thread calls MPI afterwards.
     pub(super) fn end(&self) {
-        if self.ended.swap(true, Ordering::SeqCst) || thread::current().id() != self.home {
+        if self.ended.swap(true, Ordering::SeqCst) || thread::current().id() != self.main_thread {
             return;
         }
-        // What MPI refuses at the end nobody can act on.
+        // Nobody can act on an error at the end.
         let _ = self.world.free();
         if self.owned {
             // SAFETY: this library has initialised MPI, and nothing uses it after this.
@@ -193,7 +195,7 @@ impl Library {
         }
     }
 
-    /// Ends all processes at once, this one too.
+    /// Ends all processes at once, including this one.
     pub fn abort(&self, code: i32) -> ! {
         // SAFETY: MPI is initialised for as long as `self` lives.
         unsafe { ffi::MPI_Abort(self.world.handle(), code) };
@@ -204,19 +206,19 @@ impl Library {
 impl Drop for Library {
     fn drop(&mut self) {
         if thread::panicking() && !self.ended.load(Ordering::SeqCst) {
-            // The others wait for this process, which has nobody left to tell them.
+            // The others wait for this process, which cannot notify them any more.
             self.abort(1);
         }
         self.end();
     }
 }
 
-/// How many ranks share this machine, and how many cores they may use together. Blocks until all
-/// ranks call it.
+/// Returns the number of ranks on this machine, and of cores that they may use together. Blocks
+/// until all ranks call it.
 fn neighbours(world: RawCommunicator) -> Result<(u32, usize), Refused> {
     let here = world.of_this_machine()?;
     let mut cores = [0u64; 16];
-    // A machine that does not say may be used by the number of threads the standard library finds.
+    // Without an affinity mask, the number of cores that the runtime finds.
     match rustix::thread::sched_getaffinity(None) {
         Ok(set) => (0..64 * cores.len()).filter(|core| set.is_set(*core)).for_each(|core| {
             cores[core / 64] |= 1 << (core % 64);
@@ -230,7 +232,7 @@ fn neighbours(world: RawCommunicator) -> Result<(u32, usize), Refused> {
     Ok((size, count.max(1) as usize))
 }
 
-/// Initialises MPI and says whether what was wanted is granted.
+/// Initialises MPI. Returns `true` if it grants the wanted threads.
 fn initialize(wanted: Threads) -> Result<bool, Refused> {
     // SAFETY: a constant of the library.
     let multiple = unsafe { ffi::RSMPI_THREAD_MULTIPLE };
@@ -248,7 +250,7 @@ fn initialize(wanted: Threads) -> Result<bool, Refused> {
     Ok(granted >= required)
 }
 
-/// Whether an MPI that the program has initialised grants all threads.
+/// Returns `true` if an MPI that the program has initialised grants all threads.
 fn query_threads() -> Result<bool, Refused> {
     let mut granted = 0;
     // SAFETY: MPI is initialised.
@@ -258,7 +260,7 @@ fn query_threads() -> Result<bool, Refused> {
 }
 
 fn max_tag() -> Result<u32, Refused> {
-    /// What every MPI must have.
+    /// Largest tag that every MPI must support.
     const LEAST: c_int = 32_767;
     let mut value: *const c_int = ptr::null();
     let mut found = 0;

@@ -1,12 +1,11 @@
-//! The transport `mpi`: messages over any installed MPI, one rank a process.
+//! Transport over any installed MPI, with one rank in each process.
 //!
-//! Operations own their buffers and complete tickets, so nothing of the `mpi` crate but its
-//! foreign functions is used: its safe requests borrow their buffers inside a closure that cannot
-//! await.
+//! Operations own their buffers and complete tickets, so only the foreign functions of the `mpi`
+//! crate are used: its safe requests borrow their buffers inside a closure that cannot await.
 //!
-//! What MPI grants decides who may call it. With [`Threads::Multiple`] a task starts its
-//! operations itself, and whoever looks - the polling task, or a task that waits - tests all
-//! requests at once. Else the thread that called [`run`] does all of it, and tasks leave it orders.
+//! The threads that MPI grants decide which may call it. With [`Threads::Multiple`] a task starts
+//! its operations itself, and the polling task and tasks that wait test all requests at once.
+//! Otherwise the thread that called [`run`] makes all calls, and tasks submit them to it.
 //!
 //! ```text
 //! task ── start ──► MPI_Isend, MPI_Irecv ── incomplete ──► inbox ──► slab ── MPI_Testsome ──┐
@@ -14,23 +13,23 @@
 //!   └────────────────────────────────────── ticket ◄────────────────────────────────────────┘
 //! ```
 
-mod alarm;
-mod aside;
+mod blocking_calls;
 mod call;
 mod communicator;
 mod contexts;
 mod datatype;
-mod end;
 mod engine;
-mod home;
+mod failure_broadcast;
+mod funnel_thread;
+mod internal_buffers;
 mod library;
-mod owned;
 mod period;
 mod poller;
 mod probers;
 mod progress;
 mod request;
 mod run;
+mod shutdown;
 mod slab;
 mod transport;
 mod window;

@@ -1,33 +1,33 @@
-//! How long the poller waits between two passes.
+//! Polling period: the time that the poller waits between two passes.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// How often the requests under way are tested.
+/// Period of testing the requests under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PollingPeriod {
-    /// At once while a worker has nothing else to do, and less often the longer nothing completes.
+    /// Tests continuously while a worker is idle, and less often the longer nothing completes.
     #[default]
     Adaptive,
-    /// After `least`; after passes in vain twice as long each time, up to `most`.
+    /// Tests after `least`; after each pass in vain the period doubles, up to `most`.
     Within {
-        /// The period while requests start and complete.
+        /// Period while requests start and complete.
         least: Duration,
-        /// The longest period.
+        /// Longest period.
         most: Duration,
     },
 }
 
-/// The longest period.
+/// Longest period that a program can set.
 const LONGEST: Duration = Duration::from_secs(10);
 
 impl PollingPeriod {
-    /// The environment variable that sets it.
+    /// Environment variable that sets the period.
     pub const VARIABLE: &'static str = "TAMPI_POLLING_PERIOD";
 
-    /// Reads the environment variable. Unset means adaptive.
+    /// Reads the environment variable. An unset variable means adaptive.
     ///
     /// **Errors**: as [`PollingPeriod::parse`].
     pub fn from_environment() -> Result<Self, Error> {
@@ -38,10 +38,10 @@ impl PollingPeriod {
         }
     }
 
-    /// Reads `min[:max[:slowstart]]`. Without a maximum the period is always the minimum;
-    /// `slowstart` names the one way there is to go from one to the other.
+    /// Parses `min[:max[:slowstart]]`. Without a maximum the period is always the minimum;
+    /// `slowstart` names the only policy for periods between the two.
     ///
-    /// **Units**: whole microseconds. **Errors**: anything else; a maximum below the minimum; more
+    /// **Units**: whole microseconds. **Errors**: any other text; a maximum below the minimum; more
     /// than 10 s.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut parts = text.split(':').map(str::trim);
@@ -81,7 +81,7 @@ impl fmt::Display for PollingPeriod {
     }
 }
 
-/// The period that grows while nothing completes.
+/// Period that grows while nothing completes.
 #[derive(Debug)]
 pub(super) struct SlowStart {
     least: Duration,
@@ -94,9 +94,9 @@ impl SlowStart {
         SlowStart { least, most, current: least }
     }
 
-    /// The time to wait after a pass that ended `completed` operations.
+    /// Returns the time to wait after a pass that ended `completed` operations.
     pub(super) fn after(&mut self, completed: usize) -> Duration {
-        /// The first step from a minimum of 0.
+        /// First period after a minimum of 0.
         const STEP: Duration = Duration::from_micros(1);
         if completed > 0 {
             self.current = self.least;
@@ -108,32 +108,33 @@ impl SlowStart {
     }
 }
 
-/// How long not to look.
+/// Time without polling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
     For(Duration),
-    /// Until something is started.
+    /// Until an operation is started.
     UntilStarted,
 }
 
-/// Decides when to look again.
+/// Decides when to poll again.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Turns in vain before looking less often. `None`: a period is given.
+    /// Polls in vain before the period grows. `None` if the program has set a period.
     patience: Option<u32>,
     in_vain: u32,
     slow: SlowStart,
 }
 
 impl Pace {
-    /// `crowded`: there are more workers than cores on this machine.
-    pub(super) fn new(period: PollingPeriod, crowded: bool) -> Self {
-        /// About half a millisecond of an idle worker, or as many turns that were left to others.
+    /// Creates the pace for a period. `oversubscribed` if there are more workers than cores on this
+    /// machine.
+    pub(super) fn new(period: PollingPeriod, oversubscribed: bool) -> Self {
+        /// About half a millisecond of an idle worker.
         const PATIENCE: u32 = 200;
-        const PATIENCE_IN_A_CROWD: u32 = 20;
+        const PATIENCE_OVERSUBSCRIBED: u32 = 20;
         const LEAST: Duration = Duration::from_micros(10);
         const MOST: Duration = Duration::from_micros(200);
-        let patience = if crowded { PATIENCE_IN_A_CROWD } else { PATIENCE };
+        let patience = if oversubscribed { PATIENCE_OVERSUBSCRIBED } else { PATIENCE };
         let (patience, least, most) = match period {
             PollingPeriod::Adaptive => (Some(patience), LEAST, MOST),
             PollingPeriod::Within { least, most } => (None, least, most),
@@ -141,12 +142,12 @@ impl Pace {
         Pace { patience, in_vain: 0, slow: SlowStart::new(least, most) }
     }
 
-    /// After a turn of one pass or several: `None` to look again as soon as there is nothing else to
-    /// do. `news` counts the operations that were started or have
-    /// ended since the turn before; `is_busy`: some are under way.
+    /// Returns the pause after a poll of one or several passes, or `None` to poll again as soon as
+    /// there is nothing else to do. `news` counts the operations that were started or have ended
+    /// since the last poll; `is_busy` if some are under way.
     pub(super) fn next(&mut self, news: usize, is_busy: bool) -> Option<Pause> {
-        /// Without work, this part of the patience passes before the sleep: what comes next may
-        /// come soon, and to be woken for it costs more than to look.
+        /// Divisor of the patience without operations under way: the next operation may start soon,
+        /// and a wake-up costs more than a few polls.
         const WITHOUT_WORK: u32 = 10;
         self.in_vain = if news > 0 { 0 } else { self.in_vain.saturating_add(1) };
         let patience =
@@ -199,8 +200,8 @@ mod tests {
             "99999999999999999999",
         ];
         for text in bad {
-            let told = PollingPeriod::parse(text).unwrap_err().to_string();
-            assert!(told.starts_with(&format!("TAMPI_POLLING_PERIOD={text}: ")), "{told}");
+            let error = PollingPeriod::parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("TAMPI_POLLING_PERIOD={text}: ")), "{error}");
         }
     }
 
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_started_is_looked_for_at_once_however_much_was_looked_for_in_vain_before() {
+    fn a_started_operation_is_polled_at_once_after_any_number_of_polls_in_vain() {
         let mut pace = Pace::new(PollingPeriod::Adaptive, false);
         assert!((0..5_000).any(|_| pace.next(0, true).is_some()));
         assert_eq!(pace.next(1, true), None);
@@ -236,10 +237,10 @@ mod tests {
 
     #[test]
     fn a_pace_without_work_sleeps_after_a_while() {
-        for (crowded, looks) in [(false, 19), (true, 1)] {
-            let mut pace = Pace::new(PollingPeriod::Adaptive, crowded);
+        for (oversubscribed, polls) in [(false, 19), (true, 1)] {
+            let mut pace = Pace::new(PollingPeriod::Adaptive, oversubscribed);
             let soon = (0..1_000).take_while(|_| pace.next(0, false).is_none()).count();
-            assert_eq!(soon, looks);
+            assert_eq!(soon, polls);
         }
         assert_eq!(Pace::new(within(0, 0), false).next(0, false), Some(Pause::UntilStarted));
     }

@@ -1,5 +1,5 @@
-//! The polling task: tests what is under way for as long as there is anything. Workers that have
-//! nothing else to do look in its place.
+//! The polling task: tests the operations under way as long as there are any. Idle workers poll in
+//! its place.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -14,13 +14,13 @@ use talpf_runtime::Group;
 use super::period::{Pace, Pause};
 use super::transport::MpiTransport;
 
-/// How long the task waits for an idle worker before it looks all the same.
+/// Longest wait for an idle worker, before the task polls itself.
 const LATEST: Duration = Duration::from_micros(20);
 
-/// Tests in vain of a turn: a few microseconds.
-const LOOKS: usize = 64;
+/// Tests of one poll, if they are in vain: a few microseconds.
+const TESTS: usize = 64;
 
-/// Wakes a polling task that sleeps, and tells it to end.
+/// Sleep state of the polling task, its waker, and the request to end.
 #[derive(Default)]
 pub(super) struct Sleeper {
     asleep: AtomicBool,
@@ -29,10 +29,12 @@ pub(super) struct Sleeper {
 }
 
 impl Sleeper {
-    /// **Cost**: a load when the task does not sleep.
+    /// Wakes the task if it sleeps.
+    ///
+    /// **Cost**: a load if the task does not sleep.
     pub(super) fn wake(&self) {
         if self.asleep.load(Ordering::SeqCst) {
-            // First, for a task that is about to leave its waker.
+            // First, for a task that is about to register its waker.
             self.asleep.store(false, Ordering::SeqCst);
             let waker = self.waker.lock().take();
             if let Some(waker) = waker {
@@ -52,78 +54,84 @@ impl Sleeper {
     }
 }
 
-/// What the polling task does, and idle workers in its place.
+/// Polling of this process, by the polling task or by idle workers.
 pub(super) struct Poller {
     transport: Arc<MpiTransport>,
-    /// Whether there are more workers than cores on this machine.
-    crowded: bool,
-    turns: TryLock<Turns>,
+    /// `true` if there are more workers than cores on this machine.
+    oversubscribed: bool,
+    state: TryLock<PollState>,
 }
 
-/// What the task does next.
-enum Next {
+/// Next action of the polling task.
+enum PollerAction {
     Pause(Pause),
     End,
 }
 
-/// What is known of the turns so far.
-struct Turns {
+/// State kept from one poll to the next.
+struct PollState {
     pace: Pace,
-    /// Operations that were started before the last one.
+    /// Number of operations started before the last poll.
     started: u64,
 }
 
 impl Poller {
-    pub(super) fn new(transport: Arc<MpiTransport>, pace: Pace, crowded: bool) -> Arc<Self> {
-        Arc::new(Poller { transport, crowded, turns: TryLock::new(Turns { pace, started: 0 }) })
+    pub(super) fn new(transport: Arc<MpiTransport>, pace: Pace, oversubscribed: bool) -> Arc<Self> {
+        Arc::new(Poller {
+            transport,
+            oversubscribed,
+            state: TryLock::new(PollState { pace, started: 0 }),
+        })
     }
 
-    /// The body of the polling task.
+    /// Runs the polling task.
     ///
-    /// Where only home may call MPI, it stands for home among the tasks.
+    /// Where only the funnel thread may call MPI, the task only stands for that thread.
     pub(super) async fn poll(self: Arc<Self>, group: Group) {
         let sleeper = &self.transport.sleeper;
         if !self.transport.library.may_call_anywhere() {
-            return stand_for_home(sleeper).await;
+            return stand_for_funnel(sleeper).await;
         }
         loop {
             let this = Arc::clone(&self);
-            match from_outside(group.idle_until(LATEST, move || this.turn())).await {
-                Next::Pause(Pause::For(period)) => from_outside(group.wait_for(period)).await,
-                Next::Pause(Pause::UntilStarted) => sleep(&self.transport).await,
-                Next::End => return,
+            match from_outside(group.idle_until(LATEST, move || this.poll_once())).await {
+                PollerAction::Pause(Pause::For(period)) => {
+                    from_outside(group.wait_for(period)).await
+                }
+                PollerAction::Pause(Pause::UntilStarted) => sleep(&self.transport).await,
+                PollerAction::End => return,
             }
         }
     }
 
-    /// Ends what is complete. What to do next, but to look again as soon as a worker has nothing
-    /// else to do.
-    fn turn(&self) -> Option<Next> {
+    /// Ends complete operations. Returns the next action, or `None` to poll again as soon as a
+    /// worker is idle.
+    fn poll_once(&self) -> Option<PollerAction> {
         if self.transport.sleeper.stops() {
-            return Some(Next::End);
+            return Some(PollerAction::End);
         }
-        // Else another worker does.
-        let mut turns = self.turns.try_lock()?;
-        let Turns { pace, started } = &mut *turns;
+        // Otherwise another worker polls.
+        let mut state = self.state.try_lock()?;
+        let PollState { pace, started } = &mut *state;
         let before = std::mem::replace(started, self.transport.started());
         let news = *started - before;
-        // A turn costs more than a test.
-        let mut ended = self.transport.advance_while_spare(LOOKS);
-        if ended == 0 && self.transport.heed_alarm() {
-            // What has failed ends, before there is nothing to do.
+        // A poll costs more than a test.
+        let mut ended = self.transport.advance_while_spare(TESTS);
+        if ended == 0 && self.transport.poll_failure_broadcast() {
+            // Failed operations end before the pace finds nothing under way.
             ended += self.transport.advance(|| false);
         }
         let pause = pace.next(ended + news as usize, self.transport.is_busy());
-        if pause.is_none() && self.crowded {
+        if pause.is_none() && self.oversubscribed {
             std::thread::yield_now();
         }
-        pause.map(Next::Pause)
+        pause.map(PollerAction::Pause)
     }
 }
 
-/// Sleeps until the run ends. A suspended task that says nothing may be woken from outside, and so
-/// may those that wait for home: they do not count as hanging.
-async fn stand_for_home(sleeper: &Sleeper) {
+/// Sleeps until the run ends. A suspended task without a note of what it waits for counts as woken
+/// from outside, so the tasks that wait for the funnel thread do not count as hanging.
+async fn stand_for_funnel(sleeper: &Sleeper) {
     poll_fn(|cx| {
         *sleeper.waker.lock() = Some(cx.waker().clone());
         sleeper.asleep.store(true, Ordering::SeqCst);
@@ -132,7 +140,7 @@ async fn stand_for_home(sleeper: &Sleeper) {
     .await;
 }
 
-/// Waits on behalf of tasks that another process may let go on, so that this one does not count as
+/// Waits on behalf of tasks that another process may wake, so that this process does not count as
 /// hanging.
 async fn from_outside<R>(wait: impl Future<Output = R>) -> R {
     let mut wait = pin!(wait);
@@ -144,7 +152,7 @@ async fn from_outside<R>(wait: impl Future<Output = R>) -> R {
     .await
 }
 
-/// Sleeps until something is started.
+/// Sleeps until an operation is started.
 async fn sleep(transport: &MpiTransport) {
     let sleeper = &transport.sleeper;
     sleeper.asleep.store(true, Ordering::SeqCst);

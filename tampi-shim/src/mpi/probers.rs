@@ -1,4 +1,4 @@
-//! Tasks that wait for a message to be there.
+//! Tasks that wait for a message to probe.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
@@ -11,7 +11,7 @@ use crate::foreign::call;
 use crate::select::Select;
 use crate::transport::{MessageId, Probed, Wanted};
 
-/// Whom to wake when there is a message.
+/// Wakers of tasks that wait for a message to probe.
 #[derive(Default)]
 pub(super) struct Probers {
     waiting: Mutex<Vec<(Wanted, Waker)>>,
@@ -35,7 +35,7 @@ impl Probers {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    /// Wakes those for whom `is_there` is true, and forgets them.
+    /// Wakes and removes the tasks for whose message `is_there` returns `true`.
     pub(super) fn wake(&self, is_there: impl Fn(&Wanted) -> bool) {
         if self.is_empty() {
             return;
@@ -51,8 +51,8 @@ impl Probers {
 }
 
 impl MpiTransport {
-    /// Looks for a message, and with `take` takes it.
-    pub(super) fn look(
+    /// Probes for a message, and with `take` takes it.
+    pub(super) fn try_probe(
         &self,
         communicator: RawCommunicator,
         wanted: &Wanted,
@@ -71,12 +71,12 @@ impl MpiTransport {
         Ok(Some(Probed { status, message: Some(id) }))
     }
 
-    /// Wakes whoever waits for a message that is there.
+    /// Wakes the tasks whose message has arrived.
     pub(super) fn serve_probers(&self) {
         self.probers.wake(|wanted| {
             let slot = self.contexts.find(wanted.context).ok();
             match slot.as_ref().and_then(|slot| slot.get()) {
-                // An error is for the task to find.
+                // The task will see the error.
                 Some(Ok(communicator)) => {
                     let (source, tag) = selected(wanted);
                     communicator.probe(source, tag).map_or(true, |found| found.is_some())
@@ -88,7 +88,7 @@ impl MpiTransport {
     }
 }
 
-/// The source and the tag that are wanted, if not any.
+/// Returns the wanted source and tag; `None` for any.
 pub(super) fn selected(wanted: &Wanted) -> (Option<u32>, Option<u32>) {
     let source = match wanted.source {
         Select::Any => None,

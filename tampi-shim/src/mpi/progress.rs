@@ -1,4 +1,4 @@
-//! Progress: ending what is complete.
+//! Progress: ends complete operations.
 
 use super::request::Outcome;
 use super::transport::MpiTransport;
@@ -6,12 +6,13 @@ use super::{RawRequest, Refused};
 use crate::transport::Transport;
 
 impl MpiTransport {
-    /// Ends what is complete, or waits for that while `goes_on`. Returns how much that was.
-    pub(super) fn advance(&self, goes_on: impl FnMut() -> bool) -> usize {
+    /// Ends complete operations; repeats while none is complete and `keep_polling` returns `true`.
+    /// Returns the number of ended operations.
+    pub(super) fn advance(&self, keep_polling: impl FnMut() -> bool) -> usize {
         if !self.library.may_call() {
             return 0;
         }
-        let ended = self.or_abort(self.engine.pass(goes_on));
+        let ended = self.or_abort(self.engine.pass(keep_polling));
         if self.engine.failure().is_some() {
             self.probers.wake(|_| true);
             self.drain_all();
@@ -21,34 +22,34 @@ impl MpiTransport {
         ended
     }
 
-    /// Ends all ranks if MPI has refused to look at requests: nobody knows what it still does with
-    /// which memory.
+    /// Ends all processes if a test of requests has failed: MPI may still use the memory of any of
+    /// them.
     #[inline]
-    pub(super) fn or_abort<R>(&self, looked: Result<R, Refused>) -> R {
-        looked.unwrap_or_else(|_| self.library.abort(1))
+    pub(super) fn or_abort<R>(&self, tested: Result<R, Refused>) -> R {
+        tested.unwrap_or_else(|_| self.library.abort(1))
     }
 
-    /// How a request has ended, if it has; looks on, up to `most` times, while it has not and this
-    /// worker has nothing else to do.
+    /// Returns the outcome of a request, if it is complete. Tests up to `most` times, while the
+    /// request is not complete and this worker has nothing else to do.
     #[inline]
     pub(super) fn test_while_spare(&self, request: &mut RawRequest, most: u32) -> Option<Outcome> {
         let mut left = most;
         loop {
             let outcome = self.or_abort(request.test());
             left -= 1;
-            if outcome.is_some() || left == 0 || !self.may_look() {
+            if outcome.is_some() || left == 0 || !self.may_spin() {
                 return outcome;
             }
         }
     }
 
-    /// As [`Transport::progress`], and looks on, up to `most` times, while nothing is complete and
-    /// this worker has nothing else to do.
+    /// Makes progress as [`Transport::progress`]. Tests up to `most` times, while nothing is
+    /// complete and this worker has nothing else to do.
     pub(super) fn advance_while_spare(&self, most: usize) -> usize {
         let mut left = most;
         self.advance(|| {
             left -= 1;
-            left > 0 && self.probers.is_empty() && self.may_look()
+            left > 0 && self.probers.is_empty() && self.may_spin()
         })
     }
 }

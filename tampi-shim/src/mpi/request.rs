@@ -1,4 +1,4 @@
-//! Requests of MPI and what is known when they complete.
+//! Requests of MPI, and the statuses with which they complete.
 #![allow(unsafe_code, reason = "calls MPI")]
 
 use std::ffi::c_int;
@@ -13,21 +13,21 @@ use crate::rank::Rank;
 use crate::status::Status;
 use crate::tag::Tag;
 
-/// What is known about a message.
+/// Status of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RawStatus {
-    /// The rank that has sent it.
+    /// Rank that sent the message.
     pub(crate) source: u32,
-    /// Its tag.
+    /// Tag of the message.
     pub(crate) tag: u32,
-    /// How many bytes have arrived, or wait to be received.
+    /// Length of the message in bytes.
     pub(crate) bytes: usize,
-    /// Whether the operation was cancelled, so that no message belongs to it.
+    /// `true` if the operation was cancelled, so that it has no message.
     pub(crate) cancelled: bool,
 }
 
-/// An operation of MPI that has started. Forgetting it leaks the request and leaves its buffer to
-/// MPI: whoever starts one tests it until it completes.
+/// Request of a started operation. Dropping it leaks the request while MPI still uses the buffer:
+/// the caller tests it until it completes.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct RawRequest(ffi::MPI_Request);
@@ -40,7 +40,7 @@ impl RawRequest {
         RawRequest(handle)
     }
 
-    /// A request that is complete and leaves nothing behind.
+    /// Returns the null request.
     pub(super) fn null() -> Self {
         // SAFETY: a constant of the library.
         RawRequest(unsafe { ffi::RSMPI_REQUEST_NULL })
@@ -50,9 +50,9 @@ impl RawRequest {
         *self == RawRequest::null()
     }
 
-    /// How the operation has ended, if it has. The request is null afterwards.
+    /// Tests the operation. Returns its outcome if it is complete; the request is null afterwards.
     ///
-    /// **Errors**: MPI has refused to look: nobody knows whether it still uses the memory.
+    /// **Errors**: the test failed, and MPI may still use the memory.
     #[inline]
     pub(crate) fn test(&mut self) -> Result<Option<Outcome>, Refused> {
         let (mut complete, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::zeroed());
@@ -64,22 +64,22 @@ impl RawRequest {
         // SAFETY: zero bytes are a status, and MPI writes nothing else.
         let status = Completed(unsafe { status.assume_init() });
         if code != ffi::MPI_SUCCESS as c_int {
-            self.forsake();
-            return Ok(Some(Err(Broken::of("MPI_Test", code, &status))));
+            self.release();
+            return Ok(Some(Err(OperationError::of("MPI_Test", code, &status))));
         }
         Ok(Some(Ok(status)))
     }
 
     /// Asks MPI to cancel the operation. It still has to be tested until it completes.
     ///
-    /// **Errors**: what MPI refuses.
+    /// **Errors**: an error of MPI.
     pub(crate) fn cancel(&mut self) -> Result<(), Refused> {
         // SAFETY: a request that was started and is not complete.
         check("MPI_Cancel", unsafe { ffi::MPI_Cancel(&mut self.0) })
     }
 
-    /// Gives up what a failed operation may have left.
-    fn forsake(&mut self) {
+    /// Frees the request of a failed operation, if MPI has not.
+    fn release(&mut self) {
         if !self.is_null() {
             // SAFETY: the operation is over; MPI has not freed the request itself.
             unsafe { ffi::MPI_Request_free(&mut self.0) };
@@ -87,49 +87,49 @@ impl RawRequest {
     }
 }
 
-/// How an operation has ended.
-pub(crate) type Outcome = Result<Completed, Broken>;
+/// Outcome of a complete operation.
+pub(crate) type Outcome = Result<Completed, OperationError>;
 
-/// What MPI has noted about an operation that is over, to be read by whoever wants to know.
+/// Status of a complete operation, as MPI has written it.
 pub(crate) struct Completed(ffi::MPI_Status);
 
 // SAFETY: a plain value; a pointer in it is MPI's own.
 unsafe impl Send for Completed {}
 
-/// Why an operation has failed. It is over.
+/// Error of a failed operation, which is over.
 #[derive(Debug)]
-pub(crate) enum Broken {
-    /// The message is longer than its buffer. Not every MPI says how long it is.
+pub(crate) enum OperationError {
+    /// The message is longer than its buffer. Not every MPI reports its length.
     Truncated(RawStatus),
-    /// Something else.
+    /// Any other error.
     Refused(Refused),
 }
 
-impl Broken {
+impl OperationError {
     #[cold]
     fn of(call: &'static str, code: c_int, status: &Completed) -> Self {
         let mut class = 0;
         // SAFETY: writes one number.
-        let told = unsafe { ffi::MPI_Error_class(code, &mut class) };
-        let truncated =
-            check("MPI_Error_class", told).is_ok() && class == ffi::MPI_ERR_TRUNCATE as c_int;
+        let status_of_class = unsafe { ffi::MPI_Error_class(code, &mut class) };
+        let truncated = check("MPI_Error_class", status_of_class).is_ok()
+            && class == ffi::MPI_ERR_TRUNCATE as c_int;
         match RawStatus::of(&status.0) {
-            Ok(status) if truncated => Broken::Truncated(status),
-            _ => Broken::Refused(refused(call, code)),
+            Ok(status) if truncated => OperationError::Truncated(status),
+            _ => OperationError::Refused(refused(call, code)),
         }
     }
 
-    /// What a receive into `room` bytes has failed with.
+    /// Returns the error of a receive into `room` bytes.
     #[cold]
     pub(super) fn error(self, room: u64) -> Error {
         match self {
-            Broken::Truncated(raw) => Error::Truncated {
+            OperationError::Truncated(raw) => Error::Truncated {
                 source_rank: Rank(raw.source),
                 tag: Tag(raw.tag),
                 sent: (raw.bytes as u64).max(room + 1),
                 room,
             },
-            Broken::Refused(refused) => Error::Mpi(refused),
+            OperationError::Refused(refused) => Error::Mpi(refused),
         }
     }
 }
@@ -141,7 +141,7 @@ impl PartialEq for RawRequest {
 }
 
 impl RawStatus {
-    /// The status of a message that was found or received.
+    /// Converts to the status of this crate.
     pub(super) fn known(&self) -> Status {
         match self.cancelled {
             true => Status::CANCELLED,
@@ -149,7 +149,7 @@ impl RawStatus {
         }
     }
 
-    /// What MPI has noted about a message that was found or received.
+    /// Reads the status of a message that was found or received.
     pub(super) fn of(status: &ffi::MPI_Status) -> Result<Self, Refused> {
         let mut count = 0;
         // SAFETY: a status that MPI has filled.
@@ -170,13 +170,13 @@ impl RawStatus {
 }
 
 impl Completed {
-    /// What is known about the message of a receive, which MPI may have been asked to cancel.
+    /// Reads the status of a receive. `was_cancelled` if MPI was asked to cancel it.
     #[inline]
-    pub(super) fn read(&self, was_cancelled: bool) -> Result<RawStatus, Broken> {
-        if was_cancelled && self.is_cancelled().map_err(Broken::Refused)? {
+    pub(super) fn read(&self, was_cancelled: bool) -> Result<RawStatus, OperationError> {
+        if was_cancelled && self.is_cancelled().map_err(OperationError::Refused)? {
             return Ok(RawStatus { source: 0, tag: 0, bytes: 0, cancelled: true });
         }
-        RawStatus::of(&self.0).map_err(Broken::Refused)
+        RawStatus::of(&self.0).map_err(OperationError::Refused)
     }
 
     fn is_cancelled(&self) -> Result<bool, Refused> {
@@ -188,7 +188,7 @@ impl Completed {
     }
 }
 
-/// `MPI_Testsome`, with room for what it writes.
+/// `MPI_Testsome`, with buffers for its results.
 #[derive(Default)]
 pub(super) struct Tester {
     indices: Vec<c_int>,
@@ -228,15 +228,15 @@ impl TestSome for Tester {
         if !failed {
             check("MPI_Testsome", code)?;
         }
-        // It is negative if no request is active.
+        // Negative if no request is active.
         let found = usize::try_from(found).unwrap_or(0);
         for (&index, status) in self.indices[..found].iter().zip(&self.statuses) {
             // SAFETY: zero bytes are a status, and MPI writes nothing else.
             let status = Completed(unsafe { status.assume_init() });
             let code = status.0.MPI_ERROR;
             let outcome = if failed && code != ffi::MPI_SUCCESS as c_int {
-                requests[index as usize].forsake();
-                Err(Broken::of("MPI_Testsome", code, &status))
+                requests[index as usize].release();
+                Err(OperationError::of("MPI_Testsome", code, &status))
             } else {
                 Ok(status)
             };

@@ -1,4 +1,4 @@
-//! Running a program on the ranks that MPI has started, one in each process.
+//! Runs a program on the ranks that MPI has started, one in each process.
 
 use std::fmt;
 use std::future::Future;
@@ -20,20 +20,21 @@ use crate::transport::Transport;
 /// The settings of [`run`].
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// The runtime of this rank. Without one the ranks share the cores of their machine, and
-    /// workers park at once if there are fewer cores than ranks.
+    /// Settings of the runtime of this rank. By default the ranks share the cores of their machine,
+    /// and idle workers park at once if there are fewer cores than ranks.
     pub runtime: Option<talpf_runtime::Config>,
-    /// Which threads are to call MPI, if it grants that: for [`Library::initialize`].
+    /// Threads that are to call MPI, if it grants them: for [`Library::initialize`].
     pub threads: Threads,
-    /// How often the requests under way are tested.
+    /// Period of testing the requests under way.
     pub polling: PollingPeriod,
 }
 
 impl Config {
-    /// The environment variable that says which threads are to call MPI: `multiple` or `single`.
+    /// Environment variable for the threads that are to call MPI: `multiple` or `single`.
     pub const THREADS: &'static str = "TAMPI_THREADS";
 
-    /// The defaults, and what [`PollingPeriod::VARIABLE`] and [`Config::THREADS`] say.
+    /// Returns the defaults, changed by the environment variables [`PollingPeriod::VARIABLE`] and
+    /// [`Config::THREADS`].
     ///
     /// **Errors**: a variable has a value that cannot be read.
     pub fn from_environment() -> Result<Self, Error> {
@@ -51,14 +52,13 @@ impl Config {
     }
 }
 
-/// Runs `main` as this process's rank of a program that `mpirun` has started, and returns what it
-/// returned. To be called by the thread that has initialised `library`.
+/// Runs `main` as the rank of this process in a program that `mpirun` has started, and returns its
+/// result. To be called by the thread that has initialised `library`.
 ///
-/// After `main` its tasks are waited for, and then the other ranks. If a rank fails, the
+/// `run` waits for all tasks after `main`, and then for the other ranks. If a rank fails, the
 /// operations of the others end with [`Error::PeerFailed`].
 ///
-/// **Errors**: settings out of range; whatever `main` returns; a task that panicked; what MPI
-/// refuses.
+/// **Errors**: settings out of range; an error of `main`; a task that panicked; an error of MPI.
 ///
 /// ```no_run
 /// use tampi_shim::mpi::{Config, Library, run};
@@ -99,15 +99,15 @@ where
     E: From<Error> + fmt::Display + Send + 'static,
 {
     let library = &transport.library;
-    let settings = config.runtime.unwrap_or_else(|| share_of(library));
-    let crowded = settings.workers * library.local_size() as usize > library.cores();
-    let pace = || Pace::new(config.polling, crowded);
+    let settings = config.runtime.unwrap_or_else(|| default_runtime(library));
+    let oversubscribed = settings.workers * library.local_size() as usize > library.cores();
+    let pace = || Pace::new(config.polling, oversubscribed);
     let runtime = Runtime::new(settings).map_err(Error::from)?;
     let rank = library.rank();
     let group = runtime.group(format!("rank {rank}"), rank);
-    transport.listen().map_err(Error::from)?;
+    transport.receive_failures().map_err(Error::from)?;
     let stopping = Stopping(transport);
-    let poller = Poller::new(Arc::clone(transport), pace(), crowded);
+    let poller = Poller::new(Arc::clone(transport), pace(), oversubscribed);
     drop(group.spawn_service("poll", poller.poll(group.clone())).map_err(Error::from)?);
     let members = (0..library.size()).map(WorldRank).collect();
     let shared: Arc<dyn Transport> = Arc::clone(transport) as Arc<dyn Transport>;
@@ -127,7 +127,7 @@ where
     }
 }
 
-/// Lets the polling task end, before the runtime that waits for it.
+/// Guard that ends the polling task, before the runtime that waits for it.
 struct Stopping<'a>(&'a MpiTransport);
 
 impl Drop for Stopping<'_> {
@@ -145,27 +145,27 @@ fn wait_for<R: Send + 'static>(
     mut pace: Pace,
 ) -> Result<Option<R>, Error> {
     let handle = group.spawn_main("main", program)?;
-    let (told, hears) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::sync_channel(1);
     let (tasks, shared) = (group.clone(), Arc::clone(transport));
     let whole = async move {
         let ended = handle.await.map_err(Error::from);
         if let Err(error) = &ended {
             shared.fail(&error.to_string());
         }
-        // Whether they fail is known already; they may still use the transport.
+        // Their failure is known already, but tasks may still use the transport.
         let _ = tasks.wait().await;
-        // The receiver waits for it.
-        let _ = told.send(ended);
-        shared.home.wake();
+        // The receiver waits for the result.
+        let _ = sender.send(ended);
+        shared.funnel.wake();
     };
     let whole = group.spawn_main("whole", whole)?;
     if transport.library.may_call_anywhere() {
         runtime.block_on(whole)??;
-        return hears.try_recv().unwrap_or(Err(Error::Abandoned));
+        return receiver.try_recv().unwrap_or(Err(Error::Abandoned));
     }
     let mut ended = None;
     transport.serve(&mut pace, |_| {
-        match hears.try_recv() {
+        match receiver.try_recv() {
             Ok(result) => ended = Some(result),
             Err(mpsc::TryRecvError::Empty) => {}
             Err(mpsc::TryRecvError::Disconnected) => ended = Some(Err(Error::Abandoned)),
@@ -175,8 +175,8 @@ fn wait_for<R: Send + 'static>(
     ended.unwrap_or(Err(Error::Abandoned))
 }
 
-/// A runtime for one of the ranks that share a machine.
-fn share_of(library: &Library) -> talpf_runtime::Config {
+/// Returns settings of the runtime of one of the ranks that share a machine.
+fn default_runtime(library: &Library) -> talpf_runtime::Config {
     let ranks = library.local_size() as usize;
     let workers = (library.cores() / ranks).clamp(1, talpf_runtime::cores());
     let mut settings = talpf_runtime::Config { workers, ..talpf_runtime::Config::default() };

@@ -1,22 +1,22 @@
-//! The requests under way, tested together.
+//! Dense array of the requests under way, which are tested together.
 //!
-//! Dense: `MPI_Testsome` costs 1 to 6 ns a request and pass, tests one by one 25 to 50. What is
-//! complete is replaced by the last request.
+//! `MPI_Testsome` costs 1 to 6 ns for each request and pass, tests one by one 25 to 50 ns. A
+//! complete request is replaced by the last one.
 
 use super::Refused;
 
 /// Tests requests together.
 pub(super) trait TestSome {
-    /// What is tested.
+    /// Type of the requests.
     type Request;
-    /// What is known when one completes.
+    /// Type of the outcome of a complete request.
     type Outcome;
 
-    /// The outcome of a request that is complete.
+    /// Tests one request. Returns its outcome if it is complete.
     fn test(&mut self, request: &mut Self::Request) -> Result<Option<Self::Outcome>, Refused>;
 
-    /// Appends the place and the outcome of every complete request to `completed`, in any order.
-    /// What is complete is not tested again.
+    /// Tests all requests. Appends the index and the outcome of every complete request to
+    /// `completed`, in any order. Complete requests are not tested again.
     fn test_some(
         &mut self,
         requests: &mut [Self::Request],
@@ -24,7 +24,7 @@ pub(super) trait TestSome {
     ) -> Result<(), Refused>;
 }
 
-/// Requests, each with the operation it belongs to.
+/// Requests, each with the operation that it belongs to.
 pub(super) struct Slab<T: TestSome, O> {
     tester: T,
     requests: Vec<T::Request>,
@@ -51,7 +51,7 @@ impl<T: TestSome, O> Slab<T, O> {
         self.requests.is_empty()
     }
 
-    /// Tests all requests and gives `ended` what is complete.
+    /// Tests all requests and calls `ended` for each complete one.
     #[inline]
     pub(super) fn pass(&mut self, mut ended: impl FnMut(O, T::Outcome)) -> Result<(), Refused> {
         if let [request] = &mut *self.requests {
@@ -63,7 +63,7 @@ impl<T: TestSome, O> Slab<T, O> {
             return Ok(());
         }
         self.tester.test_some(&mut self.requests, &mut self.completed)?;
-        // From the end, so that the places of the others stay what they are.
+        // From the end, so that the indices of the others stay valid.
         self.completed.sort_unstable_by_key(|&(place, _)| place);
         while let Some((place, outcome)) = self.completed.pop() {
             self.requests.swap_remove(place);
@@ -72,7 +72,7 @@ impl<T: TestSome, O> Slab<T, O> {
         Ok(())
     }
 
-    /// Every request, with its operation.
+    /// Returns every request with its operation.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&mut T::Request, &mut O)> {
         self.requests.iter_mut().zip(&mut self.operations)
     }
@@ -84,7 +84,8 @@ mod tests {
 
     use super::*;
 
-    /// Completes what has the given numbers, the last place first or the first place first.
+    /// Tester that completes the requests with the given numbers, in order of their indices or
+    /// backwards.
     struct Oracle {
         complete: Vec<u32>,
         backwards: bool,

@@ -1,4 +1,4 @@
-//! The transport: operations of communicators as requests of MPI.
+//! Transport over MPI: operations of communicators as requests of MPI.
 #![allow(unsafe_code, reason = "hands the memory of operations to MPI")]
 
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use std::task::Waker;
 
 use talpf_primitives::Mutex;
 
-use super::alarm::Alarm;
-use super::aside::Asides;
+use super::blocking_calls::BlockingCalls;
 use super::contexts::Contexts;
-use super::engine::{Engine, Expected, Kind, Operation};
-use super::home::Home;
+use super::engine::{Engine, Expected, Operation, OperationKind};
+use super::failure_broadcast::FailureBroadcast;
+use super::funnel_thread::FunnelThread;
 use super::library::Shared;
 use super::poller::Sleeper;
 use super::probers::{Probers, selected};
@@ -22,38 +22,40 @@ use crate::error::Error;
 use crate::rank::Rank;
 use crate::statistics::Statistics;
 use crate::status::Status;
-use crate::ticket::{Ticket, opened, packed, ticket};
+use crate::ticket::{Ticket, packed, ticket, unpacked};
 use crate::transport::{
     ContextId, Members, MessageId, OperationId, Outgoing, Probed, SendMode, Start, Transport,
     Wanted,
 };
 
-/// This process among those that MPI has started.
+/// Transport of this process, one of those that MPI has started.
 pub(crate) struct MpiTransport {
-    /// Itself, for what goes on after a call has returned.
+    /// Reference to itself, for functions that run after a call has returned.
     pub(super) me: Weak<MpiTransport>,
     pub(super) library: Shared,
     pub(super) engine: Engine,
-    pub(super) alarm: Alarm,
-    pub(super) home: Home,
+    pub(super) failure_broadcast: FailureBroadcast,
+    pub(super) funnel: FunnelThread,
     pub(super) sleeper: Sleeper,
     pub(super) contexts: Contexts,
     pub(super) probers: Probers,
-    pub(super) asides: Asides,
+    pub(super) blocking_calls: BlockingCalls,
     pub(super) open_windows: AtomicUsize,
     pub(super) matched: Mutex<HashMap<MessageId, (Matched, Status)>>,
     numbers: AtomicU64,
 }
 
-/// What an operation asks of MPI.
-enum Asked {
+/// Arguments of an operation that is started.
+enum OperationArguments {
     Send(Outgoing),
     Receive(Wanted),
     Matched(Matched),
 }
 
 impl MpiTransport {
-    /// **Errors**: what MPI refuses.
+    /// Creates the transport.
+    ///
+    /// **Errors**: an error of MPI.
     pub(super) fn new(library: Library) -> Result<Arc<Self>, Refused> {
         let world = library.world();
         let two = [world.duplicate()?, world.duplicate()?];
@@ -62,24 +64,24 @@ impl MpiTransport {
             me: Weak::clone(me),
             library: Shared(library),
             engine: Engine::new(),
-            alarm: Alarm::default(),
-            home: Home::here(),
+            failure_broadcast: FailureBroadcast::default(),
+            funnel: FunnelThread::current(),
             sleeper: Sleeper::default(),
             contexts,
             probers: Probers::default(),
-            asides: Asides::default(),
+            blocking_calls: BlockingCalls::default(),
             open_windows: AtomicUsize::new(0),
             matched: Mutex::default(),
             numbers: AtomicU64::new(0),
         }))
     }
 
-    /// Whether the poller has anything to look at.
+    /// Returns `true` if there is anything to poll.
     pub(super) fn is_busy(&self) -> bool {
         self.engine.under_way() > 0
             || !self.probers.is_empty()
-            || self.asides.under_way() > 0
-            // Other ranks may need this one's help to reach its memory.
+            || self.blocking_calls.under_way() > 0
+            // Other ranks may need progress here to reach the memory of this one.
             || self.open_windows.load(Ordering::SeqCst) > 0
     }
 
@@ -87,39 +89,39 @@ impl MpiTransport {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Operations that were started so far and were not over at once.
+    /// Returns the number of operations started so far that were not complete at once.
     pub(super) fn started(&self) -> u64 {
         self.numbers.load(Ordering::Relaxed)
     }
 
-    /// Something is under way that the poller has to look at.
+    /// Wakes the thread or task that polls, because there is something to poll.
     pub(super) fn wake_poller(&self) {
         if self.library.may_call_anywhere() {
             self.sleeper.wake();
         } else {
-            self.home.wake();
+            self.funnel.wake();
         }
     }
 
-    /// Does `what` on a thread that may call MPI: here, or later at home.
-    pub(super) fn where_allowed(&self, what: impl FnOnce(&Self) + Send + 'static) {
+    /// Runs `what` on a thread that may call MPI: here, or later on the funnel thread.
+    pub(super) fn on_mpi_thread(&self, what: impl FnOnce(&Self) + Send + 'static) {
         if self.library.may_call() {
             what(self);
         } else if let Some(me) = self.me.upgrade() {
-            self.home.order(Box::new(move || what(&me)));
+            self.funnel.submit(Box::new(move || what(&me)));
         }
     }
 
     /// Starts an operation in `context`.
     #[inline]
-    fn start(&self, context: ContextId, asked: Asked, bytes: Layout) -> Start {
+    fn start(&self, context: ContextId, arguments: OperationArguments, bytes: Layout) -> Start {
         if let Some(error) = self.engine.failure() {
             return Start::failed(error.clone());
         }
         if self.library.may_call()
             && let Some(communicator) = self.contexts.of_world(context)
         {
-            return self.start_in(communicator, None, asked, bytes);
+            return self.start_in(communicator, None, arguments, bytes);
         }
         let slot = match self.contexts.find(context) {
             Ok(slot) => slot,
@@ -129,7 +131,7 @@ impl MpiTransport {
             && let Some(made) = slot.get()
         {
             return match made {
-                Ok(communicator) => self.start_in(*communicator, None, asked, bytes),
+                Ok(communicator) => self.start_in(*communicator, None, arguments, bytes),
                 Err(refused) => Start::failed(refused.clone().into()),
             };
         }
@@ -137,12 +139,15 @@ impl MpiTransport {
         let (ticket, awaited) = ticket();
         let later = move |this: &Self, made: Result<RawCommunicator, Refused>| match made {
             Ok(communicator) => {
-                hand_over(this.start_in(communicator, Some(operation), asked, bytes), ticket);
+                complete_with(
+                    this.start_in(communicator, Some(operation), arguments, bytes),
+                    ticket,
+                );
             }
             Err(refused) => ticket.complete(Err(refused.into())),
         };
         let me = Weak::clone(&self.me);
-        self.where_allowed(move |_| {
+        self.on_mpi_thread(move |_| {
             slot.with(Box::new(move |made| {
                 if let Some(me) = me.upgrade() {
                     later(&me, made);
@@ -152,59 +157,61 @@ impl MpiTransport {
         Start::UnderWay { awaited, operation }
     }
 
-    /// Starts an operation, on a thread that may call MPI. It gets a number if it has none and is
-    /// not over at once.
+    /// Starts an operation, on a thread that may call MPI. The operation gets a number if it has
+    /// none and is not complete at once.
     #[inline]
     fn start_in(
         &self,
         communicator: RawCommunicator,
         operation: Option<OperationId>,
-        asked: Asked,
+        arguments: OperationArguments,
         bytes: Layout,
     ) -> Start {
-        let is_awaited = matches!(asked, Asked::Receive(wanted) if wanted.is_awaited);
-        let started = match asked {
-            Asked::Send(message) if message.mode == SendMode::Buffered => {
+        let is_awaited =
+            matches!(arguments, OperationArguments::Receive(wanted) if wanted.is_awaited);
+        let started = match arguments {
+            OperationArguments::Send(message) if message.mode == SendMode::Buffered => {
                 return Start::Ended(packed(self.send_copy(communicator, &message, bytes)));
             }
-            Asked::Send(message) if self.is_short_to_itself(&message, bytes) => {
+            OperationArguments::Send(message) if self.is_short_to_itself(&message, bytes) => {
                 if let Ok(status) = self.send_copy(communicator, &message, bytes) {
                     return Start::Ended(Ok(status.into()));
                 }
-                begin_send(communicator, &message, bytes)
+                start_send(communicator, &message, bytes)
             }
-            Asked::Send(message) => begin_send(communicator, &message, bytes),
-            Asked::Receive(wanted) => begin_receive(communicator, &wanted, bytes),
-            Asked::Matched(message) => begin_matched(message, bytes),
+            OperationArguments::Send(message) => start_send(communicator, &message, bytes),
+            OperationArguments::Receive(wanted) => start_receive(communicator, &wanted, bytes),
+            OperationArguments::Matched(message) => start_matched(message, bytes),
         };
         match started {
-            Ok((request, expected)) => self.begun(operation, request, expected, is_awaited),
+            Ok((request, expected)) => self.add_started(operation, request, expected, is_awaited),
             Err(refused) => Start::failed(refused.into()),
         }
     }
 
-    /// An operation has been given to MPI. It may be complete already, or soon if a task waits.
+    /// Adds an operation that MPI has started. It is tested before: once, or for a while if a task
+    /// waits for it.
     #[inline]
-    fn begun(
+    fn add_started(
         &self,
         operation: Option<OperationId>,
         mut request: RawRequest,
         expected: Expected,
         is_awaited: bool,
     ) -> Start {
-        /// Tests of what is awaited: a few microseconds, and cheaper than those of the slab.
-        const LOOKS: u32 = 64;
-        let most = if is_awaited { LOOKS } else { 1 };
+        /// Tests of an awaited operation: a few microseconds, and cheaper than those of the slab.
+        const TESTS: u32 = 64;
+        let most = if is_awaited { TESTS } else { 1 };
         if let Some(outcome) = self.test_while_spare(&mut request, most) {
             return Start::Ended(self.engine.result(outcome, expected, false));
         }
         let operation = operation.unwrap_or_else(|| OperationId(self.number()));
         let (ticket, awaited) = ticket();
-        let kind = Kind::Awaited { ticket, expected };
+        let kind = OperationKind::Awaited { ticket, expected };
         self.engine.add(request, Operation::new(operation, kind));
         self.wake_poller();
         if self.engine.failure().is_some() {
-            // Whoever failed may have looked for what to cancel before this was there.
+            // The failure may have cancelled all receives before this one was added.
             self.engine.cancel(operation);
         }
         Start::UnderWay { awaited, operation }
@@ -222,7 +229,7 @@ impl MpiTransport {
         let operation = OperationId(self.number());
         let start = move |this: &Self| match begin() {
             Ok(request) => {
-                this.begun(Some(operation), request, Expected::Known(status.into()), false)
+                this.add_started(Some(operation), request, Expected::Known(status.into()), false)
             }
             Err(refused) => Start::failed(refused.into()),
         };
@@ -230,7 +237,7 @@ impl MpiTransport {
             return start(self);
         }
         let (ticket, awaited) = ticket();
-        self.where_allowed(move |this| hand_over(start(this), ticket));
+        self.on_mpi_thread(move |this| complete_with(start(this), ticket));
         Start::UnderWay { awaited, operation }
     }
 }
@@ -238,18 +245,20 @@ impl MpiTransport {
 impl Transport for MpiTransport {
     #[inline]
     unsafe fn send(&self, message: &Outgoing, bytes: Layout) -> Start {
-        self.start(message.context, Asked::Send(*message), bytes)
+        self.start(message.context, OperationArguments::Send(*message), bytes)
     }
 
     #[inline]
     unsafe fn receive(&self, wanted: &Wanted, bytes: Layout) -> Start {
-        self.start(wanted.context, Asked::Receive(*wanted), bytes)
+        self.start(wanted.context, OperationArguments::Receive(*wanted), bytes)
     }
 
     unsafe fn receive_matched(&self, message: MessageId, bytes: Layout) -> Start {
         match self.matched.lock().remove(&message) {
-            // The message knows its communicator: any context will do.
-            Some((message, _)) => self.start(ContextId(0), Asked::Matched(message), bytes),
+            // The message knows its communicator, so any context will do.
+            Some((message, _)) => {
+                self.start(ContextId(0), OperationArguments::Matched(message), bytes)
+            }
             None => Start::failed(Error::Abandoned),
         }
     }
@@ -257,15 +266,15 @@ impl Transport for MpiTransport {
     fn discard(&self, message: MessageId) {
         let taken = self.matched.lock().remove(&message);
         if let Some((message, status)) = taken {
-            self.where_allowed(move |this| {
-                // What cannot be received stays with MPI.
+            self.on_mpi_thread(move |this| {
+                // A message that cannot be received stays with MPI.
                 let _ = this.receive_unwanted(message, status.bytes as usize);
             });
         }
     }
 
     fn cancel(&self, operation: OperationId) {
-        self.where_allowed(move |this| this.engine.cancel(operation));
+        self.on_mpi_thread(move |this| this.engine.cancel(operation));
     }
 
     fn probe(
@@ -281,11 +290,11 @@ impl Transport for MpiTransport {
         if let Some(made) = slot.get() {
             let communicator = made.clone()?;
             let found = if self.library.may_call() {
-                self.look(communicator, wanted, take)?
+                self.try_probe(communicator, wanted, take)?
             } else {
                 let (me, wanted) = (self.me.upgrade().ok_or(Error::Abandoned)?, *wanted);
-                let look = move || me.look(communicator, &wanted, take);
-                self.home.ask(look).ok_or(Error::Abandoned)??
+                let probe = move || me.try_probe(communicator, &wanted, take);
+                self.funnel.call(probe).ok_or(Error::Abandoned)??
             };
             if found.is_some() {
                 return Ok(found);
@@ -301,28 +310,28 @@ impl Transport for MpiTransport {
     fn progress(&self) -> usize {
         let ended = self.advance(|| false);
         if ended == 0 && self.library.may_call() {
-            self.heed_alarm();
+            self.poll_failure_broadcast();
         }
         ended
     }
 
-    fn look(&self) -> usize {
+    fn spin(&self) -> usize {
         /// Tests in vain, under one lock.
-        const LOOKS: usize = 8;
-        self.advance_while_spare(LOOKS)
+        const TESTS: usize = 8;
+        self.advance_while_spare(TESTS)
     }
 
-    fn may_look(&self) -> bool {
+    fn may_spin(&self) -> bool {
         self.library.may_call() && talpf_runtime::worker_has_nothing_else()
     }
 
     fn fail(&self, reason: &str) {
         let rank = Rank(self.library.rank());
         let reason = reason.to_owned();
-        self.where_allowed(move |this| {
+        self.on_mpi_thread(move |this| {
             let failure = Error::PeerFailed { rank, reason: reason.clone() };
             if this.set_failure(failure) {
-                this.raise_alarm(&reason);
+                this.broadcast_failure(&reason);
                 this.wake_poller();
             }
         });
@@ -350,7 +359,7 @@ impl Transport for MpiTransport {
     }
 }
 
-fn begin_send(
+fn start_send(
     communicator: RawCommunicator,
     message: &Outgoing,
     bytes: Layout,
@@ -362,7 +371,7 @@ fn begin_send(
     Ok((request, Expected::Known(sent_status(message, bytes).into())))
 }
 
-fn begin_receive(
+fn start_receive(
     communicator: RawCommunicator,
     wanted: &Wanted,
     bytes: Layout,
@@ -374,18 +383,18 @@ fn begin_receive(
     Ok((request, Expected::Message { room: bytes.bytes() }))
 }
 
-fn begin_matched(message: Matched, bytes: Layout) -> Result<(RawRequest, Expected), Refused> {
+fn start_matched(message: Matched, bytes: Layout) -> Result<(RawRequest, Expected), Refused> {
     let shape = Shape::of(bytes)?;
     // SAFETY: the caller of `receive_matched` vouches for the memory.
     let request = unsafe { message.start_receive(bytes.first, &shape) }?;
     Ok((request, Expected::Message { room: bytes.bytes() }))
 }
 
-/// Completes `ticket` when what was started ends.
-fn hand_over(start: Start, ticket: Ticket) {
+/// Completes `ticket` when the started operation ends.
+fn complete_with(start: Start, ticket: Ticket) {
     match start {
-        Start::Ended(result) => ticket.complete(opened(result)),
-        Start::Collected(status) => ticket.complete(Ok(status.into())),
+        Start::Ended(result) => ticket.complete(unpacked(result)),
+        Start::Batched(status) => ticket.complete(Ok(status.into())),
         Start::UnderWay { awaited, .. } => {
             awaited.call(Box::new(move |result| ticket.complete(result)));
         }

@@ -1,8 +1,8 @@
-//! MPI as a wire: packets of a device of one process to those of the others.
+//! MPI as a wire, which carries packets between the devices of several processes.
 //!
-//! A packet is a message with one tag in the library's own context, so packets from one process to
-//! another arrive in order. Sends keep their packet until MPI has taken it; of receives one is under
-//! way at a time, which keeps the order.
+//! A packet is a message with a fixed tag in a communicator of this crate, so packets from one
+//! process to another arrive in order. Sends keep their packet until MPI has read it. One receive
+//! is under way at a time, which keeps the order.
 #![allow(unsafe_code, reason = "lends packets to MPI")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,26 +17,27 @@ use crate::transport::SendMode;
 /// The processes that `mpirun` has started, joined by MPI, for
 /// [`Device::with_wire`](ibverbs_sim::Device::with_wire).
 ///
-/// Dropped, it drops the [`Library`], when nobody uses it any more. That ends MPI on the thread that
-/// has initialised it, and does not on another.
+/// Dropping the wire drops the [`Library`], which finalises MPI on the thread that has initialised
+/// it, and does not on another.
 pub struct MpiWire {
     sends: Mutex<Sends>,
     receive: Mutex<Option<Receiving>>,
-    /// MPI has refused something: nothing can be relied on any more.
+    /// Set once a call of MPI has failed: no later result can be relied on.
     broken: AtomicBool,
     library: Shared,
 }
 
+/// Sends under way.
 struct Sends {
     list: Vec<Sending>,
-    /// Of the list, by process.
+    /// Bytes of the list, by process.
     bytes: Box<[usize]>,
 }
 
 struct Sending {
     request: RawRequest,
     to: u32,
-    /// What MPI reads until the request completes.
+    /// Packet that MPI reads until the request completes.
     packet: Vec<u8>,
 }
 
@@ -46,15 +47,15 @@ struct Receiving {
     packet: Vec<u8>,
 }
 
-/// All packets are alike.
+/// Tag of all packets.
 const TAG: u32 = 0;
-/// Packets handed out by one look, so that others get to look too.
+/// Packets delivered by one poll, so that other threads get to poll, too.
 const PACKETS: usize = 64;
 
 impl MpiWire {
-    /// Takes the library over.
+    /// Creates a wire over `library`.
     ///
-    /// **Errors**: one thread only may call it, by its [`Threads`](super::Threads).
+    /// **Errors**: only one thread may call MPI, see [`Threads`](super::Threads).
     pub fn new(library: Library) -> Result<Self, Refused> {
         if !library.may_call_anywhere() {
             let reason = "a wire between processes needs MPI_THREAD_MULTIPLE, which was not asked \
@@ -77,9 +78,9 @@ impl MpiWire {
         Ok(Sending { request, to, packet })
     }
 
-    /// Begins to receive the next packet, if one has come.
+    /// Starts to receive the next packet, if one has arrived.
     ///
-    /// **Errors**: what MPI refuses; one that is longer than packets are.
+    /// **Errors**: an error of MPI; a packet that is too long.
     fn take_next(&self) -> Result<Option<Receiving>, Refused> {
         let Some((matched, status)) = self.library.world().probe_matched(None, Some(TAG))? else {
             return Ok(None);
@@ -96,7 +97,7 @@ impl MpiWire {
         Ok(Some(Receiving { request, source: status.source, packet }))
     }
 
-    /// Tests the sends. **Errors**: MPI refuses one.
+    /// Tests the sends. **Errors**: an error of MPI.
     fn take_sent(&self) -> Result<(), ()> {
         let mut result = Ok(());
         let Sends { list, bytes } = &mut *self.sends.lock();
@@ -116,7 +117,7 @@ impl MpiWire {
         result
     }
 
-    /// Hands out what has come. **Errors**: MPI refuses.
+    /// Delivers the packets that have arrived to `sink`. **Errors**: an error of MPI.
     fn take_received(&self, sink: &mut dyn FnMut(u32, &[u8])) -> Result<(), ()> {
         let mut receive = self.receive.lock();
         for _ in 0..PACKETS {
@@ -146,7 +147,7 @@ impl Wire for MpiWire {
     }
 
     fn send(&self, to: u32, packet: Vec<u8>) {
-        // Held while it starts: packets start in the order of their sends.
+        // Held while the send starts: packets start in the order of their sends.
         let mut sends = self.sends.lock();
         match self.start(to, packet) {
             Ok(sending) => {
@@ -180,7 +181,8 @@ impl Drop for MpiWire {
     fn drop(&mut self) {
         let _ = self.take_sent();
         if self.has_unsent() || self.receive.lock().is_some() {
-            // MPI still uses the packets, and would wait for a process that is not there any more.
+            // MPI still uses the packets, and would wait for a process that does not exist any
+            // more.
             self.library.abort(1);
         }
     }

@@ -1,8 +1,8 @@
-//! What carries messages: the interface between communicators and a transport.
+//! Transports: the interface between communicators and the code that carries their messages.
 //!
 //! A transport knows envelopes and bytes, and no types, buffers or tasks. Communicators start
-//! operations on it; they keep the memory they name valid until the operation has ended, and the
-//! transport does not touch it after that.
+//! operations on it. They keep the memory of an operation valid until it has ended, and the
+//! transport does not touch that memory afterwards.
 //!
 //! Messages of one context from one source to one destination are matched in the order in which
 //! they were sent to receives in the order in which they were started (non-overtaking), wildcards
@@ -20,33 +20,34 @@ use crate::error::Error;
 use crate::rank::{Rank, WorldRank};
 use crate::select::Select;
 use crate::statistics::Statistics;
-use crate::status::{Packed, Status};
+use crate::status::{PackedStatus, Status};
 use crate::tag::Tag;
-use crate::ticket::{Awaited, Ended};
+use crate::ticket::{Awaited, PackedResult};
 
-/// A number that keeps messages of communicators apart, and within a communicator point-to-point
-/// messages from those of collectives. The same at all its members.
+/// Number that separates the messages of communicators, and within a communicator point-to-point
+/// messages from those of collectives. All members of a communicator use the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ContextId(pub(crate) u32);
 
-/// The world ranks of a communicator, by rank.
+/// World ranks of the members of a communicator, by rank.
 pub(crate) type Members = Arc<[WorldRank]>;
 
-/// A member of a communicator under both its numbers.
+/// A member of a communicator, with its ranks in the communicator and in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) rank: Rank,
     pub(crate) world: WorldRank,
 }
 
-/// When a send has ended.
+/// Completion mode of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendMode {
-    /// The buffer may be reused, whether or not a receive was found.
+    /// The send ends once the buffer may be reused, whether or not a receive was matched.
     Standard,
-    /// A receive was found, and the buffer may be reused.
+    /// The send ends once a receive is matched and the buffer may be reused.
     Synchronous,
-    /// At once: what cannot be sent yet is copied, within the limit of the transport.
+    /// The send ends at once: a message that cannot be sent yet is copied, within the limit of the
+    /// transport.
     Buffered,
 }
 
@@ -54,53 +55,54 @@ pub(crate) enum SendMode {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) context: ContextId,
-    /// This rank, as the communicator calls it.
+    /// The sending rank in the communicator.
     pub(crate) source: Rank,
     pub(crate) destination: Peer,
     pub(crate) tag: Tag,
     pub(crate) mode: SendMode,
 }
 
-/// Which messages a receive or a probe takes.
+/// Envelope that a receive or a probe accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) context: ContextId,
     pub(crate) source: Select<Peer>,
     pub(crate) tag: Select<Tag>,
-    /// Whether a task waits for the message at once, so that the start of the receive may look for
-    /// it for as long as the wait would.
+    /// `true` if a task waits for the message at once, so that the start of the receive may poll
+    /// for it as long as the wait would.
     pub(crate) is_awaited: bool,
 }
 
-/// An operation under way, as its transport numbers it. A number that is out of use names nothing.
+/// Number that a transport gives an operation under way. The number of an ended operation names
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct OperationId(pub(crate) u64);
 
 impl OperationId {
-    /// Names nothing: what is not carried out by a transport.
+    /// Names no operation: for collectives and other operations that the transport does not know.
     pub(crate) const NONE: OperationId = OperationId(u64::MAX);
 }
 
-/// A message that a matched probe has taken, as its transport numbers it.
+/// Number that a transport gives a message that a matched probe has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MessageId(pub(crate) u64);
 
-/// What a probe found.
+/// Message that a probe has found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probed {
     pub(crate) status: Status,
-    /// Of a probe that takes the message.
+    /// Number of the message, if the probe takes it.
     pub(crate) message: Option<MessageId>,
 }
 
-/// Where an operation is when the call that started it returns.
+/// State of an operation when the call that starts it returns.
 pub(crate) enum Start {
-    /// It has ended, and its memory is not used any more.
-    Ended(Ended),
-    /// A send that has ended. Its message waits for others that follow it to the same rank, and
-    /// leaves at the latest with [`Transport::flush`].
-    Collected(Packed),
-    /// It goes on; the ticket of `awaited` is completed when it ends.
+    /// The operation has ended, and its memory is not used any more.
+    Ended(PackedResult),
+    /// A send that has ended. Its message is in a batch of messages to the same rank, which is
+    /// posted with [`Transport::flush`] at the latest.
+    Batched(PackedStatus),
+    /// The operation is under way; the ticket of `awaited` is completed when it ends.
     UnderWay { awaited: Awaited, operation: OperationId },
 }
 
@@ -111,7 +113,7 @@ impl Start {
     }
 }
 
-/// One rank's access to the others.
+/// Message transport of one rank.
 #[allow(unsafe_code, reason = "the memory of operations is the caller's to vouch for")]
 pub(crate) trait Transport: Send + Sync + 'static {
     /// Starts a send.
@@ -129,21 +131,21 @@ pub(crate) trait Transport: Send + Sync + 'static {
     /// has ended.
     unsafe fn receive(&self, wanted: &Wanted, bytes: Layout) -> Start;
 
-    /// Starts the receive of a message that a matched probe has taken.
+    /// Starts to receive a message that a matched probe has taken.
     ///
     /// # Safety
     ///
     /// As for [`Transport::receive`].
     unsafe fn receive_matched(&self, message: MessageId, bytes: Layout) -> Start;
 
-    /// Forgets a message that a matched probe has taken and nobody wants.
+    /// Drops a message that a matched probe has taken and that is not received.
     fn discard(&self, message: MessageId);
 
-    /// Ends a receive that no message was matched to, with a status that says so.
+    /// Cancels a receive that no message is matched to: it ends with a cancelled status.
     fn cancel(&self, operation: OperationId);
 
-    /// Looks for a message that no receive has taken, and with `take` takes it from all others.
-    /// If there is none, `waker` will be woken when there may be.
+    /// Probes for a message that no receive has taken; with `take`, removes it from matching. If
+    /// there is no such message, `waker` is woken when one may have arrived.
     fn probe(
         &self,
         wanted: &Wanted,
@@ -151,40 +153,40 @@ pub(crate) trait Transport: Send + Sync + 'static {
         waker: Option<&Waker>,
     ) -> Result<Option<Probed>, Error>;
 
-    /// Carries on what is under way. Returns how many things happened.
+    /// Makes progress on the operations under way. Returns the number of events handled.
     fn progress(&self) -> usize;
 
-    /// As [`Transport::progress`], for a task that waits: it may wait a moment for something to
-    /// come.
-    fn look(&self) -> usize {
+    /// Makes progress for a task that waits: as [`Transport::progress`], but may spin for a moment
+    /// until something arrives.
+    fn spin(&self) -> usize {
         std::hint::spin_loop();
         self.progress()
     }
 
-    /// Sends what was collected: a task turns to something else. What is collected leaves without
-    /// this, too, but later.
+    /// Posts the batched messages, because a task waits or goes on to something else. Without this
+    /// they are posted later.
     fn flush(&self) {}
 
-    /// Whether a task that waits may look on for a moment instead of suspending.
-    fn may_look(&self) -> bool {
+    /// Returns `true` if a task that waits may spin for a moment instead of suspending.
+    fn may_spin(&self) -> bool {
         talpf_runtime::worker_is_spare()
     }
 
-    /// This rank cannot go on: operations of all ranks, under way and later ones, end with
-    /// [`Error::PeerFailed`].
+    /// Fails all ranks, because this rank cannot continue: operations under way and later ones end
+    /// with [`Error::PeerFailed`].
     fn fail(&self, reason: &str);
 
-    /// What it has done.
+    /// Returns the counters of this rank.
     fn statistics(&self) -> Statistics;
 
-    /// The transport over MPI, if this is it.
+    /// Returns the transport over MPI, if `self` is one.
     #[cfg(feature = "mpi")]
     fn mpi(&self) -> Option<Arc<crate::mpi::MpiTransport>> {
         None
     }
 
-    /// Called at every member before the first message of a communicator, whose contexts are
-    /// `context` and the one after it; `rank` is this one.
+    /// Prepares the contexts `context` and `context + 1` of a new communicator. Called at every
+    /// member before its first message; `rank` is the calling rank.
     fn communicator_created(
         &self,
         context: ContextId,
@@ -192,32 +194,34 @@ pub(crate) trait Transport: Send + Sync + 'static {
         members: &Members,
     ) -> Result<(), Error>;
 
-    /// Called at every member when nothing refers to the communicator any more.
+    /// Releases the contexts of a communicator. Called at every member when nothing refers to the
+    /// communicator any more.
     fn communicator_freed(&self, context: ContextId);
 }
 
-/// Passes of [`look_while_spare`]: some tens of microseconds, in which a peer copies 1 MiB.
-const LOOKS: u32 = 128;
+/// Iterations of [`spin_while_spare`]: some tens of microseconds, in which a peer copies 1 MiB.
+const SPINS: u32 = 128;
 
-/// Makes progress until `ended`, for a while and only while this worker has nothing else to do: for
-/// waits that suspending would double.
+/// Spins before a suspension: makes progress until `ended`, for a while and only while this worker
+/// has nothing else to do. Returns `true` if `ended`.
 ///
-/// If it suspended, the other side would wait for longer, and suspend in its turn: two tasks that
-/// answer each other would go on so, although each answer takes less than a wake-up.
+/// Suspending at once would make the other side wait for longer, and suspend as well: two tasks
+/// that answer each other would both suspend for every message, although each answer takes less
+/// than a wake-up.
 #[inline]
-pub(crate) fn look_while_spare(transport: &dyn Transport, ended: impl Fn() -> bool) -> bool {
+pub(crate) fn spin_while_spare(transport: &dyn Transport, ended: impl Fn() -> bool) -> bool {
     if ended() {
         return true;
     }
     transport.progress();
-    for _ in 0..LOOKS {
+    for _ in 0..SPINS {
         if ended() {
             return true;
         }
-        if !transport.may_look() {
+        if !transport.may_spin() {
             return false;
         }
-        transport.look();
+        transport.spin();
     }
     ended()
 }

@@ -3,7 +3,7 @@ use tampi_shim::{Communicator, Error, Rank};
 
 use crate::common::run;
 
-/// What a program that fails says, whichever rank is first.
+/// Runs a program that fails and returns the text of its error.
 fn failure<F>(ranks: usize, program: impl Fn(Communicator) -> F + Send + 'static) -> String
 where
     F: Future<Output = Result<(), Error>> + Send + 'static,
@@ -126,9 +126,9 @@ fn buffers_that_do_not_fit_are_refused_before_anything_is_sent() {
     run(1, async |world| {
         let refused = world.allgather(vec![1u8; 2], vec![0u8; 3]).await;
         let text = refused.expect_err("a buffer too long").to_string();
-        assert_eq!(text, "allgather: 3 elements of the buffer of all, 2 are needed");
+        assert_eq!(text, "allgather: the buffer of all ranks has 3 elements, 2 are needed");
         let refused = world.gatherv(vec![1u8], vec![0u8], &[1, 1], Rank(0)).await;
-        assert!(matches!(refused, Err(Error::BufferLength { what: "the counts", .. })));
+        assert!(matches!(refused, Err(Error::BufferLength { what: "the list of counts", .. })));
         let refused = world.gatherv(vec![1u8], vec![0u8], &[2], Rank(0)).await;
         assert!(matches!(refused, Err(Error::BufferLength { .. })));
         let refused = world.scatterv(vec![1u8], vec![0u8], &[usize::MAX], Rank(0)).await;

@@ -5,7 +5,7 @@ use tampi_shim::{Communicator, Error, Located, Rank};
 use crate::common::{on_1_to_9_ranks, run};
 use crate::oracle::{bits, data, prefixes, reduced};
 
-/// What a case folds.
+/// Input of a case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     seed: u64,

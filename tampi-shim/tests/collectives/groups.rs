@@ -7,7 +7,7 @@ fn eight() -> RankGroup {
     run(8, async |world| Ok(world.ranks())).expect("the program").remove(0)
 }
 
-/// What the members of `group` are called among `all`.
+/// Returns the ranks of the members of `group` in `all`.
 fn places(group: &RankGroup, all: &RankGroup) -> Vec<u32> {
     let ranks: Vec<Rank> = (0..group.size()).map(Rank).collect();
     let places = group.translate(&ranks, all).expect("ranks that exist");

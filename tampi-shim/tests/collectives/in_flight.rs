@@ -7,9 +7,9 @@ use tampi_shim::{Communicator, Error, Rank, Request, Tag, iwait};
 
 use crate::common::run;
 
-/// One of several collectives.
+/// A collective under way among several.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum Collective {
     Broadcast(usize),
     Allreduce,
     Allgather,
@@ -23,51 +23,51 @@ enum Started {
     Barrier(Request<()>),
 }
 
-fn kinds() -> impl Strategy<Value = Vec<Kind>> {
+fn kinds() -> impl Strategy<Value = Vec<Collective>> {
     let kind = prop_oneof![
-        (0..9usize).prop_map(Kind::Broadcast),
-        Just(Kind::Allreduce),
-        Just(Kind::Allgather),
-        Just(Kind::Scan),
-        Just(Kind::Barrier),
+        (0..9usize).prop_map(Collective::Broadcast),
+        Just(Collective::Allreduce),
+        Just(Collective::Allgather),
+        Just(Collective::Scan),
+        Just(Collective::Barrier),
     ];
     prop::collection::vec(kind, 1..30)
 }
 
 /// Starts `kind` as the `number`-th.
-fn start(world: &Communicator, kind: Kind, number: u64) -> Started {
+fn start(world: &Communicator, kind: Collective, number: u64) -> Started {
     let (rank, size) = (u64::from(world.rank().0), u64::from(world.size()));
     let of = |rank: u64| 1000 * number + rank;
     match kind {
-        Kind::Broadcast(root) => {
+        Collective::Broadcast(root) => {
             let root = root as u64 % size;
             let request = world.ibroadcast(vec![of(rank)], Rank(root as u32));
             Started::InPlace(request, vec![of(root)])
         }
-        Kind::Allreduce => {
+        Collective::Allreduce => {
             Started::InPlace(world.iallreduce(vec![of(rank)], Max), vec![of(size - 1)])
         }
-        Kind::Allgather => {
+        Collective::Allgather => {
             let request = world.iallgather(vec![of(rank)], vec![0; size as usize]);
             Started::Between(request, (0..size).map(of).collect())
         }
-        Kind::Scan => {
+        Collective::Scan => {
             Started::InPlace(world.iscan(vec![of(rank)], Sum), vec![(0..=rank).map(of).sum()])
         }
-        Kind::Barrier => Started::Barrier(world.ibarrier()),
+        Collective::Barrier => Started::Barrier(world.ibarrier()),
     }
 }
 
 /// Starts all, in the same order everywhere, and waits in an order that differs by rank. Messages
 /// of the program's own with the tags of the first collectives do not disturb.
-async fn all_at_once(world: Communicator, kinds: Vec<Kind>) -> Result<(), Error> {
+async fn all_at_once(world: Communicator, kinds: Vec<Collective>) -> Result<(), Error> {
     let next = Rank((world.rank().0 + 1) % world.size());
     let own: Vec<_> = (0..4).map(|tag| world.isend(vec![u64::from(tag)], next, Tag(tag))).collect();
     let numbered = kinds.into_iter().zip(0..);
     let mut started: Vec<Started> =
         numbered.map(|(kind, number)| start(&world, kind, number)).collect();
-    let turn = world.rank().0 as usize % started.len();
-    started.rotate_left(turn);
+    let shift = world.rank().0 as usize % started.len();
+    started.rotate_left(shift);
     if world.rank().0 % 2 == 1 {
         started.reverse();
     }
@@ -189,7 +189,7 @@ fn a_collective_that_is_let_go_goes_on() {
 
 #[test]
 fn no_message_is_slept_through() {
-    // Pauses about as long as polling tasks look before they sleep.
+    // Pauses about as long as polling tasks poll before they sleep.
     run(6, async |world| {
         for round in 0..2_000u64 {
             let pause = (round * 7 + u64::from(world.rank().0) * 3) % 41;

@@ -4,7 +4,7 @@ use tampi_shim::{Communicator, Error, Rank};
 use crate::common::{on_1_to_9_ranks, run};
 use crate::oracle::{all_data, bits, data, datum};
 
-/// What a case moves.
+/// Input of a case.
 #[derive(Clone, Debug)]
 struct Case {
     seed: u64,

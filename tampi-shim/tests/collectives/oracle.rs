@@ -1,4 +1,4 @@
-//! What collectives should give, computed by one who knows the buffers of all ranks.
+//! Expected results of collectives, computed from the buffers of all ranks.
 
 /// A number that depends on all three, of a size that differs widely: sums of such numbers depend
 /// on the order.
@@ -12,12 +12,12 @@ pub(crate) fn datum(seed: u64, rank: usize, index: usize) -> f64 {
     unit * 10f64.powi((bits % 9) as i32)
 }
 
-/// What rank `rank` has.
+/// Returns the elements of rank `rank`.
 pub(crate) fn data(seed: u64, rank: usize, len: usize) -> Vec<f64> {
     (0..len).map(|index| datum(seed, rank, index)).collect()
 }
 
-/// What all ranks have, one after another.
+/// Returns the elements of all ranks, one after another.
 pub(crate) fn all_data(seed: u64, counts: &[usize]) -> Vec<f64> {
     counts.iter().enumerate().flat_map(|(rank, len)| data(seed, rank, *len)).collect()
 }

@@ -46,10 +46,10 @@ fn exec_in_a_task_is_refused_before_its_program_runs() {
     let program = async |_| -> Result<(), Error> { panic!("it has run") };
     let body = runtime.task("outer").run(move || exec(config(1, 1), program));
     let refused = runtime.block_on(body.unwrap()).unwrap().unwrap().unwrap_err();
-    let is_told = matches!(
+    let is_refused = matches!(
         refused,
         Error::Runtime(talpf_runtime::Error::BlockingInTask { call: "exec", .. })
     );
-    assert!(is_told, "{refused}");
+    assert!(is_refused, "{refused}");
     runtime.shut_down().unwrap();
 }

@@ -47,7 +47,7 @@ fn tasks_complete_when_their_messages_do() {
     }
 }
 
-/// What is received by any source and tag, in tasks; others read how much that was and from whom.
+/// Receives by any source and tag in tasks; other tasks read the statuses.
 async fn with_statuses(world: Communicator) -> Result<(), Error> {
     let (group, size) = (world.group().clone(), world.size());
     let known = |status: &Status| (status.source.0, status.tag.0, status.elements::<u32>());

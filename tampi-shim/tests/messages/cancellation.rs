@@ -88,7 +88,7 @@ fn a_dropped_request_keeps_its_region() {
     }
 }
 
-/// What a task is bound to may end after its body, and its successors wait.
+/// Operations that are bound to a task may end after its body; its successors wait for them.
 async fn bound(world: Communicator) -> Result<(), Error> {
     let values = Array::new(world.group(), vec![0u64; 100], 10)?;
     for tile in 0..10 {
@@ -114,9 +114,9 @@ fn successors_wait_for_all_messages() {
     run_on_workers(2, bound);
 }
 
-/// Receives that their source knows of are withdrawn there first; a message that has been sent
+/// Receives whose RTR was sent are cancelled at their source first; a message that was sent
 /// meanwhile still arrives.
-async fn offered(world: Communicator) -> Result<(), Error> {
+async fn cancel_after_rtr(world: Communicator) -> Result<(), Error> {
     const LENGTH: usize = 10_000;
     let other = Rank(world.size() - 1 - world.rank().0);
     for round in 0..20 {
@@ -153,10 +153,10 @@ async fn offered(world: Communicator) -> Result<(), Error> {
 }
 
 #[test]
-fn an_offered_receive_is_withdrawn() {
+fn a_receive_whose_rtr_was_sent_is_cancelled() {
     for ranks in [1, 2] {
         for workers in [1, 2, 8] {
-            run_well(with_protocols(config(ranks, workers), 200, 1000), offered);
+            run_well(with_protocols(config(ranks, workers), 200, 1000), cancel_after_rtr);
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn config(ranks: u32, workers: usize) -> Config {
 
 /// The same with these thresholds.
 pub(crate) fn with_protocols(config: Config, eager: usize, lazy: usize) -> Config {
-    let protocols = Some(Protocols { eager, lazy, offer: 2000 });
+    let protocols = Some(Protocols { eager, lazy, rtr: 2000 });
     Config { protocols, ..config }
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn nothing_is_left(world: &Communicator) {
     }
 }
 
-/// Bytes that tell messages and places in them apart.
+/// Returns bytes that differ by message and by index.
 pub(crate) fn pattern(seed: u32, length: usize) -> Vec<u8> {
     (0..length as u32).map(|at| (at.wrapping_mul(31) ^ seed.wrapping_mul(101)) as u8).collect()
 }

@@ -6,30 +6,34 @@ use tampi_shim::{Communicator, Error, Rank, Request, Tag, iwait};
 
 use crate::common::{config, run};
 
-/// What a task does with the request that it has started.
+/// Use of a request by the task that has started it.
 #[derive(Clone, Copy, Debug)]
-enum Then {
-    /// It awaits it and goes on whatever has come of it.
+enum RequestUse {
+    /// Awaits the request, and continues after an error.
     Awaits,
-    LetsGo,
+    Drops,
     Binds,
 }
 
-/// Tells whether a task ran that depends on what a message was to fill and did not.
-async fn fills(world: Communicator, then: Then, ran: Arc<AtomicBool>) -> Result<(), Error> {
+/// Fails a receive into a region and sets `ran` if a task runs that depends on that region.
+async fn fills(
+    world: Communicator,
+    request_use: RequestUse,
+    ran: Arc<AtomicBool>,
+) -> Result<(), Error> {
     let (group, here) = (world.group().clone(), world.rank());
     let values = Array::new(&group, vec![0u32; 2], 2)?;
     world.send(vec![1u32; 3], here, Tag(0)).await?;
     let comm = world.clone();
     group.task("receive").output(&values.all()).spawn_async(move |values| async move {
         let request: Request<_> = comm.irecv(values, here, Tag(0));
-        match then {
-            Then::Awaits => {
+        match request_use {
+            RequestUse::Awaits => {
                 let error = request.await.map(drop).expect_err("the message is too long");
                 assert!(matches!(error, Error::Truncated { .. }), "{error}");
             }
-            Then::LetsGo => drop(request),
-            Then::Binds => iwait(request).expect("in a task"),
+            RequestUse::Drops => drop(request),
+            RequestUse::Binds => iwait(request).expect("in a task"),
         }
     })?;
     let task = group.task("after").input(&values.all());
@@ -39,13 +43,13 @@ async fn fills(world: Communicator, then: Then, ran: Arc<AtomicBool>) -> Result<
 
 #[test]
 fn what_depends_on_a_receive_that_failed_does_not_run() {
-    for then in [Then::Awaits, Then::LetsGo, Then::Binds] {
+    for request_use in [RequestUse::Awaits, RequestUse::Drops, RequestUse::Binds] {
         let ran = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&ran);
-        let ended = run(config(1, 2), move |world| fills(world, then, Arc::clone(&flag)));
+        let ended = run(config(1, 2), move |world| fills(world, request_use, Arc::clone(&flag)));
         let error = ended.expect_err("a task failed").to_string();
-        assert!(error.contains("receive") && error.contains("after"), "{then:?}: {error}");
-        assert!(!ran.load(Ordering::SeqCst), "{then:?}");
+        assert!(error.contains("receive") && error.contains("after"), "{request_use:?}: {error}");
+        assert!(!ran.load(Ordering::SeqCst), "{request_use:?}");
     }
 }
 

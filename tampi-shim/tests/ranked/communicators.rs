@@ -29,8 +29,8 @@ async fn halves_have_messages_of_their_own(world: Communicator) -> Result<(), Er
     let half = world.split(Some(rank % 2), -(rank as i32)).await?.expect("a color");
     let mut members: Vec<u32> = (0..size).filter(|other| other % 2 == rank % 2).collect();
     members.reverse();
-    let (_, told) = half.allgather(vec![rank], vec![0; members.len()]).await?;
-    assert_eq!(told, members);
+    let (_, gathered) = half.allgather(vec![rank], vec![0; members.len()]).await?;
+    assert_eq!(gathered, members);
     let next = Rank((half.rank().0 + 1) % half.size());
     let send = half.isend(vec![rank], next, Tag(1));
     let (from, status) = half.recv(vec![0u32], ANY_SOURCE, ANY_TAG).await?;

@@ -1,4 +1,4 @@
-//! How runs end: with messages left, with failures, with settings that cannot be.
+//! Ends of runs: with messages left, with failures, with invalid settings.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -94,7 +94,8 @@ async fn last_fails(world: Communicator) -> Result<(), Error> {
     }
 }
 
-/// The last rank fails while the others look for what it never sends, with nothing under way.
+/// The last rank fails while the others probe for a message that it never sends, with nothing under
+/// way.
 async fn last_fails_unasked(world: Communicator) -> Result<(), Error> {
     let last = Rank(world.size() - 1);
     if world.rank() == last {
@@ -149,9 +150,9 @@ fn panic() {
         assert_ne!(world.rank(), Rank(1), "on purpose");
         world.recv(vec![0u8], Rank(1), Tag(0)).await.map(drop)
     };
-    let told = try_run(program, Threads::Multiple).expect_err("a rank panicked").to_string();
-    // What the rank itself says, and what the other learns.
-    assert!(told.contains("on purpose") || told.contains("its main panicked"), "{told}");
+    let text = try_run(program, Threads::Multiple).expect_err("a rank panicked").to_string();
+    // The reason of the rank itself, or that of the other rank.
+    assert!(text.contains("on purpose") || text.contains("its main panicked"), "{text}");
 }
 
 /// Rank 0 cancels its tasks while long messages of theirs wait for receives that never come.
@@ -184,8 +185,8 @@ async fn first_cancels(world: Communicator) -> Result<(), Error> {
 }
 
 fn cancels(threads: Threads) {
-    let told = try_run(first_cancels, threads).expect_err("a rank was cancelled").to_string();
-    assert!(told.contains("on purpose"), "{told}");
+    let text = try_run(first_cancels, threads).expect_err("a rank was cancelled").to_string();
+    assert!(text.contains("on purpose"), "{text}");
 }
 
 fn cancelled() {
@@ -211,8 +212,8 @@ fn undefined() {
         after.spawn(move |_| flag.store(true, Ordering::SeqCst))?;
         Ok(group.wait().await?)
     };
-    let told = try_run(program, Threads::Multiple).expect_err("a task failed").to_string();
-    assert!(told.contains("receive") && told.contains("after"), "{told}");
+    let text = try_run(program, Threads::Multiple).expect_err("a task failed").to_string();
+    assert!(text.contains("receive") && text.contains("after"), "{text}");
     assert!(!ran.load(Ordering::SeqCst));
 }
 

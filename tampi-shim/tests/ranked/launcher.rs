@@ -52,7 +52,7 @@ fn mpirun() -> String {
     })
 }
 
-/// What a program said, for a test that has failed.
+/// Formats the output of a program, for a test that has failed.
 pub(crate) fn said(output: &Output) -> String {
     let (text, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -1,8 +1,8 @@
 //! Programs on ranks that MPI starts, one in each process.
 //!
 //! Every case and number of ranks is one test, which executes this binary again under `mpirun`
-//! and gives it five minutes. The test process itself never initialises MPI: Open MPI would take what
-//! it starts for children of it.
+//! and gives it five minutes. The test process itself never initialises MPI: Open MPI would take
+//! what it starts for children of it.
 
 mod collectives;
 mod communicators;

@@ -1,4 +1,4 @@
-//! Which message a receive or a probe takes.
+//! Matching of messages to receives and probes.
 
 use tampi_shim::{ANY_SOURCE, ANY_TAG, Communicator, Error, Rank, Tag};
 

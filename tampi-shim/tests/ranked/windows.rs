@@ -1,4 +1,4 @@
-//! One-sided access over windows.
+//! Windows: one-sided communication over MPI.
 
 use talpf_runtime::{Array, Matrix, Tiling};
 use tampi_shim::mpi::{Update, Window};

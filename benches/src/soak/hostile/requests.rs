@@ -60,7 +60,7 @@ pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
     let config = tampi_shim::Config {
         ranks: ranks as u32,
         runtime: super::runtime(rng),
-        protocols: Some(Protocols { eager, lazy: eager * rng.pick(&[1, 4]), offer: 2_000 }),
+        protocols: Some(Protocols { eager, lazy: eager * rng.pick(&[1, 4]), rtr: 2_000 }),
         ..tampi_shim::Config::default()
     };
     let len = rng.pick(&[1, 40, 700, 3_000]);

@@ -4,7 +4,7 @@ use super::Member;
 use crate::collective::schedule::{Schedule, Span};
 use crate::collective::tree::Tree;
 
-/// Up a tree and down again: 2 (size - 1) messages, the fewest there can be.
+/// Builds a barrier up a tree and down again: 2 (size - 1) messages, the fewest possible.
 pub(super) fn by_tree(member: Member, radix: usize) -> Schedule {
     let mut schedule = Schedule::default();
     let nothing = Span::output(0, 0);
@@ -21,8 +21,8 @@ pub(super) fn by_tree(member: Member, radix: usize) -> Schedule {
     schedule
 }
 
-/// Dissemination: in round `k` a message to the rank `2^k` further. Half as deep as a tree, with
-/// size * log2(size) messages.
+/// Builds a barrier by dissemination: in round `k` each rank sends a message to the rank `2^k`
+/// further. Half as deep as a tree, with size * log2(size) messages.
 pub(super) fn by_dissemination(Member { rank, size }: Member) -> Schedule {
     let mut schedule = Schedule::default();
     let nothing = Span::output(0, 0);

@@ -1,10 +1,10 @@
-//! Blocks of elements, one a rank, that lie one after another.
+//! Blocks of elements, one for each rank, one after another.
 
 use smallvec::SmallVec;
 
-use crate::collective::schedule::{Place, Span};
+use crate::collective::schedule::{BufferRole, Span};
 
-/// Where the block of each rank lies.
+/// Bounds of the blocks of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Blocks {
     /// The first element of each block, and the end of the last.
@@ -12,7 +12,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of the given lengths, or none if they are more elements than can be counted.
+    /// Returns blocks of the given lengths, or `None` if the sum of the lengths overflows.
     pub(crate) fn of_counts(counts: impl IntoIterator<Item = usize>) -> Option<Self> {
         let mut bounds = SmallVec::from_slice(&[0]);
         let mut end = 0usize;
@@ -23,7 +23,7 @@ impl Blocks {
         Some(Blocks { bounds })
     }
 
-    /// `len` elements divided into `size` blocks whose lengths differ by at most one.
+    /// Divides `len` elements into `size` blocks whose lengths differ by at most one.
     pub(crate) fn evenly(len: usize, size: usize) -> Self {
         let (each, longer) = (len / size, len % size);
         let bounds = (0..=size).map(|block| block * each + block.min(longer)).collect();
@@ -34,7 +34,7 @@ impl Blocks {
         self.bounds.len() - 1
     }
 
-    /// Elements of all blocks.
+    /// Returns the number of elements of all blocks.
     pub(crate) fn total(&self) -> usize {
         self.bounds[self.size()]
     }
@@ -43,9 +43,9 @@ impl Blocks {
         self.bounds[block + 1] - self.bounds[block]
     }
 
-    /// One block in a buffer that holds all.
-    pub(crate) fn span(&self, block: usize, place: Place) -> Span {
-        Span { place, start: self.bounds[block], len: self.len(block) }
+    /// Returns the span of one block in a buffer of all blocks.
+    pub(crate) fn span(&self, block: usize, role: BufferRole) -> Span {
+        Span { role, start: self.bounds[block], len: self.len(block) }
     }
 }
 

@@ -4,14 +4,14 @@ use super::Member;
 use crate::collective::schedule::{Schedule, Span};
 use crate::collective::tree::Tree;
 
-/// Down a tree, the largest blocks first.
+/// Builds a broadcast down a tree, the largest blocks first.
 pub(super) fn by_tree(member: Member, root: usize, len: usize, radix: usize) -> Schedule {
     let mut schedule = Schedule::default();
     down(&mut schedule, Tree { size: member.size, root, radix }, member.rank, Span::output(0, len));
     schedule
 }
 
-/// Appends the steps that bring `span` of the root to the same span of all.
+/// Appends the steps that send `span` of the root to the same span of all ranks.
 pub(super) fn down(schedule: &mut Schedule, tree: Tree, rank: usize, span: Span) {
     let position = tree.position(rank);
     if let Some(parent) = position.parent {

@@ -1,7 +1,7 @@
-//! Which algorithm carries an operation out.
+//! Choice of the algorithm of an operation.
 //!
-//! All ranks must choose the same, so a choice depends on nothing but what all know: the number of
-//! ranks and of bytes.
+//! All ranks must choose the same algorithm, so a choice depends only on numbers that all ranks
+//! know: of ranks and of bytes.
 
 use super::scan::Prefix;
 use super::{
@@ -10,16 +10,16 @@ use super::{
 };
 use crate::collective::schedule::Schedule;
 
-/// From this many bytes on the copies of a message cost more than the message.
+/// Length from which on the copies of a message cost more than the message itself, in bytes.
 const LONG: usize = 32 << 10;
 
-/// The radix of trees for messages that cost what they cost however short they are: up to 8 ranks
-/// are two messages deep. With more ranks than cores the fewest messages win: on 2 cores a barrier
-/// of 8 takes 9 us so, 14 us with radix 2 and 14 us by dissemination, which has 24 messages instead
-/// of 14.
+/// Radix of trees for short messages, whose cost does not depend on their length: up to 8 ranks are
+/// two messages deep. With more ranks than cores the fewest messages win: on 2 cores a barrier of 8
+/// ranks takes 9 us with this radix, 14 us with radix 2, and 14 us by dissemination, which has 24
+/// messages instead of 14.
 const WIDE: usize = 8;
 
-/// The radix for messages that take time to send: a home is done after log2(size) of them.
+/// Radix of trees for long messages, which take time to send: the root sends log2(size) of them.
 const NARROW: usize = 2;
 
 fn radix(bytes: usize) -> usize {

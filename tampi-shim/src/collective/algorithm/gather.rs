@@ -1,12 +1,12 @@
-//! Gather, scatter and allgather: blocks of the ranks in one buffer of all.
+//! Gather, scatter and allgather: blocks of the ranks in one buffer of all ranks.
 
 use super::{Blocks, Member};
 use crate::collective::algorithm::broadcast;
-use crate::collective::schedule::{Place, Schedule, Span};
+use crate::collective::schedule::{BufferRole, Schedule, Span};
 use crate::collective::tree::Tree;
 
-/// Straight to the root, which receives in place: every byte travels once. `blocks` is read at the
-/// root only, `len` elsewhere.
+/// Builds a gather directly to the root, which receives in place: every byte is sent once. The root
+/// uses `blocks`, the other ranks `len`.
 pub(crate) fn gather(member: Member, root: usize, len: usize, blocks: &Blocks) -> Schedule {
     let mut schedule = Schedule::default();
     to_root(&mut schedule, member, root, len, blocks);
@@ -16,23 +16,23 @@ pub(crate) fn gather(member: Member, root: usize, len: usize, blocks: &Blocks) -
 fn to_root(schedule: &mut Schedule, member: Member, root: usize, len: usize, blocks: &Blocks) {
     if member.rank == root {
         for from in member.others() {
-            schedule.receive(from, blocks.span(from, Place::Output));
+            schedule.receive(from, blocks.span(from, BufferRole::Output));
         }
-        schedule.copy(Span::input(0, len), blocks.span(root, Place::Output));
+        schedule.copy(Span::input(0, len), blocks.span(root, BufferRole::Output));
     } else {
         schedule.send(root, Span::input(0, len));
     }
     schedule.wait();
 }
 
-/// Straight from the root. `blocks` is read at the root only, `len` elsewhere.
+/// Builds a scatter directly from the root. The root uses `blocks`, the other ranks `len`.
 pub(crate) fn scatter(member: Member, root: usize, len: usize, blocks: &Blocks) -> Schedule {
     let mut schedule = Schedule::default();
     if member.rank == root {
         for to in member.others() {
-            schedule.send(to, blocks.span(to, Place::Input));
+            schedule.send(to, blocks.span(to, BufferRole::Input));
         }
-        schedule.copy(blocks.span(root, Place::Input), Span::output(0, len));
+        schedule.copy(blocks.span(root, BufferRole::Input), Span::output(0, len));
     } else {
         schedule.receive(root, Span::output(0, len));
     }
@@ -40,22 +40,23 @@ pub(crate) fn scatter(member: Member, root: usize, len: usize, blocks: &Blocks) 
     schedule
 }
 
-/// Everybody to everybody: one message deep, and every byte is copied once a reader.
+/// Builds an allgather from every rank to every rank: one message deep, and every byte is copied
+/// once for each reader.
 pub(super) fn allgather_directly(member: Member, blocks: &Blocks) -> Schedule {
     let mut schedule = Schedule::default();
     let mine = Span::input(0, blocks.len(member.rank));
     for from in member.others() {
-        schedule.receive(from, blocks.span(from, Place::Output));
+        schedule.receive(from, blocks.span(from, BufferRole::Output));
     }
     for to in member.others() {
         schedule.send(to, mine);
     }
-    schedule.copy(mine, blocks.span(member.rank, Place::Output));
+    schedule.copy(mine, blocks.span(member.rank, BufferRole::Output));
     schedule.wait();
     schedule
 }
 
-/// To rank 0, and all of it down a tree: 2 (size - 1) messages.
+/// Builds an allgather to rank 0, and from there down a tree: 2 (size - 1) messages.
 pub(super) fn allgather_by_tree(member: Member, blocks: &Blocks, radix: usize) -> Schedule {
     let mut schedule = Schedule::default();
     to_root(&mut schedule, member, 0, blocks.len(member.rank), blocks);

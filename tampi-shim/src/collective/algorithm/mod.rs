@@ -1,4 +1,4 @@
-//! The algorithms: each is a function from a member and the sizes to its schedule.
+//! Algorithms of the collectives: each is a function from a member and the sizes to its schedule.
 //!
 //! Ranks are numbers of the communicator. `choice` picks among the algorithms of one operation.
 
@@ -20,7 +20,7 @@ pub(crate) use self::choice::{
 };
 pub(crate) use self::gather::{gather, scatter};
 
-/// Who takes part: this rank of `size`.
+/// A participant of a collective: one rank of `size`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) rank: usize,
@@ -28,7 +28,8 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// The other ranks, beginning after this one, so that not all turn to the same rank first.
+    /// Returns the other ranks, beginning after this one, so that not all ranks address the same
+    /// rank first.
     fn others(self) -> impl Iterator<Item = usize> {
         (1..self.size).map(move |distance| (self.rank + distance) % self.size)
     }

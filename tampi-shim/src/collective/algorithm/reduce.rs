@@ -1,15 +1,15 @@
 //! Reductions: reduce, allreduce, reduce_scatter.
 //!
-//! Whatever the algorithm, values are folded as `Schedule::fold_pairs` says: ranks 0 and 1, 2 and
-//! 3, ..., then the results of (0, 1) and (2, 3), and so on. An odd one at the end waits for its
-//! pair. So the bits depend on the number of ranks alone, and operands stay in the order of ranks.
+//! All algorithms fold values as `Schedule::fold_pairs` does: ranks 0 and 1, 2 and 3, ..., then the
+//! results of (0, 1) and (2, 3), and so on. An operand without a partner is folded in a later
+//! round. So the bits depend on the number of ranks alone, and operands stay in the order of ranks.
 
 use super::{Blocks, Member, broadcast};
-use crate::collective::schedule::{Place, Schedule, Span};
+use crate::collective::schedule::{BufferRole, Schedule, Span};
 use crate::collective::tree::Tree;
 
-/// Folds up a tree into `value`, which holds this rank's operand and at the root ends with the
-/// result. All children are received at once and then folded.
+/// Appends the steps that fold up a tree into `value`, which holds this rank's operand and at the
+/// root ends with the result. The values of all children are received at once and then folded.
 fn up(schedule: &mut Schedule, tree: Tree, rank: usize, value: Span) {
     let position = tree.position(rank);
     let mut families = Vec::new();
@@ -34,8 +34,8 @@ fn up(schedule: &mut Schedule, tree: Tree, rank: usize, value: Span) {
     }
 }
 
-/// This rank's operand where it may be written: the output where the result is wanted or nothing
-/// is folded, else a copy.
+/// Returns a span with this rank's operand that may be written: the output at the root and at ranks
+/// that fold nothing, otherwise a copy.
 fn operand(schedule: &mut Schedule, tree: Tree, rank: usize, len: usize) -> Span {
     let output = Span::output(0, len);
     if rank == tree.root || tree.position(rank).families.is_empty() {
@@ -62,7 +62,8 @@ pub(super) fn allreduce_by_tree(member: Member, len: usize, radix: usize) -> Sch
     schedule
 }
 
-/// Everybody sends everything to everybody and folds all: one message deep.
+/// Builds an allreduce in which every rank sends all its elements to every rank and folds all: one
+/// message deep.
 pub(super) fn allreduce_directly(member: Member, len: usize) -> Schedule {
     let mut schedule = Schedule::default();
     let mine = Span::output(0, len);
@@ -77,12 +78,12 @@ pub(super) fn allreduce_directly(member: Member, len: usize) -> Schedule {
     schedule
 }
 
-/// Sends every rank its block of `whole`, and folds what arrives of the own block into `value`,
-/// which holds this rank's operand by the time messages have arrived.
+/// Appends the steps that send every rank its block of `whole`, and fold the arriving operands of
+/// the own block into `value`, which holds this rank's operand by the time messages have arrived.
 fn fold_own_block(
     schedule: &mut Schedule,
     member: Member,
-    whole: Place,
+    whole: BufferRole,
     blocks: &Blocks,
     value: Span,
 ) {
@@ -98,21 +99,21 @@ fn fold_own_block(
     schedule.fold_pairs(&mut spans, member.rank);
 }
 
-/// Each rank folds one segment, then the root collects them: every rank sends and folds as much as
-/// any other.
+/// Builds a reduce in which each rank folds one segment, and the root gathers them: every rank
+/// sends and folds as much as any other.
 pub(super) fn reduce_by_segments(member: Member, root: usize, len: usize) -> Schedule {
     let mut schedule = Schedule::default();
     let blocks = Blocks::evenly(len, member.size);
-    let mut mine = blocks.span(member.rank, Place::Output);
+    let mut mine = blocks.span(member.rank, BufferRole::Output);
     if member.rank != root {
         let copy = schedule.take_scratch(mine.len);
         schedule.copy(mine, copy);
         mine = copy;
     }
-    fold_own_block(&mut schedule, member, Place::Output, &blocks, mine);
+    fold_own_block(&mut schedule, member, BufferRole::Output, &blocks, mine);
     if member.rank == root {
         for from in member.others() {
-            schedule.receive(from, blocks.span(from, Place::Output));
+            schedule.receive(from, blocks.span(from, BufferRole::Output));
         }
     } else {
         schedule.send(root, mine);
@@ -121,30 +122,31 @@ pub(super) fn reduce_by_segments(member: Member, root: usize, len: usize) -> Sch
     schedule
 }
 
-/// Each rank folds one segment and gives it to all.
+/// Builds an allreduce in which each rank folds one segment and sends it to all.
 pub(super) fn allreduce_by_segments(member: Member, len: usize) -> Schedule {
     let mut schedule = Schedule::default();
     let blocks = Blocks::evenly(len, member.size);
-    let mine = blocks.span(member.rank, Place::Output);
-    fold_own_block(&mut schedule, member, Place::Output, &blocks, mine);
+    let mine = blocks.span(member.rank, BufferRole::Output);
+    fold_own_block(&mut schedule, member, BufferRole::Output, &blocks, mine);
     for from in member.others() {
-        schedule.receive(from, blocks.span(from, Place::Output));
+        schedule.receive(from, blocks.span(from, BufferRole::Output));
     }
     member.others().for_each(|to| schedule.send(to, mine));
     schedule.wait();
     schedule
 }
 
-/// Each rank folds its block.
+/// Builds a reduce-scatter in which each rank folds its block.
 pub(super) fn reduce_scatter_directly(member: Member, blocks: &Blocks) -> Schedule {
     let mut schedule = Schedule::default();
     let mine = Span::output(0, blocks.len(member.rank));
-    schedule.copy(blocks.span(member.rank, Place::Input), mine);
-    fold_own_block(&mut schedule, member, Place::Input, blocks, mine);
+    schedule.copy(blocks.span(member.rank, BufferRole::Input), mine);
+    fold_own_block(&mut schedule, member, BufferRole::Input, blocks, mine);
     schedule
 }
 
-/// Up a tree, and the blocks straight from rank 0: 2 (size - 1) messages.
+/// Builds a reduce-scatter up a tree, with the blocks sent directly from rank 0: 2 (size - 1)
+/// messages.
 pub(super) fn reduce_scatter_by_tree(member: Member, blocks: &Blocks, radix: usize) -> Schedule {
     let mut schedule = Schedule::default();
     let tree = Tree { size: member.size, root: 0, radix };
@@ -154,7 +156,7 @@ pub(super) fn reduce_scatter_by_tree(member: Member, blocks: &Blocks, radix: usi
     let mine = Span::output(0, blocks.len(member.rank));
     if member.rank == 0 {
         for to in member.others() {
-            let block = blocks.span(to, Place::Scratch);
+            let block = blocks.span(to, BufferRole::Scratch);
             schedule.send(to, Span { start: value.start + block.start, ..block });
         }
         schedule.copy(Span { len: mine.len, ..value }, mine);

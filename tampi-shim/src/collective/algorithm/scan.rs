@@ -1,21 +1,21 @@
 //! Prefix reductions: scan and exscan.
 //!
-//! Folded from left to right, `((x0 op x1) op x2) op ...`: the bits of a serial loop, whatever the
-//! algorithm.
+//! All algorithms fold from left to right, `((x0 op x1) op x2) op ...`: the bits are those of a
+//! serial loop.
 
 use super::{Blocks, Member};
-use crate::collective::schedule::{Place, Schedule, Span};
+use crate::collective::schedule::{BufferRole, Schedule, Span};
 
-/// Which prefix a rank receives.
+/// Prefix that a rank receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prefix {
-    /// With its own operand.
+    /// Includes the operand of the rank.
     Inclusive,
-    /// Without; rank 0 keeps what it has.
+    /// Excludes the operand of the rank; rank 0 keeps its operand.
     Exclusive,
 }
 
-/// Turns the operands of all ranks into their inclusive prefixes.
+/// Appends the steps that replace the operands of all ranks by their inclusive prefixes.
 fn fold_prefixes(schedule: &mut Schedule, spans: &[Span]) {
     for pair in spans.windows(2) {
         schedule.fold_into_right(pair[0], pair[1]);
@@ -23,7 +23,7 @@ fn fold_prefixes(schedule: &mut Schedule, spans: &[Span]) {
 }
 
 impl Prefix {
-    /// The span of rank `rank`'s result, if it has one.
+    /// Returns the span of the result of rank `rank`, if it has one.
     fn of(self, spans: &[Span], rank: usize) -> Option<Span> {
         match self {
             Prefix::Inclusive => Some(spans[rank]),
@@ -32,7 +32,7 @@ impl Prefix {
     }
 }
 
-/// Rank 0 folds for all: 2 (size - 1) messages.
+/// Builds a scan in which rank 0 folds for all ranks: 2 (size - 1) messages.
 pub(super) fn at_rank_0(member: Member, len: usize, prefix: Prefix) -> Schedule {
     let mut schedule = Schedule::default();
     let mine = Span::output(0, len);
@@ -56,11 +56,11 @@ pub(super) fn at_rank_0(member: Member, len: usize, prefix: Prefix) -> Schedule 
     schedule
 }
 
-/// Each rank folds one segment for all.
+/// Builds a scan in which each rank folds one segment for all ranks.
 pub(super) fn by_segments(member: Member, len: usize, prefix: Prefix) -> Schedule {
     let mut schedule = Schedule::default();
     let blocks = Blocks::evenly(len, member.size);
-    let mine = blocks.span(member.rank, Place::Output);
+    let mine = blocks.span(member.rank, BufferRole::Output);
     let mut spans = vec![mine; member.size];
     if prefix == Prefix::Exclusive {
         spans[member.rank] = schedule.take_scratch(mine.len);
@@ -71,13 +71,13 @@ pub(super) fn by_segments(member: Member, len: usize, prefix: Prefix) -> Schedul
         schedule.receive(from, spans[from]);
     }
     for to in member.others() {
-        schedule.send(to, blocks.span(to, Place::Output));
+        schedule.send(to, blocks.span(to, BufferRole::Output));
     }
     schedule.wait();
     fold_prefixes(&mut schedule, &spans);
     if prefix == Prefix::Inclusive || member.rank > 0 {
         for from in member.others() {
-            schedule.receive(from, blocks.span(from, Place::Output));
+            schedule.receive(from, blocks.span(from, BufferRole::Output));
         }
     }
     for to in member.others() {

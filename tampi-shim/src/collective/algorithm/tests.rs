@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::collective::schedule::{Place, Schedule, Span, Step};
+use crate::collective::schedule::{BufferRole, Schedule, ScheduleStep, Span};
 
-/// What is in a place that a message may write at any time.
+/// Value of an element that a message may write at any time.
 const IN_FLIGHT: &str = "in flight";
 
 struct Rank {
@@ -28,10 +28,10 @@ impl Rank {
     }
 
     fn at(&mut self, span: Span) -> &mut [String] {
-        let place = match span.place {
-            Place::Input => 0,
-            Place::Output => 1,
-            Place::Scratch => 2,
+        let place = match span.role {
+            BufferRole::Input => 0,
+            BufferRole::Output => 1,
+            BufferRole::Scratch => 2,
         };
         &mut self.places[place][span.start..][..span.len]
     }
@@ -42,28 +42,28 @@ impl Rank {
         values
     }
 
-    /// Runs to the next wait that has to wait. Whether a step was done.
+    /// Runs to the next wait that has to wait. Returns `true` if a step was done.
     fn run(&mut self) -> bool {
         let before = self.next;
         while let Some(step) = self.schedule.steps().get(self.next).copied() {
             match step {
-                Step::Wait if !(self.sends.is_empty() && self.receives.is_empty()) => break,
-                Step::Wait => {}
-                Step::Send { to, span } => {
+                ScheduleStep::Wait if !(self.sends.is_empty() && self.receives.is_empty()) => break,
+                ScheduleStep::Wait => {}
+                ScheduleStep::Send { to, span } => {
                     let values = self.settled(span);
                     self.sends.push_back((to, span, values));
                 }
-                Step::Receive { from, span } => {
+                ScheduleStep::Receive { from, span } => {
                     self.at(span).fill(IN_FLIGHT.to_owned());
                     self.receives.push_back((from, span));
                 }
-                Step::Copy { from, to } => {
+                ScheduleStep::Copy { from, to } => {
                     let values = self.settled(from);
                     self.settled(to);
                     self.at(to).clone_from_slice(&values);
                 }
-                Step::FoldIntoLeft { left, right } => self.fold(left, right, left),
-                Step::FoldIntoRight { left, right } => self.fold(left, right, right),
+                ScheduleStep::FoldIntoLeft { left, right } => self.fold(left, right, left),
+                ScheduleStep::FoldIntoRight { left, right } => self.fold(left, right, right),
             }
             self.next += 1;
         }
@@ -103,7 +103,7 @@ fn carry_out(mut ranks: Vec<Rank>) -> Vec<Vec<String>> {
     ranks.into_iter().map(|rank| rank.places[1].clone()).collect()
 }
 
-/// The oldest message from one rank to another, if both are ready.
+/// Delivers the oldest message from one rank to another, if both are ready.
 fn deliver(ranks: &mut [Rank], from: usize, to: usize) -> bool {
     let send = ranks[from].sends.iter().position(|(peer, ..)| *peer == to);
     let receive = ranks[to].receives.iter().position(|(peer, _)| *peer == from);
@@ -116,7 +116,7 @@ fn deliver(ranks: &mut [Rank], from: usize, to: usize) -> bool {
     true
 }
 
-/// Element `index` of rank `rank`.
+/// Returns element `index` of rank `rank`.
 fn value(rank: usize, index: usize) -> String {
     format!("{rank}.{index}")
 }
@@ -129,13 +129,13 @@ fn members(size: usize) -> impl Iterator<Item = Member> {
     (0..size).map(move |rank| Member { rank, size })
 }
 
-/// In place, with the values of each rank.
+/// Carries out a plan that works in place on the values of each rank.
 fn in_place(size: usize, len: usize, plan: impl Fn(Member) -> Schedule) -> Vec<Vec<String>> {
     let rank = |member: Member| Rank::new(plan(member), Vec::new(), values(member.rank, len));
     carry_out(members(size).map(rank).collect())
 }
 
-/// The documented order: neighbours first.
+/// Folds in the documented order: neighbours first.
 fn folded_in_pairs(mut operands: Vec<String>) -> String {
     while operands.len() > 1 {
         let pair = |pair: &[String]| match pair {
@@ -151,7 +151,7 @@ fn reduced(size: usize, index: usize) -> String {
     folded_in_pairs((0..size).map(|rank| value(rank, index)).collect())
 }
 
-/// Sizes and lengths, every root of each.
+/// Returns pairs of a number of ranks and a length.
 fn cases() -> impl Iterator<Item = (usize, usize)> {
     (1..=17).flat_map(|size| [0, 1, 18].map(|len| (size, len)))
 }

@@ -1,4 +1,4 @@
-//! What windows hold, and how it is updated.
+//! Elements of windows and their atomic updates.
 #![allow(unsafe_code, reason = "constants of MPI")]
 
 use bytemuck::Pod;
@@ -39,26 +39,26 @@ elements! {
     f64: RSMPI_DOUBLE,
 }
 
-/// What becomes of an element that is updated with a value.
+/// Atomic update of an element with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// It stays: an atomic read.
+    /// Keeps the element: an atomic read.
     Keep,
-    /// The value: an atomic write.
+    /// Replaces the element by the value: an atomic write.
     Replace,
-    /// The sum of both.
+    /// Adds the value.
     Sum,
-    /// The product of both.
+    /// Multiplies by the value.
     Product,
-    /// The smaller one.
+    /// Takes the minimum of both.
     Min,
-    /// The larger one.
+    /// Takes the maximum of both.
     Max,
-    /// Bits that both have. Not of floats.
+    /// Bitwise and. Not for floats.
     And,
-    /// Bits that one has. Not of floats.
+    /// Bitwise or. Not for floats.
     Or,
-    /// Bits that only one has. Not of floats.
+    /// Bitwise exclusive or. Not for floats.
     Xor,
 }
 

@@ -1,9 +1,10 @@
-//! What releases of MPI do wrong with windows, and which variable the user sets against it.
+//! Known faults of releases of MPI in one-sided communication, with the environment variables that
+//! avoid them.
 //!
-//! Bytes that are lost in silence, or the end of the program, are refused instead. The variables
-//! are not set here: they make other things slower on some networks.
+//! Calls that would lose bytes silently, or crash the program, are errors instead. The variables
+//! are not set here: they slow other operations down on some networks.
 
-/// Why windows of the MPI that says `version` of itself lose what is put into them, if they do.
+/// Returns the reason for which puts of the MPI with this version string are lost, if they are.
 ///
 /// **Source**: pull request 6140 of pmodels/mpich, in 4.1.
 pub(super) fn of_puts(
@@ -20,7 +21,7 @@ pub(super) fn of_puts(
         .then_some("MPICH before 4.1 loses puts over UCX: set UCX_RCACHE_ENABLE=n")
 }
 
-/// Why a rank must not swap an element of its own, if so.
+/// Returns the reason for which a rank must not swap an element of its own, if there is one.
 pub(super) fn of_own_swaps(
     version: &str,
     variable: impl Fn(&str) -> Option<String>,
@@ -31,7 +32,7 @@ pub(super) fn of_own_swaps(
     )
 }
 
-/// What follows `name`.
+/// Returns the text after `name`.
 fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     Some(text.split_once(name)?.1.trim_start())
 }

@@ -17,9 +17,9 @@ unsafe impl Send for RawWindow {}
 // SAFETY: as above.
 unsafe impl Sync for RawWindow {}
 
-/// Where a transfer goes: elements of a rank from `first` on.
+/// Remote address of a transfer: elements of a rank from `first` on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct WindowAddress {
     pub(super) rank: c_int,
     pub(super) first: ffi::MPI_Aint,
 }
@@ -56,7 +56,7 @@ impl RawWindow {
         Ok(window)
     }
 
-    /// Ends the window. Blocks until all ranks call it.
+    /// Frees the window. Blocks until all ranks call it.
     pub(in crate::mpi) fn free(self) -> Result<(), Refused> {
         let mut handle = self.0;
         // SAFETY: the window lives and is locked.
@@ -65,13 +65,13 @@ impl RawWindow {
         check("MPI_Win_free", unsafe { ffi::MPI_Win_free(&mut handle) })
     }
 
-    /// Blocks until what was begun towards `rank` is complete there.
+    /// Blocks until all transfers to `rank` are complete there.
     pub(super) fn flush(self, rank: c_int) -> Result<(), Refused> {
         // SAFETY: the window lives and is locked.
         check("MPI_Win_flush", unsafe { ffi::MPI_Win_flush(rank, self.0) })
     }
 
-    /// Begins to write.
+    /// Starts a write.
     ///
     /// # Safety
     ///
@@ -80,19 +80,19 @@ impl RawWindow {
         self,
         from: *const u8,
         shape: &Shape,
-        to: Place,
+        to: WindowAddress,
         there: &Shape,
     ) -> Result<RawRequest, Refused> {
         // SAFETY: the caller keeps the memory; a new handle is written.
         started("MPI_Rput", |request| unsafe {
-            let (from, Place { rank, first }) = (from.cast(), to);
+            let (from, WindowAddress { rank, first }) = (from.cast(), to);
             let (count, datatype) = (shape.count, shape.datatype);
             let (there, their) = (there.count, there.datatype);
             ffi::MPI_Rput(from, count, datatype, rank, first, there, their, self.0, request)
         })
     }
 
-    /// Begins to read.
+    /// Starts a read.
     ///
     /// # Safety
     ///
@@ -101,19 +101,19 @@ impl RawWindow {
         self,
         into: *mut u8,
         shape: &Shape,
-        from: Place,
+        from: WindowAddress,
         there: &Shape,
     ) -> Result<RawRequest, Refused> {
         // SAFETY: the caller keeps the memory; a new handle is written.
         started("MPI_Rget", |request| unsafe {
-            let (into, Place { rank, first }) = (into.cast(), from);
+            let (into, WindowAddress { rank, first }) = (into.cast(), from);
             let (count, datatype) = (shape.count, shape.datatype);
             let (there, their) = (there.count, there.datatype);
             ffi::MPI_Rget(into, count, datatype, rank, first, there, their, self.0, request)
         })
     }
 
-    /// Begins to update elements.
+    /// Starts an update of elements.
     ///
     /// # Safety
     ///
@@ -122,13 +122,13 @@ impl RawWindow {
         self,
         from: *const u8,
         shape: &Shape,
-        to: Place,
+        to: WindowAddress,
         there: &Shape,
         operation: ffi::MPI_Op,
     ) -> Result<RawRequest, Refused> {
         // SAFETY: the caller keeps the memory; a new handle is written.
         started("MPI_Raccumulate", |request| unsafe {
-            let (from, Place { rank, first }) = (from.cast(), to);
+            let (from, WindowAddress { rank, first }) = (from.cast(), to);
             let (count, datatype) = (shape.count, shape.datatype);
             let (n, their) = (there.count, there.datatype);
             let (win, op) = (self.0, operation);
@@ -136,8 +136,8 @@ impl RawWindow {
         })
     }
 
-    /// Begins to update one element with the first of `pair`, and to read what it was into the
-    /// second.
+    /// Starts an update of one element with the first of `pair`; its previous value is written to
+    /// the second.
     ///
     /// # Safety
     ///
@@ -147,13 +147,13 @@ impl RawWindow {
         pair: *mut u8,
         size: usize,
         datatype: ffi::MPI_Datatype,
-        at: Place,
+        at: WindowAddress,
         operation: ffi::MPI_Op,
     ) -> Result<RawRequest, Refused> {
         let result = pair.wrapping_add(size).cast::<c_void>();
         // SAFETY: the caller keeps the memory; a new handle is written.
         started("MPI_Rget_accumulate", |request| unsafe {
-            let (value, ty, Place { rank, first }) = (pair.cast(), datatype, at);
+            let (value, ty, WindowAddress { rank, first }) = (pair.cast(), datatype, at);
             let (op, win) = (operation, self.0);
             ffi::MPI_Rget_accumulate(
                 value, 1, ty, result, 1, ty, rank, first, 1, ty, op, win, request,
@@ -161,17 +161,17 @@ impl RawWindow {
         })
     }
 
-    /// Replaces one element by the first of `three` if it equals the second, and writes what it
-    /// was to the third. Blocks until that is done.
+    /// Replaces one element by the first of `three` if it equals the second, and writes its
+    /// previous value to the third. Blocks until that is done.
     pub(super) fn compare_and_swap<T>(
         self,
         three: &mut [T; 3],
         datatype: ffi::MPI_Datatype,
-        at: Place,
+        at: WindowAddress,
     ) -> Result<(), Refused> {
         let [new, expected, found] = three;
         let (new, expected) = ((&raw const *new).cast(), (&raw const *expected).cast());
-        let (found, Place { rank, first }) = ((&raw mut *found).cast(), at);
+        let (found, WindowAddress { rank, first }) = ((&raw mut *found).cast(), at);
         // SAFETY: three elements that live until the flush below has ended.
         check("MPI_Compare_and_swap", unsafe {
             ffi::MPI_Compare_and_swap(new, expected, found, datatype, rank, first, self.0)

@@ -1,45 +1,45 @@
-//! Credits that a rank gives a peer for the peer's cells: how many it has taken, and how many eager
-//! messages it has matched.
+//! Credits for cells: the receiver reports the number of cells that it has taken and of eager
+//! messages that it has matched.
 //!
-//! Both counts are absolute, so one that is lost or late does no harm, and both wrap in the halves of
-//! one word, which the peer's device writes. Whoever sees a count sees all that the rank had done
-//! with the cells before it told of them.
+//! Both counts are absolute, so a report that is lost or late does no harm. Both wrap, each in one
+//! half of a word that the receiver's device writes at the sender. A sender that sees a count sees
+//! everything that the receiver did with the cells before it reported them.
 
 use talpf_primitives::{AtomicU64, Ordering};
 
-use super::front::CELLS;
+use super::ring_buffer::CELLS;
 
-/// See the module text.
+/// Credits of a sender, as last reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Credits {
-    /// Cells taken.
+    /// Number of cells taken.
     taken: u32,
-    /// Eager messages matched: a short one counts one, and another its cells.
+    /// Number of eager messages matched: a short one counts one, a longer one as many as its cells.
     released: u32,
 }
 
 impl Credits {
-    /// The credits in the word that the peer writes.
+    /// Reads the credits from the word that the peer writes.
     #[inline]
     pub(super) fn load(word: &AtomicU64) -> Self {
         let word = word.load(Ordering::Acquire);
         Credits { taken: word as u32, released: (word >> 32) as u32 }
     }
 
-    /// The word that tells of these counts.
+    /// Packs the counts into the word that reports them.
     pub(super) fn word(taken: u64, released: u64) -> u64 {
         u64::from(taken as u32) | u64::from(released as u32) << 32
     }
 
-    /// Returns whether the ring has room for so many cells after cell number `tail`.
+    /// Returns `true` if the ring has room for so many cells after cell number `tail`.
     #[inline]
     pub(super) fn has_room(self, tail: u64, cells: usize) -> bool {
         let in_flight = (tail as u32).wrapping_sub(self.taken);
         in_flight as usize + cells <= CELLS
     }
 
-    /// Returns whether the peer will keep so many cells of an eager message if it has to, after
-    /// `eager` of them were sent.
+    /// Returns `true` if the peer will keep an unmatched eager message of so many cells, after
+    /// `eager` cells of such messages were sent.
     #[inline]
     pub(super) fn has_quota(self, eager: u64, quota: usize, cells: usize) -> bool {
         let unmatched = (eager as u32).wrapping_sub(self.released);

@@ -1,4 +1,4 @@
-//! What a rank has for one peer: both directions' state, and what the peer tells.
+//! Links: the state that a rank has for one peer, in both directions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,114 +7,116 @@ use ibverbs_sim::{CompletionQueue, Connection, QueuePair, RemoteAddress};
 use talpf_primitives::Mutex;
 
 use super::credits::Credits;
-use super::front::Front;
-use super::outlet::Outlet;
-use super::ring::Told;
+use super::ring::StatusLine;
+use super::ring_buffer::RingBuffer;
+use super::ring_writer::RingWriter;
 use super::sender::Sender;
-use super::sleeper::{Collecting, is_to_ring};
+use super::sleeper::{BatchingLinks, must_ring_doorbell};
 use super::transfers::Transfers;
 use crate::error::Error;
 use crate::rank::WorldRank;
 
-/// The words of the line that the peer writes: what it has taken, and whether it sleeps.
+/// Word of the status line for the credits that the peer gives.
 pub(super) const CREDITS: usize = 0;
+/// Word of the status line that is not 0 while the peer sleeps.
 pub(super) const ASLEEP: usize = 1;
 
-/// See the module text. On lines of its own.
+/// Link from a rank to one peer, on cache lines of its own.
 #[repr(align(128))]
 pub(super) struct Link {
     pub(super) peer: WorldRank,
-    /// The number of the ring that is kept here for the peer.
+    /// Number of this rank's ring for the peer.
     pub(super) incoming: usize,
-    /// What has come from the peer.
-    pub(super) front: Arc<Front>,
+    /// Cells of that ring.
+    pub(super) ring_buffer: Arc<RingBuffer>,
     control_sent: CompletionQueue,
     pub(super) bulk: QueuePair,
     pub(super) bulk_sent: CompletionQueue,
-    told: Told,
-    /// Changed under the lock of `sender`: cells are collected there.
-    is_collecting: AtomicBool,
-    /// How many links of this rank are.
-    collecting: Arc<Collecting>,
+    status_line: StatusLine,
+    /// `true` while `sender` has a batch; changed under its lock.
+    is_batching: AtomicBool,
+    /// Number of links of this rank that have a batch.
+    batching: Arc<BatchingLinks>,
     pub(super) sender: Mutex<Sender>,
     pub(super) transfers: Mutex<Transfers>,
 }
 
-/// One end of a link, before it knows the other.
-pub(super) struct End {
+/// End of a link, before it is connected.
+pub(super) struct LinkEnd {
     pub(super) control: QueuePair,
     pub(super) control_sent: CompletionQueue,
     pub(super) bulk: QueuePair,
     pub(super) bulk_sent: CompletionQueue,
-    pub(super) told: Told,
+    pub(super) status_line: StatusLine,
 }
 
-impl End {
+impl LinkEnd {
     /// Connects this end to the other.
-    pub(super) fn connect(&self, other: &End) -> Result<(), Error> {
+    pub(super) fn connect(&self, other: &LinkEnd) -> Result<(), Error> {
         self.control.connect(other.control.number(), &Connection::default())?;
         Ok(self.bulk.connect(other.bulk.number(), &Connection::default())?)
     }
 }
 
 impl Link {
-    /// `ring` and `tell` are at the peer; `collecting` is the rank's.
+    /// Creates a link. `ring` and `remote_status` are this rank's ring and status line at the peer;
+    /// `batching` counts for the whole rank.
     pub(super) fn new(
-        (peer, incoming, front): (WorldRank, usize, Arc<Front>),
-        collecting: &Arc<Collecting>,
-        end: End,
+        (peer, incoming, ring_buffer): (WorldRank, usize, Arc<RingBuffer>),
+        batching: &Arc<BatchingLinks>,
+        end: LinkEnd,
         ring: RemoteAddress,
-        tell: RemoteAddress,
+        remote_status: RemoteAddress,
     ) -> Self {
-        let End { control, control_sent, bulk, bulk_sent, told } = end;
-        // The first message rings: the peer may sleep already.
-        told.word(ASLEEP).store(1, Ordering::Relaxed);
+        let LinkEnd { control, control_sent, bulk, bulk_sent, status_line } = end;
+        // The first message rings the doorbell: the peer may sleep already.
+        status_line.word(ASLEEP).store(1, Ordering::Relaxed);
         Link {
             peer,
             incoming,
-            front,
+            ring_buffer,
             control_sent,
             bulk,
             bulk_sent,
-            told,
-            is_collecting: AtomicBool::new(false),
-            collecting: Arc::clone(collecting),
-            sender: Mutex::new(Sender::new(Outlet::new(control, ring, tell))),
+            status_line,
+            is_batching: AtomicBool::new(false),
+            batching: Arc::clone(batching),
+            sender: Mutex::new(Sender::new(RingWriter::new(control, ring, remote_status))),
             transfers: Mutex::default(),
         }
     }
 
-    /// Says that cells are collected from now on, or none any more. The caller has `sender` locked.
-    pub(super) fn collects(&self, collects: bool) {
-        self.is_collecting.store(collects, Ordering::Relaxed);
-        if collects {
-            self.collecting.begin();
+    /// Notes that `sender` has a batch, or none any more. The caller has `sender` locked.
+    pub(super) fn set_batching(&self, is_batching: bool) {
+        self.is_batching.store(is_batching, Ordering::Relaxed);
+        if is_batching {
+            self.batching.begin();
         } else {
-            self.collecting.end();
+            self.batching.end();
         }
     }
 
-    /// Whether cells are collected, as far as the caller knows from the rank's count.
+    /// Returns `true` if `sender` has a batch. Ordered by the count of the rank only.
     #[inline]
-    pub(super) fn is_collecting(&self) -> bool {
-        self.is_collecting.load(Ordering::Relaxed)
+    pub(super) fn is_batching(&self) -> bool {
+        self.is_batching.load(Ordering::Relaxed)
     }
 
-    /// Returns what the peer has told of the cells that were written to it.
+    /// Returns the credits that the peer has reported.
     #[inline]
     pub(super) fn credits(&self) -> Credits {
-        Credits::load(self.told.word(CREDITS))
+        Credits::load(self.status_line.word(CREDITS))
     }
 
-    /// Whether the peer sleeps, once: who is told rings. To be called after what the peer is to see
-    /// was posted.
+    /// Returns `true`, to one caller, if the peer sleeps: that caller rings the doorbell. To be
+    /// called after the post that the peer has to see.
     #[inline]
-    pub(super) fn is_to_ring(&self) -> bool {
-        is_to_ring(self.told.word(ASLEEP))
+    pub(super) fn must_ring_doorbell(&self) -> bool {
+        must_ring_doorbell(self.status_line.word(ASLEEP))
     }
 
-    /// Takes the completions of cells and the like: nobody waits for them, and only a failed one
-    /// matters.
+    /// Takes the completions of writes to the ring and the status line. Nobody waits for them, and
+    /// only failed ones matter.
     pub(super) fn take_completions(&self) -> Result<(), Error> {
         if self.control_sent.is_empty() {
             return Ok(());
@@ -124,13 +126,15 @@ impl Link {
         completions[..count].iter().try_for_each(|completion| self.check(completion))
     }
 
-    /// Has the channel told of the next completion of a read, or failure of anything.
+    /// Arms the channel for the next completion of a read or write, and for failures.
     pub(super) fn arm(&self) -> Result<(), Error> {
         self.control_sent.request_notify(false)?;
         Ok(self.bulk_sent.request_notify(false)?)
     }
 
-    /// **Errors**: the request of `completion` failed.
+    /// Checks the status of a completion.
+    ///
+    /// **Errors**: the request failed.
     pub(super) fn check(&self, completion: &ibverbs_sim::WorkCompletion) -> Result<(), Error> {
         match completion.status {
             ibverbs_sim::CompletionStatus::Success => Ok(()),

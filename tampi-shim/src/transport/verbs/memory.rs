@@ -1,21 +1,24 @@
-//! The memory of operations: copied from and to, and registered.
+//! Memory of operations: copied from and to, and registered.
 #![allow(unsafe_code, reason = "the memory that callers of a transport vouch for")]
 
 use std::ptr::NonNull;
 
 use ibverbs_sim::{Access, MemoryRegion, ProtectionDomain};
 
-use super::cell::Place;
+use super::cell::RemoteLayout;
 use crate::buffer::Layout;
 use crate::error::Error;
 
-/// Rows of fewer bytes are packed: a request costs about as much as copying so many.
+/// Length below which rows are packed, in bytes: a request costs about as much as a copy of that
+/// length.
 const SHORT_ROW: usize = 512;
 
-/// The memory of an operation that has not ended, for as long as this exists.
+/// Memory of an operation under way. The value does not outlive the operation.
 pub(super) struct Memory(Layout);
 
 impl Memory {
+    /// Creates the value for the memory of `layout`.
+    ///
     /// # Safety
     ///
     /// Until this is dropped the memory is valid for reads and not changed, or, if [`fill`] or
@@ -27,7 +30,7 @@ impl Memory {
         Memory(layout)
     }
 
-    /// The whole of a vector that is kept with it.
+    /// Creates the value for the bytes of a vector that is kept with it.
     ///
     /// # Safety
     ///
@@ -45,13 +48,13 @@ impl Memory {
         self.0.bytes()
     }
 
-    /// Whether there are several rows, and each so short that copying them is cheaper than a
-    /// request for each.
+    /// Returns `true` if there are several rows so short that a copy is cheaper than a request for
+    /// each.
     pub(super) fn has_short_rows(&self) -> bool {
         self.0.rows > 1 && self.0.row_bytes < SHORT_ROW
     }
 
-    /// The bytes of one row.
+    /// Returns the bytes of one row.
     #[inline]
     fn row(&self, row: usize) -> &[u8] {
         let start = self.0.first.wrapping_add(row * self.0.stride_bytes);
@@ -59,7 +62,7 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(start, self.0.row_bytes) }
     }
 
-    /// The bytes if they are in one piece.
+    /// Returns the bytes, if they are contiguous.
     #[inline]
     pub(super) fn contiguous(&self) -> Option<&[u8]> {
         match self.0.rows {
@@ -75,7 +78,7 @@ impl Memory {
     }
 
     /// Fills the memory from its beginning, row after row, with the bytes of all `parts`, which
-    /// are not longer together.
+    /// fit.
     #[inline]
     pub(super) fn fill(&mut self, parts: &[&[u8]]) {
         let Layout { first, rows, row_bytes, stride_bytes, .. } = self.0;
@@ -83,7 +86,7 @@ impl Memory {
             && let Ok(word) = <[u8; 8]>::try_from(*part)
             && row_bytes >= 8
         {
-            // The most frequent length, without a call.
+            // The most frequent length, without a function call.
             // SAFETY: eight bytes of the memory that `new` was promised, and nobody else uses it.
             return unsafe { first.cast::<[u8; 8]>().write(word) };
         }
@@ -105,7 +108,7 @@ impl Memory {
         }
     }
 
-    /// Registers the memory from its first byte to its last. Empty memory needs none.
+    /// Registers the memory from its first byte to its last. Empty memory has no registration.
     ///
     /// **Errors**: those of the device.
     pub(super) fn register(
@@ -127,7 +130,7 @@ impl Memory {
     }
 }
 
-/// Memory that the device may use.
+/// Registration of the memory of an operation.
 pub(super) struct Registered {
     region: Option<MemoryRegion>,
 }
@@ -137,10 +140,10 @@ impl Registered {
         self.region.as_ref()
     }
 
-    /// How a peer reaches the memory.
-    pub(super) fn place(&self, layout: &Layout) -> Place {
+    /// Describes the memory for a peer.
+    pub(super) fn remote_layout(&self, layout: &Layout) -> RemoteLayout {
         let key = self.region.as_ref().map_or(0, |region| region.remote_key().to_u32());
-        Place {
+        RemoteLayout {
             address: layout.first.addr() as u64,
             key,
             rows: layout.rows as u32,

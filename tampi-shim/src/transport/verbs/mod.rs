@@ -1,23 +1,23 @@
-//! Messages over the verbs of `ibverbs-sim`. The README beside this file has the protocol.
+//! Transport over the verbs of `ibverbs-sim`. The README beside this file describes the protocols.
 //!
-//! Locks are taken in this order: `inbox` of a rank, `transfers` of a link, `sender` of a link. None
-//! is held while those who wait for operations are told, since that may run the code of tasks.
+//! Locks are taken in this order: `inbox` of a rank, `transfers` of a link, `sender` of a link. No
+//! lock is held while waiters of operations are notified, because that may run code of tasks.
 #![allow(unsafe_code, reason = "takes over the memory that callers of a transport vouch for")]
 
-mod aftermath;
 mod cell;
 mod credits;
+mod deferred;
 mod footprint;
-mod front;
 mod inbox;
-mod job;
 mod link;
 mod memory;
-mod offers;
-mod outlet;
 mod polling;
 mod progress;
 mod ring;
+mod ring_buffer;
+mod ring_writer;
+mod rtr_table;
+mod send_request;
 mod sender;
 mod sleeper;
 mod slots;
@@ -37,14 +37,14 @@ use std::task::Waker;
 use talpf_primitives::MutexGuard;
 use talpf_runtime::Group;
 
-use self::aftermath::Aftermath;
 use self::cell::INLINE;
+use self::deferred::DeferredActions;
 use self::inbox::Inbox;
-use self::job::{Job, Short, Source};
 use self::link::Link;
 use self::memory::Memory;
-use self::offers::Subject;
 use self::polling::Poller;
+use self::rtr_table::ContextTag;
+use self::send_request::{SendBuffer, SendRequest, ShortSend};
 use self::waiting::Receive;
 use self::world::{RankState, World};
 use super::{
@@ -61,21 +61,21 @@ use crate::select::Select;
 use crate::statistics::Statistics;
 use crate::ticket::ticket;
 
-/// One rank's access to the others over verbs. Every request under way counts in front of it, so no
-/// two ranks share a line.
+/// Transport of one rank over verbs. Requests under way change the reference count beside it, so no
+/// two ranks share a cache line.
 #[repr(align(128))]
 pub(crate) struct Verbs {
     world: Arc<World>,
     rank: WorldRank,
 }
 
-/// The ranks of a run in this process. Dropped, it lets the polling tasks end.
+/// Transports of all ranks of a run in this process. Dropping it ends the polling tasks.
 pub(crate) struct VerbsWorld {
     ranks: Vec<Arc<Verbs>>,
 }
 
 impl VerbsWorld {
-    /// Starts a rank for every group.
+    /// Creates a transport and a polling task for the rank of each group.
     ///
     /// **Errors**: those of the device and of the runtime.
     pub(crate) fn new(
@@ -98,14 +98,14 @@ impl VerbsWorld {
         self.ranks.iter().map(|verbs| Arc::clone(verbs) as Arc<dyn Transport>)
     }
 
-    /// Ends what nobody waits for any more; nothing runs.
+    /// Ends the operations that are left, when no task runs any more.
     pub(crate) fn clear(&self) {
         if let Some(verbs) = self.ranks.first() {
             verbs.world.end_all(&Error::Abandoned);
         }
     }
 
-    /// Lets the polling tasks end. The programs of all ranks have ended.
+    /// Lets the polling tasks end, once the programs of all ranks have ended.
     pub(crate) fn stop(&self) {
         for verbs in &self.ranks {
             verbs.state().stop.store(true, Ordering::SeqCst);
@@ -126,35 +126,41 @@ impl Verbs {
         self.world.rank(self.rank)
     }
 
-    /// A receive has found its message as it started.
+    /// Finishes the start of a receive that has found its message.
     #[inline]
-    fn found(&self, inbox: MutexGuard<'_, Inbox>, after: &mut Aftermath, start: Start) -> Start {
+    fn finish_start(
+        &self,
+        inbox: MutexGuard<'_, Inbox>,
+        deferred: &mut DeferredActions,
+        start: Start,
+    ) -> Start {
         drop(inbox);
-        self.state().next_turn();
-        self.settle(after);
+        self.state().end_burst();
+        self.run_deferred(deferred);
         start
     }
 
-    /// Where a long receive may be offered to: it has one source and one tag.
-    fn source_to_offer(
+    /// Returns the link and the envelope for the RTR of a long receive, if it has one source and
+    /// one tag.
+    fn source_for_rtr(
         &self,
         wanted: &Wanted,
         memory: &Memory,
-    ) -> Result<Option<(&Link, Subject)>, Error> {
+    ) -> Result<Option<(&Link, ContextTag)>, Error> {
         let Wanted { context, source, tag, .. } = *wanted;
         match (source, tag) {
             (Select::Only(peer), Select::Only(tag)) if !memory.has_short_rows() => {
                 let link = self.world.link(self.rank, peer.world)?;
-                Ok(Some((link, Subject { context, tag })))
+                Ok(Some((link, ContextTag { context, tag })))
             }
             _ => Ok(None),
         }
     }
 }
 
-/// Looks for a short message that a task waits for before its receive is posted: to take it from its
-/// cell is cheaper than to be told of it.
-const LOOKS: u32 = 16;
+/// Polls for an awaited short message before its receive is queued: taking the message from its
+/// cell is cheaper than a notification.
+const SPINS: u32 = 16;
 
 #[inline]
 fn selection(wanted: &Wanted) -> Selection {
@@ -185,27 +191,27 @@ impl Transport for Verbs {
             && let Some(bytes) = memory.contiguous()
         {
             match sender.send_short(link, self.state(), &key, bytes) {
-                Ok(Short::TooLong) => {}
-                Ok(Short::Sent) => return Start::Ended(Ok(status.into())),
-                Ok(Short::Collected) => return Start::Collected(status.into()),
-                Ok(Short::Alone) => {
+                Ok(ShortSend::NotSent) => {}
+                Ok(ShortSend::Sent) => return Start::Ended(Ok(status.into())),
+                Ok(ShortSend::BatchOpened) => return Start::Batched(status.into()),
+                Ok(ShortSend::Alone) => {
                     drop(sender);
                     self.state().poller.wake();
                     return Start::Ended(Ok(status.into()));
                 }
                 Err(error) => {
-                    // Messages that were collected before it are lost.
+                    // The batched messages before it are lost.
                     drop(sender);
                     self.world.fail(error.clone());
                     return Start::failed(error);
                 }
             }
         }
-        let job = Job { key, mode, bytes: Source::Lent(memory), ticket: None };
-        let mut after = Aftermath::default();
-        let sent = sender.send(link, self.state(), job, &mut after);
+        let request = SendRequest { key, mode, bytes: SendBuffer::Borrowed(memory), ticket: None };
+        let mut deferred = DeferredActions::default();
+        let sent = sender.send(link, self.state(), request, &mut deferred);
         drop(sender);
-        self.settle(&mut after);
+        self.run_deferred(&mut deferred);
         match sent {
             Ok(None) => Start::Ended(Ok(status.into())),
             Ok(Some(awaited)) => Start::UnderWay { awaited, operation: OperationId(u64::MAX) },
@@ -219,15 +225,15 @@ impl Transport for Verbs {
         let selection = selection(wanted);
         // SAFETY: the promise of the caller.
         let mut memory = unsafe { Memory::new(bytes) };
-        let is_long = memory.bytes() > state.protocols.offer as u64;
-        let source = match is_long.then(|| self.source_to_offer(wanted, &memory)).transpose() {
+        let is_long = memory.bytes() > state.protocols.rtr as u64;
+        let source = match is_long.then(|| self.source_for_rtr(wanted, &memory)).transpose() {
             Ok(source) => source.flatten(),
             Err(error) => return Start::failed(error),
         };
         let is_short = memory.bytes() <= INLINE as u64;
-        let mut looks = if wanted.is_awaited && is_short { LOOKS } else { 0 };
-        let (mut inbox, mut after) = loop {
-            let mut after = Aftermath::default();
+        let mut spins = if wanted.is_awaited && is_short { SPINS } else { 0 };
+        let (mut inbox, mut deferred) = loop {
+            let mut deferred = DeferredActions::default();
             let mut inbox = state.inbox.lock();
             if let Some(error) = self.world.failure() {
                 return Start::failed(error);
@@ -235,36 +241,36 @@ impl Transport for Verbs {
             if let Select::Only(peer) = wanted.source
                 && let Some(link) = state.link(peer.world)
                 && let Some(ended) =
-                    inbox.receive_now(link, &selection, &mut memory, state, &mut after)
+                    inbox.receive_now(link, &selection, &mut memory, state, &mut deferred)
             {
-                return self.found(inbox, &mut after, Start::Ended(ended));
+                return self.finish_start(inbox, &mut deferred, Start::Ended(ended));
             }
             if let Some((key, message)) = inbox.matcher.take_message(&selection) {
-                let start = inbox.start_with(&key, message, memory, state, &mut after);
-                return self.found(inbox, &mut after, start);
+                let start = inbox.start_with(&key, message, memory, state, &mut deferred);
+                return self.finish_start(inbox, &mut deferred, start);
             }
-            if looks == 0 || !self.may_look() {
-                break (inbox, after);
+            if spins == 0 || !self.may_spin() {
+                break (inbox, deferred);
             }
-            looks -= 1;
-            self.progress_from(inbox, false, after);
+            spins -= 1;
+            self.progress_from(inbox, false, deferred);
             self.flush();
-            state.look();
+            state.spin_for_cell();
         };
-        let before = source.and_then(|_| inbox.offered_before(&selection));
+        let previous = source.and_then(|_| inbox.previous_rtr(&selection));
         let (ticket, awaited) = ticket();
         let id = inbox.matcher.keep_receive(&selection, Receive::new(memory, ticket));
-        if let (Some((link, subject)), Some(before)) = (source, before) {
-            inbox.offer((id, before), subject, (link, state), &mut after);
+        if let (Some((link, context_tag)), Some(previous)) = (source, previous) {
+            inbox.send_rtr((id, previous), context_tag, (link, state), &mut deferred);
         }
         drop(inbox);
-        self.settle(&mut after);
+        self.run_deferred(&mut deferred);
         Start::UnderWay { awaited, operation: OperationId(id.to_u64()) }
     }
 
     unsafe fn receive_matched(&self, message: MessageId, bytes: Layout) -> Start {
         let state = self.state();
-        let mut after = Aftermath::default();
+        let mut deferred = DeferredActions::default();
         // SAFETY: the promise of the caller.
         let memory = unsafe { Memory::new(bytes) };
         let mut inbox = state.inbox.lock();
@@ -272,28 +278,28 @@ impl Transport for Verbs {
             let error = self.world.failure().unwrap_or(Error::Abandoned);
             return Start::failed(error);
         };
-        let start = inbox.start_with(&key, message, memory, state, &mut after);
+        let start = inbox.start_with(&key, message, memory, state, &mut deferred);
         drop(inbox);
-        self.settle(&mut after);
+        self.run_deferred(&mut deferred);
         start
     }
 
     fn discard(&self, message: MessageId) {
         let state = self.state();
-        let mut after = Aftermath::default();
+        let mut deferred = DeferredActions::default();
         let mut inbox = state.inbox.lock();
         if let Some((_, message)) = inbox.taken.remove(message.0) {
-            inbox.discard(message, state, &mut after);
+            inbox.discard(message, state, &mut deferred);
         }
         drop(inbox);
-        self.settle(&mut after);
+        self.run_deferred(&mut deferred);
     }
 
     fn cancel(&self, operation: OperationId) {
         let state = self.state();
-        let mut after = Aftermath::default();
-        state.inbox.lock().cancel(EntryId::from_u64(operation.0), state, &mut after);
-        self.settle(&mut after);
+        let mut deferred = DeferredActions::default();
+        state.inbox.lock().cancel(EntryId::from_u64(operation.0), state, &mut deferred);
+        self.run_deferred(&mut deferred);
     }
 
     fn probe(
@@ -323,18 +329,18 @@ impl Transport for Verbs {
 
     #[inline]
     fn progress(&self) -> usize {
-        self.try_progress(self.begin_turn())
+        self.try_progress(self.flush_batches())
     }
 
     #[inline]
-    fn look(&self) -> usize {
-        let after = self.begin_turn();
-        self.state().look();
-        self.try_progress(after)
+    fn spin(&self) -> usize {
+        let deferred = self.flush_batches();
+        self.state().spin_for_cell();
+        self.try_progress(deferred)
     }
 
     fn flush(&self) {
-        self.settle(&mut self.begin_turn());
+        self.run_deferred(&mut self.flush_batches());
     }
 
     fn fail(&self, reason: &str) {

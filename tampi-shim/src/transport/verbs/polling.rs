@@ -1,9 +1,8 @@
-//! The polling task: one a rank, an ordinary task that makes progress and suspends itself in
-//! between.
+//! The polling task: one task of each rank that makes progress and suspends itself in between.
 //!
-//! Workers that have nothing else to do look in its place; when none has, it looks a few times in a
-//! while. After it has looked in vain often enough it tells the peers to ring and sleeps; see the
-//! README for why no message is slept through.
+//! Idle workers poll in its place; while there is none, it polls a few times now and then. After
+//! enough polls in vain it asks the peers to ring its doorbell, and sleeps. The README explains why
+//! no message is slept through.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -13,30 +12,32 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::Verbs;
-use super::aftermath::Aftermath;
-use super::sleeper::before_the_last_look;
+use super::deferred::DeferredActions;
+use super::sleeper::fence_before_last_poll;
 use crate::error::Error;
 
-/// Passes in vain before the task sleeps, with something under way and without.
+/// Polls in vain before the task sleeps, with operations under way.
 const PATIENCE: u32 = 2_000;
+/// Polls in vain before the task sleeps, with no operation under way.
 const PATIENCE_WITHOUT_WORK: u32 = 200;
-/// How often the task looks at the timers of a link with faults.
+/// Period of checking the timers of a link with faults.
 const RETRY_PERIOD: Duration = Duration::from_micros(100);
-/// How long the task waits for an idle worker before it looks all the same.
+/// Longest wait for an idle worker, before the task polls itself.
 const LATEST: Duration = Duration::from_micros(20);
 
-/// What the polling task does, and idle workers in its place.
+/// Polling of one rank, by the polling task or by idle workers.
 pub(super) struct Poller {
     verbs: Arc<Verbs>,
-    /// Passes in vain since the last one that was not, about: several threads may count.
+    /// Approximate number of polls since the last one that found something: several threads may
+    /// count.
     in_vain: AtomicU32,
 }
 
-/// What the task does next.
-enum Next {
-    /// Waits until a timer may be due.
+/// Next action of the polling task.
+enum PollerAction {
+    /// Wait until a timer may be due.
     Pause,
-    /// Sleeps until something happens.
+    /// Sleep until something happens.
     Sleep,
     End,
 }
@@ -46,27 +47,28 @@ impl Poller {
         Arc::new(Poller { verbs: Arc::clone(verbs), in_vain: AtomicU32::new(0) })
     }
 
-    /// The body of the polling task. It ends when the programs of all ranks have: nobody waits then
-    /// for what is still under way.
+    /// Runs the polling task until the programs of all ranks have ended: nobody waits then for the
+    /// operations still under way.
     pub(super) async fn poll(self: Arc<Self>) {
         let (world, group) = (&self.verbs.world, &self.verbs.state().group);
         loop {
             let this = Arc::clone(&self);
-            match group.idle_until(LATEST, move || this.turn()).await {
-                Next::Pause => group.wait_for(RETRY_PERIOD).await,
-                Next::Sleep => {
+            match group.idle_until(LATEST, move || this.poll_once()).await {
+                PollerAction::Pause => group.wait_for(RETRY_PERIOD).await,
+                PollerAction::Sleep => {
                     self.in_vain.store(0, Ordering::Relaxed);
                     if let Err(error) = sleep(&self.verbs).await {
                         world.fail(error);
                     }
                 }
-                Next::End => return,
+                PollerAction::End => return,
             }
         }
     }
 
-    /// Makes progress. What to do next, but to look again as soon as a worker has nothing else to do.
-    fn turn(&self) -> Option<Next> {
+    /// Makes progress. Returns the next action, or `None` to poll again as soon as a worker is
+    /// idle.
+    fn poll_once(&self) -> Option<PollerAction> {
         let (world, state) = (&self.verbs.world, self.verbs.state());
         if world.has_timers {
             state.context.advance(state.group.clock().now_ns());
@@ -79,10 +81,10 @@ impl Poller {
         }
         let patience = if state.is_quiet() { PATIENCE_WITHOUT_WORK } else { PATIENCE };
         match in_vain < patience {
-            _ if state.stop.load(Ordering::SeqCst) => Some(Next::End),
+            _ if state.stop.load(Ordering::SeqCst) => Some(PollerAction::End),
             true => None,
-            false if world.has_timers => Some(Next::Pause),
-            false => Some(Next::Sleep),
+            false if world.has_timers => Some(PollerAction::Pause),
+            false => Some(PollerAction::Sleep),
         }
     }
 }
@@ -90,12 +92,12 @@ impl Poller {
 /// Sleeps until something happens.
 pub(super) async fn sleep(verbs: &Verbs) -> Result<(), Error> {
     let state = verbs.state();
-    state.poller.falls_asleep();
-    let found = look_before_sleep(verbs)? > 0;
+    state.poller.prepare_sleep();
+    let found = poll_before_sleep(verbs)? > 0;
     if !found && !state.stop.load(Ordering::SeqCst) {
         let mut notified = pin!(state.channel.notified());
         poll_fn(|cx| {
-            let is_woken = !state.poller.waits(cx.waker());
+            let is_woken = !state.poller.register(cx.waker());
             if is_woken || notified.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -104,30 +106,31 @@ pub(super) async fn sleep(verbs: &Verbs) -> Result<(), Error> {
         })
         .await;
     }
-    state.poller.is_up();
+    state.poller.end_sleep();
     Ok(())
 }
 
-/// Writes what was collected, tells the peers and arms the channel, and then looks once more.
+/// Writes the batches, reports to the peers that this rank sleeps, arms the channel, and then polls
+/// once more.
 ///
-/// From the telling on it holds the lock of the inbox: a task that took a bell in between would tell
-/// the peers that this rank is awake.
-fn look_before_sleep(verbs: &Verbs) -> Result<usize, Error> {
+/// It holds the lock of the inbox from the report on: a task that took a doorbell in between would
+/// report that the rank is awake.
+fn poll_before_sleep(verbs: &Verbs) -> Result<usize, Error> {
     let state = verbs.state();
-    let mut after = Aftermath::default();
-    if state.is_collecting() {
-        state.write_collected(&mut after);
+    let mut deferred = DeferredActions::default();
+    if state.is_batching() {
+        state.write_batch(&mut deferred);
     }
     let mut inbox = state.inbox.lock();
-    let ready = state.tell_asleep(&mut inbox, true).and_then(|()| {
+    let ready = state.report_asleep(&mut inbox, true).and_then(|()| {
         state.arm()?;
-        before_the_last_look();
+        fence_before_last_poll();
         state.check_links()
     });
     if let Err(error) = ready {
         drop(inbox);
-        verbs.settle(&mut after);
+        verbs.run_deferred(&mut deferred);
         return Err(error);
     }
-    Ok(verbs.progress_from(inbox, true, after))
+    Ok(verbs.progress_from(inbox, true, deferred))
 }

@@ -1,44 +1,44 @@
-//! Making progress for a rank: what was collected leaves, what has come is taken, and what waits for
-//! peers goes on.
+//! Progress of a rank: batches are posted, cells that have arrived are taken, and operations that
+//! wait for peers continue.
 
 use std::sync::atomic::Ordering;
 
 use talpf_primitives::MutexGuard;
 
 use super::Verbs;
-use super::aftermath::Aftermath;
+use super::deferred::DeferredActions;
 use super::inbox::Inbox;
 use super::transfers::Transfer;
 use crate::rank::WorldRank;
 
 impl Verbs {
-    /// A task waits, or turns to something else: what was collected leaves.
+    /// Ends the burst and posts the batches, because a task waits or goes on to something else.
     #[inline]
-    pub(super) fn begin_turn(&self) -> Aftermath {
+    pub(super) fn flush_batches(&self) -> DeferredActions {
         let state = self.state();
-        let mut after = Aftermath::default();
-        state.next_turn();
-        if state.is_collecting() {
-            state.write_collected(&mut after);
+        let mut deferred = DeferredActions::default();
+        state.end_burst();
+        if state.is_batching() {
+            state.write_batch(&mut deferred);
         }
-        after
+        deferred
     }
 
-    /// Does what was put off until no lock is held.
+    /// Runs the deferred actions. The caller holds no lock.
     #[inline]
-    pub(super) fn settle(&self, after: &mut Aftermath) {
-        if !after.is_empty() {
-            self.settle_all(after);
+    pub(super) fn run_deferred(&self, deferred: &mut DeferredActions) {
+        if !deferred.is_empty() {
+            self.run_deferred_cold(deferred);
         }
     }
 
     #[cold]
-    fn settle_all(&self, after: &mut Aftermath) {
-        after.complete();
-        let (transfers, mut failure) = after.take();
+    fn run_deferred_cold(&self, deferred: &mut DeferredActions) {
+        deferred.notify_waiters();
+        let (transfers, mut failure) = deferred.take();
         if !transfers.is_empty() {
-            self.transfer(transfers, after);
-            failure = failure.or(after.take().1);
+            self.transfer(transfers, deferred);
+            failure = failure.or(deferred.take().1);
         }
         if let Some(error) = failure {
             self.world.fail(error);
@@ -48,7 +48,7 @@ impl Verbs {
     fn transfer(
         &self,
         transfers: impl IntoIterator<Item = (WorldRank, Transfer)>,
-        after: &mut Aftermath,
+        deferred: &mut DeferredActions,
     ) {
         let state = self.state();
         for (peer, transfer) in transfers {
@@ -57,74 +57,74 @@ impl Verbs {
                 let mut transfers = link.transfers.lock();
                 transfers.push(transfer);
                 if let Some(error) = self.world.failure() {
-                    transfers.fail(state, &error, after);
+                    transfers.fail(state, &error, deferred);
                 } else {
-                    transfers.run(link, state, after);
+                    transfers.run(link, state, deferred);
                 }
             }
         }
-        after.complete();
+        deferred.notify_waiters();
     }
 
-    /// As `progress`, for the polling task, which leaves alone what a task is collecting.
+    /// Makes progress for the polling task, which posts only batches that no task adds to any more.
     pub(super) fn pass(&self) -> usize {
         let state = self.state();
-        let mut after = Aftermath::default();
-        if state.is_collecting() {
-            state.write_unchanged(&mut after);
+        let mut deferred = DeferredActions::default();
+        if state.is_batching() {
+            state.write_idle_batch(&mut deferred);
         }
-        self.try_progress(after)
+        self.try_progress(deferred)
     }
 
     #[inline]
-    pub(super) fn try_progress(&self, mut after: Aftermath) -> usize {
+    pub(super) fn try_progress(&self, mut deferred: DeferredActions) -> usize {
         match self.state().inbox.try_lock() {
-            Some(inbox) => self.progress_from(inbox, false, after),
+            Some(inbox) => self.progress_from(inbox, false, deferred),
             None => {
-                self.settle(&mut after);
+                self.run_deferred(&mut deferred);
                 0
             }
         }
     }
 
-    /// Takes in what has come. `surely`: waits for whoever carries on what waits for peers; he may
-    /// have looked already.
+    /// Takes the cells that have arrived and continues operations that wait for peers. With
+    /// `wait_for_locks`, waits for another thread that does the latter, which may have polled already.
     #[inline]
     pub(super) fn progress_from(
         &self,
         mut inbox: MutexGuard<'_, Inbox>,
-        surely: bool,
-        mut after: Aftermath,
+        wait_for_locks: bool,
+        mut deferred: DeferredActions,
     ) -> usize {
         let state = self.state();
-        let mut count = inbox.drain(state, &mut after);
+        let mut count = inbox.drain(state, &mut deferred);
         if !state.arrived.is_empty() {
-            count += after.note(state.answer_bells(&mut inbox)).unwrap_or(0);
+            count += deferred.note(state.answer_doorbells(&mut inbox)).unwrap_or(0);
         }
         drop(inbox);
         if !state.is_quiet() {
-            self.carry_on(surely, &mut after);
+            self.continue_operations(wait_for_locks, &mut deferred);
         }
-        self.settle(&mut after);
+        self.run_deferred(&mut deferred);
         count
     }
 
-    /// Carries on what waits for peers: room in rings, completions of transfers.
+    /// Continues operations that wait for room in rings or for completions of transfers.
     #[cold]
-    fn carry_on(&self, surely: bool, after: &mut Aftermath) {
+    fn continue_operations(&self, wait_for_locks: bool, deferred: &mut DeferredActions) {
         let state = self.state();
         for link in state.links() {
             if state.transfers.load(Ordering::Relaxed) > 0 {
-                let transfers = match surely {
+                let transfers = match wait_for_locks {
                     true => Some(link.transfers.lock()),
                     false => link.transfers.try_lock(),
                 };
                 if let Some(mut transfers) = transfers {
-                    transfers.run(link, state, after);
+                    transfers.run(link, state, deferred);
                 }
             }
-            if state.staged.load(Ordering::Relaxed) > 0 {
-                link.sender.lock().flush(link, state, after);
+            if state.queued.load(Ordering::Relaxed) > 0 {
+                link.sender.lock().flush(link, state, deferred);
             }
         }
     }

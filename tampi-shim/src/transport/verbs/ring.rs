@@ -1,4 +1,4 @@
-//! The ring that a rank keeps for one peer: the peer writes cells, the rank takes them in order.
+//! Rings: a rank keeps one for each peer, which writes cells that the rank takes in order.
 #![allow(unsafe_code, reason = "registers the ring and copies out of it")]
 
 use std::ptr::NonNull;
@@ -8,31 +8,32 @@ use ibverbs_sim::{Access, MemoryRegion, ProtectionDomain, RemoteAddress};
 use talpf_primitives::AtomicU64;
 
 use super::cell::{CELL, Cell, Head, INLINE};
-use super::front::{CELLS, Front, Line};
+use super::ring_buffer::{CELLS, Line, RingBuffer};
 use crate::error::Error;
 
-/// Has the device write lines for a peer.
+/// Registers cache lines for writes of a peer.
 fn register(domain: &ProtectionDomain, lines: &[Line]) -> Result<MemoryRegion, Error> {
     let access = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
     // SAFETY: callers keep the lines until the region is dropped, and do not move them. They are
     // atomics; what is read of them in another way is what a stamp says is written, until the peer
-    // is told that it may write again.
+    // has the report that it may write again.
     Ok(unsafe { domain.register(NonNull::from(lines).cast(), lines.len() * CELL, access)? })
 }
 
-/// The line that a peer writes to tell of itself. The region is declared first, so it goes first.
-pub(super) struct Told {
+/// Cache line in which a peer reports its credits and whether it sleeps. The region is declared
+/// first, so it is dropped first.
+pub(super) struct StatusLine {
     region: MemoryRegion,
     lines: Box<[Line]>,
 }
 
-impl Told {
+impl StatusLine {
     pub(super) fn new(domain: &ProtectionDomain) -> Result<Self, Error> {
         let lines: Box<[Line]> = Box::new([Line::new()]);
-        Ok(Told { region: register(domain, &lines)?, lines })
+        Ok(StatusLine { region: register(domain, &lines)?, lines })
     }
 
-    /// The first byte, as peers name it.
+    /// Returns the remote address of the line.
     pub(super) fn remote(&self) -> RemoteAddress {
         self.region.at(0)
     }
@@ -45,74 +46,74 @@ impl Told {
 
 /// The owner's side of a ring.
 ///
-/// The region is declared before the cells, so it goes first.
+/// The region is declared before the cells, so it is dropped first.
 pub(super) struct Ring {
     region: MemoryRegion,
-    front: Arc<Front>,
-    /// Messages of the next cell that were taken, of those that share it.
+    buffer: Arc<RingBuffer>,
+    /// Number of messages taken from the next cell, if several share it.
     taken: usize,
-    /// Eager messages that are matched, and with them their memory here is free: a short one counts
-    /// one, and another its cells.
+    /// Number of eager messages that are matched, so that their memory here is free: a short one
+    /// counts one, a longer one as many as its cells.
     pub(super) released: u64,
-    /// What the peer was told of both.
+    /// Numbers of cells taken and of messages released, as last reported to the peer.
     pub(super) reported: (u64, u64),
-    /// The peer was told to ring when it writes.
+    /// `true` if the peer was asked to ring the doorbell when it writes.
     pub(super) asleep: bool,
 }
 
 impl Ring {
     pub(super) fn new(domain: &ProtectionDomain) -> Result<Self, Error> {
-        let front = Arc::new(Front::new());
-        let region = register(domain, front.lines())?;
-        // As the word is at the peer from the beginning.
-        Ok(Ring { region, front, taken: 0, released: 0, reported: (0, 0), asleep: true })
+        let buffer = Arc::new(RingBuffer::new());
+        let region = register(domain, buffer.lines())?;
+        // The word at the peer says so from the beginning.
+        Ok(Ring { region, buffer, taken: 0, released: 0, reported: (0, 0), asleep: true })
     }
 
     pub(super) fn remote(&self) -> RemoteAddress {
         self.region.at(0)
     }
 
-    pub(super) fn share_front(&self) -> Arc<Front> {
-        Arc::clone(&self.front)
+    pub(super) fn share_buffer(&self) -> Arc<RingBuffer> {
+        Arc::clone(&self.buffer)
     }
 
-    /// Cells ever taken.
+    /// Returns the number of cells ever taken.
     #[inline]
     pub(super) fn head(&self) -> u64 {
-        self.front.head()
+        self.buffer.head()
     }
 
-    /// What the next cell says about itself, if it is there.
+    /// Reads the head of the next cell, if it has arrived.
     #[inline]
-    pub(super) fn front(&self) -> Option<Head> {
-        self.front.next()
+    pub(super) fn peek(&self) -> Option<Head> {
+        self.buffer.next()
     }
 
-    /// The next cell, which is there.
+    /// Reads the next cell, which has arrived.
     pub(super) fn cell(&self) -> Cell {
-        self.front.cell()
+        self.buffer.cell()
     }
 
-    /// Goes on as if so many cells had been taken.
+    /// Continues as if so many cells had been taken.
     #[cfg(test)]
     pub(super) fn skip_to(&mut self, head: u64) {
-        self.front.skip_to(head);
+        self.buffer.skip_to(head);
     }
 
-    /// The bytes of the next message, in the next cell, which is there.
+    /// Returns the bytes of the next short message, in the next cell, which has arrived.
     #[inline]
     pub(super) fn short(&self, length: usize) -> &[u8] {
         let length = length.min(INLINE);
         let start = (self.taken * length).min(INLINE - length);
         let first =
-            std::ptr::from_ref(self.front.line(self.head())).cast::<u8>().wrapping_add(start);
-        // SAFETY: the bytes lie in the line. Its stamp was seen, so the device has written them, and
-        // it writes them again only when the peer is told that they were taken, which needs this
-        // ring mutably.
+            std::ptr::from_ref(self.buffer.line(self.head())).cast::<u8>().wrapping_add(start);
+        // SAFETY: the bytes lie in the line. Its stamp was seen, so the device has written them,
+        // and it writes them again only after the report to the peer that they were taken, which
+        // needs this ring mutably.
         unsafe { std::slice::from_raw_parts(first, length) }
     }
 
-    /// Takes the next message, whose bytes are in its cell.
+    /// Takes the next short message.
     #[inline]
     pub(super) fn take_short(&mut self, head: &Head) {
         self.taken += 1;
@@ -122,24 +123,26 @@ impl Ring {
         }
     }
 
-    /// The bytes in the cells after the next one, in two parts where they go round the end.
+    /// Returns the bytes in the cells after the next one, in two parts if they wrap around the end
+    /// of the ring.
     pub(super) fn body(&self, length: usize) -> [&[u8]; 2] {
         let start = (self.head() as usize + 1) % CELLS * CELL;
         let length = length.min((CELLS - 1) * CELL);
         let before_end = length.min(CELLS * CELL - start);
-        let base = self.front.lines().as_ptr().cast::<u8>();
+        let base = self.buffer.lines().as_ptr().cast::<u8>();
         // SAFETY: `start` lies in the ring and `before_end` does not lead beyond its end. The stamp
         // of the first cell was seen, so the device has written these bytes, and it writes them
-        // again only when the peer is told that they were taken, which needs this ring mutably.
+        // again only after the report to the peer that they were taken, which needs this ring
+        // mutably.
         let first = unsafe { std::slice::from_raw_parts(base.wrapping_add(start), before_end) };
         // SAFETY: as above; what goes round the end is shorter than the ring.
         let second = unsafe { std::slice::from_raw_parts(base, length - before_end) };
         [first, second]
     }
 
-    /// Takes the next message, of `cells` cells.
+    /// Takes the next message or control message, of `cells` cells.
     #[inline]
     pub(super) fn take(&mut self, cells: usize) {
-        self.front.take(cells);
+        self.buffer.take(cells);
     }
 }

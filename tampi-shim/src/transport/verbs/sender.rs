@@ -1,4 +1,5 @@
-//! The sending half of a link: what goes out, by which protocol, and what waits for the peer.
+//! Sender: the sending half of a link, which chooses the protocol of a message and keeps the sends
+//! that wait for the peer.
 #![allow(unsafe_code, reason = "ends registrations that the peer has finished with")]
 
 use std::collections::VecDeque;
@@ -6,13 +7,13 @@ use std::sync::atomic::Ordering;
 
 use ibverbs_sim::Access;
 
-use super::aftermath::Aftermath;
-use super::cell::{Cell, INLINE, Kind, cells_of};
-use super::job::{Job, Short, Source, keep, pack};
+use super::cell::{Cell, CellKind, INLINE, cells_of};
+use super::deferred::DeferredActions;
 use super::link::Link;
 use super::memory::{Memory, Registered};
-use super::offers::{Offers, Subject};
-use super::outlet::Outlet;
+use super::ring_writer::RingWriter;
+use super::rtr_table::{ContextTag, RtrTable};
+use super::send_request::{SendBuffer, SendRequest, ShortSend, copy_within_limit, pack};
 use super::slots::Slots;
 use super::transfers::{Direction, Transfer};
 use super::world::RankState;
@@ -23,55 +24,57 @@ use crate::status::Status;
 use crate::ticket::{Awaited, Ticket};
 use crate::transport::SendMode;
 
-/// See the module text.
+/// Sending half of a link.
 pub(super) struct Sender {
-    pub(super) outlet: Outlet,
-    /// The turn of the rank in which a short message was written last.
-    turn: u32,
-    /// What waits for room in the ring, in order.
-    staged: VecDeque<Staged>,
-    /// Sends that end when the peer says so, by number.
+    pub(super) writer: RingWriter,
+    /// Burst of the rank in which a short message was last written.
+    burst: u32,
+    /// Messages and control messages that wait for room in the ring, in order.
+    retry_queue: VecDeque<Queued>,
+    /// Sends that end with a FIN of the peer, by number.
     pending: Slots<Pending>,
-    /// Receives that the peer has offered.
-    pub(super) offers: Offers,
+    /// Receives of the peer that are ready.
+    pub(super) rtrs: RtrTable,
     pub(super) statistics: Statistics,
 }
 
-enum Staged {
-    Message(Job),
-    Notice(Cell),
+/// Entry of the retry queue.
+enum Queued {
+    Message(SendRequest),
+    Control(Cell),
 }
 
+/// A send that ends with a FIN of the peer.
 struct Pending {
-    /// `None`: the send has ended for its caller.
+    /// `None` if the send has ended for its caller.
     ticket: Option<Ticket>,
     status: Status,
     registered: Option<Registered>,
     kept: Vec<u8>,
 }
 
-/// Where a send is after an attempt.
+/// Outcome of the attempt to send a message.
 enum Attempt {
     Ended(Option<Ticket>),
-    /// `None`: the caller has the other half already.
+    /// `None` if the caller has the other half already.
     UnderWay(Option<Awaited>),
-    NoRoom(Job),
+    NoRoom(SendRequest),
 }
 
 impl Sender {
-    pub(super) fn new(outlet: Outlet) -> Self {
+    pub(super) fn new(writer: RingWriter) -> Self {
         Sender {
-            outlet,
-            turn: u32::MAX,
-            staged: VecDeque::new(),
+            writer,
+            burst: u32::MAX,
+            retry_queue: VecDeque::new(),
             pending: Slots::default(),
-            offers: Offers::default(),
+            rtrs: RtrTable::default(),
             statistics: Statistics::default(),
         }
     }
 
-    /// Sends a message that fits into one cell, if the peer has room for it. Those that follow one
-    /// in the same turn are collected.
+    /// Sends a message that fits into one cell, if the peer has room for it. Messages that follow
+    /// another one in the same burst are batched.
     #[inline]
     pub(super) fn send_short(
         &mut self,
@@ -79,134 +82,138 @@ impl Sender {
         rank: &RankState,
         key: &Key,
         bytes: &[u8],
-    ) -> Result<Short, Error> {
+    ) -> Result<ShortSend, Error> {
         let goes = bytes.len() <= rank.protocols.eager.min(INLINE)
-            && self.staged.is_empty()
-            && self.outlet.room(link, 1)
-            && self.outlet.quota(link, rank.quota, 1);
+            && self.retry_queue.is_empty()
+            && self.writer.room(link, 1)
+            && self.writer.quota(link, rank.quota, 1);
         if !goes {
-            return Ok(Short::TooLong);
+            return Ok(ShortSend::NotSent);
         }
         self.statistics.eager += 1;
-        let turn = rank.turn();
-        if self.turn != turn {
-            self.turn = turn;
-            self.outlet.write_short(link, key, bytes)?;
-            self.offers.pass(Subject::of(key), self.outlet.tail());
-            return Ok(Short::Sent);
+        let burst = rank.burst();
+        if self.burst != burst {
+            self.burst = burst;
+            self.writer.write_short(link, key, bytes)?;
+            self.rtrs.take(ContextTag::of(key), self.writer.tail());
+            return Ok(ShortSend::Sent);
         }
-        let is_first = self.outlet.collect(link, key, bytes);
-        self.offers.pass(Subject::of(key), self.outlet.tail());
+        let is_first = self.writer.add_to_batch(link, key, bytes);
+        self.rtrs.take(ContextTag::of(key), self.writer.tail());
         if is_first && rank.poller.is_asleep() {
-            self.outlet.write_collected(link)?;
-            return Ok(Short::Alone);
+            self.writer.write_batch(link)?;
+            return Ok(ShortSend::Alone);
         }
-        if self.outlet.is_full() {
-            self.outlet.write_collected(link)?;
+        if self.writer.is_batch_full() {
+            self.writer.write_batch(link)?;
         }
-        Ok(if is_first { Short::Collected } else { Short::Sent })
+        Ok(if is_first { ShortSend::BatchOpened } else { ShortSend::Sent })
     }
 
-    /// Sends a message, or stages it until there is room. What is returned is for the caller of a
-    /// send.
+    /// Sends a message, or puts it into the retry queue until there is room. Returns the waiter's
+    /// half of a send that is under way.
     #[inline]
     pub(super) fn send(
         &mut self,
         link: &Link,
         rank: &RankState,
-        job: Job,
-        after: &mut Aftermath,
+        request: SendRequest,
+        deferred: &mut DeferredActions,
     ) -> Result<Option<Awaited>, Error> {
-        let job = if self.staged.is_empty() {
-            match self.attempt(link, rank, job, after)? {
+        let request = if self.retry_queue.is_empty() {
+            match self.attempt(link, rank, request, deferred)? {
                 Attempt::Ended(_) => return Ok(None),
                 Attempt::UnderWay(awaited) => return Ok(awaited),
-                Attempt::NoRoom(job) => job,
+                Attempt::NoRoom(request) => request,
             }
         } else {
-            job
+            request
         };
-        // The peer makes room when it has taken them.
-        self.outlet.write_collected(link)?;
-        self.stage(rank, job)
+        // The peer makes room only once it has taken the batch.
+        self.writer.write_batch(link)?;
+        self.enqueue(rank, request)
     }
 
     #[cold]
-    fn stage(&mut self, rank: &RankState, mut job: Job) -> Result<Option<Awaited>, Error> {
-        let awaited = if job.mode == SendMode::Buffered {
-            if let Source::Lent(memory) = &job.bytes {
-                job.bytes = Source::Kept(keep(rank, memory)?);
+    fn enqueue(
+        &mut self,
+        rank: &RankState,
+        mut request: SendRequest,
+    ) -> Result<Option<Awaited>, Error> {
+        let awaited = if request.mode == SendMode::Buffered {
+            if let SendBuffer::Borrowed(memory) = &request.bytes {
+                request.bytes = SendBuffer::Copied(copy_within_limit(rank, memory)?);
             }
             None
         } else {
             let (ticket, awaited) = crate::ticket::ticket();
-            job.ticket = Some(ticket);
+            request.ticket = Some(ticket);
             Some(awaited)
         };
-        self.statistics.staged += 1;
-        rank.staged.fetch_add(1, Ordering::Relaxed);
-        self.staged.push_back(Staged::Message(job));
+        self.statistics.queued += 1;
+        rank.queued.fetch_add(1, Ordering::Relaxed);
+        self.retry_queue.push_back(Queued::Message(request));
         Ok(awaited)
     }
 
-    /// Sends what was staged, as far as there is room.
-    pub(super) fn flush(&mut self, link: &Link, rank: &RankState, after: &mut Aftermath) {
-        while let Some(first) = self.staged.pop_front() {
+    /// Sends from the retry queue, as far as there is room.
+    pub(super) fn flush(&mut self, link: &Link, rank: &RankState, deferred: &mut DeferredActions) {
+        while let Some(first) = self.retry_queue.pop_front() {
             let back = match first {
-                Staged::Notice(notice) if self.outlet.room(link, 1) => {
-                    after.note(self.outlet.write(link, notice));
+                Queued::Control(cell) if self.writer.room(link, 1) => {
+                    deferred.note(self.writer.write(link, cell));
                     None
                 }
-                Staged::Notice(notice) => Some(Staged::Notice(notice)),
-                Staged::Message(job) => {
-                    let status = job.status();
-                    match self.attempt(link, rank, job, after) {
+                Queued::Control(cell) => Some(Queued::Control(cell)),
+                Queued::Message(request) => {
+                    let status = request.status();
+                    match self.attempt(link, rank, request, deferred) {
                         Ok(Attempt::Ended(ticket)) => {
                             ticket
                                 .into_iter()
-                                .for_each(|ticket| after.end(ticket, Ok(status.into())));
+                                .for_each(|ticket| deferred.end(ticket, Ok(status.into())));
                             None
                         }
                         Ok(Attempt::UnderWay(_)) => None,
-                        Ok(Attempt::NoRoom(job)) => Some(Staged::Message(job)),
+                        Ok(Attempt::NoRoom(request)) => Some(Queued::Message(request)),
                         Err(error) => {
-                            after.fail(error);
+                            deferred.fail(error);
                             None
                         }
                     }
                 }
             };
             if let Some(back) = back {
-                self.staged.push_front(back);
+                self.retry_queue.push_front(back);
                 return;
             }
-            rank.staged.fetch_sub(1, Ordering::Relaxed);
+            rank.queued.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Sends the peer a cell that is about no message.
+    /// Sends the peer a control message, or puts it into the retry queue until there is room.
     pub(super) fn notify(
         &mut self,
         link: &Link,
         rank: &RankState,
-        notice: Cell,
+        cell: Cell,
     ) -> Result<(), Error> {
-        if self.outlet.room(link, 1) {
-            return self.outlet.write(link, notice);
+        if self.writer.room(link, 1) {
+            return self.writer.write(link, cell);
         }
-        self.outlet.write_collected(link)?;
-        rank.staged.fetch_add(1, Ordering::Relaxed);
-        self.staged.push_back(Staged::Notice(notice));
+        self.writer.write_batch(link)?;
+        rank.queued.fetch_add(1, Ordering::Relaxed);
+        self.retry_queue.push_back(Queued::Control(cell));
         Ok(())
     }
 
-    /// Whether an offer would leave at once; one that comes late is worth nothing.
-    pub(super) fn can_offer(&self, link: &Link) -> bool {
-        self.staged.is_empty() && self.outlet.room(link, 1)
+    /// Returns `true` if an RTR would be sent at once; a late one is useless.
+    pub(super) fn can_send_rtr(&self, link: &Link) -> bool {
+        self.retry_queue.is_empty() && self.writer.room(link, 1)
     }
 
-    /// The peer has said that it needs a send no more.
-    pub(super) fn finish(&mut self, rank: &RankState, send: u64, after: &mut Aftermath) {
+    /// Ends a send whose FIN has come.
+    pub(super) fn finish(&mut self, rank: &RankState, send: u64, deferred: &mut DeferredActions) {
         let Some(pending) = self.pending.remove(send) else { return };
         rank.pending.fetch_sub(1, Ordering::Relaxed);
         rank.kept.fetch_sub(pending.kept.len() as u64, Ordering::Relaxed);
@@ -215,32 +222,32 @@ impl Sender {
             unsafe { registered.end_unused() };
         }
         if let Some(ticket) = pending.ticket {
-            after.end(ticket, Ok(pending.status.into()));
+            deferred.end(ticket, Ok(pending.status.into()));
         }
     }
 
-    /// Ends everything with `error`, and the device's use of it.
+    /// Ends all sends with `error`, after their registrations.
     pub(super) fn fail(
         &mut self,
         link: &Link,
         rank: &RankState,
         error: &Error,
-        after: &mut Aftermath,
+        deferred: &mut DeferredActions,
     ) {
-        self.outlet.forget_collected(link);
-        for staged in self.staged.drain(..) {
-            rank.staged.fetch_sub(1, Ordering::Relaxed);
-            if let Staged::Message(Job { ticket: Some(ticket), .. }) = staged {
-                after.end(ticket, Err(Box::new(error.clone())));
+        self.writer.drop_batch(link);
+        for queued in self.retry_queue.drain(..) {
+            rank.queued.fetch_sub(1, Ordering::Relaxed);
+            if let Queued::Message(SendRequest { ticket: Some(ticket), .. }) = queued {
+                deferred.end(ticket, Err(Box::new(error.clone())));
             }
         }
-        self.offers.clear();
+        self.rtrs.clear();
         for pending in self.pending.drain() {
             rank.pending.fetch_sub(1, Ordering::Relaxed);
             rank.kept.fetch_sub(pending.kept.len() as u64, Ordering::Relaxed);
             drop(pending.registered);
             if let Some(ticket) = pending.ticket {
-                after.end(ticket, Err(Box::new(error.clone())));
+                deferred.end(ticket, Err(Box::new(error.clone())));
             }
         }
     }
@@ -249,44 +256,44 @@ impl Sender {
         &mut self,
         link: &Link,
         rank: &RankState,
-        job: Job,
-        after: &mut Aftermath,
+        request: SendRequest,
+        deferred: &mut DeferredActions,
     ) -> Result<Attempt, Error> {
-        let length = job.bytes.length();
-        let synchronous = job.mode == SendMode::Synchronous;
+        let length = request.bytes.length();
+        let synchronous = request.mode == SendMode::Synchronous;
         let mut eager = None;
         if length <= rank.protocols.eager as u64 {
             let cells = cells_of(length as usize, synchronous);
-            eager = self.outlet.quota(link, rank.quota, cells).then_some(cells);
+            eager = self.writer.quota(link, rank.quota, cells).then_some(cells);
             self.statistics.over_quota += u64::from(eager.is_none());
         }
-        if !self.outlet.room(link, eager.unwrap_or(1)) {
-            return Ok(Attempt::NoRoom(job));
+        if !self.writer.room(link, eager.unwrap_or(1)) {
+            return Ok(Attempt::NoRoom(request));
         }
-        // One cell at least.
-        let offer = self.offers.pass(Subject::of(&job.key), self.outlet.tail() + 1);
+        // The message takes one cell at least.
+        let rtr = self.rtrs.take(ContextTag::of(&request.key), self.writer.tail() + 1);
         if let Some(cells) = eager {
-            return self.send_eager(link, rank, job, cells);
+            return self.send_eager(link, rank, request, cells);
         }
-        let Job { key, mode, bytes, ticket } = job;
-        match (bytes, offer) {
-            (Source::Lent(memory), Some(offer))
+        let SendRequest { key, mode, bytes, ticket } = request;
+        match (bytes, rtr) {
+            (SendBuffer::Borrowed(memory), Some(rtr))
                 if mode != SendMode::Buffered && !memory.has_short_rows() =>
             {
                 let status = key.status(memory.bytes());
-                self.outlet.write(link, Cell::claim(&key, offer.receive, status.bytes))?;
+                self.writer.write(link, Cell::rtr_matched(&key, rtr.receive, status.bytes))?;
                 self.statistics.written += 1;
-                if status.bytes > offer.place.bytes() {
-                    // The receive fails, as it would have in any other way.
+                if status.bytes > rtr.remote.bytes() {
+                    // The receive fails, as it would by any other protocol.
                     return Ok(Attempt::Ended(ticket));
                 }
                 let (ticket, awaited) = under_way(ticket);
-                let direction = Direction::Write(offer.receive);
-                let transfer = Transfer::new((direction, offer.place), memory, ticket, status);
-                after.transfer(link.peer, transfer);
+                let direction = Direction::Write(rtr.receive);
+                let transfer = Transfer::new((direction, rtr.remote), memory, ticket, status);
+                deferred.transfer(link.peer, transfer);
                 Ok(Attempt::UnderWay(awaited))
             }
-            (bytes, _) => self.announce(link, rank, Job { key, mode, bytes, ticket }),
+            (bytes, _) => self.send_rts(link, rank, SendRequest { key, mode, bytes, ticket }),
         }
     }
 
@@ -295,24 +302,24 @@ impl Sender {
         &mut self,
         link: &Link,
         rank: &RankState,
-        job: Job,
+        request: SendRequest,
         cells: usize,
     ) -> Result<Attempt, Error> {
-        let (kind, send, attempt) = if job.mode == SendMode::Synchronous {
-            let status = job.status();
-            let (ticket, awaited) = under_way(job.ticket);
+        let (kind, send, attempt) = if request.mode == SendMode::Synchronous {
+            let status = request.status();
+            let (ticket, awaited) = under_way(request.ticket);
             let registered = None;
             let pending = Pending { ticket: Some(ticket), status, registered, kept: Vec::new() };
             rank.pending.fetch_add(1, Ordering::Relaxed);
             let send = self.pending.insert(pending);
-            (Kind::EagerSynchronous, send, Attempt::UnderWay(awaited))
+            (CellKind::EagerSynchronous, send, Attempt::UnderWay(awaited))
         } else {
-            (Kind::Eager, 0, Attempt::Ended(job.ticket))
+            (CellKind::Eager, 0, Attempt::Ended(request.ticket))
         };
         let packed;
-        let bytes = match &job.bytes {
-            Source::Kept(bytes) => bytes.as_slice(),
-            Source::Lent(memory) => match memory.contiguous() {
+        let bytes = match &request.bytes {
+            SendBuffer::Copied(bytes) => bytes.as_slice(),
+            SendBuffer::Borrowed(memory) => match memory.contiguous() {
                 Some(bytes) => bytes,
                 None => {
                     packed = pack(memory);
@@ -320,51 +327,58 @@ impl Sender {
                 }
             },
         };
-        if cells == 1 && kind == Kind::Eager {
-            self.outlet.write_short(link, &job.key, bytes)?;
+        if cells == 1 && kind == CellKind::Eager {
+            self.writer.write_short(link, &request.key, bytes)?;
             self.statistics.eager += 1;
         } else {
-            let mut first = Cell::of_message(kind, &job.key, bytes.len() as u32);
+            let mut first = Cell::of_message(kind, &request.key, bytes.len() as u32);
             first.0[0] = send;
-            self.outlet.write_split(link, first, bytes, cells)?;
+            self.writer.write_split(link, first, bytes, cells)?;
             self.statistics.eager_split += 1;
         }
-        if let Source::Kept(kept) = &job.bytes {
+        if let SendBuffer::Copied(kept) = &request.bytes {
             rank.kept.fetch_sub(kept.len() as u64, Ordering::Relaxed);
         }
         Ok(attempt)
     }
 
-    /// Announces a message that the peer reads when it is matched, from a copy if its sender shall
-    /// not wait for that.
-    fn announce(&mut self, link: &Link, rank: &RankState, job: Job) -> Result<Attempt, Error> {
-        let status = job.status();
-        let Job { key, mode, bytes, ticket } = job;
+    /// Sends the RTS of a message, which the peer reads when it is matched: from a copy, if the
+    /// send must not wait for that.
+    fn send_rts(
+        &mut self,
+        link: &Link,
+        rank: &RankState,
+        request: SendRequest,
+    ) -> Result<Attempt, Error> {
+        let status = request.status();
+        let SendRequest { key, mode, bytes, ticket } = request;
         let is_lazy = mode == SendMode::Standard && status.bytes <= rank.protocols.lazy as u64;
         let (source, ends) = match bytes {
-            Source::Kept(kept) => (Source::Kept(kept), true),
-            Source::Lent(memory) => match mode {
-                SendMode::Buffered => (Source::Kept(keep(rank, &memory)?), true),
-                _ if is_lazy && let Ok(kept) = keep(rank, &memory) => (Source::Kept(kept), true),
+            SendBuffer::Copied(kept) => (SendBuffer::Copied(kept), true),
+            SendBuffer::Borrowed(memory) => match mode {
+                SendMode::Buffered => (SendBuffer::Copied(copy_within_limit(rank, &memory)?), true),
+                _ if is_lazy && let Ok(kept) = copy_within_limit(rank, &memory) => {
+                    (SendBuffer::Copied(kept), true)
+                }
                 _ if memory.has_short_rows() => {
                     rank.kept.fetch_add(status.bytes, Ordering::Relaxed);
-                    (Source::Kept(pack(&memory)), false)
+                    (SendBuffer::Copied(pack(&memory)), false)
                 }
-                _ => (Source::Lent(memory), false),
+                _ => (SendBuffer::Borrowed(memory), false),
             },
         };
-        let (registered, place, kept) = match source {
-            Source::Lent(memory) => {
+        let (registered, remote, kept) = match source {
+            SendBuffer::Borrowed(memory) => {
                 let registered = memory.register(&rank.domain, Access::REMOTE_READ)?;
-                let place = registered.place(memory.layout());
-                (registered, place, Vec::new())
+                let remote = registered.remote_layout(memory.layout());
+                (registered, remote, Vec::new())
             }
-            Source::Kept(mut kept) => {
+            SendBuffer::Copied(mut kept) => {
                 // SAFETY: `memory` ends with this block, and `kept` stays with the registration.
                 let memory = unsafe { Memory::of_kept(&mut kept) };
                 let registered = memory.register(&rank.domain, Access::REMOTE_READ)?;
-                let place = registered.place(memory.layout());
-                (registered, place, kept)
+                let remote = registered.remote_layout(memory.layout());
+                (registered, remote, kept)
             }
         };
         let (ticket, attempt) = if ends {
@@ -378,12 +392,13 @@ impl Sender {
         let registered = Some(registered);
         let send = self.pending.insert(Pending { ticket, status, registered, kept });
         rank.pending.fetch_add(1, Ordering::Relaxed);
-        self.outlet.write(link, Cell::announce(&key, &place, send))?;
+        self.writer.write(link, Cell::of_rts(&key, &remote, send))?;
         Ok(attempt)
     }
 }
 
-/// The halves of a send that is under way from now on.
+/// Returns the ticket of a send that is under way from now on, and the waiter's half if the caller
+/// does not have it yet.
 fn under_way(ticket: Option<Ticket>) -> (Ticket, Option<Awaited>) {
     match ticket {
         Some(ticket) => (ticket, None),

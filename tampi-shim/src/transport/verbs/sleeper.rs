@@ -1,18 +1,19 @@
-//! The words that keep the sleep of a polling task from losing anything.
+//! Sleep of a polling task: the words that keep it from missing a message or a batch.
 //!
-//! | who sleeps writes | then looks at | who brings something writes | then looks at |
+//! | the sleeper writes | then reads | the other thread writes | then reads |
 //! |---|---|---|---|
-//! | [`Sleeper`]: asleep | what is collected | [`Collecting`]: one more link | the sleeper |
-//! | the word of [`is_to_ring`], at the peer | its rings | a cell | that word |
+//! | [`Sleeper`]: asleep | [`BatchingLinks`] | [`BatchingLinks`]: one more link | the sleeper |
+//! | the word of [`must_ring_doorbell`], at the peer | its rings | a cell | that word |
 //!
-//! A sequentially consistent fence stands between what each writes and what it looks at, so in each
-//! row one of the two sees the other. The README beside this file says what they do then.
+//! A sequentially consistent fence separates the write of each thread from its read, so in each row
+//! at least one of the two sees the write of the other. The README beside this file says what they
+//! do then.
 
 use std::task::Waker;
 
 use talpf_primitives::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, fence};
 
-/// Wakes a polling task that sleeps.
+/// Sleep state of a polling task, and its waker.
 #[derive(Default)]
 pub(super) struct Sleeper {
     asleep: AtomicBool,
@@ -20,37 +21,38 @@ pub(super) struct Sleeper {
 }
 
 impl Sleeper {
-    /// Whether the task sleeps, or is about to and will look at what was collected before.
+    /// Returns `true` if the task sleeps, or is about to and will check for batches before.
     #[inline]
     pub(super) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::Acquire)
     }
 
-    /// The task says so before it looks for the last time.
-    pub(super) fn falls_asleep(&self) {
+    /// Marks the task as asleep. The task calls it before it polls for the last time.
+    pub(super) fn prepare_sleep(&self) {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Has `waker` woken, unless the task was woken already since it fell asleep.
-    pub(super) fn waits(&self, waker: &Waker) -> bool {
+    /// Registers the waker of the task. Returns `false` if the task was woken already since it was
+    /// marked as asleep.
+    pub(super) fn register(&self, waker: &Waker) -> bool {
         self.replace(Some(waker.clone()));
         self.is_asleep()
     }
 
-    /// The task is awake.
-    pub(super) fn is_up(&self) {
+    /// Marks the task as awake.
+    pub(super) fn end_sleep(&self) {
         self.asleep.store(false, Ordering::Relaxed);
         self.replace(None);
     }
 
-    /// Keeps another waker. The one before is dropped under no lock: it is foreign code.
+    /// Replaces the waker. The previous one is dropped under no lock: it is foreign code.
     fn replace(&self, waker: Option<Waker>) {
         let before = std::mem::replace(&mut *self.waker.lock(), waker);
         drop(before);
     }
 
-    /// To be called after what the task is to see was written.
+    /// Wakes the task if it sleeps. To be called after the write that the task has to see.
     pub(super) fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.swap(false, Ordering::AcqRel) {
@@ -62,12 +64,12 @@ impl Sleeper {
     }
 }
 
-/// How many links of a rank collect short messages.
+/// Number of links of a rank that have a batch.
 #[derive(Default)]
-pub(super) struct Collecting(AtomicUsize);
+pub(super) struct BatchingLinks(AtomicUsize);
 
-impl Collecting {
-    /// One more link does. Whoever says so looks at the [`Sleeper`] next.
+impl BatchingLinks {
+    /// Counts one more link. The caller reads the [`Sleeper`] next.
     pub(super) fn begin(&self) {
         self.0.fetch_add(1, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -83,16 +85,16 @@ impl Collecting {
     }
 }
 
-/// Whether the peer whose word this is sleeps, and this caller is the one to ring. To be called
-/// after what the peer is to see was written.
+/// Returns `true`, to one caller, if the peer whose word this is sleeps: that caller rings the
+/// doorbell. To be called after the write that the peer has to see.
 #[inline]
-pub(super) fn is_to_ring(asleep: &AtomicU64) -> bool {
+pub(super) fn must_ring_doorbell(asleep: &AtomicU64) -> bool {
     fence(Ordering::SeqCst);
     asleep.load(Ordering::Relaxed) != 0 && asleep.swap(0, Ordering::SeqCst) != 0
 }
 
-/// Comes between telling the peers that this rank sleeps and its last look at the rings.
-pub(super) fn before_the_last_look() {
+/// Separates the report to the peers that this rank sleeps from its last poll of the rings.
+pub(super) fn fence_before_last_poll() {
     fence(Ordering::SeqCst);
 }
 

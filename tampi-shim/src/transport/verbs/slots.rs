@@ -1,6 +1,6 @@
-//! Values by number; a number that is out of use names nothing.
+//! Slots: values by number, with generations.
 
-/// See the module text.
+/// Values by number. The number of a removed value names nothing.
 pub(super) struct Slots<T> {
     slots: Vec<(u32, Option<T>)>,
     free: Vec<u32>,

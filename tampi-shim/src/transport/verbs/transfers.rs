@@ -1,5 +1,5 @@
-//! Long messages of a link: read from the memory of the peer that has announced them, or written to
-//! the memory that it has offered, one after another.
+//! Transfers of long messages over a link, one after another: read from the memory that an RTS of
+//! the peer names, or written to the memory that its RTR names.
 #![allow(unsafe_code, reason = "ends registrations that no request uses")]
 
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ use ibverbs_sim::{
 };
 use smallvec::SmallVec;
 
-use super::aftermath::Aftermath;
-use super::cell::{Cell, Place};
+use super::cell::{Cell, RemoteLayout};
+use super::deferred::DeferredActions;
 use super::link::Link;
 use super::memory::{Memory, Registered};
 use super::world::RankState;
@@ -21,45 +21,45 @@ use crate::status::Status;
 use crate::ticket::Ticket;
 
 /// Requests posted at once.
-const BATCH: usize = 16;
+const CHAIN: usize = 16;
 
-/// See the module text.
+/// Queue of the transfers of a link.
 #[derive(Default)]
 pub(super) struct Transfers {
     queue: VecDeque<Transfer>,
-    /// Requests of the first transfer were posted and have not completed.
+    /// `true` while requests of the first transfer are posted and have not completed.
     is_under_way: bool,
 }
 
-/// Which way the bytes go, and which of the peer's operations ends with them.
+/// Direction of a transfer, with the operation of the peer that ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// From the peer's send of this number.
+    /// Read from the peer's send with this number.
     Read(u64),
-    /// To the peer's receive of this number.
+    /// Write to the peer's receive with this number.
     Write(u64),
 }
 
-/// A message to move. It fits where it goes.
+/// Transfer of one message, whose length was checked against the receive buffer.
 pub(super) struct Transfer {
     direction: Direction,
-    place: Place,
+    remote: RemoteLayout,
     memory: Memory,
     ticket: Ticket,
     status: Status,
     registered: Option<Registered>,
-    /// Bytes for which requests were posted.
+    /// Number of bytes for which requests were posted.
     posted: u64,
 }
 
 impl Transfer {
     pub(super) fn new(
-        (direction, place): (Direction, Place),
+        (direction, remote): (Direction, RemoteLayout),
         memory: Memory,
         ticket: Ticket,
         status: Status,
     ) -> Self {
-        Transfer { direction, place, memory, ticket, status, registered: None, posted: 0 }
+        Transfer { direction, remote, memory, ticket, status, registered: None, posted: 0 }
     }
 }
 
@@ -68,15 +68,15 @@ impl Transfers {
         self.queue.push_back(transfer);
     }
 
-    /// Goes on as far as the device does.
-    pub(super) fn run(&mut self, link: &Link, rank: &RankState, after: &mut Aftermath) {
+    /// Continues the transfers as far as requests have completed.
+    pub(super) fn run(&mut self, link: &Link, rank: &RankState, deferred: &mut DeferredActions) {
         loop {
             if self.is_under_way {
                 let mut completion = [WorkCompletion::default()];
                 if link.bulk_sent.poll(&mut completion) == 0 {
                     return;
                 }
-                if after.note(link.check(&completion[0])).is_none() {
+                if deferred.note(link.check(&completion[0])).is_none() {
                     return;
                 }
                 self.is_under_way = false;
@@ -84,33 +84,33 @@ impl Transfers {
             match self.queue.front_mut() {
                 None => return,
                 Some(first) if first.posted < first.status.bytes => {
-                    if after.note(first.post(link, rank)).is_none() {
+                    if deferred.note(first.post(link, rank)).is_none() {
                         return;
                     }
                     self.is_under_way = true;
                 }
                 Some(_) => {
                     if let Some(transfer) = self.queue.pop_front() {
-                        transfer.finish(link, rank, after);
+                        transfer.finish(link, rank, deferred);
                     }
                 }
             }
         }
     }
 
-    /// Ends everything with `error`, and the device's use of it.
-    pub(super) fn fail(&mut self, rank: &RankState, error: &Error, after: &mut Aftermath) {
+    /// Ends all transfers with `error`, after their registrations.
+    pub(super) fn fail(&mut self, rank: &RankState, error: &Error, deferred: &mut DeferredActions) {
         for transfer in self.queue.drain(..) {
             rank.transfers.fetch_sub(1, Ordering::Relaxed);
             drop(transfer.registered);
-            after.end(transfer.ticket, Err(Box::new(error.clone())));
+            deferred.end(transfer.ticket, Err(Box::new(error.clone())));
         }
         self.is_under_way = false;
     }
 }
 
 impl Transfer {
-    /// Posts some requests, the last of which leaves a completion.
+    /// Posts the next requests, the last of which asks for a completion.
     fn post(&mut self, link: &Link, rank: &RankState) -> Result<(), Error> {
         if self.registered.is_none() {
             let access = match self.direction {
@@ -122,16 +122,16 @@ impl Transfer {
         let Some(region) = self.registered.as_ref().and_then(Registered::region) else {
             return Ok(());
         };
-        let mut pieces = SmallVec::<[(RemoteAddress, ScatterGather); BATCH]>::new();
-        let key = RemoteKey::from_u32(self.place.key);
-        while pieces.len() < BATCH && self.posted < self.status.bytes {
+        let mut pieces = SmallVec::<[(RemoteAddress, ScatterGather); CHAIN]>::new();
+        let key = RemoteKey::from_u32(self.remote.key);
+        while pieces.len() < CHAIN && self.posted < self.status.bytes {
             let (there, there_left) =
-                locate(self.posted, self.place.row_bytes, self.place.stride_bytes);
+                locate(self.posted, self.remote.row_bytes, self.remote.stride_bytes);
             let layout = self.memory.layout();
             let (here, here_left) =
                 locate(self.posted, layout.row_bytes as u64, layout.stride_bytes as u64);
             let length = there_left.min(here_left).min(rank.max_transfer);
-            let remote = RemoteAddress { address: self.place.address.wrapping_add(there), key };
+            let remote = RemoteAddress { address: self.remote.address.wrapping_add(there), key };
             pieces.push((remote, region.slice(here as usize, length as u32)));
             self.posted += length;
         }
@@ -146,27 +146,28 @@ impl Transfer {
             let payload = Payload::Gather(std::slice::from_ref(piece));
             SendWorkRequest { wr_id: 0, operation, payload, flags }
         });
-        let requests: SmallVec<[SendWorkRequest<'_>; BATCH]> = requests.collect();
+        let requests: SmallVec<[SendWorkRequest<'_>; CHAIN]> = requests.collect();
         link.bulk.post_send(&requests).map_err(|error| Error::Device(error.reason))
     }
 
-    fn finish(self, link: &Link, rank: &RankState, after: &mut Aftermath) {
+    fn finish(self, link: &Link, rank: &RankState, deferred: &mut DeferredActions) {
         if let Some(registered) = self.registered {
             // SAFETY: all requests that use it were posted here and have completed.
             unsafe { registered.end_unused() };
         }
         rank.transfers.fetch_sub(1, Ordering::Relaxed);
-        let notice = match self.direction {
-            Direction::Read(send) => Cell::done(send),
-            Direction::Write(receive) => Cell::filled(receive),
+        let cell = match self.direction {
+            Direction::Read(send) => Cell::fin_send(send),
+            Direction::Write(receive) => Cell::fin_receive(receive),
         };
-        after.note(link.sender.lock().notify(link, rank, notice));
-        after.end(self.ticket, Ok(self.status.into()));
+        deferred.note(link.sender.lock().notify(link, rank, cell));
+        deferred.end(self.ticket, Ok(self.status.into()));
     }
 }
 
-/// Where byte `position` of a message is, from the first, and how many follow it in its row. A stride
-/// that a peer has sent may be any: what is outside of its memory, its device refuses.
+/// Returns the offset of byte `position` of a message from its first byte, and the number of bytes
+/// left in its row. The stride may come from a peer and be any number: its device refuses addresses
+/// outside of its memory.
 fn locate(position: u64, row_bytes: u64, stride_bytes: u64) -> (u64, u64) {
     let (row, column) = (position / row_bytes.max(1), position % row_bytes.max(1));
     (row.wrapping_mul(stride_bytes).wrapping_add(column), row_bytes - column)

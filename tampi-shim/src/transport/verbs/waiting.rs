@@ -1,86 +1,86 @@
-//! Receives and messages that wait for each other.
+//! Receives and unexpected messages that are not matched yet.
 #![allow(unsafe_code, reason = "ends registrations of receives that were taken")]
 
-use super::cell::{INLINE, Place};
+use super::cell::{INLINE, RemoteLayout};
 use super::memory::{Memory, Registered};
 use crate::error::Error;
 use crate::matching::Key;
 use crate::rank::WorldRank;
-use crate::ticket::{Ended, Ticket};
+use crate::ticket::{PackedResult, Ticket};
 
-/// A receive that waits.
+/// A receive that no message is matched to.
 pub(super) struct Receive {
     pub(super) memory: Memory,
     pub(super) ticket: Ticket,
-    pub(super) offered: Option<Box<Offered>>,
+    pub(super) rtr: Option<Box<SentRtr>>,
 }
 
-/// What a receive was offered with, and to whom.
-pub(super) struct Offered {
+/// RTR that was sent for a receive: the registration of its buffer, and the source.
+pub(super) struct SentRtr {
     pub(super) registered: Registered,
     pub(super) peer: WorldRank,
 }
 
 impl Receive {
     pub(super) fn new(memory: Memory, ticket: Ticket) -> Self {
-        Receive { memory, ticket, offered: None }
+        Receive { memory, ticket, rtr: None }
     }
 
-    /// Returns whether it was offered to this peer, and the offer has not ended.
-    pub(super) fn is_offered_to(&self, peer: WorldRank) -> bool {
-        self.offered.as_ref().is_some_and(|offered| offered.peer == peer)
+    /// Returns `true` if an RTR of the receive is valid at this peer.
+    pub(super) fn has_rtr_at(&self, peer: WorldRank) -> bool {
+        self.rtr.as_ref().is_some_and(|rtr| rtr.peer == peer)
     }
 
-    /// Ends the offer of a receive that the source has taken back, used up or passed over.
+    /// Ends the registration of an RTR that is not in the table of the source any more.
     #[inline]
-    pub(super) fn end_offer(&mut self) {
-        if let Some(offered) = self.offered.take() {
-            // SAFETY: the source writes to an offered buffer only between the cells that claim and
-            // fill it, and it has taken the offer out of its list before it sent the message or
-            // notice that led here.
-            unsafe { offered.registered.end_unused() };
+    pub(super) fn end_rtr(&mut self) {
+        if let Some(rtr) = self.rtr.take() {
+            // SAFETY: the source writes to the buffer only between its `RtrMatched` and its
+            // `FinReceive`, and it has taken the RTR out of its table before it sent the message or
+            // control message that led here.
+            unsafe { rtr.registered.end_unused() };
         }
     }
 }
 
-/// A message that waits, from the peer of ring number `incoming`.
-pub(super) struct Message {
+/// A message that no receive is matched to, from the peer of ring number `incoming`.
+pub(super) struct UnexpectedMessage {
     pub(super) incoming: usize,
     pub(super) content: Content,
 }
 
-/// The bytes of a message, or where they are.
+/// Bytes of an unexpected message, or the memory at the peer that holds them.
 pub(super) enum Content {
     Short {
         bytes: [u8; INLINE],
         length: usize,
     },
-    /// With the number of the send if that is synchronous.
+    /// Eager message of several cells, with the number of the send if that is synchronous.
     Long(Vec<u8>, Option<u64>),
-    /// With the number of the send.
-    Announced(Place, u64),
+    /// RTS, with the number of the send.
+    Rts(RemoteLayout, u64),
 }
 
-impl Message {
+impl UnexpectedMessage {
     pub(super) fn length(&self) -> u64 {
         match &self.content {
             Content::Short { length, .. } => *length as u64,
             Content::Long(bytes, _) => bytes.len() as u64,
-            Content::Announced(place, _) => place.bytes(),
+            Content::Rts(remote, _) => remote.bytes(),
         }
     }
 }
 
-/// Copies a message to where a receive wants it, if it fits, which ends the receive.
+/// Copies a message into the memory of a receive, if it fits. Returns the result of the receive.
 #[inline]
-pub(super) fn deliver(key: &Key, parts: &[&[u8]], memory: &mut Memory) -> Ended {
+pub(super) fn deliver(key: &Key, parts: &[&[u8]], memory: &mut Memory) -> PackedResult {
     let sent = parts.iter().map(|part| part.len() as u64).sum();
     fits(key, sent, memory)?;
     memory.fill(parts);
     Ok(key.status(sent).into())
 }
 
-/// Whether a message of so many bytes fits.
+/// Checks that a message of `sent` bytes fits.
 #[inline]
 pub(super) fn fits(key: &Key, sent: u64, memory: &Memory) -> Result<(), Box<Error>> {
     let room = memory.bytes();

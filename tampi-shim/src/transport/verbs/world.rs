@@ -1,4 +1,4 @@
-//! The ranks of a run, as they see each other in one process.
+//! State of all ranks of a run in one process.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,78 +10,80 @@ use ibverbs_sim::{
 use talpf_primitives::Mutex;
 use talpf_runtime::Group;
 
-use super::aftermath::Aftermath;
 use super::cell::CELL;
+use super::deferred::DeferredActions;
 use super::footprint::receives;
-use super::front::CELLS;
 use super::inbox::{Inbox, Incoming};
-use super::link::{End, Link};
-use super::outlet::{CHUNK, SEND_COMPLETIONS, SENDS};
-use super::ring::{Ring, Told};
-use super::sleeper::{Collecting, Sleeper};
+use super::link::{Link, LinkEnd};
+use super::ring::{Ring, StatusLine};
+use super::ring_buffer::CELLS;
+use super::ring_writer::{CHUNK, SEND_COMPLETIONS, SENDS};
+use super::sleeper::{BatchingLinks, Sleeper};
 use crate::config::Config;
 use crate::error::Error;
 use crate::protocols::Protocols;
 use crate::rank::{Rank, WorldRank};
 use crate::statistics::Statistics;
 
-/// Bytes of the longest eager message: half a ring, so that two find room.
+/// Length of the longest eager message in bytes: half a ring, so that two fit.
 pub(crate) const LONGEST_EAGER: usize = CELLS / 2 * CELL;
 
 /// Requests that a queue pair for long messages holds.
 const BULK_SENDS: u32 = 64;
 
-/// Looks for a cell before a task that waits asks again whether it may look on, which takes as long
-/// as several. In a crowd others need the core.
-const LOOKS: u32 = 16;
-const LOOKS_IN_A_CROWD: u32 = 2;
+/// Polls for a cell before a task that waits asks again whether it may spin, which takes as long as
+/// several polls.
+const SPINS: u32 = 16;
+/// The same with more ranks than workers, where other ranks need the core.
+const SPINS_OVERSUBSCRIBED: u32 = 2;
 
 /// All ranks of a run.
 pub(super) struct World {
     ranks: Box<[RankState]>,
-    /// Held while a link is made.
+    /// Held while a link is created.
     connecting: Mutex<()>,
-    /// Set before `failed`.
+    /// Failure of the run, set before `failed`.
     failure: OnceLock<Error>,
     failed: AtomicBool,
     pub(super) has_timers: bool,
 }
 
-/// One rank, on lines of its own.
+/// State of one rank, on cache lines of its own.
 #[repr(align(128))]
 pub(super) struct RankState {
     pub(super) group: Group,
     pub(super) context: Context,
     pub(super) domain: ProtectionDomain,
     pub(super) channel: CompletionChannel,
-    /// What peers ring with.
+    /// Completions of the doorbells that peers have rung.
     pub(super) arrived: CompletionQueue,
-    bells: SharedReceiveQueue,
+    doorbells: SharedReceiveQueue,
     pub(super) inbox: Mutex<Inbox>,
-    /// Most pairs of ranks have none.
+    /// Links by peer. Most pairs of ranks have none.
     links: Box<[OnceLock<Box<Link>>]>,
     pub(super) protocols: Protocols,
     pub(super) max_transfer: u64,
-    /// Unmatched eager messages that each peer may have here, each as many as its cells, and how
-    /// many are matched before the peer is told.
+    /// Limit of the unmatched eager messages of each peer, counted in cells.
     pub(super) quota: usize,
+    /// Number of messages released before they are reported to the peer.
     pub(super) quota_step: u64,
-    /// Bytes of copies that sends are made from, and how many there may be.
+    /// Bytes of the copies that sends are made from.
     pub(super) kept: AtomicU64,
+    /// Limit of `kept`.
     pub(super) buffer_limit: u64,
-    /// Links that collect short messages.
-    collecting: Arc<Collecting>,
-    /// Changes when a task of the rank looks or waits, or finds a message that it receives. Messages
-    /// with that in between do not follow each other: whoever looks waits for an answer, or gives
-    /// one, and what is collected would be late.
-    turn: AtomicU32,
-    /// How often [`RankState::look`] does.
-    looks: u32,
-    /// Messages and notices that wait for room in a ring.
-    pub(super) staged: AtomicUsize,
-    /// Sends that end when a peer says so.
+    /// Number of links that have a batch.
+    batching: Arc<BatchingLinks>,
+    /// Number of the burst of short sends. A burst ends when a task of the rank polls or waits, or
+    /// receives a message: the task waits for an answer, or gives one, and a batched message would
+    /// be late.
+    burst: AtomicU32,
+    /// Polls of [`RankState::spin_for_cell`].
+    spins: u32,
+    /// Length of all retry queues.
+    pub(super) queued: AtomicUsize,
+    /// Number of sends that end with a FIN of a peer.
     pub(super) pending: AtomicUsize,
-    /// Long messages that are being moved.
+    /// Number of transfers under way.
     pub(super) transfers: AtomicUsize,
     pub(super) stop: AtomicBool,
     pub(super) poller: Sleeper,
@@ -96,8 +98,8 @@ impl World {
         let device = Device::new(config.device.clone())?;
         let count = groups.len();
         let quota = (config.unexpected_limit / (CELL * count)).max(1);
-        let is_crowded = count > config.runtime.workers;
-        let looks = if is_crowded { LOOKS_IN_A_CROWD } else { LOOKS };
+        let is_oversubscribed = count > config.runtime.workers;
+        let spins = if is_oversubscribed { SPINS_OVERSUBSCRIBED } else { SPINS };
         let of_rank = |group| {
             let context = device.open();
             let attributes = context.query_device();
@@ -106,17 +108,17 @@ impl World {
             let receives = receives(count as u32);
             let arrived = context.create_completion_queue(2 * receives, Some(&channel))?;
             let init = SharedReceiveQueueInit { max_wr: 2 * receives, max_sge: 1 };
-            let bells = domain.create_shared_receive_queue(&init)?;
+            let doorbells = domain.create_shared_receive_queue(&init)?;
             let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
             (0..receives)
-                .try_for_each(|_| bells.post_receive(&[receive]))
+                .try_for_each(|_| doorbells.post_receive(&[receive]))
                 .map_err(|error| error.reason)?;
             Ok(RankState {
                 group,
                 domain,
                 channel,
                 arrived,
-                bells,
+                doorbells,
                 inbox: Mutex::default(),
                 links: (0..count).map(|_| OnceLock::new()).collect(),
                 protocols: protocols.clamped(),
@@ -125,10 +127,10 @@ impl World {
                 quota_step: (quota as u64 / 4).max(1),
                 kept: AtomicU64::new(0),
                 buffer_limit: config.buffer_limit as u64,
-                collecting: Arc::default(),
-                turn: AtomicU32::new(0),
-                looks,
-                staged: AtomicUsize::new(0),
+                batching: Arc::default(),
+                burst: AtomicU32::new(0),
+                spins,
+                queued: AtomicUsize::new(0),
                 pending: AtomicUsize::new(0),
                 transfers: AtomicUsize::new(0),
                 stop: AtomicBool::new(false),
@@ -151,7 +153,7 @@ impl World {
         &self.ranks[rank.index()]
     }
 
-    /// The link from one rank to another, made if there is none yet.
+    /// Returns the link from one rank to another, and creates it if there is none yet.
     ///
     /// **Errors**: those of the device.
     #[inline]
@@ -167,8 +169,8 @@ impl World {
         let _connecting = self.connecting.lock();
         let (near, far) = (self.rank(from), self.rank(to));
         if near.link(to).is_none() {
-            // A bell of the peer is for the rings that are here when it is taken: none is taken
-            // between the time when the peer can ring and that when its ring is here.
+            // A doorbell stands for the rings that exist here when it is taken: none may be taken
+            // between the time when the peer can ring and the time when its ring exists here.
             let mut inbox = near.inbox.lock();
             let (near_end, near_ring) = near.open()?;
             if from == to {
@@ -178,9 +180,10 @@ impl World {
                 let (far_end, far_ring) = far.open()?;
                 near_end.connect(&far_end)?;
                 far_end.connect(&near_end)?;
-                let far_side = (far_ring.remote(), far_end.told.remote());
-                let near_side = (near_ring.remote(), near_end.told.remote());
-                // Whoever finds the near link may send, and then the far side must be there.
+                let far_side = (far_ring.remote(), far_end.status_line.remote());
+                let near_side = (near_ring.remote(), near_end.status_line.remote());
+                // A thread that finds the near link may send at once: the far side must exist
+                // first.
                 far.attach(&mut far.inbox.lock(), from, far_end, far_ring, Some(near_side));
                 near.attach(&mut inbox, to, near_end, near_ring, Some(far_side));
             }
@@ -188,19 +191,18 @@ impl World {
         near.link(to).ok_or(Error::Abandoned)
     }
 
-    /// Whether the run cannot go on.
+    /// Returns `true` once the run has failed.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Why, if so.
+    /// Returns the failure of the run, if it has failed.
     pub(super) fn failure(&self) -> Option<Error> {
         if self.has_failed() { self.failure.get().cloned() } else { None }
     }
 
-    /// The run cannot go on. The first failure is what everybody reports. To be called without any
-    /// lock.
+    /// Fails the run. All ranks report the first failure. To be called without any lock.
     #[cold]
     pub(super) fn fail(&self, error: Error) {
         let _ = self.failure.set(error);
@@ -210,21 +212,21 @@ impl World {
         }
     }
 
-    /// Ends everything that is under way with `error`.
+    /// Ends all operations under way with `error`.
     ///
-    /// Whatever is started later sees that the run has failed: it looks under the lock that is
-    /// taken here.
+    /// An operation that starts later sees that the run has failed: it checks under one of the
+    /// locks that are taken here.
     pub(super) fn end_all(&self, error: &Error) {
-        let mut after = Aftermath::default();
+        let mut deferred = DeferredActions::default();
         for rank in &self.ranks {
-            rank.inbox.lock().fail(error, &mut after);
+            rank.inbox.lock().fail(error, &mut deferred);
             for link in rank.links() {
-                link.transfers.lock().fail(rank, error, &mut after);
-                link.sender.lock().fail(link, rank, error, &mut after);
+                link.transfers.lock().fail(rank, error, &mut deferred);
+                link.sender.lock().fail(link, rank, error, &mut deferred);
             }
         }
-        after.complete();
-        drop(after.take());
+        deferred.notify_waiters();
+        drop(deferred.take());
         self.ranks.iter().for_each(|rank| rank.poller.wake());
     }
 }
@@ -239,12 +241,12 @@ impl RankState {
         self.links.iter().filter_map(OnceLock::get).map(|link| &**link)
     }
 
-    /// What this rank needs for one more peer.
-    fn open(&self) -> Result<(End, Ring), Error> {
+    /// Creates the queue pairs and the ring for one more peer.
+    fn open(&self) -> Result<(LinkEnd, Ring), Error> {
         let queue = |entries| self.context.create_completion_queue(entries, Some(&self.channel));
         let (control_sent, bulk_sent) = (queue(SEND_COMPLETIONS)?, queue(2 * BULK_SENDS)?);
         let init = QueuePairInit {
-            srq: Some(self.bells.clone()),
+            srq: Some(self.doorbells.clone()),
             max_send_wr: SENDS,
             max_inline_data: CHUNK as u32,
             ..QueuePairInit::new(&control_sent, &self.arrived)
@@ -253,127 +255,129 @@ impl RankState {
         let init =
             QueuePairInit { max_send_wr: BULK_SENDS, ..QueuePairInit::new(&bulk_sent, &bulk_sent) };
         let bulk = self.domain.create_queue_pair(&init)?;
-        let told = Told::new(&self.domain)?;
+        let status_line = StatusLine::new(&self.domain)?;
         let ring = Ring::new(&self.domain)?;
-        Ok((End { control, control_sent, bulk, bulk_sent, told }, ring))
+        Ok((LinkEnd { control, control_sent, bulk, bulk_sent, status_line }, ring))
     }
 
-    /// Starts to use a link. `far` is where the peer's ring and line are; `None`: here.
+    /// Adds a link. `far` names the ring and the status line at the peer, or is `None` if the peer
+    /// is this rank.
     fn attach(
         &self,
         inbox: &mut Inbox,
         peer: WorldRank,
-        end: End,
+        end: LinkEnd,
         ring: Ring,
         far: Option<(ibverbs_sim::RemoteAddress, ibverbs_sim::RemoteAddress)>,
     ) {
-        let (far_ring, far_told) = far.unwrap_or((ring.remote(), end.told.remote()));
-        let incoming = (peer, inbox.rings.len(), ring.share_front());
-        let link = Link::new(incoming, &self.collecting, end, far_ring, far_told);
+        let (far_ring, far_status) = far.unwrap_or((ring.remote(), end.status_line.remote()));
+        let incoming = (peer, inbox.rings.len(), ring.share_buffer());
+        let link = Link::new(incoming, &self.batching, end, far_ring, far_status);
         if self.links[peer.index()].set(Box::new(link)).is_ok() {
             inbox.rings.push(Incoming { peer, ring });
         }
     }
 
-    /// Looks whether a request that nobody waits for has failed.
+    /// Checks for failed requests that nobody waits for.
     pub(super) fn check_links(&self) -> Result<(), Error> {
         self.links().try_for_each(Link::take_completions)
     }
 
-    /// Has the channel told of whatever completes from now on.
+    /// Arms the channel for all completions from now on.
     pub(super) fn arm(&self) -> Result<(), Error> {
         self.arrived.request_notify(false)?;
         self.links().try_for_each(Link::arm)
     }
 
-    /// Takes the notices of peers that found this rank asleep: it is not.
+    /// Takes the doorbells of peers that found this rank asleep, and reports to all peers that it
+    /// is awake.
     #[cold]
-    pub(super) fn answer_bells(&self, inbox: &mut Inbox) -> Result<usize, Error> {
+    pub(super) fn answer_doorbells(&self, inbox: &mut Inbox) -> Result<usize, Error> {
         let mut completions = [WorkCompletion::default(); 8];
         let count = self.arrived.poll(&mut completions);
         let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
         for _ in 0..count {
-            self.bells.post_receive(&[receive]).map_err(|error| error.reason)?;
+            self.doorbells.post_receive(&[receive]).map_err(|error| error.reason)?;
         }
-        self.tell_asleep(inbox, false)?;
+        self.report_asleep(inbox, false)?;
         Ok(count)
     }
 
-    /// Tells the peers that do not know it yet whether this rank sleeps.
-    pub(super) fn tell_asleep(&self, inbox: &mut Inbox, asleep: bool) -> Result<(), Error> {
+    /// Reports to the peers that do not know it yet whether this rank sleeps.
+    pub(super) fn report_asleep(&self, inbox: &mut Inbox, asleep: bool) -> Result<(), Error> {
         for Incoming { peer, ring } in &mut inbox.rings {
             if ring.asleep != asleep
                 && let Some(link) = self.link(*peer)
             {
                 ring.asleep = asleep;
-                link.sender.lock().outlet.tell_asleep(link, asleep)?;
+                link.sender.lock().writer.report_asleep(link, asleep)?;
             }
         }
         Ok(())
     }
 
     #[inline]
-    pub(super) fn turn(&self) -> u32 {
-        self.turn.load(Ordering::Relaxed)
+    pub(super) fn burst(&self) -> u32 {
+        self.burst.load(Ordering::Relaxed)
     }
 
-    /// A task looks or waits, or has got a message.
+    /// Ends the burst: a task polls or waits, or has received a message.
     #[inline]
-    pub(super) fn next_turn(&self) {
-        // Of two changes at once one is enough.
-        self.turn.store(self.turn().wrapping_add(1), Ordering::Relaxed);
+    pub(super) fn end_burst(&self) {
+        // Of two changes at one time one may be lost.
+        self.burst.store(self.burst().wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Whether short messages are collected.
+    /// Returns `true` if a link has a batch.
     #[inline]
-    pub(super) fn is_collecting(&self) -> bool {
-        self.collecting.any()
+    pub(super) fn is_batching(&self) -> bool {
+        self.batching.any()
     }
 
-    /// Writes what was collected.
+    /// Writes the batches of all links.
     #[cold]
-    pub(super) fn write_collected(&self, after: &mut Aftermath) {
-        for link in self.links().filter(|link| link.is_collecting()) {
-            after.note(link.sender.lock().outlet.write_collected(link));
+    pub(super) fn write_batch(&self, deferred: &mut DeferredActions) {
+        for link in self.links().filter(|link| link.is_batching()) {
+            deferred.note(link.sender.lock().writer.write_batch(link));
         }
     }
 
-    /// Writes what was collected and has not changed since the last call.
+    /// Writes the batches to which no message was added since the last call.
     #[cold]
-    pub(super) fn write_unchanged(&self, after: &mut Aftermath) {
-        for link in self.links().filter(|link| link.is_collecting()) {
-            // Who has the lock may be adding to it.
+    pub(super) fn write_idle_batch(&self, deferred: &mut DeferredActions) {
+        for link in self.links().filter(|link| link.is_batching()) {
+            // The holder of the lock may be adding a message.
             if let Some(mut sender) = link.sender.try_lock() {
-                after.note(sender.outlet.write_unchanged(link));
+                deferred.note(sender.writer.write_idle_batch(link));
             }
         }
     }
 
-    /// Looks for a cell to arrive, as long as a task may look before it asks again; not at all if
-    /// something else is waited for.
+    /// Polls until a cell arrives, for as long as a task may before it asks again; not at all while
+    /// transfers or the retry queues have to be polled instead.
     #[inline]
-    pub(super) fn look(&self) {
-        let staged = self.staged.load(Ordering::Relaxed);
-        if staged + self.transfers.load(Ordering::Relaxed) > 0 {
+    pub(super) fn spin_for_cell(&self) {
+        let queued = self.queued.load(Ordering::Relaxed);
+        if queued + self.transfers.load(Ordering::Relaxed) > 0 {
             return;
         }
-        for _ in 0..self.looks {
-            if self.links().any(|link| link.front.has_arrived()) {
+        for _ in 0..self.spins {
+            if self.links().any(|link| link.ring_buffer.has_arrived()) {
                 return;
             }
             std::hint::spin_loop();
         }
     }
 
-    /// Whether nothing that this rank has to carry on is under way.
+    /// Returns `true` if no operation of this rank is under way that needs progress.
     pub(super) fn is_quiet(&self) -> bool {
-        !self.is_collecting()
-            && self.staged.load(Ordering::SeqCst) == 0
+        !self.is_batching()
+            && self.queued.load(Ordering::SeqCst) == 0
             && self.pending.load(Ordering::SeqCst) == 0
             && self.transfers.load(Ordering::SeqCst) == 0
     }
 
-    /// Counts of everything so far, and of what is left.
+    /// Returns the counters so far, and the number of operations that are left.
     pub(super) fn statistics(&self) -> Statistics {
         let inbox = self.inbox.lock();
         let (receives, messages) = inbox.matcher.waiting();
@@ -385,7 +389,7 @@ impl RankState {
         for link in self.links() {
             statistics.add(&link.sender.lock().statistics);
         }
-        statistics.unfinished = (self.staged.load(Ordering::Relaxed)
+        statistics.unfinished = (self.queued.load(Ordering::Relaxed)
             + self.pending.load(Ordering::Relaxed)
             + self.transfers.load(Ordering::Relaxed)
             + filling) as u64;

@@ -16,13 +16,13 @@ impl Wake for Count {
 }
 
 #[test]
-fn what_is_collected_is_seen_by_the_sleeper_or_written_at_once() {
+fn a_batch_is_seen_by_the_sleeper_or_written_at_once() {
     loom::model(|| {
-        let rank = Arc::new((Sleeper::default(), Collecting::default()));
+        let rank = Arc::new((Sleeper::default(), BatchingLinks::default()));
         let sleeper = {
             let rank = Arc::clone(&rank);
             thread::spawn(move || {
-                rank.0.falls_asleep();
+                rank.0.prepare_sleep();
                 rank.1.any()
             })
         };
@@ -46,18 +46,18 @@ fn a_sleeper_that_is_woken_does_not_wait_on() {
             })
         };
         let count = Arc::new(Count::default());
-        rank.0.falls_asleep();
+        rank.0.prepare_sleep();
         let sees = rank.1.load(Ordering::SeqCst);
-        let waits = !sees && rank.0.waits(&Waker::from(Arc::clone(&count)));
+        let waits = !sees && rank.0.register(&Waker::from(Arc::clone(&count)));
         waker.join().unwrap();
         assert!(!waits || count.0.load(Ordering::SeqCst) == 1);
-        rank.0.is_up();
+        rank.0.end_sleep();
         assert!(!rank.0.is_asleep());
     });
 }
 
 /// A rank that goes to sleep, and threads of its peers that write a cell each.
-fn bells(peers: u64) {
+fn doorbells(peers: u64) {
     loom::model(move || {
         let words = Arc::new((AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(0)));
         let peers: Vec<_> = (0..peers)
@@ -66,7 +66,7 @@ fn bells(peers: u64) {
                 thread::spawn(move || {
                     let (cells, asleep, rung) = &*words;
                     cells.fetch_add(1, Ordering::Release);
-                    if is_to_ring(asleep) {
+                    if must_ring_doorbell(asleep) {
                         rung.fetch_add(1, Ordering::SeqCst);
                     }
                 })
@@ -74,22 +74,22 @@ fn bells(peers: u64) {
             .collect();
         let (cells, asleep, rung) = &*words;
         asleep.store(1, Ordering::Release);
-        before_the_last_look();
+        fence_before_last_poll();
         let seen = cells.load(Ordering::Acquire);
         let count = peers.len() as u64;
         peers.into_iter().for_each(|peer| peer.join().unwrap());
         let rung = rung.load(Ordering::SeqCst);
-        assert!(seen == count || rung == 1, "{seen} of {count} cells seen, {rung} bells");
-        assert!(rung <= 1, "one bell a sleep");
+        assert!(seen == count || rung == 1, "{seen} of {count} cells seen, {rung} doorbells");
+        assert!(rung <= 1, "one doorbell a sleep");
     });
 }
 
 #[test]
 fn a_cell_is_seen_before_the_sleep_or_rings() {
-    bells(1);
+    doorbells(1);
 }
 
 #[test]
 fn of_two_cells_one_rings_for_both() {
-    bells(2);
+    doorbells(2);
 }

@@ -1,4 +1,5 @@
-//! Cells of any content: numbers of a peer end no operation that is not its own, and nothing panics.
+//! Cells of any content: no number that a peer sends ends an operation of another peer, and nothing
+//! panics.
 #![allow(unsafe_code, reason = "starts operations on vectors")]
 
 use proptest::sample::select;
@@ -10,17 +11,19 @@ use crate::select::Select;
 use crate::transport::{OperationId, Outgoing, Peer, SendMode, Start, Wanted};
 
 const LENGTH: usize = 4096;
-/// The rank that sends what it should not, the one that takes it, and one that does neither.
+/// Rank that sends hostile cells.
 const HOSTILE: u32 = 0;
+/// Rank that takes them.
 const TARGET: u32 = 1;
+/// Rank that does neither.
 const OTHER: u32 = 2;
 
 fn peer(rank: u32) -> Peer {
     Peer { rank: Rank(rank), world: WorldRank(rank) }
 }
 
-/// Three ranks without polling tasks. The second has a receive from each of the others, offered to
-/// it, and a send to the first.
+/// Three ranks without polling tasks. The second has a receive from each of the others, with an RTR
+/// there, and a send to the first.
 struct Scene {
     world: Arc<World>,
     target: Verbs,
@@ -33,7 +36,7 @@ impl Scene {
     fn new() -> Self {
         let runtime = Runtime::new(RuntimeConfig::default()).expect("a runtime");
         let groups = (0..3).map(|number| runtime.group("rank", number)).collect();
-        let protocols = Protocols { eager: 40, lazy: 0, offer: 2000 };
+        let protocols = Protocols { eager: 40, lazy: 0, rtr: 2000 };
         let world = World::new(&Config::default(), protocols, groups).expect("a world");
         let target = Verbs { world: Arc::clone(&world), rank: WorldRank(TARGET) };
         let mut buffers = vec![vec![7; LENGTH]; 3];
@@ -42,8 +45,8 @@ impl Scene {
             let source = Select::Only(peer(from));
             let tag = Select::Only(Tag(0));
             let wanted = Wanted { context: ContextId(0), source, tag, is_awaited: false };
-            // SAFETY: the vector is kept until all operations have ended (`Drop`), and looked at by
-            // nobody before.
+            // SAFETY: the vector is kept until all operations have ended (`Drop`), and not used
+            // before.
             starts.push(unsafe { target.receive(&wanted, buffer.layout()) });
         }
         let destination = peer(HOSTILE);
@@ -55,7 +58,7 @@ impl Scene {
         Scene { world, target, starts, buffers, _runtime: runtime }
     }
 
-    /// The numbers of the receives.
+    /// Returns the numbers of the receives.
     fn receives(&self) -> Vec<u64> {
         let number = |start: &Start| match start {
             Start::UnderWay { operation: OperationId(number), .. } => *number,
@@ -64,12 +67,12 @@ impl Scene {
         self.starts[..2].iter().map(number).collect()
     }
 
-    /// The first rank writes a cell to the second, which takes it.
+    /// Writes a cell from the first rank to the second, which takes it.
     fn arrives(&self, mut words: [u64; 8]) {
         let (link, _) = both_ends(&self.world);
         // The stamp is the sender's to give.
         words[7] &= !u64::from(u32::MAX);
-        link.sender.lock().outlet.write(link, Cell(words)).expect("a write");
+        link.sender.lock().writer.write(link, Cell(words)).expect("a write");
         for _ in 0..3 {
             self.target.progress();
         }
@@ -84,7 +87,7 @@ impl Drop for Scene {
     }
 }
 
-/// A word of a cell: one of those that name something, a small one, or any.
+/// Generates a word of a cell: one with a meaning, a small one, or any.
 fn word() -> impl Strategy<Value = u64> {
     let edges = [0, 1, 40, 41, 4096, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 63, u64::MAX];
     prop_oneof![
@@ -108,8 +111,9 @@ proptest! {
             if names_receive {
                 words[0] = receives[1];
             }
-            // Which rank a message is from is its sender's to say: ranks of one process trust each
-            // other in that, and a message that says the other rank would be taken for its.
+            // The sender writes the source of a message: ranks of one process trust each other in
+            // that, and a message with the number of the other rank would be matched as its
+            // message.
             if words[5] >> 32 == u64::from(OTHER) {
                 words[5] &= u64::from(u32::MAX);
             }
@@ -125,10 +129,10 @@ proptest! {
     }
 }
 
-/// Each notice that names a receive, and by whom it may be named.
+/// Each control message that names a receive has an effect only from the peer that has its RTR.
 #[test]
-fn a_receive_is_claimed_and_withdrawn_by_those_to_whom_it_was_offered() {
-    for kind in [Kind::Claim, Kind::Filled, Kind::Withdrawn] {
+fn a_receive_is_matched_and_cancelled_only_by_the_peer_that_has_its_rtr() {
+    for kind in [CellKind::RtrMatched, CellKind::FinReceive, CellKind::CancelAck] {
         let scene = Scene::new();
         let waits = |number: u64| {
             let mut inbox = scene.target.state().inbox.lock();
@@ -139,17 +143,17 @@ fn a_receive_is_claimed_and_withdrawn_by_those_to_whom_it_was_offered() {
             scene.arrives([number, 8, 0, 0, 0, 0, 0, (kind as u64) << 32]);
         }
         assert!(waits(other), "{kind:?}");
-        assert_eq!(waits(own), kind == Kind::Filled, "{kind:?}");
+        assert_eq!(waits(own), kind == CellKind::FinReceive, "{kind:?}");
     }
 }
 
-/// A place whose rows lie so far apart that their addresses go round.
+/// A layout with a stride so large that its addresses wrap.
 #[test]
 fn a_stride_that_overflows_is_refused() {
     let scene = Scene::new();
-    let place = [64, 512 | 4 << 32, 1024, u64::MAX / 2];
-    let [address, key_and_rows, row_bytes, stride_bytes] = place;
-    let last = (Kind::Announce as u64) << 32;
+    let remote = [64, 512 | 4 << 32, 1024, u64::MAX / 2];
+    let [address, key_and_rows, row_bytes, stride_bytes] = remote;
+    let last = (CellKind::Rts as u64) << 32;
     scene.arrives([address, key_and_rows, row_bytes, stride_bytes, 9, 0, 0, last]);
     assert!(scene.world.has_failed());
 }

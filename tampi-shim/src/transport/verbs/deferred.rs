@@ -1,7 +1,7 @@
-//! What is to be done once locks are released.
+//! Deferred actions: done once all locks are released.
 //!
-//! What waits for an operation that has ended may be the code of tasks, which may start the next
-//! operation on the spot.
+//! Notifying the waiter of an ended operation may run code of tasks, which may start the next
+//! operation at once.
 
 use std::mem::ManuallyDrop;
 use std::task::Waker;
@@ -12,61 +12,61 @@ use super::transfers::Transfer;
 use crate::error::Error;
 use crate::foreign::call;
 use crate::rank::WorldRank;
-use crate::ticket::{Ended, Next, Ticket};
+use crate::ticket::{Notification, PackedResult, Ticket};
 
-/// See the module text. Mostly there is nothing, or one operation that somebody waits for.
+/// Actions deferred until all locks are released. Mostly there is none, or one notification.
 ///
-/// It is emptied, by [`Aftermath::take`] after [`Aftermath::complete`], and not dropped: dropping
-/// would look once more for what is hardly ever there.
+/// It is emptied by [`DeferredActions::notify_waiters`] and then [`DeferredActions::take`], and
+/// never dropped: a drop would check once more for actions that are rare.
 #[derive(Default)]
-pub(super) struct Aftermath {
-    first: ManuallyDrop<Option<Next>>,
+pub(super) struct DeferredActions {
+    first: ManuallyDrop<Option<Notification>>,
     others: ManuallyDrop<Option<Box<Others>>>,
 }
 
 #[derive(Default)]
 struct Others {
-    next: Vec<Next>,
+    next: Vec<Notification>,
     transfers: SmallVec<[(WorldRank, Transfer); 1]>,
     wakers: Vec<Waker>,
     error: Option<Error>,
 }
 
-impl Aftermath {
+impl DeferredActions {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.first.is_none() && self.others.is_none()
     }
 
-    /// Ends an operation. Whoever waits for it hears of it in [`Aftermath::complete`].
+    /// Ends an operation. Its waiter is notified by [`DeferredActions::notify_waiters`].
     #[inline]
-    pub(super) fn end(&mut self, ticket: Ticket, ended: Ended) {
+    pub(super) fn end(&mut self, ticket: Ticket, ended: PackedResult) {
         if let Some(next) = ticket.end(ended) {
             self.add(next);
         }
     }
 
     #[cold]
-    fn add(&mut self, next: Next) {
+    fn add(&mut self, next: Notification) {
         match *self.first {
             None => *self.first = Some(next),
             Some(_) => self.others().next.push(next),
         }
     }
 
-    /// A transfer is to be started, with this peer at the other end.
+    /// Defers the start of a transfer with `peer`.
     pub(super) fn transfer(&mut self, peer: WorldRank, transfer: Transfer) {
         self.others().transfers.push((peer, transfer));
     }
 
-    /// Those who wait for messages are to be woken.
+    /// Defers the wake-up of tasks that probe for messages.
     pub(super) fn wake(&mut self, wakers: &mut Vec<Waker>) {
         if !wakers.is_empty() {
             self.others().wakers.append(wakers);
         }
     }
 
-    /// Notes what went wrong. The first counts.
+    /// Defers the failure of the run. The first error counts.
     #[cold]
     pub(super) fn fail(&mut self, error: Error) {
         self.others().error.get_or_insert(error);
@@ -77,26 +77,26 @@ impl Aftermath {
         result.map_err(|error| self.fail(error)).ok()
     }
 
-    /// Tells who waits for what has ended. To be called without any lock.
+    /// Notifies the waiters of ended operations. To be called without any lock.
     #[inline]
-    pub(super) fn complete(&mut self) {
+    pub(super) fn notify_waiters(&mut self) {
         if !self.is_empty() {
-            self.tell();
+            self.notify_waiters_cold();
         }
     }
 
     #[cold]
-    fn tell(&mut self) {
-        self.first.take().into_iter().for_each(Next::run);
+    fn notify_waiters_cold(&mut self) {
+        self.first.take().into_iter().for_each(Notification::deliver);
         if let Some(others) = &mut *self.others {
-            others.next.drain(..).for_each(Next::run);
+            others.next.drain(..).for_each(Notification::deliver);
             for waker in others.wakers.drain(..) {
                 call("a waker", || waker.wake());
             }
         }
     }
 
-    /// What else is to be done: the transfers and the error.
+    /// Takes the other actions: transfers to start, and an error.
     pub(super) fn take(&mut self) -> (SmallVec<[(WorldRank, Transfer); 1]>, Option<Error>) {
         self.others.take().map(|others| (others.transfers, others.error)).unwrap_or_default()
     }

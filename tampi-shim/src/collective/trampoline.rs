@@ -1,33 +1,33 @@
-//! Who goes on next, on a thread that ends messages.
+//! Trampoline: runs the steps of collectives on a thread one after another.
 //!
-//! A collective that goes on may end messages of others on its thread, which go on in their turn.
-//! They do so one after the other, not inside each other: the stack holds one of them, however many
-//! are under way.
+//! A collective that continues may end messages of others on its thread, so that those continue,
+//! too. They run one after another, not nested: the stack holds one of them, however many are under
+//! way.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-type Turn = Box<dyn FnOnce()>;
+type Closure = Box<dyn FnOnce()>;
 
 thread_local! {
-    static WAITING: RefCell<VecDeque<Turn>> = const { RefCell::new(VecDeque::new()) };
+    static WAITING: RefCell<VecDeque<Closure>> = const { RefCell::new(VecDeque::new()) };
     static UNDER_WAY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes `turn` happen: here, or once those have that wait on this thread. The first panic of any
-/// goes on once all have had theirs.
-pub(super) fn take_turn(turn: impl FnOnce() + 'static) {
-    WAITING.with_borrow_mut(|waiting| waiting.push_back(Box::new(turn)));
+/// Runs `closure` on this thread: at once, or after those that already wait for it. The first panic
+/// of any of them is resumed once all have run.
+pub(super) fn run_on_trampoline(closure: impl FnOnce() + 'static) {
+    WAITING.with_borrow_mut(|waiting| waiting.push_back(Box::new(closure)));
     if UNDER_WAY.replace(true) {
         return;
     }
     let mut panicked = None;
-    while let Some(turn) = WAITING.with_borrow_mut(VecDeque::pop_front) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(turn)) {
+    while let Some(closure) = WAITING.with_borrow_mut(VecDeque::pop_front) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(closure)) {
             match panicked {
                 None => panicked = Some(payload),
-                // It may panic as it drops.
+                // Its drop may panic again.
                 Some(_) => std::mem::forget(payload),
             }
         }
@@ -43,14 +43,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_wait_have_their_turns_when_one_panics() {
+    fn closures_that_wait_run_when_one_panics() {
         let had = std::rc::Rc::new(Cell::new(0));
         let inner = had.clone();
         let result = catch_unwind(AssertUnwindSafe(|| {
-            take_turn(move || {
+            run_on_trampoline(move || {
                 for _ in 0..3 {
                     let had = inner.clone();
-                    take_turn(move || {
+                    run_on_trampoline(move || {
                         had.set(had.get() + 1);
                         resume_unwind(Box::new("inside"));
                     });
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "inside");
         assert_eq!(had.get(), 3);
         let next = had.clone();
-        take_turn(move || next.set(4));
+        run_on_trampoline(move || next.set(4));
         assert_eq!(had.get(), 4);
     }
 }

@@ -2,7 +2,7 @@
 use loom::{model, sync::Arc, thread};
 use talpf_primitives::UnsafeCell;
 
-use super::super::cell::{Kind, write_short};
+use super::super::cell::{CellKind, write_short};
 use super::super::credits::Credits;
 use super::*;
 use crate::matching::Key;
@@ -12,15 +12,15 @@ use crate::transport::ContextId;
 
 const KEY: Key = Key { context: ContextId(0), source: Rank(0), tag: Tag(0) };
 
-/// The numbers of cells and the halves of the credits go round two cells after this one. No place of
-/// the ring has been written.
+/// Number of the first cell. Numbers of cells and halves of the credits wrap two cells after it. No
+/// line of the ring has been written yet.
 const START: u64 = u32::MAX as u64 - 1;
 
-/// A ring, the word of its credits at the peer, and what stands for the bytes of each cell that are
-/// not read word by word.
+/// A ring, the word of its credits at the peer, and for each cell a value that stands for the bytes
+/// that are not read word by word.
 struct Scene {
-    front: Front,
-    told: AtomicU64,
+    ring: RingBuffer,
+    credits: AtomicU64,
     bytes: [UnsafeCell<u64>; CELLS],
 }
 
@@ -29,10 +29,10 @@ unsafe impl Sync for Scene {}
 
 impl Scene {
     fn new() -> Arc<Self> {
-        let told = AtomicU64::new(Credits::word(START, 0));
+        let credits = AtomicU64::new(Credits::word(START, 0));
         let bytes = std::array::from_fn(|_| UnsafeCell::new(0));
-        let scene = Scene { front: Front::new(), told, bytes };
-        scene.front.skip_to(START);
+        let scene = Scene { ring: RingBuffer::new(), credits, bytes };
+        scene.ring.skip_to(START);
         Arc::new(scene)
     }
 
@@ -51,36 +51,37 @@ impl Scene {
     }
 
     fn write_words(&self, number: u64, words: &[u64; WORDS]) {
-        let (last, first) = self.front.line(number).0.split_last().unwrap();
+        let (last, first) = self.ring.line(number).0.split_last().unwrap();
         first.iter().zip(words).for_each(|(to, from)| to.store(*from, Ordering::Relaxed));
         last.store(words[WORDS - 1], Ordering::Release);
     }
 
     fn has_room(&self, tail: u64) -> bool {
-        Credits::load(&self.told).has_room(tail, 1)
+        Credits::load(&self.credits).has_room(tail, 1)
     }
 
     /// Uses the next cell, if it is there, and takes it.
     fn take(&self) -> Option<u64> {
-        let head = self.front.next()?;
-        assert_eq!((head.kind(), head.length(), head.count()), (Some(Kind::Eager), 8, 1));
-        let number = self.front.head();
-        assert_eq!(self.front.cell().0[0], number, "another cell is in its place");
+        let head = self.ring.next()?;
+        assert_eq!((head.kind(), head.length(), head.count()), (Some(CellKind::Eager), 8, 1));
+        let number = self.ring.head();
+        assert_eq!(self.ring.cell().0[0], number, "another cell is in its place");
         let bytes = &self.bytes[number as usize % CELLS];
-        // SAFETY: the stamp says that they are written, and the peer was not told of the cell.
+        // SAFETY: the stamp says that they are written, and the cell is not reported to the peer
+        // yet.
         assert_eq!(bytes.with_mut(|bytes| unsafe { *bytes }), number);
-        self.front.take(1);
+        self.ring.take(1);
         Some(number)
     }
 
-    /// Tells the peer, as its device does.
-    fn tell(&self) {
-        self.told.store(Credits::word(self.front.head(), 0), Ordering::Release);
+    /// Reports the credits to the peer, as the device does.
+    fn report_credits(&self) {
+        self.credits.store(Credits::word(self.ring.head(), 0), Ordering::Release);
     }
 }
 
-/// Cells are seen whole, in order and once, and none before it is written: neither in a place that
-/// was never written, nor where the numbers go round.
+/// Cells are seen whole, in order and once, and none before it is written: neither in a line that
+/// was never written, nor where the numbers wrap.
 #[test]
 fn loom_a_cell_is_seen_once_it_is_whole() {
     model(|| {
@@ -96,7 +97,7 @@ fn loom_a_cell_is_seen_once_it_is_whole() {
     });
 }
 
-/// A full ring: a place is written again once its cell was taken, and what is written stays.
+/// A full ring: a line is written again only once its cell was taken.
 #[test]
 fn loom_a_place_is_written_again_after_its_cell_was_taken() {
     model(|| {
@@ -120,32 +121,32 @@ fn loom_a_place_is_written_again_after_its_cell_was_taken() {
         let mut seen = Vec::new();
         for _ in 0..2 {
             seen.extend(scene.take());
-            scene.tell();
+            scene.report_credits();
         }
         let tail = peer.join().unwrap();
         assert!(tail <= more);
         seen.extend(std::iter::from_fn(|| scene.take()));
         assert!(seen.into_iter().eq(START..tail));
-        scene.tell();
+        scene.report_credits();
         assert!(scene.has_room(tail + CELLS as u64 - 1) && !scene.has_room(tail + CELLS as u64));
     });
 }
 
-/// A message whose bytes look like the stamps of the cells of the next lap: those are not taken for
-/// cells, and the real ones are not cleared.
+/// A message whose bytes equal the stamps of the cells of the next lap: they are not taken for
+/// cells, and the stamps of real cells are not cleared.
 #[test]
 fn loom_bytes_of_a_message_are_not_taken_for_cells() {
     model(|| {
         let scene = Scene::new();
         let number = START + 1;
-        let looks_like = |place: u64| [u64::from(stamp(place + CELLS as u64)); WORDS];
+        let next_lap = |place: u64| [u64::from(stamp(place + CELLS as u64)); WORDS];
         scene.write(START);
         for place in number + 1..number + 3 {
-            scene.write_words(place, &looks_like(place));
+            scene.write_words(place, &next_lap(place));
         }
         scene.write(number);
         assert_eq!(scene.take(), Some(START));
-        scene.tell();
+        scene.report_credits();
         let peer = {
             let scene = Arc::clone(&scene);
             thread::spawn(move || {
@@ -159,9 +160,9 @@ fn loom_bytes_of_a_message_are_not_taken_for_cells() {
                 tail
             })
         };
-        assert!(scene.front.next().is_some());
-        scene.front.take(3);
-        scene.tell();
+        assert!(scene.ring.next().is_some());
+        scene.ring.take(3);
+        scene.report_credits();
         let mut seen: Vec<_> = scene.take().into_iter().collect();
         let tail = peer.join().unwrap();
         seen.extend(std::iter::from_fn(|| scene.take()));

@@ -1,6 +1,6 @@
-//! Calls of MPI that block until other ranks take part: on a thread of their own, so that no
-//! worker waits in them. If MPI does not grant all threads they are made at home, one after the
-//! other: a program must make them in the same order at all ranks then.
+//! Blocking calls of MPI, which return only when other ranks take part. Each is made on a thread of
+//! its own, so that no worker waits in it. If MPI does not grant all threads, the funnel thread
+//! makes them one after another: a program must then make them in the same order at all ranks.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -20,23 +20,24 @@ use crate::tag::Tag;
 use crate::ticket::ticket;
 use crate::transport::{OperationId, Start};
 
-/// The calls that block.
+/// Blocking calls under way, and their threads.
 #[derive(Default)]
-pub(super) struct Asides {
+pub(super) struct BlockingCalls {
     under_way: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl Asides {
+impl BlockingCalls {
+    /// Returns the number of calls under way.
     pub(super) fn under_way(&self) -> usize {
         self.under_way.load(Ordering::SeqCst)
     }
 
-    /// Waits until none is left. Every rank takes part in what they wait for, so they end.
+    /// Waits until no call is left. Every rank takes part in each call, so all return.
     pub(super) fn join(&self) {
         let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
-            // It does not panic.
+            // The thread does not panic.
             let _ = thread.join();
         }
     }
@@ -49,35 +50,39 @@ impl Asides {
 }
 
 impl MpiTransport {
-    /// Makes a call that may block.
+    /// Makes a blocking call on another thread.
     ///
-    /// **Errors**: the system refuses a thread.
-    pub(super) fn aside(&self, call: impl FnOnce(&Self) + Send + 'static) -> Result<(), Error> {
+    /// **Errors**: the system cannot start a thread.
+    pub(super) fn spawn_blocking(
+        &self,
+        call: impl FnOnce(&Self) + Send + 'static,
+    ) -> Result<(), Error> {
         let me = self.me.upgrade().ok_or(Error::Abandoned)?;
-        self.asides.under_way.fetch_add(1, Ordering::SeqCst);
+        self.blocking_calls.under_way.fetch_add(1, Ordering::SeqCst);
         self.wake_poller();
         let whole = move || {
             call(&me);
-            me.asides.under_way.fetch_sub(1, Ordering::SeqCst);
+            me.blocking_calls.under_way.fetch_sub(1, Ordering::SeqCst);
         };
         if !self.library.may_call_anywhere() {
-            self.home.order(Box::new(whole));
+            self.funnel.submit(Box::new(whole));
             return Ok(());
         }
-        let named = thread::Builder::new().name("tampi-aside".to_owned());
+        let named = thread::Builder::new().name("tampi-blocking".to_owned());
         match named.spawn(whole) {
-            Ok(thread) => self.asides.keep(thread),
+            Ok(thread) => self.blocking_calls.keep(thread),
             Err(reason) => {
-                self.asides.under_way.fetch_sub(1, Ordering::SeqCst);
-                let reason = format!("no thread to call it: {reason}");
-                return Err(Refused { call: "a call that blocks", code: 0, reason }.into());
+                self.blocking_calls.under_way.fetch_sub(1, Ordering::SeqCst);
+                let reason = format!("cannot start a thread: {reason}");
+                return Err(Refused { call: "a blocking call", code: 0, reason }.into());
             }
         }
         Ok(())
     }
 
-    /// As [`MpiTransport::aside`], for a task that waits for the result.
-    pub(super) fn wait_aside<R, C>(
+    /// Makes a blocking call on another thread and waits for its result. As
+    /// [`MpiTransport::spawn_blocking`].
+    pub(super) fn await_blocking<R, C>(
         &self,
         communicator: &Communicator,
         call: C,
@@ -89,7 +94,7 @@ impl MpiTransport {
         let (ticket, awaited) = ticket();
         let result = Arc::new(Mutex::new(None));
         let to = Arc::clone(&result);
-        let started = self.aside(move |this| {
+        let started = self.spawn_blocking(move |this| {
             *to.lock() = Some(call(this));
             let (source, tag) = (Rank(this.library.rank()), Tag(0));
             ticket.complete(Ok(Status::new(source, tag, 0)));

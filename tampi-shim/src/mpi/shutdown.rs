@@ -1,0 +1,74 @@
+//! Shutdown: every request completes, at every rank, before MPI is finalised.
+//!
+//! A rank whose program has ended waits at a barrier, and makes progress meanwhile: other ranks may
+//! still receive its messages. After the barrier no program runs, so no new receive will take a
+//! message: receives are cancelled, and messages that are left are received and dropped, so that
+//! their sends end. The second barrier is for ranks that still wait for that.
+//!
+//! Sends are never cancelled, which MPI 4 deprecates: those of a rank that has failed, or whose
+//! tasks were cancelled, keep their guards until the messages are received. Every rank that knows
+//! of the failure receives and drops messages with every pass.
+
+use std::thread;
+use std::time::Duration;
+
+use super::period::{Pace, Pause};
+use super::transport::MpiTransport;
+use super::{PollingPeriod, Refused};
+use crate::error::Error;
+
+impl MpiTransport {
+    /// Does the work of the funnel thread until `done` returns `true`.
+    pub(super) fn serve(&self, pace: &mut Pace, mut done: impl FnMut(&Self) -> bool) {
+        loop {
+            let ended = self.funnel.run_submitted() + self.advance(|| false);
+            self.poll_failure_broadcast();
+            if done(self) {
+                return;
+            }
+            // Calls may be submitted at any time: the thread does not sleep while one may come
+            // soon.
+            match pace.next(ended, true) {
+                None => thread::yield_now(),
+                Some(Pause::For(time)) if self.is_busy() => thread::park_timeout(time.max(LEAST)),
+                // A submitted call wakes this thread.
+                Some(_) => thread::park_timeout(WITHOUT_WORK),
+            }
+        }
+    }
+
+    /// Ends the operations under way, at all ranks, and then MPI. Called on the thread that has
+    /// initialised MPI, when no task runs any more.
+    ///
+    /// **Errors**: an error of MPI.
+    pub(super) fn finish(&self) -> Result<(), Refused> {
+        let mut pace = Pace::new(PollingPeriod::Adaptive, true);
+        self.pass_barrier(&mut pace)?;
+        if self.engine.failure().is_some() && self.blocking_calls.under_way() > 0 {
+            // The call may wait for a rank that has failed before it took part.
+            self.library.abort(1);
+        }
+        self.blocking_calls.join();
+        // After a failure, every pass receives and drops messages.
+        self.set_failure(Error::Abandoned);
+        self.discard_all();
+        self.serve(&mut pace, |this| this.engine.is_empty() && this.failure_broadcast.is_over());
+        self.pass_barrier(&mut pace)?;
+        // Receives that the last passes have started.
+        self.serve(&mut pace, |this| this.engine.is_empty());
+        self.contexts.free_all();
+        self.library.end();
+        Ok(())
+    }
+
+    fn pass_barrier(&self, pace: &mut Pace) -> Result<(), Refused> {
+        let mut request = self.library.world().start_barrier()?;
+        self.serve(pace, |this| this.or_abort(request.test()).is_some());
+        Ok(())
+    }
+}
+
+/// Shortest pause: a parked thread takes longer than this to wake.
+const LEAST: Duration = Duration::from_micros(1);
+/// Period of polling for the end of the run, without operations under way.
+const WITHOUT_WORK: Duration = Duration::from_millis(1);
