@@ -3,8 +3,7 @@
 //!
 //! The computation of an application is separate from its execution: a kernel (such as
 //! [`jacobi::kernel`]) knows no communication, a variant knows no arithmetic. [`run`] has
-//! everything
-//! that all applications share.
+//! everything that all applications share.
 //!
 //! ```
 //! use talpf_apps::heat;

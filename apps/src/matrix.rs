@@ -28,8 +28,7 @@ pub struct Difference {
 
 impl Matrix {
     /// Creates a matrix of zeros whose pages are already touched: the first sweep has no page
-    /// faults, and
-    /// the pages are on the NUMA node of the calling thread.
+    /// faults, and the pages are on the NUMA node of the calling thread.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         const PAGE: usize = 4096 / size_of::<f64>();
         let mut data = vec![0.0; rows * cols];

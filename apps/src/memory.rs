@@ -6,17 +6,15 @@ use crate::Error;
 use crate::run::{Machine, Variant};
 
 /// Returns the bytes that the system can still give this process: the memory that the kernel
-/// reports
-/// as available, or the rest of the control group's limit if that is less. `None` if neither is
-/// known.
+/// reports as available, or the rest of the control group's limit if that is less. `None` if
+/// neither is known.
 pub fn available() -> Option<u64> {
     [system(), control_group()].into_iter().flatten().min()
 }
 
 /// Checks that the bytes of the `data`, and of the connections between the ranks of `variant` on
 /// `machine`, are available. A run that is too large thus fails with an error before it starts, and
-/// the
-/// system does not kill the process.
+/// the system does not kill the process.
 ///
 /// **Errors**: [`Error::Memory`].
 pub fn require(data: u64, variant: Variant, machine: Machine) -> Result<(), Error> {

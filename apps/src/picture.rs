@@ -8,8 +8,7 @@ use crate::Matrix;
 pub const LONGEST_SIDE: usize = 1024;
 
 /// Colours from cold to hot, evenly spaced and of increasing lightness, so that the picture is
-/// readable
-/// in print and for most colour-blind readers.
+/// readable in print and for most colour-blind readers.
 const COLOURS: [[u8; 3]; 10] = [
     [0x00, 0x00, 0x04],
     [0x1b, 0x0c, 0x41],

@@ -56,8 +56,7 @@ proptest! {
 }
 
 /// Tests sizes around the number of rows packed at once, the depth of a band, and the columns of a
-/// group
-/// of panels (one less, equal, one more); and one row and one column.
+/// group of panels (one less, equal, one more); and one row and one column.
 #[test]
 fn products_are_the_sums_written_out_around_the_sizes_of_blocks() {
     for (rows, depth, cols) in [(127, 255, 255), (128, 256, 256), (129, 257, 257), (1, 513, 1)] {

@@ -1,6 +1,5 @@
 //! Ranks with cores so slow that any machine has time for all of them: the time is that of waiting
-//! for each
-//! other.
+//! for each other.
 
 use talpf_apps::gauss_seidel::GaussSeidel;
 use talpf_apps::heat;

@@ -2,10 +2,8 @@
 //!
 //! Each file of [`micro`] answers one question. [`apps`], [`metg`] and [`two_sided`] run peers
 //! alternately with our runtime. [`growth`] fails where costs grow faster than work. [`soak`]
-//! measures
-//! nothing: it runs random programs for a long time and checks their results.
-//! A [`Report`] prints one metric per line with its spread, after the conditions of the
-//! measurement.
+//! measures nothing: it runs random programs for a long time and checks their results. A [`Report`]
+//! prints one metric per line with its spread, after the conditions of the measurement.
 
 pub mod apps;
 mod conditions;

@@ -98,8 +98,7 @@ enum Bench {
         throttle: Option<usize>,
     },
     /// Random programs of tasks, puts and messages, checked against a serial run, and hostile
-    /// programs
-    /// that misuse the safe interfaces.
+    /// programs that misuse the safe interfaces.
     Soak {
         /// Seconds after which no new program begins.
         #[arg(long, value_name = "N", default_value_t = 600,

@@ -1,17 +1,13 @@
 //! Memory of a live task, and memory growth of a long run with few live tasks.
 //!
 //! Bytes per task are the difference in resident memory between many and fewer live tasks, divided
-//! by
-//! the difference of their numbers: constant parts of a runtime, such as threads and bottom maps,
-//! cancel
-//! out. Growth is the difference in resident memory between an early point of a run and its end.
-//! The
-//! long run comes first: task records are reused, and those of many live tasks would hide its
-//! growth.
+//! by the difference of their numbers: constant parts of a runtime, such as threads and bottom
+//! maps, cancel out. Growth is the difference in resident memory between an early point of a run
+//! and its end. The long run comes first: task records are reused, and those of many live tasks
+//! would hide its growth.
 //!
 //! The throttle bounds the tasks that a creator leaves to be run, not the tasks that wait for a
-//! task of
-//! another worker: if that worker loses its core, a run on several workers may grow.
+//! task of another worker: if that worker loses its core, a run on several workers may grow.
 
 use std::time::Instant;
 
@@ -32,8 +28,7 @@ const LIVE: [usize; 2] = [1 << 16, 1 << 18];
 const MIB: f64 = 1_048_576.0;
 
 /// Measures bytes per task and growth on `workers` workers; the long run has `tasks` tasks. The
-/// creator
-/// may be `throttle` tasks ahead, or as many as the environment says.
+/// creator may be `throttle` tasks ahead, or as many as the environment says.
 ///
 /// **Errors**: those of the runtime; invalid settings in the environment.
 pub fn run(tasks: u64, workers: usize, throttle: Option<usize>) -> Result<Report, Error> {

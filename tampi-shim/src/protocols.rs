@@ -1,9 +1,8 @@
 //! Protocols of messages by length: thresholds, computed from the costs of copies and of requests.
 //!
 //! Let `L` be the time until a word written on one core is seen on another, `R` the time to
-//! register
-//! memory at both ends and post a read, and `remote` the time to copy a byte that another core has
-//! written. Then the receiver has a message of `n` bytes after
+//! register memory at both ends and post a read, and `remote` the time to copy a byte that another
+//! core has written. Then the receiver has a message of `n` bytes after
 //!
 //! ```text
 //! eager       L + 2 n remote      copied into the ring, whose lines the receiver has, and out

@@ -66,8 +66,7 @@ pub enum Error {
         workers: u32,
     },
     /// A time is too large: Paraver keeps times as doubles, which are exact up to 104 days. Times
-    /// count
-    /// from the start of the run.
+    /// count from the start of the run.
     #[error("time {time_ns} ns exceeds {limit} ns: times count from the start of the run")]
     TimeOutOfRange {
         /// Time of the record.

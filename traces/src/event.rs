@@ -2,8 +2,7 @@
 //! time.
 //!
 //! Ranks, lanes, rounds and messages are plain numbers here: this crate gives them no meaning
-//! beyond
-//! the text of the variants.
+//! beyond the text of the variants.
 
 use crate::{LabelId, State, SyncMode};
 
@@ -18,8 +17,7 @@ pub enum Event {
         /// Rank that the task belongs to.
         rank: u32,
         /// Number of the task, at least 1 and below 2^53: Paraver shows 0 as no task, and rounds
-        /// larger
-        /// numbers. Other numbers are folded into that range.
+        /// larger numbers. Other numbers are folded into that range.
         task: u64,
         /// Name of the task.
         label: LabelId,
@@ -98,8 +96,7 @@ pub enum Event {
         value: i64,
     },
     /// The stream is full, so later events of this worker are missing. The stream records this
-    /// event
-    /// itself, once.
+    /// event itself, once.
     RecordingStopped,
 }
 
@@ -137,8 +134,7 @@ impl Event {
 #[repr(u8)]
 pub enum ValueKind {
     /// Level of requests that are posted and not completed. Holds until the next value of that
-    /// rank,
-    /// recorded by any worker.
+    /// rank, recorded by any worker.
     OutstandingRequests,
     /// Number of completions found by one pass over the completion queues.
     PollCompletions,

@@ -34,8 +34,7 @@ impl LabelTable {
     }
 
     /// Returns the number of `name`, and adds the name if it is new. A table of 2^31 - 2 names, all
-    /// that
-    /// Paraver can label, accepts no more.
+    /// that Paraver can label, accepts no more.
     pub(crate) fn intern(&mut self, name: &str) -> LabelId {
         if let Some(&id) = self.ids.get(name) {
             return id;

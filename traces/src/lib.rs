@@ -2,10 +2,8 @@
 //!
 //! A [`Recorder`] gives each worker a [`Stream`]; the worker stores an [`Event`] with its time in a
 //! few nanoseconds. After the run, [`Recorder::write_paraver`] writes the records as a Paraver
-//! trace, and
-//! [`paraver::check`] rejects a trace, ours or another's, that Paraver would misread. Without a
-//! recorder
-//! tracing is off: a runtime holds an `Option<Stream>`.
+//! trace, and [`paraver::check`] rejects a trace, ours or another's, that Paraver would misread.
+//! Without a recorder tracing is off: a runtime holds an `Option<Stream>`.
 //!
 //! ```
 //! use talpf_traces::{Event, Recorder, TraceInfo, paraver};
@@ -27,8 +25,7 @@
 //! ```
 //!
 //! Ranks, tasks, lanes and messages are plain numbers in this crate, which reads no clock and
-//! prints
-//! nothing. The contents of a trace are described in its `README.md`.
+//! prints nothing. The contents of a trace are described in its `README.md`.
 
 mod counted;
 mod error;

@@ -1,11 +1,10 @@
 //! Recorder of one run: gives a [`Stream`] to every worker, and keeps the flushed records and the
-//! names
-//! of tasks.
+//! names of tasks.
 //!
 //! Shared state is behind two locks, both off the path of a record: one for the labels, taken when
-//! a
-//! name is interned, one for the chunks, taken when a stream is flushed (by [`Stream::flush`] or on
-//! drop). The recorder reads no clock: every time is an argument, relative to the start of the run.
+//! a name is interned, one for the chunks, taken when a stream is flushed (by [`Stream::flush`] or
+//! on drop). The recorder reads no clock: every time is an argument, relative to the start of the
+//! run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,8 +69,7 @@ impl Recorder {
     }
 
     /// Creates a stream for a worker, numbered from 0, to be used on that worker's thread. Streams
-    /// of
-    /// the same worker are merged by time.
+    /// of the same worker are merged by time.
     pub fn stream(&self, worker: u32) -> Stream {
         self.flushed().open_streams += 1;
         Stream::new(self.clone(), worker, self.shared.record_limit)

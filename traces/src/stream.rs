@@ -1,8 +1,7 @@
 //! Stream of records of one worker, used by its thread alone.
 //!
 //! A stream fills chunks of 64 KiB and never moves a record again, so a record costs a comparison
-//! and a
-//! store of 40 bytes, without atomics or locks. Full chunks stay in the stream until
+//! and a store of 40 bytes, without atomics or locks. Full chunks stay in the stream until
 //! [`Stream::flush`] or drop gives them to the recorder.
 
 use crate::event::Record;
@@ -47,8 +46,7 @@ impl Stream {
     }
 
     /// Allocates and touches memory for `records` further records now, on the calling thread and
-    /// thus
-    /// on its NUMA node, instead of page by page while recording.
+    /// thus on its NUMA node, instead of page by page while recording.
     ///
     /// **Cost**: 10 ns per record, which [`record`](Self::record) then saves.
     pub fn prepare(&mut self, records: usize) {
@@ -115,8 +113,7 @@ impl Stream {
     }
 
     /// Counts a dropped record. The first one leaves a mark, one record beyond the limit, so that
-    /// the
-    /// trace does not extend the worker's last state to the end of the run.
+    /// the trace does not extend the worker's last state to the end of the run.
     fn stop(&mut self, time_ns: u64) {
         self.dropped += 1;
         if !self.stopped {

@@ -45,8 +45,7 @@ impl<A: App, P: Args> Options<A, P> {
 }
 
 /// Runs `variant`. Outputs are opened before the run, and written even if the check fails; if the
-/// run
-/// fails, its trace and its graph are written.
+/// run fails, its trace and its graph are written.
 fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> Result<(), Error> {
     let machine = options.machine::<A>(variant, problem)?;
     let first = machine.transport().has_first_rank();

@@ -25,10 +25,8 @@ pub(super) struct HeatOptions {
     cols: Option<usize>,
 
     /// Rows and columns of a block, the unit of work of tasks; a task of jacobi computes as many
-    /// blocks
-    /// side by side as make 4096 columns [default: from the caches, see `talpf info`; for
-    /// gauss-seidel two
-    /// blocks per core side by side, of 256 to 1024]
+    /// blocks side by side as make 4096 columns [default: from the caches, see `talpf info`; for
+    /// gauss-seidel two blocks per core side by side, of 256 to 1024]
     #[arg(long, value_name = "B", value_parser = number_within(Problem::EXTENTS))]
     block: Option<usize>,
 
@@ -37,8 +35,7 @@ pub(super) struct HeatOptions {
     steps: Option<usize>,
 
     /// Heat sources, a text file: their number, then row, column, size and temperature per line;
-    /// positions
-    /// are from 0 to 1
+    /// positions are from 0 to 1
     #[arg(long, value_name = "heat.conf")]
     config: Option<PathBuf>,
 
@@ -49,8 +46,7 @@ pub(super) struct HeatOptions {
 
 impl HeatOptions {
     /// Returns the problem. `steps`, and `block` of a number of columns, apply if neither an option
-    /// nor a
-    /// preset gives a value.
+    /// nor a preset gives a value.
     pub(super) fn problem(
         &self,
         steps: usize,

@@ -15,8 +15,7 @@ pub(super) struct ProblemOptions {
     size: Option<usize>,
 
     /// Rows of a block, the unit of work of tasks; a block spans the whole matrix, in matmul-g the
-    /// tile of
-    /// a rank [default: two blocks per core, of 64 to 256]
+    /// tile of a rank [default: two blocks per core, of 64 to 256]
     #[arg(long, value_name = "B", value_parser = number_within(Problem::SIZES))]
     block: Option<usize>,
 

@@ -15,8 +15,7 @@ const PERIODS: u32 = 200;
 /// Costs of a BSP machine and of its parts.
 pub(super) struct Costs {
     /// Time from a put of 8 bytes until the other rank sees them. `None` with one core, where no
-    /// rank
-    /// polls while the other puts. **Units**: nanoseconds.
+    /// rank polls while the other puts. **Units**: nanoseconds.
     pub(super) put_ns: Option<f64>,
     /// Costs of supersteps.
     pub(super) bsp: Machine,

@@ -92,8 +92,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 /// Writes an error message with a single call, since several ranks may share the stream. Ignores
-/// errors
-/// of the stream.
+/// errors of the stream.
 fn fail(message: &str, code: ExitCode) -> ExitCode {
     let _ = io::stderr().write_all(format!("error: {message}\n").as_bytes());
     code

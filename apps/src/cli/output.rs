@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use talpf_apps::Error;
 
 /// File that is written after a long run. Opening is tried before the run, so that no result is
-/// lost for
-/// lack of a writable file. The trial leaves nothing behind, so that a run that ends early does not
-/// change existing files.
+/// lost for lack of a writable file. The trial leaves nothing behind, so that a run that ends early
+/// does not change existing files.
 #[derive(Debug)]
 pub(super) struct Output {
     path: PathBuf,
@@ -66,8 +65,7 @@ impl Output {
     }
 
     /// Replaces the content with the output of `write`. A new file that cannot be written
-    /// completely is
-    /// removed.
+    /// completely is removed.
     pub(super) fn write(
         self,
         write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,

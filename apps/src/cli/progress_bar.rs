@@ -9,8 +9,7 @@ use indicatif::{ProgressBar as Bar, ProgressStyle};
 use talpf_apps::run::Progress;
 
 /// Display of a run's [`Progress`] until dropped. A thread of its own reads the progress ten times
-/// a
-/// second, so the run does not pay for it.
+/// a second, so the run does not pay for it.
 pub(super) struct ProgressBar {
     watcher: Option<(Sender<()>, JoinHandle<()>)>,
 }

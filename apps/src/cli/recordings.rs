@@ -38,8 +38,7 @@ impl Recordings {
     }
 
     /// Writes the recordings of a run on `machine`, and returns lines with their paths. Writes
-    /// nothing if
-    /// nothing was recorded.
+    /// nothing if nothing was recorded.
     pub(super) fn write(
         self,
         machine: &Machine,

@@ -10,10 +10,9 @@ use talpf_apps::run::Interrupt;
 use talpf_runtime::Monitor;
 
 /// Thread that handles signals until it is dropped. SIGUSR1 writes a dump of the tasks to the
-/// standard
-/// error stream as text, SIGUSR2 for Graphviz. SIGINT and SIGTERM end the tasks of the run, so that
-/// it
-/// still writes its recordings; without recordings, and on the second signal, they end the process.
+/// standard error stream as text, SIGUSR2 for Graphviz. SIGINT and SIGTERM end the tasks of the
+/// run, so that it still writes its recordings; without recordings, and on the second signal, they
+/// end the process.
 pub(super) struct SignalHandler {
     signals: Handle,
     thread: Option<JoinHandle<()>>,

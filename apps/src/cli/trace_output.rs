@@ -14,8 +14,7 @@ use super::report::Line;
 const MOST_ROWS: usize = 65_535;
 
 /// Folder that gets the trace after the run. Opening its files is tried before the run; until the
-/// trace
-/// is written, the folder is not created and its contents stay.
+/// trace is written, the folder is not created and its contents stay.
 pub(super) struct TraceOutput {
     recorder: Recorder,
     started: SystemTime,
@@ -86,8 +85,7 @@ pub(super) fn utc(time: SystemTime) -> String {
     let (minutes, days) = (seconds / 60 % (24 * 60), seconds / (24 * 60 * 60));
 
     // Years begin in March here, so that a leap day is the last of its year: eras of 400 years,
-    // from
-    // 1 March 0000, which is 719,468 days before 1970.
+    // from 1 March 0000, which is 719,468 days before 1970.
     let day = days + 719_468;
     let (era, day) = (day / 146_097, day % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

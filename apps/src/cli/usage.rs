@@ -17,8 +17,7 @@ pub(super) fn explain(error: &Error) -> ExitCode {
 }
 
 /// Joins the paragraphs of a message of clap, without its own `error:`, its summary of the usage
-/// and
-/// its closing advice.
+/// and its closing advice.
 fn one_line(message: &str) -> String {
     let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("For more information"));

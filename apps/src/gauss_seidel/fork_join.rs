@@ -1,17 +1,13 @@
 //! Bulk-synchronous threads: one band of rows per worker, a barrier after every front.
 //!
 //! Block columns cut the bands into blocks. In front `f`, worker `w` computes the blocks of its
-//! band
-//! whose column `j` and step `t` satisfy `j + 2 t = f - w`: their inputs were computed in earlier
-//! fronts, and they do not depend on each other. So every worker has work in every front but the
-//! first
-//! and last few.
+//! band whose column `j` and step `t` satisfy `j + 2 t = f - w`: their inputs were computed in
+//! earlier fronts, and they do not depend on each other. So every worker has work in every front
+//! but the first and last few.
 //!
 //! Workers own their bands and read copies of their neighbours' outermost rows from shelves, a
-//! piece for
-//! each block. One buffer per piece is enough: a piece written in one front is read in the next,
-//! and
-//! replaced in the one after that at the earliest.
+//! piece for each block. One buffer per piece is enough: a piece written in one front is read in
+//! the next, and replaced in the one after that at the earliest.
 
 use std::ops::Range;
 use std::sync::Barrier;
@@ -27,8 +23,7 @@ use crate::run::{Machine, Observer, team};
 use crate::{Error, Matrix};
 
 /// Solves `problem` in one rank on the workers of `machine`, or on one worker per row if there are
-/// fewer
-/// rows.
+/// fewer rows.
 ///
 /// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {

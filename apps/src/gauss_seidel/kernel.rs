@@ -1,13 +1,10 @@
 //! Arithmetic of a step, on any rectangle of a matrix.
 //!
 //! A cell needs the new cell to its left, so a row is one chain of additions and multiplications,
-//! bound by
-//! their latency, not their rate. Four rows at a time keep four chains in flight. Each row is two
-//! cells behind the one above it: one cell behind, it would need the cell above in the very front
-//! after
-//! that was computed, and all four additions and multiplications of a cell would be links of the
-//! chain
-//! instead of the last two.
+//! bound by their latency, not their rate. Four rows at a time keep four chains in flight. Each row
+//! is two cells behind the one above it: one cell behind, it would need the cell above in the very
+//! front after that was computed, and all four additions and multiplications of a cell would be
+//! links of the chain instead of the last two.
 
 use std::ops::Range;
 
@@ -16,8 +13,7 @@ use ndarray::{ArrayView1, ArrayViewMut2, s};
 use crate::Matrix;
 
 /// Cells around a rectangle: those above and to the left are of this step, those below and to the
-/// right
-/// of the previous step.
+/// right of the previous step.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring<'a> {
     /// Row above the rectangle (`cols`).
@@ -120,8 +116,7 @@ fn one_row(up: &[f64], row: &mut [f64], down: &[f64], (left, right): (f64, f64))
 }
 
 /// Computes four rows, of which row `k` is at column `front - LAG * k`: the row above it has
-/// computed that
-/// column two fronts earlier, and the row below gets there two fronts later.
+/// computed that column two fronts earlier, and the row below gets there two fronts later.
 fn four_rows(up: &[f64], rows: [&mut [f64]; ROWS], down: &[f64], sides: [(f64, f64); ROWS]) {
     let cols = rows[0].len();
     let (up, down) = (&up[..cols], &down[..cols]);

@@ -3,11 +3,10 @@
 //! the left one are new already.
 //!
 //! One matrix is enough, and half as many steps do as much as with Jacobi; but a block needs the
-//! blocks
-//! above and to the left of it in the same step, and those below and to the right in the previous
-//! step. So work moves over the matrix in wavefronts. Variants differ in the time that a rank waits
-//! for
-//! its neighbours' parts of the wavefronts; all give bitwise the result of [`serial`].
+//! blocks above and to the left of it in the same step, and those below and to the right in the
+//! previous step. So work moves over the matrix in wavefronts. Variants differ in the time that a
+//! rank waits for its neighbours' parts of the wavefronts; all give bitwise the result of
+//! [`serial`].
 
 pub mod fork_join;
 pub mod kernel;
@@ -25,12 +24,9 @@ pub use crate::heat::Problem;
 pub type Solution = run::Solution<Matrix>;
 
 /// Returns the default number of rows and columns of a block of a matrix with `cols` columns: two
-/// blocks
-/// side by side for each core, so that a wavefront has work for all. In smaller blocks the
-/// beginning and
-/// the end of each group of rows, where not all rows are computed at once, take most of the time;
-/// larger
-/// ones exceed the cache.
+/// blocks side by side for each core, so that a wavefront has work for all. In smaller blocks the
+/// beginning and the end of each group of rows, where not all rows are computed at once, take most
+/// of the time; larger ones exceed the cache.
 pub fn block(cols: usize) -> usize {
     (cols / (2 * cores())).clamp(256, 1024)
 }

@@ -5,10 +5,8 @@ use ndarray::{ArrayView1, ArrayViewMut2};
 use super::Source;
 
 /// Outermost cells of a matrix of `(rows + 2) x (cols + 2)`, which never change. Each holds the sum
-/// of
-/// the temperatures that all sources cause there, in the order of the sources. Sums, not maxima,
-/// since
-/// heat of overlapping sources adds up.
+/// of the temperatures that all sources cause there, in the order of the sources. Sums, not maxima,
+/// since heat of overlapping sources adds up.
 ///
 /// The whole border is computed once, in O(rows + cols); ranks and workers then [`apply`] it to
 /// the part of the matrix that each of them owns.

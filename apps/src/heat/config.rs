@@ -7,8 +7,7 @@
 //! ```
 //!
 //! Fields are separated by blanks; a `#` starts a comment; empty lines are ignored. Anything else
-//! is an
-//! error that names the line, the field, its text and the valid values.
+//! is an error that names the line, the field, its text and the valid values.
 
 use std::path::Path;
 
@@ -29,8 +28,7 @@ pub fn default_sources() -> Vec<Source> {
 /// Reads the sources of a file.
 ///
 /// **Errors**: [`Error::Read`] if the file cannot be read or is longer than 1 MiB; [`Error::Field`]
-/// if a
-/// field is invalid.
+/// if a field is invalid.
 pub fn load(path: &Path) -> Result<Vec<Source>, Error> {
     let text = text_file::read(path, LONGEST_FILE)?;
     parse(&path.display().to_string(), &text)

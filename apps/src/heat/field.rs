@@ -7,11 +7,9 @@ use crate::run::RankContext;
 use crate::{Error, matrix};
 
 impl Problem {
-    /// Creates the band of a rank with the border columns and a row above and below
-    /// (`(rows + 2) x (cols + 2)`): the border of the problem, or a *halo*, the copy of a
-    /// neighbour's
-    /// outermost row. The border has its values, all other cells are zero. Tiles have `rows x cols`
-    /// cells;
+    /// Creates the band of a rank with the border columns and a row above and below (`(rows + 2) x
+    /// (cols + 2)`): the border of the problem, or a *halo*, the copy of a neighbour's outermost
+    /// row. The border has its values, all other cells are zero. Tiles have `rows x cols` cells;
     /// halo rows and border columns are tiles of their own.
     pub(crate) fn field(
         &self,

@@ -1,6 +1,5 @@
 //! Heat diffusion, independent of the method: sources of heat, the resulting border of a matrix,
-//! and
-//! the distribution of its rows to ranks.
+//! and the distribution of its rows to ranks.
 //!
 //! Positions and sizes of sources are in unit coordinates: (0, 0) is the upper left corner of the
 //! matrix with its border, (1, 1) the lower right one. So one set of sources fits every matrix

@@ -10,8 +10,7 @@ pub(crate) struct Neighbours {
 }
 
 /// Neighbour, and the rows that it shares with this rank, as rows of the matrices with halos on
-/// both
-/// sides.
+/// both sides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Neighbour {
     pub(crate) rank: usize,

@@ -8,10 +8,8 @@ use crate::run::{self, Work};
 use crate::{Error, Matrix};
 
 /// Heat problem: `rows x cols` cells inside a border of fixed temperatures, and the number of
-/// steps.
-/// Blocks are the units of work of the task variants, one or several side by side per task; neither
-/// the
-/// number of ranks nor the block needs to divide the matrix.
+/// steps. Blocks are the units of work of the task variants, one or several side by side per task;
+/// neither the number of ranks nor the block needs to divide the matrix.
 #[derive(Clone, Debug)]
 pub struct Problem {
     rows: usize,
@@ -67,8 +65,7 @@ impl Problem {
     }
 
     /// Returns the rows of band `index` of `bands`, counted without the border. Bands differ by one
-    /// row at
-    /// most.
+    /// row at most.
     pub fn band(&self, index: usize, bands: usize) -> Range<usize> {
         share(self.rows, index, bands)
     }

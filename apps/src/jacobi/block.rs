@@ -9,14 +9,11 @@ use crate::caches::Caches;
 const NUMBER: usize = size_of::<f64>();
 
 /// Returns the rows and columns of a block of a matrix with `cols` columns and about as many rows,
-/// on
-/// this machine.
+/// on this machine.
 ///
 /// If both matrices fit into the last-level cache, a strip is at most half of a core's second-level
-/// cache,
-/// and every core has one. Otherwise it is an eighth: then the strips of two matrices between which
-/// a
-/// worker alternates for some steps stay in its caches.
+/// cache, and every core has one. Otherwise it is an eighth: then the strips of two matrices
+/// between which a worker alternates for some steps stay in its caches.
 pub fn block(cols: usize) -> usize {
     block_for(cols, Caches::of_this_machine(), cores())
 }

@@ -3,10 +3,9 @@
 //! A worker owns its band in both matrices, with a copy of the rows just above and below it, and
 //! allocates it itself so that its pages are on its NUMA node. In each step it computes its band,
 //! copies its first and last row to the shelf of that step's parity, waits at the barrier, and
-//! reads its
-//! neighbours' shelves. One barrier per step is enough: a shelf is written again two steps later,
-//! and no
-//! worker gets there before all have passed the barrier in between, which they do after reading.
+//! reads its neighbours' shelves. One barrier per step is enough: a shelf is written again two
+//! steps later, and no worker gets there before all have passed the barrier in between, which they
+//! do after reading.
 //!
 //! Deliberately absent: overlap. The task variants are compared with this one.
 
@@ -24,8 +23,7 @@ use crate::run::{Machine, Observer, team};
 use crate::{Error, Matrix};
 
 /// Solves `problem` in one rank on the workers of `machine`, or on one worker per row if there are
-/// fewer
-/// rows.
+/// fewer rows.
 ///
 /// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {

@@ -1,11 +1,9 @@
 //! Arithmetic of a step, on any rectangle of a matrix.
 //!
 //! The loop is plain Rust, compiled once for each instruction set and chosen at run time by `pulp`.
-//! On
-//! x86-64 rustc 1.95 compiles it to four vectors at a time of eight numbers (AVX-512), four (AVX2)
-//! or two
-//! (SSE2), each with two loads, two adds from memory, one add and one multiplication. Bounds are
-//! checked once per row.
+//! On x86-64 rustc 1.95 compiles it to four vectors at a time of eight numbers (AVX-512), four
+//! (AVX2) or two (SSE2), each with two loads, two adds from memory, one add and one multiplication.
+//! Bounds are checked once per row.
 //!
 //! On a matrix larger than the caches the loop waits for memory alone: an update moves 24 bytes
 //! (one number read, one fetched and written back) at the rate of a copy. Writing past the caches
@@ -16,8 +14,7 @@ use ndarray::{ArrayView2, ArrayViewMut2};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Computes one Jacobi step on a rectangle: `new` (`rows x cols`) gets the means of the neighbours
-/// in
-/// `old` (`(rows + 2) x (cols + 2)`: the rectangle and the ring of cells around it).
+/// in `old` (`(rows + 2) x (cols + 2)`: the rectangle and the ring of cells around it).
 ///
 /// Each cell is `0.25 * ((up + down) + (left + right))` whatever rectangle it is computed in and
 /// however wide the vectors are, so a matrix cut into any blocks gets the same bits.
@@ -63,8 +60,7 @@ impl WithSimd for Sweep<'_> {
 const SIDE_BY_SIDE: &str = "the cells of a row lie side by side";
 
 /// Computes one row, given as slices of one length, so that no cell is bounds-checked. A function
-/// of its
-/// own, so that the compiler knows that `new` does not alias the others.
+/// of its own, so that the compiler knows that `new` does not alias the others.
 #[inline(always)]
 fn means(up: &[f64], down: &[f64], left: &[f64], right: &[f64], new: &mut [f64]) {
     for col in 0..new.len() {

@@ -2,8 +2,7 @@
 //! the mean of its four neighbours in the matrix of the step before.
 //!
 //! [`run`](run::run) executes one [`Variant`] of a [`Problem`]. All variants use the same
-//! [`kernel`] and
-//! give bitwise the result of [`serial`], so that they differ in time alone.
+//! [`kernel`] and give bitwise the result of [`serial`], so that they differ in time alone.
 
 mod block;
 pub mod fork_join;
@@ -21,12 +20,9 @@ pub use self::block::block;
 /// Smallest number of cells in a row of a strip, if the band is that wide: 32 KiB, eight pages.
 ///
 /// A task computes that many blocks side by side. Each row of a block is another range of memory:
-/// the
-/// hardware's prefetch, which stays within a page, starts anew, so short rows wait for the latency
-/// of
-/// every line. Square blocks of 256 reach 0.6 of the rate of whole rows on a matrix of 4096 x 4096,
-/// rows
-/// of 2048 cells 0.9.
+/// the hardware's prefetch, which stays within a page, starts anew, so short rows wait for the
+/// latency of every line. Square blocks of 256 reach 0.6 of the rate of whole rows on a matrix of
+/// 4096 x 4096, rows of 2048 cells 0.9.
 const STRIP_CELLS: usize = 4096;
 
 /// Solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).

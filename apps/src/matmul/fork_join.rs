@@ -14,8 +14,7 @@ use crate::run::{Machine, Observer, team};
 use crate::{Error, Matrix};
 
 /// Multiplies the matrices of `problem` in one rank on the workers of `machine`, or on one worker
-/// per row
-/// if there are fewer rows.
+/// per row if there are fewer rows.
 ///
 /// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {

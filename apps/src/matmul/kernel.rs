@@ -29,8 +29,7 @@ const GROUP: usize = 16;
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
 /// Largest prime below 2^16. Products of two numbers are below 2^30, so `f64` holds the sum of 2^23
-/// of
-/// them exactly.
+/// of them exactly.
 pub const MODULUS: f64 = 65_521.0;
 
 /// Position of a product in a sum of products.
@@ -51,8 +50,7 @@ impl Term {
 /// `c` (`rows x cols`).
 ///
 /// **Panics** if the shapes do not match, `depth` is zero, or the cells of a row of `a` or of all
-/// of `c`
-/// are not adjacent.
+/// of `c` are not adjacent.
 pub fn multiply(a: ArrayView2<'_, f64>, b: &[f64], c: ArrayViewMut2<'_, f64>, term: Term) {
     let (rows, cols) = c.dim();
     assert_eq!((a.nrows(), panels::len(a.ncols(), cols)), (rows, b.len()), "shapes match");
@@ -250,8 +248,7 @@ pub enum Factor {
 }
 
 /// Creates a part of a matrix before the first multiplication: whole numbers, evenly spread around
-/// zero,
-/// that depend on their positions alone.
+/// zero, that depend on their positions alone.
 pub fn initial(factor: Factor, rows: Range<usize>, cols: Range<usize>) -> Matrix {
     let salt = match factor {
         Factor::A => 0x9e37_79b9_7f4a_7c15,

@@ -3,12 +3,10 @@
 //! Every rank owns a slice of rows of `A`, and one of `B` that goes round a ring. Numbers are whole
 //! numbers modulo a prime, held as `f64`: all sums are exact in every order, so every variant gives
 //! bitwise the result of [`serial`], and the numbers do not grow. The kernel does not rely on that;
-//! it
-//! multiplies any `f64` matrices.
+//! it multiplies any `f64` matrices.
 //!
 //! `B` does not change, so it is packed for the kernel once, before the first multiplication, and
-//! goes
-//! round packed.
+//! goes round packed.
 
 pub mod fork_join;
 pub mod kernel;
@@ -28,9 +26,8 @@ pub use problem::Problem;
 pub type Solution = run::Solution<Matrix>;
 
 /// Returns the default number of rows of a block of matrices of `size x size`: two blocks of the
-/// product
-/// for each core. With fewer than 64 rows every number of the product is read and written for few
-/// products; more than 256 measured slower, and leave fewer blocks to distribute.
+/// product for each core. With fewer than 64 rows every number of the product is read and written
+/// for few products; more than 256 measured slower, and leave fewer blocks to distribute.
 pub fn block(size: usize) -> usize {
     (size / (2 * cores())).clamp(64, 256)
 }
@@ -60,8 +57,7 @@ impl App for Matmul {
     const TASKS: Tasks<Self> = tasks::solve;
 
     /// Counts `A`, `B` and the product; with ranks also the buffers of the ring, and the result
-    /// twice while it
-    /// is assembled.
+    /// twice while it is assembled.
     fn bytes(variant: Variant, problem: &Problem, _: usize) -> u64 {
         let matrices = match variant {
             Variant::Serial => 3,

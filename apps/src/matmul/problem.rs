@@ -6,8 +6,7 @@ use crate::Error;
 use crate::run::{self, Work};
 
 /// Square matrices `A` and `B` of `size x size` in blocks of `block` rows, and the number of times
-/// that
-/// `A` becomes `A B`.
+/// that `A` becomes `A B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     size: usize,

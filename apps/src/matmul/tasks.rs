@@ -1,10 +1,8 @@
 //! Tasks with row blocks of `B` that go round a [`Ring`]: one program for all variants with ranks.
 //!
 //! In each hop of a multiplication a rank spawns a task for each row block of its product and each
-//! row
-//! block of `B` that it has. The tasks of one row block of the product are a chain, which sums it
-//! up. `A`
-//! and the product swap roles after every multiplication.
+//! row block of `B` that it has. The tasks of one row block of the product are a chain, which sums
+//! it up. `A` and the product swap roles after every multiplication.
 
 use std::mem;
 use std::sync::Arc;

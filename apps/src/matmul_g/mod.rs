@@ -7,10 +7,8 @@
 //! [`matmul`](crate::matmul).
 //!
 //! Two efficiencies are reported beside the time: relative to the time of the tile products alone,
-//! which
-//! shows the cost of communication and tasks, and relative to the rate at which the machine can add
-//! and
-//! multiply, which includes the cost of the kernel.
+//! which shows the cost of communication and tasks, and relative to the rate at which the machine
+//! can add and multiply, which includes the cost of the kernel.
 
 mod efficiency;
 mod peak;
@@ -43,8 +41,7 @@ impl App for MatmulG {
     const TASKS: Tasks<Self> = tasks::solve;
 
     /// Counts `A`, `B` and the product; with ranks also two fetched tiles of `A` and of `B`, and
-    /// the result
-    /// twice while it is assembled.
+    /// the result twice while it is assembled.
     fn bytes(variant: Variant, problem: &Problem, _: usize) -> u64 {
         let matrices = match variant {
             Variant::Serial => 3,

@@ -1,8 +1,7 @@
 //! Tasks with gets or messages of tiles: one program for all variants with ranks.
 //!
 //! The tiles of a round arrive in one of two pairs of buffers, so that those of the next round are
-//! in
-//! flight while this one computes. A rank exposes its tiles of `A` and `B` in every round.
+//! in flight while this one computes. A rank exposes its tiles of `A` and `B` in every round.
 
 use std::mem;
 use std::ops::Range;
@@ -67,8 +66,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
 }
 
 /// Tiles of rank `(row, col)` in a square of `side x side`: those of `B` packed, all others stored
-/// row by
-/// row.
+/// row by row.
 struct Tiles {
     problem: Problem,
     side: usize,
@@ -148,8 +146,7 @@ impl Tiles {
     }
 
     /// Spawns the exchange after which this rank has both tiles of a round, and the sync of the
-    /// round, if
-    /// it has one.
+    /// round, if it has one.
     fn spawn_exchange(
         &self,
         iteration: usize,

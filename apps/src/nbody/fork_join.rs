@@ -1,6 +1,5 @@
 //! Bulk-synchronous threads: some blocks per worker, a barrier when all forces are summed and
-//! another when
-//! all particles have moved.
+//! another when all particles have moved.
 
 use std::sync::Barrier;
 use std::time::Instant;
@@ -14,8 +13,7 @@ use crate::partition::share;
 use crate::run::{Machine, Observer, team};
 
 /// Moves the particles of `problem` in one rank on the workers of `machine`, or on one worker per
-/// block if
-/// there are fewer blocks.
+/// block if there are fewer blocks.
 ///
 /// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {

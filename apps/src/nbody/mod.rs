@@ -1,12 +1,10 @@
 //! Gravity between all pairs of particles.
 //!
 //! Particles are kept in blocks. In each step a block needs the forces of all blocks, itself
-//! included,
-//! one after the other: a *chain* of tasks for each block. The blocks of other ranks go round a
-//! ring.
-//! Priorities decide which chain proceeds first: without priorities, a chain is followed as far as
-//! possible, and the last one has the machine to itself; with priorities, chains advance side by
-//! side.
+//! included, one after the other: a *chain* of tasks for each block. The blocks of other ranks go
+//! round a ring. Priorities decide which chain proceeds first: without priorities, a chain is
+//! followed as far as possible, and the last one has the machine to itself; with priorities, chains
+//! advance side by side.
 //!
 //! Forces are summed as fixed-point numbers, whose sums do not depend on their order. So every
 //! variant gives bitwise the result of [`serial`].
@@ -33,9 +31,8 @@ pub use problem::Problem;
 pub type Solution = run::Solution<Particles>;
 
 /// Returns the default number of particles per block of `count` particles: four blocks for each
-/// core. With
-/// fewer than 64 particles the overhead of a task dominates, with more than 512 two blocks fill the
-/// first-level cache (32 KiB).
+/// core. With fewer than 64 particles the overhead of a task dominates, with more than 512 two
+/// blocks fill the first-level cache (32 KiB).
 pub fn block(count: usize) -> usize {
     (count / (4 * cores())).clamp(64, 512)
 }

@@ -49,8 +49,7 @@ impl Particles {
     }
 
     /// Generates `len` particles in a ball of radius 1 and mass 1 that rotates without moving. The
-    /// same `seed`
-    /// gives the same particles.
+    /// same `seed` gives the same particles.
     pub fn generate(len: usize, block: usize, seed: u64) -> Self {
         let mut state = seed;
         let mut random = || uniform(&mut state);

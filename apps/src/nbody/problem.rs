@@ -21,8 +21,7 @@ impl Problem {
     pub const STEPS: RangeInclusive<usize> = 1..=1_000_000_000;
 
     /// Creates a problem of `steps` steps. With `priorities` tasks have priorities; `seed`
-    /// generates the
-    /// particles of a [scaled](run::Problem::scaled) problem.
+    /// generates the particles of a [scaled](run::Problem::scaled) problem.
     ///
     /// **Errors**: [`Error::OutOfRange`].
     pub fn new(

@@ -107,8 +107,7 @@ pub trait Outcome: Send {
     fn hash(&self) -> u64;
 
     /// Returns a description of the first position at which the bits differ from those of
-    /// `expected`, and
-    /// the two values there.
+    /// `expected`, and the two values there.
     fn difference(&self, expected: &Self) -> Option<(String, f64, f64)>;
 
     /// Returns the matrix that a picture of the result shows.
@@ -139,11 +138,9 @@ impl Outcome for Matrix {
 /// **Completion**: every thread that was started has ended.
 ///
 /// **Errors**: [`Error::NoSuchVariant`], [`Error::NoReplay`], [`Error::MoreRanks`],
-/// [`Error::Memory`],
-/// [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist,
+/// [`Error::Memory`], [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist,
 /// [`Error::Interrupted`] if the observer's interrupt has ended the run, and [`Error::Talpf`] for
-/// errors
-/// of variants with tasks.
+/// errors of variants with tasks.
 pub fn run<A: App>(
     variant: Variant,
     problem: &A::Problem,

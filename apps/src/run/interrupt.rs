@@ -24,10 +24,8 @@ struct State {
 
 impl Interrupt {
     /// Cancels the tasks of all ranks, so that the run fails soon with [`Error::Interrupted`], even
-    /// if its
-    /// tasks are already complete. Returns `false` if there was nothing to cancel: before and after
-    /// a run,
-    /// in a variant without tasks, and in a second call.
+    /// if its tasks are already complete. Returns `false` if there was nothing to cancel: before
+    /// and after a run, in a variant without tasks, and in a second call.
     pub fn cancel(&self, reason: &str) -> bool {
         let groups = {
             let mut state = self.state.lock();

@@ -84,8 +84,7 @@ impl Machine {
     }
 
     /// Returns the same machine with rounds that fail if they read and write the same location, or
-    /// as its
-    /// settings say.
+    /// as its settings say.
     pub fn checking_conflicts(self, check_conflicts: bool) -> Self {
         Self { check_conflicts, ..self }
     }

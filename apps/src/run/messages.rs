@@ -55,8 +55,7 @@ impl Messages {
     }
 
     /// Declares the task that sends `region`. Messages to the same rank with the same tag arrive in
-    /// the order
-    /// in which their tasks run.
+    /// the order in which their tasks run.
     pub(crate) fn declare_send<'a, D: 'static>(
         &self,
         step: Step<'_, 'a>,

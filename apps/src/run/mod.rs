@@ -1,11 +1,9 @@
 //! Runs of applications.
 //!
 //! An application implements [`App`]: it names its [`Variant`]s and solves a [`Problem`] in each of
-//! them.
-//! [`run`] checks that the problem fits the machine and solves it. The other modules are shared by
-//! the
-//! variants of all applications: threads with a barrier, ranks of a program with tasks, overlapping
-//! steps, slow ranks.
+//! them. [`run`] checks that the problem fits the machine and solves it. The other modules are
+//! shared by the variants of all applications: threads with a barrier, ranks of a program with
+//! tasks, overlapping steps, slow ranks.
 
 mod app;
 mod communication;

@@ -24,8 +24,7 @@ pub struct Observer {
 
 impl Observer {
     /// Creates the trace of thread `worker` of a run without tasks, in times since `start`. Its
-    /// work is shown
-    /// as tasks with a label.
+    /// work is shown as tasks with a label.
     pub(crate) fn thread(&self, worker: usize, start: Instant, label: &str) -> ThreadTrace {
         ThreadTrace {
             trace: self.recorder.as_ref().map(|recorder| Trace {

@@ -1,6 +1,5 @@
 //! Ranks as processes that `mpirun` has started. MPI is initialised once per process, so a process
-//! takes
-//! part in one run.
+//! takes part in one run.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,8 +17,7 @@ thread_local! {
 }
 
 /// Creates the machine of all processes. Without a number of workers each process uses the cores
-/// that
-/// it may run on.
+/// that it may run on.
 ///
 /// **Errors**: [`Error::Tampi`]; [`Error::OutOfRange`] if `ranks` is not the number of processes.
 pub fn join(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Error> {
@@ -33,8 +31,7 @@ pub fn join(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Err
 }
 
 /// Runs `program` as the rank of this process. Returns the parts of the result by rank at rank 0,
-/// and
-/// the seconds of the slowest rank.
+/// and the seconds of the slowest rank.
 pub(super) fn on_this_rank<F>(
     machine: Machine,
     communication: Communication,

@@ -26,8 +26,7 @@ pub(crate) struct Part {
 pub(crate) type Parts = (Vec<Vec<f64>>, f64);
 
 /// Solves `problem` with `program` on the ranks and workers of `machine`; `assemble` makes the
-/// result of
-/// their parts in the process of rank 0.
+/// result of their parts in the process of rank 0.
 ///
 /// **Errors**: those of [`on_ranks`].
 pub(crate) fn solve_on_ranks<P: Clone, R, F>(
@@ -51,8 +50,7 @@ where
 /// 0.
 ///
 /// **Errors**: [`Error::NoRanks`]; [`Error::Interrupted`]; those of `program`, and of the
-/// communication
-/// between the ranks.
+/// communication between the ranks.
 pub(super) fn on_ranks<F>(
     machine: Machine,
     variant: Variant,

@@ -2,11 +2,10 @@
 //!
 //! A spawned put belongs to the round that is open at that time, and a window to the sync that was
 //! spawned with it. A replayed graph spawns nothing: there a [`Round`] is one task, whose body
-//! takes
-//! the open round and ends it. A token keeps the rounds of a lane in the order of the steps, and
-//! other
-//! rounds of the lane are spawned before or after the graph. The pieces of a replayed round leave
-//! together, once the last piece and all destinations are available. Messages are ordinary tasks.
+//! takes the open round and ends it. A token keeps the rounds of a lane in the order of the steps,
+//! and other rounds of the lane are spawned before or after the graph. The pieces of a replayed
+//! round leave together, once the last piece and all destinations are available. Messages are
+//! ordinary tasks.
 //!
 //! The body ends before its round does. The guards of its operations and windows keep the task from
 //! the next step; if the run fails, the guards in windows fail the task.

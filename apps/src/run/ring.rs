@@ -2,14 +2,10 @@
 //!
 //! Every rank owns a number of pieces. In hop 0 it has its own, in hop `h` those of the rank `h`
 //! positions before it; after as many hops as there are ranks, less one, each has had all pieces.
-//! Two
-//! buffers alternate for the pieces of other ranks: while one is sent, the other receives. Windows
-//! and
-//! receives ensure that a buffer is not overwritten before it was read and sent. One buffer would
-//! not be
-//! enough, because a rank could empty it only after the next rank has emptied its own, all the way
-//! round
-//! the ring.
+//! Two buffers alternate for the pieces of other ranks: while one is sent, the other receives.
+//! Windows and receives ensure that a buffer is not overwritten before it was read and sent. One
+//! buffer would not be enough, because a rank could empty it only after the next rank has emptied
+//! its own, all the way round the ring.
 
 use talpf::{Context, Lane, MemorySlot, Rank, SyncHandle};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling, Token};
@@ -35,8 +31,7 @@ enum Means {
 }
 
 /// Shape of a rank's pieces in a matrix. Every rank has room for the same number of pieces, and
-/// passes on
-/// empty ones too, so that all rounds are alike.
+/// passes on empty ones too, so that all rounds are alike.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     /// Number of pieces.
@@ -94,8 +89,7 @@ impl Ring {
     }
 
     /// Declares the exchange after which this rank has the pieces of the next hop, and the end of
-    /// its
-    /// round, if it has one. Returns the sync of a spawned round.
+    /// its round, if it has one. Returns the sync of a spawned round.
     pub(crate) fn pass_on<'a>(
         &'a self,
         hop: usize,
@@ -117,8 +111,7 @@ impl Ring {
             }
             Means::OneSided { ctx, protocol, slots, order } => {
                 // All ranks have the same buffers: a piece goes to the buffer in which the next
-                // rank
-                // keeps its next hop.
+                // rank keeps its next hop.
                 let (slot, rank) = match protocol.transfer {
                     Transfer::Put => (&slots[there], Rank(next as u32)),
                     Transfer::Get => (&slots[here], Rank(previous as u32)),

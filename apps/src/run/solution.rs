@@ -8,8 +8,7 @@ pub struct Solution<R> {
     /// Computed result.
     pub result: R,
     /// Time from the first to the last step, without allocation, initialisation and the collection
-    /// of
-    /// the result. **Units**: seconds.
+    /// of the result. **Units**: seconds.
     pub seconds: f64,
     /// Machine actually used: a variant may need less than it was given.
     pub machine: Machine,

@@ -10,8 +10,7 @@ use super::{Observer, Progress, RankContext};
 use crate::Error;
 
 /// Default number of steps that a rank spawns before it waits for the end of the first of them.
-/// Enough
-/// to have work while data is in flight; more costs memory and caches.
+/// Enough to have work while data is in flight; more costs memory and caches.
 const LOOKAHEAD: usize = 4;
 
 /// Spawned steps of one rank that have not ended.

@@ -8,8 +8,7 @@ use crate::Error;
 
 /// Runs `work` on `workers` threads with the number of each, and returns their results in order. No
 /// thread begins before all exist: the others would wait at a barrier for a thread that could not
-/// be
-/// started.
+/// be started.
 ///
 /// **Errors**: [`Error::Worker`] if a thread cannot be started.
 pub(crate) fn run<T: Send>(

@@ -220,8 +220,7 @@ fn particles_come_from_a_file_or_from_a_seed() {
 }
 
 /// Counts tasks of the forces that run before one spawned earlier, on one worker. Task numbers grow
-/// with
-/// the spawns only in a process that has not run tasks before.
+/// with the spawns only in a process that has not run tasks before.
 fn overtakings(priorities: &str, folder: &Path) -> usize {
     let run = "nbody --particles 512 --block 32 --steps 1 --ranks 1 --workers 1 --priorities";
     stdout_of(&talpf(&format!("{run} {priorities} --trace {}", folder.display())));

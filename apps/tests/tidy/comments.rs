@@ -3,8 +3,7 @@ use crate::lexer::Comment;
 use crate::repository::rust_files;
 
 /// Returns `true` if a line of a comment reads like disabled code. Prose may end with a semicolon,
-/// so the
-/// end of a statement counts only after a call, a path or an assignment.
+/// so the end of a statement counts only after a call, a path or an assignment.
 fn is_code(text: &str) -> bool {
     let text = text.trim();
     let bytes = text.as_bytes();

@@ -8,8 +8,7 @@ const FORBIDDEN: [(&str, &[&str]); 2] = [
 ];
 
 /// Phrases in which such a word has another meaning: the standard library's module of futures, and
-/// the
-/// text of a panic.
+/// the text of a panic.
 const ALLOWED: [&str; 4] = ["std::task", "core::task", "panic message", "panic's message"];
 
 /// Returns code and comments of a file, line by line.
@@ -20,8 +19,7 @@ fn lines(file: &File) -> Vec<(usize, String)> {
 }
 
 /// Splits a line into its words in lower case between single blanks: `TaskId` and `task_id` both
-/// become
-/// ` task id `.
+/// become ` task id `.
 fn split_words(text: &str) -> String {
     let mut words = String::from(" ");
     let mut was_small = false;

@@ -70,8 +70,7 @@ where
     A::Problem: Input,
 {
     /// Measures the problem and adds its figures to `report`. Returns one sample of the
-    /// core-to-core
-    /// latency for each round.
+    /// core-to-core latency for each round.
     ///
     /// **Errors**: those of our runs and of the peers; a wrong result.
     pub(super) fn measure(&self, plan: Plan, report: &mut Report) -> Result<Vec<f64>, Error> {

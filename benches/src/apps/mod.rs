@@ -1,14 +1,12 @@
 //! Applications compared with plain C loops.
 //!
 //! The peers are compiled when the benchmark starts, with GCC and OpenMP on as many threads as
-//! cores,
-//! and run alternately with ours: the same problem, the same arithmetic, results compared. Each
-//! contender runs once in every round, so a disturbance of the machine affects all of them.
+//! cores, and run alternately with ours: the same problem, the same arithmetic, results compared.
+//! Each contender runs once in every round, so a disturbance of the machine affects all of them.
 //!
 //! Our entry is the usual variant (`talpf-cached`, for Gauss-Seidel `talpf-lanes`), with or without
 //! replay, whichever has the better median. The other one and our own fork-join variant are
-//! contenders
-//! too. One thread is compared with one thread of the peer.
+//! contenders too. One thread is compared with one thread of the peer.
 
 mod case;
 mod input;

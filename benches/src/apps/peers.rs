@@ -27,8 +27,7 @@ pub(super) struct Mode {
     /// Smallest problem that the mode is meant for.
     least_size: usize,
     /// `true` if a library has threads of its own, which OpenMP threads that poll for work would
-    /// keep
-    /// from the cores.
+    /// keep from the cores.
     shares_cores: bool,
 }
 

@@ -1,8 +1,7 @@
 //! Instruction counts in place of time, from callgrind in a process of its own.
 //!
 //! The process measures every requested row on one worker, at two sizes, and prints the number of
-//! units
-//! of each measurement. Callgrind leaves one file per measurement, in the same order.
+//! units of each measurement. Callgrind leaves one file per measurement, in the same order.
 
 use std::fs;
 use std::path::Path;
@@ -19,8 +18,7 @@ use crate::print_line::print_line;
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Counts instructions per unit for all rows whose names begin with `only`, each at its base and at
-/// the
-/// largest size that is counted.
+/// the largest size that is counted.
 ///
 /// **Errors**: valgrind not installed; those of the rows.
 pub(super) fn count(only: &str) -> Result<Vec<(&'static Row, [f64; 2])>, Error> {

@@ -1,8 +1,7 @@
 //! Exponent of a cost that grows as a power of the size.
 
 /// Fits the power `n^k` to costs per unit, given by size `n`, and returns the exponent `k`: the
-/// slope of
-/// the least squares line through the logarithms. NaN for fewer than two sizes.
+/// slope of the least squares line through the logarithms. NaN for fewer than two sizes.
 pub(super) fn exponent(costs: &[(usize, f64)]) -> f64 {
     let points = costs.iter().map(|(size, cost)| ((*size as f64).ln(), cost.ln()));
     let count = costs.len() as f64;

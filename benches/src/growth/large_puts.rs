@@ -41,8 +41,7 @@ const fn of_copies(
 }
 
 /// Measures a put of an array from rank 0 to rank 1, and then a copy of it; with `each_way` both
-/// ranks
-/// put and copy.
+/// ranks put and copy.
 async fn compare(ctx: Context, size: usize, each_way: bool) -> Samples {
     let (bytes, repetitions) = (size * MIB, MOVED.div_ceil(size));
     let new = |byte: u8| Array::new(ctx.group(), vec![byte; bytes], bytes);

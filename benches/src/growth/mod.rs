@@ -1,10 +1,9 @@
 //! Growth: the cost per unit of everything a program can have many of.
 //!
 //! A row measures one such number at sizes a factor of ten apart. The cost per unit should be the
-//! same
-//! at all sizes: a row fails if it is more than twice as high at the largest size as at a hundred.
-//! The
-//! quick mode counts instructions in place of time, since no other program disturbs these.
+//! same at all sizes: a row fails if it is more than twice as high at the largest size as at a
+//! hundred. The quick mode counts instructions in place of time, since no other program disturbs
+//! these.
 
 mod count;
 mod fit;

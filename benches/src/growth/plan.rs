@@ -35,8 +35,7 @@ impl Plan {
     }
 
     /// Returns the runtime's configuration from the environment, with other workers. The one that
-    /// counts
-    /// instructions has no hang watch.
+    /// counts instructions has no hang watch.
     ///
     /// **Errors**: invalid settings in the environment.
     pub(super) fn runtime(self) -> Result<talpf_runtime::Config, Error> {

@@ -85,8 +85,7 @@ fn add(ctx: &Context, mine: &Array<u64>, to: &MemorySlot<u64>, at: usize) -> Res
 }
 
 /// Measures operations that rank 0 spawns on all elements of an array of rank 1, which opens a
-/// window
-/// on it or exposes it.
+/// window on it or exposes it.
 async fn tasks(ctx: Context, mut meter: Meter, size: usize, operations: Operations) -> Samples {
     let mine = Array::new(ctx.group(), vec![1u64; size], size)?;
     let theirs = Array::new(ctx.group(), vec![0u64; size], size)?;

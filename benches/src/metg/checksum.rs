@@ -1,8 +1,7 @@
 //! Checksum that every task leaves: of the previous value of its cell, its position and its inputs.
 //!
 //! Two rows of cells alternate, so a cell holds the checksum of the same point two steps before:
-//! the
-//! last two rows depend on every task, on its inputs and on the order of execution.
+//! the last two rows depend on every task, on its inputs and on the order of execution.
 
 /// Adds `value` to a checksum. The order of values matters.
 #[inline]

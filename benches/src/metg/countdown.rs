@@ -1,6 +1,5 @@
 //! Graph known in advance, for peers without dependences: every task counts the tasks it waits for,
-//! and
-//! the thread that brings a count to zero may start that task.
+//! and the thread that brings a count to zero may start that task.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -34,8 +33,8 @@ pub(super) struct Countdown {
 
 impl Edges {
     /// Finds the edges by tracking the last writer of each cell and its readers since. A task waits
-    /// for
-    /// the writers of the cells it reads, and for the writer and the readers of the cell it writes.
+    /// for the writers of the cells it reads, and for the writer and the readers of the cell it
+    /// writes.
     pub(super) fn new(graph: &Arc<Graph>) -> Self {
         let width = graph.width();
         let mut users: [Vec<Vec<usize>>; 2] = [vec![Vec::new(); width], vec![Vec::new(); width]];

@@ -59,8 +59,8 @@ impl Graph {
     }
 
     /// Returns the number of steps after which the graph repeats, from the second step on: its
-    /// points,
-    /// their dependences and the rows they use. A graph that does not repeat has all but the first.
+    /// points, their dependences and the rows they use. A graph that does not repeat has all but
+    /// the first.
     pub fn period(&self) -> usize {
         let is_like_first = |step| self.points(step) == self.points(0);
         match (0..self.steps).all(is_like_first) {

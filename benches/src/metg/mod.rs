@@ -2,11 +2,9 @@
 //! Bench.
 //!
 //! A graph has `steps x width` points, each a task that depends on points of the previous step. A
-//! task
-//! runs a kernel for a number of iterations. METG(50 %) is the smallest granularity - core time per
-//! task -
-//! at which the iterations per second are half of those that the kernel alone reaches on all cores.
-//! Every run is checked: a task leaves a checksum of its inputs.
+//! task runs a kernel for a number of iterations. METG(50 %) is the smallest granularity - core
+//! time per task - at which the iterations per second are half of those that the kernel alone
+//! reaches on all cores. Every run is checked: a task leaves a checksum of its inputs.
 
 mod checksum;
 mod countdown;
@@ -108,8 +106,7 @@ fn or_all<T: Copy>(chosen: &[T], all: &[T]) -> Vec<T> {
 }
 
 /// Returns the number of steps, for about 2,000 tasks in narrow graphs and 8,000 in wide ones; a
-/// fifth
-/// of that in the quick mode.
+/// fifth of that in the quick mode.
 fn steps(width: usize, options: &Options) -> usize {
     let steps = if width < WIDE { 1000 } else { 250 };
     if options.quick { steps / 5 } else { steps }

@@ -23,12 +23,10 @@ pub enum Pattern {
     #[value(name = "stencil_1d_periodic")]
     Stencil1dPeriodic,
     /// Sweep: every point depends on itself and the previous point; one point joins in each step at
-    /// the
-    /// beginning, and one leaves in each step at the end.
+    /// the beginning, and one leaves in each step at the end.
     Dom,
     /// Tree: the number of points doubles up to the width; every point depends on the one of half
-    /// its
-    /// number.
+    /// its number.
     Tree,
     /// Butterfly: every point depends on itself and those at a distance that doubles with every
     /// step.

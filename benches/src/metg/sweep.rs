@@ -1,10 +1,8 @@
 //! Sweep over iterations per task, downwards until half of the peak rate is lost.
 //!
 //! All contenders run one number of iterations, several times alternately, before any runs the
-//! next.
-//! A contender that is below half of the peak in every repetition drops out on the way down; one
-//! that
-//! was below it at the start goes up from there instead.
+//! next. A contender that is below half of the peak in every repetition drops out on the way down;
+//! one that was below it at the start goes up from there instead.
 
 use std::sync::Arc;
 

@@ -76,8 +76,7 @@ async fn latency(ctx: Context) -> Result<Vec<f64>, Error> {
 }
 
 /// Measures 8-byte puts of rank 0 in sequence, either of copies or of a guard that moves into each
-/// put
-/// and back. The round ends when all have arrived.
+/// put and back. The round ends when all have arrived.
 async fn rate(ctx: Context, of_guard: bool) -> Result<Vec<f64>, Error> {
     let mine = Array::new(ctx.group(), vec![7u64; 1], 1)?;
     let inbox = Array::new(ctx.group(), vec![0u64; 64], 64)?;

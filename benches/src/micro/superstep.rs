@@ -1,6 +1,5 @@
 //! Cost of supersteps that put a thousand numbers, or 64 KiB, each way; the latter compared with
-//! copies
-//! of the same size by two bare threads.
+//! copies of the same size by two bare threads.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -99,8 +98,7 @@ async fn bytes(ctx: Context) -> Result<f64, Error> {
 struct StepCounter(AtomicUsize);
 
 /// Measures steps in which each of two threads copies [`BYTES`] to memory of its own and waits for
-/// the
-/// other one. Returns NaN if the machine has only one core.
+/// the other one. Returns NaN if the machine has only one core.
 fn bare_threads() -> f64 {
     if cores() < 2 {
         return f64::NAN;

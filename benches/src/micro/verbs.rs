@@ -15,8 +15,7 @@ use crate::measure::Report;
 const REQUESTS: usize = 100_000;
 
 /// Measures 8-byte writes with immediate, signalled, in one thread that polls both completion
-/// queues and
-/// posts the receive again.
+/// queues and posts the receive again.
 pub(super) fn measure(report: &mut Report) -> Result<()> {
     if !report.wants("verbs.post_poll_ns") {
         return Ok(());

@@ -2,10 +2,9 @@
 //!
 //! Tasks are drawn one after another and applied at once to a model of the memory. In the model the
 //! outputs of a failed task are undefined, and a task that touches an undefined element does not
-//! run.
-//! Concurrent and commutative tasks run in any order, so they only add. If such a task would fail,
-//! or
-//! not run, it is drawn as `inout` instead, since the tasks affected would depend on the order.
+//! run. Concurrent and commutative tasks run in any order, so they only add. If such a task would
+//! fail, or not run, it is drawn as `inout` instead, since the tasks affected would depend on the
+//! order.
 //!
 //! After a phase in which a group is cancelled, only its termination is checked.
 

@@ -103,8 +103,7 @@ impl EpisodeKind {
 /// Runs episodes until the time is over.
 ///
 /// **Errors**: no such kind; the first episode that failed, with its seed. An episode that hangs
-/// ends
-/// the process.
+/// ends the process.
 pub fn run(options: &Options) -> Result<Report, Error> {
     let kinds = chosen(&options.only)?;
     if !options.once {

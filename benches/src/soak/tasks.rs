@@ -96,8 +96,7 @@ impl Machine {
     }
 
     /// Waits for all groups twice: a task of one group may fail after the wait for another group
-    /// whose
-    /// arrays it leaves undefined. Afterwards the contents are known.
+    /// whose arrays it leaves undefined. Afterwards the contents are known.
     fn wait(&self, phase: &Phase) -> Result<(), EpisodeError> {
         let mut failed = vec![None; self.groups.len()];
         for _ in 0..2 {

@@ -1,6 +1,5 @@
 //! Bandwidth of copies between buffers that stay in place: by one core, and by two cores
-//! alternately,
-//! as the ranks of a ping-pong copy.
+//! alternately, as the ranks of a ping-pong copy.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicBool, Ordering};

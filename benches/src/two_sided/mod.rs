@@ -2,8 +2,7 @@
 //!
 //! All contenders are sampled in every round, one after the other. Embedded ranks are tasks of this
 //! process on one worker per core; ranks of an MPI are processes, each on a core of its own while
-//! there
-//! are enough cores.
+//! there are enough cores.
 
 mod collectives;
 mod embedded;
@@ -52,8 +51,7 @@ fn plain(theirs: &[Value]) -> Option<f64> {
 /// Numbers of ranks for barriers and reductions.
 const RANKS: [u32; 3] = [2, 4, 8];
 /// Rounds in which MPIs have more ranks than cores; few, since the ranks may spin and take the
-/// cores
-/// from each other.
+/// cores from each other.
 const OVERSUBSCRIBED_ROUNDS: usize = 3;
 
 /// Measures all figures.

@@ -60,8 +60,7 @@ pub(super) const FLAVOURS: [Flavour; 2] = [
 ];
 
 /// Time limit of a run, longer than any successful one; ranks that spin and take the cores from
-/// each
-/// other may exceed it.
+/// each other may exceed it.
 const LIMIT: Duration = Duration::from_secs(30);
 
 impl Mpi {

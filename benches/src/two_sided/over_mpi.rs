@@ -13,8 +13,7 @@ use super::{ranks, tasks};
 /// Runs as one of the ranks that `mpirun` has started. Rank 0 prints the figures.
 ///
 /// **Errors**: those of the ranks; a number of ranks other than two, as under the launcher of
-/// another
-/// MPI.
+/// another MPI.
 pub fn rank(budget: Duration) -> Result<(), crate::Error> {
     let config = Config::from_environment()?;
     let library = Library::initialize(config.threads).map_err(Error::from)?;

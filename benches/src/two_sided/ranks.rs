@@ -1,6 +1,5 @@
 //! Cost of messages between two ranks: the programs of `benches/peers/two_sided.c` in blocking
-//! mode,
-//! where waiting suspends the task.
+//! mode, where waiting suspends the task.
 
 use std::time::Duration;
 
@@ -73,8 +72,7 @@ pub(super) async fn exchange(
 }
 
 /// Measures the message rate: rank 0 sends a window of messages and waits until rank 1 confirms
-/// their
-/// arrival.
+/// their arrival.
 async fn rate(world: &Communicator, budget: Duration) -> Result<Value, Error> {
     let (rank, other) = (world.rank().0, other(world));
     let mut buffers: Vec<_> = (0..WINDOW as u64).map(|slot| vec![slot]).collect();

@@ -1,6 +1,5 @@
 //! Cost of a message from task to task: with tasks suspended at a receive, and with operations
-//! bound to
-//! tasks.
+//! bound to tasks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,21 +14,18 @@ use super::sizes::Value;
 const TAG: Tag = Tag(0);
 
 /// Messages of a rank that may be spawned and not sent. Most of these wait while the other rank has
-/// the
-/// message.
+/// the message.
 const AHEAD: usize = 64;
 
 /// Measures two ranks on one worker: every receive suspends its task and hands the worker over to
-/// the
-/// task of the other rank.
+/// the task of the other rank.
 pub(super) async fn hand_over(world: Communicator, budget: Duration) -> Result<Vec<Value>, Error> {
     Ok(vec![("handover_8B_ns".to_owned(), exchange(&world, budget, 8).await? * 1e9)])
 }
 
 /// Measures half of the round-trip time of a message that counts its hops: one task is bound to the
 /// receive, the next one increments the count and is bound to the send. First the tasks are spawned
-/// one
-/// by one, then they are declared once and replayed.
+/// one by one, then they are declared once and replayed.
 pub(super) async fn bound(world: Communicator, budget: Duration) -> Result<Vec<Value>, Error> {
     let message = Message::new(world)?;
     let values = [

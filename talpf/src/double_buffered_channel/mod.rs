@@ -217,11 +217,11 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
             // SAFETY: the target holds its guard of that buffer until its sync of this round has
             // ended, which waits for this put, or its memory is taken from the device. If this is
             // round 0, all ranks have the guards of it since before `double_buffered_channel`
-            // returned. If not,
-            // `hold` has said that the sync of the round before has ended here. That sync counted
-            // the put of the other end, which was posted after that end's guard for this round was
-            // held. Links are symmetric and their lane is used by nothing else, so it was that
-            // put; a link's buffer is known to its other end only, which puts once a round.
+            // returned. If not, `hold` has said that the sync of the round before has ended here.
+            // That sync counted the put of the other end, which was posted after that end's guard
+            // for this round was held. Links are symmetric and their lane is used by nothing else,
+            // so it was that put; a link's buffer is known to its other end only, which puts once a
+            // round.
             let put = spawned.issue(|round| unsafe { round.put_unchecked(from, peer, remote) });
             // Nobody awaits the operation: the task holds its guard.
             drop(put);

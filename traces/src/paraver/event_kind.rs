@@ -1,6 +1,5 @@
 //! Event types of our traces. Tasks use ovni's numbers, so that views made for ovni open our
-//! traces; the
-//! rest are our own. A test compares the table in `README.md` with this file.
+//! traces; the rest are our own. A test compares the table in `README.md` with this file.
 
 use crate::{SyncMode, ValueKind};
 
@@ -59,8 +58,7 @@ impl EventKind {
     }
 
     /// Returns the labelled values beside 0; empty if the value is a plain number. `task_names` are
-    /// the
-    /// labels of the recorder.
+    /// the labels of the recorder.
     pub(crate) fn values<'a>(self, task_names: &[&'a str]) -> Vec<(i64, &'a str)> {
         match self {
             Self::TaskType => (1..).zip(task_names.iter().copied()).collect(),

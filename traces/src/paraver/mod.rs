@@ -1,13 +1,10 @@
 //! Paraver traces: three text files of one stem, `.prv` (records), `.pcf`
 //! (labels) and `.row` (names of rows).
 //!
-//! This module alone translates our words to Paraver's: a rank is a Paraver *task*, a worker
-//! running
-//! that rank's tasks is one of its *threads*, and every number is one higher, since Paraver counts
-//! from
-//! 1. `write` creates traces, and `check` rejects those that Paraver would misread; they share
-//! event
-//! numbers and limits, and no code, so that neither hides a mistake of the other.
+//! This module alone translates our words to Paraver's: a rank is a Paraver *task*, a worker that
+//! runs tasks of that rank is one of its *threads*, and every number is one higher, since Paraver
+//! counts from one. `write` creates traces, and `check` rejects those that Paraver would misread;
+//! they share event numbers and limits, and no code, so that neither hides a mistake of the other.
 
 mod check;
 mod event_kind;

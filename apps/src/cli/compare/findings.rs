@@ -1,10 +1,8 @@
 //! Differences between variants, in sentences, with their statistical significance.
 //!
 //! All variants are compared with the first one that has ranks, a choice that does not depend on
-//! the
-//! results. A difference is reported only if the runs of both variants do not overlap, and if
-//! chance
-//! alone is unlikely to separate any of the variants.
+//! the results. A difference is reported only if the runs of both variants do not overlap, and if
+//! chance alone is unlikely to separate any of the variants.
 
 use talpf_traces::counted;
 

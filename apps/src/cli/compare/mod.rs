@@ -1,11 +1,9 @@
 //! `talpf compare`: comparison of the variants of an application.
 //!
 //! A point is a variant on a number of ranks. All points run as often as requested, in rounds one
-//! after
-//! the other, so that a disturbance of the machine affects all of them ([`measure`]). Some further
-//! runs
-//! have a trace, which yields their messages and waiting times. The results are a table,
-//! `results.json`, and a page that opens without a network ([`page`]).
+//! after the other, so that a disturbance of the machine affects all of them ([`measure`]). Some
+//! further runs have a trace, which yields their messages and waiting times. The results are a
+//! table, `results.json`, and a page that opens without a network ([`page`]).
 
 mod conditions;
 mod findings;

@@ -16,8 +16,7 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
 
 /// Draws `series`; `ranks` are the positions on the horizontal axis, `unit` is the label of the
-/// vertical
-/// one, which starts at zero.
+/// vertical one, which starts at zero.
 pub(super) fn plot(series: &[Series], ranks: &[usize], unit: &str, title: &str) -> String {
     let values = || series.iter().flat_map(|series| &series.values);
     let highest = values().map(|value| value.spread.most).fold(0.0, f64::max);

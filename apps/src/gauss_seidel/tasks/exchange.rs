@@ -64,8 +64,7 @@ impl Exchange {
     }
 
     /// Declares the exchange of a superstep: this rank sends its outermost rows if it computes, and
-    /// receives
-    /// those of the neighbours that do. Syncs of spawned rounds are added to `syncs`.
+    /// receives those of the neighbours that do. Syncs of spawned rounds are added to `syncs`.
     pub(super) fn declare<'a>(
         &'a self,
         field: &'a Matrix<f64>,

@@ -1,30 +1,24 @@
 //! Tasks with exchange of outermost rows: one program for all variants with ranks.
 //!
 //! A rank computes step `t` of its band in superstep `2 t + rank`: the row above it is of the same
-//! step,
-//! the row below it of the previous step, and both are one superstep old. So neighbours alternate:
-//! in
-//! every superstep half of the ranks compute and send their outermost rows to those that compute in
-//! the
-//! next, which have a window for them, or a receive.
+//! step, the row below it of the previous step, and both are one superstep old. So neighbours
+//! alternate: in every superstep half of the ranks compute and send their outermost rows to those
+//! that compute in the next, which have a window for them, or a receive.
 //!
 //! **talpf-default** ends a superstep with one sync of all ranks. A rank that does not compute
-//! waits
-//! until the last of the others has computed: half of the ranks are idle at any time.
+//! waits until the last of the others has computed: half of the ranks are idle at any time.
 //!
 //! **talpf-lanes** has a lane for each block column, and its supersteps are rounds of that lane. A
-//! round
-//! ends for a rank as soon as the pieces of its neighbours over that column have arrived, so a rank
-//! starts on the first column while its neighbours compute the next ones, and all ranks work on
-//! different columns at the same time.
+//! round ends for a rank as soon as the pieces of its neighbours over that column have arrived, so
+//! a rank starts on the first column while its neighbours compute the next ones, and all ranks work
+//! on different columns at the same time.
 //!
 //! **tampi** does the same with a message for each piece.
 //!
 //! Within a rank, blocks wait for the blocks around them by their regions.
 //!
 //! A replayed graph begins with the second step of the rank. From then on a step has two
-//! supersteps: one
-//! in which both neighbours compute, and one in which this rank does.
+//! supersteps: one in which both neighbours compute, and one in which this rank does.
 
 mod exchange;
 

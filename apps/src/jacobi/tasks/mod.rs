@@ -8,18 +8,15 @@
 //! 3. with puts and gets, the sync that ends the round and lets the exchange touch `new`.
 //!
 //! Nothing else orders them: a strip waits for the strips and halos around it in the previous step,
-//! an
-//! exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart as
-//! far
-//! as their dependencies allow; if steps are spawned, up to a number of [`Steps`]. Variants differ
-//! in
-//! their [`Exchange`] alone. Replayed, 2 and 3 are one task, which waits for all the rows that it
-//! carries.
+//! an exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart
+//! as far as their dependencies allow; if steps are spawned, up to a number of [`Steps`]. Variants
+//! differ in their [`Exchange`] alone. Replayed, 2 and 3 are one task, which waits for all the rows
+//! that it carries.
 //!
 //! Deliberately absent: double buffers and acknowledgements. Jacobi alternates between two matrices
 //! anyway; a halo is protected from being overwritten too early by its window or its receive, and
-//! with
-//! [`PutMethod::Links`], which relies on the alternation, by the exchange of the previous step.
+//! with [`PutMethod::Links`], which relies on the alternation, by the exchange of the previous
+//! step.
 
 mod band;
 mod exchange;

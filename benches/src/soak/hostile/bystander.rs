@@ -39,8 +39,7 @@ impl Bystander {
     }
 
     /// Compares the end of the chain with its serial run. Called when no task of the runtime can
-    /// run any
-    /// more.
+    /// run any more.
     pub(super) fn check(&self) -> Result<(), EpisodeError> {
         let expected = (1..=self.spawned).fold(0, mix);
         match self.last.load(Ordering::Acquire) {

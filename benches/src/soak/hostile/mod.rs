@@ -1,9 +1,9 @@
 //! Programs that misuse the safe interfaces, one kind of misuse per file.
 //!
 //! A program defines its permitted outcomes. Beside it runs an independent [`Bystander`], which
-//! must
-//! complete whatever the program does. Nothing may abort or stall silently: a program ends within
-//! [`PATIENCE`]. Kinds of misuse are enums with `ValueEnum`, which lists the variants to draw from.
+//! must complete whatever the program does. Nothing may abort or stall silently: a program ends
+//! within [`PATIENCE`]. Kinds of misuse are enums with `ValueEnum`, which lists the variants to
+//! draw from.
 
 mod bystander;
 mod callbacks;

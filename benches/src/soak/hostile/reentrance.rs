@@ -1,6 +1,5 @@
 //! Unexpected calls back into the runtime: waits, shutdowns and whole runs in tasks, and spawns
-//! from
-//! the drop of captures and of thread-locals.
+//! from the drop of captures and of thread-locals.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};

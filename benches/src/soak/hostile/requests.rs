@@ -1,6 +1,5 @@
 //! Messages whose requests are forgotten, dropped or cancelled, whose peers fail or never appear,
-//! and
-//! collectives that differ between ranks or whose operators panic.
+//! and collectives that differ between ranks or whose operators panic.
 
 use std::mem::forget;
 

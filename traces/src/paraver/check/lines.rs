@@ -14,8 +14,7 @@ const LINE_LIMIT: u64 = 16 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reader of a file, line by line. Ends of lines are stripped; byte order marks, carriage returns
-/// and
-/// overlong lines are reported.
+/// and overlong lines are reported.
 pub(super) struct Lines {
     path: PathBuf,
     reader: BufReader<File>,

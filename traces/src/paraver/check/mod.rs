@@ -1,11 +1,9 @@
 //! Linter: reads any Paraver trace line by line and reports everything that Paraver would refuse,
-//! drop,
-//! misread or show as nonsense, most of it without a message.
+//! drop, misread or show as nonsense, most of it without a message.
 //!
 //! The `.pcf` is read first, then the header, the `.row`, and the records, so that every record is
 //! checked in one pass and memory does not grow with the trace. A header without usable objects
-//! ends
-//! the check.
+//! ends the check.
 
 mod body;
 mod fields;

@@ -77,8 +77,7 @@ impl Objects {
     }
 
     /// Checks the location `cpu:application:task:thread`, and reports objects that do not exist.
-    /// Returns
-    /// the index of the thread among all threads.
+    /// Returns the index of the thread among all threads.
     pub(super) fn locate(&self, location: &[i128], line: u64, log: &mut Log<'_>) -> Option<usize> {
         let &[cpu, application, task, thread] = location else {
             return None;

@@ -45,8 +45,7 @@ impl States {
     }
 
     /// Reports threads that are `used` but have no state up to the end of the trace, at its last
-    /// line,
-    /// if the trace has states.
+    /// line, if the trace has states.
     pub(super) fn finish(&self, header: &Header, used: &[bool], line: u64, log: &mut Log<'_>) {
         if !self.any {
             return;

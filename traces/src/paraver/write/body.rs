@@ -1,6 +1,5 @@
 //! Writer of the `.prv` file: header, comments, and the records in order of their first time. At
-//! the
-//! same time states come first, then events, then messages.
+//! the same time states come first, then events, then messages.
 
 use std::io::{self, Write};
 use std::iter::Peekable;

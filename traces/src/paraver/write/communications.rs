@@ -25,8 +25,7 @@ pub(super) struct Communications {
     pub(super) unmatched_sends: u64,
     pub(super) unmatched_receives: u64,
     /// Number of arrivals recorded before their send. Both read one clock, but the sender may read
-    /// it
-    /// late; such an arrival is shown at the send.
+    /// it late; such an arrival is shown at the send.
     pub(super) early_receives: u64,
 }
 

@@ -24,8 +24,7 @@ THREAD_FUNC         State As Is
 ";
 
 /// Red, green and blue of [`State::ALL`], in its order. Paraver also draws small values of events
-/// with
-/// them.
+/// with them.
 const COLOURS: [[u8; 3]; State::ALL.len()] = [
     [117, 195, 255],
     [0, 0, 255],

@@ -59,16 +59,13 @@ pub struct TraceFiles {
 
 impl Recorder {
     /// Writes the flushed records as `stem.prv`, `stem.pcf` and `stem.row` in `dir`, which is
-    /// created if
-    /// it does not exist.
+    /// created if it does not exist.
     ///
     /// The records stay in the recorder. Sends without receive (and the reverse), dropped records,
-    /// and
-    /// corrections are counted in `#` lines of the trace.
+    /// and corrections are counted in `#` lines of the trace.
     ///
     /// **Errors**: a record that the trace cannot hold (see [`Error`]); those of the file system.
-    /// Files
-    /// of an earlier trace are replaced only after the new ones are complete.
+    /// Files of an earlier trace are replaced only after the new ones are complete.
     pub fn write_paraver(&self, dir: &Path, stem: &str, info: &TraceInfo) -> Result<TraceFiles> {
         if stem.is_empty() || Path::new(stem).file_name() != Some(stem.as_ref()) {
             return Err(Error::Stem { stem: stem.to_owned() });
@@ -110,8 +107,7 @@ fn loss_comments(flushed: &crate::recorder::FlushedRecords, limit: usize) -> Vec
 }
 
 /// Formats text for one line of a trace, without a character that Paraver would take for the start
-/// of a
-/// comment.
+/// of a comment.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || c == '#' { '_' } else { c }).collect()
 }

@@ -1,8 +1,7 @@
 //! Event lines: the events of a thread at each moment.
 //!
 //! A sync may begin on one worker and end on another, and several may be open at once. It is drawn
-//! on
-//! the thread where it began; that thread shows the latest one that is still open.
+//! on the thread where it began; that thread shows the latest one that is still open.
 
 use std::collections::HashMap;
 
