@@ -30,6 +30,42 @@ fn outside_examples(comments: &[Comment]) -> impl Iterator<Item = &Comment> {
     })
 }
 
+/// Words with which no documentation opens: its subject is named first.
+const OPENINGS: [&str; 22] = [
+    "how", "if", "it", "one", "that", "these", "they", "this", "those", "what", "when", "where",
+    "whether", "which", "who", "whom", "whose", "why", "he", "its", "their", "there",
+];
+
+/// Returns `true` if a line of documentation opens with one of the words.
+fn opens_badly(text: &str) -> bool {
+    let text = text.trim_start_matches([' ', '*']);
+    let word = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or("");
+    OPENINGS.contains(&word.to_lowercase().as_str())
+}
+
+#[test]
+fn documentation_opens_with_its_subject() {
+    let mut findings = Vec::new();
+    for file in rust_files() {
+        let comments = file.lexed().comments;
+        let mut last_line = 0;
+        for comment in comments.iter().filter(|comment| comment.is_doc) {
+            let is_first = comment.line != last_line + 1;
+            last_line = comment.line;
+            if is_first && opens_badly(&comment.text) {
+                findings.push(format!("{}:{}: {}", file.path, comment.line, comment.text.trim()));
+            }
+        }
+    }
+    assert_none(&findings, "documentation that does not name its subject first");
+}
+
+#[test]
+fn openings_are_words() {
+    assert!(opens_badly(" Whether it runs.") && opens_badly(" **What** it is."));
+    assert!(!opens_badly(" Whatever.") && !opens_badly(" Items.") && !opens_badly(""));
+}
+
 #[test]
 fn no_code_is_kept_in_comments() {
     let mut findings = Vec::new();

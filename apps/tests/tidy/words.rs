@@ -1,5 +1,7 @@
+use std::fs;
+
 use crate::assert_none;
-use crate::repository::{File, rust_files};
+use crate::repository::{File, root, rust_files};
 
 /// Words that the sources of a crate must not use. Tests may: they play the caller.
 const FORBIDDEN: [(&str, &[&str]); 2] = [
@@ -51,6 +53,80 @@ fn crates_do_not_speak_of_what_they_must_not_know() {
         }
     }
     assert_none(&findings, "words that a crate must not know");
+}
+
+/// Words that the glossary refuses.
+#[derive(Debug, Default, PartialEq)]
+struct Refused {
+    /// Lower case: part of no identifier, comment or file name.
+    words: Vec<String>,
+    /// Capitalised: names that no type has.
+    types: Vec<String>,
+}
+
+impl Refused {
+    /// Reads the last column of the tables of a glossary.
+    fn of(glossary: &str) -> Self {
+        let mut refused = Refused::default();
+        for row in glossary.lines().filter(|line| line.starts_with("| ")) {
+            let column = row.trim_end_matches('|').rsplit('|').next().unwrap_or("");
+            for word in column.split('`').skip(1).step_by(2).map(str::to_owned) {
+                let is_type = word.starts_with(char::is_uppercase);
+                if is_type { &mut refused.types } else { &mut refused.words }.push(word);
+            }
+        }
+        refused
+    }
+
+    /// Finds the first refused word of a line of code or of a comment.
+    fn find(&self, text: &str) -> Option<&str> {
+        let words = split_words(text);
+        let has_word = |word: &&String| words.contains(&format!(" {word} "));
+        let mut names = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let mut declared = None;
+        while let Some(name) = names.next() {
+            if ["struct", "enum", "trait", "type", "union"].contains(&name) {
+                declared = names.find(|name| !name.is_empty());
+                break;
+            }
+        }
+        let is_declared = |name: &&String| declared == Some(name.as_str());
+        let found = self.words.iter().find(has_word);
+        found.or_else(|| self.types.iter().find(is_declared)).map(String::as_str)
+    }
+}
+
+/// Lines in which a refused word is a name of somebody else: a keyword of Paraver.
+const FOREIGN: [&str; 1] = ["LOOK_BACK"];
+
+#[test]
+fn the_glossary_is_kept_to() {
+    let glossary = fs::read_to_string(root().join("GLOSSARY.md")).expect("a glossary");
+    let refused = Refused::of(&glossary);
+    assert!(refused.words.len() > 40 && !refused.types.is_empty(), "{refused:?}");
+    let mut findings = Vec::new();
+    for file in rust_files() {
+        let path = file.path.clone();
+        for (line, text) in [(0, path)].into_iter().chain(lines(&file)) {
+            let text = FOREIGN.iter().fold(text, |text, name| text.replace(name, ""));
+            if let Some(word) = refused.find(&text) {
+                findings.push(format!("{}:{line}: {word}", file.path));
+            }
+        }
+    }
+    assert_none(&findings, "words that GLOSSARY.md refuses");
+}
+
+#[test]
+fn refused_words_are_found_in_names_and_declarations() {
+    let refused = Refused::of("| term | meaning | source | not |\n| a | b | c | `kick` `Node` |");
+    assert_eq!(refused, Refused { words: vec!["kick".into()], types: vec!["Node".into()] });
+    for bad in ["fn kick_port()", "KickPort", "a kick", "pub struct Node {", "enum Node"] {
+        assert!(refused.find(bad).is_some(), "{bad}");
+    }
+    for good in ["kicker", "graph::Node", "struct NodeCount", "a node"] {
+        assert!(refused.find(good).is_none(), "{good}");
+    }
 }
 
 #[test]

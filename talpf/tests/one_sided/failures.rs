@@ -257,7 +257,7 @@ fn nobody_reads_a_window_of_a_run_that_failed() {
     assert!(!ran.load(Ordering::SeqCst), "a task has read what was never put");
 }
 
-/// Its last request, which would bring the guard back, is not posted when the run fails.
+/// Fails the run before the last request is posted, which would return the guard.
 #[test]
 fn a_long_put_that_found_the_send_queue_full() {
     const REQUESTS: usize = 600;

@@ -131,7 +131,7 @@ rules! {
     /// A value too large to be exact.
     Warning ImpreciseValue,
 
-    /// There is no `.pcf` file beside the trace.
+    /// A trace without a `.pcf` file.
     Note NoLabelFile,
     /// A section name that Paraver does not know, or in lower case.
     Error UnknownSection,
@@ -148,7 +148,7 @@ rules! {
     /// A value without a label although its type labels values.
     Warning UnlabelledValue,
 
-    /// There is no `.row` file beside the trace.
+    /// A trace without a `.row` file.
     Note NoRowFile,
     /// A `LEVEL` line that Paraver does not know.
     Error RowLevel,
