@@ -18,8 +18,8 @@ pub(crate) fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// The body of a task. The bound says that the future is `Send`: the compiler cannot find that out
-/// for a future that spawns itself.
+/// The body of a task.
+#[allow(clippy::manual_async_fn, reason = "of a future that spawns itself `Send` has to be said")]
 fn fibonacci(number: u64) -> impl Future<Output = Result<u64, Error>> + Send {
     async move {
         let children = Children::of_current_task()?;

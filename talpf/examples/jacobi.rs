@@ -5,7 +5,7 @@
 //! ranks above and below. Run it with `cargo run -p talpf --example jacobi [RANKS]`.
 
 use talpf::{Config, Context, Error, Rank, SyncMode, exec};
-use talpf_runtime::{Matrix, Tiling, Token, fail_current_task};
+use talpf_runtime::{Matrix, Tiling, Token};
 
 /// Rows without the border, columns with it, and steps.
 const ROWS: usize = 50;
@@ -68,13 +68,10 @@ async fn band(ctx: Context) -> Result<Vec<Vec<f64>>, Error> {
         task.repeat(iteration, move |_step, _order, given, taken| {
             let (round, sync) = (ctx.round(), ctx.sync(SyncMode::CACHED));
             let sync = taken.into_iter().fold(sync, |sync, row| sync.window_with(row));
-            for (row, neighbour) in given.into_iter().zip(&neighbours) {
-                drop(round.put(row, slot.at(neighbour.2, neighbour.3)));
-            }
+            let puts = given.into_iter().zip(&neighbours);
+            puts.for_each(|(row, to)| drop(round.put(row, slot.at(to.2, to.3))));
             drop(round);
-            if let Err(error) = sync.spawn() {
-                fail_current_task(error.to_string()).expect("called in a task");
-            }
+            sync.spawn().expect("the rows are of a registered matrix");
         })
     })?;
     let read = ctx.group().task("read").input(&fields[STEPS % 2].all());
