@@ -23,7 +23,7 @@ pub(crate) fn main() -> Result<(), Error> {
         std::mem::swap(&mut old, &mut new);
     }
     assert_eq!(bands.concat(), old[1..=ROWS]);
-    println!("{ranks} ranks have computed what the serial loop has");
+    println!("the rows of all ranks ({ranks}) equal those of the serial loop");
     Ok(())
 }
 

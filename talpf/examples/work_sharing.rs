@@ -39,7 +39,7 @@ async fn rank(ctx: Context) -> Result<(u64, u64), Error> {
     let slot = ctx.register_global(&shared).await?;
     let seen = Array::new(ctx.group(), vec![0u64], 1)?;
     ctx.register_local(&seen)?;
-    let round = ctx.round();
+    let (round, group) = (ctx.round(), ctx.group().clone());
     // Each atomic takes the guard of its result and returns it with the number that was there.
     let work =
         ctx.group().task("work").output(&seen.all()).run_async(move |mut seen| async move {
@@ -48,7 +48,8 @@ async fn rank(ctx: Context) -> Result<(u64, u64), Error> {
                 if seen[0] >= ITEMS {
                     return Ok::<_, Error>(done);
                 }
-                let (result, mut largest) = (compute(seen[0]), 0);
+                let (item, mut largest) = (seen[0], 0);
+                let result = group.task("compute").run(move || compute(item))?.await?;
                 while largest < result {
                     let maximum = slot.at(OWNER, MAXIMUM);
                     seen = round.compare_and_swap(maximum, largest, result, seen).await?;
