@@ -43,7 +43,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Sends every client its line in capital letters.
+/// Sends every client its line in capitals.
 async fn serve(listener: TcpListener) -> io::Result<()> {
     for _ in 0..CLIENTS {
         let (mut stream, _) = listener.accept().await?;

@@ -1,8 +1,8 @@
 //! A pipeline of ranks in which every link is a lane, with rounds of its own.
 //!
-//! An item passes all ranks in turn, and each applies its part of the computation. Round n of a lane
-//! carries item n over one link, so a rank waits for the item that it needs and not for what other
-//! links carry. Run it with `cargo run -p talpf --example lanes`.
+//! An item passes one rank after another, and each applies its part of the computation. Round n of
+//! a lane carries item n over one link, so a rank waits for the item that it needs and not for what
+//! other links carry. Run it with `cargo run -p talpf --example lanes`.
 
 use talpf::{Config, Context, Error, Lane, SyncMode, exec};
 use talpf_runtime::Array;
