@@ -217,6 +217,6 @@ impl MpiTransport {
         }
         let (sender, receiver) = mpsc::sync_channel(1);
         slot.with(Box::new(move |made| drop(sender.send(made))));
-        receiver.recv().unwrap_or_else(|_| unreachable!("what is parked is carried out"))
+        receiver.recv().unwrap_or_else(|_| unreachable!("parked functions are always called"))
     }
 }

@@ -141,7 +141,7 @@ impl Engine {
     #[inline]
     pub(super) fn pass(&self, mut keep_polling: impl FnMut() -> bool) -> Result<usize, Refused> {
         let mut ended = 0;
-        let mut next = SmallVec::<[Notification; 8]>::new();
+        let mut notifications = SmallVec::<[Notification; 8]>::new();
         {
             let Some(mut slab) = self.slab.try_lock() else {
                 std::hint::spin_loop();
@@ -157,7 +157,7 @@ impl Engine {
                 }
                 slab.pass(|operation, outcome| {
                     ended += 1;
-                    next.extend(self.end(operation, outcome));
+                    notifications.extend(self.end(operation, outcome));
                 })?;
                 if ended > 0 || !keep_polling() {
                     break;
@@ -165,7 +165,7 @@ impl Engine {
             }
             self.tested.store(slab.len(), Ordering::Release);
         }
-        next.into_iter().for_each(Notification::deliver);
+        notifications.into_iter().for_each(Notification::deliver);
         Ok(ended)
     }
 

@@ -7,6 +7,7 @@
 mod collectives;
 mod communicators;
 mod ends;
+mod example;
 mod harness;
 mod launcher;
 mod matching;
@@ -25,6 +26,7 @@ fn main() -> std::process::ExitCode {
         windows::CASES,
         wires::CASES,
         ends::CASES,
+        example::CASES,
     ]
     .concat();
     harness::main(cases)

@@ -26,7 +26,7 @@ pub(super) struct DeferredActions {
 
 #[derive(Default)]
 struct Others {
-    next: Vec<Notification>,
+    notifications: Vec<Notification>,
     transfers: SmallVec<[(WorldRank, Transfer); 1]>,
     wakers: Vec<Waker>,
     error: Option<Error>,
@@ -41,16 +41,16 @@ impl DeferredActions {
     /// Ends an operation. Its waiter is notified by [`DeferredActions::notify_waiters`].
     #[inline]
     pub(super) fn end(&mut self, ticket: Ticket, ended: PackedResult) {
-        if let Some(next) = ticket.end(ended) {
-            self.add(next);
+        if let Some(notification) = ticket.end(ended) {
+            self.add(notification);
         }
     }
 
     #[cold]
-    fn add(&mut self, next: Notification) {
+    fn add(&mut self, notification: Notification) {
         match *self.first {
-            None => *self.first = Some(next),
-            Some(_) => self.others().next.push(next),
+            None => *self.first = Some(notification),
+            Some(_) => self.others().notifications.push(notification),
         }
     }
 
@@ -89,7 +89,7 @@ impl DeferredActions {
     fn notify_waiters_cold(&mut self) {
         self.first.take().into_iter().for_each(Notification::deliver);
         if let Some(others) = &mut *self.others {
-            others.next.drain(..).for_each(Notification::deliver);
+            others.notifications.drain(..).for_each(Notification::deliver);
             for waker in others.wakers.drain(..) {
                 call("a waker", || waker.wake());
             }

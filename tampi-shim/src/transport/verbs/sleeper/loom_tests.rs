@@ -80,7 +80,7 @@ fn doorbells(peers: u64) {
         peers.into_iter().for_each(|peer| peer.join().unwrap());
         let rung = rung.load(Ordering::SeqCst);
         assert!(seen == count || rung == 1, "{seen} of {count} cells seen, {rung} doorbells");
-        assert!(rung <= 1, "one doorbell a sleep");
+        assert!(rung <= 1, "one doorbell for each sleep");
     });
 }
 
