@@ -51,6 +51,7 @@ mod reduction;
 mod replay;
 mod runtime;
 mod scheduler;
+mod scope;
 #[cfg(all(test, talpf_shuttle))]
 mod shuttle_tests;
 mod task;
@@ -73,10 +74,11 @@ pub use self::lend::Lend;
 pub use self::metrics::{Delays, Metrics, QueueDepths};
 pub use self::monitor::Monitor;
 pub use self::reduction::{Reduction, operator};
-pub use self::replay::Iteration;
+pub use self::replay::{Each, Iteration, current_step};
 pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
+pub use self::scope::Scope;
 pub use self::task::{
-    Children, HeldBack, JoinHandle, PendingEvent, Ready, TaskBuilder, TaskLoop, check_blocking,
-    fail_current_task, note_outside, note_wait,
+    Children, HeldBack, JoinHandle, Once, PendingEvent, Ready, TaskBuilder, TaskLoop,
+    check_blocking, fail_current_task, note_outside, note_wait,
 };

@@ -56,16 +56,16 @@ async fn band(ctx: Context) -> Result<Vec<Vec<f64>>, Error> {
         let [old, new] = [&fields[parity], &fields[1 - parity]];
         let inner = |row| new.row(row, 1..COLS - 1);
         for row in 1..=rows {
-            let task = ctx.group().task("relax").input(&old.region(row - 1..=row + 1, ..));
-            task.output(&inner(row)).repeat(iteration, |_step, old, mut new| {
+            let task = iteration.task("relax").input(&old.region(row - 1..=row + 1, ..));
+            task.output(&inner(row)).spawn(|old, mut new| {
                 relax([old.row(0), old.row(1), old.row(2)], &mut new);
             })?;
         }
-        let task = ctx.group().task("exchange").inout(&order.region());
+        let task = iteration.task("exchange").inout(&order.region());
         let task = task.inputs(neighbours.iter().map(|neighbour| inner(neighbour.0)));
         let task = task.inouts(neighbours.iter().map(|neighbour| inner(neighbour.1)));
         let (ctx, slot, neighbours) = (ctx.clone(), slots[1 - parity].clone(), neighbours.clone());
-        task.repeat(iteration, move |_step, _order, given, taken| {
+        task.spawn(move |_order, given, taken| {
             let (round, sync) = (ctx.round(), ctx.sync(SyncMode::CACHED));
             let sync = taken.into_iter().fold(sync, |sync, row| sync.window_with(row));
             let puts = given.into_iter().zip(&neighbours);

@@ -245,7 +245,7 @@ impl World {
         }
     }
 
-    /// Fails the run. `ranks` get `error`; the others get the failure of the first of them.
+    /// Fails the run, unless it has failed. `ranks` get `error`; the others get the failure of the first of them.
     #[cold]
     pub(crate) fn fail(&self, ranks: &[Rank], error: &Error) {
         if let Some(&first) = ranks.first() {
@@ -262,6 +262,9 @@ impl World {
     }
 
     fn end(&self, first: Rank, reason: &str, own: impl Fn(Rank) -> Option<Error>) {
+        if self.ranks.iter().all(RankState::has_failed) {
+            return;
+        }
         let peer_failed = || Error::PeerFailed { rank: first, reason: reason.to_owned() };
         for state in &self.ranks {
             // The first failure of a rank is the one it reports.

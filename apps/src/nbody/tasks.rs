@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use talpf::SyncHandle;
-use talpf_runtime::{In, InOut, Matrix, Region, Tiling};
+use talpf_runtime::{Matrix, Region, Tiling};
 
 use super::{Problem, Solution, kernel};
 use crate::Error;
@@ -127,25 +127,21 @@ impl Blocks {
         for source in share(self.blocks, owner, ctx.ranks()).enumerate() {
             for target in 0..self.own {
                 let pace = self.pace.clone();
-                let task = ctx
-                    .group()
-                    .task("pull")
+                let task = step
+                    .task(ctx.group(), "pull")
                     .priority(self.priority(hop, source.0))
                     .input(&self.ring.own().row(target, ..))
                     .input(&sources.row(source.0, ..))
-                    .inout(&self.sums.row(target, ..));
-                match step {
-                    Step::Spawned(token) => {
-                        task.input(&token.region()).spawn(move |targets, sources, sums, token| {
-                            pull(&pace, targets, sources, sums, Some(token));
-                        })
-                    }
-                    Step::Replayed(iteration) => {
-                        task.repeat(iteration, move |_step, targets, sources, sums| {
-                            pull(&pace, targets, sources, sums, None);
-                        })
-                    }
-                }?;
+                    .inout(&self.sums.row(target, ..))
+                    .inputs(step.tokens());
+                task.spawn(move |targets, sources, sums, tokens| {
+                    pace.compute(
+                        (targets, sources, sums, tokens),
+                        |(targets, sources, sums, _)| {
+                            kernel::pull(targets, sources, sums);
+                        },
+                    );
+                })?;
             }
         }
         Ok(())
@@ -154,25 +150,16 @@ impl Blocks {
     /// Declares a task for each own block that moves it.
     fn declare_moves<'a>(&'a self, ctx: &RankContext, step: Step<'_, 'a>) -> Result<(), Error> {
         for block in 0..self.own {
-            let task = ctx
-                .group()
-                .task("move")
+            let task = step
+                .task(ctx.group(), "move")
                 .priority(self.priority(0, 0))
                 .inout(&self.ring.own().row(block, ..))
                 .inout(&self.velocities.row(block, ..))
-                .inout(&self.sums.row(block, ..));
-            match step {
-                Step::Spawned(token) => task.input(&token.region()).spawn(
-                    move |mut bodies, mut velocities, mut sums, _step| {
-                        kernel::advance(&mut bodies, &mut velocities, &mut sums);
-                    },
-                ),
-                Step::Replayed(iteration) => {
-                    task.repeat_borrowed(iteration, |_step, bodies, velocities, sums| {
-                        kernel::advance(bodies, velocities, sums);
-                    })
-                }
-            }?;
+                .inout(&self.sums.row(block, ..))
+                .inputs(step.tokens());
+            task.spawn_borrowed(|bodies, velocities, sums, _tokens| {
+                kernel::advance(bodies, velocities, sums);
+            })?;
         }
         Ok(())
     }
@@ -198,11 +185,4 @@ impl Blocks {
         })?;
         Ok(read.await?)
     }
-}
-
-/// Adds the forces of a block on another one, and keeps the token of the step for as long.
-fn pull(pace: &Pace, targets: In<f64>, sources: In<f64>, sums: InOut<f64>, token: Option<In<()>>) {
-    pace.compute((targets, sources, sums, token), |(targets, sources, sums, _)| {
-        kernel::pull(targets, sources, sums);
-    });
 }

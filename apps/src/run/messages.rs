@@ -13,22 +13,14 @@ pub(crate) struct Messages {
     waiting: Waiting,
 }
 
-/// Declares a task that begins with the request that `$start` makes of its guard. A macro, since a
+/// Spawns a task that begins with the request that `$start` makes of its guard. A macro, since a
 /// function would have to name the type of a task with an access.
-macro_rules! declare {
-    ($step:expr, $waiting:expr, $task:expr, $start:expr) => {{
+macro_rules! spawn {
+    ($waiting:expr, $task:expr, $start:expr) => {{
         let (task, start) = ($task.communicates(), $start);
-        Ok(match ($step, $waiting) {
-            (Step::Spawned(_), Waiting::Bound) => task.spawn(move |data| bind(start(data))),
-            (Step::Spawned(_), Waiting::Suspended) => {
-                task.spawn_async(move |data| await_end(start(data)))
-            }
-            (Step::Replayed(iteration), Waiting::Bound) => {
-                task.repeat(iteration, move |_step, data| bind(start(data)))
-            }
-            (Step::Replayed(iteration), Waiting::Suspended) => {
-                task.repeat_async(iteration, move |_step, data| await_end(start(data)))
-            }
+        Ok(match $waiting {
+            Waiting::Bound => task.spawn(move |data| bind(start(data))),
+            Waiting::Suspended => task.spawn_async(move |data| await_end(start(data))),
         }?)
     }};
 }
@@ -56,29 +48,29 @@ impl Messages {
 
     /// Declares the task that sends `region`. Messages to the same rank with the same tag arrive in
     /// the order in which their tasks run.
-    pub(crate) fn declare_send<'a, D: 'static>(
-        &self,
-        step: Step<'_, 'a>,
+    pub(crate) fn declare_send<'s, 'a, D: 'static>(
+        &'s self,
+        step: Step<'s, 'a>,
         region: &Region<'a, f64, D>,
         to: usize,
         tag: usize,
     ) -> Result<(), Error> {
         let (to, tag) = (Rank(to as u32), Tag(tag as u32));
-        let (world, task) = (self.world.clone(), self.group().task("send").input(region));
-        declare!(step, self.waiting, task, move |data| world.isend(data, to, tag))
+        let (world, task) = (self.world.clone(), step.task(self.group(), "send").input(region));
+        spawn!(self.waiting, task, move |data| world.isend(data, to, tag))
     }
 
     /// Declares the task that receives into `region`.
-    pub(crate) fn declare_receive<'a, D: 'static>(
-        &self,
-        step: Step<'_, 'a>,
+    pub(crate) fn declare_receive<'s, 'a, D: 'static>(
+        &'s self,
+        step: Step<'s, 'a>,
         region: &Region<'a, f64, D>,
         from: usize,
         tag: usize,
     ) -> Result<(), Error> {
         let (from, tag) = (Rank(from as u32), Tag(tag as u32));
-        let (world, task) = (self.world.clone(), self.group().task("receive").output(region));
-        declare!(step, self.waiting, task, move |data| world.irecv(data, from, tag))
+        let (world, task) = (self.world.clone(), step.task(self.group(), "receive").output(region));
+        spawn!(self.waiting, task, move |data| world.irecv(data, from, tag))
     }
 }
 

@@ -11,7 +11,9 @@
 //! the next step; if the run fails, the guards in windows fail the task.
 
 use talpf::{Arrivals, Context, Lane, MemorySlot, Rank, SyncHandle};
-use talpf_runtime::{InOut, Iteration, Region, Token, fail_current_task};
+use talpf_runtime::{
+    Each, Group, InOut, Iteration, Region, Scope, TaskBuilder, Token, fail_current_task,
+};
 
 use super::{Observer, Protocol, RankContext, Transfer};
 use crate::Error;
@@ -20,9 +22,32 @@ use crate::Error;
 #[derive(Clone, Copy)]
 pub(crate) enum Step<'s, 'a> {
     /// Tasks are spawned; those that compute have the token as input.
-    Spawned(&'s Token),
+    Spawned(&'a Token),
     /// Tasks are declared once, for all steps of a graph.
     Replayed(&'s Iteration<'a>),
+}
+
+impl<'s, 'a> Step<'s, 'a> {
+    /// Begins the declaration of a task, of `group` if it is spawned. A task that computes has the
+    /// [tokens](Self::tokens) as inputs.
+    pub(crate) fn task(
+        self,
+        group: &'s Group,
+        label: &'static str,
+    ) -> TaskBuilder<'s, (), (), Each<'s, 'a>> {
+        match self {
+            Self::Spawned(_) => Scope::task(group, label),
+            Self::Replayed(iteration) => iteration.task(label),
+        }
+    }
+
+    /// Returns the token of a step that is spawned; steps of a graph have none.
+    pub(crate) fn tokens(self) -> Option<Region<'a, ()>> {
+        match self {
+            Self::Spawned(token) => Some(token.region()),
+            Self::Replayed(_) => None,
+        }
+    }
 }
 
 /// Exchange of a rank in one round of a lane.
@@ -91,8 +116,7 @@ impl<'a, D: Send + 'static> Round<'a, D> {
         if self.given.is_empty() && self.taken.is_empty() {
             return Ok(());
         }
-        let task =
-            self.ctx.group().task("exchange").communicates().inline().inout(&self.order.region());
+        let task = iteration.task("exchange").communicates().inline().inout(&self.order.region());
         let task = task.inputs(self.given).inouts(self.taken);
         let ctx = self.ctx.clone();
         let exchange = move |_order: InOut<()>, given: Vec<_>, taken: Vec<_>| {
@@ -116,7 +140,7 @@ impl<'a, D: Send + 'static> Round<'a, D> {
             drop(round);
             sync.spawn()
         };
-        Ok(task.repeat(iteration, move |_step, order, given, taken| {
+        Ok(task.spawn(move |order, given, taken| {
             if let Err(error) = exchange(order, given, taken) {
                 fail_current_task(error.to_string()).expect("called in a task");
             }
@@ -135,8 +159,8 @@ pub(crate) fn declare_count<'a, D: Send + 'static>(
         return Ok(());
     }
     let progress = observer.progress.clone();
-    let task = ctx.group().task("step").inline().input(last);
-    Ok(task.repeat_borrowed(iteration, move |_step, _last| progress.advance())?)
+    let task = iteration.task("step").inline().input(last);
+    Ok(task.spawn_borrowed(move |_last| progress.advance())?)
 }
 
 #[cfg(test)]

@@ -95,8 +95,8 @@ async fn all_to_all_replayed(group: Group, mut meter: Meter, size: usize) -> Sam
             let [to, from] = [&rows[phase], &rows[1 - phase]];
             (0..size).try_for_each(|point| {
                 let inputs = (0..size).map(|point| from.tile(point));
-                let task = group.task("point").inputs(inputs).output(&to.tile(point));
-                task.repeat_borrowed(iteration, |_, inputs, to| to[0] = inputs.len() as u64)
+                let task = iteration.task("point").inputs(inputs).output(&to.tile(point));
+                task.spawn_borrowed(|inputs, to| to[0] = inputs.len() as u64)
             })
         })?;
         group.wait().await?;

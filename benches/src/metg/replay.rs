@@ -1,6 +1,6 @@
 //! The graph as tasks that are declared once and replayed: steps that repeat are an iteration.
 
-use talpf_runtime::{Group, In, InOut, Iteration, TaskBuilder};
+use talpf_runtime::{Group, In, InOut, Iteration, current_step};
 
 use super::ours::{self, Row};
 use super::work::{Cell, Work};
@@ -16,12 +16,11 @@ pub(super) fn declare_all(group: &Group, work: &Work, rows: &[Row; 2]) -> Result
         let step = phase + 1;
         let [to, from] = [&rows[step % 2], &rows[(step + 1) % 2]];
         let mut points = work.graph.points(step);
-        points.try_for_each(|point| declare(group, work, (step, point), from, to, iteration))
+        points.try_for_each(|point| declare(work, (step, point), from, to, iteration))
     })?)
 }
 
 fn declare<'a>(
-    group: &Group,
     work: &Work,
     (step, point): (usize, usize),
     from: &'a Row,
@@ -30,29 +29,25 @@ fn declare<'a>(
 ) -> Result<(), talpf_runtime::Error> {
     let dependences = work.graph.dependences(step, point);
     let body = Point { work: work.clone(), point };
-    let (builder, own): (TaskBuilder<'_>, _) = (group.task("point"), to.tile(point));
+    let (builder, own) = (iteration.task("point"), to.tile(point));
     let input = |point: usize| from.tile(point);
     match *dependences {
-        [] => builder
-            .inout(&own)
-            .repeat_borrowed(iteration, move |step, own| body.update(step, own, [])),
+        [] => builder.inout(&own).spawn_borrowed(move |own| body.update(own, [])),
         [a] => builder
             .input(&input(a))
             .inout(&own)
-            .repeat_borrowed(iteration, move |step, a, own| body.update(step, own, [&*a])),
+            .spawn_borrowed(move |a, own| body.update(own, [&*a])),
         [a, b] => builder
             .input(&input(a))
             .input(&input(b))
             .inout(&own)
-            .repeat_borrowed(iteration, move |step, a, b, own| body.update(step, own, [&*a, b])),
-        [a, b, c] => {
-            builder.input(&input(a)).input(&input(b)).input(&input(c)).inout(&own).repeat_borrowed(
-                iteration,
-                move |step, a, b, c, own| {
-                    body.update(step, own, [&*a, b, c]);
-                },
-            )
-        }
+            .spawn_borrowed(move |a, b, own| body.update(own, [&*a, b])),
+        [a, b, c] => builder
+            .input(&input(a))
+            .input(&input(b))
+            .input(&input(c))
+            .inout(&own)
+            .spawn_borrowed(move |a, b, c, own| body.update(own, [&*a, b, c])),
         [a, b, c, d, e] => builder
             .input(&input(a))
             .input(&input(b))
@@ -60,15 +55,11 @@ fn declare<'a>(
             .input(&input(d))
             .input(&input(e))
             .inout(&own)
-            .repeat_borrowed(iteration, move |step, a, b, c, d, e, own| {
-                body.update(step, own, [&*a, b, c, d, e]);
-            }),
+            .spawn_borrowed(move |a, b, c, d, e, own| body.update(own, [&*a, b, c, d, e])),
         ref many => builder
             .inputs(many.iter().map(|point| input(*point)))
             .inout(&own)
-            .repeat_borrowed(iteration, move |step, inputs, own| {
-                body.update(step, own, &*inputs);
-            }),
+            .spawn_borrowed(move |inputs, own| body.update(own, &*inputs)),
     }
 }
 
@@ -82,10 +73,10 @@ impl Point {
     #[inline]
     fn update<'a>(
         &self,
-        step: usize,
         own: &mut InOut<Cell<u64>>,
         inputs: impl IntoIterator<Item = &'a In<Cell<u64>>>,
     ) {
+        let step = current_step().expect("called in an iteration");
         let task = self.work.task(step + 1, self.point);
         own[0].0 = task.run(own[0].0, inputs.into_iter().map(|input| input[0].0));
     }

@@ -103,13 +103,13 @@ async fn stencil_replay(group: Group) -> Result<f64, Error> {
         let [old, new] = [&arrays[phase], &arrays[1 - phase]];
         (0..WIDTH).try_for_each(|cell| {
             let (left, right) = ((cell + WIDTH - 1) % WIDTH, (cell + 1) % WIDTH);
-            group
+            iteration
                 .task("stencil")
                 .input(&old.tile(left))
                 .input(&old.tile(cell))
                 .input(&old.tile(right))
                 .output(&new.tile(cell))
-                .repeat_borrowed(iteration, |_step, left, middle, right, new| {
+                .spawn_borrowed(|left, middle, right, new| {
                     new[0] = left[0].wrapping_add(middle[0]).wrapping_add(right[0]);
                 })
         })

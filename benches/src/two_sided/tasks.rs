@@ -73,13 +73,14 @@ async fn replayed(message: &Message, budget: Duration) -> Result<f64, Error> {
     while let Some(repetitions) = repeat.next().await? {
         group.iterate(repetitions as usize, |iteration| {
             let send = || {
-                let (ends, task) = (message.ends(), group.task("send").inout(&message.hops.all()));
-                task.repeat(iteration, move |_, hops| ends.send(hops))
+                let (ends, task) =
+                    (message.ends(), iteration.task("send").inout(&message.hops.all()));
+                task.spawn(move |hops| ends.send(hops))
             };
             let receive = || {
                 let ends = message.ends();
-                let task = group.task("receive").output(&message.hops.all());
-                task.repeat(iteration, move |_, hops| ends.receive(hops))
+                let task = iteration.task("receive").output(&message.hops.all());
+                task.spawn(move |hops| ends.receive(hops))
             };
             if message.starts_here() {
                 send()?;

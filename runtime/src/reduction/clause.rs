@@ -85,7 +85,7 @@ impl<'a, T: Send + Sync + 'static, D: 'static> Clause<'a> for ManyReduced<'a, T,
     }
 }
 
-impl<'a, C, A> TaskBuilder<'a, C, A> {
+impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {
     /// Declares that the task reduces values into `region`: it gets a private copy, and may run at
     /// the same time as other tasks that reduce into exactly this region with the same operator.
     /// All others are ordered before or after it, and see the region with every copy combined.
@@ -99,7 +99,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self,
         region: &Region<'r, T, D>,
         _operator: O,
-    ) -> TaskBuilder<'a, C::Longer, A>
+    ) -> TaskBuilder<'a, C::Longer, A, S>
     where
         T: Send + Sync + 'static,
         O: Operator<T>,
@@ -114,7 +114,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
         self,
         regions: impl IntoIterator<Item = Region<'r, T, D>>,
         _operator: O,
-    ) -> TaskBuilder<'a, C::Longer, A>
+    ) -> TaskBuilder<'a, C::Longer, A, S>
     where
         T: Send + Sync + 'static,
         D: 'r,

@@ -1,4 +1,4 @@
-//! Bodies that run once in every iteration.
+//! Bodies that may run once in every step of an iteration.
 #![allow(unsafe_code, reason = "says which accesses are given up")]
 
 use std::future::Future;
@@ -6,55 +6,57 @@ use std::future::Future;
 use super::{Iteration, close_all};
 use crate::error::Error;
 use crate::guard::Cursor;
-use crate::task::{Before, Clause, RecordId, TaskBuilder, record, repeated, repeated_async};
+use crate::task::{Before, Clause, Once, RecordId, TaskBuilder, record, repeated, repeated_async};
+
+/// Said of a task that may run in each step of an iteration: its body is an `Fn`.
+#[derive(Clone, Copy)]
+pub struct Each<'a, 'r>(pub(crate) Option<&'a Iteration<'r>>);
 
 macro_rules! bodies {
     ($($clause:ident)*) => {
         impl<'r $(, $clause: Clause<'r>)*, Acts: Before>
-            TaskBuilder<'_, ($($clause,)*), Acts>
+            TaskBuilder<'_, ($($clause,)*), Acts, Each<'_, 'r>>
         {
-            /// Adds the task to an iteration instead of spawning it. The body gets the number of
-            /// the step and its guards, once in every step.
+            /// Spawns the task, or adds it to the iteration, with a closure that gets its guards.
             ///
-            /// The body may have [`Children`](crate::Children), which it spawns afresh in every
-            /// step: the task is complete when they are, and the regions of its accesses that they
-            /// use are released then, not before. A child that fails and poisons some of them stops
-            /// the steps. Weak accesses are lent as those of other tasks, but waited for. Its
-            /// reductions are combined with the region at the end of every step, under a lock.
-            ///
-            /// **Ordering**: of a task with more than 32 accesses, those from the 32nd on count as
-            /// released when the last of them is: a task that waits for one of them waits for all.
-            /// **Errors**: a region outside its array; a task that is a child, or has regions that
-            /// were lent, or actions of [`TaskBuilder::on_ready`], also as functions for priority
-            /// and cost.
-            pub fn repeat<Fun>(self, iteration: &Iteration<'r>, body: Fun) -> Result<(), Error>
+            /// **Completion**: returns at once. **Scheduling**: as [`TaskBuilder::spawn`].
+            /// **Errors**: in an iteration a region outside its array, regions that were lent, and
+            /// actions of [`TaskBuilder::on_ready`] (functions for priority and cost are such, too).
+            /// Otherwise those of [`TaskBuilder::spawn`].
+            #[inline]
+            pub fn spawn<Fun>(self, body: Fun) -> Result<(), Error>
             where
-                Fun: Fn(usize, $($clause::Guard),*) + Send + Sync + 'static,
+                Fun: Fn($($clause::Guard),*) + Send + Sync + 'static,
             {
+                let Each(Some(iteration)) = self.runs() else {
+                    return self.running(Once).spawn(body);
+                };
                 let shapes = self.shapes();
-                let call = move |task: RecordId, step: usize| {
+                let call = move |task: RecordId| {
                     let ($($clause,)*) = Self::guards(shapes.clone(), task);
-                    body(step, $($clause),*);
+                    body($($clause),*);
                 };
                 let refused = self.not_to_repeat();
                 let (traits, clauses) = self.into_parts();
                 iteration.add(traits, refused, &clauses, repeated(call))
             }
 
-            /// Adds the task as [`TaskBuilder::repeat`] does, with a body that borrows its guards:
-            /// its regions are released together when it returns, at the cost of one.
-            pub fn repeat_borrowed<Fun>(
-                self,
-                iteration: &Iteration<'r>,
-                body: Fun,
-            ) -> Result<(), Error>
+            /// Spawns the task as [`TaskBuilder::spawn`] does, with a body that borrows its guards:
+            /// in an iteration its regions are released together when it returns, at the cost of
+            /// one.
+            pub fn spawn_borrowed<Fun>(self, body: Fun) -> Result<(), Error>
             where
-                Fun: Fn(usize, $(&mut $clause::Guard),*) + Send + Sync + 'static,
+                Fun: Fn($(&mut $clause::Guard),*) + Send + Sync + 'static,
             {
+                let Each(Some(iteration)) = self.runs() else {
+                    return self.running(Once).spawn(move |$(mut $clause),*| {
+                        body($(&mut $clause),*);
+                    });
+                };
                 let shapes = self.shapes();
-                let call = move |task: RecordId, step: usize| {
+                let call = move |task: RecordId| {
                     let ($(mut $clause,)*) = Self::guards(shapes.clone(), task);
-                    body(step, $(&mut $clause),*);
+                    body($(&mut $clause),*);
                     // The body may have put other guards in their place.
                     let mut cursor = Cursor::new(task);
                     let are_whole = $($clause::is_whole(&$clause, &mut cursor) &&)* true;
@@ -62,7 +64,7 @@ macro_rules! bodies {
                         return;
                     }
                     // SAFETY: the guards are those of all accesses of the task, each of its own,
-                    // and are forgotten if this closes the accesses.
+                    // and are forgotten if this closes these.
                     if unsafe { close_all(record(task)) } {
                         $($clause::forget($clause);)*
                     }
@@ -72,22 +74,22 @@ macro_rules! bodies {
                 iteration.add(traits, refused, &clauses, repeated(call))
             }
 
-            /// Adds the task as [`TaskBuilder::repeat`] does, with an async closure.
+            /// Spawns the task as [`TaskBuilder::spawn`] does, with an async closure.
             ///
-            /// **Cost**: an allocation in every step if the future is larger than 128 bytes.
-            pub fn repeat_async<Fun, Fut>(
-                self,
-                iteration: &Iteration<'r>,
-                body: Fun,
-            ) -> Result<(), Error>
+            /// **Cost**: in an iteration, an allocation in every step if the future is larger than
+            /// 128 bytes.
+            pub fn spawn_async<Fun, Fut>(self, body: Fun) -> Result<(), Error>
             where
-                Fun: Fn(usize, $($clause::Guard),*) -> Fut + Send + Sync + 'static,
+                Fun: Fn($($clause::Guard),*) -> Fut + Send + Sync + 'static,
                 Fut: Future<Output = ()> + Send + 'static,
             {
+                let Each(Some(iteration)) = self.runs() else {
+                    return self.running(Once).spawn_async(body);
+                };
                 let shapes = self.shapes();
-                let start = move |task: RecordId, step: usize| {
+                let start = move |task: RecordId| {
                     let ($($clause,)*) = Self::guards(shapes.clone(), task);
-                    body(step, $($clause),*)
+                    body($($clause),*)
                 };
                 let refused = self.not_to_repeat();
                 let (traits, clauses) = self.into_parts();

@@ -33,14 +33,27 @@ use crate::task::{
     Clauses, Label, Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record,
 };
 
+pub use self::bodies::Each;
 pub(crate) use self::plan::Plan as RecordedPlan;
+pub use self::replayed_task::current_step;
 pub(crate) use self::replayed_task::{
     ReplayedTask, begin, close, close_all, close_here, close_late, complete, pause,
     preferred_worker,
 };
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.
+///
+/// A task that is declared here runs once in every step, with the same body; [`current_step`] is the
+/// number of the step. The body may have [`Children`](crate::Children), which it spawns afresh in
+/// every step: the task is complete when they are, and the regions of its accesses that they use
+/// are released then, not before. A child that fails and poisons some of them stops the steps. Weak
+/// accesses are lent as those of other tasks, but waited for. Reductions are combined with the
+/// region at the end of every step, under a lock.
+///
+/// **Ordering**: of a task with more than 32 accesses, those from the 32nd on count as released
+/// when the last of them is: a task that waits for one of them waits for all.
 pub struct Iteration<'a> {
+    group: Arc<GroupInner>,
     recorded: RefCell<Recorded<'a>>,
 }
 
@@ -64,6 +77,11 @@ struct Task {
 }
 
 impl<'a> Iteration<'a> {
+    /// Begins the declaration of a task of the group that iterates.
+    pub fn task(&self, label: &'static str) -> TaskBuilder<'_, (), (), Each<'_, 'a>> {
+        TaskBuilder::new(&self.group, label).running(Each(Some(self)))
+    }
+
     fn add(
         &self,
         traits: Traits,
@@ -108,18 +126,17 @@ impl Recorded<'_> {
 
 impl Group {
     /// Runs the tasks that `declare` declares in every step from 0 to `steps`, as if they were
-    /// spawned anew each time. They are declared once, with [`TaskBuilder::repeat`],
-    /// [`TaskBuilder::repeat_borrowed`] or [`TaskBuilder::repeat_async`]; their bodies get the
-    /// number of the step. They are tasks of this group, whichever declares them.
+    /// spawned anew each time. They are declared once, with [`Iteration::task`], and are tasks of
+    /// this group. [`current_step`] is the number of the step that a body runs in.
     ///
     /// ```
-    /// # use talpf_runtime::{Array, Config, Error, Runtime};
+    /// # use talpf_runtime::{Array, Config, Error, Runtime, current_step};
     /// # let runtime = Runtime::new(Config::default())?;
     /// let sums = Array::new(&runtime, vec![0u64; 8], 1)?;
     /// runtime.iterate(100, |iteration| {
     ///     for tile in 0..sums.tiles() {
-    ///         let task = runtime.task("add").inout(&sums.tile(tile));
-    ///         task.repeat(iteration, |step, mut sum| sum[0] += step as u64)?;
+    ///         let task = iteration.task("add").inout(&sums.tile(tile));
+    ///         task.spawn(|mut sum| sum[0] += current_step().unwrap() as u64)?;
     ///     }
     ///     Ok::<(), Error>(())
     /// })?;
@@ -160,8 +177,7 @@ impl Group {
     /// let lines = [Array::new(&runtime, vec![1.0; 8], 8)?, Array::new(&runtime, vec![0.0; 8], 8)?];
     /// runtime.iterate_unrolled(5, 2, |iteration, step| {
     ///     let [old, new] = [&lines[step], &lines[1 - step]];
-    ///     let task = runtime.task("halve").input(&old.all()).output(&new.all());
-    ///     task.repeat(iteration, |_step, old, mut new| {
+    ///     iteration.task("halve").input(&old.all()).output(&new.all()).spawn(|old, mut new| {
     ///         new.iter_mut().zip(&*old).for_each(|(new, old)| *new = old / 2.0);
     ///     })
     /// })?;
@@ -185,7 +201,7 @@ impl Group {
             }
             .into());
         }
-        let iteration = Iteration { recorded: RefCell::default() };
+        let iteration = Iteration { group: Arc::clone(self.inner()), recorded: RefCell::default() };
         for step in 0..unroll.min(steps) {
             iteration.recorded.borrow_mut().first_step = step;
             declare(&iteration, step)?;

@@ -27,7 +27,9 @@ use super::plan::{BITS, Edge, Plan};
 use super::run::Run;
 use crate::group::GroupInner;
 use crate::scheduler;
-use crate::task::{EventCounter, Phase, Record, RecordId, Repeated, Role, record, resolve_access};
+use crate::task::{
+    self, EventCounter, Phase, Record, RecordId, Repeated, Role, record, resolve_access,
+};
 
 /// A task of a run, which lives as long as the run.
 #[repr(align(64))]
@@ -237,7 +239,7 @@ impl ReplayedTask {
     #[inline]
     pub(crate) fn call(&self) -> Poll<()> {
         let _outer = Outer(CURRENT.replace(self));
-        self.body.run(self.task, self.step.load(Ordering::Relaxed))
+        self.body.run(self.task)
     }
 }
 
@@ -249,6 +251,17 @@ impl Drop for Outer {
     fn drop(&mut self) {
         CURRENT.set(self.0);
     }
+}
+
+/// Returns the step of an iteration that the calling body runs in, counted from zero. `None` outside
+/// of a task, and in one that is not of an [`Iteration`](crate::Iteration).
+pub fn current_step() -> Option<usize> {
+    let record = record(task::current()?);
+    if record.role() != Role::Replayed {
+        return None;
+    }
+    // SAFETY: the body that runs has a unit.
+    Some(unsafe { ReplayedTask::of(record) }.step.load(Ordering::Relaxed))
 }
 
 /// Closes access number `access` of a record if this thread runs the body of its task: the short

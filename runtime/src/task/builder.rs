@@ -30,29 +30,40 @@ use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
 /// runtime.wait_blocking()?;
 /// # Ok::<(), talpf_runtime::Error>(())
 /// ```
+///
+/// A task that a group or its [`Children`](crate::Children) declare runs [`Once`]. One that is
+/// declared in a [`Scope`](crate::Scope), such as an [`Iteration`](crate::Iteration), may run again
+/// ([`Each`](crate::Each)), and its body is called by reference.
 #[must_use = "a task exists once it is spawned"]
-pub struct TaskBuilder<'a, C = (), A = ()> {
+pub struct TaskBuilder<'a, C = (), A = (), S = Once> {
     group: &'a Arc<GroupInner>,
     nest: Option<&'a Arc<Nest>>,
     traits: Traits,
     clauses: C,
     actions: A,
+    runs: S,
 }
+
+/// Said of a task that runs once: its body is an `FnOnce`.
+#[derive(Clone, Copy, Debug)]
+pub struct Once;
 
 impl<'a> TaskBuilder<'a> {
     #[inline]
     pub(crate) fn new(group: &'a Arc<GroupInner>, label: &'static str) -> Self {
         let traits = Traits::new(Label::new(label), Role::Member);
-        TaskBuilder { group, nest: None, traits, clauses: (), actions: () }
+        TaskBuilder { group, nest: None, traits, clauses: (), actions: (), runs: Once }
     }
+}
 
+impl<S: Copy> TaskBuilder<'_, (), (), S> {
     /// Returns a copy of a declaration without clauses.
     pub(super) fn again(&self) -> Self {
         TaskBuilder { ..*self }
     }
 }
 
-impl<'a, C, A> TaskBuilder<'a, C, A> {
+impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {
     /// Sets the priority: ready tasks of higher priority run first. The default is 0. Priorities
     /// beyond 2^25 in either direction count as that.
     #[inline]
@@ -125,12 +136,26 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
 
     /// Adds a clause.
     #[inline]
-    pub(crate) fn with<X>(self, clause: X) -> TaskBuilder<'a, C::Longer, A>
+    pub(crate) fn with<X>(self, clause: X) -> TaskBuilder<'a, C::Longer, A, S>
     where
         C: Append<X>,
     {
-        let TaskBuilder { group, nest, traits, clauses, actions } = self;
-        TaskBuilder { group, nest, traits, clauses: clauses.append(clause), actions }
+        let TaskBuilder { group, nest, traits, clauses, actions, runs } = self;
+        TaskBuilder { group, nest, traits, clauses: clauses.append(clause), actions, runs }
+    }
+
+    /// Changes how often the task runs.
+    pub(crate) fn running<R>(self, runs: R) -> TaskBuilder<'a, C, A, R> {
+        let TaskBuilder { group, nest, traits, clauses, actions, .. } = self;
+        TaskBuilder { group, nest, traits, clauses, actions, runs }
+    }
+
+    /// Returns how often the task runs.
+    pub(crate) fn runs(&self) -> S
+    where
+        S: Copy,
+    {
+        self.runs
     }
 
     /// Returns the number of workers of the runtime.
@@ -149,7 +174,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     }
 }
 
-impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
+impl<'a, C, A: Before, S> TaskBuilder<'a, C, A, S> {
     /// Adds an action that runs when nothing earlier holds the task back, before the task takes
     /// tile locks and is queued. Actions run in the order in which they are added.
     ///
@@ -164,15 +189,14 @@ impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
     pub fn on_ready(
         self,
         action: impl FnOnce(&Ready) + Send + 'static,
-    ) -> TaskBuilder<'a, C, Actions> {
-        let TaskBuilder { group, nest, traits, clauses, actions } = self;
-        TaskBuilder { group, nest, traits, clauses, actions: actions.and(action) }
+    ) -> TaskBuilder<'a, C, Actions, S> {
+        let TaskBuilder { group, nest, traits, clauses, actions, runs } = self;
+        TaskBuilder { group, nest, traits, clauses, actions: actions.and(action), runs }
     }
 
     /// Returns a feature of the declaration that a replayed task cannot have.
     pub(crate) fn not_to_repeat(&self) -> Option<&'static str> {
-        let acts = A::ACTS.then_some("actions that come before its body");
-        acts.or_else(|| self.nest.is_some().then_some("a parent"))
+        A::ACTS.then_some("actions that come before its body")
     }
 
     /// Sets the priority as [`TaskBuilder::priority`] does, but when the task becomes ready: an
@@ -180,7 +204,7 @@ impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
     pub fn priority_with(
         self,
         priority: impl FnOnce() -> i32 + Send + 'static,
-    ) -> TaskBuilder<'a, C, Actions> {
+    ) -> TaskBuilder<'a, C, Actions, S> {
         self.on_ready(move |ready| ready.set_priority(priority()))
     }
 
@@ -189,7 +213,7 @@ impl<'a, C, A: Before> TaskBuilder<'a, C, A> {
     pub fn cost_with(
         self,
         cost_ns: impl FnOnce() -> u64 + Send + 'static,
-    ) -> TaskBuilder<'a, C, Actions> {
+    ) -> TaskBuilder<'a, C, Actions, S> {
         self.on_ready(move |ready| ready.set_cost(cost_ns()))
     }
 }
@@ -204,13 +228,13 @@ pub trait Append<X> {
 
 macro_rules! access_clauses {
     ($($(#[$doc:meta])* $one:ident, $(#[$docs:meta])* $many:ident: $mode:expr => $guard:ident;)*) => {
-        impl<'a, C, A> TaskBuilder<'a, C, A> {$(
+        impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {$(
             $(#[$doc])*
             #[inline]
             pub fn $one<'r, T, D>(
                 self,
                 region: &Region<'r, T, D>,
-            ) -> TaskBuilder<'a, C::Longer, A>
+            ) -> TaskBuilder<'a, C::Longer, A, S>
             where
                 C: Append<One<'r, $guard<T, D>>>,
             {
@@ -221,7 +245,7 @@ macro_rules! access_clauses {
             pub fn $many<'r, T: 'r, D: 'r>(
                 self,
                 regions: impl IntoIterator<Item = Region<'r, T, D>>,
-            ) -> TaskBuilder<'a, C::Longer, A>
+            ) -> TaskBuilder<'a, C::Longer, A, S>
             where
                 C: Append<Many<'r, $guard<T, D>>>,
             {
@@ -377,7 +401,9 @@ macro_rules! bodies {
                 })?;
                 Ok(handle)
             }
+        }
 
+        impl<'r $(, $clause: Clause<'r>)*, Acts, Runs> TaskBuilder<'_, ($($clause,)*), Acts, Runs> {
             /// Makes the parameters of the body of a task that starts.
             #[inline(always)]
             pub(crate) fn guards(

@@ -40,7 +40,7 @@ mod urgency;
 mod waker;
 mod weak;
 
-pub use self::builder::{Append, TaskBuilder};
+pub use self::builder::{Append, Once, TaskBuilder};
 pub use self::children::Children;
 pub use self::clause::{Clause, Many, One};
 pub use self::event::PendingEvent;

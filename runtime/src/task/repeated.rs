@@ -18,15 +18,15 @@ use crate::group::GroupInner;
 /// The body of a task that runs more than once.
 pub(crate) trait Repeated: Send + Sync {
     /// Runs the body to its end, or to its first await; the rest is in the record then.
-    fn run(&self, task: RecordId, step: usize) -> Poll<()>;
+    fn run(&self, task: RecordId) -> Poll<()>;
 }
 
 struct Closure<F>(F);
 
-impl<F: Fn(RecordId, usize) + Send + Sync> Repeated for Closure<F> {
+impl<F: Fn(RecordId) + Send + Sync> Repeated for Closure<F> {
     #[inline]
-    fn run(&self, task: RecordId, step: usize) -> Poll<()> {
-        (self.0)(task, step);
+    fn run(&self, task: RecordId) -> Poll<()> {
+        (self.0)(task);
         Poll::Ready(())
     }
 }
@@ -35,12 +35,12 @@ struct AsyncClosure<F>(Arc<F>);
 
 impl<F, Fut> Repeated for AsyncClosure<F>
 where
-    F: Fn(RecordId, usize) -> Fut + Send + Sync + 'static,
+    F: Fn(RecordId) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
-    fn run(&self, task: RecordId, step: usize) -> Poll<()> {
+    fn run(&self, task: RecordId) -> Poll<()> {
         let start = Arc::clone(&self.0);
-        let body = AsyncBody::Start(Some(move |task| start(task, step)));
+        let body = AsyncBody::Start(Some(move |task| start(task)));
         // SAFETY: the caller runs the task, and the future of the run before has ended.
         unsafe { record(task).body.put(body) };
         // SAFETY: as above.
@@ -49,15 +49,13 @@ where
 }
 
 /// Makes a body that is called in every run.
-pub(crate) fn repeated(
-    call: impl Fn(RecordId, usize) + Send + Sync + 'static,
-) -> Box<dyn Repeated> {
+pub(crate) fn repeated(call: impl Fn(RecordId) + Send + Sync + 'static) -> Box<dyn Repeated> {
     Box::new(Closure(call))
 }
 
 /// Makes a body that returns a future in every run.
 pub(crate) fn repeated_async<Fut: Future<Output = ()> + Send + 'static>(
-    start: impl Fn(RecordId, usize) -> Fut + Send + Sync + 'static,
+    start: impl Fn(RecordId) -> Fut + Send + Sync + 'static,
 ) -> Box<dyn Repeated> {
     Box::new(AsyncClosure(Arc::new(start)))
 }

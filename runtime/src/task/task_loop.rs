@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::{Children, TaskBuilder};
+use super::{Children, Once, TaskBuilder};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -35,27 +35,31 @@ impl Group {
     /// # Ok::<(), talpf_runtime::Error>(())
     /// ```
     pub fn task_loop(&self, label: &'static str, range: Range<usize>) -> TaskLoop<'_> {
-        TaskLoop { chunk: self.task(label), range, grain: None }
+        TaskLoop::new(self.task(label), range)
     }
 }
 
 impl Children {
     /// Begins the declaration of a loop as [`Group::task_loop`] does, of children.
     pub fn task_loop(&self, label: &'static str, range: Range<usize>) -> TaskLoop<'_> {
-        TaskLoop { chunk: self.task(label), range, grain: None }
+        TaskLoop::new(self.task(label), range)
     }
 }
 
 /// A loop of tasks that is being declared.
 #[must_use = "a loop exists once its tasks are spawned"]
-pub struct TaskLoop<'a> {
+pub struct TaskLoop<'a, S = Once> {
     /// Declaration of the task of every chunk.
-    chunk: TaskBuilder<'a>,
+    chunk: TaskBuilder<'a, (), (), S>,
     range: Range<usize>,
     grain: Option<usize>,
 }
 
-impl<'a> TaskLoop<'a> {
+impl<'a, S: Copy> TaskLoop<'a, S> {
+    pub(crate) fn new(chunk: TaskBuilder<'a, (), (), S>, range: Range<usize>) -> Self {
+        TaskLoop { chunk, range, grain: None }
+    }
+
     /// Sets the number of indices of a chunk; the last chunk may have fewer. By default there are
     /// up to four chunks for every worker. Chunks that are tiles of the arrays they use are the
     /// cheapest.
@@ -65,7 +69,7 @@ impl<'a> TaskLoop<'a> {
     }
 
     /// Calls `declare` with a task and its chunk, for all chunks in order: it declares the accesses
-    /// of the task and spawns it, or has it repeated. The tasks are ordered by their accesses, like
+    /// of the task and spawns it. The tasks are ordered by their accesses, like
     /// any others. An empty range has no chunks.
     ///
     /// **Completion**: returns when all tasks are spawned. **Scheduling**: other tasks may run
@@ -74,7 +78,7 @@ impl<'a> TaskLoop<'a> {
     /// `declare`, after which no further chunk is declared.
     pub fn for_each<E: From<Error>>(
         self,
-        mut declare: impl FnMut(TaskBuilder<'a>, Range<usize>) -> Result<(), E>,
+        mut declare: impl FnMut(TaskBuilder<'a, (), (), S>, Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         let TaskLoop { chunk, range, grain } = self;
         let chunks = CHUNKS_PER_WORKER * chunk.workers();
@@ -92,7 +96,7 @@ impl<'a> TaskLoop<'a> {
     }
 }
 
-impl fmt::Debug for TaskLoop<'_> {
+impl<S> fmt::Debug for TaskLoop<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TaskLoop over {:?}", self.range)
     }

@@ -7,10 +7,10 @@ use crate::access::Declared;
 use crate::data::{Mode, Region};
 use crate::lend::Lend;
 
-impl<'a, C, A> TaskBuilder<'a, C, A> {
+impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {
     /// Declares that children of the task read parts of `region`; the task itself does not wait for
     /// it and cannot read it.
-    pub fn weak_input<'r, T, D>(self, region: &Region<'r, T, D>) -> TaskBuilder<'a, C::Longer, A>
+    pub fn weak_input<'r, T, D>(self, region: &Region<'r, T, D>) -> TaskBuilder<'a, C::Longer, A, S>
     where
         C: Append<One<'r, Lend<T, D>>>,
     {
@@ -21,7 +21,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     pub fn weak_inputs<'r, T: 'r, D: 'r>(
         self,
         regions: impl IntoIterator<Item = Region<'r, T, D>>,
-    ) -> TaskBuilder<'a, C::Longer, A>
+    ) -> TaskBuilder<'a, C::Longer, A, S>
     where
         C: Append<Many<'r, Lend<T, D>>>,
     {
@@ -31,7 +31,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
 
     /// Declares that children of the task read and write parts of `region`; the task itself does
     /// not wait for it and cannot touch it.
-    pub fn weak_inout<'r, T, D>(self, region: &Region<'r, T, D>) -> TaskBuilder<'a, C::Longer, A>
+    pub fn weak_inout<'r, T, D>(self, region: &Region<'r, T, D>) -> TaskBuilder<'a, C::Longer, A, S>
     where
         C: Append<One<'r, Lend<T, D>>>,
     {
@@ -42,7 +42,7 @@ impl<'a, C, A> TaskBuilder<'a, C, A> {
     pub fn weak_inouts<'r, T: 'r, D: 'r>(
         self,
         regions: impl IntoIterator<Item = Region<'r, T, D>>,
-    ) -> TaskBuilder<'a, C::Longer, A>
+    ) -> TaskBuilder<'a, C::Longer, A, S>
     where
         C: Append<Many<'r, Lend<T, D>>>,
     {

@@ -8,7 +8,7 @@ use std::task::{Context, Wake, Waker};
 
 use futures::channel::oneshot;
 use talpf_runtime::operator::{InOrder, Operator, Sum};
-use talpf_runtime::{Array, Error, Group, Runtime};
+use talpf_runtime::{Array, Error, Group, Runtime, current_step};
 
 use crate::common::{self, eventually};
 
@@ -187,8 +187,11 @@ fn replayed_reductions_fold_what_came_meanwhile() -> Result<(), Error> {
     let array = Array::new(&runtime, vec![0u64], 1)?;
     runtime.iterate(500, |iteration| {
         for _ in 0..4 {
-            let task = runtime.task("adds").reduction(&array.all(), Sum);
-            task.repeat(iteration, |step, mut copy| copy[0] += step as u64)?;
+            let task = iteration.task("adds").reduction(&array.all(), Sum);
+            task.spawn(|mut copy| {
+                let step = current_step().unwrap();
+                copy[0] += step as u64
+            })?;
         }
         Ok::<(), Error>(())
     })?;

@@ -125,10 +125,10 @@ fn weak_accesses_wait_with_their_children() {
 fn shift(group: &Group, steps: usize) {
     let lines = [line(group, 4), line(group, 4)];
     let declared = group.iterate::<Error>(steps, |iteration| {
-        let forth = group.task("forth").input(&lines[0].all()).output(&lines[1].all());
-        forth.repeat(iteration, |_, _, _| ())?;
-        let back = group.task("back").input(&lines[1].all()).output(&lines[0].all());
-        back.repeat(iteration, |_, _, _| ())
+        let forth = iteration.task("forth").input(&lines[0].all()).output(&lines[1].all());
+        forth.spawn(|_, _| ())?;
+        let back = iteration.task("back").input(&lines[1].all()).output(&lines[0].all());
+        back.spawn(|_, _| ())
     });
     declared.unwrap();
 }

@@ -54,8 +54,8 @@ fn iterated(group: &Group) {
     let cells = Array::new(group, vec![0u64; 8], 1).unwrap();
     let declared = group.iterate::<Error>(10, |iteration| {
         (1..8).try_for_each(|at| {
-            let task = group.task("sweep").input(&cells.tile(at - 1)).inout(&cells.tile(at));
-            task.repeat(iteration, |_, _, _| ())
+            let task = iteration.task("sweep").input(&cells.tile(at - 1)).inout(&cells.tile(at));
+            task.spawn(|_, _| ())
         })
     });
     declared.unwrap();
@@ -72,7 +72,7 @@ fn communicating(group: &Group) {
     let cells = Array::new(group, vec![0u64; 2], 1).unwrap();
     group.task("put").communicates().input(&cells.all()).spawn(|_| ()).unwrap();
     let declared = group.iterate::<Error>(3, |iteration| {
-        group.task("get").communicates().inout(&cells.all()).repeat(iteration, |_, _| ())
+        iteration.task("get").communicates().inout(&cells.all()).spawn(|_| ())
     });
     declared.unwrap();
 }

@@ -50,6 +50,7 @@ mod replay_serial_order;
 mod replayed_children;
 mod replayed_reductions;
 mod room;
+mod scopes;
 mod serial_order;
 mod shutdown;
 mod shutdown_spawns;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use talpf_runtime::{
     Array, Children, Error, Group, In, InOut, Ix2, Lend, Matrix, Region, Runtime, TaskBuilder,
+    current_step,
 };
 
 use crate::common::{self, Log};
@@ -371,8 +372,9 @@ impl Arrays {
             if nth == 0 {
                 let declared = runtime.iterate::<Error>(replayed, |iteration| {
                     (0..line.tiles()).try_for_each(|tile| {
-                        let task = runtime.task("replayed").inout(&line.tile(tile));
-                        task.repeat(iteration, |step, mut cells| {
+                        let task = iteration.task("replayed").inout(&line.tile(tile));
+                        task.spawn(|mut cells| {
+                            let step = current_step().unwrap();
                             cells.iter_mut().for_each(|cell| *cell = mix(step as u64, *cell));
                         })
                     })

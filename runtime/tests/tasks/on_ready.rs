@@ -180,7 +180,7 @@ fn any_number_of_actions_run_in_order_or_drop_without_running() {
     runtime.task("fails").inout(&array.all()).spawn(|_| panic!("on purpose")).unwrap();
     declare().spawn(|_| panic!("ran")).unwrap();
     common::failure(runtime.wait_blocking());
-    assert_eq!(log.take(), []);
+    assert!(log.take().is_empty());
     assert_eq!(drops.count(), 2 * COUNT);
 }
 
@@ -317,8 +317,8 @@ fn a_task_that_is_replayed_cannot_act() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64], 1).unwrap();
     let refused = runtime.iterate(3, |iteration| {
-        let task = runtime.task("acts").inout(&array.all()).on_ready(|_| panic!("acted"));
-        task.repeat(iteration, |_, _| panic!("ran"))
+        let task = iteration.task("acts").inout(&array.all()).on_ready(|_| panic!("acted"));
+        task.spawn(|_| panic!("ran"))
     });
     match refused {
         Err(Error::Replayed { label, what }) => {

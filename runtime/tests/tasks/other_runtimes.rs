@@ -27,9 +27,8 @@ fn a_task_cannot_declare_what_belongs_to_another_runtime() {
     let text = spawned[0].as_ref().unwrap_err().to_string();
     let label = format!("array {} `halo` of 4 elements", array.id());
     assert!(text.contains(&label) && text.contains("other group"), "{text}");
-    let iterated = group.iterate(2, |iteration| {
-        group.task("theirs").inout(&array.all()).repeat(iteration, |_, _| ())
-    });
+    let iterated =
+        group.iterate(2, |iteration| iteration.task("theirs").inout(&array.all()).spawn(|_| ()));
     assert!(matches!(iterated, Err(Error::OtherRuntime { .. })), "{iterated:?}");
     let within = ours.group("another group", 1).task("ours").inout(&array.all()).spawn(drop);
     assert!(within.is_ok(), "{within:?}");

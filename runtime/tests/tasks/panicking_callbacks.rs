@@ -239,8 +239,8 @@ fn captures_of_a_replayed_body() {
         for _ in 0..2 {
             let declared = runtime.iterate(3, |iteration| {
                 for tile in 0..2 {
-                    let (task, bomb) = (runtime.task("step").inout(&array.tile(tile)), Bomb);
-                    task.repeat(iteration, move |_, _| assert_eq!(size_of_val(&bomb), 0))?;
+                    let (task, bomb) = (iteration.task("step").inout(&array.tile(tile)), Bomb);
+                    task.spawn(move |_| assert_eq!(size_of_val(&bomb), 0))?;
                 }
                 Ok::<(), Error>(())
             });

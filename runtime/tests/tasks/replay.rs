@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::channel::mpsc;
-use talpf_runtime::{Array, Error, IdlePolicy, InOut, PendingEvent, Runtime, Token};
+use talpf_runtime::{Array, Error, IdlePolicy, InOut, PendingEvent, Runtime, Token, current_step};
 
 use crate::common::{Counted, Drops, Log, Meeting};
 
@@ -21,11 +21,12 @@ fn bodies_get_the_numbers_of_the_steps_in_order() {
         let number = numbers(&runtime, 1);
         let log = Log::new();
         let steps = log.clone();
-        let declare = |iteration: &_| {
-            let task = runtime.task("note").inout(&number.all());
-            task.repeat(iteration, move |step, _number| steps.add(step))
-        };
-        runtime.iterate(100, declare).unwrap();
+        runtime
+            .iterate(100, |iteration| {
+                let task = iteration.task("note").inout(&number.all());
+                task.spawn(move |_number| steps.add(current_step().unwrap()))
+            })
+            .unwrap();
         runtime.wait_blocking().unwrap();
         assert_eq!(log.take(), (0..100).collect::<Vec<_>>());
     }
@@ -60,7 +61,7 @@ fn tasks_without_accesses_run_in_every_step() {
         .iterate(50, |iteration| {
             for _ in 0..3 {
                 let runs = Arc::clone(&runs);
-                runtime.task("count").repeat(iteration, move |_| {
+                iteration.task("count").spawn(move || {
                     runs.fetch_add(1, Ordering::Relaxed);
                 })?;
             }
@@ -87,8 +88,9 @@ fn what_is_spawned_before_and_after_keeps_its_place() {
             add(1);
             runtime
                 .iterate(10, |iteration| {
-                    let task = runtime.task("step").inout(&number.all());
-                    task.repeat(iteration, |step, mut number| {
+                    let task = iteration.task("step").inout(&number.all());
+                    task.spawn(|mut number| {
+                        let step = current_step().unwrap();
                         number[0] = number[0].wrapping_mul(5).wrapping_add(step as u64);
                     })
                 })
@@ -116,12 +118,14 @@ fn consecutive_steps_overlap() {
     runtime
         .iterate(2, |iteration| {
             let other = Arc::clone(&meeting);
-            runtime.task("slow").inout(&slow.all()).repeat(iteration, move |step, _slow| {
+            iteration.task("slow").inout(&slow.all()).spawn(move |_slow| {
+                let step = current_step().unwrap();
                 // The first step of this task meets the second step of the other.
                 assert!(step > 0 || other.join());
             })?;
             let other = Arc::clone(&meeting);
-            runtime.task("fast").inout(&fast.all()).repeat(iteration, move |step, _fast| {
+            iteration.task("fast").inout(&fast.all()).spawn(move |_fast| {
+                let step = current_step().unwrap();
                 assert!(step == 0 || other.join());
             })
         })
@@ -137,13 +141,13 @@ fn a_guard_that_drops_in_the_body_releases_its_region() {
     runtime
         .iterate(1, |iteration| {
             let other = Arc::clone(&meeting);
-            runtime.task("first").inout(&number.all()).repeat(iteration, move |_, number| {
+            iteration.task("first").inout(&number.all()).spawn(move |number| {
                 drop(number);
                 assert!(other.join());
             })?;
             let other = Arc::clone(&meeting);
-            let second = runtime.task("second").inout(&number.all());
-            second.repeat(iteration, move |_, _number| assert!(other.join()))
+            let second = iteration.task("second").inout(&number.all());
+            second.spawn(move |_number| assert!(other.join()))
         })
         .unwrap();
     runtime.wait_blocking().unwrap();
@@ -157,7 +161,7 @@ fn a_task_does_not_begin_a_step_inside_the_one_before() {
     runtime
         .iterate(200, |iteration| {
             let inside = Arc::clone(&inside);
-            runtime.task("alone").inout(&number.all()).repeat(iteration, move |_, number| {
+            iteration.task("alone").inout(&number.all()).spawn(move |number| {
                 assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                 drop(number);
                 std::thread::yield_now();
@@ -177,7 +181,7 @@ fn a_guard_that_has_travelled_holds_its_region() {
         runtime
             .iterate(50, |iteration| {
                 let send = send.clone();
-                runtime.task("give").inout(&number.all()).repeat(iteration, move |_, number| {
+                iteration.task("give").inout(&number.all()).spawn(move |number| {
                     send.unbounded_send(number).unwrap();
                 })
             })
@@ -204,8 +208,9 @@ fn events_and_awaits_hold_a_step_back() {
         runtime
             .iterate(5, |iteration| {
                 let entries = log.clone();
-                let task = runtime.task("wait").inout(&number.all());
-                task.repeat_async(iteration, move |step, number| {
+                let task = iteration.task("wait").inout(&number.all());
+                task.spawn_async(move |number| {
+                    let step = current_step().unwrap();
                     let (group, entries) = (group.clone(), entries.clone());
                     async move {
                         group.wait_for(Duration::from_micros(100)).await;
@@ -235,12 +240,12 @@ fn tasks_of_many_accesses_replay() {
         runtime
             .iterate(10, |iteration| {
                 let tiles = || (0..70).map(|tile| all.tile(tile));
-                runtime.task("many").inouts(tiles()).repeat(iteration, |_, mut all| {
+                iteration.task("many").inouts(tiles()).spawn(|mut all| {
                     all.iter_mut().for_each(|number| number[0] = 3 * number[0] + 1);
                 })?;
                 for tile in 0..70 {
-                    let task = runtime.task("one").inout(&all.tile(tile));
-                    task.repeat(iteration, move |_, mut one| one[0] ^= tile as u64)?;
+                    let task = iteration.task("one").inout(&all.tile(tile));
+                    task.spawn(move |mut one| one[0] ^= tile as u64)?;
                 }
                 Ok::<(), Error>(())
             })
@@ -260,9 +265,9 @@ fn a_worker_that_is_busy_holds_up_no_task_that_prefers_it() {
     runtime
         .iterate(50, |iteration| {
             (0..200).try_for_each(|cell| {
-                let task = runtime.task("add").inout(&cells.tile(cell));
+                let task = iteration.task("add").inout(&cells.tile(cell));
                 let task = task.input(&cells.tile((cell + 1) % 200));
-                task.repeat(iteration, |_, mut sum, next| sum[0] += next[0] + 1)
+                task.spawn(|mut sum, next| sum[0] += next[0] + 1)
             })
         })
         .unwrap();
@@ -279,8 +284,8 @@ fn tasks_that_never_run_at_the_same_time_stay_with_one_worker() {
     runtime
         .iterate(STEPS as usize, |iteration| {
             (0..2).try_for_each(|_| {
-                let task = runtime.task("add").inout(&number.all());
-                task.repeat(iteration, |_, mut number| number[0] += 1)
+                let task = iteration.task("add").inout(&number.all());
+                task.spawn(|mut number| number[0] += 1)
             })
         })
         .unwrap();
@@ -295,12 +300,12 @@ fn accesses_that_exclude_each_other_are_refused() {
     let runtime = common::runtime(1);
     let number = numbers(&runtime, 2);
     let refused = runtime.iterate(3, |iteration| {
-        let task = runtime.task("twice").input(&number.tile(1)).inout(&number.all());
-        task.repeat(iteration, |_, _one, _all| ())
+        let task = iteration.task("twice").input(&number.tile(1)).inout(&number.all());
+        task.spawn(|_one, _all| ())
     });
     assert!(matches!(refused, Err(Error::OverlappingAccesses { label, .. }) if label == "twice"));
     let refused = runtime.iterate(3, |iteration| {
-        runtime.task("outside").input(&number.region(1..3)).repeat(iteration, |_, _| ())
+        iteration.task("outside").input(&number.region(1..3)).spawn(|_| ())
     });
     assert!(matches!(refused, Err(Error::RegionOutOfBounds { .. })));
     runtime.wait_blocking().unwrap();
@@ -317,8 +322,8 @@ fn what_bodies_capture_is_gone_when_the_wait_ends() {
             runtime
                 .iterate(4, |iteration| {
                     kept.into_iter().try_for_each(|kept| {
-                        let task = runtime.task("keeps").input(&token.region());
-                        task.repeat(iteration, move |_, _token| {
+                        let task = iteration.task("keeps").input(&token.region());
+                        task.spawn(move |_token| {
                             let _kept: &Counted = &kept;
                         })
                     })
@@ -339,8 +344,8 @@ fn arrays_live_as_long_as_their_steps() {
         let sum = Arc::clone(&sum);
         runtime
             .iterate(20, |iteration| {
-                let task = runtime.task("sum").inout(&numbers.all());
-                task.repeat(iteration, move |_, numbers| {
+                let task = iteration.task("sum").inout(&numbers.all());
+                task.spawn(move |numbers| {
                     sum.fetch_add(numbers.iter().sum::<u64>() as usize, Ordering::Relaxed);
                 })
             })

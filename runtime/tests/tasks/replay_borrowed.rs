@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use talpf_runtime::operator::Sum;
-use talpf_runtime::{Array, Error, Group, InOut, Runtime, fail_current_task};
+use talpf_runtime::{Array, Error, Group, InOut, Runtime, current_step, fail_current_task};
 
 use crate::common::{self, Meeting};
 
@@ -27,8 +27,8 @@ fn what_a_body_borrows_is_held_until_it_returns() {
         .iterate(200, |iteration| {
             for _ in 0..3 {
                 let inside = Arc::clone(&inside);
-                let task = runtime.task("alone").inout(&number.all());
-                task.repeat_borrowed(iteration, move |_, number| {
+                let task = iteration.task("alone").inout(&number.all());
+                task.spawn_borrowed(move |number| {
                     let _alone = inside.try_lock().expect("nobody else has the region");
                     number[0] += 1;
                     std::thread::yield_now();
@@ -48,13 +48,13 @@ fn many_borrowed_accesses_replay() {
         let all = numbers(&runtime, tiles);
         runtime
             .iterate(10, |iteration| {
-                let many = runtime.task("many").inouts((0..tiles).map(|tile| all.tile(tile)));
-                many.repeat_borrowed(iteration, |_, all| {
+                let many = iteration.task("many").inouts((0..tiles).map(|tile| all.tile(tile)));
+                many.spawn_borrowed(|all| {
                     all.iter_mut().for_each(|number| number[0] = 3 * number[0] + 1);
                 })?;
                 (0..tiles).try_for_each(|tile| {
-                    let task = runtime.task("one").inout(&all.tile(tile));
-                    task.repeat_borrowed(iteration, move |_, one| one[0] ^= tile as u64)
+                    let task = iteration.task("one").inout(&all.tile(tile));
+                    task.spawn_borrowed(move |one| one[0] ^= tile as u64)
                 })
             })
             .unwrap();
@@ -80,13 +80,10 @@ fn a_guard_that_is_put_in_anothers_place_is_released_by_itself() {
         let taken = Arc::clone(&place);
         runtime
             .iterate(1, |iteration| {
-                runtime.task("swap").inout(&own.all()).repeat_borrowed(
-                    iteration,
-                    move |_, guard| {
-                        let mut place = taken.lock().unwrap();
-                        swap(guard, place.as_mut().unwrap());
-                    },
-                )
+                iteration.task("swap").inout(&own.all()).spawn_borrowed(move |guard| {
+                    let mut place = taken.lock().unwrap();
+                    swap(guard, place.as_mut().unwrap());
+                })
             })
             .unwrap();
         let read = runtime.task("read").input(&other.all()).run(|other| other[0]).unwrap();
@@ -106,8 +103,9 @@ fn guards_that_are_exchanged_within_a_task_are_all_released() {
     let all = numbers(&runtime, 3);
     runtime
         .iterate(20, |iteration| {
-            let task = runtime.task("swap").inout(&all.tile(0)).inout(&all.tile(1));
-            task.inouts([all.tile(2)]).repeat_borrowed(iteration, |step, first, second, third| {
+            let task = iteration.task("swap").inout(&all.tile(0)).inout(&all.tile(1));
+            task.inouts([all.tile(2)]).spawn_borrowed(|first, second, third| {
+                let step = current_step().unwrap();
                 swap(first, second);
                 swap(first, &mut third[0]);
                 (first[0], second[0], third[0][0]) = (second[0] + 1, third[0][0], step as u64);
@@ -127,14 +125,14 @@ fn a_guard_that_is_taken_out_releases_its_region_when_it_drops() {
     runtime
         .iterate(1, |iteration| {
             let other = Arc::clone(&meeting);
-            let first = runtime.task("first").inouts([all.tile(0), all.tile(1)]);
-            first.repeat_borrowed(iteration, move |_, guards| {
+            let first = iteration.task("first").inouts([all.tile(0), all.tile(1)]);
+            first.spawn_borrowed(move |guards| {
                 drop(take(guards));
                 assert!(other.join());
             })?;
             let other = Arc::clone(&meeting);
-            let second = runtime.task("second").inout(&all.all());
-            second.repeat(iteration, move |_, _all| assert!(other.join()))
+            let second = iteration.task("second").inout(&all.all());
+            second.spawn(move |_all| assert!(other.join()))
         })
         .unwrap();
     runtime.wait_blocking().unwrap();
@@ -148,15 +146,16 @@ fn borrowed_copies_are_reduced_and_lent_regions_passed_on() {
         runtime
             .iterate(50, |iteration| {
                 for tile in 0..4 {
-                    let task = runtime.task("add").reduction(&sum.all(), Sum);
+                    let task = iteration.task("add").reduction(&sum.all(), Sum);
                     let task = task.inout(&all.tile(tile));
-                    task.repeat_borrowed(iteration, move |step, sum, one| {
+                    task.spawn_borrowed(move |sum, one| {
+                        let step = current_step().unwrap();
                         one[0] += tile as u64;
                         sum[0] += step as u64 + one[0];
                     })?;
                 }
-                let read = runtime.task("read").weak_inout(&all.all()).input(&sum.all());
-                read.repeat_borrowed(iteration, |_, _lent, _sum| ())
+                let read = iteration.task("read").weak_inout(&all.all()).input(&sum.all());
+                read.spawn_borrowed(|_lent, _sum| ())
             })
             .unwrap();
         let steps = 0..50u64;
@@ -172,16 +171,20 @@ fn a_borrowing_body_that_fails_or_panics_stops_the_steps() {
         let number = numbers(&runtime, 2);
         runtime
             .iterate(1_000, |iteration| {
-                let task = runtime.task("fails").inout(&number.tile(0));
-                task.repeat_borrowed(iteration, move |step, number| {
+                let task = iteration.task("fails").inout(&number.tile(0));
+                task.spawn_borrowed(move |number| {
+                    let step = current_step().unwrap();
                     number[0] += 1;
                     if step == 7 {
                         assert!(!panics, "broken");
                         fail_current_task("broken").unwrap();
                     }
                 })?;
-                let task = runtime.task("next").input(&number.tile(0)).inout(&number.tile(1));
-                task.repeat_borrowed(iteration, |step, _, _| assert!(step < 7, "ran"))
+                let task = iteration.task("next").input(&number.tile(0)).inout(&number.tile(1));
+                task.spawn_borrowed(|_, _| {
+                    let step = current_step().unwrap();
+                    assert!(step < 7, "ran")
+                })
             })
             .unwrap();
         let error = runtime.wait_blocking().unwrap_err().to_string();
@@ -199,8 +202,8 @@ fn a_guard_that_moves_into_a_list_before_it_is_released_there() {
         runtime
             .iterate(3, |iteration| {
                 let spare = Mutex::new(spare.lock().unwrap().take());
-                let task = runtime.task("move").inouts([own.tile(0)]).inout(&own.tile(1));
-                task.repeat_borrowed(iteration, move |_, list, last| {
+                let task = iteration.task("move").inouts([own.tile(0)]).inout(&own.tile(1));
+                task.spawn_borrowed(move |list, last| {
                     if let Some(spare) = spare.lock().unwrap().take() {
                         list.push(std::mem::replace(last, spare));
                     }

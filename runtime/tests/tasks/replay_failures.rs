@@ -1,6 +1,6 @@
 //! Replayed steps that fail or are cancelled: they stop, and the wait reports the reason.
 
-use talpf_runtime::{Array, Error, Runtime, fail_current_task};
+use talpf_runtime::{Array, Error, Runtime, current_step, fail_current_task};
 
 use crate::common::{self, Counted, Drops, Flag};
 
@@ -25,14 +25,16 @@ fn a_panic_stops_the_steps_and_names_the_chain() {
         let late = Flag::default();
         runtime
             .iterate(1000, |iteration| {
-                let task = runtime.task("breaks").inout(&number.all());
-                task.repeat(iteration, |step, mut number| {
+                let task = iteration.task("breaks").inout(&number.all());
+                task.spawn(|mut number| {
+                    let step = current_step().unwrap();
                     number[0] += 1;
                     assert!(step < 3, "enough");
                 })?;
                 let late = late.clone();
-                let task = runtime.task("follows").input(&number.all());
-                task.repeat(iteration, move |step, _number| {
+                let task = iteration.task("follows").input(&number.all());
+                task.spawn(move |_number| {
+                    let step = current_step().unwrap();
                     if step >= 3 {
                         late.set();
                     }
@@ -63,8 +65,8 @@ fn a_failure_before_keeps_the_steps_from_running() {
     let kept = drops.item();
     runtime
         .iterate(10, |iteration| {
-            let task = runtime.task("never").inout(&number.all());
-            task.repeat(iteration, move |_, _number| {
+            let task = iteration.task("never").inout(&number.all());
+            task.spawn(move |_number| {
                 let _kept: &Counted = &kept;
                 panic!("must not run");
             })
@@ -87,12 +89,14 @@ fn a_failure_ends_any_number_of_steps() {
             // Neighbours wait for each other, those further off get ahead.
             let declared = runtime.iterate_unrolled(usize::MAX, 3, |iteration, step| {
                 (step..19).try_for_each(|cell| {
-                    let task = runtime.task("step").inout(&all.tile(cell));
-                    task.input(&all.tile(cell + 1)).repeat(iteration, move |step, _, _| {
+                    let task = iteration.task("step").inout(&all.tile(cell));
+                    task.input(&all.tile(cell + 1)).spawn(move |_, _| {
+                        let step = current_step().unwrap();
                         assert!(cell != breaks || step < 30, "enough");
                     })
                 })?;
-                runtime.task("last").inout(&all.tile(19)).repeat(iteration, move |step, _| {
+                iteration.task("last").inout(&all.tile(19)).spawn(move |_| {
+                    let step = current_step().unwrap();
                     assert!(breaks != 19 || step < 30, "enough");
                 })
             });
@@ -114,8 +118,9 @@ fn a_cancelled_group_ends_any_number_of_steps() {
         let declared = runtime.iterate(usize::MAX, |iteration| {
             (0..19).try_for_each(|cell| {
                 let group = group.clone();
-                let task = runtime.task("step").inout(&all.tile(cell)).input(&all.tile(cell + 1));
-                task.repeat(iteration, move |step, mut number, _next| {
+                let task = iteration.task("step").inout(&all.tile(cell)).input(&all.tile(cell + 1));
+                task.spawn(move |mut number, _next| {
+                    let step = current_step().unwrap();
                     number[0] += 1;
                     if (step, cell) == (1000, 7) {
                         group.cancel("it has converged");

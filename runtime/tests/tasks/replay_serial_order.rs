@@ -11,7 +11,7 @@ use crate::common;
 use proptest::prelude::*;
 use talpf_runtime::operator::{InOrder, Operator};
 use talpf_runtime::{
-    Array, Children, Error, InOut, Iteration, Ix1, Lend, Region, Runtime, TaskBuilder,
+    Array, Children, Error, InOut, Iteration, Ix1, Lend, Region, Runtime, current_step,
 };
 
 const LEN: usize = 24;
@@ -210,19 +210,19 @@ fn declare<'a>(
     task: &Task,
     number: usize,
 ) -> Result<(), Error> {
-    let builder: TaskBuilder<'_> = runtime.task("mix").priority(task.priority);
+    let builder = iteration.task("mix").priority(task.priority);
     let (reads, writes) = (regions(line, &task.reads), regions(line, &task.writes));
     let drops_early = task.drops_early;
     let seed = move |step: usize| (100 * step + number) as u64;
     match task.kind {
-        Kind::Closure => {
-            builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
-                run((reads, writes), seed(step), drops_early);
-            })
-        }
+        Kind::Closure => builder.inputs(reads).inouts(writes).spawn(move |reads, writes| {
+            let step = current_step().unwrap();
+            run((reads, writes), seed(step), drops_early);
+        }),
         Kind::Borrows => {
             let builder = builder.inputs(reads).inouts(writes);
-            builder.repeat_borrowed(iteration, move |step, reads, writes| {
+            builder.spawn_borrowed(move |reads, writes| {
+                let step = current_step().unwrap();
                 if drops_early {
                     return run((take(reads), take(writes)), seed(step), true);
                 }
@@ -233,34 +233,37 @@ fn declare<'a>(
         }
         Kind::Async => {
             let builder = builder.inputs(reads).inouts(writes);
-            builder.repeat_async(iteration, move |step, reads, writes| async move {
+            builder.spawn_async(move |reads, writes| async move {
+                let step = current_step().unwrap();
                 tokio::task::yield_now().await;
                 run((reads, writes), seed(step), drops_early);
             })
         }
         Kind::Gives => {
             let group = (**runtime).clone();
-            builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
+            builder.inputs(reads).inouts(writes).spawn(move |reads, writes| {
+                let step = current_step().unwrap();
                 let taker = group.task("take");
                 taker.spawn(move || run((reads, writes), seed(step), drops_early)).unwrap();
             })
         }
-        Kind::Lends => {
-            builder.inputs(reads).inouts(writes).repeat(iteration, move |step, reads, writes| {
-                let reads: Vec<_> = reads.into_iter().map(|guard| guard.lend()).collect();
-                let writes: Vec<_> = writes.into_iter().map(|guard| guard.lend()).collect();
-                leave_to_children(&reads, &writes, seed(step));
-            })
-        }
+        Kind::Lends => builder.inputs(reads).inouts(writes).spawn(move |reads, writes| {
+            let step = current_step().unwrap();
+            let reads: Vec<_> = reads.into_iter().map(|guard| guard.lend()).collect();
+            let writes: Vec<_> = writes.into_iter().map(|guard| guard.lend()).collect();
+            leave_to_children(&reads, &writes, seed(step));
+        }),
         Kind::LendsWeakly => {
             let builder = builder.weak_inputs(reads).weak_inouts(writes);
-            builder.repeat(iteration, move |step, reads, writes| {
+            builder.spawn(move |reads, writes| {
+                let step = current_step().unwrap();
                 leave_to_children(&reads, &writes, seed(step));
             })
         }
         Kind::Reduces => {
             let builder = builder.inputs(reads).reductions(writes, InOrder(Mixes));
-            builder.repeat(iteration, move |step, reads, writes| {
+            builder.spawn(move |reads, writes| {
+                let step = current_step().unwrap();
                 let read = reads.iter().flat_map(|guard| guard.to_vec());
                 let seed = read.fold(seed(step), mix);
                 writes.into_iter().for_each(|mut copy| copy.fill(seed));
@@ -329,8 +332,8 @@ proptest! {
         let at = place.index(12);
         let declared = runtime.iterate_unrolled(1_000 * unroll, unroll, |iteration, nth| {
             let group = (*runtime).clone();
-            let task = runtime.task("cancels");
-            task.repeat(iteration, move |step| if step == at * unroll { group.cancel("enough") })?;
+            let task = iteration.task("cancels");
+            task.spawn(move || { let step = current_step().unwrap(); if step == at * unroll { group.cancel("enough") } })?;
             let mut numbered = cancelled.tasks[nth].iter().enumerate();
             numbered.try_for_each(|(number, task)| declare(&runtime, &line, iteration, task, number))
         });
@@ -363,8 +366,8 @@ proptest! {
                 declare(&runtime, &line, iteration, task, number)?;
             }
             breaks = breaks_at < broken.steps;
-            let task = runtime.task("breaks").inout(&line.all());
-            task.repeat(iteration, move |step, _line| assert_ne!(step, breaks_at, "broken"))
+            let task = iteration.task("breaks").inout(&line.all());
+            task.spawn(move |_line| { let step = current_step().unwrap(); assert_ne!(step, breaks_at, "broken") })
         });
         declared.unwrap();
         let waited = runtime.wait_blocking();

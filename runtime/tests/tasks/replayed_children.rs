@@ -1,7 +1,9 @@
 //! Children of replayed tasks: spawned afresh in every step, which ends when they are complete.
 
 use futures::channel::oneshot;
-use talpf_runtime::{Array, Children, Config, Error, GraphRecorder, Iteration, Lend, Runtime};
+use talpf_runtime::{
+    Array, Children, Config, Error, GraphRecorder, Iteration, Lend, Runtime, current_step,
+};
 
 use crate::common::{self, Counted, Drops, Log, Meeting};
 
@@ -34,13 +36,13 @@ fn leave_to_children(line: &Lend<u64>, number: u64) {
 fn thirty_steps(
     workers: &[usize],
     tile: usize,
-    declare: impl for<'a> Fn(&Runtime, &'a Array<u64>, &Iteration<'a>) -> Result<(), Error>,
+    declare: impl for<'a> Fn(&'a Array<u64>, &Iteration<'a>) -> Result<(), Error>,
 ) {
     let _watchdog = common::watchdog();
     for &workers in workers {
         let runtime = common::runtime(workers);
         let line = line(&runtime, tile);
-        runtime.iterate(30, |iteration| declare(&runtime, &line, iteration)).unwrap();
+        runtime.iterate(30, |iteration| declare(&line, iteration)).unwrap();
         let cell = (0..30).fold(0, |cell, step| (3 * cell + step) ^ 5);
         assert_eq!(read(&runtime, &line), [cell; LEN]);
         runtime.wait_blocking().unwrap();
@@ -48,38 +50,41 @@ fn thirty_steps(
 }
 
 /// Declares a task that changes all cells by 5.
-fn change<'a>(
-    runtime: &Runtime,
-    line: &'a Array<u64>,
-    iteration: &Iteration<'a>,
-) -> Result<(), Error> {
-    let task = runtime.task("after").inout(&line.all());
-    task.repeat(iteration, |_, mut all| all.iter_mut().for_each(|cell| *cell ^= 5))
+fn change<'a>(line: &'a Array<u64>, iteration: &Iteration<'a>) -> Result<(), Error> {
+    let task = iteration.task("after").inout(&line.all());
+    task.spawn(|mut all| all.iter_mut().for_each(|cell| *cell ^= 5))
 }
 
 #[test]
 fn the_next_task_and_the_next_step_wait_for_children() {
-    thirty_steps(&[1, 2, 8], 7, |runtime, line, iteration| {
-        let parent = runtime.task("parent").inout(&line.all());
-        parent.repeat(iteration, |step, all| leave_to_children(&all.lend(), step as u64))?;
-        change(runtime, line, iteration)
+    thirty_steps(&[1, 2, 8], 7, |line, iteration| {
+        let parent = iteration.task("parent").inout(&line.all());
+        parent.spawn(|all| {
+            let step = current_step().unwrap();
+            leave_to_children(&all.lend(), step as u64)
+        })?;
+        change(line, iteration)
     });
 }
 
 #[test]
 fn weak_accesses_are_lent_in_every_step() {
-    thirty_steps(&[1, 2, 8], 7, |runtime, line, iteration| {
-        let parent = runtime.task("parent").weak_inout(&line.region(..));
-        parent.repeat(iteration, |step, all| leave_to_children(&all, step as u64))?;
-        change(runtime, line, iteration)
+    thirty_steps(&[1, 2, 8], 7, |line, iteration| {
+        let parent = iteration.task("parent").weak_inout(&line.region(..));
+        parent.spawn(|all| {
+            let step = current_step().unwrap();
+            leave_to_children(&all, step as u64)
+        })?;
+        change(line, iteration)
     });
 }
 
 #[test]
 fn a_body_waits_for_its_children_and_has_the_region_back() {
-    thirty_steps(&[1, 2, 8], 7, |runtime, line, iteration| {
-        let task = runtime.task("parent").final_if(true).inout(&line.all());
-        task.repeat_async(iteration, |step, all| async move {
+    thirty_steps(&[1, 2, 8], 7, |line, iteration| {
+        let task = iteration.task("parent").final_if(true).inout(&line.all());
+        task.spawn_async(|all| async move {
+            let step = current_step().unwrap();
             let (children, all) = (Children::of_current_task().unwrap(), all.lend());
             assert!(children.is_final());
             leave_to_children(&all, step as u64);
@@ -92,9 +97,10 @@ fn a_body_waits_for_its_children_and_has_the_region_back() {
 
 #[test]
 fn each_of_many_accesses_can_be_lent() {
-    thirty_steps(&[1, 2], 1, |runtime, line, iteration| {
-        let parent = runtime.task("parent").inouts((0..LEN).map(|tile| line.tile(tile)));
-        parent.repeat(iteration, |step, all| {
+    thirty_steps(&[1, 2], 1, |line, iteration| {
+        let parent = iteration.task("parent").inouts((0..LEN).map(|tile| line.tile(tile)));
+        parent.spawn(|all| {
+            let step = current_step().unwrap();
             let children = Children::of_current_task().unwrap();
             for cell in all {
                 let cell = cell.lend();
@@ -103,8 +109,8 @@ fn each_of_many_accesses_can_be_lent() {
             }
         })?;
         (0..LEN).try_for_each(|tile| {
-            let task = runtime.task("one").inout(&line.tile(tile));
-            task.repeat(iteration, |_, mut cell| cell[0] ^= 5)
+            let task = iteration.task("one").inout(&line.tile(tile));
+            task.spawn(|mut cell| cell[0] ^= 5)
         })
     });
 }
@@ -117,15 +123,15 @@ fn what_is_not_lent_is_released_while_children_run() {
     let meeting = Meeting::of(2);
     let declared = runtime.iterate(1, |iteration| {
         let other = meeting.clone();
-        let parent = runtime.task("parent").inout(&lent.all()).inout(&kept.all());
-        parent.repeat(iteration, move |_, lent, _kept| {
+        let parent = iteration.task("parent").inout(&lent.all()).inout(&kept.all());
+        parent.spawn(move |lent, _kept| {
             let (children, lent) = (Children::of_current_task().unwrap(), lent.lend());
             let (child, other) = (children.task("child").inout(&lent.all()), other.clone());
             child.spawn(move |_lent| assert!(other.join())).unwrap();
         })?;
         let other = meeting.clone();
-        let next = runtime.task("next").inout(&kept.all());
-        next.repeat(iteration, move |_, _kept| assert!(other.join()))
+        let next = iteration.task("next").inout(&kept.all());
+        next.spawn(move |_kept| assert!(other.join()))
     });
     declared.unwrap();
     runtime.wait_blocking().unwrap();
@@ -140,15 +146,19 @@ fn a_child_that_fails_stops_the_steps() {
         let line = line(&runtime, 7);
         let ran = Log::new();
         let declared = runtime.iterate(1000, |iteration| {
-            let parent = runtime.task("parent").inout(&line.all());
-            parent.repeat(iteration, |step, all| {
+            let parent = iteration.task("parent").inout(&line.all());
+            parent.spawn(|all| {
+                let step = current_step().unwrap();
                 let (children, all) = (Children::of_current_task().unwrap(), all.lend());
                 let child = children.task("child").inout(&all.region(3..5));
                 child.spawn(move |_part| assert!(step < 3, "enough")).unwrap();
             })?;
             let after = ran.clone();
-            let task = runtime.task("after").input(&line.all());
-            task.repeat(iteration, move |step, _| after.add(step))
+            let task = iteration.task("after").input(&line.all());
+            task.spawn(move |_| {
+                let step = current_step().unwrap();
+                after.add(step)
+            })
         });
         declared.unwrap();
         let unread = runtime.task("read").input(&line.all()).run(|_| ()).unwrap();
@@ -171,15 +181,19 @@ fn a_body_that_fails_among_its_children_stops_the_steps() {
         let line = line(&runtime, 7);
         let ran = Log::new();
         let declared = runtime.iterate(1000, |iteration| {
-            let parent = runtime.task("parent").inout(&line.all());
-            parent.repeat(iteration, |step, all| {
+            let parent = iteration.task("parent").inout(&line.all());
+            parent.spawn(|all| {
+                let step = current_step().unwrap();
                 let all = all.lend();
                 leave_to_children(&all, 1);
                 assert!(step < 3, "enough");
             })?;
             let after = ran.clone();
-            let task = runtime.task("after").input(&line.all());
-            task.repeat(iteration, move |step, _| after.add(step))
+            let task = iteration.task("after").input(&line.all());
+            task.spawn(move |_| {
+                let step = current_step().unwrap();
+                after.add(step)
+            })
         });
         declared.unwrap();
         let error = runtime.wait_blocking().unwrap_err().to_string();
@@ -197,8 +211,9 @@ fn a_cancelled_group_lets_go_of_steps_and_children() {
         let drops = Drops::default();
         let (kept, group) = (drops.item(), (*runtime).clone());
         let declared = runtime.iterate(1000, |iteration| {
-            let parent = runtime.task("parent").inout(&line.all());
-            parent.repeat_async(iteration, move |step, all| {
+            let parent = iteration.task("parent").inout(&line.all());
+            parent.spawn_async(move |all| {
+                let step = current_step().unwrap();
                 let _kept: &Counted = &kept;
                 let group = group.clone();
                 async move {
@@ -232,8 +247,8 @@ fn an_array_outlives_the_children_that_use_it() {
         let line = Array::new(&runtime, vec![1u64; LEN], 16).unwrap();
         let sums = sums.clone();
         let declared = runtime.iterate(5, |iteration| {
-            let parent = runtime.task("parent").input(&line.all());
-            parent.repeat(iteration, move |_, all| {
+            let parent = iteration.task("parent").input(&line.all());
+            parent.spawn(move |all| {
                 let (children, all) = (Children::of_current_task().unwrap(), all.lend());
                 let (child, sums) = (children.task("child").input(&all.all()), sums.clone());
                 child.spawn(move |all| sums.add(all.iter().sum::<u64>())).unwrap();
@@ -253,8 +268,8 @@ fn a_drawing_has_the_children_of_every_step_in_their_parent() {
     let runtime = Runtime::new(Config { workers: 2, graph, ..Config::default() }).unwrap();
     let line = line(&runtime, LEN);
     let declared = runtime.iterate(3, |iteration| {
-        let parent = runtime.task("parent").inout(&line.all());
-        parent.repeat(iteration, |_, all| {
+        let parent = iteration.task("parent").inout(&line.all());
+        parent.spawn(|all| {
             let (children, all) = (Children::of_current_task().unwrap(), all.lend());
             children.task("child").inout(&all.all()).spawn(|_| ()).unwrap();
         })
@@ -267,20 +282,4 @@ fn a_drawing_has_the_children_of_every_step_in_their_parent() {
     assert_eq!(labels[..2], [("iterate", None), ("parent", Some(0))]);
     assert_eq!(labels[2..], children);
     assert!(graph.to_svg().ends_with("</svg>\n"));
-}
-
-#[test]
-fn a_child_cannot_be_replayed_itself() {
-    let _watchdog = common::watchdog();
-    let runtime = common::runtime(1);
-    let group = (*runtime).clone();
-    let parent = runtime.task("parent").run(move || {
-        let children = Children::of_current_task().unwrap();
-        group.iterate(3, |iteration| children.task("child").repeat(iteration, |_| ()))
-    });
-    let refused = runtime.block_on(parent.unwrap()).unwrap().unwrap();
-    assert_eq!(
-        refused.unwrap_err().to_string(),
-        "task `child` is replayed and cannot have a parent"
-    );
 }

@@ -2,7 +2,7 @@
 //! steps.
 
 use talpf_runtime::operator::{InOrder, Max, Operator, Sum};
-use talpf_runtime::{Array, Error, Runtime};
+use talpf_runtime::{Array, Error, Runtime, current_step};
 
 use crate::common;
 
@@ -20,17 +20,18 @@ fn a_sum_is_there_for_whoever_reads_in_the_same_step() {
         let sum = Array::new(&runtime, vec![0u64; 1], 1).unwrap();
         let declared = runtime.iterate(20, |iteration| {
             for tile in 0..cells.tiles() {
-                let task = runtime.task("adds").input(&cells.tile(tile)).reduction(&sum.all(), Sum);
-                task.repeat(iteration, |_, cells, mut sum| sum[0] += cells.iter().sum::<u64>())?;
+                let task =
+                    iteration.task("adds").input(&cells.tile(tile)).reduction(&sum.all(), Sum);
+                task.spawn(|cells, mut sum| sum[0] += cells.iter().sum::<u64>())?;
             }
             for tile in 0..cells.tiles() {
-                let task = runtime.task("uses").inout(&cells.tile(tile)).input(&sum.all());
-                task.repeat(iteration, |_, mut cells, sum| {
+                let task = iteration.task("uses").inout(&cells.tile(tile)).input(&sum.all());
+                task.spawn(|mut cells, sum| {
                     cells.iter_mut().for_each(|cell| *cell = sum[0] % 1_000 + 1);
                 })?;
             }
-            let task = runtime.task("resets").output(&sum.all());
-            task.repeat(iteration, |_, mut sum| sum[0] = 0)
+            let task = iteration.task("resets").output(&sum.all());
+            task.spawn(|mut sum| sum[0] = 0)
         });
         declared.unwrap();
         let expected = (0..20).fold(1, |cell, _| 30 * cell % 1_000 + 1);
@@ -47,8 +48,9 @@ fn steps_that_nobody_reads_between_add_up() {
         let sums = Array::new(&runtime, vec![7u64; 5], 2).unwrap();
         let declared = runtime.iterate_unrolled(101, 2, |iteration, nth| {
             (0..10).try_for_each(|_| {
-                let task = runtime.task("adds").reduction(&sums.all(), Sum);
-                task.repeat_async(iteration, move |step, mut sums| async move {
+                let task = iteration.task("adds").reduction(&sums.all(), Sum);
+                task.spawn_async(move |mut sums| async move {
+                    let step = current_step().unwrap();
                     assert_eq!(step % 2, nth);
                     sums.iter_mut().for_each(|sum| *sum += step as u64);
                     tokio::task::yield_now().await;
@@ -85,11 +87,14 @@ fn the_order_is_that_of_steps_and_tasks_on_request() {
             for digit in 0..6 {
                 if digit == 4 {
                     // So the last two of a step and the first four of the next go together.
-                    let task = runtime.task("looks").input(&all.all()).inout(&seen.all());
-                    task.repeat(iteration, |_, all, mut seen| seen[0] ^= all[0])?;
+                    let task = iteration.task("looks").input(&all.all()).inout(&seen.all());
+                    task.spawn(|all, mut seen| seen[0] ^= all[0])?;
                 }
-                let task = runtime.task("joins").reduction(&all.all(), InOrder(Digits));
-                task.repeat(iteration, move |step, mut copy| copy[0] = (step as u64 + digit) % 10)?;
+                let task = iteration.task("joins").reduction(&all.all(), InOrder(Digits));
+                task.spawn(move |mut copy| {
+                    let step = current_step().unwrap();
+                    copy[0] = (step as u64 + digit) % 10
+                })?;
             }
             Ok::<(), Error>(())
         });
@@ -114,12 +119,15 @@ fn different_operators_on_one_region_keep_their_order() {
         let number = Array::new(&runtime, vec![0u64; 1], 1).unwrap();
         let declared = runtime.iterate(20, |iteration| {
             for added in 0..4 {
-                let task = runtime.task("adds").reduction(&number.all(), Sum);
-                task.repeat(iteration, move |_, mut sum| sum[0] += added)?;
+                let task = iteration.task("adds").reduction(&number.all(), Sum);
+                task.spawn(move |mut sum| sum[0] += added)?;
             }
             (0..4).try_for_each(|_| {
-                let task = runtime.task("greatest").reduction(&number.all(), Max);
-                task.repeat(iteration, |step, mut max| max[0] = 10 * step as u64)
+                let task = iteration.task("greatest").reduction(&number.all(), Max);
+                task.spawn(|mut max| {
+                    let step = current_step().unwrap();
+                    max[0] = 10 * step as u64
+                })
             })
         });
         declared.unwrap();
@@ -135,8 +143,8 @@ fn two_reductions_of_one_task_on_one_region_are_refused() {
     let runtime = common::runtime(1);
     let number = Array::new(&runtime, vec![0u64; 1], 1).unwrap();
     let refused = runtime.iterate(3, |iteration| {
-        let task = runtime.task("twice").reduction(&number.all(), Sum);
-        task.reduction(&number.all(), Sum).repeat(iteration, |_, _, _| panic!("ran"))
+        let task = iteration.task("twice").reduction(&number.all(), Sum);
+        task.reduction(&number.all(), Sum).spawn(|_, _| panic!("ran"))
     });
     assert!(matches!(refused, Err(Error::OverlappingAccesses { label, .. }) if label == "twice"));
     runtime.wait_blocking().unwrap();
@@ -165,15 +173,21 @@ fn an_operator_that_panics_stops_the_steps() {
         let number = Array::new(&runtime, vec![0u64; 1], 1).unwrap();
         let declared = runtime.iterate(usize::MAX, |iteration| {
             (0..3).try_for_each(|task| {
-                let builder = runtime.task("adds");
+                let builder = iteration.task("adds");
                 let number = number.all();
                 let bring = move |step: usize| if step == 9 && task == 1 { 13 } else { 1 };
                 if in_order {
                     let task = builder.reduction(&number, InOrder(Picky));
-                    task.repeat(iteration, move |step, mut copy| copy[0] = bring(step))
+                    task.spawn(move |mut copy| {
+                        let step = current_step().unwrap();
+                        copy[0] = bring(step)
+                    })
                 } else {
                     let task = builder.reduction(&number, Picky);
-                    task.repeat(iteration, move |step, mut copy| copy[0] = bring(step))
+                    task.spawn(move |mut copy| {
+                        let step = current_step().unwrap();
+                        copy[0] = bring(step)
+                    })
                 }
             })
         });

@@ -118,7 +118,7 @@ fn an_array_without_elements_lives_as_long_as_its_steps() {
     runtime
         .iterate(3, |iteration| {
             let send = send.clone();
-            runtime.task("give").inout(&nothing.all()).repeat(iteration, move |_, guard| {
+            iteration.task("give").inout(&nothing.all()).spawn(move |guard| {
                 send.unbounded_send(guard).unwrap();
             })
         })

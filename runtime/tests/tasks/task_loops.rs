@@ -1,7 +1,7 @@
 //! Loops of tasks: every index is in one chunk, and chunks are ordered by their accesses.
 
 use talpf_runtime::operator::{InOrder, Sum};
-use talpf_runtime::{Array, Children, Error, Region};
+use talpf_runtime::{Array, Children, Error, Region, Scope, current_step};
 
 use crate::common::{self, Log};
 
@@ -198,9 +198,12 @@ fn a_loop_may_be_part_of_a_graph_that_repeats() {
     let runtime = common::runtime(2);
     let array = Array::new(&runtime, vec![0usize; 100], 10).unwrap();
     let repeated = runtime.iterate(5, |iteration| {
-        runtime.task_loop("add", 0..100).grain(7).for_each(|task, chunk| {
+        iteration.task_loop("add", 0..100).grain(7).for_each(|task, chunk| {
             let task = task.inout(&array.region(chunk));
-            task.repeat(iteration, |step, mut part| part.iter_mut().for_each(|at| *at += step))
+            task.spawn(|mut part| {
+                let step = current_step().unwrap();
+                part.iter_mut().for_each(|at| *at += step)
+            })
         })
     });
     repeated.unwrap_or_else(|error: Error| panic!("{error}"));

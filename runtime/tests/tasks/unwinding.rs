@@ -236,8 +236,8 @@ fn a_body_that_catches_its_panic_has_not_failed() {
     runtime.task("catches").inout(&number.all()).spawn(drops_unwinding).unwrap();
     runtime
         .iterate(3, |iteration| {
-            let task = runtime.task("catches").inout(&number.all());
-            task.repeat(iteration, |_, guard| drops_unwinding(guard))
+            let task = iteration.task("catches").inout(&number.all());
+            task.spawn(drops_unwinding)
         })
         .unwrap();
     let (free, is_free) = oneshot::channel();

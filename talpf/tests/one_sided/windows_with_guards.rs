@@ -17,14 +17,14 @@ async fn pass_back_and_forth(ctx: Context, len: usize, gets: bool) -> Result<Vec
     let slots = [ctx.register_global(&mine).await?, ctx.register_global(&come).await?];
     let (order, peer) = (Token::new(ctx.group())?, Rank(1 - ctx.rank().0));
     ctx.group().iterate(STEPS as usize, |iteration| {
-        let add = ctx.group().task("add").input(&come.all()).output(&mine.all());
-        add.repeat(iteration, |_step, come, mut mine| {
+        let add = iteration.task("add").input(&come.all()).output(&mine.all());
+        add.spawn(|come, mut mine| {
             mine.iter_mut().zip(&*come).for_each(|(mine, come)| *mine = come + 1);
         })?;
-        let task = ctx.group().task("exchange").inout(&order.region());
+        let task = iteration.task("exchange").inout(&order.region());
         let (here, slots) = (ctx.clone(), slots.clone());
         let task = task.input(&mine.all()).inout(&come.all());
-        task.repeat(iteration, move |_step, _order, mine, come| {
+        task.spawn(move |_order, mine, come| {
             let (round, sync) = (here.round(), here.sync(SyncMode::msg(1)));
             let sync = if gets {
                 drop(round.get(slots[0].at(peer, 0), come));

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ndarray::Axis;
-use talpf_runtime::{In, InOut, Ix2, Matrix, Region};
+use talpf_runtime::{Matrix, Region};
 
 use self::exchange::Exchange;
 use super::kernel::{self, Ring};
@@ -171,26 +171,27 @@ impl Band {
             for rows in pieces(1..last, self.block) {
                 let (left, right) = (cols.start - 1..cols.start, cols.end..cols.end + 1);
                 let pace = self.pace.clone();
-                let task = ctx
-                    .group()
-                    .task("gauss-seidel")
+                let task = step
+                    .task(ctx.group(), "gauss-seidel")
                     .inout(&matrix.region(rows.clone(), cols.clone()))
                     .input(&matrix.row(rows.start - 1, cols.clone()))
                     .input(&matrix.row(rows.end, cols.clone()))
                     .input(&matrix.region(rows.clone(), left))
                     .input(&matrix.region(rows.clone(), right));
-                match step {
-                    Step::Spawned(token) => task.input(&token.region()).spawn(
-                        move |block, above, below, left, right, token| {
-                            sweep(&pace, block, [above, below], [left, right], Some(token));
-                        },
-                    ),
-                    Step::Replayed(iteration) => {
-                        task.repeat(iteration, move |_step, block, above, below, left, right| {
-                            sweep(&pace, block, [above, below], [left, right], None);
-                        })
-                    }
-                }?;
+                let task = task.inputs(step.tokens());
+                task.spawn(move |block, above, below, left, right, tokens| {
+                    let ring = (above, below, left, right);
+                    pace.compute((block, ring, tokens), |(block, ring, _)| {
+                        let (above, below, left, right) = ring;
+                        let ring = Ring {
+                            above,
+                            below,
+                            left: left.view().index_axis_move(Axis(1), 0),
+                            right: right.view().index_axis_move(Axis(1), 0),
+                        };
+                        kernel::sweep(block.view_mut(), ring);
+                    });
+                })?;
             }
         }
         Ok(())
@@ -200,23 +201,4 @@ impl Band {
     fn last_row(&self) -> Region<'_, f64> {
         self.field.row(self.field.rows() - 2, self.columns[self.columns.len() - 1].clone())
     }
-}
-
-/// Computes a block, and holds the token of the step meanwhile.
-fn sweep(
-    pace: &Pace,
-    block: InOut<f64, Ix2>,
-    rows: [In<f64>; 2],
-    cols: [In<f64, Ix2>; 2],
-    token: Option<In<()>>,
-) {
-    pace.compute((block, rows, cols, token), |(block, [above, below], [left, right], _)| {
-        let ring = Ring {
-            above,
-            below,
-            left: left.view().index_axis_move(Axis(1), 0),
-            right: right.view().index_axis_move(Axis(1), 0),
-        };
-        kernel::sweep(block.view_mut(), ring);
-    });
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use talpf_runtime::{In, Ix2, Matrix, Out, Region};
+use talpf_runtime::{Ix2, Matrix, Region};
 
 use crate::Error;
 use crate::heat::{Border, collect_field};
@@ -60,18 +60,14 @@ impl Band {
         for (rows, cols) in self.strips() {
             let around = (rows.start - 1..rows.end + 1, cols.start - 1..cols.end + 1);
             // The limit of overlapping steps is the throttle.
-            let task = ctx.group().task("jacobi").unthrottled();
+            let task = step.task(ctx.group(), "jacobi").unthrottled();
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
             let pace = pace.clone();
-            match step {
-                Step::Spawned(token) => {
-                    let task = task.input(&token.region());
-                    task.spawn(move |old, new, token| sweep(&pace, old, new, Some(token)))
-                }
-                Step::Replayed(iteration) => task.repeat(iteration, move |_step, old, new| {
-                    sweep(&pace, old, new, None);
-                }),
-            }?;
+            task.inputs(step.tokens()).spawn(move |old, new, tokens| {
+                pace.compute((old, new, tokens), |(old, new, _)| {
+                    kernel::sweep(old.view(), new.view_mut());
+                });
+            })?;
         }
         Ok(())
     }
@@ -95,9 +91,4 @@ impl Band {
         let field = if steps.is_multiple_of(2) { even } else { odd };
         collect_field(ctx, field).await
     }
-}
-
-/// Computes a strip, and holds the token of the step meanwhile.
-fn sweep(pace: &Pace, old: In<f64, Ix2>, new: Out<f64, Ix2>, token: Option<In<()>>) {
-    pace.compute((old, new, token), |(old, new, _)| kernel::sweep(old.view(), new.view_mut()));
 }

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use talpf_runtime::current_step;
+
 use super::super::ranks::on_ranks;
 use super::super::{Machine, Part, Ring, Shape, Variant};
 use super::*;
@@ -15,8 +17,9 @@ fn error_of(variant: Variant, workers: usize) -> String {
         let ring = Ring::new(&ctx, shape, vec![1.0; 100]).await?;
         let is_unlucky = ctx.rank() == 1;
         ctx.group().iterate(1000, |iteration| {
-            let task = ctx.group().task("unlucky").inout(&ring.own().all());
-            task.repeat(iteration, move |step, _numbers| {
+            let task = iteration.task("unlucky").inout(&ring.own().all());
+            task.spawn(move |_numbers| {
+                let step = current_step().unwrap();
                 assert!(!(is_unlucky && step == 3), "that was the fourth");
             })?;
             for hop in 0..2 {

@@ -63,8 +63,8 @@ pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
     if rng.one_in(2) {
         let steps = rng.below(5);
         runtime.iterate(steps, |iteration| {
-            let task = runtime.task("step").reduction(&array.all(), Add);
-            task.repeat(iteration, |_, mut copy| copy[0].0 += 1)
+            let task = iteration.task("step").reduction(&array.all(), Add);
+            task.spawn(|mut copy| copy[0].0 += 1)
         })?;
     }
     // The elements panic here if every task has completed.

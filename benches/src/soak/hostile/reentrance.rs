@@ -139,7 +139,7 @@ fn spawn(
         ReentrantCall::IteratesInside => task.spawn(move || {
             let _ = own.iterate::<Error>(3, |iteration| {
                 let inner = own.clone();
-                own.task("step").repeat(iteration, move |_| {
+                iteration.task("step").spawn(move || {
                     let _ = inner.task("of a step").inline().spawn(|| ());
                 })
             });

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use talpf_runtime::operator::Sum;
-use talpf_runtime::{Array, Error, Group, InOut, Iteration, Runtime};
+use talpf_runtime::{Array, Error, Group, InOut, Iteration, Runtime, current_step};
 
 use super::{
     Bystander, EpisodeError, Outcome, PanicsAsItDrops, Rng, expect, finish, outcome_of, panic,
@@ -120,20 +120,21 @@ fn declare<'a>(
     shelf: &Shelf,
 ) -> Result<(), Error> {
     let (left, right) = (2 * number % 12, (2 * number + 1) % 12);
-    let task = group.task("step");
-    let two =
-        || group.task("step").inout(&array.region(left..=left)).inout(&array.region(right..=right));
+    let task = iteration.task("step");
+    let two = || {
+        iteration.task("step").inout(&array.region(left..=left)).inout(&array.region(right..=right))
+    };
     match what {
-        Nothing => {
-            two().repeat_borrowed(iteration, |_, left, right| swap(&mut left[0], &mut right[0]))
-        }
-        Panics => two().repeat_borrowed(iteration, move |step, left, _| {
+        Nothing => two().spawn_borrowed(|left, right| swap(&mut left[0], &mut right[0])),
+        Panics => two().spawn_borrowed(move |left, _| {
+            let step = current_step().unwrap();
             left[0] += 1;
             if step == at {
                 panic()
             }
         }),
-        Forgets => two().repeat(iteration, move |step, left, right| {
+        Forgets => two().spawn(move |left, right| {
+            let step = current_step().unwrap();
             if step == at {
                 forget(left);
             }
@@ -141,23 +142,23 @@ fn declare<'a>(
         }),
         Keeps => {
             let shelf = Arc::clone(shelf);
-            two().repeat(iteration, move |_, left, right| {
+            two().spawn(move |left, right| {
                 drop(right);
                 let _ = shelf.lock().map(|mut kept| kept.push(left));
             })
         }
-        Exchanges => two().repeat_borrowed(iteration, |_, left, right| swap(left, right)),
+        Exchanges => two().spawn_borrowed(swap),
         TakesOut => {
             let shelf = Arc::clone(shelf);
             let parts = [left, right].map(|at| array.region(at..=at));
-            task.inouts(parts).repeat_borrowed(iteration, move |_, parts| {
+            task.inouts(parts).spawn_borrowed(move |parts| {
                 let _ = shelf.lock().map(|mut kept| kept.append(parts));
             })
         }
         PushesAnother => {
             let shelf = Arc::clone(shelf);
             let parts = [left, right].map(|at| array.region(at..=at));
-            task.inouts(parts).repeat_borrowed(iteration, move |_, parts| {
+            task.inouts(parts).spawn_borrowed(move |parts| {
                 let other = shelf.lock().ok().and_then(|mut kept| kept.pop());
                 parts.reverse();
                 parts.extend(other);
@@ -165,7 +166,8 @@ fn declare<'a>(
         }
         Cancels => {
             let own = group.clone();
-            two().repeat(iteration, move |step, _, _| {
+            two().spawn(move |_, _| {
+                let step = current_step().unwrap();
                 if step == at {
                     own.cancel("planned to fail");
                 }
@@ -173,18 +175,18 @@ fn declare<'a>(
         }
         Iterates => {
             let own = group.clone();
-            task.reduction(&array.region(left..), Sum).repeat(iteration, move |_, mut copy| {
+            task.reduction(&array.region(left..), Sum).spawn(move |mut copy| {
                 copy[0] += 1;
-                let _ = own.iterate::<Error>(2, |inner| own.task("inner").repeat(inner, |_| ()));
+                let _ = own.iterate::<Error>(2, |inner| inner.task("inner").spawn(|| ()));
             })
         }
         CapturePanics => {
             let kept = PanicsAsItDrops;
-            two().repeat(iteration, move |_, _, _| {
+            two().spawn(move |_, _| {
                 let _kept = &kept;
             })
         }
-        Awaits => two().repeat_async(iteration, |_, left, right| async move {
+        Awaits => two().spawn_async(|left, right| async move {
             drop(left);
             tokio::task::yield_now().await;
             drop(right);
