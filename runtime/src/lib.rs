@@ -79,6 +79,6 @@ pub use self::runtime::Runtime;
 pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
 pub use self::scope::Scope;
 pub use self::task::{
-    Children, HeldBack, JoinHandle, Once, PendingEvent, Ready, TaskBuilder, TaskLoop,
+    Children, HeldBack, IntoAccess, JoinHandle, Once, PendingEvent, Ready, TaskBuilder, TaskLoop,
     check_blocking, fail_current_task, note_outside, note_wait,
 };

@@ -62,8 +62,8 @@ async fn band(ctx: Context) -> Result<Vec<Vec<f64>>, Error> {
             })?;
         }
         let task = iteration.task("exchange").inout(&order.region());
-        let task = task.inputs(neighbours.iter().map(|neighbour| inner(neighbour.0)));
-        let task = task.inouts(neighbours.iter().map(|neighbour| inner(neighbour.1)));
+        let task = task.input(neighbours.iter().map(|neighbour| inner(neighbour.0)));
+        let task = task.inout(neighbours.iter().map(|neighbour| inner(neighbour.1)));
         let (ctx, slot, neighbours) = (ctx.clone(), slots[1 - parity].clone(), neighbours.clone());
         task.spawn(move |_order, given, taken| {
             let (round, sync) = (ctx.round(), ctx.sync(SyncMode::CACHED));

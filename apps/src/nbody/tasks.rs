@@ -133,7 +133,7 @@ impl Blocks {
                     .input(&self.ring.own().row(target, ..))
                     .input(&sources.row(source.0, ..))
                     .inout(&self.sums.row(target, ..))
-                    .inputs(step.tokens());
+                    .input(step.tokens());
                 task.spawn(move |targets, sources, sums, tokens| {
                     pace.compute(
                         (targets, sources, sums, tokens),
@@ -156,7 +156,7 @@ impl Blocks {
                 .inout(&self.ring.own().row(block, ..))
                 .inout(&self.velocities.row(block, ..))
                 .inout(&self.sums.row(block, ..))
-                .inputs(step.tokens());
+                .input(step.tokens());
             task.spawn_borrowed(|bodies, velocities, sums, _tokens| {
                 kernel::advance(bodies, velocities, sums);
             })?;

@@ -117,7 +117,7 @@ impl<'a, D: Send + 'static> Round<'a, D> {
             return Ok(());
         }
         let task = iteration.task("exchange").communicates().inline().inout(&self.order.region());
-        let task = task.inputs(self.given).inouts(self.taken);
+        let task = task.input(self.given).inout(self.taken);
         let ctx = self.ctx.clone();
         let exchange = move |_order: InOut<()>, given: Vec<_>, taken: Vec<_>| {
             let round = ctx.round_of(lane);

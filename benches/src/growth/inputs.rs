@@ -74,7 +74,7 @@ async fn all_to_all(group: Group, mut meter: Meter, size: usize) -> Samples {
             let [to, from] = [&rows[step % 2], &rows[(step + 1) % 2]];
             for point in 0..size {
                 let inputs = (0..size).map(|point| from.tile(point));
-                let task = group.task("point").inputs(inputs).output(&to.tile(point));
+                let task = group.task("point").input(inputs).output(&to.tile(point));
                 task.spawn(|inputs, mut to| to[0] = inputs.len() as u64)?;
             }
         }
@@ -95,7 +95,7 @@ async fn all_to_all_replayed(group: Group, mut meter: Meter, size: usize) -> Sam
             let [to, from] = [&rows[phase], &rows[1 - phase]];
             (0..size).try_for_each(|point| {
                 let inputs = (0..size).map(|point| from.tile(point));
-                let task = iteration.task("point").inputs(inputs).output(&to.tile(point));
+                let task = iteration.task("point").input(inputs).output(&to.tile(point));
                 task.spawn_borrowed(|inputs, to| to[0] = inputs.len() as u64)
             })
         })?;

@@ -120,7 +120,7 @@ pub(super) fn spawn(
             .inout(&own)
             .spawn(move |a, b, c, d, e, mut own| update(task, &mut own, [&a, &b, &c, &d, &e])),
         ref many => builder
-            .inputs(many.iter().map(|point| input(*point)))
+            .input(many.iter().map(|point| input(*point)))
             .inout(&own)
             .spawn(move |inputs, mut own| update(task, &mut own, &inputs)),
     }?;

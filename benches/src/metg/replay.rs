@@ -57,7 +57,7 @@ fn declare<'a>(
             .inout(&own)
             .spawn_borrowed(move |a, b, c, d, e, own| body.update(own, [&*a, b, c, d, e])),
         ref many => builder
-            .inputs(many.iter().map(|point| input(*point)))
+            .input(many.iter().map(|point| input(*point)))
             .inout(&own)
             .spawn_borrowed(move |inputs, own| body.update(own, &*inputs)),
     }

@@ -165,9 +165,9 @@ impl Machine {
         };
         let task = self.groups[group].task("step").priority(priority);
         let task = if inline { task.inline() } else { task };
-        let task = task.inputs(regions(Mode::In)).outputs(regions(Mode::Out));
-        let task = task.inouts(regions(Mode::InOut)).concurrents(regions(Mode::Concurrent));
-        let task = task.commutatives(regions(Mode::Commutative));
+        let task = task.input(regions(Mode::In)).output(regions(Mode::Out));
+        let task = task.inout(regions(Mode::InOut)).concurrent(regions(Mode::Concurrent));
+        let task = task.commutative(regions(Mode::Commutative));
         let group = self.groups[group].clone();
         match manner {
             Manner::Calls => task.spawn(|reads, outs, changes, shared, exclusive| {

@@ -8,7 +8,7 @@ use super::{Contribution, Member, Reduction, Ticket};
 use crate::access::{Declared, Joins};
 use crate::data::{Mode, Region};
 use crate::guard::Cursor;
-use crate::task::{Append, Clause, TaskBuilder};
+use crate::task::{Append, Clause, IntoAccess, TaskBuilder};
 
 /// A clause of one reduction access, handed to the body as a [`Reduction`].
 pub struct Reduced<'a, T: 'static, D> {
@@ -86,42 +86,27 @@ impl<'a, T: Send + Sync + 'static, D: 'static> Clause<'a> for ManyReduced<'a, T,
 }
 
 impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {
-    /// Declares that the task reduces values into `region`: it gets a private copy, and may run at
-    /// the same time as other tasks that reduce into exactly this region with the same operator.
-    /// All others are ordered before or after it, and see the region with every copy combined.
+    /// Declares that the task reduces values into a region, or several: it gets a private copy of
+    /// each, and may run at the same time as other tasks that reduce into exactly this region with
+    /// the same operator. All others are ordered before or after it, and see the region with every copy combined.
     ///
     /// If the operator is not associative and commutative, the result depends on the order of the
     /// tasks, unless the operator is [`InOrder`](crate::operator::InOrder).
     ///
     /// **Cost**: a copy for every worker that runs such a task, combined whenever none of them is
-    /// open; one allocation a task.
-    pub fn reduction<'r, T, D, O>(
-        self,
-        region: &Region<'r, T, D>,
-        _operator: O,
-    ) -> TaskBuilder<'a, C::Longer, A, S>
+    /// open; one allocation a task and region.
+    pub fn reduction<'r, X, O>(self, regions: X, _operator: O) -> TaskBuilder<'a, C::Longer, A, S>
     where
-        T: Send + Sync + 'static,
-        O: Operator<T>,
-        C: Append<Reduced<'r, T, D>>,
+        X: IntoAccess<'r, Element: Send + Sync + 'static>,
+        O: Operator<X::Element>,
+        C: Append<ReductionClause<'r, X>>,
     {
-        self.with(Reduced::new::<O>(region))
-    }
-
-    /// Declares that the task reduces values into every one of `regions`, as
-    /// [`TaskBuilder::reduction`] does; the body gets a `Vec`.
-    pub fn reductions<'r, T, D, O>(
-        self,
-        regions: impl IntoIterator<Item = Region<'r, T, D>>,
-        _operator: O,
-    ) -> TaskBuilder<'a, C::Longer, A, S>
-    where
-        T: Send + Sync + 'static,
-        D: 'r,
-        O: Operator<T>,
-        C: Append<ManyReduced<'r, T, D>>,
-    {
-        let reduced = regions.into_iter().map(|region| Reduced::new::<O>(&region));
-        self.with(ManyReduced(reduced.collect()))
+        self.with(regions.into_clause(|region| Reduced::new::<O>(region), ManyReduced))
     }
 }
+
+/// The clause of regions `X` that are reduced.
+type ReductionClause<'r, X> = <X as IntoAccess<'r>>::Clause<
+    Reduced<'r, <X as IntoAccess<'r>>::Element, <X as IntoAccess<'r>>::Dim>,
+    ManyReduced<'r, <X as IntoAccess<'r>>::Element, <X as IntoAccess<'r>>::Dim>,
+>;

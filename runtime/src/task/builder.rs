@@ -7,6 +7,7 @@ use super::body::{AsyncBody, Call};
 use super::children::Nest;
 use super::clause::{Clause, Clauses, Many, One};
 use super::handle::{JoinHandle, promise};
+use super::into_access::IntoAccess;
 use super::ready::{Actions, Before, Ready};
 use super::spawn::spawn;
 use super::{Label, RecordId, Role, Traits};
@@ -218,6 +219,9 @@ impl<'a, C, A: Before, S> TaskBuilder<'a, C, A, S> {
     }
 }
 
+/// The clause of regions `X` whose guards are `G`.
+pub(crate) type AccessClause<'r, X, G> = <X as IntoAccess<'r>>::Clause<One<'r, G>, Many<'r, G>>;
+
 /// A tuple of clauses to which one can be added.
 pub trait Append<X> {
     /// The longer tuple.
@@ -227,63 +231,41 @@ pub trait Append<X> {
 }
 
 macro_rules! access_clauses {
-    ($($(#[$doc:meta])* $one:ident, $(#[$docs:meta])* $many:ident: $mode:expr => $guard:ident;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $mode:expr => $guard:ident;)*) => {
         impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {$(
             $(#[$doc])*
             #[inline]
-            pub fn $one<'r, T, D>(
+            pub fn $name<'r, X: IntoAccess<'r>>(
                 self,
-                region: &Region<'r, T, D>,
+                regions: X,
             ) -> TaskBuilder<'a, C::Longer, A, S>
             where
-                C: Append<One<'r, $guard<T, D>>>,
+                C: Append<AccessClause<'r, X, $guard<X::Element, X::Dim>>>,
             {
-                self.with(One::new(Declared::new(region, $mode)))
-            }
-
-            $(#[$docs])*
-            pub fn $many<'r, T: 'r, D: 'r>(
-                self,
-                regions: impl IntoIterator<Item = Region<'r, T, D>>,
-            ) -> TaskBuilder<'a, C::Longer, A, S>
-            where
-                C: Append<Many<'r, $guard<T, D>>>,
-            {
-                let declared = regions.into_iter().map(|region| Declared::new(&region, $mode));
-                self.with(Many::new(declared.collect()))
+                let one = |region: &Region<'r, _, _>| One::new(Declared::new(region, $mode));
+                self.with(regions.into_clause(one, Many::of))
             }
         )*}
     };
 }
 
 access_clauses! {
-    /// Declares that the task reads `region`.
-    input,
-    /// Declares that the task reads every one of `regions`; the body gets a `Vec`.
-    inputs: Mode::In => In;
-    /// Declares that the task overwrites `region`, whose previous contents may or may not be seen.
-    output,
-    /// Declares that the task overwrites every one of `regions`; the body gets a `Vec`.
-    outputs: Mode::Out => Out;
-    /// Declares that the task reads and writes `region`.
-    inout,
-    /// Declares that the task reads and writes every one of `regions`; the body gets a `Vec`.
-    inouts: Mode::InOut => InOut;
-    /// Declares that the task updates `region` through shared references, possibly at the same time
-    /// as other concurrent tasks; all others are ordered before or after it. The bodies must not
-    /// let the result depend on the order.
-    concurrent,
-    /// Declares that the task updates every one of `regions`, as [`TaskBuilder::concurrent`]. The
-    /// body gets a `Vec`.
-    concurrents: Mode::Concurrent => Concurrent;
-    /// Declares that the task reads and writes `region` alone, in any order with other commutative
-    /// tasks; all others are ordered before or after it. The bodies must not let the result depend
-    /// on the order. Commutative tasks that touch one tile exclude each other, even if they share
-    /// no element of it; none of them occupies a worker while it waits.
-    commutative,
-    /// Declares that the task reads and writes every one of `regions` as
-    /// [`TaskBuilder::commutative`] does; the body gets a `Vec`.
-    commutatives: Mode::Commutative => Commutative;
+    /// Declares that the task reads a region, or several.
+    input: Mode::In => In;
+    /// Declares that the task overwrites a region, or several, whose previous contents may or may
+    /// not be seen.
+    output: Mode::Out => Out;
+    /// Declares that the task reads and writes a region, or several.
+    inout: Mode::InOut => InOut;
+    /// Declares that the task updates a region, or several, through shared references, possibly at
+    /// the same time as other concurrent tasks; all others are ordered before or after it. The
+    /// bodies must not let the result depend on the order.
+    concurrent: Mode::Concurrent => Concurrent;
+    /// Declares that the task reads and writes a region, or several, alone, in any order with other
+    /// commutative tasks; all others are ordered before or after it. The bodies must not let the
+    /// result depend on the order. Commutative tasks that touch one tile exclude each other, even
+    /// if they share no element of it; none of them occupies a worker while it waits.
+    commutative: Mode::Commutative => Commutative;
 }
 
 macro_rules! bodies {

@@ -121,6 +121,10 @@ impl<'a, G> Many<'a, G> {
     pub(crate) fn new(declared: Vec<Declared<'a>>) -> Self {
         Many { declared, marker: PhantomData }
     }
+
+    pub(super) fn of(clauses: Vec<One<'a, G>>) -> Self {
+        Self::new(clauses.into_iter().map(|clause| clause.declared).collect())
+    }
 }
 
 impl<'a, G: Guard> Clause<'a> for Many<'a, G> {

@@ -86,7 +86,7 @@ fn overlapping_accesses_of_one_task_are_refused_if_one_writes() {
         }
         other => panic!("overlapping accesses were expected, not {other:?}"),
     }
-    let declared = runtime.task("twice").inputs([one]).inouts([other]).spawn(|_, _| panic!("ran"));
+    let declared = runtime.task("twice").input([one]).inout([other]).spawn(|_, _| panic!("ran"));
     let text = declared.unwrap_err().to_string();
     let array_label = array.label().to_string();
     assert!(text.ends_with(&format!("in [1..5] and inout [4..9] of {array_label}")), "{text}");
@@ -99,7 +99,7 @@ fn overlapping_reads_and_touching_writes_of_one_task_are_accepted() {
     let array = Array::new(&runtime, vec![7u8; 10], 4).unwrap();
     runtime.task("reads").input(&array.all()).input(&array.tile(1)).spawn(|_, _| ()).unwrap();
     let halves = [array.region(0..5), array.region(5..10), array.region(5..5)];
-    runtime.task("halves").inouts(halves).spawn(drop).unwrap();
+    runtime.task("halves").inout(halves).spawn(drop).unwrap();
     runtime.wait_blocking().unwrap();
 }
 
@@ -124,7 +124,7 @@ fn a_refused_access_among_many_registers_none_of_them() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u8; 100], 1).unwrap();
     let tiles = (0..100).map(|tile| array.tile(tile)).chain([array.region(100..101)]);
-    assert!(runtime.task("bad").outputs(tiles).spawn(|_| panic!("ran")).is_err());
+    assert!(runtime.task("bad").output(tiles).spawn(|_| panic!("ran")).is_err());
     works(&runtime, &array);
     assert_eq!(runtime.outstanding(), 0);
 }

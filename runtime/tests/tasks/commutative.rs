@@ -96,7 +96,7 @@ fn locks_of_several_tiles_are_taken_without_a_deadlock() {
         let tiles = [a.tile(round % 4), a.tile((round + 1) % 4), a.tile((round + 2) % 4)];
         let tiles = if round % 2 == 0 { tiles } else { [tiles[2], tiles[0], tiles[1]] };
         let inside = Arc::clone(&inside);
-        let task = runtime.task("several").commutatives(tiles).commutative(&b.tile(0));
+        let task = runtime.task("several").commutative(tiles).commutative(&b.tile(0));
         task.spawn(move |mut tiles, mut one| {
             assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "two have the turn of `b`");
             tiles.iter_mut().for_each(|tile| tile[0] += 1);
@@ -117,7 +117,7 @@ fn a_tile_lock_is_held_as_long_as_any_guard_of_its_tile() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
     let halves = [array.region(0..2), array.region(2..4)];
-    let taken = runtime.task("halves").commutatives(halves).run(|halves| halves).unwrap();
+    let taken = runtime.task("halves").commutative(halves).run(|halves| halves).unwrap();
     let mut halves: Vec<Commutative<u64>> = runtime.block_on(taken).unwrap().unwrap();
     let ran = mark(&runtime, &array);
     settle(&runtime);
@@ -171,7 +171,7 @@ fn overlapping_commutative_accesses_of_one_task_are_refused() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 8], 4).unwrap();
     let twice = [array.region(0..5), array.region(4..8)];
-    let refused = runtime.task("twice").commutatives(twice).spawn(|_| panic!("ran"));
+    let refused = runtime.task("twice").commutative(twice).spawn(|_| panic!("ran"));
     assert!(matches!(refused, Err(Error::OverlappingAccesses { .. })), "{refused:?}");
     let ran = mark(&runtime, &array);
     runtime.wait_blocking().unwrap();

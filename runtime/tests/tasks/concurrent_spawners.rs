@@ -17,7 +17,7 @@ fn spawn(group: &Group, arrays: &[Array<Vec<u64>>], spawner: u64) {
         // Declared in another order by every spawner.
         let regions =
             (0..arrays.len()).map(|at| arrays[(at + spawner as usize) % arrays.len()].all());
-        task.inouts(regions)
+        task.inout(regions)
             .spawn(move |arrays| {
                 for mut array in arrays {
                     array[0].push(spawner * TASKS + number);
@@ -30,7 +30,7 @@ fn spawn(group: &Group, arrays: &[Array<Vec<u64>>], spawner: u64) {
 fn chains_are_equal(arrays: &[Array<Vec<u64>>], group: &Group) {
     group.wait_blocking().unwrap();
     let (send, receive) = std::sync::mpsc::channel();
-    let task = group.task("read").inputs(arrays.iter().map(Array::all));
+    let task = group.task("read").input(arrays.iter().map(Array::all));
     let read = move |arrays: Vec<talpf_runtime::In<Vec<u64>>>| {
         arrays.iter().for_each(|array| send.send(array[0].clone()).unwrap());
     };

@@ -25,7 +25,7 @@ where
 {
     let (open, gate) = oneshot::channel::<()>();
     let [reads, writes, changes] = by_mode(first);
-    let task = runtime.task("first").inputs(reads).outputs(writes).inouts(changes);
+    let task = runtime.task("first").input(reads).output(writes).inout(changes);
     task.spawn_async(|reads, writes, changes| async move {
         gate.await.unwrap();
         drop((reads, writes, changes));
@@ -34,7 +34,7 @@ where
 
     let ran = Flag::default();
     let [reads, writes, changes] = by_mode(second);
-    let task = runtime.task("second").inputs(reads).outputs(writes).inouts(changes);
+    let task = runtime.task("second").input(reads).output(writes).inout(changes);
     let running = ran.clone();
     task.spawn(move |_, _, _| running.set()).unwrap();
 

@@ -205,9 +205,9 @@ fn found(graph: &TaskGraph) -> Found {
 /// Spawns a task with `uses` of what `region` cuts.
 fn spawn<'r>(task: TaskBuilder<'_>, uses: &[Use], region: impl Fn(&Use) -> Region<'r, u64, Ix2>) {
     let of = |mode| uses.iter().filter(move |used| used.mode == mode).map(&region);
-    let task = task.inputs(of(In)).outputs(of(Out)).inouts(of(InOut));
-    let task = task.concurrents(of(Concurrent)).commutatives(of(Commutative));
-    let task = task.reductions(of(Mode::Sum), Sum).reductions(of(Mode::Max), Max);
+    let task = task.input(of(In)).output(of(Out)).inout(of(InOut));
+    let task = task.concurrent(of(Concurrent)).commutative(of(Commutative));
+    let task = task.reduction(of(Mode::Sum), Sum).reduction(of(Mode::Max), Max);
     task.spawn(|_, _, _, _, _, _, _| ()).unwrap();
 }
 

@@ -93,7 +93,7 @@ fn dropping_the_handle_drops_the_guard_in_it() {
 fn each_of_several_guards_releases_its_own_region() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![0u64; 8], 8).unwrap();
-    let task = runtime.task("giver").inouts([array.region(0..4), array.region(4..8)]);
+    let task = runtime.task("giver").inout([array.region(0..4), array.region(4..8)]);
     let handle = task.run(|halves| halves).unwrap();
     let mut halves = runtime.block_on(handle).unwrap().unwrap();
     let [left, right] = [0..4, 4..8].map(|half| {

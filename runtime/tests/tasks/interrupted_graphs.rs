@@ -130,11 +130,11 @@ fn parallel(tasks: &[Task], tile: usize, workers: usize, end: End) -> Run {
         let (read, item, mine) = (Arc::clone(&read), drops.item(), group.clone());
         let task = group
             .task("mixed")
-            .inputs(of(Mode::In))
-            .inouts(of(Mode::InOut))
-            .commutatives(of(Mode::Commutative))
-            .reductions(of(Mode::Sum), Sum)
-            .reductions(of(Mode::InOrder), InOrder(Mix));
+            .input(of(Mode::In))
+            .inout(of(Mode::InOut))
+            .commutative(of(Mode::Commutative))
+            .reduction(of(Mode::Sum), Sum)
+            .reduction(of(Mode::InOrder), InOrder(Mix));
         let spawned = task.spawn_async(
             move |ins, mut inouts, mut commutatives, mut sums, mut mixed| async move {
                 let _item = item;

@@ -17,7 +17,7 @@ fn a_task_has_any_number_of_accesses() {
         for round in 0..3 {
             let ins = (0..count).map(|at| array.tile(at));
             let outs = (0..count).map(|at| array.tile(count + at));
-            let task = runtime.task("copy").inputs(ins).outputs(outs);
+            let task = runtime.task("copy").input(ins).output(outs);
             task.spawn(move |from, to| {
                 assert_eq!((from.len(), to.len()), (count, count));
                 for (at, (from, mut to)) in from.into_iter().zip(to).enumerate() {
@@ -26,7 +26,7 @@ fn a_task_has_any_number_of_accesses() {
                 }
             })
             .unwrap();
-            let task = runtime.task("next").inouts((0..count).map(|at| array.tile(at)));
+            let task = runtime.task("next").inout((0..count).map(|at| array.tile(at)));
             task.spawn(move |mut tiles| {
                 tiles.iter_mut().enumerate().for_each(|(at, tile)| tile[0] = at + round + 1);
             })
@@ -61,8 +61,8 @@ fn a_task_with_very_many_accesses_is_spawned_in_reasonable_time() {
     let runtime = common::runtime(1);
     let array = Array::new(&runtime, vec![1usize; 2 * MANY], 1).unwrap();
     let start = Instant::now();
-    let task = runtime.task("sum").inputs((0..MANY).map(|at| array.tile(at)));
-    let task = task.outputs((MANY..2 * MANY).map(|at| array.tile(at)));
+    let task = runtime.task("sum").input((0..MANY).map(|at| array.tile(at)));
+    let task = task.output((MANY..2 * MANY).map(|at| array.tile(at)));
     let sum = task.run(|from, _to| from.iter().map(|tile| tile[0]).sum::<usize>()).unwrap();
     assert_eq!(runtime.block_on(sum).unwrap().unwrap(), MANY);
     // Some 100 ms; a quarter of an hour if every search for an access walks through all before it.

@@ -253,14 +253,14 @@ fn spawn<'r>(
     }
     let task = Arc::clone(task);
     builder
-        .inputs(of(false, false, false).map(&line))
-        .inouts(of(false, true, false).map(&line))
-        .weak_inputs(of(false, false, true).map(&line))
-        .weak_inouts(of(false, true, true).map(&line))
-        .inputs(of(true, false, false).map(&matrix))
-        .inouts(of(true, true, false).map(&matrix))
-        .weak_inputs(of(true, false, true).map(&matrix))
-        .weak_inouts(of(true, true, true).map(&matrix))
+        .input(of(false, false, false).map(&line))
+        .inout(of(false, true, false).map(&line))
+        .weak_input(of(false, false, true).map(&line))
+        .weak_inout(of(false, true, true).map(&line))
+        .input(of(true, false, false).map(&matrix))
+        .inout(of(true, true, false).map(&matrix))
+        .weak_input(of(true, false, true).map(&matrix))
+        .weak_inout(of(true, true, true).map(&matrix))
         .spawn_async({
             let run = run.clone();
             move |a, b, c, d, e, f, g, h| {

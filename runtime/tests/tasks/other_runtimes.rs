@@ -19,7 +19,7 @@ fn a_task_cannot_declare_what_belongs_to_another_runtime() {
     let spawned = [
         group.task("theirs").input(&array.tile(0)).spawn(drop),
         group.task("theirs").output(&array.region(1..3)).spawn(drop),
-        group.task("theirs").inouts([matrix.tile(0, 0)]).spawn(drop),
+        group.task("theirs").inout([matrix.tile(0, 0)]).spawn(drop),
         group.task("theirs").weak_inout(&array.all()).spawn(drop),
         group.task("theirs").commutative(&token.region()).spawn(drop),
     ];

@@ -263,7 +263,7 @@ fn several_reductions_in_one_task() {
         let task = runtime
             .task("statistics")
             .input(&values.tile(tile))
-            .reductions((0..3).map(|tile| results.tile(tile)), Sum)
+            .reduction((0..3).map(|tile| results.tile(tile)), Sum)
             .reduction(&least.all(), Min);
         task.spawn(|values, mut results, mut least| {
             for value in values.iter() {
@@ -397,8 +397,8 @@ fn a_refused_task_leaves_its_reduction() {
         let twice = [sum.all(), sum.all()];
         let task = runtime.task("twice");
         let refused = match in_order {
-            true => task.reductions(twice, InOrder(Sum)).spawn(|_| panic!("ran")),
-            false => task.reductions(twice, Sum).spawn(|_| panic!("ran")),
+            true => task.reduction(twice, InOrder(Sum)).spawn(|_| panic!("ran")),
+            false => task.reduction(twice, Sum).spawn(|_| panic!("ran")),
         };
         assert!(matches!(refused, Err(Error::OverlappingAccesses { .. })), "{refused:?}");
         drop(open);

@@ -240,7 +240,7 @@ fn tasks_of_many_accesses_replay() {
         runtime
             .iterate(10, |iteration| {
                 let tiles = || (0..70).map(|tile| all.tile(tile));
-                iteration.task("many").inouts(tiles()).spawn(|mut all| {
+                iteration.task("many").inout(tiles()).spawn(|mut all| {
                     all.iter_mut().for_each(|number| number[0] = 3 * number[0] + 1);
                 })?;
                 for tile in 0..70 {

@@ -48,7 +48,7 @@ fn many_borrowed_accesses_replay() {
         let all = numbers(&runtime, tiles);
         runtime
             .iterate(10, |iteration| {
-                let many = iteration.task("many").inouts((0..tiles).map(|tile| all.tile(tile)));
+                let many = iteration.task("many").inout((0..tiles).map(|tile| all.tile(tile)));
                 many.spawn_borrowed(|all| {
                     all.iter_mut().for_each(|number| number[0] = 3 * number[0] + 1);
                 })?;
@@ -104,7 +104,7 @@ fn guards_that_are_exchanged_within_a_task_are_all_released() {
     runtime
         .iterate(20, |iteration| {
             let task = iteration.task("swap").inout(&all.tile(0)).inout(&all.tile(1));
-            task.inouts([all.tile(2)]).spawn_borrowed(|first, second, third| {
+            task.inout([all.tile(2)]).spawn_borrowed(|first, second, third| {
                 let step = current_step().unwrap();
                 swap(first, second);
                 swap(first, &mut third[0]);
@@ -125,7 +125,7 @@ fn a_guard_that_is_taken_out_releases_its_region_when_it_drops() {
     runtime
         .iterate(1, |iteration| {
             let other = Arc::clone(&meeting);
-            let first = iteration.task("first").inouts([all.tile(0), all.tile(1)]);
+            let first = iteration.task("first").inout([all.tile(0), all.tile(1)]);
             first.spawn_borrowed(move |guards| {
                 drop(take(guards));
                 assert!(other.join());
@@ -202,7 +202,7 @@ fn a_guard_that_moves_into_a_list_before_it_is_released_there() {
         runtime
             .iterate(3, |iteration| {
                 let spare = Mutex::new(spare.lock().unwrap().take());
-                let task = iteration.task("move").inouts([own.tile(0)]).inout(&own.tile(1));
+                let task = iteration.task("move").inout([own.tile(0)]).inout(&own.tile(1));
                 task.spawn_borrowed(move |list, last| {
                     if let Some(spare) = spare.lock().unwrap().take() {
                         list.push(std::mem::replace(last, spare));

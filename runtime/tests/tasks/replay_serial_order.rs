@@ -190,10 +190,10 @@ impl Operator<u64> for Mixes {
 /// Leaves the work to one child, after another one that only reads.
 fn leave_to_children(reads: &[Lend<u64>], writes: &[Lend<u64>], seed: u64) {
     let children = Children::of_current_task().unwrap();
-    let reader = children.task("reader").inputs(reads.iter().map(Lend::all));
-    reader.inputs(writes.iter().map(Lend::all)).spawn(|_, _| ()).unwrap();
-    let child = children.task("child").inputs(reads.iter().map(Lend::all));
-    let child = child.inouts(writes.iter().map(Lend::all));
+    let reader = children.task("reader").input(reads.iter().map(Lend::all));
+    reader.input(writes.iter().map(Lend::all)).spawn(|_, _| ()).unwrap();
+    let child = children.task("child").input(reads.iter().map(Lend::all));
+    let child = child.inout(writes.iter().map(Lend::all));
     child.spawn(move |reads, writes| run((reads, writes), seed, true)).unwrap();
 }
 
@@ -215,12 +215,12 @@ fn declare<'a>(
     let drops_early = task.drops_early;
     let seed = move |step: usize| (100 * step + number) as u64;
     match task.kind {
-        Kind::Closure => builder.inputs(reads).inouts(writes).spawn(move |reads, writes| {
+        Kind::Closure => builder.input(reads).inout(writes).spawn(move |reads, writes| {
             let step = current_step().unwrap();
             run((reads, writes), seed(step), drops_early);
         }),
         Kind::Borrows => {
-            let builder = builder.inputs(reads).inouts(writes);
+            let builder = builder.input(reads).inout(writes);
             builder.spawn_borrowed(move |reads, writes| {
                 let step = current_step().unwrap();
                 if drops_early {
@@ -232,7 +232,7 @@ fn declare<'a>(
             })
         }
         Kind::Async => {
-            let builder = builder.inputs(reads).inouts(writes);
+            let builder = builder.input(reads).inout(writes);
             builder.spawn_async(move |reads, writes| async move {
                 let step = current_step().unwrap();
                 tokio::task::yield_now().await;
@@ -241,27 +241,27 @@ fn declare<'a>(
         }
         Kind::Gives => {
             let group = (**runtime).clone();
-            builder.inputs(reads).inouts(writes).spawn(move |reads, writes| {
+            builder.input(reads).inout(writes).spawn(move |reads, writes| {
                 let step = current_step().unwrap();
                 let taker = group.task("take");
                 taker.spawn(move || run((reads, writes), seed(step), drops_early)).unwrap();
             })
         }
-        Kind::Lends => builder.inputs(reads).inouts(writes).spawn(move |reads, writes| {
+        Kind::Lends => builder.input(reads).inout(writes).spawn(move |reads, writes| {
             let step = current_step().unwrap();
             let reads: Vec<_> = reads.into_iter().map(|guard| guard.lend()).collect();
             let writes: Vec<_> = writes.into_iter().map(|guard| guard.lend()).collect();
             leave_to_children(&reads, &writes, seed(step));
         }),
         Kind::LendsWeakly => {
-            let builder = builder.weak_inputs(reads).weak_inouts(writes);
+            let builder = builder.weak_input(reads).weak_inout(writes);
             builder.spawn(move |reads, writes| {
                 let step = current_step().unwrap();
                 leave_to_children(&reads, &writes, seed(step));
             })
         }
         Kind::Reduces => {
-            let builder = builder.inputs(reads).reductions(writes, InOrder(Mixes));
+            let builder = builder.input(reads).reduction(writes, InOrder(Mixes));
             builder.spawn(move |reads, writes| {
                 let step = current_step().unwrap();
                 let read = reads.iter().flat_map(|guard| guard.to_vec());
@@ -280,8 +280,8 @@ fn run_all(runtime: &Runtime, line: &Array<u64>, program: &[Loop]) {
         });
         declared.unwrap();
         for task in after {
-            let builder = runtime.task("after").inputs(regions(line, &task.reads));
-            let builder = builder.inouts(regions(line, &task.writes));
+            let builder = runtime.task("after").input(regions(line, &task.reads));
+            let builder = builder.inout(regions(line, &task.writes));
             builder.spawn(|reads, writes| run((reads, writes), 7, true)).unwrap();
         }
     }

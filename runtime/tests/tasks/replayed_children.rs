@@ -98,7 +98,7 @@ fn a_body_waits_for_its_children_and_has_the_region_back() {
 #[test]
 fn each_of_many_accesses_can_be_lent() {
     thirty_steps(&[1, 2], 1, |line, iteration| {
-        let parent = iteration.task("parent").inouts((0..LEN).map(|tile| line.tile(tile)));
+        let parent = iteration.task("parent").inout((0..LEN).map(|tile| line.tile(tile)));
         parent.spawn(|all| {
             let step = current_step().unwrap();
             let children = Children::of_current_task().unwrap();

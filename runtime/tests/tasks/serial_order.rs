@@ -214,12 +214,12 @@ fn spawn(graph: &Graph, groups: &[Group; 2], line: &Array<u64>, matrix: &Matrix<
         let task = groups[group].task("mix").priority(priority);
         let task = if inline { task.inline() } else { task };
         let task = task
-            .inputs(of(false, Mode::In).map(in_line))
-            .outputs(of(false, Mode::Out).map(in_line))
-            .inouts(of(false, Mode::InOut).map(in_line))
-            .inputs(of(true, Mode::In).map(in_matrix))
-            .outputs(of(true, Mode::Out).map(in_matrix))
-            .inouts(of(true, Mode::InOut).map(in_matrix));
+            .input(of(false, Mode::In).map(in_line))
+            .output(of(false, Mode::Out).map(in_line))
+            .inout(of(false, Mode::InOut).map(in_line))
+            .input(of(true, Mode::In).map(in_matrix))
+            .output(of(true, Mode::Out).map(in_matrix))
+            .inout(of(true, Mode::InOut).map(in_matrix));
         let first = move |guards: &mut Guards, uses: &[Use]| {
             let seed = guards.read(uses, number as u64 + 1);
             if drops_early {

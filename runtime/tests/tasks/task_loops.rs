@@ -145,7 +145,7 @@ fn regions_may_come_from_any_iterator() {
         .task_loop("gather", 0..3)
         .grain(1)
         .for_each(|task, chunk| {
-            let task = task.inputs(every(3, chunk.start)).outputs(chunk.map(|at| sums.tile(at)));
+            let task = task.input(every(3, chunk.start)).output(chunk.map(|at| sums.tile(at)));
             task.spawn(|values, mut sums| {
                 sums[0][0] = values.iter().flat_map(|tile| tile.iter()).sum();
             })

@@ -101,10 +101,10 @@ fn parallel(tasks: &[Task], tile: usize, workers: usize) -> (Vec<u64>, Vec<u64>)
         let busy = Arc::clone(&busy);
         let task = runtime
             .task("mixed")
-            .inputs(of(Mode::In))
-            .inouts(of(Mode::InOut))
-            .concurrents(of(Mode::Concurrent))
-            .commutatives(of(Mode::Commutative))
+            .input(of(Mode::In))
+            .inout(of(Mode::InOut))
+            .concurrent(of(Mode::Concurrent))
+            .commutative(of(Mode::Commutative))
             .output(&read.tile(number));
         let spawned = task.spawn_async(
             move |ins, mut inouts, shared, mut commutatives, mut read| async move {

@@ -98,7 +98,7 @@ pub struct Link<'a, T> {
 ///         }
 ///         channel.sync()?;
 ///         let received = [buffers(0)[round % 2], buffers(1)[round % 2]];
-///         let task = ctx.group().task("larger").inputs(received).inout(&mine.all());
+///         let task = ctx.group().task("larger").input(received).inout(&mine.all());
 ///         task.spawn(|received, mut mine| {
 ///             mine[0] = mine[0].max(received[0][0]).max(received[1][0]);
 ///         })?;
@@ -153,7 +153,7 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
         let mut made =
             DoubleBufferedChannel { context, lane, round, ends: Vec::new(), guards, marker };
 
-        let task = made.context.group().task("buffers").inouts(links.iter().map(|l| l.buffers[0]));
+        let task = made.context.group().task("buffers").inout(links.iter().map(|l| l.buffers[0]));
         for guard in task.run(|guards| guards)?.await? {
             // Refused after a failure; then the all-gather below fails, too.
             made.guards.hold(round, Box::new(guard));

@@ -84,7 +84,7 @@ fn more_than_fit(targets: u32, len: usize) -> String {
         let slot = ctx.register_global(&inbox).await?;
         if ctx.rank() == Rank(0) {
             let round = ctx.round();
-            let task = ctx.group().task("puts").inputs(vec![mine.all(); MANY]);
+            let task = ctx.group().task("puts").input(vec![mine.all(); MANY]);
             let put = task.run(move |guards| {
                 for (nth, guard) in guards.into_iter().enumerate() {
                     let target = Rank(1 + nth as u32 % targets);

@@ -59,7 +59,7 @@ async fn with_statuses(world: Communicator) -> Result<(), Error> {
         iwait_status(from.irecv(value, ANY_SOURCE, ANY_TAG), status).expect("in a task");
     })?;
     let from = world.clone();
-    let task = group.task("receive two").outputs([values.tile(1), values.tile(2)]);
+    let task = group.task("receive two").output([values.tile(1), values.tile(2)]);
     task.output(&statuses.region(1..)).spawn(move |values, statuses| {
         let requests = values.into_iter().zip([Tag(2), Tag(3)]);
         let requests = requests.map(|(value, tag)| from.irecv(value, ANY_SOURCE, tag));

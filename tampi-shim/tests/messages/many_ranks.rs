@@ -14,7 +14,7 @@ async fn all_to_all(world: Communicator, length: usize) -> Result<(), Error> {
     let values = Array::new(&group, vec![u32::MAX; places * length], length)?;
     let messages = |size: u32| (0..size).flat_map(|rank| (0..EACH as u32).map(move |n| (rank, n)));
     let from = world.clone();
-    group.task("receive").outputs((0..places).map(|place| values.tile(place))).spawn(
+    group.task("receive").output((0..places).map(|place| values.tile(place))).spawn(
         move |tiles| {
             let requests = tiles.into_iter().zip(messages(size));
             let requests = requests.map(|(tile, (rank, n))| from.irecv(tile, Rank(rank), Tag(n)));

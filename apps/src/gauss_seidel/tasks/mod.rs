@@ -178,7 +178,7 @@ impl Band {
                     .input(&matrix.row(rows.end, cols.clone()))
                     .input(&matrix.region(rows.clone(), left))
                     .input(&matrix.region(rows.clone(), right));
-                let task = task.inputs(step.tokens());
+                let task = task.input(step.tokens());
                 task.spawn(move |block, above, below, left, right, tokens| {
                     let ring = (above, below, left, right);
                     pace.compute((block, ring, tokens), |(block, ring, _)| {

@@ -63,7 +63,7 @@ impl Band {
             let task = step.task(ctx.group(), "jacobi").unthrottled();
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
             let pace = pace.clone();
-            task.inputs(step.tokens()).spawn(move |old, new, tokens| {
+            task.input(step.tokens()).spawn(move |old, new, tokens| {
                 pace.compute((old, new, tokens), |(old, new, _)| {
                     kernel::sweep(old.view(), new.view_mut());
                 });

@@ -151,14 +151,14 @@ fn declare<'a>(
         TakesOut => {
             let shelf = Arc::clone(shelf);
             let parts = [left, right].map(|at| array.region(at..=at));
-            task.inouts(parts).spawn_borrowed(move |parts| {
+            task.inout(parts).spawn_borrowed(move |parts| {
                 let _ = shelf.lock().map(|mut kept| kept.append(parts));
             })
         }
         PushesAnother => {
             let shelf = Arc::clone(shelf);
             let parts = [left, right].map(|at| array.region(at..=at));
-            task.inouts(parts).spawn_borrowed(move |parts| {
+            task.inout(parts).spawn_borrowed(move |parts| {
                 let other = shelf.lock().ok().and_then(|mut kept| kept.pop());
                 parts.reverse();
                 parts.extend(other);

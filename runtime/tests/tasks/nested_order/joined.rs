@@ -18,11 +18,11 @@ pub(super) fn spawn<'r>(
     let of = |in_matrix: bool, writes: bool| {
         task.uses.iter().filter(move |u| (u.matrix, u.writes) == (in_matrix, writes))
     };
-    let builder = builder.inputs(of(false, false).map(&line)).inputs(of(true, false).map(&matrix));
+    let builder = builder.input(of(false, false).map(&line)).input(of(true, false).map(&matrix));
     let (lines, matrices) = (of(false, true).map(&line), of(true, true).map(&matrix));
     let (task, run) = (Arc::clone(task), run.clone());
     match joins {
-        Joins::Commutes => builder.commutatives(lines).commutatives(matrices).spawn(
+        Joins::Commutes => builder.commutative(lines).commutative(matrices).spawn(
             move |reads, matrix_reads, lines, matrices| {
                 run.begin(&task);
                 let seed = seed(&task, reads, matrix_reads);
@@ -35,7 +35,7 @@ pub(super) fn spawn<'r>(
                 }
             },
         ),
-        Joins::Reduces => builder.reductions(lines, Xor).reductions(matrices, Xor).spawn(
+        Joins::Reduces => builder.reduction(lines, Xor).reduction(matrices, Xor).spawn(
             move |reads, matrix_reads, lines, matrices| {
                 run.begin(&task);
                 let seed = seed(&task, reads, matrix_reads);
