@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::body::{AsyncBody, Call};
 use super::children::Nest;
-use super::clause::{Clause, Clauses, Many, One};
+use super::clause::{Clause, Clauses, IntoAccess, Many, One};
 use super::handle::{JoinHandle, promise};
-use super::into_access::IntoAccess;
 use super::ready::{Actions, Before, Ready};
 use super::spawn::spawn;
 use super::{Label, RecordId, Role, Traits};

@@ -2,8 +2,7 @@
 
 use super::TaskBuilder;
 use super::builder::{AccessClause, Append};
-use super::clause::{Many, One};
-use super::into_access::IntoAccess;
+use super::clause::{IntoAccess, Many, One};
 use crate::access::Declared;
 use crate::data::{Mode, Region};
 use crate::lend::Lend;
