@@ -1,16 +1,8 @@
 //! The examples of this crate run to their ends, where each has checked its result.
 
-macro_rules! examples {
-    ($($name:ident: $path:literal,)*) => {$(
-        #[path = $path]
-        mod $name;
-
-        #[test]
-        fn $name() {
-            $name::main().unwrap();
-        }
-    )*};
-}
+#[macro_use]
+#[path = "../../runtime/tests/examples/each.rs"]
+mod each;
 
 examples! {
     histogram: "../examples/histogram.rs",

@@ -2,17 +2,9 @@
 //!
 //! `mpi_window` is a case of `ranked`.
 
-macro_rules! examples {
-    ($($name:ident: $path:literal,)*) => {$(
-        #[path = $path]
-        mod $name;
-
-        #[test]
-        fn $name() {
-            $name::main().unwrap();
-        }
-    )*};
-}
+#[macro_use]
+#[path = "../../runtime/tests/examples/each.rs"]
+mod each;
 
 examples! {
     iwait: "../examples/iwait.rs",
