@@ -6,7 +6,9 @@ use std::future::Future;
 use super::{Iteration, close_all};
 use crate::error::Error;
 use crate::guard::Cursor;
-use crate::task::{Before, Clause, Once, RecordId, TaskBuilder, record, repeated, repeated_async};
+use crate::task::{
+    Before, Clause, Once, RecordId, Repeated, TaskBuilder, record, repeated, repeated_async,
+};
 
 /// Said of a task that may run in each step of an iteration: its body is an `Fn`.
 #[derive(Clone, Copy)]
@@ -36,9 +38,7 @@ macro_rules! bodies {
                     let ($($clause,)*) = Self::guards(shapes.clone(), task);
                     body($($clause),*);
                 };
-                let refused = self.not_to_repeat();
-                let (traits, clauses) = self.into_parts();
-                iteration.add(traits, refused, &clauses, repeated(call))
+                self.add_to(iteration, repeated(call))
             }
 
             /// Spawns the task as [`TaskBuilder::spawn`] does, with a body that borrows its guards:
@@ -69,9 +69,7 @@ macro_rules! bodies {
                         $($clause::forget($clause);)*
                     }
                 };
-                let refused = self.not_to_repeat();
-                let (traits, clauses) = self.into_parts();
-                iteration.add(traits, refused, &clauses, repeated(call))
+                self.add_to(iteration, repeated(call))
             }
 
             /// Spawns the task as [`TaskBuilder::spawn`] does, with an async closure.
@@ -91,9 +89,18 @@ macro_rules! bodies {
                     let ($($clause,)*) = Self::guards(shapes.clone(), task);
                     body($($clause),*)
                 };
+                self.add_to(iteration, repeated_async(start))
+            }
+
+            /// Adds the task with its body to an iteration.
+            fn add_to(
+                self,
+                iteration: &Iteration<'r>,
+                body: Box<dyn Repeated>,
+            ) -> Result<(), Error> {
                 let refused = self.not_to_repeat();
                 let (traits, clauses) = self.into_parts();
-                iteration.add(traits, refused, &clauses, repeated_async(start))
+                iteration.add(traits, refused, &clauses, body)
             }
         }
     };

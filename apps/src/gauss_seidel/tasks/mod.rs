@@ -180,9 +180,8 @@ impl Band {
                     .input(&matrix.region(rows.clone(), right));
                 let task = task.input(step.tokens());
                 task.spawn(move |block, above, below, left, right, tokens| {
-                    let ring = (above, below, left, right);
-                    pace.compute((block, ring, tokens), |(block, ring, _)| {
-                        let (above, below, left, right) = ring;
+                    let guards = (block, above, below, left, right, tokens);
+                    pace.compute(guards, |(block, above, below, left, right, _)| {
                         let ring = Ring {
                             above,
                             below,
