@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "the holder of a gate has the only access to its value")]
 //! Gates: the lock of a send queue. Its holder carries out requests, and nobody waits for it.
 //!
-//! One word holds all state that must change together:
+//! A single word holds all state that must change together:
 //!
 //! ```text
 //! 63           32 31         8 7        0

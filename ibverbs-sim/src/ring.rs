@@ -1,8 +1,8 @@
 #![allow(unsafe_code, reason = "sequence numbers hand over slots, which are plain memory")]
 //! A bounded multi-producer, multi-consumer queue without locks.
 //!
-//! It serves as completion queue (filled by the threads that carry out requests, emptied by the
-//! owner) and as receive queue (filled by the owner, emptied by its peers).
+//! The ring serves as completion queue (filled by the threads that carry out requests, emptied by
+//! the owner) and as receive queue (filled by the owner, emptied by its peers).
 //!
 //! Every slot has a sequence number. A slot with number `p` is free for the push of position `p`;
 //! after the push its number is `p + 1`, for which the pop of position `p` checks; after the pop it

@@ -48,10 +48,10 @@ fn documentation_opens_with_its_subject() {
     let mut findings = Vec::new();
     for file in rust_files() {
         let comments = file.lexed().comments;
-        let mut last_line = 0;
+        let mut next_line = None;
         for comment in comments.iter().filter(|comment| comment.is_doc) {
-            let is_first = comment.line != last_line + 1;
-            last_line = comment.line;
+            let is_first = next_line != Some(comment.line);
+            next_line = Some(comment.line + 1);
             if is_first && opens_badly(&comment.text) {
                 findings.push(format!("{}:{}: {}", file.path, comment.line, comment.text.trim()));
             }

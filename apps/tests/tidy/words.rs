@@ -45,7 +45,7 @@ fn crates_do_not_speak_of_what_they_must_not_know() {
         let rules = FORBIDDEN.iter().filter(|(folder, _)| file.path.starts_with(folder));
         for word in rules.flat_map(|(_, words)| *words) {
             for (line, text) in lines(&file) {
-                let text = ALLOWED.iter().fold(text, |text, allowed| text.replace(allowed, ""));
+                let text = without(text, &ALLOWED);
                 if split_words(&text).contains(&format!(" {word} ")) {
                     findings.push(format!("{}:{line}: {word}", file.path));
                 }
@@ -53,6 +53,14 @@ fn crates_do_not_speak_of_what_they_must_not_know() {
         }
     }
     assert_none(&findings, "words that a crate must not know");
+}
+
+/// Keywords before the name of a type.
+const DECLARATIONS: [&str; 5] = ["struct", "enum", "trait", "type", "union"];
+
+/// Returns `text` without the `names`.
+fn without(text: String, names: &[&str]) -> String {
+    names.iter().fold(text, |text, name| text.replace(name, ""))
 }
 
 /// Words that the glossary refuses.
@@ -83,13 +91,8 @@ impl Refused {
         let words = split_words(text);
         let has_word = |word: &&String| words.contains(&format!(" {word} "));
         let mut names = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-        let mut declared = None;
-        while let Some(name) = names.next() {
-            if ["struct", "enum", "trait", "type", "union"].contains(&name) {
-                declared = names.find(|name| !name.is_empty());
-                break;
-            }
-        }
+        let keyword = names.find(|name| DECLARATIONS.contains(name));
+        let declared = keyword.and_then(|_| names.find(|name| !name.is_empty()));
         let is_declared = |name: &&String| declared == Some(name.as_str());
         let found = self.words.iter().find(has_word);
         found.or_else(|| self.types.iter().find(is_declared)).map(String::as_str)
@@ -108,7 +111,7 @@ fn the_glossary_is_kept_to() {
     for file in rust_files() {
         let path = file.path.clone();
         for (line, text) in [(0, path)].into_iter().chain(lines(&file)) {
-            let text = FOREIGN.iter().fold(text, |text, name| text.replace(name, ""));
+            let text = without(text, &FOREIGN);
             if let Some(word) = refused.find(&text) {
                 findings.push(format!("{}:{line}: {word}", file.path));
             }

@@ -1,7 +1,8 @@
 //! The responding half of a queue pair: checks the claims of a peer's message, and carries it out.
 //!
-//! It runs in the peer's thread, under the peer's gate. A refusal moves this end into ERROR and
-//! reports it to the owner: with a completion if a receive was taken, with an event otherwise.
+//! The responder runs in the peer's thread, under the peer's gate. A refusal moves this end into
+//! ERROR and reports it to the owner: with a completion if a receive was taken, with an event
+//! otherwise.
 
 use talpf_primitives::Ordering;
 

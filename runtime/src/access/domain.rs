@@ -1,7 +1,7 @@
 //! The dependency domain of a group: the bottom maps of its arrays and of lent accesses, and the
 //! regions poisoned by failures.
 //!
-//! One lock a group, never held during a wait.
+//! A group has one such lock, never held during a wait.
 
 use std::sync::Arc;
 

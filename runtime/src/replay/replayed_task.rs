@@ -1,10 +1,10 @@
 //! A task of a recorded graph, which runs once in every iteration.
 //!
-//! It has a task record of its own for the whole run, so its guards, events, wakers and reports are
-//! those of any task. Only its waiting differs. Its count of edges is set again, by a plain store,
-//! whenever the task becomes ready: to the edges from its own iteration and from the one before,
-//! for the next run of the task, and a bias for the task itself, which is taken when it completes.
-//! So a task waits for itself in the iteration before.
+//! The task has a record of its own for the whole run, so its guards, events, wakers and reports
+//! are those of any task. Only its waiting differs. Its count of edges is set again, by a plain
+//! store, whenever the task becomes ready: to the edges from its own iteration and from the one
+//! before, for the next run of the task, and a bias for the task itself, which is taken when it
+//! completes. So a task waits for itself in the iteration before.
 //!
 //! Nobody follows an edge of the next run before that store: a task with such an edge conflicts
 //! with this one, and waits itself until an access of the present run has closed.

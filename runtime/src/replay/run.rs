@@ -1,9 +1,9 @@
 //! The replay of a graph, through all its iterations.
 //!
-//! It begins in a task that has every tile of the graph as `input` or `inout`, and so waits for the
-//! tasks spawned before. Each tile is released, and tasks spawned later may go on, when the last
-//! access of the last iteration to it has closed. An event keeps that task incomplete, and with it
-//! every wait for the group, until every task of the graph has run for the last time.
+//! The replay begins in a task that has every tile of the graph as `input` or `inout`, and so waits
+//! for the tasks spawned before. Each tile is released, and tasks spawned later may go on, when the
+//! last access of the last iteration to it has closed. An event keeps that task incomplete, and
+//! with it every wait for the group, until every task of the graph has run for the last time.
 //!
 //! A task that fails stops the run: no further task begins, and the failure becomes that of the
 //! task which holds the tiles. Each task has one more step, in which it only releases its accesses.

@@ -1,4 +1,4 @@
-//! One declaration of tasks for groups, children and iterations.
+//! Scopes: the same declaration of tasks for groups, children and iterations.
 
 use talpf_runtime::{Array, Children, Error, InOut, Region, Scope, current_step};
 

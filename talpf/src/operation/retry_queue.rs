@@ -1,11 +1,11 @@
 //! The retry queue of a rank: operations for which their target has no credit, or a send queue no
 //! room.
 //!
-//! They are retried at the next pass of the engine and when a target has credit again. Of every
-//! target and lane those of the first round are retried until some of them fail in a row, which are
-//! then queued last: so the time of a pass is in proportion to its successes, however many are
-//! queued, and all are retried at some time. Operations of later rounds wait, as they could take
-//! the credit that earlier ones need.
+//! Operations are retried at the next pass of the engine and when a target has credit again. Of
+//! every target and lane those of the first round are retried until some of them fail in a row,
+//! which are then queued last: so the time of a pass is in proportion to its successes, however
+//! many are queued, and all are retried at some time. Operations of later rounds wait, as they
+//! could take the credit that earlier ones need.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

@@ -16,7 +16,8 @@ const VERSION: u32 = 5;
 
 impl Processes {
     /// Connects the queue pairs of this rank, once all ranks have joined with the same settings.
-    /// When this returns, the queue pairs of all ranks are connected.
+    ///
+    /// **Completion**: the queue pairs of all ranks are connected.
     pub(crate) async fn handshake(&self, world: &World) -> Result<(), Error> {
         let here = self.here;
         let endpoint = &world.rank(here).endpoint;

@@ -1,9 +1,9 @@
 //! The engine of a rank, which takes in completions and advances syncs.
 //!
-//! One thread is inside at a time. A thread that changes something that a sync may wait for rings
-//! the doorbell and then tries to enter; if another thread is inside, that one sees the doorbell as
-//! it leaves and makes another pass (`doorbell.rs`). So no thread waits for the engine and no
-//! change is missed.
+//! A single thread is inside at a time. A thread that changes something that a sync may wait for
+//! rings the doorbell and then tries to enter; if another thread is inside, that one sees the
+//! doorbell as it leaves and makes another pass (`doorbell.rs`). So no thread waits for the engine
+//! and no change is missed.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
