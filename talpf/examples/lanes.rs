@@ -4,7 +4,7 @@
 //! a lane carries item n over one link, so a rank waits for the item that it needs and not for what
 //! other links carry. Run it with `cargo run -p talpf --example lanes`.
 
-use talpf::{Config, Context, Error, Lane, SyncMode, exec};
+use talpf::{Config, Context, Error, LaneNumber, SyncMode, exec};
 use talpf_runtime::Array;
 
 const RANKS: u32 = 4;
@@ -27,7 +27,7 @@ fn apply(item: u64, rank: u32) -> u64 {
 /// The program of a rank, which returns the items as they leave it.
 async fn stage(ctx: Context) -> Result<Vec<u64>, Error> {
     let rank = ctx.rank().0;
-    let lane_to = |rank: u32| Lane(rank as u8);
+    let lane_to = |rank: u32| LaneNumber(rank as u8);
     let inbox = Array::new(ctx.group(), vec![0u64], 1)?;
     let items = Array::new(ctx.group(), (0..ITEMS as u64).collect(), 1)?;
     let slot = ctx.register_global(&inbox).await?;

@@ -8,7 +8,7 @@ use talpf_runtime::{Group, In, Out, Region};
 use crate::all_gather::Call;
 use crate::double_buffered_channel::{DoubleBufferedChannel, Link};
 use crate::error::Error;
-use crate::numbers::{Lane, Rank};
+use crate::numbers::{LaneNumber, Rank};
 use crate::operation::{OpenRound, Source, Spawned};
 use crate::round::User;
 use crate::slot::{MemorySlot, Registrable, RemoteRegion, Slot, Use};
@@ -137,7 +137,7 @@ impl Context {
     /// fails the run.
     pub async fn double_buffered_channel<T: bytemuck::Pod + Send + Sync>(
         &self,
-        lane: Lane,
+        lane: LaneNumber,
         links: &[Link<'_, T>],
     ) -> Result<DoubleBufferedChannel<T>, Error> {
         let made = DoubleBufferedChannel::new(self, lane, links).await;
@@ -167,13 +167,13 @@ impl Context {
     /// Takes a handle of the open round of lane 0, to issue operations inside tasks.
     #[inline]
     pub fn round(&self) -> OpenRound {
-        self.round_of(Lane::default())
+        self.round_of(LaneNumber::default())
     }
 
     /// As [`Context::round`], of another lane. If a [`DoubleBufferedChannel`] has taken the lane,
     /// operations are refused.
     #[inline]
-    pub fn round_of(&self, lane: Lane) -> OpenRound {
+    pub fn round_of(&self, lane: LaneNumber) -> OpenRound {
         let state = self.state();
         OpenRound::new(state.open_rounds.enter(&self.world, self.rank, lane, User::Program))
     }
@@ -187,13 +187,13 @@ impl Context {
         T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
-        self.put_on(Lane::default(), from, to)
+        self.put_on(LaneNumber::default(), from, to)
     }
 
     /// As [`Context::put`], on another lane.
     pub fn put_on<T, D>(
         &self,
-        lane: Lane,
+        lane: LaneNumber,
         from: &Region<'_, T, D>,
         to: RemoteRegion<'_, T>,
     ) -> Result<(), Error>
@@ -218,13 +218,13 @@ impl Context {
         T: bytemuck::Pod + Send + Sync,
         D: Send + 'static,
     {
-        self.get_on(Lane::default(), from, to)
+        self.get_on(LaneNumber::default(), from, to)
     }
 
     /// As [`Context::get`], on another lane.
     pub fn get_on<T, D>(
         &self,
-        lane: Lane,
+        lane: LaneNumber,
         from: RemoteRegion<'_, T>,
         to: &Region<'_, T, D>,
     ) -> Result<(), Error>
@@ -279,7 +279,7 @@ impl Context {
     ///
     /// For programs that have a worker to spare and need the lowest latency of a notification.
     /// **Completion**: the operations counted are *delivered*; the window still holds its region.
-    pub fn arrivals(&self, lane: Lane) -> u32 {
+    pub fn arrivals(&self, lane: LaneNumber) -> u32 {
         self.state().batches.post_all();
         self.state().poll(&self.world);
         let arrivals = self.state().engine.arrivals(lane);
@@ -292,12 +292,12 @@ impl Context {
     /// sync is spawned or awaited.
     #[inline]
     pub fn sync(&self, mode: SyncMode) -> SyncBuilder<'_> {
-        SyncBuilder::new(self, mode, Lane::default())
+        SyncBuilder::new(self, mode, LaneNumber::default())
     }
 
     /// As [`Context::sync`], of another lane.
     #[inline]
-    pub fn sync_of(&self, lane: Lane, mode: SyncMode) -> SyncBuilder<'_> {
+    pub fn sync_of(&self, lane: LaneNumber, mode: SyncMode) -> SyncBuilder<'_> {
         SyncBuilder::new(self, mode, lane)
     }
 }

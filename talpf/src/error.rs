@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use talpf_runtime::ArrayLabel;
 
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::window::{Claim, Kind};
 
 /// An error of the one-sided layer.
@@ -121,7 +121,7 @@ pub enum Error {
         /// The rank whose memory the operation is for.
         target: Rank,
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The round.
         round: Round,
         /// The slot's number.
@@ -139,7 +139,7 @@ pub enum Error {
     )]
     Conflict {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The round.
         round: Round,
         /// The rank that issued the operation that reads.
@@ -166,7 +166,7 @@ pub enum Error {
     )]
     UnexpectedArrivals {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The round.
         round: Round,
         /// The rank that issued the operations.
@@ -183,7 +183,7 @@ pub enum Error {
     )]
     PatternChanged {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The round.
         round: Round,
         /// The target.
@@ -197,7 +197,7 @@ pub enum Error {
     #[error("{lane} {round}: an operation was not posted because a task before it failed")]
     NotPosted {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The round.
         round: Round,
     },
@@ -207,7 +207,7 @@ pub enum Error {
     )]
     NotClosed {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The round.
         round: Round,
         /// Number of operations of the round.
@@ -217,7 +217,7 @@ pub enum Error {
     #[error("{lane} {round}: a window was not opened because a task before it failed")]
     NotOpened {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The round.
         round: Round,
     },
@@ -225,7 +225,7 @@ pub enum Error {
     #[error("{lane} {round}: a window on {array} overlaps another one of the same sync")]
     WindowsOverlap {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The round.
         round: Round,
         /// The array that both windows are on.
@@ -235,7 +235,7 @@ pub enum Error {
     #[error("{lane} {why}")]
     LaneRefused {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The reason.
         why: &'static str,
     },
@@ -245,7 +245,7 @@ pub enum Error {
     )]
     TooFarAhead {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The rank that is ahead.
         rank: Rank,
         /// The round of the rank that is ahead.
@@ -311,7 +311,7 @@ pub enum Error {
     #[error("{lane} {round}: {puts} puts on link {link}, one expected")]
     NotOnePut {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The round.
         round: Round,
         /// The link.
@@ -364,7 +364,12 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn outside_window(claim: &Claim, target: Rank, lane: Lane, round: Round) -> Self {
+    pub(crate) fn outside_window(
+        claim: &Claim,
+        target: Rank,
+        lane: LaneNumber,
+        round: Round,
+    ) -> Self {
         let Claim { source: source_rank, slot, index, end, kind, .. } = *claim;
         let does = kind.verb();
         Error::OutsideWindow { source_rank, does, target, lane, round, slot, index, end }
@@ -372,7 +377,7 @@ impl Error {
 
     /// Checks that a rank which is `ahead` of the other is not too far ahead.
     pub(crate) fn check_ahead(
-        lane: Lane,
+        lane: LaneNumber,
         (rank, ahead): (Rank, Round),
         (peer, behind): (Rank, Round),
         limit: u64,
@@ -393,7 +398,12 @@ impl Error {
     }
 
     /// Makes the error of two claims in conflict, given in the order of their kinds.
-    pub(crate) fn conflict(claims: [Claim; 2], target: Rank, lane: Lane, round: Round) -> Self {
+    pub(crate) fn conflict(
+        claims: [Claim; 2],
+        target: Rank,
+        lane: LaneNumber,
+        round: Round,
+    ) -> Self {
         let [(reader, reads), (writer, writes)] =
             claims.each_ref().map(|claim| (claim.source, claim.kind.verb()));
         let [one, other] = claims;

@@ -3,7 +3,7 @@
 //! The round is sent modulo 2^21 and completed at the receiver with the nearest round it knows.
 //! Control messages carry eight bytes as well: a count, and the rest of the round.
 
-use crate::numbers::{Lane, Round};
+use crate::numbers::{LaneNumber, Round};
 
 const ROUND_BITS: u32 = 21;
 const LANE_BITS: u32 = 8;
@@ -29,14 +29,14 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Immediate {
     pub(crate) kind: Kind,
-    pub(crate) lane: Lane,
+    pub(crate) lane: LaneNumber,
     /// Round modulo 2^21.
     round: u32,
 }
 
 impl Immediate {
     #[inline]
-    pub(crate) fn new(kind: Kind, lane: Lane, round: Round) -> Self {
+    pub(crate) fn new(kind: Kind, lane: LaneNumber, round: Round) -> Self {
         Immediate { kind, lane, round: (round.0 % ROUNDS) as u32 }
     }
 
@@ -56,7 +56,7 @@ impl Immediate {
             3 => Kind::Ack,
             _ => Kind::Granted,
         };
-        let lane = Lane((bits >> ROUND_BITS) as u8);
+        let lane = LaneNumber((bits >> ROUND_BITS) as u8);
         Immediate { kind, lane, round: bits & (ROUNDS as u32 - 1) }
     }
 
@@ -95,7 +95,7 @@ mod tests {
         fn an_immediate_comes_back(kind in 0..5u32, lane in any::<u8>(), known in 0..1u64 << 40, distance in -1_000_000i64..1_000_000) {
             let kind = [Kind::Data, Kind::Count, Kind::Barrier, Kind::Ack, Kind::Granted][kind as usize];
             let round = Round(known.saturating_add_signed(distance));
-            let sent = Immediate::new(kind, Lane(lane), round);
+            let sent = Immediate::new(kind, LaneNumber(lane), round);
             let received = Immediate::from_bits(sent.to_bits());
             prop_assert_eq!(received, sent);
             prop_assert_eq!(received.round_near(Round(known)), round);
@@ -105,7 +105,7 @@ mod tests {
         fn a_control_message_says_which_round_it_is_of_wherever_that_is(
             round in 0..1u64 << 53, count: u32,
         ) {
-            let sent = Immediate::new(Kind::Barrier, Lane(3), Round(round));
+            let sent = Immediate::new(Kind::Barrier, LaneNumber(3), Round(round));
             let payload = Immediate::payload(Round(round), count);
             prop_assert_eq!(sent.with_payload(payload), (Round(round), count));
         }

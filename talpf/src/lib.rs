@@ -68,7 +68,7 @@ pub use self::double_buffered_channel::{DoubleBufferedChannel, Link};
 pub use self::error::Error;
 pub use self::exec::exec;
 pub use self::hook::hook;
-pub use self::numbers::{Lane, Rank, Round};
+pub use self::numbers::{LaneNumber, Rank, Round};
 pub use self::operation::{Destination, OpenRound, Operation, Source};
 pub use self::probe::Machine;
 pub use self::settings::Settings;

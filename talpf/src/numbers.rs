@@ -8,7 +8,7 @@ pub struct Rank(pub u32);
 
 /// A lane: an independent sequence of rounds. The rounds of lane 0 are supersteps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lane(pub u8);
+pub struct LaneNumber(pub u8);
 
 /// A round of a lane, from 0, which a sync ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ impl Rank {
     }
 }
 
-impl Lane {
+impl LaneNumber {
     #[inline]
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
@@ -34,7 +34,7 @@ impl fmt::Display for Rank {
     }
 }
 
-impl fmt::Display for Lane {
+impl fmt::Display for LaneNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "lane {}", self.0)
     }

@@ -14,7 +14,7 @@ use talpf_primitives::Mutex;
 use self::handles::Handles;
 use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::rounds::MOST_AHEAD;
 use crate::sync::Outcome;
 use crate::world::{RankState, World};
@@ -23,7 +23,7 @@ use crate::world::{RankState, World};
 pub(crate) struct RoundState {
     pub(crate) world: Arc<World>,
     pub(crate) rank: Rank,
-    pub(crate) lane: Lane,
+    pub(crate) lane: LaneNumber,
     pub(crate) number: Round,
     open: Handles,
     /// Number of operations by target.
@@ -43,7 +43,7 @@ pub(crate) struct RoundState {
 }
 
 impl RoundState {
-    fn new(world: &Arc<World>, rank: Rank, lane: Lane, number: Round) -> Arc<Self> {
+    fn new(world: &Arc<World>, rank: Rank, lane: LaneNumber, number: Round) -> Arc<Self> {
         Arc::new(RoundState {
             world: Arc::clone(world),
             rank,
@@ -62,7 +62,7 @@ impl RoundState {
 
     /// Makes the stand-in of a round that the program cannot have.
     #[cold]
-    fn refusing(world: &Arc<World>, rank: Rank, lane: Lane, why: Error) -> Arc<Self> {
+    fn refusing(world: &Arc<World>, rank: Rank, lane: LaneNumber, why: Error) -> Arc<Self> {
         let mut round = RoundState::new(world, rank, lane, Round(0));
         let refuses = Some(Box::new(why));
         Arc::get_mut(&mut round).into_iter().for_each(|round| round.refuses = refuses.clone());
@@ -276,7 +276,7 @@ impl OpenRounds {
         &self,
         world: &Arc<World>,
         rank: Rank,
-        lane: Lane,
+        lane: LaneNumber,
         user: User,
     ) -> Arc<RoundState> {
         let mut lanes = self.lanes.lock();
@@ -298,7 +298,7 @@ impl OpenRounds {
         &self,
         world: &Arc<World>,
         rank: Rank,
-        lane: Lane,
+        lane: LaneNumber,
         user: User,
     ) -> Arc<RoundState> {
         let mut lanes = self.lanes.lock();
@@ -329,7 +329,7 @@ impl OpenRounds {
     /// Gives a lane to a double-buffered channel, for as long as the run lasts.
     ///
     /// **Errors**: the lane was used, or taken, before.
-    pub(crate) fn take(&self, lane: Lane, guards: &Arc<BufferGuards>) -> Result<(), Error> {
+    pub(crate) fn take(&self, lane: LaneNumber, guards: &Arc<BufferGuards>) -> Result<(), Error> {
         let mut lanes = self.lanes.lock();
         let LaneRounds { open, taken, .. } = lane_of(&mut lanes, lane);
         let why = match (open, &taken) {
@@ -352,7 +352,7 @@ impl OpenRounds {
         match lanes.iter().position(abandoned) {
             Some(lane) => {
                 let why = "belongs to a channel that was dropped in the middle of a round";
-                Err(Error::LaneRefused { lane: Lane(lane as u8), why })
+                Err(Error::LaneRefused { lane: LaneNumber(lane as u8), why })
             }
             None => Ok(()),
         }
@@ -398,7 +398,7 @@ impl OpenRounds {
     }
 }
 
-fn lane_of(lanes: &mut Vec<LaneRounds>, lane: Lane) -> &mut LaneRounds {
+fn lane_of(lanes: &mut Vec<LaneRounds>, lane: LaneNumber) -> &mut LaneRounds {
     if lanes.len() <= lane.index() {
         lanes.resize_with(lane.index() + 1, LaneRounds::default);
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use talpf_traces::{Event, ValueKind, WaitNs};
 
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::operation::{Done, Transfer, Verb};
 use crate::round::RoundState;
 use crate::world::RankState;
@@ -76,12 +76,12 @@ impl RankState {
     }
 
     /// Records the arrival of an announced operation.
-    pub(crate) fn trace_arrival(&self, source: Rank, lane: Lane, round: Round) {
+    pub(crate) fn trace_arrival(&self, source: Rank, lane: LaneNumber, round: Round) {
         let number = self.tracer.arrived[source.index()].fetch_add(1, Ordering::Relaxed);
         self.record_receive(source, announced(number), lane, round);
     }
 
-    fn record_receive(&self, source: Rank, message: u64, lane: Lane, round: Round) {
+    fn record_receive(&self, source: Rank, message: u64, lane: LaneNumber, round: Round) {
         let (rank, peer, lane, round) = (self.rank.0, source.0, u32::from(lane.0), round.0);
         self.group.trace(|_| Event::Receive { rank, peer, message, lane, round });
     }

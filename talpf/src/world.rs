@@ -11,7 +11,7 @@ use crate::all_gather::{AllGather, Call, Gathered, Part};
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::operation::{Batches, Issued, Pending, RetryQueue};
 use crate::polling::Sleeper;
 use crate::processes::{Processes, WindowRequest};
@@ -182,7 +182,7 @@ impl World {
         &self,
         target: Rank,
         source: Rank,
-        lane: Lane,
+        lane: LaneNumber,
         round: Round,
     ) -> Result<(), Error> {
         match self.remote_processes(target) {

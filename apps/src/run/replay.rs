@@ -10,7 +10,7 @@
 //! The body ends before its round does. The guards of its operations and windows keep the task from
 //! the next step; if the run fails, the guards in windows fail the task.
 
-use talpf::{Arrivals, Context, Lane, MemorySlot, Rank, SyncHandle};
+use talpf::{Arrivals, Context, LaneNumber, MemorySlot, Rank, SyncHandle};
 use talpf_runtime::{
     Each, Group, InOut, Iteration, Region, Scope, TaskBuilder, Token, fail_current_task,
 };
@@ -54,7 +54,7 @@ impl<'s, 'a> Step<'s, 'a> {
 pub(crate) struct Round<'a, D> {
     pub(crate) ctx: &'a Context,
     pub(crate) protocol: Protocol,
-    pub(crate) lane: Lane,
+    pub(crate) lane: LaneNumber,
     /// Token that orders the rounds of the lane.
     pub(crate) order: &'a Token,
     /// Regions that are put, or that peers get.

@@ -7,7 +7,7 @@
 //! buffer would not be enough, because a rank could empty it only after the next rank has emptied
 //! its own, all the way round the ring.
 
-use talpf::{Context, Lane, MemorySlot, Rank, SyncHandle};
+use talpf::{Context, LaneNumber, MemorySlot, Rank, SyncHandle};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling, Token};
 
 use super::{Messages, Protocol, RankContext, RemoteElement, Round, Step, Transfer};
@@ -124,7 +124,7 @@ impl Ring {
                 let round = Round {
                     ctx,
                     protocol: *protocol,
-                    lane: Lane::default(),
+                    lane: LaneNumber::default(),
                     order,
                     given: pieces.clone().map(|piece| self.piece(here, piece)).collect(),
                     taken: pieces.clone().map(|piece| self.piece(there, piece)).collect(),

@@ -6,7 +6,7 @@ use ibverbs_sim::{RemoteAddress, RemoteKey};
 use super::Link;
 use crate::all_gather::Gathered;
 use crate::error::Error;
-use crate::numbers::{Lane, Rank};
+use crate::numbers::{LaneNumber, Rank};
 use crate::slot::Slot;
 
 /// The description of one end of a link for the other end.
@@ -64,7 +64,7 @@ impl LinkDescriptor {
 }
 
 /// Encodes the lane of a rank and its descriptors.
-pub(super) fn to_bytes(lane: Lane, descriptors: &[LinkDescriptor]) -> Vec<u8> {
+pub(super) fn to_bytes(lane: LaneNumber, descriptors: &[LinkDescriptor]) -> Vec<u8> {
     let words = descriptors.iter().flat_map(LinkDescriptor::words);
     std::iter::once(u64::from(lane.0)).chain(words).flat_map(u64::to_le_bytes).collect()
 }
@@ -82,7 +82,7 @@ fn from_bytes(bytes: &[u8]) -> Option<(u64, Vec<LinkDescriptor>)> {
 /// that one back. Returns the remote addresses of the buffers there.
 pub(super) fn connect(
     here: Rank,
-    lane: Lane,
+    lane: LaneNumber,
     own: &[LinkDescriptor],
     all: &Gathered,
 ) -> Result<Vec<[RemoteAddress; 2]>, Error> {

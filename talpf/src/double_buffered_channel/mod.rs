@@ -46,7 +46,7 @@ use self::link_descriptor::LinkDescriptor;
 use crate::all_gather::Call;
 use crate::context::Context;
 use crate::error::Error;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::operation::{OpenRound, Spawned};
 use crate::round::User;
 use crate::sync::{SyncBuilder, SyncHandle, SyncMode};
@@ -78,7 +78,7 @@ pub struct Link<'a, T> {
 /// **Source**: the double buffers of the thesis, chapters 5.2 and 7.
 ///
 /// ```
-/// use talpf::{Config, Lane, Link, exec};
+/// use talpf::{Config, LaneNumber, Link, exec};
 /// use talpf_runtime::Array;
 ///
 /// // The larger number of every pair of neighbours, three times: all ranks have the largest.
@@ -90,7 +90,7 @@ pub struct Link<'a, T> {
 ///     let buffers = |n| [inbox.tile(2 * n), inbox.tile(2 * n + 1)];
 ///     let (below, above) = (ctx.peer((rank + ranks - 1) % ranks)?, ctx.peer((rank + 1) % ranks)?);
 ///     let links = [(below, 0), (above, 1)].map(|(peer, n)| Link { peer, buffers: buffers(n) });
-///     let mut channel = ctx.double_buffered_channel(Lane(1), &links).await?;
+///     let mut channel = ctx.double_buffered_channel(LaneNumber(1), &links).await?;
 ///     for round in 0..3 {
 ///         let next = (round + 1) % 2;
 ///         for link in 0..2 {
@@ -110,7 +110,7 @@ pub struct Link<'a, T> {
 /// ```
 pub struct DoubleBufferedChannel<T> {
     context: Context,
-    lane: Lane,
+    lane: LaneNumber,
     /// Number of the open round.
     round: Round,
     ends: Vec<End>,
@@ -131,7 +131,7 @@ struct End {
 impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
     pub(crate) async fn new(
         context: &Context,
-        lane: Lane,
+        lane: LaneNumber,
         links: &[Link<'_, T>],
     ) -> Result<Self, Error> {
         let (state, rank) = (context.state(), context.rank());
@@ -249,7 +249,7 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
 
 impl<T> DoubleBufferedChannel<T> {
     /// Returns the lane that the channel has taken.
-    pub fn lane(&self) -> Lane {
+    pub fn lane(&self) -> LaneNumber {
         self.lane
     }
 

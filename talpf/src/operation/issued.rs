@@ -13,7 +13,7 @@ use super::Done;
 use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::processes::WindowRequest;
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
@@ -124,7 +124,7 @@ impl Issued {
     }
 
     /// Returns the target, and the lane and round of the operation.
-    pub(super) fn destination(&self) -> (Rank, Lane, Round) {
+    pub(super) fn destination(&self) -> (Rank, LaneNumber, Round) {
         (self.at.target, self.round.lane, self.round.number)
     }
 

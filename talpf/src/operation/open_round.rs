@@ -15,7 +15,7 @@ use super::short_put::{NO_BATCH, NO_RANK};
 use super::{Done, Operation, Verb};
 use crate::endpoint::{INLINE_BYTES, MOST_SENDS};
 use crate::error::Error;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::round::RoundState;
 use crate::slot::RemoteRegion;
 use crate::window::{Claim, Kind};
@@ -42,7 +42,7 @@ impl OpenRound {
     }
 
     /// Returns the lane of the round.
-    pub fn lane(&self) -> Lane {
+    pub fn lane(&self) -> LaneNumber {
         self.state.lane
     }
 

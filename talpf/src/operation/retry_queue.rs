@@ -17,7 +17,7 @@ use talpf_primitives::Mutex;
 
 use super::chain::{PUTS, post_chain};
 use super::issued::Issued;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Parked, Post, Together};
 use crate::world::RankState;
@@ -32,7 +32,7 @@ pub(crate) struct RetryQueue {
     count: AtomicUsize,
 }
 
-type Queues = BTreeMap<(Rank, Lane, Round), VecDeque<Issued>>;
+type Queues = BTreeMap<(Rank, LaneNumber, Round), VecDeque<Issued>>;
 
 impl RetryQueue {
     pub(crate) fn push(&self, issued: Issued) {

@@ -3,7 +3,7 @@
 //! Numbers are little-endian; the first byte is the kind.
 
 use super::WindowRequest;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::window::{Claim, Kind};
 
 /// A control message.
@@ -77,7 +77,7 @@ impl<'a> ControlMessage<'a> {
         let message = match *kind {
             WINDOW_REQUEST => {
                 let number = reader.word()?;
-                let (lane, kind) = (Lane(reader.byte()?), reader.byte()?);
+                let (lane, kind) = (LaneNumber(reader.byte()?), reader.byte()?);
                 let (kind, raw) = (*KINDS.get(usize::from(kind))?, reader.byte()? != 0);
                 let (target, source) = (Rank(reader.word()?), Rank(reader.word()?));
                 let (slot, round) = (reader.word()?, Round(reader.long()?));
@@ -144,7 +144,7 @@ mod tests {
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
-            let request = WindowRequest { target: Rank(ranks.0), lane: Lane(lane), round: Round(round) };
+            let request = WindowRequest { target: Rank(ranks.0), lane: LaneNumber(lane), round: Round(round) };
             let claim = Claim { source: Rank(ranks.1), slot, index, end, kind: KINDS[access], raw };
             let message = match kind {
                 WINDOW_REQUEST => ControlMessage::WindowRequest { number, request, claim },

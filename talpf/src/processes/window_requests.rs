@@ -4,14 +4,14 @@ use std::collections::{HashMap, VecDeque};
 
 use talpf_primitives::Mutex;
 
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::window::{Landing, Outcome, Parked, Post};
 
 /// The windows that an operation is for: those of one round at one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct WindowRequest {
     pub(crate) target: Rank,
-    pub(crate) lane: Lane,
+    pub(crate) lane: LaneNumber,
     pub(crate) round: Round,
 }
 
@@ -31,7 +31,7 @@ struct State {
 }
 
 struct Waiting {
-    lane: Lane,
+    lane: LaneNumber,
     round: Round,
     operation: Box<dyn Parked>,
 }

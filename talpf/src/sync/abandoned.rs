@@ -13,7 +13,7 @@ use super::dissemination::Steps;
 use super::engine::State;
 use super::stages::expected_from;
 use crate::error::Error;
-use crate::numbers::{Lane, Rank};
+use crate::numbers::{LaneNumber, Rank};
 use crate::world::{RankState, World};
 
 /// Remote ranks that have finished.
@@ -52,7 +52,7 @@ impl State {
         let (ranks, plan) = (self.ranks, self.plan);
         let none_comes =
             || finished.len() + 1 == ranks as usize && !(0..ranks).map(Rank).any(lands);
-        for lane in (0..self.lanes.len()).map(|lane| Lane(lane as u8)) {
+        for lane in (0..self.lanes.len()).map(|lane| LaneNumber(lane as u8)) {
             let state = self.lane(lane);
             let Some(ActiveSync { round, mode, stage, expected, .. }) = state.syncs.front() else {
                 continue;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::active_sync::Stage;
 use super::engine::State;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::round::RoundState;
 use crate::world::RankState;
 
@@ -18,7 +18,7 @@ impl RankState {
     pub(super) fn absent(&self) -> Vec<Vec<Rank>> {
         // One lock at a time: another rank may report, too.
         let exchanges: Vec<_> = self.engine.with_state(|state| {
-            let lanes = (0..state.lanes.len()).map(|lane| Lane(lane as u8));
+            let lanes = (0..state.lanes.len()).map(|lane| LaneNumber(lane as u8));
             lanes.map(|lane| state.unheard_of(lane)).collect()
         });
         let absent = |(round, unheard_of): (Arc<RoundState>, Vec<Rank>)| {
@@ -33,7 +33,7 @@ impl RankState {
     }
 
     /// Returns `true` if this rank has ended a round with a sync.
-    fn has_ended(&self, lane: Lane, round: Round) -> bool {
+    fn has_ended(&self, lane: LaneNumber, round: Round) -> bool {
         self.engine.with_state(|state| {
             let lane = state.lane(lane);
             let mut rounds = lane.syncs.iter().map(|sync| sync.round.number);
@@ -45,7 +45,7 @@ impl RankState {
 impl State {
     /// Returns the round of a lane that is in an exchange of counts, and the ranks that no message
     /// of the exchange has reported.
-    fn unheard_of(&mut self, lane: Lane) -> Option<(Arc<RoundState>, Vec<Rank>)> {
+    fn unheard_of(&mut self, lane: LaneNumber) -> Option<(Arc<RoundState>, Vec<Rank>)> {
         let (ranks, plan) = (self.ranks, self.plan);
         let state = self.lane(lane);
         let sync = state.syncs.front()?;

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
 use crate::held_guard::HeldGuard;
-use crate::numbers::{Lane, Round};
+use crate::numbers::{LaneNumber, Round};
 use crate::round::{RoundState, User};
 use crate::window::{Area, Areas, Kind};
 
@@ -29,7 +29,7 @@ use crate::window::{Area, Areas, Kind};
 pub struct SyncBuilder<'a> {
     context: &'a Context,
     mode: SyncMode,
-    lane: Lane,
+    lane: LaneNumber,
     windows: SmallVec<[Window<'a>; 2]>,
     /// Guards of the double-buffered channel that the sync belongs to, if any.
     buffer_guards: Option<&'a Arc<BufferGuards>>,
@@ -61,7 +61,7 @@ impl Opens<'_> {
 }
 
 impl<'a> SyncBuilder<'a> {
-    pub(crate) fn new(context: &'a Context, mode: SyncMode, lane: Lane) -> Self {
+    pub(crate) fn new(context: &'a Context, mode: SyncMode, lane: LaneNumber) -> Self {
         SyncBuilder { context, mode, lane, windows: SmallVec::new(), buffer_guards: None }
     }
 
@@ -69,7 +69,7 @@ impl<'a> SyncBuilder<'a> {
     pub(crate) fn of_channel(
         context: &'a Context,
         mode: SyncMode,
-        lane: Lane,
+        lane: LaneNumber,
         buffer_guards: &'a Arc<BufferGuards>,
     ) -> Self {
         SyncBuilder { buffer_guards: Some(buffer_guards), ..SyncBuilder::new(context, mode, lane) }

@@ -23,7 +23,7 @@ use super::stages::{LaneState, expected_from};
 use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::world::{RankState, World};
 
 /// The receiving half of a rank.
@@ -94,7 +94,7 @@ impl Engine {
     }
 
     /// Returns the number of operations that have arrived for the oldest round of a lane.
-    pub(crate) fn arrivals(&self, lane: Lane) -> u32 {
+    pub(crate) fn arrivals(&self, lane: LaneNumber) -> u32 {
         let mut state = self.state.lock();
         let lane = state.lane(lane);
         let oldest = lane.syncs.front().map(|sync| sync.round.number);
@@ -103,7 +103,7 @@ impl Engine {
     }
 
     /// Returns the number of operations a sync expects, if known when it begins. For traces.
-    pub(super) fn expected(&self, mode: SyncMode, lane: Lane) -> Option<u32> {
+    pub(super) fn expected(&self, mode: SyncMode, lane: LaneNumber) -> Option<u32> {
         self.state.lock().lane(lane).known(mode)
     }
 
@@ -210,7 +210,7 @@ impl RankState {
 }
 
 impl State {
-    pub(super) fn lane(&mut self, lane: Lane) -> &mut LaneState {
+    pub(super) fn lane(&mut self, lane: LaneNumber) -> &mut LaneState {
         let (ranks, most_ahead) = (self.ranks as usize, self.most_ahead);
         if self.lanes.len() <= lane.index() {
             self.lanes.resize_with(lane.index() + 1, || LaneState {
@@ -245,7 +245,7 @@ impl State {
             let has_landed = |source| world.has_landed(source, rank.rank);
             deferred.settled = rank.windows.settle(&has_landed);
         }
-        let mut lanes = (0..self.lanes.len()).map(|lane| Lane(lane as u8));
+        let mut lanes = (0..self.lanes.len()).map(|lane| LaneNumber(lane as u8));
         let has_ended = lanes.any(|lane| self.advance(lane, rank, world, deferred));
         if has_ended && self.lanes.iter().any(|lane| !lane.syncs.is_empty()) {
             // The thread inside makes another pass, for the other syncs.
@@ -392,7 +392,13 @@ impl State {
     }
 
     /// Queues a control message of a round.
-    pub(super) fn control(&mut self, target: Rank, kind: Kind, at: (Lane, Round), count: u32) {
+    pub(super) fn control(
+        &mut self,
+        target: Rank,
+        kind: Kind,
+        at: (LaneNumber, Round),
+        count: u32,
+    ) {
         let (immediate, payload) =
             (Immediate::new(kind, at.0, at.1), Immediate::payload(at.1, count));
         self.unsent_controls.push_back(Control { target, immediate, payload });
@@ -439,6 +445,6 @@ fn no_step(rank: Rank) -> Error {
     Error::BadControlMessage { rank, what }
 }
 
-fn too_late(source_rank: Rank, lane: Lane, round: Round) -> Error {
+fn too_late(source_rank: Rank, lane: LaneNumber, round: Round) -> Error {
     Error::UnexpectedArrivals { lane, round, source_rank, arrived: 1, expected: 0 }
 }

@@ -12,7 +12,7 @@ use super::engine::State;
 use super::{Arrivals, SyncMode};
 use crate::error::Error;
 use crate::immediate::Kind;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::world::{RankState, World};
 
 /// The syncs and arrivals of one lane.
@@ -45,7 +45,7 @@ impl State {
     /// Advances the first sync of a lane as far as possible. Returns `true` if it has ended.
     pub(super) fn advance(
         &mut self,
-        lane: Lane,
+        lane: LaneNumber,
         rank: &RankState,
         world: &World,
         out: &mut Deferred,

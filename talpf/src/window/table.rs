@@ -12,7 +12,7 @@ use super::round::{Admission, RoundWindows, Waiting, unpark};
 use super::{Area, Areas, Claim, Freed};
 use crate::error::Error;
 use crate::held_guard::{HeldGuard, PoisonOnDrop};
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
 
 /// The windows of one rank.
@@ -72,7 +72,7 @@ impl WindowTable {
     #[inline]
     pub(crate) fn land<L: Landing>(
         &self,
-        lane: Lane,
+        lane: LaneNumber,
         round: Round,
         claim: Claim,
         quick: bool,
@@ -130,7 +130,7 @@ impl WindowTable {
     /// one, or returned.
     pub(crate) fn land_together(
         &self,
-        lane: Lane,
+        lane: LaneNumber,
         round: Round,
         operations: &impl Together,
         has_landed: HasLanded<'_>,
@@ -179,7 +179,7 @@ impl WindowTable {
     pub(crate) fn check_ahead(
         &self,
         (rank, peer): (Rank, Rank),
-        lane: Lane,
+        lane: LaneNumber,
         round: Round,
     ) -> Result<(), Error> {
         let lanes = &self.state.lock().lanes;
@@ -189,7 +189,7 @@ impl WindowTable {
 
     /// Notes an operation that needs no window. The engine reports one of a round that has ended.
     #[cold]
-    pub(crate) fn note(&self, lane: Lane, round: Round, claim: Claim) {
+    pub(crate) fn note(&self, lane: LaneNumber, round: Round, claim: Claim) {
         let mut state = self.state.lock();
         let windows = round_of(&mut state.lanes, lane, round, self.most_ahead);
         if let Some(windows) = windows.filter(|_| self.notes) {
@@ -199,7 +199,7 @@ impl WindowTable {
 
     /// Returns two operations that read and write one location (R6), of a round all of whose
     /// operations have arrived, if operations are noted.
-    pub(crate) fn conflict(&self, lane: Lane, round: Round) -> Option<[Claim; 2]> {
+    pub(crate) fn conflict(&self, lane: LaneNumber, round: Round) -> Option<[Claim; 2]> {
         if !self.notes {
             return None;
         }
@@ -215,7 +215,7 @@ impl WindowTable {
     }
 
     /// Declares all windows of the round. Operations that none covers are refused.
-    pub(crate) fn declare(&self, lane: Lane, round: Round, areas: &mut Areas) -> Freed {
+    pub(crate) fn declare(&self, lane: LaneNumber, round: Round, areas: &mut Areas) -> Freed {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
@@ -238,7 +238,7 @@ impl WindowTable {
     /// not cover; returns `true` if so. A lock of its own would take the cache line from peers.
     pub(crate) fn open(
         &self,
-        lane: Lane,
+        lane: LaneNumber,
         round: Round,
         window: (usize, Area),
         is_only: bool,
@@ -318,7 +318,7 @@ impl WindowTable {
     /// if an admitted operation has not landed: then the caller tries again.
     pub(crate) fn end(
         &self,
-        lane: Lane,
+        lane: LaneNumber,
         round: Round,
         has_landed: HasLanded<'_>,
     ) -> Option<EndedRound> {
@@ -371,7 +371,7 @@ impl WindowTable {
 #[inline(always)]
 fn round_of(
     lanes: &mut SmallVec<[Rounds<RoundWindows>; 1]>,
-    lane: Lane,
+    lane: LaneNumber,
     round: Round,
     most_ahead: u64,
 ) -> Option<&mut RoundWindows> {

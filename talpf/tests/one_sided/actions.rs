@@ -1,7 +1,7 @@
 //! The action of a task that becomes ready as a window closes may declare the next sync.
 
 use crate::common;
-use talpf::{Error, Lane, Rank, SyncMode};
+use talpf::{Error, LaneNumber, Rank, SyncMode};
 
 #[test]
 fn an_action_behind_a_window_spawns_a_sync() {
@@ -17,8 +17,9 @@ fn an_action_behind_a_window_spawns_a_sync() {
             let (next, second, slot) = (ctx.clone(), inboxes[1].clone(), slots[1].clone());
             let first = ctx.group().task("first").input(&inboxes[0].all());
             let action = move |_: &_| {
-                let round = next.round_of(Lane(1));
-                let sync = next.sync_of(Lane(1), SyncMode::msg(1)).window(&second.all()).spawn();
+                let round = next.round_of(LaneNumber(1));
+                let sync =
+                    next.sync_of(LaneNumber(1), SyncMode::msg(1)).window(&second.all()).spawn();
                 drop(round.put_copy(&[2u64], slot.at(peer, 0)));
                 assert!(sync.is_ok());
             };

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use crate::common::{self, Gate};
-use talpf::{Config, Context, Error, Lane, MemorySlot, Rank, SyncMode};
+use talpf::{Config, Context, Error, LaneNumber, MemorySlot, Rank, SyncMode};
 use talpf_runtime::{Array, Out};
 
 use Verb::{Get, Put, Update};
@@ -19,7 +19,7 @@ use Verb::{Get, Put, Update};
 const UNIT: usize = 40;
 const UNITS: usize = 8;
 const RANKS: u32 = 4;
-const LANES: [Lane; 2] = [Lane(0), Lane(3)];
+const LANES: [LaneNumber; 2] = [LaneNumber(0), LaneNumber(3)];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verb {

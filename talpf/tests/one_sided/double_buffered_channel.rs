@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::common;
 use ibverbs_sim::FaultPlan;
 use proptest::prelude::*;
-use talpf::{Config, Context, DoubleBufferedChannel, Error, Lane, Link, Rank};
+use talpf::{Config, Context, DoubleBufferedChannel, Error, LaneNumber, Link, Rank};
 use talpf_runtime::{Array, Matrix, Region, Tiling};
 
-const LANE: Lane = Lane(3);
+const LANE: LaneNumber = LaneNumber(3);
 
 /// Arrays of a rank with a link to the rank before it and one to the rank after it, in a ring.
 struct Ring {
@@ -199,14 +199,14 @@ fn channels_follow_each_other() {
         for (lane, rounds) in [(1, 0), (0, 3), (255, 4)] {
             let ring = Ring::arrays(&ctx, 5).await?;
             let links = [ring.link(0), ring.link(1)];
-            let mut channel = ctx.double_buffered_channel(Lane(lane), &links).await?;
+            let mut channel = ctx.double_buffered_channel(LaneNumber(lane), &links).await?;
             for round in 0..rounds {
                 for link in 0..2 {
                     channel.put(link, &ring.values.tile(link), &ring.buffer(link, round + 1))?;
                 }
                 channel.sync()?;
             }
-            assert_eq!(channel.lane(), Lane(lane));
+            assert_eq!(channel.lane(), LaneNumber(lane));
             drop(channel);
             assert_eq!(common::read(&ctx, &ring.inbox).await?, [0; 20]);
         }

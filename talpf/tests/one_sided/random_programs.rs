@@ -2,7 +2,7 @@
 
 use crate::common;
 use proptest::prelude::*;
-use talpf::{Context, Error, Lane, MemorySlot, Rank, SyncMode};
+use talpf::{Context, Error, LaneNumber, MemorySlot, Rank, SyncMode};
 use talpf_runtime::Array;
 
 /// Elements of every array.
@@ -209,7 +209,7 @@ impl Arrays {
         })
     }
 
-    fn issue(&self, ctx: &Context, lane: Lane, operation: &Operation) -> Result<(), Error> {
+    fn issue(&self, ctx: &Context, lane: LaneNumber, operation: &Operation) -> Result<(), Error> {
         let round = ctx.round_of(lane);
         match *operation {
             Operation::Put { from, to: (peer, to), len } => {
@@ -276,7 +276,7 @@ fn run(program: &Program, workers: usize, credits: usize) -> Vec<Vec<Memory>> {
             for round in 0..program.rounds[0].len() {
                 for (lane, arrays) in lanes.iter().enumerate() {
                     let plan = &program.rounds[lane][round];
-                    let number = Lane(program.lanes[lane]);
+                    let number = LaneNumber(program.lanes[lane]);
                     for operation in &plan[me] {
                         arrays.issue(&ctx, number, operation)?;
                     }

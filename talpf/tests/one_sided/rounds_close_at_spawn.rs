@@ -1,13 +1,13 @@
 //! A round is open until its sync is spawned or awaited, however early the sync was declared.
 
 use crate::common;
-use talpf::{Context, Error, Lane, Rank, SyncMode};
+use talpf::{Context, Error, LaneNumber, Rank, SyncMode};
 
 const STEPS: u64 = 20;
 
 /// Runs steps in which each rank puts to all ranks and adds up the arrivals. The sync is declared
 /// first, and gets a window beside each put.
-async fn windows_beside_puts(ctx: Context, lane: Lane, mode: SyncMode) -> Result<u64, Error> {
+async fn windows_beside_puts(ctx: Context, lane: LaneNumber, mode: SyncMode) -> Result<u64, Error> {
     let ranks = ctx.ranks() as usize;
     let mine = common::array(&ctx, vec![1 + u64::from(ctx.rank().0)])?;
     let (inbox, sum) = (common::array(&ctx, vec![0u64; ranks])?, common::array(&ctx, vec![0u64])?);
@@ -39,7 +39,7 @@ fn puts_after_the_declaration_are_of_its_round() {
         for mode in common::modes(ranks) {
             for (workers, lane) in [(1, 0), (2, 3)] {
                 let ends = common::run(common::config(ranks, workers), move |ctx| {
-                    windows_beside_puts(ctx, Lane(lane), mode)
+                    windows_beside_puts(ctx, LaneNumber(lane), mode)
                 });
                 let each = STEPS * u64::from(ranks * (ranks + 1) / 2);
                 assert_eq!(ends.unwrap(), vec![each; ranks as usize], "{mode}");

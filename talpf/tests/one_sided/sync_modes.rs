@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::{self, Gate};
-use talpf::{Config, Context, Error, Lane, Rank, SyncMode};
+use talpf::{Config, Context, Error, LaneNumber, Rank, SyncMode};
 
 /// The slow ranks.
 #[derive(Clone, Default)]
@@ -17,7 +17,7 @@ struct Pace {
 }
 
 /// Returns the value that `rank` puts in a round of a lane.
-fn value(rank: u32, lane: Lane, round: u64) -> u64 {
+fn value(rank: u32, lane: LaneNumber, round: u64) -> u64 {
     u64::from(rank) << 48 | u64::from(lane.0) << 32 | round
 }
 
@@ -29,7 +29,7 @@ fn exchange(config: Config, mode: SyncMode, lanes: &'static [u8], rounds: usize,
         async move {
             let mut handles = Vec::new();
             for &lane in lanes {
-                handles.push(LaneOfRank::new(&ctx, Lane(lane), rounds).await?);
+                handles.push(LaneOfRank::new(&ctx, LaneNumber(lane), rounds).await?);
             }
             if let (Some(gate), 1..) = (&pace.late, ctx.rank().0) {
                 gate.passed().await;
@@ -56,14 +56,14 @@ fn exchange(config: Config, mode: SyncMode, lanes: &'static [u8], rounds: usize,
 
 /// The arrays and slots of a rank for one lane.
 struct LaneOfRank {
-    lane: Lane,
+    lane: LaneNumber,
     source: talpf_runtime::Array<u64>,
     inbox: talpf_runtime::Array<u64>,
     slot: talpf::MemorySlot<u64>,
 }
 
 impl LaneOfRank {
-    async fn new(ctx: &Context, lane: Lane, rounds: usize) -> Result<Self, Error> {
+    async fn new(ctx: &Context, lane: LaneNumber, rounds: usize) -> Result<Self, Error> {
         let source = (0..rounds).map(|round| value(ctx.rank().0, lane, round as u64));
         let source = talpf_runtime::Array::new(ctx.group(), source.collect(), 1)?;
         let inbox = common::array(ctx, vec![0u64; 2])?;

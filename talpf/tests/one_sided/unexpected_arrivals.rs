@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common;
-use talpf::{Error, Lane, Rank, SyncMode};
+use talpf::{Error, LaneNumber, Rank, SyncMode};
 
 /// Puts twice from each of ranks 1 and 2 to rank 0, before it opens the window of a sync with
 /// `mode`. Returns the error of rank 0 from that sync or the next.
-fn error_at_target(lane: Lane, mode: SyncMode) -> Error {
+fn error_at_target(lane: LaneNumber, mode: SyncMode) -> Error {
     let error_there = Arc::new(Mutex::new(None));
     let result = common::run(common::unwatched(3, 2), |ctx| {
         let error_there = Arc::clone(&error_there);
@@ -39,7 +39,7 @@ fn error_at_target(lane: Lane, mode: SyncMode) -> Error {
 
 #[test]
 fn arrivals_beyond_the_number_given_name_the_round_and_a_source() {
-    for lane in [Lane(0), Lane(30)] {
+    for lane in [LaneNumber(0), LaneNumber(30)] {
         for expected in [1, 2, 3] {
             let error = error_at_target(lane, SyncMode::msg(expected));
             let expected_parts = [lane.to_string(), "round 0".to_owned(), "from rank ".to_owned()];

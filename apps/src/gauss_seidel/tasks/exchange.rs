@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use talpf::{Arrivals, Context, Lane, MemorySlot, SyncHandle};
+use talpf::{Arrivals, Context, LaneNumber, MemorySlot, SyncHandle};
 use talpf_runtime::{Matrix, Token};
 
 use crate::Error;
@@ -26,9 +26,9 @@ enum Means {
     Messages(Messages),
 }
 
-/// Lane with the numbers of its block columns.
+/// LaneNumber with the numbers of its block columns.
 struct LaneColumns {
-    lane: Lane,
+    lane: LaneNumber,
     columns: Range<usize>,
     order: Token,
 }
@@ -47,12 +47,12 @@ impl Exchange {
             RankContext::OneSided(ctx, protocol) => {
                 let (first, share) = match protocol.mode.arrivals {
                     Arrivals::Msg(_) => (1, columns.div_ceil(LANES)),
-                    _ => (Lane::default().0, columns),
+                    _ => (LaneNumber::default().0, columns),
                 };
                 let lane = |(number, start): (usize, usize)| {
                     let columns = start..columns.min(start + share);
                     let order = Token::new(ctx.group())?;
-                    Ok(LaneColumns { lane: Lane(first + number as u8), columns, order })
+                    Ok(LaneColumns { lane: LaneNumber(first + number as u8), columns, order })
                 };
                 let lanes = (0..columns).step_by(share).enumerate().map(lane);
                 let lanes = lanes.collect::<Result<_, Error>>()?;

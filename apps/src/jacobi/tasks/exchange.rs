@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use talpf::{Context, DoubleBufferedChannel, Lane, Link, MemorySlot, SyncHandle};
+use talpf::{Context, DoubleBufferedChannel, LaneNumber, Link, MemorySlot, SyncHandle};
 use talpf_runtime::Token;
 
 use super::band::Band;
@@ -22,8 +22,8 @@ pub(super) enum PutMethod {
     Links,
 }
 
-/// Lane of the links; the rounds of windows are those of lane 0.
-const LANE: Lane = Lane(1);
+/// LaneNumber of the links; the rounds of windows are those of lane 0.
+const LANE: LaneNumber = LaneNumber(1);
 
 /// Exchange of one rank in every step.
 pub(super) struct Exchange {
@@ -92,7 +92,7 @@ impl Exchange {
                     let (slot, rank) = (slots[number % 2].clone(), ctx.peer(with.rank as u32)?);
                     Ok(RemoteElement { slot, rank, index: row * newest.cols() + cols.start })
                 };
-                let (protocol, lane) = (*protocol, Lane::default());
+                let (protocol, lane) = (*protocol, LaneNumber::default());
                 let given = pieces.clone().map(|piece| edge(&piece)).collect();
                 let taken = pieces.clone().map(|piece| halo(&piece)).collect();
                 let remotes = pieces.map(remote).collect::<Result<_, Error>>()?;

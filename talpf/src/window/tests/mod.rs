@@ -12,14 +12,14 @@ use talpf_runtime::Rect;
 use super::landing::HasLanded;
 use super::*;
 use crate::held_guard::HeldGuard;
-use crate::numbers::{Lane, Rank, Round};
+use crate::numbers::{LaneNumber, Rank, Round};
 
 #[cfg(talpf_loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 #[cfg(not(talpf_loom))]
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-const LANE: Lane = Lane(0);
+const LANE: LaneNumber = LaneNumber(0);
 const FIRST: Round = Round(0);
 
 /// The outcome of one operation, and of the guard of its window.

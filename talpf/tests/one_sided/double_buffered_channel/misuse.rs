@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{LANE, Ring, refused};
 use crate::common;
-use talpf::{DoubleBufferedChannel, Error, Lane, Link, Rank, SyncMode};
+use talpf::{DoubleBufferedChannel, Error, LaneNumber, Link, Rank, SyncMode};
 
 /// Makes a channel of other links at rank 1 than at the others.
 fn refused_links(
@@ -74,7 +74,7 @@ fn elements_of_another_size() {
 #[test]
 fn ranks_that_call_different_things() {
     let error = refused("another lane", |ctx, wrong| async move {
-        let lane = if wrong { Lane(4) } else { LANE };
+        let lane = if wrong { LaneNumber(4) } else { LANE };
         ctx.double_buffered_channel::<u64>(lane, &[]).await.map(drop)
     });
     common::says(&error, &["number of the lane: ", "3", "4", "at rank "]);
@@ -102,7 +102,7 @@ fn a_lane_belongs_to_the_channel_alone() {
     common::says(&error, &["lane 3 was used before"]);
     let error = refused("taken twice", |ctx, wrong| async move {
         let _first = ctx.double_buffered_channel::<u64>(LANE, &[]).await?;
-        let lane = if wrong { LANE } else { Lane(5) };
+        let lane = if wrong { LANE } else { LaneNumber(5) };
         ctx.double_buffered_channel::<u64>(lane, &[]).await.map(drop)
     });
     common::says(&error, &["lane 3 is taken by a double-buffered channel"]);
