@@ -1,11 +1,11 @@
 //! Heat diffusion by Jacobi's method, on any number of ranks, with a graph that is replayed.
 //!
 //! Each rank has a band of rows in two matrices, one for even and one for odd steps. A step is
-//! declared once: tasks that compute a row each, and one that exchanges the outermost rows with the
-//! ranks above and below. Run it with `cargo run -p talpf --example jacobi [RANKS]`.
+//! declared once: tasks that compute a row each, puts of the outermost rows to the ranks above and
+//! below, and a sync with windows for theirs. Run it with `cargo run -p talpf --example jacobi [RANKS]`.
 
-use talpf::{Config, Context, Error, Rank, SyncMode, exec};
-use talpf_runtime::{Matrix, Tiling, Token};
+use talpf::{Config, Context, Error, OneSided, Rank, SyncMode, exec};
+use talpf_runtime::{Matrix, Tiling};
 
 /// Rows without the border, columns with it, and steps.
 const ROWS: usize = 50;
@@ -51,28 +51,21 @@ async fn band(ctx: Context) -> Result<Vec<Vec<f64>>, Error> {
     let above = (rank > 0).then(|| (1, 0, Rank(rank - 1), (rows_of(rank - 1) + 1) * COLS + 1));
     let below = (rank + 1 < ctx.ranks()).then(|| (rows, rows + 1, Rank(rank + 1), 1));
     let neighbours: Vec<_> = above.into_iter().chain(below).collect();
-    let order = Token::new(ctx.group())?;
-    ctx.group().iterate_unrolled(STEPS, 2, |iteration, parity| {
+    ctx.iterate_unrolled(STEPS, 2, |step, parity| {
         let [old, new] = [&fields[parity], &fields[1 - parity]];
         let inner = |row| new.row(row, 1..COLS - 1);
         for row in 1..=rows {
-            let task = iteration.task("relax").input(&old.region(row - 1..=row + 1, ..));
+            let task = step.task("relax").input(&old.region(row - 1..=row + 1, ..));
             task.output(&inner(row)).spawn(|old, mut new| {
                 relax([old.row(0), old.row(1), old.row(2)], &mut new);
             })?;
         }
-        let task = iteration.task("exchange").inout(&order.region());
-        let task = task.input(neighbours.iter().map(|neighbour| inner(neighbour.0)));
-        let task = task.inout(neighbours.iter().map(|neighbour| inner(neighbour.1)));
-        let (ctx, slot, neighbours) = (ctx.clone(), slots[1 - parity].clone(), neighbours.clone());
-        task.spawn(move |_order, given, taken| {
-            let (round, sync) = (ctx.round(), ctx.sync(SyncMode::CACHED));
-            let sync = taken.into_iter().fold(sync, |sync, row| sync.window_with(row));
-            let puts = given.into_iter().zip(&neighbours);
-            puts.for_each(|(row, to)| drop(round.put(row, slot.at(to.2, to.3))));
-            drop(round);
-            sync.spawn().expect("the rows are of a registered matrix");
-        })
+        let mut sync = step.sync(SyncMode::CACHED);
+        for (edge, halo, peer, index) in &neighbours {
+            step.put(&inner(*edge), slots[1 - parity].at(*peer, *index))?;
+            sync = sync.window(&inner(*halo));
+        }
+        sync.spawn()
     })?;
     let read = ctx.group().task("read").input(&fields[STEPS % 2].all());
     Ok(read.run(move |field| (1..=rows).map(|row| field.row(row).to_vec()).collect())?.await?)

@@ -4,7 +4,7 @@
 //! a lane carries item n over one link, so a rank waits for the item that it needs and not for what
 //! other links carry. Run it with `cargo run -p talpf --example lanes`.
 
-use talpf::{Config, Context, Error, LaneNumber, SyncMode, exec};
+use talpf::{Config, Context, Error, SyncMode, exec};
 use talpf_runtime::Array;
 
 const RANKS: u32 = 4;
@@ -27,14 +27,15 @@ fn apply(item: u64, rank: u32) -> u64 {
 /// The program of a rank, which returns the items as they leave it.
 async fn stage(ctx: Context) -> Result<Vec<u64>, Error> {
     let rank = ctx.rank().0;
-    let lane_to = |rank: u32| LaneNumber(rank as u8);
+    // The lane from the previous rank, and that to the next one.
+    let (from, to) = (ctx.lane(rank as u8)?, ctx.lane(rank as u8 + 1)?);
     let inbox = Array::new(ctx.group(), vec![0u64], 1)?;
     let items = Array::new(ctx.group(), (0..ITEMS as u64).collect(), 1)?;
     let slot = ctx.register_global(&inbox).await?;
     for item in 0..ITEMS {
         if rank > 0 {
             // One put arrives in this round, from the previous rank.
-            ctx.sync_of(lane_to(rank), SyncMode::msg(1)).window(&inbox.all()).spawn()?;
+            from.sync(SyncMode::msg(1)).window(&inbox.all()).spawn()?;
             let receive = ctx.group().task("receive").input(&inbox.all());
             receive.output(&items.tile(item)).spawn(|inbox, mut item| item[0] = inbox[0])?;
         }
@@ -42,8 +43,8 @@ async fn stage(ctx: Context) -> Result<Vec<u64>, Error> {
         apply_here.spawn(move |mut item| item[0] = apply(item[0], rank))?;
         if let Ok(next) = ctx.peer(rank + 1) {
             // No put arrives here in a round of the next rank's lane.
-            ctx.put_on(lane_to(next.0), &items.tile(item), slot.at(next, 0))?;
-            ctx.sync_of(lane_to(next.0), SyncMode::msg(0)).spawn()?;
+            to.put(&items.tile(item), slot.at(next, 0))?;
+            to.sync(SyncMode::msg(0)).spawn()?;
         }
     }
     Ok(ctx.group().task("read").input(&items.all()).run(|items| items.to_vec())?.await?)

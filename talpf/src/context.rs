@@ -1,48 +1,49 @@
 //! The context of a rank, through which its program communicates.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
-
-use talpf_runtime::{Group, In, Out, Region};
 
 use crate::all_gather::Call;
 use crate::double_buffered_channel::{DoubleBufferedChannel, Link};
 use crate::error::Error;
+use crate::iteration::{Iteration, RoundsOfStep};
+use crate::lane::Lane;
+use crate::lane_address::LaneAddress;
 use crate::numbers::{LaneNumber, Rank};
-use crate::operation::{OpenRound, Source, Spawned};
-use crate::round::User;
-use crate::slot::{MemorySlot, Registrable, RemoteRegion, Slot, Use};
+use crate::slot::{MemorySlot, Registrable, Use};
 use crate::sync::{SyncBuilder, SyncMode};
-use crate::world::World;
+use crate::world::{RankState, World};
 
-/// A handle of one rank of a run. Clones are handles of the same rank.
-#[derive(Clone)]
+/// A handle of one rank of a run. Clones are handles of the same rank. A context dereferences to
+/// lane 0, whose rounds are supersteps: operations and syncs are methods of [`Lane`].
 pub struct Context {
-    world: Arc<World>,
-    rank: Rank,
+    lane: Lane,
 }
 
 impl Context {
     pub(crate) fn new(world: &Arc<World>, rank: Rank) -> Self {
-        Context { world: Arc::clone(world), rank }
+        let number = LaneNumber::default();
+        let at = LaneAddress { world: Arc::clone(world), rank, number };
+        Context { lane: Lane::new(at, Arc::default()) }
     }
 
     pub(crate) fn world(&self) -> &Arc<World> {
-        &self.world
+        &self.lane.at.world
     }
 
-    pub(crate) fn state(&self) -> &crate::world::RankState {
-        self.world.rank(self.rank)
+    pub(crate) fn state(&self) -> &RankState {
+        self.lane.at.state()
     }
 
     /// Returns the number of this rank.
     pub fn rank(&self) -> Rank {
-        self.rank
+        self.lane.at.rank
     }
 
     /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
-        self.world.size()
+        self.world().size()
     }
 
     /// Returns the rank with a number.
@@ -51,11 +52,6 @@ impl Context {
     pub fn peer(&self, number: u32) -> Result<Rank, Error> {
         let (rank, ranks) = (Rank(number), self.ranks());
         if number < ranks { Ok(rank) } else { Err(Error::NoSuchRank { rank, ranks }) }
-    }
-
-    /// Returns the group of this rank, which arrays are made in and tasks are spawned into.
-    pub fn group(&self) -> &Group {
-        &self.state().group
     }
 
     /// Registers an array that peers reach inside windows. Collective: every rank registers one
@@ -101,7 +97,7 @@ impl Context {
         let state = self.state();
         let prepared = state.slots.prepare_global(&state.endpoint.domain, array, usage);
         let own = prepared.map(|slot| (slot.descriptor(), slot));
-        let (slot, gathered) = self.world.all_gather(self.rank, call, own).await?;
+        let (slot, gathered) = self.world().all_gather(self.rank(), call, own).await?;
         Ok(MemorySlot::new(slot.publish(&gathered)?))
     }
 
@@ -126,23 +122,23 @@ impl Context {
         self.state().slots.remove(&slot.slot)
     }
 
-    /// Makes a [`DoubleBufferedChannel`] of `links`, which takes `lane` for the rest of the run.
+    /// Makes a [`DoubleBufferedChannel`] of `links`, which keeps `lane` for the rest of the run.
     /// Collective: every rank calls it, those without links too. The n-th link of one rank to
     /// another matches the n-th link of that one back. The buffers are of arrays registered with
     /// [`Context::register_global`], and no two of them overlap.
     ///
     /// **Completion**: all ranks have made theirs, and each has the buffers of its first round as
     /// `inout`. **Errors**: links that do not match, which name the rank and both values; a lane
-    /// that was used; buffers that overlap or are not registered; a rank that failed. Each of them
-    /// fails the run.
+    /// that was used before; buffers that overlap or are not registered; a rank that failed. Each
+    /// of them fails the run.
     pub async fn double_buffered_channel<T: bytemuck::Pod + Send + Sync>(
         &self,
-        lane: LaneNumber,
+        lane: Lane,
         links: &[Link<'_, T>],
     ) -> Result<DoubleBufferedChannel<T>, Error> {
         let made = DoubleBufferedChannel::new(self, lane, links).await;
         if let Err(error) = &made {
-            self.world.fail(&[self.rank], error);
+            self.world().fail(&[self.rank()], error);
         }
         made
     }
@@ -164,169 +160,108 @@ impl Context {
         self.state().open_rounds.set_limit(operations)
     }
 
-    /// Takes a handle of the open round of lane 0, to issue operations inside tasks.
+    /// Takes lane `number`, which no other owner at this rank has. Of lane 0, which is that of the
+    /// context, it returns another handle.
+    ///
+    /// **Errors**: a lane that has an owner, that an iteration uses, or that was one of a
+    /// [`DoubleBufferedChannel`].
+    pub fn lane(&self, number: u8) -> Result<Lane, Error> {
+        if number == 0 {
+            return Ok(self.lane.handle());
+        }
+        let at = LaneAddress { number: LaneNumber(number), ..self.lane.at.clone() };
+        let order = self.state().open_rounds.take(at.number)?;
+        Ok(Lane::new(at, order))
+    }
+
+    /// Declares a sync of lane 0, as [`Lane::sync`]: the end of a superstep.
     #[inline]
-    pub fn round(&self) -> OpenRound {
-        self.round_of(LaneNumber::default())
+    pub fn sync<'r>(&self, mode: SyncMode) -> SyncBuilder<'_, 'r> {
+        self.lane.sync(mode)
     }
 
-    /// As [`Context::round`], of another lane. If a [`DoubleBufferedChannel`] has taken the lane,
-    /// operations are refused.
-    #[inline]
-    pub fn round_of(&self, lane: LaneNumber) -> OpenRound {
-        let state = self.state();
-        OpenRound::new(state.open_rounds.enter(&self.world, self.rank, lane, User::Program))
-    }
-
-    /// Spawns a task that puts `from` to where `to` begins, in the open round of lane 0.
+    /// Runs the tasks, operations and syncs that `declare` declares in every step from 0 to
+    /// `steps`, as if they were spawned anew each time: [`Group::iterate`](talpf_runtime::Group::iterate) with operations.
     ///
-    /// **Completion**: returns at once. The task has `from` as input until it may be reused
-    /// (*local*). **Errors**: as a spawn; later, those of [`OpenRound::put`] at the sync.
-    pub fn put<T, D>(&self, from: &Region<'_, T, D>, to: RemoteRegion<'_, T>) -> Result<(), Error>
-    where
-        T: bytemuck::Pod + Send + Sync,
-        D: Send + 'static,
-    {
-        self.put_on(LaneNumber::default(), from, to)
-    }
-
-    /// As [`Context::put`], on another lane.
-    pub fn put_on<T, D>(
-        &self,
-        lane: LaneNumber,
-        from: &Region<'_, T, D>,
-        to: RemoteRegion<'_, T>,
-    ) -> Result<(), Error>
-    where
-        T: bytemuck::Pod + Send + Sync,
-        D: Send + 'static,
-    {
-        let (spawned, to) = (Spawned::new(self.round_of(lane)), Remote::new(&to));
-        let task = self.group().task("put").communicates().inline().input(from);
-        Ok(task.spawn(move |from: In<T, D>| {
-            detach(spawned.issue(|round| round.put(from, to.region())))
-        })?)
-    }
-
-    /// Spawns a task that gets the elements from where `from` begins into `to`, in the open round
-    /// of lane 0.
+    /// **Ordering**, **Completion**, **Cost**: as [`Group::iterate`](talpf_runtime::Group::iterate). The operations of a step may
+    /// be issued once the sync of their lane in the step before was. **Errors**: those of
+    /// `declare`; an operation that no sync of its lane follows in the step; later operations and
+    /// syncs of the program on a lane of the iteration, until its last sync has run: wait for the
+    /// group first. In an iteration that a failed task has stopped, the lane stays with it.
     ///
-    /// **Completion**: returns at once. The task has `to` as output until it holds the data.
-    /// **Errors**: as a spawn; later, those of [`OpenRound::get`] at the sync.
-    pub fn get<T, D>(&self, from: RemoteRegion<'_, T>, to: &Region<'_, T, D>) -> Result<(), Error>
-    where
-        T: bytemuck::Pod + Send + Sync,
-        D: Send + 'static,
-    {
-        self.get_on(LaneNumber::default(), from, to)
+    /// [`OneSided`](crate::OneSided) has an example.
+    pub fn iterate<'r, E: From<Error>>(
+        &'r self,
+        steps: usize,
+        declare: impl FnOnce(&Iteration<'_, 'r>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut declare = Some(declare);
+        self.iterate_unrolled(steps, 1, |iteration, _| match declare.take() {
+            Some(declare) => declare(iteration),
+            None => Ok(()),
+        })
     }
 
-    /// As [`Context::get`], on another lane.
-    pub fn get_on<T, D>(
-        &self,
-        lane: LaneNumber,
-        from: RemoteRegion<'_, T>,
-        to: &Region<'_, T, D>,
-    ) -> Result<(), Error>
-    where
-        T: bytemuck::Pod + Send + Sync,
-        D: Send + 'static,
-    {
-        let (spawned, from) = (Spawned::new(self.round_of(lane)), Remote::new(&from));
-        let task = self.group().task("get").communicates().inline().output(to);
-        Ok(task.spawn(move |to: Out<T, D>| {
-            detach(spawned.issue(|round| round.get(from.region(), to)))
-        })?)
-    }
-
-    /// Spawns a task that adds to a remote number and writes its value before that to `result`.
+    /// As [`Context::iterate`], for graphs in which the steps alternate:
+    /// [`Group::iterate_unrolled`](talpf_runtime::Group::iterate_unrolled) with operations.
     ///
-    /// **Completion**, **Errors**: as [`Context::get`].
-    pub fn fetch_and_add(
-        &self,
-        target: RemoteRegion<'_, u64>,
-        add: u64,
-        result: &Region<'_, u64>,
-    ) -> Result<(), Error> {
-        let (spawned, target) = (Spawned::new(self.round()), Remote::new(&target));
-        let task = self.group().task("fetch_and_add").communicates().inline().output(result);
-        Ok(task.spawn(move |result: Out<u64>| {
-            detach(spawned.issue(|round| round.fetch_and_add(target.region(), add, result)));
-        })?)
+    /// **Errors**: as [`Context::iterate`]; an `unroll` of 0.
+    pub fn iterate_unrolled<'r, E: From<Error>>(
+        &'r self,
+        steps: usize,
+        unroll: usize,
+        mut declare: impl FnMut(&Iteration<'_, 'r>, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (lane, order) = (&self.lane.at, self.lane.order()?);
+        let mut lent = Vec::new();
+        let iterated = self.group().iterate_unrolled(steps, unroll, |tasks, step| {
+            if step == 0 {
+                // The rounds of the steps that do not run would never end.
+                let lane = lane.clone();
+                tasks.on_failure(move |failure| lane.state().fail_soon(Error::Runtime(failure)));
+            }
+            let rounds = RoundsOfStep::new((steps - step).div_ceil(unroll) as u64);
+            let declared = declare(&Iteration::new(tasks, lane, order, &rounds), step);
+            let checked = declared.and_then(|()| Ok(rounds.check()?));
+            lent.extend(rounds.lent());
+            checked.map_err(Declared)
+        });
+        iterated.map_err(|Declared(error)| {
+            // Nothing of the iteration runs.
+            for (lane, rounds) in lent {
+                self.state().open_rounds.take_back(lane, rounds);
+            }
+            error
+        })
     }
+}
 
-    /// Spawns a task that replaces a remote number by `swap` if it is `compare`, and writes its
-    /// value before that to `result`.
-    ///
-    /// **Completion**, **Errors**: as [`Context::get`].
-    pub fn compare_and_swap(
-        &self,
-        target: RemoteRegion<'_, u64>,
-        compare: u64,
-        swap: u64,
-        result: &Region<'_, u64>,
-    ) -> Result<(), Error> {
-        let (spawned, target) = (Spawned::new(self.round()), Remote::new(&target));
-        let task = self.group().task("compare_and_swap").communicates().inline().output(result);
-        Ok(task.spawn(move |result: Out<u64>| {
-            let target = target.region();
-            detach(spawned.issue(|round| round.compare_and_swap(target, compare, swap, result)));
-        })?)
+/// An error of a declaration.
+struct Declared<E>(E);
+
+impl<E: From<Error>> From<talpf_runtime::Error> for Declared<E> {
+    fn from(error: talpf_runtime::Error) -> Self {
+        Declared(E::from(Error::Runtime(error)))
     }
+}
 
-    /// Polls for arrivals instead of waiting for the polling task, and returns the number of
-    /// operations that have arrived for the oldest round of the lane that has not ended.
-    ///
-    /// For programs that have a worker to spare and need the lowest latency of a notification.
-    /// **Completion**: the operations counted are *delivered*; the window still holds its region.
-    pub fn arrivals(&self, lane: LaneNumber) -> u32 {
-        self.state().batches.post_all();
-        self.state().poll(&self.world);
-        let arrivals = self.state().engine.arrivals(lane);
-        // A thread that tried to enter the engine meanwhile has left it to this one.
-        self.state().progress_if_rung(&self.world);
-        arrivals
+impl Deref for Context {
+    type Target = Lane;
+
+    /// Returns lane 0.
+    fn deref(&self) -> &Lane {
+        &self.lane
     }
+}
 
-    /// Declares a sync of lane 0, which ends a superstep: it closes the round that is open when the
-    /// sync is spawned or awaited.
-    #[inline]
-    pub fn sync(&self, mode: SyncMode) -> SyncBuilder<'_> {
-        SyncBuilder::new(self, mode, LaneNumber::default())
-    }
-
-    /// As [`Context::sync`], of another lane.
-    #[inline]
-    pub fn sync_of(&self, lane: LaneNumber, mode: SyncMode) -> SyncBuilder<'_> {
-        SyncBuilder::new(self, mode, lane)
+impl Clone for Context {
+    fn clone(&self) -> Self {
+        Context { lane: self.lane.handle() }
     }
 }
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Context ({} of {})", self.rank, self.ranks())
-    }
-}
-
-/// Drops the future of an operation, whose task holds its guard.
-fn detach<G: Source>(operation: crate::operation::Operation<G>) {
-    drop(operation);
-}
-
-/// A remote region that a task keeps.
-struct Remote<T> {
-    slot: MemorySlot<T>,
-    rank: Rank,
-    index: u64,
-}
-
-impl<T> Remote<T> {
-    fn new(region: &RemoteRegion<'_, T>) -> Self {
-        let slot: Arc<Slot> = Arc::clone(region.slot);
-        Remote { slot: MemorySlot::new(slot), rank: region.rank, index: region.index }
-    }
-
-    fn region(&self) -> RemoteRegion<'_, T> {
-        self.slot.at(self.rank, self.index as usize)
+        write!(f, "Context ({} of {})", self.rank(), self.ranks())
     }
 }

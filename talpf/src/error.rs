@@ -213,6 +213,12 @@ pub enum Error {
         /// Number of operations of the round.
         operations: u64,
     },
+    /// A step of an iteration has operations on a lane that no sync of the step follows.
+    #[error("{lane}: operations of a step, and no sync of {lane} follows them in the step")]
+    StepNotClosed {
+        /// The lane.
+        lane: LaneNumber,
+    },
     /// A window of this rank was never opened, because a task that it depends on failed.
     #[error("{lane} {round}: a window was not opened because a task before it failed")]
     NotOpened {

@@ -6,10 +6,11 @@
 
 mod handles;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use talpf_primitives::Mutex;
+use talpf_runtime::Token;
 
 use self::handles::Handles;
 use crate::double_buffered_channel::BufferGuards;
@@ -71,12 +72,12 @@ impl RoundState {
 
     /// Checks that the program may use the round.
     ///
-    /// **Errors**: a double-buffered channel has taken its lane, or too many rounds have not ended.
+    /// **Errors**: iterations use its lane, or too many rounds have not ended.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
         match &self.refuses {
             None => Ok(()),
-            Some(why) => refused(why),
+            Some(why) => stand_in(why),
         }
     }
 
@@ -116,7 +117,7 @@ impl RoundState {
 
     /// Counts operations to a target.
     ///
-    /// **Errors**: more than the limit of `resize_message_queue`; the lane is taken.
+    /// **Errors**: more than the limit of `resize_message_queue`; iterations use the lane.
     #[inline]
     pub(crate) fn count(&self, target: Rank, operations: u32) -> Result<(), Error> {
         self.check()?;
@@ -209,7 +210,7 @@ impl RoundState {
 
 #[cold]
 #[inline(never)]
-fn refused(why: &Error) -> Result<(), Error> {
+fn stand_in(why: &Error) -> Result<(), Error> {
     Err(why.clone())
 }
 
@@ -221,25 +222,104 @@ pub(crate) struct OpenRounds {
 
 #[derive(Default)]
 struct LaneRounds {
+    /// The open round of the program. `None` before the first one, and while iterations use the
+    /// lane.
     open: Option<Arc<RoundState>>,
+    /// The rounds of the iterations that use the lane.
+    lent: Option<Lent>,
     /// Memory of a round that has ended, for the next to be opened.
     spare: Option<Arc<RoundState>>,
-    /// Guards of the double-buffered channel that has taken the lane.
-    taken: Option<Arc<BufferGuards>>,
+    /// Order of the rounds of iterations, which the owner of the lane keeps.
+    order: Weak<LaneOrder>,
+    /// Guards of the double-buffered channel that the lane belongs to.
+    buffer_guards: Option<Arc<BufferGuards>>,
     /// Number of rounds that have ended.
     ended: u64,
 }
 
-/// Error text for a lane that belongs to a channel.
-const TAKEN: &str = "is taken by a double-buffered channel";
-
-/// The user of a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum User {
-    Program,
-    /// The double-buffered channel that has taken the lane.
-    Channel,
+/// Rounds that a lane has lent to iterations.
+struct Lent {
+    /// The first of them that is not closed.
+    open: Arc<RoundState>,
+    /// Number of rounds that are not closed.
+    rounds: u64,
 }
+
+/// The source of the round that follows an open one.
+struct Follows<'a> {
+    spare: &'a mut Option<Arc<RoundState>>,
+    /// Number of rounds that have ended.
+    ended: u64,
+}
+
+impl LaneRounds {
+    /// Returns the program's open round.
+    ///
+    /// **Errors**: iterations use the lane.
+    #[inline]
+    fn open(
+        &mut self,
+        world: &Arc<World>,
+        rank: Rank,
+        lane: LaneNumber,
+    ) -> Result<(&mut Arc<RoundState>, Follows<'_>), Error> {
+        let LaneRounds { open, lent, spare, ended, .. } = self;
+        let open = match open {
+            Some(open) => open,
+            None if lent.is_some() => return Err(refused(lane, OF_ITERATION)),
+            none => none.insert(RoundState::new(world, rank, lane, Round(0))),
+        };
+        Ok((open, Follows { spare, ended: *ended }))
+    }
+
+    /// Takes back rounds that were lent. With the last of them the open round is the program's.
+    fn take_back(&mut self, rounds: u64) {
+        if let Some(lent) = &mut self.lent {
+            lent.rounds -= rounds;
+            if lent.rounds == 0 {
+                self.open = self.lent.take().map(|lent| lent.open);
+            }
+        }
+    }
+
+    fn any_open(&self) -> Option<&Arc<RoundState>> {
+        self.open.as_ref().or(self.lent.as_ref().map(|lent| &lent.open))
+    }
+}
+
+impl Follows<'_> {
+    /// Closes an open round, and opens the next in its place.
+    ///
+    /// **Errors**: too many rounds have not ended.
+    fn close(self, open: &mut Arc<RoundState>) -> Result<Arc<RoundState>, Error> {
+        let value = open.number.0 - self.ended + 1;
+        if value > MOST_AHEAD {
+            let (what, limit) = ("number of syncs of a lane that have not ended", MOST_AHEAD);
+            return Err(Error::Limit { what, value, limit });
+        }
+        let number = Round(open.number.0 + 1);
+        let renewed = self.spare.take().and_then(|mut round| {
+            Arc::get_mut(&mut round)?.renew(number);
+            Some(round)
+        });
+        let next = || RoundState::new(&open.world, open.rank, open.lane, number);
+        Ok(std::mem::replace(open, renewed.unwrap_or_else(next)))
+    }
+}
+
+#[cold]
+fn refused(lane: LaneNumber, why: &'static str) -> Error {
+    Error::LaneRefused { lane, why }
+}
+
+/// The token that orders the rounds of iterations on a lane, if it was needed yet. A lane has an
+/// owner as long as this lives.
+pub(crate) type LaneOrder = OnceLock<Token>;
+
+/// Error texts for lanes that are not to be had.
+const OF_ITERATION: &str = "is used by an iteration that has not ended: wait for the group first";
+const OF_CHANNEL: &str = "is or was one of a double-buffered channel";
+const NOT_LENT: &str = "has no round of an iteration";
 
 /// Default limit of the operations of one round.
 const OPERATIONS: u32 = 1 << 20;
@@ -270,77 +350,121 @@ impl OpenRounds {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Takes a handle of the open round of a lane.
+    /// Takes a lane other than 0 for an owner.
+    ///
+    /// **Errors**: a lane that has an owner, or that belongs to iterations or a channel.
+    pub(crate) fn take(&self, lane: LaneNumber) -> Result<Arc<LaneOrder>, Error> {
+        let mut lanes = self.lanes.lock();
+        let LaneRounds { lent, order, buffer_guards, .. } = lane_of(&mut lanes, lane);
+        let why = if buffer_guards.is_some() {
+            OF_CHANNEL
+        } else if lent.is_some() {
+            OF_ITERATION
+        } else if order.strong_count() > 0 {
+            "has an owner: drop that `Lane`, or pass it on"
+        } else {
+            let made = Arc::default();
+            *order = Arc::downgrade(&made);
+            return Ok(made);
+        };
+        Err(Error::LaneRefused { lane, why })
+    }
+
+    /// Gives a taken lane, which was not used, to a double-buffered channel for as long as the run
+    /// lasts.
+    ///
+    /// **Errors**: lane 0, which has any number of owners; a lane that was used.
+    pub(crate) fn give(&self, lane: LaneNumber, guards: &Arc<BufferGuards>) -> Result<(), Error> {
+        let mut lanes = self.lanes.lock();
+        let LaneRounds { open, lent, buffer_guards, .. } = lane_of(&mut lanes, lane);
+        if lane == LaneNumber::default() || open.is_some() || lent.is_some() {
+            return Err(refused(
+                lane,
+                "was used before: a double-buffered channel needs a new one",
+            ));
+        }
+        *buffer_guards = Some(Arc::clone(guards));
+        Ok(())
+    }
+
+    /// Takes a handle of the program's open round of a lane, or of a stand-in that refuses
+    /// operations if iterations use the lane.
     #[inline]
     pub(crate) fn enter(
         &self,
         world: &Arc<World>,
         rank: Rank,
         lane: LaneNumber,
-        user: User,
     ) -> Arc<RoundState> {
-        let mut lanes = self.lanes.lock();
-        let LaneRounds { open, taken, .. } = lane_of(&mut lanes, lane);
-        if taken.is_some() && user == User::Program {
-            return RoundState::refusing(
-                world,
-                rank,
-                lane,
-                Error::LaneRefused { lane, why: TAKEN },
-            );
+        match lane_of(&mut self.lanes.lock(), lane).open(world, rank, lane) {
+            Ok((open, _)) => open.enter(),
+            Err(error) => RoundState::refusing(world, rank, lane, error),
         }
-        open.get_or_insert_with(|| RoundState::new(world, rank, lane, Round(0))).enter()
     }
 
-    /// Closes the open round of a lane, opens the next, and returns the closed one, which the
-    /// caller `leave`s, or a stand-in that refuses its sync if too many rounds have not ended.
+    /// Closes the program's open round of a lane, opens the next, and returns the closed one, which
+    /// the caller `leave`s, or a stand-in that refuses its sync.
     pub(crate) fn close(
         &self,
         world: &Arc<World>,
         rank: Rank,
         lane: LaneNumber,
-        user: User,
     ) -> Arc<RoundState> {
         let mut lanes = self.lanes.lock();
-        let LaneRounds { open, spare, taken, ended } = lane_of(&mut lanes, lane);
-        if taken.is_some() && user == User::Program {
-            return RoundState::refusing(
-                world,
-                rank,
-                lane,
-                Error::LaneRefused { lane, why: TAKEN },
-            );
-        }
-        let value = open.as_ref().map_or(0, |open| open.number.0 - *ended) + 1;
-        if value > MOST_AHEAD {
-            let (what, limit) = ("number of syncs of a lane that have not ended", MOST_AHEAD);
-            return RoundState::refusing(world, rank, lane, Error::Limit { what, value, limit });
-        }
-        let closed = open.take().unwrap_or_else(|| RoundState::new(world, rank, lane, Round(0)));
-        let number = Round(closed.number.0 + 1);
-        let renewed = spare.take().and_then(|mut round| {
-            Arc::get_mut(&mut round)?.renew(number);
-            Some(round)
-        });
-        *open = Some(renewed.unwrap_or_else(|| RoundState::new(world, rank, lane, number)));
-        closed
+        let opened = lane_of(&mut lanes, lane).open(world, rank, lane);
+        let closed = opened.and_then(|(open, follows)| follows.close(open));
+        closed.unwrap_or_else(|error| RoundState::refusing(world, rank, lane, error))
     }
 
-    /// Gives a lane to a double-buffered channel, for as long as the run lasts.
-    ///
-    /// **Errors**: the lane was used, or taken, before.
-    pub(crate) fn take(&self, lane: LaneNumber, guards: &Arc<BufferGuards>) -> Result<(), Error> {
+    /// Returns the number of the open round of a lane.
+    pub(crate) fn number(&self, lane: LaneNumber) -> Round {
         let mut lanes = self.lanes.lock();
-        let LaneRounds { open, taken, .. } = lane_of(&mut lanes, lane);
-        let why = match (open, &taken) {
-            (_, Some(_)) => TAKEN,
-            (Some(_), None) => "was used before, a double-buffered channel needs one of its own",
-            (None, None) => {
-                *taken = Some(Arc::clone(guards));
-                return Ok(());
-            }
-        };
-        Err(Error::LaneRefused { lane, why })
+        lane_of(&mut lanes, lane).any_open().map_or(Round(0), |open| open.number)
+    }
+
+    /// Lends rounds of a lane, from the open one on, to the iterations that use the lane.
+    pub(crate) fn lend(&self, world: &Arc<World>, rank: Rank, lane: LaneNumber, rounds: u64) {
+        let mut lanes = self.lanes.lock();
+        let LaneRounds { open, lent, .. } = lane_of(&mut lanes, lane);
+        let first = || RoundState::new(world, rank, lane, Round(0));
+        let new = || Lent { open: open.take().unwrap_or_else(first), rounds: 0 };
+        lent.get_or_insert_with(new).rounds += rounds;
+    }
+
+    /// Takes back rounds that were lent to an iteration that does not run.
+    pub(crate) fn take_back(&self, lane: LaneNumber, rounds: u64) {
+        lane_of(&mut self.lanes.lock(), lane).take_back(rounds);
+    }
+
+    /// Returns the open round of the iterations that use a lane.
+    pub(crate) fn of_iteration(
+        &self,
+        world: &Arc<World>,
+        rank: Rank,
+        lane: LaneNumber,
+    ) -> Arc<RoundState> {
+        match &lane_of(&mut self.lanes.lock(), lane).lent {
+            Some(lent) => Arc::clone(&lent.open),
+            None => RoundState::refusing(world, rank, lane, refused(lane, NOT_LENT)),
+        }
+    }
+
+    /// Closes the open round of the iterations that use a lane, as [`OpenRounds::close`].
+    pub(crate) fn close_of_iteration(
+        &self,
+        world: &Arc<World>,
+        rank: Rank,
+        lane: LaneNumber,
+    ) -> Arc<RoundState> {
+        let mut lanes = self.lanes.lock();
+        let rounds = lane_of(&mut lanes, lane);
+        let LaneRounds { lent, spare, ended, .. } = rounds;
+        let open = lent.as_mut().map(|lent| &mut lent.open).ok_or(refused(lane, NOT_LENT));
+        let closed = open.and_then(|open| Follows { spare, ended: *ended }.close(open));
+        if closed.is_ok() {
+            rounds.take_back(1);
+        }
+        closed.unwrap_or_else(|error| RoundState::refusing(world, rank, lane, error))
     }
 
     /// Checks, at the end of the main, that no channel was dropped in the middle of a round.
@@ -348,8 +472,8 @@ impl OpenRounds {
     /// **Errors**: one was.
     pub(crate) fn check_channels(&self) -> Result<(), Error> {
         let lanes = self.lanes.lock();
-        let abandoned = |lane: &LaneRounds| lane.taken.as_ref().is_some_and(|p| p.is_abandoned());
-        match lanes.iter().position(abandoned) {
+        let mut channels = lanes.iter().map(|lane| &lane.buffer_guards);
+        match channels.position(|guards| guards.as_ref().is_some_and(|g| g.is_abandoned())) {
             Some(lane) => {
                 let why = "belongs to a channel that was dropped in the middle of a round";
                 Err(Error::LaneRefused { lane: LaneNumber(lane as u8), why })
@@ -362,7 +486,7 @@ impl OpenRounds {
     ///
     /// **Errors**: none has closed one of them.
     pub(crate) fn check_closed(&self) -> Result<(), Error> {
-        for open in self.lanes.lock().iter().filter_map(|lane| lane.open.as_ref()) {
+        for open in self.lanes.lock().iter().filter_map(LaneRounds::any_open) {
             let operations = open.sent().map(u64::from).sum();
             if operations > 0 {
                 return Err(Error::NotClosed { lane: open.lane, round: open.number, operations });
@@ -375,7 +499,7 @@ impl OpenRounds {
     #[cold]
     pub(crate) fn fail(&self, reason: &Arc<str>) {
         let lanes = self.lanes.lock();
-        let channels: Vec<_> = lanes.iter().filter_map(|lane| lane.taken.clone()).collect();
+        let channels: Vec<_> = lanes.iter().filter_map(|lane| lane.buffer_guards.clone()).collect();
         drop(lanes);
         channels.iter().for_each(|guards| guards.fail(reason));
     }

@@ -77,6 +77,25 @@ impl<T> fmt::Debug for RemoteRegion<'_, T> {
     }
 }
 
+/// A remote region that a task keeps.
+pub(crate) struct KeptRemote<T> {
+    slot: MemorySlot<T>,
+    rank: Rank,
+    index: u64,
+}
+
+impl<T> KeptRemote<T> {
+    pub(crate) fn new(region: &RemoteRegion<'_, T>) -> Self {
+        let RemoteRegion { slot, rank, index, .. } = *region;
+        KeptRemote { slot: MemorySlot::new(Arc::clone(slot)), rank, index }
+    }
+
+    #[inline]
+    pub(crate) fn region(&self) -> RemoteRegion<'_, T> {
+        self.slot.at(self.rank, self.index as usize)
+    }
+}
+
 /// An array that can be registered: an [`Array`] or a [`Matrix`].
 pub trait Registrable: private::Memory + Clone + Send + Sync + 'static {
     /// Type of the elements, for which any bytes are valid.

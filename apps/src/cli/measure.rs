@@ -3,7 +3,7 @@
 use std::hint;
 use std::time::{Duration, Instant};
 
-use talpf::{Config, Context, LaneNumber, Machine, Settings, SyncMode, exec};
+use talpf::{Config, Context, Machine, Settings, SyncMode, exec};
 use talpf_apps::Error;
 use talpf_runtime::{Array, cores};
 
@@ -83,7 +83,7 @@ async fn hops(ctx: Context) -> Result<f64, Error> {
             if ctx.rank().0 == 0 {
                 from = round.put(from, slot.at(other, 0)).await?;
             }
-            while ctx.arrivals(LaneNumber(0)) <= hop {
+            while ctx.arrivals() <= hop {
                 hint::spin_loop();
             }
             if ctx.rank().0 == 1 {

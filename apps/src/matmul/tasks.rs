@@ -46,7 +46,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
         let mut syncs = Vec::new();
         for hop in 0..input.machine.ranks() {
             if hop + 1 < input.machine.ranks() {
-                syncs.extend(slices.ring.pass_on(hop, Step::Spawned(&step))?);
+                syncs.extend(slices.ring.pass_on(hop, Step::Spawned(&ctx, &step))?);
             }
             slices.spawn_products(&ctx, hop, &step)?;
         }

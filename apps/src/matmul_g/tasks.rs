@@ -16,8 +16,7 @@ use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    Machine, Messages, Observer, Pace, Part, RankContext, RunInput, Step, Steps, Variant,
-    solve_on_ranks,
+    Machine, Messages, Observer, Pace, Part, RankContext, RunInput, Steps, Variant, solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -53,7 +52,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
         let step = steps.begin().await?;
         let mut syncs = Vec::new();
         for round in 0..tiles.side {
-            syncs.extend(tiles.spawn_exchange(iteration, round, &step)?);
+            syncs.extend(tiles.spawn_exchange(iteration, round)?);
             tiles.spawn_products(&ctx, round, &step)?;
         }
         steps.end(&ctx, syncs)?;
@@ -147,12 +146,7 @@ impl Tiles {
 
     /// Spawns the exchange after which this rank has both tiles of a round, and the sync of the
     /// round, if it has one.
-    fn spawn_exchange(
-        &self,
-        iteration: usize,
-        round: usize,
-        step: &Token,
-    ) -> Result<Option<SyncHandle>, Error> {
+    fn spawn_exchange(&self, iteration: usize, round: usize) -> Result<Option<SyncHandle>, Error> {
         let depth = self.depth(round);
         let rank = |row: usize, col: usize| row * self.side + col;
         let a_len = self.extent(self.row) * self.extent(depth);
@@ -178,11 +172,20 @@ impl Tiles {
                 };
                 let to_a = rank(self.row, back(self.col, self.row));
                 let to_b = rank(back(self.row, self.col), self.col);
-                let step = Step::Spawned(step);
-                messages.declare_send(step, &self.a.all(), to_a, tags)?;
-                messages.declare_send(step, &self.b.all(), to_b, tags + 1)?;
-                messages.declare_receive(step, &fetched_a, rank(self.row, depth), tags)?;
-                messages.declare_receive(step, &fetched_b, rank(depth, self.col), tags + 1)?;
+                messages.declare_send(messages.group(), &self.a.all(), to_a, tags)?;
+                messages.declare_send(messages.group(), &self.b.all(), to_b, tags + 1)?;
+                messages.declare_receive(
+                    messages.group(),
+                    &fetched_a,
+                    rank(self.row, depth),
+                    tags,
+                )?;
+                messages.declare_receive(
+                    messages.group(),
+                    &fetched_b,
+                    rank(depth, self.col),
+                    tags + 1,
+                )?;
                 Ok(None)
             }
         }

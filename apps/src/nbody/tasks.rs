@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use talpf::SyncHandle;
-use talpf_runtime::{Matrix, Region, Tiling};
+use talpf_runtime::{Matrix, Region, Scope, Tiling};
 
 use super::{Problem, Solution, kernel};
 use crate::Error;
@@ -42,16 +42,16 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     ctx.barrier().await?;
     let started = Instant::now();
     if input.machine.replays() {
-        ctx.group().iterate(steps, |iteration| {
-            blocks.declare_step(&ctx, Step::Replayed(iteration))?;
-            declare_count(&ctx, &input.observer, iteration, &blocks.last())
+        ctx.iterate(steps, 1, |step, _| {
+            blocks.declare_step(&ctx, step)?;
+            declare_count(&ctx, &input.observer, step, &blocks.last())
         })?;
         ctx.group().wait().await?;
     } else {
         let mut under_way = Steps::new(&ctx, &input.observer)?;
         for _ in 0..steps {
             let token = under_way.begin().await?;
-            let syncs = blocks.declare_step(&ctx, Step::Spawned(&token))?;
+            let syncs = blocks.declare_step(&ctx, Step::Spawned(&ctx, &token))?;
             under_way.end(&ctx, syncs)?;
         }
         under_way.finish(&ctx).await?;
@@ -112,7 +112,7 @@ impl Blocks {
             }
             self.declare_pulls(ctx, hop, step)?;
         }
-        self.declare_moves(ctx, step)?;
+        self.declare_moves(step)?;
         Ok(syncs)
     }
 
@@ -128,7 +128,7 @@ impl Blocks {
             for target in 0..self.own {
                 let pace = self.pace.clone();
                 let task = step
-                    .task(ctx.group(), "pull")
+                    .task("pull")
                     .priority(self.priority(hop, source.0))
                     .input(&self.ring.own().row(target, ..))
                     .input(&sources.row(source.0, ..))
@@ -148,10 +148,10 @@ impl Blocks {
     }
 
     /// Declares a task for each own block that moves it.
-    fn declare_moves<'a>(&'a self, ctx: &RankContext, step: Step<'_, 'a>) -> Result<(), Error> {
+    fn declare_moves<'a>(&'a self, step: Step<'_, 'a>) -> Result<(), Error> {
         for block in 0..self.own {
             let task = step
-                .task(ctx.group(), "move")
+                .task("move")
                 .priority(self.priority(0, 0))
                 .inout(&self.ring.own().row(block, ..))
                 .inout(&self.velocities.row(block, ..))

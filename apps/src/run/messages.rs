@@ -1,9 +1,9 @@
 //! Messages of a rank's program, each sent or received by a task.
 
-use talpf_runtime::{Group, Region, fail_current_task};
+use talpf_runtime::{Group, Region, Scope, fail_current_task};
 use tampi_shim::{Communicator, Rank, Request, Tag, iwait};
 
-use super::{Step, Waiting};
+use super::Waiting;
 use crate::Error;
 
 /// Communicator of a rank, and the method by which its tasks wait for messages.
@@ -30,7 +30,7 @@ impl Messages {
         Self { world, waiting }
     }
 
-    pub(super) fn group(&self) -> &Group {
+    pub(crate) fn group(&self) -> &Group {
         self.world.group()
     }
 
@@ -48,28 +48,28 @@ impl Messages {
 
     /// Declares the task that sends `region`. Messages to the same rank with the same tag arrive in
     /// the order in which their tasks run.
-    pub(crate) fn declare_send<'s, 'a, D: 'static>(
-        &'s self,
-        step: Step<'s, 'a>,
+    pub(crate) fn declare_send<'a, D: 'static>(
+        &self,
+        scope: &impl Scope<'a>,
         region: &Region<'a, f64, D>,
         to: usize,
         tag: usize,
     ) -> Result<(), Error> {
         let (to, tag) = (Rank(to as u32), Tag(tag as u32));
-        let (world, task) = (self.world.clone(), step.task(self.group(), "send").input(region));
+        let (world, task) = (self.world.clone(), scope.task("send").input(region));
         spawn!(self.waiting, task, move |data| world.isend(data, to, tag))
     }
 
     /// Declares the task that receives into `region`.
-    pub(crate) fn declare_receive<'s, 'a, D: 'static>(
-        &'s self,
-        step: Step<'s, 'a>,
+    pub(crate) fn declare_receive<'a, D: 'static>(
+        &self,
+        scope: &impl Scope<'a>,
         region: &Region<'a, f64, D>,
         from: usize,
         tag: usize,
     ) -> Result<(), Error> {
         let (from, tag) = (Rank(from as u32), Tag(tag as u32));
-        let (world, task) = (self.world.clone(), step.task(self.group(), "receive").output(region));
+        let (world, task) = (self.world.clone(), scope.task("receive").output(region));
         spawn!(self.waiting, task, move |data| world.irecv(data, from, tag))
     }
 }

@@ -7,8 +7,8 @@
 //! buffer would not be enough, because a rank could empty it only after the next rank has emptied
 //! its own, all the way round the ring.
 
-use talpf::{Context, LaneNumber, MemorySlot, Rank, SyncHandle};
-use talpf_runtime::{Ix2, Matrix, Region, Tiling, Token};
+use talpf::{Context, MemorySlot, Rank, SyncHandle};
+use talpf_runtime::{Ix2, Matrix, Region, Tiling};
 
 use super::{Messages, Protocol, RankContext, RemoteElement, Round, Step, Transfer};
 use crate::{Error, matrix};
@@ -25,7 +25,7 @@ pub(crate) struct Ring {
 
 enum Means {
     /// Puts or gets on the slots of the buffers.
-    OneSided { ctx: Context, protocol: Protocol, slots: Vec<MemorySlot<f64>>, order: Token },
+    OneSided { ctx: Context, protocol: Protocol, slots: Vec<MemorySlot<f64>> },
     /// Messages with tags of piece and hop.
     Messages(Messages),
 }
@@ -71,8 +71,7 @@ impl Ring {
                 for buffer in &buffers {
                     slots.push(ctx.register_global(buffer).await?);
                 }
-                let order = Token::new(ctx.group())?;
-                Means::OneSided { ctx: ctx.clone(), protocol: *protocol, slots, order }
+                Means::OneSided { ctx: ctx.clone(), protocol: *protocol, slots }
             }
         };
         Ok(Self { rank, ranks, shape, buffers, means })
@@ -104,12 +103,12 @@ impl Ring {
                     // Messages of the same hop in two steps cannot overlap: they use the same
                     // regions.
                     let tag = hop * self.shape.pieces + piece;
-                    messages.declare_send(step, &self.piece(here, piece), next, tag)?;
-                    messages.declare_receive(step, &self.piece(there, piece), previous, tag)?;
+                    messages.declare_send(&step, &self.piece(here, piece), next, tag)?;
+                    messages.declare_receive(&step, &self.piece(there, piece), previous, tag)?;
                 }
                 Ok(None)
             }
-            Means::OneSided { ctx, protocol, slots, order } => {
+            Means::OneSided { ctx, protocol, slots } => {
                 // All ranks have the same buffers: a piece goes to the buffer in which the next
                 // rank keeps its next hop.
                 let (slot, rank) = match protocol.transfer {
@@ -122,10 +121,8 @@ impl Ring {
                 };
                 let pieces = 0..self.shape.pieces;
                 let round = Round {
-                    ctx,
                     protocol: *protocol,
-                    lane: LaneNumber::default(),
-                    order,
+                    lane: ctx,
                     given: pieces.clone().map(|piece| self.piece(here, piece)).collect(),
                     taken: pieces.clone().map(|piece| self.piece(there, piece)).collect(),
                     remotes: pieces.map(remote).collect(),

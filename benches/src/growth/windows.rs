@@ -1,6 +1,6 @@
 //! Cost of windows and lanes, by the number in use.
 
-use talpf::{Context, LaneNumber, Rank, SyncMode};
+use talpf::{Context, Rank, SyncMode};
 use talpf_runtime::Array;
 
 use super::meter::Meter;
@@ -62,9 +62,9 @@ async fn lanes(ctx: Context, mut meter: Meter, size: usize) -> Samples {
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
         meter.start();
         for index in (0..REPETITIONS).flat_map(|_| 0..size) {
-            let lane = LaneNumber(index as u8 + 1);
-            let round = ctx.round_of(lane);
-            let sync = ctx.sync_of(lane, SyncMode::CACHED).window(&array.tile(index)).spawn()?;
+            let lane = ctx.lane(index as u8 + 1)?;
+            let round = lane.round();
+            let sync = lane.sync(SyncMode::CACHED).window(&array.tile(index)).spawn()?;
             round.put_copy(&[7], slot.at(other, index)).await?;
             drop(round);
             sync.await?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use talpf::{Context, Error, LaneNumber, Rank, SyncMode, exec};
+use talpf::{Context, Error, Rank, SyncMode, exec};
 use talpf_runtime::Array;
 
 use super::{Result, config};
@@ -60,7 +60,7 @@ async fn latency(ctx: Context) -> Result<Vec<f64>, Error> {
             if ctx.rank().0 == 0 {
                 from = round.put(from, slot.at(other(&ctx), 0)).await?;
             }
-            while ctx.arrivals(LaneNumber(0)) <= hop {
+            while ctx.arrivals() <= hop {
                 std::hint::spin_loop();
             }
             if ctx.rank().0 == 1 {

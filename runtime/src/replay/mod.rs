@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use self::plan::{LINKS, NoPlan, Plan, Sketch};
 use self::preferred_workers::preferred_workers;
-use self::run::Run;
+use self::run::{OnFailure, Run};
 use crate::access::{Declared, Joins, OpenReduction};
 use crate::data::{Mode, Rect};
 use crate::error::Error;
@@ -64,6 +64,7 @@ struct Recorded<'a> {
     sketch: Sketch,
     declared: Vec<Declared<'a>>,
     tasks: Vec<Task>,
+    on_failure: Vec<OnFailure>,
     /// First step of the tasks that are declared now.
     first_step: usize,
 }
@@ -80,6 +81,13 @@ impl<'a> Iteration<'a> {
     /// Begins the declaration of a task of the group that iterates.
     pub fn task(&self, label: &'static str) -> TaskBuilder<'_, (), (), Each<'_, 'a>> {
         TaskBuilder::new(&self.group, label).running(Each(Some(self)))
+    }
+
+    /// Adds an action that runs once, if a failed or cancelled task stops the steps: for a program
+    /// that others wait for. It runs on the thread of that task, before the task releases its
+    /// regions, and must not wait for anything.
+    pub fn on_failure(&self, action: impl FnOnce(Error) + Send + 'static) {
+        self.recorded.borrow_mut().on_failure.push(Box::new(action));
     }
 
     fn add(
@@ -219,7 +227,7 @@ fn spawn(
     recorded: Recorded<'_>,
     (steps, unroll): (usize, usize),
 ) -> Result<(), Error> {
-    let Recorded { sketch, declared, tasks, .. } = recorded;
+    let Recorded { sketch, declared, tasks, on_failure, .. } = recorded;
     let label = Label::new("iterate");
     declared.iter().try_for_each(|declared| declared.check_runtime(group, label))?;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
@@ -255,7 +263,7 @@ fn spawn(
         declared[tile.access].tile(tile.number, mode)
     });
     let clause = Many::<Hold>::new(tiles.collect());
-    let run = Run::new(replayed.into(), plan, (steps, unroll));
+    let run = Run::new(replayed.into(), plan, (steps, unroll), on_failure);
     TaskBuilder::new(group, "iterate").with(clause).spawn(move |holds| run.start(holds))
 }
 

@@ -18,7 +18,7 @@ use super::plan::Plan;
 use super::replayed_task::ReplayedTask;
 use super::waits::Waits;
 use crate::callback;
-use crate::error::Failure;
+use crate::error::{Error, Failure};
 use crate::group::GroupInner;
 use crate::guard::Hold;
 use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, record};
@@ -33,11 +33,16 @@ pub(super) struct Run {
     /// Steps of an iteration.
     pub(super) unroll: usize,
     failed: AtomicBool,
+    /// Actions of the first failure.
+    on_failure: Mutex<Vec<OnFailure>>,
     /// Number of tasks that have not run for the last time.
     left: EventCounter,
     tiles: Box<[Tile]>,
     holder: Option<Holder>,
 }
+
+/// An action that runs once, if a failed task stops the run.
+pub(super) type OnFailure = Box<dyn FnOnce(Error) + Send>;
 
 /// A tile and the accesses of the last iteration that have not closed.
 struct Tile {
@@ -56,6 +61,7 @@ impl Run {
         tasks: Box<[ReplayedTask]>,
         plan: Arc<Plan>,
         (steps, unroll): (usize, usize),
+        on_failure: Vec<OnFailure>,
     ) -> Box<Self> {
         // One more, until the tiles are held.
         let waits = plan.within.iter().map(|edges| Waits::new(edges + 1)).collect();
@@ -68,6 +74,7 @@ impl Run {
             steps,
             unroll,
             failed,
+            on_failure: Mutex::new(on_failure),
             left,
             tiles: Box::default(),
             holder: None,
@@ -121,6 +128,13 @@ impl Run {
         self.failed.store(true, Ordering::Relaxed);
         if let Some(holder) = &self.holder {
             record(holder.task).share_failure(failure);
+        }
+        let actions = std::mem::take(&mut *self.on_failure.lock());
+        for action in actions {
+            let called = callback::call("an action of `on_failure`", || {
+                action(Error::of_task(Arc::clone(failure)))
+            });
+            called.unwrap_or_else(|reason| self.fail_holder(reason));
         }
     }
 

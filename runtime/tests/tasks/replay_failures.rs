@@ -135,3 +135,30 @@ fn a_cancelled_group_ends_any_number_of_steps() {
         assert_eq!(runtime.block_on(read).unwrap().unwrap(), 1001);
     }
 }
+
+#[test]
+fn actions_of_a_failure_run_once_and_only_then() {
+    common::quiet_panics();
+    for (workers, fails) in [(1, true), (2, true), (2, false)] {
+        let runtime = common::runtime(workers);
+        let number = numbers(&runtime, 4);
+        let (seen, reason) = std::sync::mpsc::channel();
+        runtime
+            .iterate(50, |iteration| {
+                let seen = seen.clone();
+                iteration.on_failure(move |error| seen.send(error.to_string()).unwrap());
+                for tile in 0..number.tiles() {
+                    let task = iteration.task("breaks").inout(&number.tile(tile));
+                    task.spawn(move |_number| {
+                        assert!(!fails || current_step() < Some(7), "enough");
+                    })?;
+                }
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        assert_eq!(runtime.wait_blocking().is_err(), fails);
+        let reasons: Vec<_> = reason.try_iter().collect();
+        assert_eq!(reasons.len(), usize::from(fails), "{reasons:?}");
+        assert!(reasons.iter().all(|reason| reason.contains("enough")), "{reasons:?}");
+    }
+}

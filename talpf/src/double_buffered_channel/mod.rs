@@ -46,9 +46,9 @@ use self::link_descriptor::LinkDescriptor;
 use crate::all_gather::Call;
 use crate::context::Context;
 use crate::error::Error;
+use crate::lane::Lane;
 use crate::numbers::{LaneNumber, Rank, Round};
-use crate::operation::{OpenRound, Spawned};
-use crate::round::User;
+use crate::operation::Spawned;
 use crate::sync::{SyncBuilder, SyncHandle, SyncMode};
 
 pub(crate) use self::buffer_guards::BufferGuards;
@@ -78,7 +78,7 @@ pub struct Link<'a, T> {
 /// **Source**: the double buffers of the thesis, chapters 5.2 and 7.
 ///
 /// ```
-/// use talpf::{Config, LaneNumber, Link, exec};
+/// use talpf::{Config, Link, exec};
 /// use talpf_runtime::Array;
 ///
 /// // The larger number of every pair of neighbours, three times: all ranks have the largest.
@@ -90,7 +90,7 @@ pub struct Link<'a, T> {
 ///     let buffers = |n| [inbox.tile(2 * n), inbox.tile(2 * n + 1)];
 ///     let (below, above) = (ctx.peer((rank + ranks - 1) % ranks)?, ctx.peer((rank + 1) % ranks)?);
 ///     let links = [(below, 0), (above, 1)].map(|(peer, n)| Link { peer, buffers: buffers(n) });
-///     let mut channel = ctx.double_buffered_channel(LaneNumber(1), &links).await?;
+///     let mut channel = ctx.double_buffered_channel(ctx.lane(1)?, &links).await?;
 ///     for round in 0..3 {
 ///         let next = (round + 1) % 2;
 ///         for link in 0..2 {
@@ -109,8 +109,7 @@ pub struct Link<'a, T> {
 /// # Ok::<(), talpf::Error>(())
 /// ```
 pub struct DoubleBufferedChannel<T> {
-    context: Context,
-    lane: LaneNumber,
+    lane: Lane,
     /// Number of the open round.
     round: Round,
     ends: Vec<End>,
@@ -131,7 +130,7 @@ struct End {
 impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
     pub(crate) async fn new(
         context: &Context,
-        lane: LaneNumber,
+        lane: Lane,
         links: &[Link<'_, T>],
     ) -> Result<Self, Error> {
         let (state, rank) = (context.state(), context.rank());
@@ -146,22 +145,21 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
             slots.extend([even, odd]);
         }
         let guards = BufferGuards::new(slots);
-        state.open_rounds.take(lane, &guards)?;
+        let number = lane.lane_number();
+        state.open_rounds.give(number, &guards)?;
         // From here on the drop of the channel gives the buffers back.
-        let (round, marker) = (Round(0), PhantomData);
-        let context = context.clone();
-        let mut made =
-            DoubleBufferedChannel { context, lane, round, ends: Vec::new(), guards, marker };
+        let (round, ends, marker) = (Round(0), Vec::new(), PhantomData);
+        let mut made = DoubleBufferedChannel { lane, round, ends, guards, marker };
 
-        let task = made.context.group().task("buffers").inout(links.iter().map(|l| l.buffers[0]));
+        let task = context.group().task("buffers").inout(links.iter().map(|l| l.buffers[0]));
         for guard in task.run(|guards| guards)?.await? {
             // Refused after a failure; then the all-gather below fails, too.
             made.guards.hold(round, Box::new(guard));
         }
-        let own = Ok((link_descriptor::to_bytes(lane, &descriptors), ()));
-        let ((), all) =
-            made.context.world().all_gather(rank, Call::DoubleBufferedChannel, own).await?;
-        let remote = link_descriptor::connect(rank, lane, &descriptors, &all)?;
+        let own = Ok((link_descriptor::to_bytes(number, &descriptors), ()));
+        let call = Call::DoubleBufferedChannel;
+        let ((), all) = context.world().all_gather(rank, call, own).await?;
+        let remote = link_descriptor::connect(rank, number, &descriptors, &all)?;
         let ends = links.iter().zip(remote).map(|(link, remote)| End {
             peer: link.peer,
             elements: link.buffers[0].len(),
@@ -190,7 +188,7 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
         from: &Region<'_, T, D>,
         next: &Region<'_, T>,
     ) -> Result<(), Error> {
-        let (round, lane, links) = (self.round, self.lane, self.ends.len());
+        let (round, lane, links) = (self.round, self.lane.lane_number(), self.ends.len());
         let after = Round(round.0 + 1);
         let end = self.ends.get_mut(link).ok_or(Error::NoSuchLink { link, links })?;
         if end.put {
@@ -204,12 +202,9 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
             let (what, limit) = ("number of elements to put on a link", end.elements as u64);
             return Err(Error::Limit { what, value: from.len() as u64, limit });
         }
-        let context = &self.context;
-        let (world, rank) = (context.world(), context.rank());
-        let open = context.state().open_rounds.enter(world, rank, lane, User::Channel);
-        let spawned = Spawned::new(OpenRound::new(open));
+        let spawned = Spawned::new(self.lane.round());
         let (peer, remote, guards) = (end.peer, end.remote[parity(round)], self.guards.clone());
-        let task = context.group().task("put").communicates().inline().input(from).inout(next);
+        let task = self.lane.group().task("put").communicates().inline().input(from).inout(next);
         task.spawn(move |from: In<T, D>, next: InOut<T>| {
             if !guards.hold(after, Box::new(next)) {
                 return;
@@ -237,20 +232,21 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
     /// **Errors**: a link without a put in this round, which fails the run; as a spawn.
     pub fn sync(&mut self) -> Result<SyncHandle, Error> {
         if let Some(link) = self.ends.iter().position(|end| !end.put) {
-            let error = Error::NotOnePut { lane: self.lane, round: self.round, link, puts: 0 };
-            self.context.world().fail(&[self.context.rank()], &error);
+            let (lane, round) = (self.lane.lane_number(), self.round);
+            let error = Error::NotOnePut { lane, round, link, puts: 0 };
+            self.lane.at.world.fail(&[self.lane.at.rank], &error);
             return Err(error);
         }
         self.round = Round(self.round.0 + 1);
         self.ends.iter_mut().for_each(|end| end.put = false);
-        SyncBuilder::of_channel(&self.context, SyncMode::CACHED, self.lane, &self.guards).spawn()
+        SyncBuilder::of_channel(&self.lane.at, SyncMode::CACHED, &self.guards).spawn()
     }
 }
 
 impl<T> DoubleBufferedChannel<T> {
-    /// Returns the lane that the channel has taken.
-    pub fn lane(&self) -> LaneNumber {
-        self.lane
+    /// Returns the number of the channel's lane.
+    pub fn lane_number(&self) -> LaneNumber {
+        self.lane.lane_number()
     }
 
     /// Returns the number of the open round.
@@ -267,8 +263,7 @@ impl<T> Drop for DoubleBufferedChannel<T> {
         self.guards.close_after(self.round);
         // Puts of a peer in this round are no error here: this rank may be failing, and its main
         // knows why. The others then miss its barrier.
-        let mode = SyncMode::DEFAULT;
-        let sync = SyncBuilder::of_channel(&self.context, mode, self.lane, &self.guards);
+        let sync = SyncBuilder::of_channel(&self.lane.at, SyncMode::DEFAULT, &self.guards);
         // Without a runtime nobody waits for the buffers.
         let _ = sync.spawn();
     }
@@ -278,6 +273,7 @@ impl<T> fmt::Debug for DoubleBufferedChannel<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DoubleBufferedChannel { lane, round, ends, .. } = self;
         let links = counted(ends.len(), "link");
+        let lane = lane.lane_number();
         write!(f, "DoubleBufferedChannel ({links} on {lane}, {round} is open)")
     }
 }

@@ -13,17 +13,22 @@ mod active_sync;
 mod arrivals;
 mod builder;
 mod counting;
+mod declared_windows;
 mod deferred;
 mod dissemination;
 mod doorbell;
 mod engine;
+mod handle;
 mod mode;
 mod notify;
+mod opening;
+mod replayed_sync;
 mod spin;
 mod stages;
 mod wait_flag;
 
-pub use self::builder::{SyncBuilder, SyncHandle};
+pub use self::builder::{EachStep, SyncBuilder};
+pub use self::handle::SyncHandle;
 pub use self::mode::{Arrivals, SyncMode};
 
 pub(crate) use self::active_sync::Outcome;

@@ -11,16 +11,17 @@
 //! that share rows are compared with each other.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::area::{Area, Claim};
 
 /// The areas of the windows of a sync, by number.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Areas {
     each: SmallVec<[Area; 2]>,
-    index: Option<Box<Index>>,
+    index: Option<Arc<Index>>,
 }
 
 /// Largest number of windows that are compared one by one.
@@ -54,14 +55,14 @@ impl Areas {
             let conflicts = |at: &usize| each[..*at].iter().any(|area| area.conflicts(&each[*at]));
             (1..each.len()).find(conflicts)
         } else {
-            self.index.insert(Box::new(Index::new(each))).conflict()
+            self.index.insert(Arc::new(Index::new(each))).conflict()
         };
         conflict.map_or(Ok(()), Err)
     }
 
     /// Takes the index of more than [`FEW`] areas.
     #[inline]
-    pub(super) fn take_index(&mut self) -> Option<Box<Index>> {
+    pub(super) fn take_index(&mut self) -> Option<Arc<Index>> {
         self.index.take()
     }
 }

@@ -3,6 +3,7 @@
 //! This file takes no lock: the table does.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
@@ -26,7 +27,7 @@ pub(super) struct RoundWindows {
     /// Number of windows that are known.
     known: u32,
     /// Windows by position, if they are many.
-    index: Option<Box<Index>>,
+    index: Option<Arc<Index>>,
     /// Windows by number. Some are kept for the rounds that use this entry next.
     windows: SmallVec<[Window; 2]>,
     /// Operations parked until the window that covers them is known, or until all are declared.

@@ -1,7 +1,7 @@
 //! The action of a task that becomes ready as a window closes may declare the next sync.
 
 use crate::common;
-use talpf::{Error, LaneNumber, Rank, SyncMode};
+use talpf::{Error, Rank, SyncMode};
 
 #[test]
 fn an_action_behind_a_window_spawns_a_sync() {
@@ -14,12 +14,11 @@ fn an_action_behind_a_window_spawns_a_sync() {
             let peer = Rank(1 - ctx.rank().0);
             ctx.put(&one.all(), slots[0].at(peer, 0))?;
             ctx.sync(SyncMode::msg(1)).window(&inboxes[0].all()).spawn()?;
-            let (next, second, slot) = (ctx.clone(), inboxes[1].clone(), slots[1].clone());
+            let (next, second, slot) = (ctx.lane(1)?, inboxes[1].clone(), slots[1].clone());
             let first = ctx.group().task("first").input(&inboxes[0].all());
             let action = move |_: &_| {
-                let round = next.round_of(LaneNumber(1));
-                let sync =
-                    next.sync_of(LaneNumber(1), SyncMode::msg(1)).window(&second.all()).spawn();
+                let round = next.round();
+                let sync = next.sync(SyncMode::msg(1)).window(&second.all()).spawn();
                 drop(round.put_copy(&[2u64], slot.at(peer, 0)));
                 assert!(sync.is_ok());
             };

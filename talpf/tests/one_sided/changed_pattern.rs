@@ -1,10 +1,10 @@
 //! Under `CACHED` a round that differs from the remembered one is an error.
 
 use crate::common;
-use talpf::{Error, LaneNumber, Rank, SyncMode};
+use talpf::{Error, Rank, SyncMode};
 
 /// Runs two rounds in which rank 0 puts once to every rank, then one with `changed` puts to rank 1.
-fn change(mode: SyncMode, lane: LaneNumber, changed: usize) -> (Error, Vec<Option<Error>>) {
+fn change(mode: SyncMode, lane: u8, changed: usize) -> (Error, Vec<Option<Error>>) {
     let seen = std::sync::Arc::new(std::sync::Mutex::new(vec![None, None, None]));
     let result = common::run(common::unwatched(3, 2), |ctx| {
         let seen = std::sync::Arc::clone(&seen);
@@ -17,10 +17,10 @@ fn change(mode: SyncMode, lane: LaneNumber, changed: usize) -> (Error, Vec<Optio
                 for peer in 0..3 {
                     let odd = (round, me, peer) == (2, 0, 1);
                     for _ in 0..if odd { changed } else { 1 } {
-                        ctx.put_on(lane, &one.all(), slot.at(Rank(peer), me as usize))?;
+                        ctx.lane(lane)?.put(&one.all(), slot.at(Rank(peer), me as usize))?;
                     }
                 }
-                let ended = ctx.sync_of(lane, mode).window(&inbox.all()).await;
+                let ended = ctx.lane(lane)?.sync(mode).window(&inbox.all()).await;
                 if let Err(error) = ended {
                     seen.lock().unwrap()[me as usize] = Some(error.clone());
                     return Err(error);
@@ -41,7 +41,7 @@ fn modes() -> [SyncMode; 3] {
 #[test]
 fn fewer_operations_are_an_error_of_the_sender_and_a_failed_peer_for_the_others() {
     for mode in modes() {
-        for lane in [LaneNumber(0), LaneNumber(4)] {
+        for lane in [0, 4] {
             let (error, seen) = change(mode, lane, 0);
             common::says(&error, &["0 operations to rank 1", "pattern has 1"]);
             let sender = seen[0].as_ref().unwrap();
@@ -62,7 +62,7 @@ fn fewer_operations_are_an_error_of_the_sender_and_a_failed_peer_for_the_others(
 #[test]
 fn more_operations_are_an_error_that_names_both() {
     for mode in modes() {
-        let (_, seen) = change(mode, LaneNumber(0), 3);
+        let (_, seen) = change(mode, 0, 3);
         match seen[0].as_ref().unwrap() {
             Error::PatternChanged { target, sent, expected, .. } => {
                 assert_eq!((*target, *sent, *expected), (Rank(1), 3, 1));
@@ -105,11 +105,11 @@ fn lanes_remember_patterns_of_their_own() {
         let peer = Rank(1 - ctx.rank().0);
         for _ in 0..4 {
             for lane in 0..4 {
-                for _ in 0..lane {
-                    ctx.put_on(LaneNumber(lane), &one.all(), slot.at(peer, 0))?;
+                let (puts, lane) = (lane, ctx.lane(lane)?);
+                for _ in 0..puts {
+                    lane.put(&one.all(), slot.at(peer, 0))?;
                 }
-                let sync = ctx.sync_of(LaneNumber(lane), SyncMode::CACHED);
-                sync.window(&inbox.all()).await?;
+                lane.sync(SyncMode::CACHED).window(&inbox.all()).await?;
             }
         }
         Ok::<_, Error>(())

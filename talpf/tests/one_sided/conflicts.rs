@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use crate::common::{self, Gate};
-use talpf::{Config, Context, Error, LaneNumber, MemorySlot, Rank, SyncMode};
+use talpf::{Config, Context, Error, MemorySlot, Rank, SyncMode};
 use talpf_runtime::{Array, Out};
 
 use Verb::{Get, Put, Update};
@@ -19,7 +19,7 @@ use Verb::{Get, Put, Update};
 const UNIT: usize = 40;
 const UNITS: usize = 8;
 const RANKS: u32 = 4;
-const LANES: [LaneNumber; 2] = [LaneNumber(0), LaneNumber(3)];
+const LANES: [u8; 2] = [0, 3];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verb {
@@ -55,7 +55,7 @@ impl Operation {
         slot: &MemorySlot<u64>,
         local: &Array<u64>,
     ) -> Result<(), Error> {
-        let round = ctx.round_of(LANES[self.lane]);
+        let round = ctx.lane(LANES[self.lane])?.round();
         let Range { start, end } = self.elements();
         let task = ctx.group().task("local").output(&local.region(..end - start));
         let local: Out<u64> = task.run(|guard| guard)?.await?;
@@ -110,7 +110,7 @@ async fn rounds(ctx: &Context, plan: &Plan, gates: &[Gate]) -> Result<(), Error>
             passed = next;
         }
         for lane in LANES {
-            ctx.sync_of(lane, SyncMode::DEFAULT).await?;
+            ctx.lane(lane)?.sync(SyncMode::DEFAULT).await?;
         }
     }
     Ok(())
@@ -335,7 +335,7 @@ proptest! {
                 prop_assert!(matches!(error, Error::PeerFailed { .. }), "{}", error);
                 continue;
             };
-            let lane = LANES.iter().position(|known| *known == lane).unwrap();
+            let lane = LANES.iter().position(|known| *known == lane.0).unwrap();
             let known = expected.get(&(lane, target.0));
             prop_assert_eq!(known, Some(&(round.0 as usize, index as usize)));
             let has = |source: Rank, verb: &str| plan[round.0 as usize].iter().any(|op| {

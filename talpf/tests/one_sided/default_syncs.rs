@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRng;
 
 use crate::common::{self, Gate};
-use talpf::{Config, Context, Error, LaneNumber, Rank, SyncMode};
+use talpf::{Config, Context, Error, Rank, SyncMode};
 
 /// Elements that a rank has for each source.
 const PLACES: usize = 3;
@@ -120,7 +120,7 @@ fn none_has_ended_before_all_have_their_arrivals() {
                 }
                 let mut sync = ctx.sync(SyncMode::DEFAULT).spawn()?;
                 for _ in 0..10 {
-                    ctx.arrivals(LaneNumber::default());
+                    ctx.arrivals();
                     let poll = |cx: &mut TaskContext<'_>| Poll::Ready(Pin::new(&mut sync).poll(cx));
                     let is_over = poll_fn(poll).await.is_ready();
                     assert!(!is_over || late.load(Ordering::SeqCst), "{} of {ranks}", ctx.rank());

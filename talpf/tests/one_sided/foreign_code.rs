@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use crate::common::{self, Gate};
-use talpf::{Config, Context, Error, LaneNumber, Rank, SyncMode};
+use talpf::{Config, Context, Error, Rank, SyncMode};
 
 /// A waker that calls a closure once, as it wakes or, if it does not, as it drops.
 struct Call(Mutex<Option<Box<dyn FnOnce() + Send>>>);
@@ -101,7 +101,7 @@ fn a_waker_that_drops_as_another_takes_its_place_may_end_the_operation() {
             let sync = inside.sync(SyncMode::CACHED).window(&inbox.all());
             sync.spawn().unwrap();
             for _ in 0..1000 {
-                inside.arrivals(LaneNumber::default());
+                inside.arrivals();
             }
         };
         poll_with(&mut put, Call::waker(ends));
@@ -125,7 +125,7 @@ fn a_waker_that_polls_on_the_spot_is_called_under_no_lock() {
                 Call::waker(move || {
                     let mut noop = TaskContext::from_waker(Waker::noop());
                     let ended = std::pin::Pin::new(&mut again).poll(&mut noop);
-                    inside.arrivals(LaneNumber::default());
+                    inside.arrivals();
                     woken.store(matches!(ended, Poll::Ready(Ok(()))), Ordering::SeqCst);
                 }),
             );
@@ -162,7 +162,7 @@ fn a_put_that_lands_from_a_window_releases_its_source_under_no_lock() {
         ctx.put(&second.all(), slot.at(Rank(0), 1))?;
         let sync = ctx.sync(SyncMode::msg(2)).window(&inbox.tile(0)).window(&inbox.tile(1));
         let ended = sync.spawn()?;
-        let other = ctx.sync_of(LaneNumber(1), SyncMode::msg(0)).window(&second.all()).spawn()?;
+        let other = ctx.lane(1)?.sync(SyncMode::msg(0)).window(&second.all()).spawn()?;
         for guard in kept {
             drop(guard);
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use crate::common;
-use talpf::{Context, Error, LaneNumber, Link, MemorySlot, OpenRound, Rank, SyncMode};
+use talpf::{Context, Error, Link, MemorySlot, OpenRound, Rank, SyncMode};
 use talpf_runtime::Array;
 
 /// Handles that one rank keeps of its run.
@@ -22,7 +22,7 @@ fn kept() -> Kept {
     let ends = common::run(common::config(1, 1), |ctx| async move {
         let inbox = common::array(&ctx, vec![0u64; 4])?;
         let slot = ctx.register_global(&inbox).await?;
-        let round = ctx.round_of(LaneNumber(1));
+        let round = ctx.lane(1)?.round();
         Ok(Kept { ctx, inbox, slot, round })
     });
     ends.unwrap().remove(0)
@@ -115,7 +115,7 @@ fn a_channel_of_a_run_that_has_failed_is_of_no_more_use() {
             ctx.register_global(&buffers).await?;
             let at = [buffers.region(..1), buffers.region(1..2)];
             let channel = ctx
-                .double_buffered_channel(LaneNumber(3), &[Link { peer: Rank(0), buffers: at }])
+                .double_buffered_channel(ctx.lane(3)?, &[Link { peer: Rank(0), buffers: at }])
                 .await?;
             *kept.lock().unwrap() = Some((channel, buffers));
             Err::<(), Error>(ctx.peer(1).unwrap_err())

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use crate::common::{self, Gate};
-use talpf::{Error, LaneNumber, Rank, SyncMode};
+use talpf::{Error, Rank, SyncMode};
 
 /// From one that is not copied to one that is long to every cache.
 const LENGTHS: [usize; 4] = [33, 1_000, 10_000, 300_000];
@@ -22,7 +22,7 @@ fn a_put_into_an_open_window_returns_its_guard_at_once() {
             let source = ctx.group().task("source").input(&values.all());
             let guard = source.run(|values| values)?.await?;
             // Both windows are open.
-            ctx.sync_of(LaneNumber(1), SyncMode::msg(0).with_barrier()).await?;
+            ctx.lane(1)?.sync(SyncMode::msg(0).with_barrier()).await?;
             let mut put = pin!(round.put(guard, slot.at(Rank(1 - ctx.rank().0), 0)));
             let polled = put.as_mut().poll(&mut TaskContext::from_waker(Waker::noop()));
             assert!(matches!(polled, Poll::Ready(Ok(_))), "{len} words");

@@ -17,6 +17,7 @@ mod failures;
 mod first_mistakes;
 mod foreign_code;
 mod gets;
+mod iterations;
 mod kept_handles;
 mod long_puts;
 mod long_transfers;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{self, Gate};
-use talpf::{Arrivals, Error, LaneNumber, Rank, SyncMode};
+use talpf::{Arrivals, Error, Rank, SyncMode};
 
 /// Checks which of two syncs of rank 0, which puts to rank 1, wait for rank 1, which is late.
 fn check(mode: SyncMode, waits: [bool; 2]) {
@@ -37,7 +37,7 @@ fn check(mode: SyncMode, waits: [bool; 2]) {
                 let sync = ctx.sync(mode).spawn()?;
                 // Arrivals so far are taken in.
                 for _ in 0..10 {
-                    ctx.arrivals(LaneNumber::default());
+                    ctx.arrivals();
                 }
                 if waits {
                     open.open();

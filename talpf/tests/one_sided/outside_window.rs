@@ -178,9 +178,9 @@ fn a_window_of_another_lane() {
         let one = common::array(&ctx, vec![1u32])?;
         let inbox = common::array(&ctx, vec![0u32])?;
         let slot = ctx.register_global(&inbox).await?;
-        ctx.put_on(talpf::LaneNumber(1), &one.all(), slot.at(Rank(1 - ctx.rank().0), 0))?;
+        ctx.lane(1)?.put(&one.all(), slot.at(Rank(1 - ctx.rank().0), 0))?;
         let zero = ctx.sync(SyncMode::msg(0)).window(&inbox.all()).spawn()?;
-        ctx.sync_of(talpf::LaneNumber(1), SyncMode::msg(1)).await?;
+        ctx.lane(1)?.sync(SyncMode::msg(1)).await?;
         zero.await
     });
     common::says(&result.unwrap_err(), &["lane 1 round 0", "outside every window"]);

@@ -5,7 +5,7 @@ use talpf::{Context, Error, SyncBuilder, SyncMode};
 use talpf_runtime::Array;
 
 /// Declares windows of a sync on an array.
-type Declare = for<'a> fn(&'a Array<u64>, SyncBuilder<'a>) -> SyncBuilder<'a>;
+type Declare = for<'s, 'r> fn(&'r Array<u64>, SyncBuilder<'s, 'r>) -> SyncBuilder<'s, 'r>;
 
 /// Returns the result of a sync whose windows on an array of eight elements `declare` declares.
 fn end(declare: Declare) -> Result<(), Error> {

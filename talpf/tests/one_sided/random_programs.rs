@@ -2,7 +2,7 @@
 
 use crate::common;
 use proptest::prelude::*;
-use talpf::{Context, Error, LaneNumber, MemorySlot, Rank, SyncMode};
+use talpf::{Context, Error, Lane, MemorySlot, Rank, SyncMode};
 use talpf_runtime::Array;
 
 /// Elements of every array.
@@ -209,22 +209,22 @@ impl Arrays {
         })
     }
 
-    fn issue(&self, ctx: &Context, lane: LaneNumber, operation: &Operation) -> Result<(), Error> {
-        let round = ctx.round_of(lane);
+    fn issue(&self, lane: &Lane, operation: &Operation) -> Result<(), Error> {
+        let round = lane.round();
         match *operation {
             Operation::Put { from, to: (peer, to), len } => {
                 let to = self.inbox.1.at(Rank(peer as u32), to);
-                ctx.put_on(lane, &self.source.region(from..from + len), to)
+                lane.put(&self.source.region(from..from + len), to)
             }
             Operation::Get { from: (peer, from), to, len } => {
                 let slot = self.shown.1.clone();
-                let task = ctx.group().task("get").output(&self.got.region(to..to + len));
+                let task = lane.group().task("get").output(&self.got.region(to..to + len));
                 let get = move |to| drop(round.get(slot.at(Rank(peer as u32), from), to));
                 Ok(task.spawn(get)?)
             }
             Operation::Add { to: (peer, cell), add, result } => {
                 let slot = self.counters.1.clone();
-                let task = ctx.group().task("add").inout(&self.olds.tile(result));
+                let task = lane.group().task("add").inout(&self.olds.tile(result));
                 let fetch = move |old| {
                     drop(round.fetch_and_add(slot.at(Rank(peer as u32), cell), add, old))
                 };
@@ -270,21 +270,20 @@ fn run(program: &Program, workers: usize, credits: usize) -> Vec<Vec<Memory>> {
         async move {
             let me = ctx.rank().0 as usize;
             let mut lanes = Vec::new();
-            for lane in 0..program.lanes.len() {
-                lanes.push(Arrays::new(&ctx, lane).await?);
+            for (at, number) in program.lanes.iter().enumerate() {
+                lanes.push((ctx.lane(*number)?, Arrays::new(&ctx, at).await?));
             }
             for round in 0..program.rounds[0].len() {
-                for (lane, arrays) in lanes.iter().enumerate() {
-                    let plan = &program.rounds[lane][round];
-                    let number = LaneNumber(program.lanes[lane]);
+                for (at, (lane, arrays)) in lanes.iter().enumerate() {
+                    let plan = &program.rounds[at][round];
                     for operation in &plan[me] {
-                        arrays.issue(&ctx, number, operation)?;
+                        arrays.issue(lane, operation)?;
                     }
                     let mut mode = program.mode;
                     if let talpf::Arrivals::Msg(_) = mode.arrivals {
                         mode.arrivals = talpf::Arrivals::Msg(arrivals(plan, me));
                     }
-                    let sync = ctx.sync_of(number, mode).window(&arrays.inbox.0.all());
+                    let sync = lane.sync(mode).window(&arrays.inbox.0.all());
                     let sync = sync.window(&arrays.counters.0.all()).expose(&arrays.shown.0.all());
                     let sync = sync.spawn()?;
                     arrays.compute(&ctx)?;
@@ -295,7 +294,7 @@ fn run(program: &Program, workers: usize, credits: usize) -> Vec<Vec<Memory>> {
             }
             ctx.group().wait().await?;
             let mut memories = Vec::new();
-            for arrays in &lanes {
+            for (_, arrays) in &lanes {
                 memories.push(arrays.read(&ctx).await?);
             }
             Ok::<_, Error>(memories)

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::common;
-use talpf::{Context, Error, LaneNumber, Rank, SyncMode};
+use talpf::{Context, Error, Rank, SyncMode};
 
 /// Rounds that may be between two ranks of one process.
 const LIMIT: u64 = 1 << 16;
@@ -30,7 +30,7 @@ where
             ctx.round().put_copy(&[1], slot.at(Rank(1), 0)).await?;
             then(ctx).await
         } else {
-            ctx.sync_of(LaneNumber(1), SyncMode::DEFAULT).await
+            ctx.lane(1)?.sync(SyncMode::DEFAULT).await
         }
     });
     ends.map(drop)
@@ -46,9 +46,8 @@ fn is_too_far_ahead(error: &Error, ahead: u64) {
 #[test]
 fn a_put_to_a_rank_that_is_too_far_behind() {
     for beyond in [0, 7, 1 << 20] {
-        let error = apart(LIMIT + beyond, |ctx| async move {
-            ctx.sync_of(LaneNumber(1), SyncMode::DEFAULT).await
-        });
+        let error =
+            apart(LIMIT + beyond, |ctx| async move { ctx.lane(1)?.sync(SyncMode::DEFAULT).await });
         is_too_far_ahead(&error.unwrap_err(), LIMIT + beyond);
     }
 }
@@ -62,10 +61,10 @@ fn a_put_that_is_as_far_ahead_as_may_be() {
         if ctx.rank() == Rank(0) {
             go_on(&ctx, LIMIT - 1).await?;
             ctx.round().put_copy(&[9], slot.at(Rank(1), 1)).await?;
-            ctx.sync_of(LaneNumber(1), SyncMode::DEFAULT).await?;
+            ctx.lane(1)?.sync(SyncMode::DEFAULT).await?;
             ctx.sync(SyncMode::DEFAULT).await?;
         } else {
-            ctx.sync_of(LaneNumber(1), SyncMode::DEFAULT).await?;
+            ctx.lane(1)?.sync(SyncMode::DEFAULT).await?;
             go_on(&ctx, LIMIT - 1).await?;
             ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await?;
         }
@@ -103,9 +102,9 @@ fn syncs_that_have_not_ended() {
                 for _ in 0..LIMIT + more {
                     ctx.sync(SyncMode::DEFAULT).spawn()?;
                 }
-                return ctx.sync_of(LaneNumber(1), SyncMode::DEFAULT).await;
+                return ctx.lane(1)?.sync(SyncMode::DEFAULT).await;
             }
-            ctx.sync_of(LaneNumber(1), SyncMode::DEFAULT).await?;
+            ctx.lane(1)?.sync(SyncMode::DEFAULT).await?;
             for _ in 0..LIMIT + more {
                 ctx.sync(SyncMode::DEFAULT).await?;
             }

@@ -1,23 +1,24 @@
 //! A round is open until its sync is spawned or awaited, however early the sync was declared.
 
 use crate::common;
-use talpf::{Context, Error, LaneNumber, Rank, SyncMode};
+use talpf::{Context, Error, Rank, SyncMode};
 
 const STEPS: u64 = 20;
 
 /// Runs steps in which each rank puts to all ranks and adds up the arrivals. The sync is declared
 /// first, and gets a window beside each put.
-async fn windows_beside_puts(ctx: Context, lane: LaneNumber, mode: SyncMode) -> Result<u64, Error> {
+async fn windows_beside_puts(ctx: Context, lane: u8, mode: SyncMode) -> Result<u64, Error> {
+    let lane = ctx.lane(lane)?;
     let ranks = ctx.ranks() as usize;
     let mine = common::array(&ctx, vec![1 + u64::from(ctx.rank().0)])?;
     let (inbox, sum) = (common::array(&ctx, vec![0u64; ranks])?, common::array(&ctx, vec![0u64])?);
     let slot = ctx.register_global(&inbox).await?;
     for step in 0..STEPS {
-        let mut sync = ctx.sync_of(lane, mode);
+        let mut sync = lane.sync(mode);
         for peer in 0..ranks {
             sync = sync.window(&inbox.region(peer..peer + 1));
             let own_place = slot.at(Rank(peer as u32), ctx.rank().0 as usize);
-            ctx.put_on(lane, &mine.all(), own_place)?;
+            lane.put(&mine.all(), own_place)?;
         }
         let handle = sync.spawn()?;
         assert_eq!(handle.round().0, step);
@@ -39,7 +40,7 @@ fn puts_after_the_declaration_are_of_its_round() {
         for mode in common::modes(ranks) {
             for (workers, lane) in [(1, 0), (2, 3)] {
                 let ends = common::run(common::config(ranks, workers), move |ctx| {
-                    windows_beside_puts(ctx, LaneNumber(lane), mode)
+                    windows_beside_puts(ctx, lane, mode)
                 });
                 let each = STEPS * u64::from(ranks * (ranks + 1) / 2);
                 assert_eq!(ends.unwrap(), vec![each; ranks as usize], "{mode}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::{self, Gate};
-use talpf::{Config, Context, Error, LaneNumber, Rank, SyncMode};
+use talpf::{Config, Context, Error, Lane, Rank, SyncMode};
 
 /// The slow ranks.
 #[derive(Clone, Default)]
@@ -17,8 +17,8 @@ struct Pace {
 }
 
 /// Returns the value that `rank` puts in a round of a lane.
-fn value(rank: u32, lane: LaneNumber, round: u64) -> u64 {
-    u64::from(rank) << 48 | u64::from(lane.0) << 32 | round
+fn value(rank: u32, lane: u8, round: u64) -> u64 {
+    u64::from(rank) << 48 | u64::from(lane) << 32 | round
 }
 
 /// Puts from every rank to both neighbours in every round of every lane; tasks check the arrivals.
@@ -29,7 +29,7 @@ fn exchange(config: Config, mode: SyncMode, lanes: &'static [u8], rounds: usize,
         async move {
             let mut handles = Vec::new();
             for &lane in lanes {
-                handles.push(LaneOfRank::new(&ctx, LaneNumber(lane), rounds).await?);
+                handles.push(LaneOfRank::new(&ctx, lane, rounds).await?);
             }
             if let (Some(gate), 1..) = (&pace.late, ctx.rank().0) {
                 gate.passed().await;
@@ -56,19 +56,19 @@ fn exchange(config: Config, mode: SyncMode, lanes: &'static [u8], rounds: usize,
 
 /// The arrays and slots of a rank for one lane.
 struct LaneOfRank {
-    lane: LaneNumber,
+    lane: Lane,
     source: talpf_runtime::Array<u64>,
     inbox: talpf_runtime::Array<u64>,
     slot: talpf::MemorySlot<u64>,
 }
 
 impl LaneOfRank {
-    async fn new(ctx: &Context, lane: LaneNumber, rounds: usize) -> Result<Self, Error> {
+    async fn new(ctx: &Context, lane: u8, rounds: usize) -> Result<Self, Error> {
         let source = (0..rounds).map(|round| value(ctx.rank().0, lane, round as u64));
         let source = talpf_runtime::Array::new(ctx.group(), source.collect(), 1)?;
         let inbox = common::array(ctx, vec![0u64; 2])?;
         let slot = ctx.register_global(&inbox).await?;
-        Ok(LaneOfRank { lane, source, inbox, slot })
+        Ok(LaneOfRank { lane: ctx.lane(lane)?, source, inbox, slot })
     }
 
     fn round(
@@ -78,16 +78,17 @@ impl LaneOfRank {
         round: usize,
         slow: bool,
     ) -> Result<talpf::SyncHandle, Error> {
-        let (rank, ranks, lane) = (ctx.rank().0, ctx.ranks(), self.lane);
+        let (rank, ranks, lane) = (ctx.rank().0, ctx.ranks(), &self.lane);
         let (left, right) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
         let mine = self.source.tile(round);
-        ctx.put_on(lane, &mine, self.slot.at(Rank(left), 1))?;
-        ctx.put_on(lane, &mine, self.slot.at(Rank(right), 0))?;
-        let sync = ctx.sync_of(lane, mode).window(&self.inbox.all()).spawn()?;
+        lane.put(&mine, self.slot.at(Rank(left), 1))?;
+        lane.put(&mine, self.slot.at(Rank(right), 0))?;
+        let sync = lane.sync(mode).window(&self.inbox.all()).spawn()?;
+        let lane = lane.lane_number().0;
         let expected = [left, right].map(|rank| value(rank, lane, round as u64));
         let check = ctx.group().task("check").input(&self.inbox.all());
         check.spawn(move |inbox| {
-            assert_eq!(inbox[..], expected, "rank {rank}, {lane}, round {round}");
+            assert_eq!(inbox[..], expected, "rank {rank}, lane {lane}, round {round}");
             if slow {
                 common::spin(Duration::from_millis(1));
                 assert_eq!(inbox[..], expected, "while rank {rank} reads");

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common;
-use talpf::{Error, LaneNumber, Rank, SyncMode};
+use talpf::{Error, Rank, SyncMode};
 
 /// Puts twice from each of ranks 1 and 2 to rank 0, before it opens the window of a sync with
 /// `mode`. Returns the error of rank 0 from that sync or the next.
-fn error_at_target(lane: LaneNumber, mode: SyncMode) -> Error {
+fn error_at_target(lane: u8, mode: SyncMode) -> Error {
     let error_there = Arc::new(Mutex::new(None));
     let result = common::run(common::unwatched(3, 2), |ctx| {
         let error_there = Arc::clone(&error_there);
@@ -18,7 +18,7 @@ fn error_at_target(lane: LaneNumber, mode: SyncMode) -> Error {
             let me = ctx.rank().0 as usize;
             if me > 0 {
                 for at in [2 * me - 2, 2 * me - 1] {
-                    ctx.put_on(lane, &one.all(), slot.at(Rank(0), at))?;
+                    ctx.lane(lane)?.put(&one.all(), slot.at(Rank(0), at))?;
                 }
             }
             // Collective, so after it all puts are at rank 0.
@@ -26,8 +26,8 @@ fn error_at_target(lane: LaneNumber, mode: SyncMode) -> Error {
             if me > 0 {
                 return Ok(());
             }
-            let first = ctx.sync_of(lane, mode).window(&inbox.all()).await;
-            let next = ctx.sync_of(lane, SyncMode::msg(1)).await;
+            let first = ctx.lane(lane)?.sync(mode).window(&inbox.all()).await;
+            let next = ctx.lane(lane)?.sync(SyncMode::msg(1)).await;
             *error_there.lock().unwrap() = first.and(next.clone()).err();
             next
         }
@@ -39,7 +39,7 @@ fn error_at_target(lane: LaneNumber, mode: SyncMode) -> Error {
 
 #[test]
 fn arrivals_beyond_the_number_given_name_the_round_and_a_source() {
-    for lane in [LaneNumber(0), LaneNumber(30)] {
+    for lane in [0, 30] {
         for expected in [1, 2, 3] {
             let error = error_at_target(lane, SyncMode::msg(expected));
             let expected_parts = [lane.to_string(), "round 0".to_owned(), "from rank ".to_owned()];

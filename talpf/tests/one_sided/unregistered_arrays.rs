@@ -1,7 +1,7 @@
 //! Arrays that no slot is are sources and destinations all the same.
 
 use crate::common;
-use talpf::{Config, Error, LaneNumber, Rank, SyncMode};
+use talpf::{Config, Error, Rank, SyncMode};
 use talpf_runtime::{Matrix, Tiling};
 
 /// Elements of a put that is too long to be copied.
@@ -93,9 +93,9 @@ fn a_device_without_room_is_an_error_that_names_its_limit() {
         for _ in 0..8 {
             // Parked, as no window opens.
             let mine = common::array(&ctx, vec![1u64; LONG])?;
-            ctx.put_on(LaneNumber(1), &mine.all(), slot.at(Rank(0), 0))?;
+            ctx.lane(1)?.put(&mine.all(), slot.at(Rank(0), 0))?;
         }
-        ctx.sync_of(LaneNumber(1), SyncMode::DEFAULT).window(&inbox.all()).await
+        ctx.lane(1)?.sync(SyncMode::DEFAULT).window(&inbox.all()).await
     });
     let error: Error = ends.unwrap_err();
     common::says(&error, &["8"]);

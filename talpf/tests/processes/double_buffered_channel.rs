@@ -1,7 +1,7 @@
 //! Exchanges whose puts are not checked at the target.
 
 use crate::common;
-use talpf::{DoubleBufferedChannel, Error, LaneNumber, Link, Rank};
+use talpf::{DoubleBufferedChannel, Error, Link, Rank};
 use talpf_runtime::Array;
 
 /// Puts a number of every rank to the next one in every round, and checks the arrivals.
@@ -15,7 +15,7 @@ async fn rounds(ctx: &talpf::Context, len: usize, fails_in: Option<u64>) -> Resu
     let peers = [Rank((rank + ranks - 1) % ranks), Rank((rank + 1) % ranks)];
     let links = [0, 1].map(|link| Link { peer: peers[link], buffers: buffers(link) });
     let mut channel: DoubleBufferedChannel<u64> =
-        ctx.double_buffered_channel(LaneNumber(3), &links).await?;
+        ctx.double_buffered_channel(ctx.lane(3)?, &links).await?;
     for round in 0..60u64 {
         if fails_in == Some(round) && rank == 1 {
             return Err(Error::NoSuchSlot { slot: 99 });

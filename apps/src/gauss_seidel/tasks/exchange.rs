@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use talpf::{Arrivals, Context, LaneNumber, MemorySlot, SyncHandle};
-use talpf_runtime::{Matrix, Token};
+use talpf::{Arrivals, Context, Lane, MemorySlot, SyncHandle};
+use talpf_runtime::Matrix;
 
 use crate::Error;
 use crate::heat::Neighbours;
@@ -26,11 +26,10 @@ enum Means {
     Messages(Messages),
 }
 
-/// LaneNumber with the numbers of its block columns.
+/// Lane with the numbers of its block columns.
 struct LaneColumns {
-    lane: LaneNumber,
+    lane: Lane,
     columns: Range<usize>,
-    order: Token,
 }
 
 impl Exchange {
@@ -47,12 +46,11 @@ impl Exchange {
             RankContext::OneSided(ctx, protocol) => {
                 let (first, share) = match protocol.mode.arrivals {
                     Arrivals::Msg(_) => (1, columns.div_ceil(LANES)),
-                    _ => (LaneNumber::default().0, columns),
+                    _ => (0, columns),
                 };
                 let lane = |(number, start): (usize, usize)| {
                     let columns = start..columns.min(start + share);
-                    let order = Token::new(ctx.group())?;
-                    Ok(LaneColumns { lane: LaneNumber(first + number as u8), columns, order })
+                    Ok(LaneColumns { lane: ctx.lane(first + number as u8)?, columns })
                 };
                 let lanes = (0..columns).step_by(share).enumerate().map(lane);
                 let lanes = lanes.collect::<Result<_, Error>>()?;
@@ -81,7 +79,7 @@ impl Exchange {
                 for column in 0..columns.len() {
                     for with in targets() {
                         messages.declare_send(
-                            step,
+                            &step,
                             &piece(with.edge, column),
                             with.rank,
                             column,
@@ -89,13 +87,12 @@ impl Exchange {
                     }
                     for with in sources() {
                         let halo = piece(with.halo, column);
-                        messages.declare_receive(step, &halo, with.rank, column)?;
+                        messages.declare_receive(&step, &halo, with.rank, column)?;
                     }
                 }
             }
             Means::Puts { ctx, protocol, slot, lanes } => {
-                for LaneColumns { lane, columns: numbers, order } in lanes {
-                    let (protocol, lane) = (*protocol, *lane);
+                for LaneColumns { lane, columns: numbers } in lanes {
                     let (mut given, mut taken, mut remotes) = (Vec::new(), Vec::new(), Vec::new());
                     for column in numbers.clone() {
                         for with in targets() {
@@ -106,7 +103,7 @@ impl Exchange {
                         }
                         taken.extend(sources().map(|with| piece(with.halo, column)));
                     }
-                    let round = Round { ctx, protocol, lane, order, given, taken, remotes };
+                    let round = Round { protocol: *protocol, lane, given, taken, remotes };
                     syncs.extend(round.declare(step)?);
                 }
             }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ndarray::Axis;
-use talpf_runtime::{Matrix, Region};
+use talpf_runtime::{Matrix, Region, Scope};
 
 use self::exchange::Exchange;
 use super::kernel::{self, Ring};
@@ -70,16 +70,16 @@ async fn rank(
     if input.machine.replays() {
         let (first, last) = (ctx.rank(), ctx.rank() + 2 * repeated);
         band.spawn(&ctx, &input.observer, 0..first + 1).await?;
-        ctx.group().iterate(repeated, |iteration| {
-            let (step, here) = (Step::Replayed(iteration), ctx.rank());
+        ctx.iterate(repeated, 1, |step, _| {
+            let here = ctx.rank();
             let exchange = |computes: &dyn Fn(usize) -> bool| {
                 let Band { exchange, field, columns, .. } = &band;
                 exchange.declare(field, columns, computes, step, &mut Vec::new())
             };
             exchange(&|rank| rank != here)?;
-            band.declare_step(&ctx, step)?;
+            band.declare_step(step)?;
             exchange(&|rank| rank == here)?;
-            declare_count(&ctx, &input.observer, iteration, &band.last_row())
+            declare_count(&ctx, &input.observer, step, &band.last_row())
         })?;
         // A spawned sync belongs to the superstep that is open at that time.
         ctx.group().wait().await?;
@@ -137,13 +137,13 @@ impl Band {
             let token = steps.token();
             if computes(ctx.rank()) {
                 steps.begin().await?;
-                self.declare_step(ctx, Step::Spawned(&token))?;
+                self.declare_step(Step::Spawned(ctx, &token))?;
             }
             self.exchange.declare(
                 &self.field,
                 &self.columns,
                 computes,
-                Step::Spawned(&token),
+                Step::Spawned(ctx, &token),
                 &mut syncs,
             )?;
             if computes(ctx.rank()) {
@@ -164,7 +164,7 @@ impl Band {
 
     /// Declares a task for every block, column by column, the order in which neighbours wait for
     /// them.
-    fn declare_step<'a>(&'a self, ctx: &RankContext, step: Step<'_, 'a>) -> Result<(), Error> {
+    fn declare_step<'a>(&'a self, step: Step<'_, 'a>) -> Result<(), Error> {
         let matrix = &self.field;
         let last = matrix.rows() - 1;
         for cols in &self.columns {
@@ -172,7 +172,7 @@ impl Band {
                 let (left, right) = (cols.start - 1..cols.start, cols.end..cols.end + 1);
                 let pace = self.pace.clone();
                 let task = step
-                    .task(ctx.group(), "gauss-seidel")
+                    .task("gauss-seidel")
                     .inout(&matrix.region(rows.clone(), cols.clone()))
                     .input(&matrix.row(rows.start - 1, cols.clone()))
                     .input(&matrix.row(rows.end, cols.clone()))

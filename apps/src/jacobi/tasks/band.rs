@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use talpf_runtime::{Ix2, Matrix, Region};
+use talpf_runtime::{Ix2, Matrix, Region, Scope};
 
 use crate::Error;
 use crate::heat::{Border, collect_field};
@@ -51,7 +51,6 @@ impl Band {
     /// them.
     pub(super) fn declare_step<'a>(
         &'a self,
-        ctx: &RankContext,
         number: usize,
         step: Step<'_, 'a>,
         pace: &Pace,
@@ -60,7 +59,7 @@ impl Band {
         for (rows, cols) in self.strips() {
             let around = (rows.start - 1..rows.end + 1, cols.start - 1..cols.end + 1);
             // The limit of overlapping steps is the throttle.
-            let task = step.task(ctx.group(), "jacobi").unthrottled();
+            let task = step.task("jacobi").unthrottled();
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
             let pace = pace.clone();
             task.input(step.tokens()).spawn(move |old, new, tokens| {

@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use talpf::{Context, DoubleBufferedChannel, LaneNumber, Link, MemorySlot, SyncHandle};
-use talpf_runtime::Token;
+use talpf::{Context, DoubleBufferedChannel, Link, MemorySlot, SyncHandle};
 
 use super::band::Band;
 use crate::Error;
@@ -22,8 +21,8 @@ pub(super) enum PutMethod {
     Links,
 }
 
-/// LaneNumber of the links; the rounds of windows are those of lane 0.
-const LANE: LaneNumber = LaneNumber(1);
+/// Lane of the links; the rounds of windows are those of lane 0.
+const LANE: u8 = 1;
 
 /// Exchange of one rank in every step.
 pub(super) struct Exchange {
@@ -33,7 +32,7 @@ pub(super) struct Exchange {
 
 /// Means of communication. Slots are those of the matrices that even and odd steps write.
 enum Means {
-    Windows { ctx: Context, protocol: Protocol, slots: [MemorySlot<f64>; 2], order: Token },
+    Windows { ctx: Context, protocol: Protocol, slots: [MemorySlot<f64>; 2] },
     Links { ctx: Context, links: RefCell<DoubleBufferedChannel<f64>>, slots: [MemorySlot<f64>; 2] },
     Messages(Messages),
 }
@@ -54,8 +53,7 @@ impl Exchange {
                 let slots = [even, ctx.register_global(band.after(1)).await?];
                 match method {
                     PutMethod::Windows => {
-                        let order = Token::new(ctx.group())?;
-                        Means::Windows { ctx: ctx.clone(), protocol: *protocol, slots, order }
+                        Means::Windows { ctx: ctx.clone(), protocol: *protocol, slots }
                     }
                     PutMethod::Links => {
                         let links = RefCell::new(link(ctx, &neighbours, band).await?);
@@ -83,7 +81,7 @@ impl Exchange {
         let edge = |piece: &Piece<'_>| newest.row(piece.with.edge, piece.cols.clone());
         let halo = |piece: &Piece<'_>| newest.row(piece.with.halo, piece.cols.clone());
         match &self.means {
-            Means::Windows { ctx, protocol, slots, order } => {
+            Means::Windows { ctx, protocol, slots } => {
                 let remote = |Piece { with, cols, .. }: Piece<'_>| {
                     let row = match protocol.transfer {
                         Transfer::Put => with.its_halo,
@@ -92,14 +90,14 @@ impl Exchange {
                     let (slot, rank) = (slots[number % 2].clone(), ctx.peer(with.rank as u32)?);
                     Ok(RemoteElement { slot, rank, index: row * newest.cols() + cols.start })
                 };
-                let (protocol, lane) = (*protocol, LaneNumber::default());
+                let (protocol, lane) = (*protocol, &**ctx);
                 let given = pieces.clone().map(|piece| edge(&piece)).collect();
                 let taken = pieces.clone().map(|piece| halo(&piece)).collect();
                 let remotes = pieces.map(remote).collect::<Result<_, Error>>()?;
-                Round { ctx, protocol, lane, order, given, taken, remotes }.declare(step)
+                Round { protocol, lane, given, taken, remotes }.declare(step)
             }
             Means::Links { links, .. } => {
-                assert!(matches!(step, Step::Spawned(_)), "links are not replayed");
+                assert!(matches!(step, Step::Spawned(..)), "links are not replayed");
                 let mut links = links.borrow_mut();
                 for (link, piece) in pieces.enumerate() {
                     let next = other.row(piece.with.halo, piece.cols.clone());
@@ -111,8 +109,8 @@ impl Exchange {
                 for piece in pieces {
                     // Messages of two steps may overtake each other, those of three cannot.
                     let (rank, tag) = (piece.with.rank, 2 * piece.strip + number % 2);
-                    messages.declare_send(step, &edge(&piece), rank, tag)?;
-                    messages.declare_receive(step, &halo(&piece), rank, tag)?;
+                    messages.declare_send(&step, &edge(&piece), rank, tag)?;
+                    messages.declare_receive(&step, &halo(&piece), rank, tag)?;
                 }
                 Ok(None)
             }
@@ -144,7 +142,7 @@ async fn link(
         Ok(Link { peer: ctx.peer(with.rank as u32)?, buffers })
     };
     let links = pieces(neighbours, band).map(link).collect::<Result<Vec<_>, Error>>()?;
-    Ok(ctx.double_buffered_channel(LANE, &links).await?)
+    Ok(ctx.double_buffered_channel(ctx.lane(LANE)?, &links).await?)
 }
 
 /// Piece of a row that is exchanged in a step, one for each neighbour and strip.

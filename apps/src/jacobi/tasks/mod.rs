@@ -10,8 +10,7 @@
 //! Nothing else orders them: a strip waits for the strips and halos around it in the previous step,
 //! an exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart
 //! as far as their dependencies allow; if steps are spawned, up to a number of [`Steps`]. Variants
-//! differ in their [`Exchange`] alone. Replayed, 2 and 3 are one task, which waits for all the rows
-//! that it carries.
+//! differ in their [`Exchange`] alone.
 //!
 //! Deliberately absent: double buffers and acknowledgements. Jacobi alternates between two matrices
 //! anyway; a halo is protected from being overwritten too early by its window or its receive, and
@@ -69,12 +68,11 @@ async fn rank(
     ctx.barrier().await?;
     let started = Instant::now();
     if input.machine.replays() {
-        ctx.group().iterate_unrolled(steps, 2, |iteration, phase| {
-            let step = Step::Replayed(iteration);
-            band.declare_step(&ctx, phase, step, &pace)?;
+        ctx.iterate(steps, 2, |step, phase| {
+            band.declare_step(phase, step, &pace)?;
             exchange.declare(&band, phase, step)?;
             match band.last_strip(phase) {
-                Some(last) => declare_count(&ctx, &input.observer, iteration, &last),
+                Some(last) => declare_count(&ctx, &input.observer, step, &last),
                 None => Ok(()),
             }
         })?;
@@ -83,8 +81,9 @@ async fn rank(
         let mut under_way = Steps::overlapping(LOOKAHEAD, &ctx, &input.observer)?;
         for step in 0..steps {
             let token = under_way.begin().await?;
-            band.declare_step(&ctx, step, Step::Spawned(&token), &pace)?;
-            let exchanged = exchange.declare(&band, step, Step::Spawned(&token))?;
+            let spawned = Step::Spawned(&ctx, &token);
+            band.declare_step(step, spawned, &pace)?;
+            let exchanged = exchange.declare(&band, step, spawned)?;
             under_way.end(&ctx, exchanged)?;
         }
         under_way.finish(&ctx).await?;

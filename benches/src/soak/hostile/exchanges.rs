@@ -2,7 +2,7 @@
 
 use std::mem::forget;
 
-use talpf::{Context, Error, LaneNumber, Link, Rank, exec};
+use talpf::{Context, Error, Link, Rank, exec};
 use talpf_runtime::Array;
 
 use super::{EpisodeError, Rng, panic};
@@ -76,7 +76,7 @@ async fn run(ctx: Context, rounds: Vec<Vec<ExchangeMisuse>>) -> Result<(), Error
     let peers = [Rank((rank + ranks - 1) % ranks), Rank((rank + 1) % ranks)];
     let places = |link: usize| [inbox.tile(2 * link), inbox.tile(2 * link + 1)];
     let links = [0, 1].map(|link| Link { peer: peers[link], buffers: places(link) });
-    let mut exchange = ctx.double_buffered_channel(LaneNumber(2), &links).await?;
+    let mut exchange = ctx.double_buffered_channel(ctx.lane(2)?, &links).await?;
     for (number, round) in rounds.iter().enumerate() {
         let what = round[rank as usize];
         // With one or two ranks both links lead to the same peer, and match in order.

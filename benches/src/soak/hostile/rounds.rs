@@ -2,7 +2,7 @@
 
 use std::mem::forget;
 
-use talpf::{Arrivals, Context, Error, LaneNumber, MemorySlot, Rank, SyncMode, exec};
+use talpf::{Arrivals, Context, Error, MemorySlot, Rank, SyncMode, exec};
 use talpf_runtime::{Array, PendingEvent};
 
 use super::{EpisodeError, Rng, panic};
@@ -170,10 +170,10 @@ fn before(
         PutsOutside => ctx.put(&mine.region(..2), slot.at(peer, 7))?,
         PutsFarAhead => {
             for _ in 0..40 {
-                drop(ctx.sync_of(LaneNumber(3), SyncMode::msg(0)).spawn()?);
+                drop(ctx.lane(3)?.sync(SyncMode::msg(0)).spawn()?);
             }
-            ctx.put_on(LaneNumber(3), &mine.all(), slot.at(peer, 0))?;
-            drop(ctx.sync_of(LaneNumber(3), SyncMode::msg(0)).spawn()?);
+            ctx.lane(3)?.put(&mine.all(), slot.at(peer, 0))?;
+            drop(ctx.lane(3)?.sync(SyncMode::msg(0)).spawn()?);
         }
         RunsInside => task.spawn(|| {
             let ended = exec(talpf::Config::default(), async |_ctx| Ok::<(), Error>(()));

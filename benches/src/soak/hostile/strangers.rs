@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use clap::ValueEnum;
-use talpf::{Context, Error, LaneNumber, MemorySlot, OpenRound, Rank, SyncMode, exec};
+use talpf::{Context, Error, MemorySlot, OpenRound, Rank, SyncMode, exec};
 use talpf_runtime::Array;
 
 use super::{EpisodeError, Rng};
@@ -44,7 +44,7 @@ pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
         }
         let array = Array::new(ctx.group(), vec![1u64; LEN], 16)?;
         let slot = ctx.register_global(&array).await?;
-        let round = Arc::new(Mutex::new(Some(ctx.round_of(LaneNumber(7)))));
+        let round = Arc::new(Mutex::new(Some(ctx.lane(7)?.round())));
         Ok::<_, Error>(Left { ctx, slot, array, round })
     });
     // A round that is kept and never closed may fail its own run.

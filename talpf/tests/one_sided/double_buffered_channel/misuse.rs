@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{LANE, Ring, refused};
 use crate::common;
-use talpf::{DoubleBufferedChannel, Error, LaneNumber, Link, Rank, SyncMode};
+use talpf::{DoubleBufferedChannel, Error, Link, Rank};
 
 /// Makes a channel of other links at rank 1 than at the others.
 fn refused_links(
@@ -14,7 +14,7 @@ fn refused_links(
     refused(what, move |ctx, wrong| async move {
         let ring = Ring::arrays(&ctx, 4).await?;
         let links = if wrong { links(&ring) } else { vec![ring.link(0), ring.link(1)] };
-        ctx.double_buffered_channel(LANE, &links).await.map(drop)
+        ctx.double_buffered_channel(ctx.lane(LANE)?, &links).await.map(drop)
     })
 }
 
@@ -62,10 +62,10 @@ fn elements_of_another_size() {
         let peer = Rank([1, 0, 2][ctx.rank().0 as usize]);
         if wrong {
             let buffers = [narrow.region(0..4), narrow.region(4..8)];
-            ctx.double_buffered_channel(LANE, &[Link { peer, buffers }]).await.map(drop)
+            ctx.double_buffered_channel(ctx.lane(LANE)?, &[Link { peer, buffers }]).await.map(drop)
         } else {
             let buffers = [wide.region(0..4), wide.region(4..8)];
-            ctx.double_buffered_channel(LANE, &[Link { peer, buffers }]).await.map(drop)
+            ctx.double_buffered_channel(ctx.lane(LANE)?, &[Link { peer, buffers }]).await.map(drop)
         }
     });
     common::says(&error, &["bytes of an element: ", "8", "4", "at rank "]);
@@ -74,15 +74,15 @@ fn elements_of_another_size() {
 #[test]
 fn ranks_that_call_different_things() {
     let error = refused("another lane", |ctx, wrong| async move {
-        let lane = if wrong { LaneNumber(4) } else { LANE };
-        ctx.double_buffered_channel::<u64>(lane, &[]).await.map(drop)
+        let lane = if wrong { 4 } else { LANE };
+        ctx.double_buffered_channel::<u64>(ctx.lane(lane)?, &[]).await.map(drop)
     });
     common::says(&error, &["number of the lane: ", "3", "4", "at rank "]);
     let error = refused("a registration", |ctx, wrong| async move {
         let array = common::array(&ctx, vec![0u64])?;
         match wrong {
             true => ctx.register_global(&array).await.map(drop),
-            false => ctx.double_buffered_channel::<u64>(LANE, &[]).await.map(drop),
+            false => ctx.double_buffered_channel::<u64>(ctx.lane(LANE)?, &[]).await.map(drop),
         }
     });
     common::says(
@@ -95,48 +95,26 @@ fn ranks_that_call_different_things() {
 fn a_lane_belongs_to_the_channel_alone() {
     let error = refused("used before", |ctx, wrong| async move {
         if wrong {
-            drop(ctx.round_of(LANE));
+            drop(ctx.lane(LANE)?.round());
         }
-        ctx.double_buffered_channel::<u64>(LANE, &[]).await.map(drop)
+        ctx.double_buffered_channel::<u64>(ctx.lane(LANE)?, &[]).await.map(drop)
     });
     common::says(&error, &["lane 3 was used before"]);
+    let error = refused("lane 0", |ctx, wrong| async move {
+        let lane = if wrong { 0 } else { LANE };
+        ctx.double_buffered_channel::<u64>(ctx.lane(lane)?, &[]).await.map(drop)
+    });
+    common::says(&error, &["lane 0 was used before"]);
+    let taken = "lane 3 is or was one of a double-buffered channel";
     let error = refused("taken twice", |ctx, wrong| async move {
-        let _first = ctx.double_buffered_channel::<u64>(LANE, &[]).await?;
-        let lane = if wrong { LANE } else { LaneNumber(5) };
-        ctx.double_buffered_channel::<u64>(lane, &[]).await.map(drop)
-    });
-    common::says(&error, &["lane 3 is taken by a double-buffered channel"]);
-    let taken = "lane 3 is taken by a double-buffered channel";
-    let error = refused("put", |ctx, wrong| async move {
-        let mut ring = Ring::new(&ctx, 4).await?;
-        let slot = ctx.register_global(&ring.inbox).await?;
-        if wrong {
-            ctx.put_on(LANE, &ring.values.tile(0), slot.at(Rank(0), 0))?;
-        }
-        ring.round(&ctx, 0, 0, Duration::ZERO)?;
-        ctx.sync(SyncMode::DEFAULT).await
+        let _first = ctx.double_buffered_channel::<u64>(ctx.lane(LANE)?, &[]).await?;
+        let lane = if wrong { LANE } else { 5 };
+        ctx.double_buffered_channel::<u64>(ctx.lane(lane)?, &[]).await.map(drop)
     });
     common::says(&error, &[taken]);
-    let error = refused("put in a body", |ctx, wrong| async move {
-        let ring = Ring::new(&ctx, 4).await?;
-        let slot = ctx.register_global(&ring.inbox).await?;
-        let round = ctx.round_of(LANE);
-        let put = ctx.group().task("put").input(&ring.values.tile(0)).run_async(
-            move |from| async move {
-                let to = slot.at(Rank(0), 0);
-                if wrong { round.clone().put(from, to).await.map(drop) } else { Ok(()) }
-            },
-        )?;
-        put.await??;
-        ctx.sync(SyncMode::DEFAULT).await
-    });
-    common::says(&error, &[taken]);
-    let error = refused("sync", |ctx, wrong| async move {
-        let ring = Ring::new(&ctx, 4).await?;
-        if wrong {
-            return ctx.sync_of(LANE, SyncMode::CACHED).window(&ring.inbox.all()).await;
-        }
-        ctx.sync(SyncMode::DEFAULT).await
+    let error = refused("taken again", |ctx, wrong| async move {
+        drop(ctx.double_buffered_channel::<u64>(ctx.lane(LANE)?, &[]).await?);
+        ctx.lane(if wrong { LANE } else { 5 }).map(drop)
     });
     common::says(&error, &[taken]);
 }

@@ -1,0 +1,173 @@
+//! Lanes: where a rank issues operations and ends rounds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use talpf_runtime::{Group, In, Out, Region, Token};
+
+use crate::error::Error;
+use crate::iteration::Iteration;
+use crate::lane_address::LaneAddress;
+use crate::numbers::LaneNumber;
+use crate::operation::{OpenRound, Spawned};
+use crate::round::LaneOrder;
+use crate::slot::{KeptRemote, RemoteRegion};
+use crate::sync::{SyncBuilder, SyncMode};
+
+/// A lane of a rank: an independent sequence of rounds, in which operations are issued and which
+/// syncs end. The rounds of a lane are counted alike on all ranks.
+///
+/// A [`Context`](crate::Context) is lane 0, whose rounds are supersteps, and hands out each other
+/// lane ([`Context::lane`](crate::Context::lane)) to one owner at a time. Operations are tasks of
+/// the rank's group.
+pub struct Lane {
+    pub(crate) at: LaneAddress,
+    /// Token that orders the rounds of iterations, made when the first of them is declared. Shared
+    /// by the handles of lane 0. As long as there is one, the lane has an owner.
+    order: Arc<LaneOrder>,
+}
+
+impl Lane {
+    pub(crate) fn new(at: LaneAddress, order: Arc<LaneOrder>) -> Self {
+        Lane { at, order }
+    }
+
+    /// Returns a second handle of the lane.
+    pub(crate) fn handle(&self) -> Lane {
+        Lane::new(self.at.clone(), Arc::clone(&self.order))
+    }
+
+    /// Returns the token that orders the rounds of iterations.
+    pub(crate) fn order(&self) -> Result<&Token, Error> {
+        if let Some(order) = self.order.get() {
+            return Ok(order);
+        }
+        let order = Token::new(self.group())?;
+        // Of two tokens made at the same time one stays.
+        Ok(self.order.get_or_init(|| order))
+    }
+
+    /// Returns the group of the rank, which arrays are made in and tasks are spawned into.
+    pub fn group(&self) -> &Group {
+        &self.at.state().group
+    }
+
+    /// Returns the number of the lane.
+    pub fn lane_number(&self) -> LaneNumber {
+        self.at.number
+    }
+
+    /// Takes a handle of the open round, to issue operations inside tasks.
+    ///
+    /// **Errors**: operations of the handle are refused while an iteration that has not ended uses
+    /// the lane.
+    #[inline]
+    pub fn round(&self) -> OpenRound {
+        self.at.round()
+    }
+
+    /// Spawns a task that puts `from` to where `to` begins, in the open round.
+    ///
+    /// **Completion**: returns at once. The task has `from` as input until it may be reused
+    /// (*local*). **Errors**: as a spawn; later, those of [`OpenRound::put`] at the sync.
+    pub fn put<T, D>(&self, from: &Region<'_, T, D>, to: RemoteRegion<'_, T>) -> Result<(), Error>
+    where
+        T: Pod + Send + Sync,
+        D: Send + 'static,
+    {
+        let (spawned, to) = (Spawned::new(self.round()), KeptRemote::new(&to));
+        let task = self.group().task("put").communicates().inline().input(from);
+        Ok(task.spawn(move |from: In<T, D>| {
+            drop(spawned.issue(|round| round.put(from, to.region())))
+        })?)
+    }
+
+    /// Spawns a task that gets the elements from where `from` begins into `to`, in the open round.
+    ///
+    /// **Completion**: returns at once. The task has `to` as output until it holds the data.
+    /// **Errors**: as a spawn; later, those of [`OpenRound::get`] at the sync.
+    pub fn get<T, D>(&self, from: RemoteRegion<'_, T>, to: &Region<'_, T, D>) -> Result<(), Error>
+    where
+        T: Pod + Send + Sync,
+        D: Send + 'static,
+    {
+        let (spawned, from) = (Spawned::new(self.round()), KeptRemote::new(&from));
+        let task = self.group().task("get").communicates().inline().output(to);
+        Ok(task.spawn(move |to: Out<T, D>| {
+            drop(spawned.issue(|round| round.get(from.region(), to)))
+        })?)
+    }
+
+    /// Spawns a task that adds to a remote number and writes its value before that to `result`.
+    ///
+    /// **Completion**, **Errors**: as [`Lane::get`].
+    pub fn fetch_and_add(
+        &self,
+        target: RemoteRegion<'_, u64>,
+        add: u64,
+        result: &Region<'_, u64>,
+    ) -> Result<(), Error> {
+        let (spawned, target) = (Spawned::new(self.round()), KeptRemote::new(&target));
+        let task = self.group().task("fetch_and_add").communicates().inline().output(result);
+        Ok(task.spawn(move |result: Out<u64>| {
+            drop(spawned.issue(|round| round.fetch_and_add(target.region(), add, result)));
+        })?)
+    }
+
+    /// Spawns a task that replaces a remote number by `swap` if it is `compare`, and writes its
+    /// value before that to `result`.
+    ///
+    /// **Completion**, **Errors**: as [`Lane::get`].
+    pub fn compare_and_swap(
+        &self,
+        target: RemoteRegion<'_, u64>,
+        compare: u64,
+        swap: u64,
+        result: &Region<'_, u64>,
+    ) -> Result<(), Error> {
+        let (spawned, target) = (Spawned::new(self.round()), KeptRemote::new(&target));
+        let task = self.group().task("compare_and_swap").communicates().inline().output(result);
+        Ok(task.spawn(move |result: Out<u64>| {
+            let target = target.region();
+            drop(spawned.issue(|round| round.compare_and_swap(target, compare, swap, result)));
+        })?)
+    }
+
+    /// Polls for arrivals instead of waiting for the polling task, and returns the number of
+    /// operations that have arrived for the oldest round that has not ended.
+    ///
+    /// For programs that have a worker to spare and need the lowest latency of a notification.
+    /// **Completion**: the operations counted are *delivered*; the window still holds its region.
+    pub fn arrivals(&self) -> u32 {
+        let state = self.at.state();
+        state.batches.post_all();
+        state.poll(&self.at.world);
+        let arrivals = state.engine.arrivals(self.at.number);
+        // A thread that tried to enter the engine meanwhile has left it to this one.
+        state.progress_if_rung(&self.at.world);
+        arrivals
+    }
+
+    /// Declares a sync, which ends a round (of lane 0, a superstep): it closes the round that is
+    /// open when the sync is spawned or awaited.
+    #[inline]
+    pub fn sync<'r>(&self, mode: SyncMode) -> SyncBuilder<'_, 'r> {
+        SyncBuilder::new(&self.at, mode)
+    }
+}
+
+impl<'i, 'r> Iteration<'i, 'r> {
+    /// Returns the same step, with operations on `lane`.
+    ///
+    /// **Errors**: as [`Token::new`].
+    pub fn on(&self, lane: &'r Lane) -> Result<Iteration<'i, 'r>, Error> {
+        Ok(self.on_lane(&lane.at, lane.order()?))
+    }
+}
+
+impl fmt::Debug for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lane {} of {}", self.at.number.0, self.at.rank)
+    }
+}

@@ -1,0 +1,68 @@
+//! The opening of windows, once their regions are free.
+
+use std::sync::Arc;
+
+use talpf_runtime::Region;
+
+use crate::error::Error;
+use crate::held_guard::HeldGuard;
+use crate::round::RoundState;
+use crate::window::{Area, Kind};
+
+/// Spawns the task that opens a window, perhaps the only one, once its region is free.
+pub(super) fn spawn_opening(
+    round: &Arc<RoundState>,
+    window: (usize, Area),
+    is_only: bool,
+    region: &Region<'_, ()>,
+) -> Result<(), Error> {
+    let task = round.state().group.task("expose").communicates().inline();
+    let mut unopened = Unopened { round: Arc::clone(round), failed: true };
+    let mut open = move |guard| {
+        unopened.failed = false;
+        open(&unopened.round, window, is_only, guard);
+    };
+    match window.1.kind {
+        Kind::Update | Kind::Write => {
+            task.inout(region).spawn(move |guard| open(Box::new(guard)))?;
+        }
+        Kind::Read => task.input(region).spawn(move |guard| open(Box::new(guard)))?,
+    }
+    Ok(())
+}
+
+/// Opens a window of `round`, perhaps the only one, with the guard of its region.
+pub(super) fn open(
+    round: &RoundState,
+    window: (usize, Area),
+    is_only: bool,
+    guard: Box<dyn HeldGuard>,
+) {
+    let RoundState { world, rank, lane, number, .. } = round;
+    let state = round.state();
+    let has_landed = |source| world.has_landed(source, *rank);
+    let (freed, is_declared) =
+        state.windows.open(*lane, *number, window, is_only, guard, &has_landed);
+    if is_declared {
+        round.note_declared();
+    }
+    world.resume_sources(freed);
+    state.progress_if_rung(world);
+    // Parked operations have landed.
+    world.notify(*rank);
+}
+
+/// A window whose task has not run yet, and does not run if a task before it fails.
+struct Unopened {
+    round: Arc<RoundState>,
+    failed: bool,
+}
+
+impl Drop for Unopened {
+    fn drop(&mut self) {
+        if self.failed {
+            let RoundState { world, rank, lane, number, .. } = &*self.round;
+            world.fail(&[*rank], &Error::NotOpened { lane: *lane, round: *number });
+        }
+    }
+}
