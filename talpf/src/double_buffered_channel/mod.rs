@@ -181,7 +181,7 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
     /// (*local*), and `next` as inout until the next round has ended.
     /// **Errors**: no such link; a second put of this round on it; `next` is not its buffer for the
     /// next round; `from` has not as many elements as the buffer; as a spawn. Later, those of
-    /// [`OpenRound::put`] at the sync.
+    /// [`OpenRound::put`](crate::OpenRound::put) at the sync.
     pub fn put<D: Send + 'static>(
         &mut self,
         link: usize,
