@@ -32,6 +32,11 @@ impl Context {
         &self.lane.at.world
     }
 
+    /// Returns the address of lane 0.
+    pub(crate) fn at(&self) -> &LaneAddress {
+        &self.lane.at
+    }
+
     pub(crate) fn state(&self) -> &RankState {
         self.lane.at.state()
     }
@@ -129,7 +134,7 @@ impl Context {
     ///
     /// **Completion**: all ranks have made theirs, and each has the buffers of its first round as
     /// `inout`. **Errors**: links that do not match, which name the rank and both values; a lane
-    /// that was used before; buffers that overlap or are not registered; a rank that failed. Each
+    /// that was used before, or is of another rank; buffers that overlap or are not registered; a rank that failed. Each
     /// of them fails the run.
     pub async fn double_buffered_channel<T: bytemuck::Pod + Send + Sync>(
         &self,
@@ -181,15 +186,17 @@ impl Context {
     }
 
     /// Runs the tasks, operations and syncs that `declare` declares in every step from 0 to
-    /// `steps`, as if they were spawned anew each time: [`Group::iterate`](talpf_runtime::Group::iterate) with operations.
+    /// `steps`, as if they were spawned anew each time: [`Group::iterate`] with operations.
     ///
-    /// **Ordering**, **Completion**, **Cost**: as [`Group::iterate`](talpf_runtime::Group::iterate). The operations of a step may
-    /// be issued once the sync of their lane in the step before was. **Errors**: those of
-    /// `declare`; an operation that no sync of its lane follows in the step; later operations and
-    /// syncs of the program on a lane of the iteration, until its last sync has run: wait for the
-    /// group first. In an iteration that a failed task has stopped, the lane stays with it.
+    /// **Ordering**, **Completion**, **Cost**: as [`Group::iterate`]. The operations of a step may be
+    /// issued once the sync of their lane in the step before has closed its round. **Errors**:
+    /// those of `declare`; an operation that no sync of its lane follows in the step; later
+    /// operations and syncs of the program on a lane of the iteration, until its last sync has run:
+    /// wait for the group first. A task that fails stops the steps and fails the run.
     ///
     /// [`OneSided`](crate::OneSided) has an example.
+    ///
+    /// [`Group::iterate`]: talpf_runtime::Group::iterate
     pub fn iterate<'r, E: From<Error>>(
         &'r self,
         steps: usize,
@@ -203,9 +210,11 @@ impl Context {
     }
 
     /// As [`Context::iterate`], for graphs in which the steps alternate:
-    /// [`Group::iterate_unrolled`](talpf_runtime::Group::iterate_unrolled) with operations.
+    /// [`Group::iterate_unrolled`] with operations.
     ///
     /// **Errors**: as [`Context::iterate`]; an `unroll` of 0.
+    ///
+    /// [`Group::iterate_unrolled`]: talpf_runtime::Group::iterate_unrolled
     pub fn iterate_unrolled<'r, E: From<Error>>(
         &'r self,
         steps: usize,

@@ -160,8 +160,9 @@ impl Lane {
 impl<'i, 'r> Iteration<'i, 'r> {
     /// Returns the same step, with operations on `lane`.
     ///
-    /// **Errors**: as [`Token::new`].
+    /// **Errors**: a lane of another rank or run; as [`Token::new`].
     pub fn on(&self, lane: &'r Lane) -> Result<Iteration<'i, 'r>, Error> {
+        self.lane.check_same_rank(&lane.at)?;
         Ok(self.on_lane(&lane.at, lane.order()?))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank};
 use crate::operation::OpenRound;
 use crate::round::RoundState;
@@ -19,6 +20,17 @@ impl LaneAddress {
     #[inline]
     pub(crate) fn state(&self) -> &RankState {
         self.world.rank(self.rank)
+    }
+
+    /// Checks that `lane` is one of the same rank, and of the same run.
+    ///
+    /// **Errors**: it is not.
+    pub(crate) fn check_same_rank(&self, lane: &LaneAddress) -> Result<(), Error> {
+        if Arc::ptr_eq(&self.world, &lane.world) && self.rank == lane.rank {
+            return Ok(());
+        }
+        let why = "is one of another rank or run: take it from the context of this rank";
+        Err(Error::LaneRefused { lane: lane.number, why })
     }
 
     /// Takes a handle of the program's open round.

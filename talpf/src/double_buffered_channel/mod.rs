@@ -134,6 +134,7 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
         links: &[Link<'_, T>],
     ) -> Result<Self, Error> {
         let (state, rank) = (context.state(), context.rank());
+        context.at().check_same_rank(&lane.at)?;
         check_buffers(links)?;
         let (mut slots, mut descriptors) = (Vec::new(), Vec::new());
         for link in links {

@@ -109,7 +109,7 @@ impl<'r> SyncBuilder<'_, 'r> {
     /// **Completion**: returns at once; the handle ends with the round.
     /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
     /// window that overlaps another window or exposed region of this sync, for which it would wait;
-    /// a lane that a [`DoubleBufferedChannel`](crate::DoubleBufferedChannel) has taken.
+    /// a lane that an iteration uses; too many syncs of the lane that have not ended.
     pub fn spawn(mut self) -> Result<SyncHandle, Error> {
         let round = self.lane.close();
         self.spawn_of(&round)?;

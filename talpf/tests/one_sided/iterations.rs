@@ -261,6 +261,33 @@ fn a_lane_has_one_owner() {
 }
 
 #[test]
+fn a_lane_of_another_rank_is_refused() {
+    for channel in [false, true] {
+        let (give, given) = std::sync::mpsc::channel();
+        let given = std::sync::Arc::new(std::sync::Mutex::new(given));
+        let ended = common::run(common::config(2, 2), move |ctx| {
+            let (give, given) = (give.clone(), std::sync::Arc::clone(&given));
+            async move {
+                if ctx.rank() == Rank(1) {
+                    give.send(ctx.lane(4)?).unwrap();
+                }
+                ctx.sync(SyncMode::DEFAULT).await?;
+                if ctx.rank() == Rank(0) {
+                    let lane: Lane = given.lock().unwrap().try_recv().unwrap();
+                    if channel {
+                        drop(ctx.double_buffered_channel::<u64>(lane, &[]).await?);
+                    } else {
+                        ctx.iterate(2, |step| step.on(&lane).map(drop))?;
+                    }
+                }
+                ctx.sync(SyncMode::DEFAULT).await
+            }
+        });
+        common::says(&ended.unwrap_err(), &["lane 4", "is one of another rank or run"]);
+    }
+}
+
+#[test]
 fn a_sync_follows_every_operation_of_a_step() {
     let error = refused(|ctx, lane, slot, [mine, _]| {
         ctx.iterate(3, |step| {
