@@ -134,8 +134,8 @@ impl Context {
     ///
     /// **Completion**: all ranks have made theirs, and each has the buffers of its first round as
     /// `inout`. **Errors**: links that do not match, which name the rank and both values; a lane
-    /// that was used before, or is of another rank; buffers that overlap or are not registered; a rank that failed. Each
-    /// of them fails the run.
+    /// that was used before, or is of another rank; buffers that overlap or are not registered; a
+    /// rank that failed. Each of them fails the run.
     pub async fn double_buffered_channel<T: bytemuck::Pod + Send + Sync>(
         &self,
         lane: Lane,
@@ -188,8 +188,8 @@ impl Context {
     /// Runs the tasks, operations and syncs that `declare` declares in every step from 0 to
     /// `steps`, as if they were spawned anew each time: [`Group::iterate`] with operations.
     ///
-    /// **Ordering**, **Completion**, **Cost**: as [`Group::iterate`]. The operations of a step may be
-    /// issued once the sync of their lane in the step before has closed its round. **Errors**:
+    /// **Ordering**, **Completion**, **Cost**: as [`Group::iterate`]. The operations of a step may
+    /// be issued once the sync of their lane in the step before has closed its round. **Errors**:
     /// those of `declare`; an operation that no sync of its lane follows in the step; later
     /// operations and syncs of the program on a lane of the iteration, until its last sync has run:
     /// wait for the group first. A task that fails stops the steps and fails the run.

@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::iteration::Iteration;
 use crate::lane_address::LaneAddress;
 use crate::numbers::LaneNumber;
+use crate::open_rounds::LaneOrder;
 use crate::operation::{OpenRound, Spawned};
-use crate::round::LaneOrder;
 use crate::slot::{KeptRemote, RemoteRegion};
 use crate::sync::{SyncBuilder, SyncMode};
 

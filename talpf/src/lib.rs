@@ -51,6 +51,7 @@ mod lane;
 mod lane_address;
 mod numbers;
 mod one_sided;
+mod open_rounds;
 mod operation;
 mod polling;
 mod probe;

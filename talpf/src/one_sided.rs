@@ -38,7 +38,8 @@ use crate::sync::{EachStep, SyncBuilder, SyncMode};
 ///     rotate(&ctx, (&ctx, &slot), (&number, &inbox))?;
 ///     ctx.iterate(4, |step| rotate(step, (&ctx, &slot), (&number, &inbox)))?;
 ///     ctx.group().wait().await?;
-///     Ok::<_, Error>(ctx.group().task("read").input(&number.all()).run(|number| number[0])?.await?)
+///     let read = ctx.group().task("read").input(&number.all());
+///     Ok::<_, Error>(read.run(|number| number[0])?.await?)
 /// })?;
 /// assert_eq!(numbers, [1, 2, 0]);
 /// # Ok::<(), Error>(())

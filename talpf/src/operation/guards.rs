@@ -3,9 +3,11 @@
 
 use bytemuck::Pod;
 use ibverbs_sim::{LocalKey, ScatterGather};
+use smallvec::SmallVec;
 use talpf_runtime::{In, InOut, Out};
 
-use super::issued::Entries;
+/// Registered memory, usually in one piece.
+pub(super) type Entries = SmallVec<[ScatterGather; 1]>;
 
 /// The byte layout of the memory of a guard: `rows` of `row_bytes`, `stride_bytes` apart.
 #[derive(Clone, Copy, Debug)]

@@ -10,6 +10,7 @@ use ibverbs_sim::{
 use smallvec::SmallVec;
 
 use super::Done;
+use super::guards::Entries;
 use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
@@ -37,9 +38,6 @@ pub(crate) enum Memory {
     /// the completion of an empty request behind it shows.
     Posted,
 }
-
-/// Registered memory, usually in one piece.
-pub(super) type Entries = SmallVec<[ScatterGather; 1]>;
 
 /// An operation on its way to the device.
 pub(crate) struct Issued {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use ibverbs_sim::{Operation as Request, Payload, ScatterGather};
 
-use super::issued::{Entries, Issued, Memory, Transfer, refusal};
+use super::guards::Entries;
+use super::issued::{Issued, Memory, Transfer, refusal};
 use super::open_round::{OpenRound, when_done};
 use super::registration::Registered;
 use super::short_put::posted;

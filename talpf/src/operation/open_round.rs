@@ -8,8 +8,8 @@ use ibverbs_sim::{Access, RemoteAddress};
 use talpf_runtime::PendingEvent;
 
 use super::future::Completer;
-use super::guards::{ByteLayout, Destination, Source};
-use super::issued::{Entries, Issued, Memory, Transfer};
+use super::guards::{ByteLayout, Destination, Entries, Source};
+use super::issued::{Issued, Memory, Transfer};
 use super::registration::Registered;
 use super::short_put::{NO_BATCH, NO_RANK};
 use super::{Done, Operation, Verb};
@@ -317,7 +317,8 @@ impl OpenRound {
         access: Access,
     ) -> Result<(Registered<G>, Entries), Error> {
         let rank = self.state.world.rank(self.state.rank);
-        let (guard, key) = Registered::new(rank, guard, layout, access)?;
+        let (guard, key) =
+            Registered::new(&rank.slots, &rank.endpoint.domain, guard, layout, access)?;
         let entries = layout.entries(key, rank.endpoint.max_transfer);
         let requests = entries.len().div_ceil(rank.endpoint.max_sge) as u64 + 1;
         let limit = u64::from(MOST_SENDS);

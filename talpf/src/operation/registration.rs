@@ -4,12 +4,11 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use ibverbs_sim::{Access, LocalKey, MemoryRegion};
+use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain};
 
 use super::guards::{ByteLayout, Source};
 use crate::error::Error;
-use crate::slot::Slot;
-use crate::world::RankState;
+use crate::slot::{Slot, SlotTable};
 
 /// A guard whose memory is registered with the device.
 pub(super) struct Registered<G> {
@@ -46,12 +45,13 @@ impl<G: Source> Registered<G> {
     ///
     /// **Errors**: the device has no room for one more region, or takes none of this size.
     pub(super) fn new(
-        rank: &RankState,
+        slots: &SlotTable,
+        domain: &ProtectionDomain,
         guard: G,
         layout: &ByteLayout,
         access: Access,
     ) -> Result<(Self, LocalKey), Error> {
-        if let Some(slot) = rank.slots.of_array(layout.array) {
+        if let Some(slot) = slots.of_array(layout.array) {
             let key = slot.local_key();
             return Ok((Registered { registration: Some(Registration::Slot(slot)), guard }, key));
         }
@@ -61,7 +61,7 @@ impl<G: Source> Registered<G> {
         // it is dropped or returned, after the region. Peers have no right to the region, and
         // requests under its key are those of the operation that the guard belongs to: they touch
         // the rows of the layout, and write only if `access` says so.
-        let region = unsafe { rank.endpoint.domain.register(start, bytes, access)? };
+        let region = unsafe { domain.register(start, bytes, access)? };
         let key = region.local_key();
         Ok((Registered { registration: Some(Registration::Own(region)), guard }, key))
     }
