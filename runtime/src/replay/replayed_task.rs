@@ -56,9 +56,9 @@ pub(crate) struct ReplayedTask {
     successors: Box<[u32]>,
 }
 
-/// Steps of a block. A task that begins a block is queued behind the ready tasks, any other runs at
-/// once: so data passes the steps of a block while it is in a cache, and a worker does not advance
-/// into later steps with an ever longer front of tasks.
+/// Steps of a block. A task that begins a block is queued behind the ready tasks unless it is
+/// inline, any other runs at once: so data passes the steps of a block while it is in a cache, and
+/// a worker does not advance into later steps with an ever longer front of tasks.
 const BLOCK_STEPS: usize = 8;
 
 thread_local! {
@@ -142,7 +142,8 @@ impl ReplayedTask {
         run.waits[self.index as usize].begin(self.waits_for);
         // SAFETY: the holder of the tiles, a task of this group, is complete after this task.
         let group = unsafe { GroupInner::of_live_task(self.record) };
-        let later = self.step.load(Ordering::Relaxed).is_multiple_of(BLOCK_STEPS);
+        let begins_block = self.step.load(Ordering::Relaxed).is_multiple_of(BLOCK_STEPS);
+        let later = begins_block && !self.record.marks().is_inline();
         scheduler::schedule_at(self.preferred_worker(), group, self.task, later);
     }
 

@@ -300,24 +300,20 @@ impl Worker {
         self.shared.call_back("a waker", || waker.wake());
     }
 
-    /// Polls for a task that waits for this worker to be idle, or takes over one that waits for a
+    /// Polls for a task that waits for this worker to be idle, and takes over one that waits for a
     /// worker which is in a task. Returns `true` if there is any.
     fn attend(&self) -> bool {
         let attend = || self.slot().idle_waiters.attend(self.meter(), &self.current_watch);
-        match self.shared.call_back(IDLE_POLL, attend) {
-            Some(false) => {}
-            Some(true) => return true,
-            None => {
-                self.shared.call_back(IDLE_POLL, || drop(self.current_watch.take()));
-                return true;
-            }
-        }
+        let own = self.shared.call_back(IDLE_POLL, attend).unwrap_or_else(|| {
+            self.shared.call_back(IDLE_POLL, || drop(self.current_watch.take()));
+            true
+        });
         let others = self.shared.slots.iter().enumerate();
         let mut others = others.filter(|(other, slot)| {
             *other != self.index && !slot.idle_waiters.is_empty() && slot.hot.is_in_task()
         });
         let adopted = others.find_map(|(_, slot)| slot.idle_waiters.pop());
-        let any = adopted.is_some();
+        let any = own || adopted.is_some();
         adopted.into_iter().for_each(|waiter| self.slot().idle_waiters.add(waiter));
         any
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use talpf_runtime::{Error, Group, IdlePolicy, PendingEvent};
 
-use crate::common::{self, Flag, Log, POLICIES};
+use crate::common::{self, Flag, Log, Meeting, POLICIES};
 
 const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -64,6 +64,36 @@ fn an_idle_worker_ends_a_wait_for_idleness_that_began_on_one_in_a_task() {
         assert!(common::eventually(|| woken.is_set()), "its worker was not idle, the other was");
     });
     runtime.block_on(task.unwrap()).unwrap().unwrap();
+}
+
+#[test]
+fn an_idle_worker_polls_for_a_worker_in_a_task_besides_its_own() {
+    let runtime = common::unwatched(2, IdlePolicy::Park);
+    let (meeting, over) = (Meeting::of(2), Flag::default());
+    let (group, polls) = (runtime.group("idle", 1), Arc::new(AtomicU32::new(0)));
+    let (other, own, ends) = (Arc::clone(&meeting), group.clone(), over.clone());
+    let waits = runtime.task("waits at its own worker");
+    waits
+        .spawn_async(move || async move {
+            assert!(other.join(), "one worker for both tasks");
+            own.idle_until(HOUR, move || ends.is_set().then_some(())).await;
+        })
+        .unwrap();
+    let task = runtime.task("in a task").run(move || {
+        assert!(meeting.join(), "one worker for both tasks");
+        let counted = Arc::clone(&polls);
+        let mut idle = pin!(group.idle_until::<()>(HOUR, move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            None
+        }));
+        assert!(idle.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        // The first poll is that of the task itself.
+        let polled = common::eventually(|| polls.load(Ordering::Relaxed) > 1);
+        over.set();
+        polled
+    });
+    assert!(runtime.block_on(task.unwrap()).unwrap().unwrap(), "its worker was not idle");
+    runtime.wait_blocking().unwrap();
 }
 
 struct Sets(Flag);

@@ -134,6 +134,25 @@ fn consecutive_steps_overlap() {
 }
 
 #[test]
+fn inline_tasks_come_before_queued_ones_in_every_step() {
+    const STEPS: usize = 40;
+    let runtime = common::runtime(1);
+    let (number, log) = (numbers(&runtime, 1), Log::new());
+    runtime
+        .iterate(STEPS, |iteration| {
+            let (queued, inline) = (log.clone(), log.clone());
+            iteration.task("add").inout(&number.all()).spawn(|mut number| number[0] += 1)?;
+            let task = iteration.task("queued").input(&number.all());
+            task.spawn(move |_number| queued.add("queued"))?;
+            let task = iteration.task("inline").inline().input(&number.all());
+            task.spawn(move |_number| inline.add("inline"))
+        })
+        .unwrap();
+    runtime.wait_blocking().unwrap();
+    assert_eq!(log.take(), ["inline", "queued"].repeat(STEPS));
+}
+
+#[test]
 fn a_guard_that_drops_in_the_body_releases_its_region() {
     let runtime = common::runtime(2);
     let number = numbers(&runtime, 1);
