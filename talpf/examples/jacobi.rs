@@ -40,7 +40,7 @@ fn relax([above, row, below]: [&[f64]; 3], new: &mut [f64]) {
 
 /// Computes the rows of one rank.
 async fn band(ctx: Context) -> Result<Vec<Vec<f64>>, Error> {
-    let start = |rank: u32| (rank as usize * ROWS) / ctx.ranks() as usize;
+    let start = |rank: u32| (rank as usize * ROWS) / ctx.size() as usize;
     let (rank, rows_of) = (ctx.rank().0, |rank| start(rank + 1) - start(rank));
     let rows = rows_of(rank);
     let values = initial()[start(rank)..start(rank + 1) + 2].concat();
@@ -49,7 +49,7 @@ async fn band(ctx: Context) -> Result<Vec<Vec<f64>>, Error> {
     let slots = [ctx.register_global(&fields[0]).await?, ctx.register_global(&fields[1]).await?];
     // Of each neighbour: the row that it gets, the row that comes from it, and where it wants its own.
     let above = (rank > 0).then(|| (1, 0, Rank(rank - 1), (rows_of(rank - 1) + 1) * COLS + 1));
-    let below = (rank + 1 < ctx.ranks()).then(|| (rows, rows + 1, Rank(rank + 1), 1));
+    let below = (rank + 1 < ctx.size()).then(|| (rows, rows + 1, Rank(rank + 1), 1));
     let neighbours: Vec<_> = above.into_iter().chain(below).collect();
     ctx.iterate_unrolled(STEPS, 2, |step, parity| {
         let [old, new] = [&fields[parity], &fields[1 - parity]];

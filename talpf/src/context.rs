@@ -47,7 +47,7 @@ impl Context {
     }
 
     /// Returns the number of ranks.
-    pub fn ranks(&self) -> u32 {
+    pub fn size(&self) -> u32 {
         self.world().size()
     }
 
@@ -55,7 +55,7 @@ impl Context {
     ///
     /// **Errors**: no such rank.
     pub fn peer(&self, number: u32) -> Result<Rank, Error> {
-        let (rank, ranks) = (Rank(number), self.ranks());
+        let (rank, ranks) = (Rank(number), self.size());
         if number < ranks { Ok(rank) } else { Err(Error::NoSuchRank { rank, ranks }) }
     }
 
@@ -271,6 +271,6 @@ impl Clone for Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Context ({} of {})", self.rank(), self.ranks())
+        write!(f, "Context ({} of {})", self.rank(), self.size())
     }
 }

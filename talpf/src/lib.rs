@@ -15,8 +15,8 @@
 //!     let mine = Array::new(ctx.group(), vec![ctx.rank().0], 1)?;
 //!     let inbox = Array::new(ctx.group(), vec![0u32], 1)?;
 //!     let slot = ctx.register_global(&inbox).await?;
-//!     let next = Rank((ctx.rank().0 + 1) % ctx.ranks());
-//!     for _ in 0..ctx.ranks() {
+//!     let next = Rank((ctx.rank().0 + 1) % ctx.size());
+//!     for _ in 0..ctx.size() {
 //!         ctx.put(&mine.all(), slot.at(next, 0))?;
 //!         ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
 //!         let copy = ctx.group().task("copy").input(&inbox.all()).output(&mine.all());

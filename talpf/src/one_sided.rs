@@ -24,7 +24,7 @@ use crate::sync::{EachStep, SyncBuilder, SyncMode};
 ///     (ctx, slot): (&Context, &MemorySlot<u32>),
 ///     (number, inbox): (&'r Array<u32>, &'r Array<u32>),
 /// ) -> Result<(), Error> {
-///     let next = ctx.peer((ctx.rank().0 + 1) % ctx.ranks())?;
+///     let next = ctx.peer((ctx.rank().0 + 1) % ctx.size())?;
 ///     scope.put(&number.all(), slot.at(next, 0))?;
 ///     scope.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
 ///     let copy = scope.task("copy").input(&inbox.all()).output(&number.all());

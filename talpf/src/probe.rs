@@ -41,7 +41,7 @@ impl Context {
         // The elements to put, and behind them the window.
         let array = Array::new(self.group(), vec![0u64; 2 * LONG], LONG)?;
         let slot = self.register(&array, Use::Windowed, Call::Probe).await?;
-        let next = Rank((self.rank().0 + 1) % self.ranks());
+        let next = Rank((self.rank().0 + 1) % self.size());
         // Alternately, so that a disturbance meets both. The first sample warms the caches.
         let lengths = [(SHORT, 200), (LONG, 10)];
         let mut samples = [[0; SAMPLES + 1]; 2];

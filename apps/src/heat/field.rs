@@ -18,7 +18,7 @@ impl Problem {
         (rows, cols): (usize, usize),
     ) -> Result<Matrix<f64>, Error> {
         let tiling = Tiling::new(rows, cols).first(1, 1);
-        let band = self.band(ctx.rank(), ctx.ranks());
+        let band = self.band(ctx.rank(), ctx.size());
         let mut cells = matrix::Matrix::zeros(band.len() + 2, self.cols() + 2);
         border.apply(band.start, 0, cells.view_mut());
         Ok(Matrix::new(ctx.group(), cells.into_cells(), self.cols() + 2, tiling)?)

@@ -22,7 +22,7 @@ pub(crate) struct Neighbour {
 
 impl Neighbours {
     pub(crate) fn new(ctx: &RankContext, problem: &Problem) -> Self {
-        let (here, ranks) = (ctx.rank(), ctx.ranks());
+        let (here, ranks) = (ctx.rank(), ctx.size());
         let rows_of = |rank| problem.band(rank, ranks).len();
         let rows = rows_of(here);
         let above = |rank: usize| {

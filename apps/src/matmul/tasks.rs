@@ -103,7 +103,7 @@ impl Slices {
     /// Spawns a task for each row block of the product and each row block of `B` that is here in
     /// this hop.
     fn spawn_products(&self, ctx: &RankContext, hop: usize, step: &Token) -> Result<(), Error> {
-        let (ranks, size) = (ctx.ranks(), self.problem.size());
+        let (ranks, size) = (ctx.size(), self.problem.size());
         let (owner, b) = self.ring.at(hop);
         let here = share(self.problem.blocks(), owner, ranks);
         for (place, block) in here.clone().enumerate() {

@@ -106,8 +106,8 @@ impl Blocks {
         step: Step<'_, 'a>,
     ) -> Result<Vec<SyncHandle>, Error> {
         let mut syncs = Vec::new();
-        for hop in 0..ctx.ranks() {
-            if hop + 1 < ctx.ranks() {
+        for hop in 0..ctx.size() {
+            if hop + 1 < ctx.size() {
                 syncs.extend(self.ring.pass_on(hop, step)?);
             }
             self.declare_pulls(ctx, hop, step)?;
@@ -124,7 +124,7 @@ impl Blocks {
         step: Step<'_, 'a>,
     ) -> Result<(), Error> {
         let (owner, sources) = self.ring.at(hop);
-        for source in share(self.blocks, owner, ctx.ranks()).enumerate() {
+        for source in share(self.blocks, owner, ctx.size()).enumerate() {
             for target in 0..self.own {
                 let pace = self.pace.clone();
                 let task = step

@@ -29,10 +29,10 @@ impl RankContext {
         }
     }
 
-    pub(crate) fn ranks(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         match self {
-            Self::OneSided(ctx, _) => ctx.ranks() as usize,
-            Self::TwoSided(messages) => messages.ranks(),
+            Self::OneSided(ctx, _) => ctx.size() as usize,
+            Self::TwoSided(messages) => messages.size(),
         }
     }
 

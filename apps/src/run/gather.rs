@@ -11,7 +11,7 @@ pub(super) async fn by_puts(
     ctx: &Context,
     numbers: Vec<f64>,
 ) -> Result<Option<Vec<Vec<f64>>>, Error> {
-    let (here, ranks) = (ctx.rank().0 as usize, ctx.ranks());
+    let (here, ranks) = (ctx.rank().0 as usize, ctx.size());
     let length = Array::new(ctx.group(), vec![numbers.len() as u64], 1)?;
     let lengths = Array::new(ctx.group(), vec![0; ranks as usize], ranks as usize)?;
     let slot = ctx.register_global(&lengths).await?;

@@ -38,7 +38,7 @@ impl Messages {
         self.world.rank().0 as usize
     }
 
-    pub(super) fn ranks(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.world.size() as usize
     }
 

@@ -53,7 +53,7 @@ impl Ring {
         shape: Shape,
         mut own: Vec<f64>,
     ) -> Result<Self, Error> {
-        let (rank, ranks) = (ctx.rank(), ctx.ranks());
+        let (rank, ranks) = (ctx.rank(), ctx.size());
         let len = shape.pieces * shape.rows * shape.cols;
         own.resize(len, 0.0);
         let tiling = Tiling::new(shape.rows, shape.tile_cols);

@@ -35,7 +35,7 @@ pub(super) fn measure(report: &mut Report) -> Result<()> {
 }
 
 async fn supersteps(ctx: Context, mode: SyncMode) -> Result<Vec<f64>, Error> {
-    let (rank, ranks) = (ctx.rank().0, ctx.ranks());
+    let (rank, ranks) = (ctx.rank().0, ctx.size());
     let mine = Array::new(ctx.group(), vec![u64::from(rank); 1], 1)?;
     let inbox = Array::new(ctx.group(), vec![0u64; 2], 1)?;
     let slot = ctx.register_global(&inbox).await?;

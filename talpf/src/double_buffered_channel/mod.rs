@@ -83,7 +83,7 @@ pub struct Link<'a, T> {
 ///
 /// // The larger number of every pair of neighbours, three times: all ranks have the largest.
 /// let ends = exec(Config { ranks: 4, ..Config::default() }, async |ctx| {
-///     let (rank, ranks) = (ctx.rank().0, ctx.ranks());
+///     let (rank, ranks) = (ctx.rank().0, ctx.size());
 ///     let mine = Array::new(ctx.group(), vec![rank; 1], 1)?;
 ///     let inbox = Array::new(ctx.group(), vec![0u32; 4], 1)?;
 ///     ctx.register_global(&inbox).await?;

@@ -19,7 +19,7 @@ async fn put_to_first(ctx: Context, mode: SyncMode) -> Result<(), Error> {
     let one = common::array(&ctx, vec![1u64])?;
     let inbox = common::array(&ctx, vec![0u64; 32])?;
     let slot = ctx.register_global(&inbox).await?;
-    if ctx.rank() != Rank(ctx.ranks() - 1) {
+    if ctx.rank() != Rank(ctx.size() - 1) {
         ctx.put(&one.all(), slot.at(Rank(0), ctx.rank().0 as usize))?;
     }
     ctx.sync(if ctx.rank() == Rank(0) { mode } else { SyncMode::msg(0) }).window(&inbox.all()).await

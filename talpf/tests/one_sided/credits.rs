@@ -10,7 +10,7 @@ fn many(credits: usize, ranks: u32, puts: usize, len: usize, workers: usize) {
     let ends = common::run(config, |ctx| {
         let gate = gate.clone();
         async move {
-            let (me, others) = (ctx.rank().0 as usize, ctx.ranks() as usize - 1);
+            let (me, others) = (ctx.rank().0 as usize, ctx.size() as usize - 1);
             let inbox = common::array(&ctx, vec![0u64; others * puts * len])?;
             let slot = ctx.register_global(&inbox).await?;
             if me > 0 {

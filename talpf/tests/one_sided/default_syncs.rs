@@ -37,7 +37,7 @@ fn value(round: usize, source: usize, place: usize) -> u64 {
 }
 
 async fn rounds(ctx: Context, plan: Plan, mode: SyncMode) -> Result<(), Error> {
-    let (rank, ranks) = (ctx.rank().0 as usize, ctx.ranks() as usize);
+    let (rank, ranks) = (ctx.rank().0 as usize, ctx.size() as usize);
     let inbox = common::array(&ctx, vec![0u64; ranks * PLACES])?;
     let slot = ctx.register_global(&inbox).await?;
     let mut expected = vec![0u64; ranks * PLACES];
@@ -109,7 +109,7 @@ fn none_has_ended_before_all_have_their_arrivals() {
             async move {
                 let inbox = common::array(&ctx, vec![0u64])?;
                 let slot = ctx.register_global(&inbox).await?;
-                let last = Rank(ctx.ranks() - 1);
+                let last = Rank(ctx.size() - 1);
                 if ctx.rank() == last {
                     common::hold(&ctx, &inbox, open, late)?;
                     ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).spawn()?;

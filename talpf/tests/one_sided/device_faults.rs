@@ -23,7 +23,7 @@ fn ring(config: Config, mode: SyncMode, rounds: u64) -> Result<(), Error> {
         let counters = ctx.register_global(&counter).await?;
         let old = common::array(&ctx, vec![0u64])?;
         ctx.register_local(&old)?;
-        let next = Rank((ctx.rank().0 + 1) % ctx.ranks());
+        let next = Rank((ctx.rank().0 + 1) % ctx.size());
         for round in 0..rounds {
             let make = ctx.group().task("make").output(&values.all());
             make.spawn(move |mut values| values.fill(round))?;

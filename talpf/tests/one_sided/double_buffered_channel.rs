@@ -30,7 +30,7 @@ impl Ring {
         ctx.register_local(&values)?;
         let inbox = Array::new(ctx.group(), vec![0; 4 * len], len)?;
         ctx.register_global(&inbox).await?;
-        let (ranks, here) = (ctx.ranks(), ctx.rank().0);
+        let (ranks, here) = (ctx.size(), ctx.rank().0);
         Ok(Ring { ranks, here, values, inbox, channel: None })
     }
 

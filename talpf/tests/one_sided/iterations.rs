@@ -39,7 +39,7 @@ impl Lines {
         (step, pieces, by_puts): (usize, usize, bool),
         mode: SyncMode,
     ) -> Result<(), Error> {
-        let (rank, ranks) = (ctx.rank().0, ctx.ranks());
+        let (rank, ranks) = (ctx.rank().0, ctx.size());
         let (next, previous) = (Rank((rank + 1) % ranks), Rank((rank + ranks - 1) % ranks));
         let ([old, new], slot) = ([step % 2, 1 - step % 2].map(|n| &self.lines[n]), &self.slots);
         let half = LEN / 2;

@@ -23,7 +23,7 @@ async fn rows(ctx: &Context, matrix: &Matrix<u32>) -> Result<Vec<Vec<u32>>, Erro
 fn rows_of_both_neighbours() {
     for mode in common::modes(2) {
         common::run(common::config(3, 2), move |ctx| async move {
-            let (me, ranks) = (ctx.rank().0, ctx.ranks());
+            let (me, ranks) = (ctx.rank().0, ctx.size());
             let grid = matrix(&ctx, 1_000 * me, 0)?;
             let slot = ctx.register_global(&grid).await?;
             for _ in 0..5 {

@@ -28,11 +28,11 @@ fn work(config: Config, mode: SyncMode, rounds: u64) {
         let counters = ctx.register_global(&counter).await?;
         let got = talpf_runtime::Array::new(ctx.group(), vec![0u64; 41], 40)?;
         ctx.register_local(&got)?;
-        let next = Rank((ctx.rank().0 + 1) % ctx.ranks());
+        let next = Rank((ctx.rank().0 + 1) % ctx.size());
         for round in 1..=rounds {
             let task = ctx.group().task("make").inout(&shown.all());
             task.spawn(|mut shown| shown.iter_mut().for_each(|value| *value += 1))?;
-            for peer in 0..ctx.ranks() {
+            for peer in 0..ctx.size() {
                 ctx.put(&shown.region(..1), slot.at(Rank(peer), me))?;
             }
             ctx.get(shown_slot.at(next, 0), &got.tile(0))?;

@@ -10,8 +10,8 @@ fn ring(ranks: u32, workers: usize, mode: SyncMode, laps: u32) {
         let mine = Array::new(ctx.group(), vec![u64::from(ctx.rank().0); 1], 1)?;
         let inbox = Array::new(ctx.group(), vec![0u64; 1], 1)?;
         let slot = ctx.register_global(&inbox).await?;
-        let next = Rank((ctx.rank().0 + 1) % ctx.ranks());
-        for _ in 0..laps * ctx.ranks() {
+        let next = Rank((ctx.rank().0 + 1) % ctx.size());
+        for _ in 0..laps * ctx.size() {
             ctx.put(&mine.all(), slot.at(next, 0))?;
             ctx.sync(mode).window(&inbox.all()).spawn()?;
             let copy = ctx.group().task("copy").input(&inbox.all()).output(&mine.all());

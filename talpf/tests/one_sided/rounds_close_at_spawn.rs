@@ -9,7 +9,7 @@ const STEPS: u64 = 20;
 /// first, and gets a window beside each put.
 async fn windows_beside_puts(ctx: Context, lane: u8, mode: SyncMode) -> Result<u64, Error> {
     let lane = ctx.lane(lane)?;
-    let ranks = ctx.ranks() as usize;
+    let ranks = ctx.size() as usize;
     let mine = common::array(&ctx, vec![1 + u64::from(ctx.rank().0)])?;
     let (inbox, sum) = (common::array(&ctx, vec![0u64; ranks])?, common::array(&ctx, vec![0u64])?);
     let slot = ctx.register_global(&inbox).await?;

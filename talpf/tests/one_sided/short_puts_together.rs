@@ -250,7 +250,7 @@ fn credits_that_run_out_among_them_come_back() {
 fn thirty_two_ranks_put_to_all() {
     for workers in [1, 2] {
         let ends = common::run(common::config(32, workers), |ctx| async move {
-            let (me, ranks) = (ctx.rank().0 as usize, ctx.ranks() as usize);
+            let (me, ranks) = (ctx.rank().0 as usize, ctx.size() as usize);
             let (inbox, slot) = inbox(&ctx, 10 * ranks).await?;
             for step in 0..3u64 {
                 let round = ctx.round();

@@ -258,6 +258,6 @@ fn numbers_of_ranks_out_of_range_are_errors() {
         let error = error_of(common::unwatched(ranks, 1), |_| async { Ok(()) });
         assert!(matches!(error, Error::Limit { what: "number of ranks", .. }), "{error}");
     }
-    let ends = common::run(common::config(1, 1), |ctx| async move { Ok::<_, Error>(ctx.ranks()) });
+    let ends = common::run(common::config(1, 1), |ctx| async move { Ok::<_, Error>(ctx.size()) });
     assert_eq!(ends.unwrap(), [1]);
 }

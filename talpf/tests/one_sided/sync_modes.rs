@@ -78,7 +78,7 @@ impl LaneOfRank {
         round: usize,
         slow: bool,
     ) -> Result<talpf::SyncHandle, Error> {
-        let (rank, ranks, lane) = (ctx.rank().0, ctx.ranks(), &self.lane);
+        let (rank, ranks, lane) = (ctx.rank().0, ctx.size(), &self.lane);
         let (left, right) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
         let mine = self.source.tile(round);
         lane.put(&mine, self.slot.at(Rank(left), 1))?;

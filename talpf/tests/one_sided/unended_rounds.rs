@@ -40,7 +40,7 @@ fn a_put_of_a_round_that_no_sync_closes_fails_the_run() {
             let slot = ctx.register_global(&inbox).await?;
             if ctx.rank() == Rank(0) {
                 let value = common::array(&ctx, vec![7u64])?;
-                ctx.put(&value.all(), slot.at(Rank(ctx.ranks() - 1), 0))?;
+                ctx.put(&value.all(), slot.at(Rank(ctx.size() - 1), 0))?;
             }
             Ok(())
         });

@@ -6,7 +6,7 @@ use talpf_runtime::Array;
 
 /// Puts a number of every rank to the next one in every round, and checks the arrivals.
 async fn rounds(ctx: &talpf::Context, len: usize, fails_in: Option<u64>) -> Result<(), Error> {
-    let (rank, ranks) = (ctx.rank().0, ctx.ranks());
+    let (rank, ranks) = (ctx.rank().0, ctx.size());
     let values = Array::new(ctx.group(), vec![0; 2 * len], len)?;
     ctx.register_local(&values)?;
     let inbox = Array::new(ctx.group(), vec![0; 4 * len], len)?;

@@ -88,8 +88,8 @@ fn a_value_travels_round_a_ring() {
                 let mine = common::array(&ctx, vec![ctx.rank().0])?;
                 let inbox = common::array(&ctx, vec![u32::MAX])?;
                 let slot = ctx.register_global(&inbox).await?;
-                let next = Rank((ctx.rank().0 + 1) % ctx.ranks());
-                for _ in 0..2 * ctx.ranks() {
+                let next = Rank((ctx.rank().0 + 1) % ctx.size());
+                for _ in 0..2 * ctx.size() {
                     ctx.put(&mine.all(), slot.at(next, 0))?;
                     ctx.sync(mode).window(&inbox.all()).spawn()?;
                     let copy = ctx.group().task("copy").input(&inbox.all()).output(&mine.all());

@@ -32,7 +32,7 @@ fn the_wire_says_who_and_how_many() {
     let ranks: Vec<(Arc<dyn Wire>, Config)> = vec![(Arc::new(wire), config)];
     let ends = common::on_wires(ranks, |ctx| async move {
         ctx.sync(SyncMode::DEFAULT).await?;
-        Ok((ctx.rank().0, ctx.ranks()))
+        Ok((ctx.rank().0, ctx.size()))
     });
     assert_eq!(ends.into_iter().collect::<Result<Vec<_>, _>>().unwrap(), [(0, 1)]);
 }

@@ -93,7 +93,7 @@ fn ranks_that_talk_are_not_taken_for_stuck() {
         ctx.register_local(&mine)?;
         let inbox = common::array(&ctx, vec![0u64; 100])?;
         let slot = ctx.register_global(&inbox).await?;
-        let next = Rank((ctx.rank().0 + 1) % ctx.ranks());
+        let next = Rank((ctx.rank().0 + 1) % ctx.size());
         for step in 0..300 {
             // Short ones and long ones; some ranks rest now and then.
             let len = if step % 2 == 0 { 1 } else { 100 };

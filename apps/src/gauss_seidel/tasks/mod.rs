@@ -66,7 +66,7 @@ async fn rank(
     ctx.barrier().await?;
     let started = Instant::now();
     let repeated = band.steps - 1;
-    let supersteps = 2 * repeated + ctx.ranks();
+    let supersteps = 2 * repeated + ctx.size();
     if input.machine.replays() {
         let (first, last) = (ctx.rank(), ctx.rank() + 2 * repeated);
         band.spawn(&ctx, &input.observer, 0..first + 1).await?;

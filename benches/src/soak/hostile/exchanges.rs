@@ -68,7 +68,7 @@ pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
 
 /// Runs a ring in which every rank puts to the next one, which puts back.
 async fn run(ctx: Context, rounds: Vec<Vec<ExchangeMisuse>>) -> Result<(), Error> {
-    let (rank, ranks) = (ctx.rank().0, ctx.ranks());
+    let (rank, ranks) = (ctx.rank().0, ctx.size());
     let values = Array::new(ctx.group(), vec![0u64; 8], 4)?;
     ctx.register_local(&values)?;
     let inbox = Array::new(ctx.group(), vec![0u64; 16], 4)?;

@@ -100,7 +100,7 @@ pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
 }
 
 async fn run(ctx: Context, program: Program) -> Result<(), Error> {
-    let (rank, ranks) = (ctx.rank().0, ctx.ranks());
+    let (rank, ranks) = (ctx.rank().0, ctx.size());
     let inbox = Array::new(ctx.group(), vec![0u64; 8], 8)?;
     let slot = ctx.register_global(&inbox).await?;
     let mine = Array::new(ctx.group(), vec![0u64; 8], 8)?;

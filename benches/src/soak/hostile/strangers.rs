@@ -105,7 +105,7 @@ async fn run(
             assert!(shown.iter().all(|element| *element == 0), "{DISTURBED}");
         }
     })?;
-    let peer = Rank((ctx.rank().0 + 1) % ctx.ranks());
+    let peer = Rank((ctx.rank().0 + 1) % ctx.size());
     let (one, to) = (mine.region(..1), slot.at(peer, index));
     let old = left.slot.at(peer, index);
     match what {
