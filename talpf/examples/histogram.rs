@@ -4,7 +4,7 @@
 //! `fetch_and_add`. What an addition fetches says where the rank's numbers of that bin would begin
 //! if all were sorted by bin. Run it with `cargo run -p talpf --example histogram`.
 
-use talpf::{Config, Context, Error, Rank, SyncMode, exec};
+use talpf::{Config, Context, Error, SyncMode, exec};
 use talpf_runtime::Array;
 
 const RANKS: u32 = 4;
@@ -53,7 +53,7 @@ async fn histogram(ctx: Context) -> Result<(Vec<u64>, Vec<u64>), Error> {
     // Without this the device takes in the memory of every result by itself.
     ctx.register_local(&fetched)?;
     for (bin, count) in counts.into_iter().enumerate() {
-        let (owner, index) = (Rank((bin / BINS) as u32), bin % BINS);
+        let (owner, index) = ((bin / BINS) as u32, bin % BINS);
         ctx.fetch_and_add(slot.at(owner, index), count, &fetched.tile(bin))?;
     }
     ctx.sync(SyncMode::DEFAULT).window(&bins.all()).spawn()?;

@@ -4,7 +4,7 @@
 //! declared once: tasks that compute a row each, puts of the outermost rows to the ranks above and
 //! below, and a sync with windows for theirs. Run it with `cargo run -p talpf --example jacobi [RANKS]`.
 
-use talpf::{Config, Context, Error, OneSided, Rank, SyncMode, exec};
+use talpf::{Config, Context, Error, OneSided, SyncMode, exec};
 use talpf_runtime::{Matrix, Tiling};
 
 /// Rows without the border, columns with it, and steps.
@@ -48,8 +48,8 @@ async fn band(ctx: Context) -> Result<Vec<Vec<f64>>, Error> {
     let fields = [field()?, field()?];
     let slots = [ctx.register_global(&fields[0]).await?, ctx.register_global(&fields[1]).await?];
     // Of each neighbour: the row that it gets, the row that comes from it, and where it wants its own.
-    let above = (rank > 0).then(|| (1, 0, Rank(rank - 1), (rows_of(rank - 1) + 1) * COLS + 1));
-    let below = (rank + 1 < ctx.size()).then(|| (rows, rows + 1, Rank(rank + 1), 1));
+    let above = (rank > 0).then(|| (1, 0, rank - 1, (rows_of(rank - 1) + 1) * COLS + 1));
+    let below = (rank + 1 < ctx.size()).then(|| (rows, rows + 1, rank + 1, 1));
     let neighbours: Vec<_> = above.into_iter().chain(below).collect();
     ctx.iterate_unrolled(STEPS, 2, |step, parity| {
         let [old, new] = [&fields[parity], &fields[1 - parity]];

@@ -23,7 +23,7 @@ async fn sum_of_all(ctx: Context) -> Result<u32, Error> {
     let sum = Array::new(ctx.group(), vec![ctx.rank().0], 1)?;
     let inbox = Array::new(ctx.group(), vec![0u32], 1)?;
     let slot = ctx.register_global(&inbox).await?;
-    let next = ctx.peer((ctx.rank().0 + 1) % ctx.size())?;
+    let next = (ctx.rank().0 + 1) % ctx.size();
     for _ in 1..ctx.size() {
         ctx.put(&passing.all(), slot.at(next, 0))?;
         ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;

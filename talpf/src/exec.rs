@@ -78,7 +78,7 @@ use crate::world::{RankState, World};
 /// **Source**: `lpf_exec` of the thesis, chapter 2.3.1.
 ///
 /// ```
-/// use talpf::{Config, Rank, SyncMode, exec};
+/// use talpf::{Config, SyncMode, exec};
 /// use talpf_runtime::Array;
 ///
 /// let sums = exec(Config { ranks: 3, ..Config::default() }, async |ctx| {
@@ -86,7 +86,7 @@ use crate::world::{RankState, World};
 ///     let all = Array::new(ctx.group(), vec![0u32; 3], 3)?;
 ///     let slot = ctx.register_global(&all).await?;
 ///     for rank in 0..3 {
-///         ctx.put(&mine.all(), slot.at(Rank(rank), ctx.rank().0 as usize))?;
+///         ctx.put(&mine.all(), slot.at(rank, ctx.rank().0 as usize))?;
 ///     }
 ///     ctx.sync(SyncMode::DEFAULT).window(&all.all()).await?;
 ///     let sum = ctx.group().task("sum").input(&all.all()).run(|all| all.iter().sum::<u32>())?;

@@ -38,7 +38,7 @@ use crate::world::World;
 /// ```
 /// use std::sync::Arc;
 /// use ibverbs_sim::SocketWire;
-/// use talpf::{Config, Rank, SyncMode, hook};
+/// use talpf::{Config, SyncMode, hook};
 /// use talpf_runtime::Array;
 ///
 /// // Threads stand for the processes.
@@ -50,15 +50,16 @@ use crate::world::World;
 ///         let mine = Array::new(ctx.group(), vec![ctx.rank().0 + 1; 1], 1)?;
 ///         let inbox = Array::new(ctx.group(), vec![0u32; 1], 1)?;
 ///         let slot = ctx.register_global(&inbox).await?;
-///         ctx.put(&mine.all(), slot.at(Rank(1 - ctx.rank().0), 0))?;
+///         ctx.put(&mine.all(), slot.at(1 - ctx.rank().0, 0))?;
 ///         ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await?;
 ///         let read = ctx.group().task("read").input(&inbox.all()).run(|inbox| inbox[0])?;
 ///         Ok::<_, talpf::Error>(read.await?)
 ///     })
 /// };
-/// let threads: Vec<_> = wires.into_iter().map(|wire| std::thread::spawn(move ||
-/// program(wire))).collect(); let results: Vec<u32> =
-///     threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Result<_, _>>()?;
+/// let spawn = |wire| std::thread::spawn(move || program(wire));
+/// let threads: Vec<_> = wires.into_iter().map(spawn).collect();
+/// let join = |thread: std::thread::JoinHandle<_>| thread.join().expect("the program ends");
+/// let results = threads.into_iter().map(join).collect::<Result<Vec<u32>, _>>()?;
 /// assert_eq!(results, [2, 1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

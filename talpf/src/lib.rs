@@ -7,7 +7,7 @@
 //! round has ended. So a task that computes simply declares the regions it reads and writes.
 //!
 //! ```
-//! use talpf::{Config, Error, Rank, SyncMode, exec};
+//! use talpf::{Config, Error, SyncMode, exec};
 //! use talpf_runtime::Array;
 //!
 //! // Every value goes once round a ring of ranks; nothing waits but the last line.
@@ -15,7 +15,7 @@
 //!     let mine = Array::new(ctx.group(), vec![ctx.rank().0], 1)?;
 //!     let inbox = Array::new(ctx.group(), vec![0u32], 1)?;
 //!     let slot = ctx.register_global(&inbox).await?;
-//!     let next = Rank((ctx.rank().0 + 1) % ctx.size());
+//!     let next = (ctx.rank().0 + 1) % ctx.size();
 //!     for _ in 0..ctx.size() {
 //!         ctx.put(&mine.all(), slot.at(next, 0))?;
 //!         ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;

@@ -37,7 +37,8 @@ impl<T> MemorySlot<T> {
     /// Returns the remote region that begins at element `index` of the slot at `rank`. Elements of
     /// a matrix are counted row after row, as the matrix is stored there.
     #[inline]
-    pub fn at(&self, rank: Rank, index: usize) -> RemoteRegion<'_, T> {
+    pub fn at(&self, rank: impl Into<Rank>, index: usize) -> RemoteRegion<'_, T> {
+        let rank = rank.into();
         RemoteRegion { slot: &self.slot, rank, index: index as u64, marker: PhantomData }
     }
 }

@@ -17,6 +17,20 @@ impl Rank {
     }
 }
 
+impl From<u32> for Rank {
+    #[inline]
+    fn from(number: u32) -> Self {
+        Rank(number)
+    }
+}
+
+impl From<Rank> for u32 {
+    #[inline]
+    fn from(rank: Rank) -> Self {
+        rank.0
+    }
+}
+
 impl WorldRank {
     #[inline]
     pub(crate) fn index(self) -> usize {
