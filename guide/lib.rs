@@ -1,5 +1,5 @@
-//! The guide's chapters as documentation, so that `cargo test -p talpf-guide` compiles and runs every
-//! code block in them. `mdbook build guide -d target/guide` makes the pages.
+//! The guide's chapters and the README as documentation, so that `cargo test -p talpf-guide` compiles
+//! and runs every code block in them. `mdbook build guide -d target/guide` makes the pages.
 
 /// Includes a chapter when the code blocks of documentation are tested, and only then: links between
 /// chapters are those of the book.
@@ -14,6 +14,7 @@ macro_rules! chapters {
 }
 
 chapters! {
+    readme: "../README.md";
     introduction: "src/introduction.md";
     first_program: "src/first-program.md";
     regions_and_guards: "src/regions-and-guards.md";
