@@ -7,6 +7,9 @@
 
 use std::ops::{BitAnd as And, BitOr as Or, BitXor as Xor};
 
+use talpf_runtime::operator::Operator as Combine;
+pub use talpf_runtime::operator::{Max, Min, Product, Sum};
+
 use crate::located::Located;
 
 /// A binary operator of a reduction. The left operand is the one of the lower ranks.
@@ -50,25 +53,20 @@ pub(crate) mod sealed {
     pub trait Number: Copy + PartialOrd {
         const ZERO: Self;
         const ONE: Self;
-        fn plus(self, other: Self) -> Self;
-        fn times(self, other: Self) -> Self;
+        /// Returns `true` for a number with a negative sign, `-0.0` among them.
+        fn is_negative(self) -> bool;
     }
 }
 
 macro_rules! numbers {
-    ($($number:ty: $zero:literal, $one:literal, $plus:expr, $times:expr;)*) => {$(
+    ($($number:ty: $zero:literal, $one:literal, $is_negative:expr;)*) => {$(
         impl sealed::Number for $number {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
 
             #[inline]
-            fn plus(self, other: Self) -> Self {
-                $plus(self, other)
-            }
-
-            #[inline]
-            fn times(self, other: Self) -> Self {
-                $times(self, other)
+            fn is_negative(self) -> bool {
+                $is_negative(self)
             }
         }
 
@@ -78,15 +76,33 @@ macro_rules! numbers {
 
 macro_rules! integers {
     ($($integer:ident)*) => {
-        numbers! {$($integer: 0, 1, $integer::wrapping_add, $integer::wrapping_mul;)*}
+        numbers! {$($integer: 0, 1, |number| number < 0 as $integer;)*}
     };
 }
 
 integers! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize }
 numbers! {
-    f32: 0.0, 1.0, std::ops::Add::add, std::ops::Mul::mul;
-    f64: 0.0, 1.0, std::ops::Add::add, std::ops::Mul::mul;
+    f32: 0.0, 1.0, f32::is_sign_negative;
+    f64: 0.0, 1.0, f64::is_sign_negative;
 }
+
+/// Takes operators of the runtime, so that tasks and ranks reduce by the same rule.
+macro_rules! of_the_runtime {
+    ($($name:ident)*) => {$(
+        impl<T> Operator<T> for $name
+        where
+            $name: Combine<T>,
+        {
+            #[inline]
+            fn apply(&self, mut left: T, right: T) -> T {
+                <$name as Combine<T>>::combine(&mut left, right);
+                left
+            }
+        }
+    )*};
+}
+
+of_the_runtime! { Sum Product Min Max }
 
 macro_rules! operators {
     ($($(#[$doc:meta])* $name:ident<$element:ident: $bound:path> = $apply:expr;)*) => {$(
@@ -111,14 +127,6 @@ fn truth<T: Number>(value: bool) -> T {
 }
 
 operators! {
-    /// Sum. Integers wrap around.
-    Sum<T: Number> = T::plus;
-    /// Product. Integers wrap around.
-    Product<T: Number> = T::times;
-    /// Minimum. Of operands that do not compare (NaN), and of equal ones, the left.
-    Min<T: Number> = |left, right| if right < left { right } else { left };
-    /// Maximum. Of operands that do not compare (NaN), and of equal ones, the left.
-    Max<T: Number> = |left, right| if right > left { right } else { left };
     /// Logical and: 1 if both operands are not 0, otherwise 0.
     LogicalAnd<T: Number> = |left, right| truth(left != T::ZERO && right != T::ZERO);
     /// Logical or: 1 if any operand is not 0, otherwise 0.
@@ -138,36 +146,45 @@ pub trait Bits: And<Output = Self> + Or<Output = Self> + Xor<Output = Self> + Co
 
 impl<T: And<Output = T> + Or<Output = T> + Xor<Output = T> + Copy> Bits for T {}
 
-/// Minimum with its location; of equal values the one with the smaller index.
+/// Minimum with its location, by the order of [`Min`]; of equal values and of several NaN the one
+/// with the smaller index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinLocation;
 
-/// Maximum with its location; of equal values the one with the smaller index.
+/// Maximum with its location, by the order of [`Max`]; of equal values and of several NaN the one
+/// with the smaller index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MaxLocation;
 
-/// Returns `left`, or `right` if it is better or equal at a smaller index.
+/// Returns `left`, or `right` if it is better or equal at a smaller index. A NaN is better than any
+/// number, and `is_better` compares numbers.
 #[inline]
 fn better<T: Number>(
     left: Located<T>,
     right: Located<T>,
     is_better: impl Fn(T, T) -> bool,
 ) -> Located<T> {
-    let same = left.value == right.value && right.index < left.index;
-    if is_better(right.value, left.value) || same { right } else { left }
+    let is_nan = |value: T| value.partial_cmp(&value).is_none();
+    let before = |one: T, other: T| !is_nan(other) && (is_nan(one) || is_better(one, other));
+    let same = !before(left.value, right.value) && right.index < left.index;
+    if before(right.value, left.value) || same { right } else { left }
 }
 
 impl<T: Number> Operator<Located<T>> for MinLocation {
     #[inline]
     fn apply(&self, left: Located<T>, right: Located<T>) -> Located<T> {
-        better(left, right, |one, other| one < other)
+        better(left, right, |one, other| {
+            one < other || one == other && one.is_negative() && !other.is_negative()
+        })
     }
 }
 
 impl<T: Number> Operator<Located<T>> for MaxLocation {
     #[inline]
     fn apply(&self, left: Located<T>, right: Located<T>) -> Located<T> {
-        better(left, right, |one, other| one > other)
+        better(left, right, |one, other| {
+            one > other || one == other && !one.is_negative() && other.is_negative()
+        })
     }
 }
 
@@ -182,10 +199,19 @@ mod tests {
     }
 
     #[test]
-    fn of_what_does_not_compare_the_left_stays() {
-        assert!(f64::is_nan(Min.apply(f64::NAN, 1.0)));
-        assert_eq!(Max.apply(1.0, f64::NAN), 1.0);
-        assert_eq!(Min.apply(0.0f64, -0.0).to_bits(), 0.0f64.to_bits());
+    fn a_nan_is_the_minimum_and_the_maximum_and_zeros_have_an_order() {
+        for (left, right) in [(f64::NAN, 1.0), (1.0, f64::NAN)] {
+            assert!(f64::is_nan(Min.apply(left, right)) && f64::is_nan(Max.apply(left, right)));
+        }
+        for (left, right) in [(0.0f64, -0.0), (-0.0, 0.0)] {
+            assert_eq!(Min.apply(left, right).to_bits(), (-0.0f64).to_bits());
+            assert_eq!(Max.apply(left, right).to_bits(), 0.0f64.to_bits());
+        }
+        let at = |value: f64, index| Located { value, index };
+        assert_eq!(MinLocation.apply(at(f64::NAN, 7), at(1.0, 3)).index, 7);
+        assert_eq!(MaxLocation.apply(at(f64::NAN, 7), at(f64::NAN, 3)).index, 3);
+        assert_eq!(MinLocation.apply(at(0.0, 3), at(-0.0, 7)).index, 7);
+        assert_eq!(MaxLocation.apply(at(-0.0, 3), at(0.0, 7)).index, 7);
     }
 
     #[test]

@@ -87,9 +87,9 @@ operators! {
     Sum
     /// The product; integers wrap.
     Product
-    /// The least value; of floats one that is a number, if there is one.
+    /// The minimum; of floats that of IEEE 754-2019: NaN if any operand is, and -0.0 is below +0.0.
     Min
-    /// The greatest value; of floats one that is a number, if there is one.
+    /// The maximum; of floats that of IEEE 754-2019: NaN if any operand is, and +0.0 is above -0.0.
     Max
     /// The conjunction, bit by bit.
     And
@@ -126,13 +126,36 @@ macro_rules! integers {
     )*};
 }
 
+/// Defines `minimum` and `maximum` of IEEE 754-2019: associative, with the infinities as identities
+/// even if all operands are NaN, which those that prefer numbers are not.
+macro_rules! extrema {
+    ($($module:ident: $compare:tt, $negative:literal;)*) => {$(
+        mod $module {
+            extrema!(@ f32 $compare $negative);
+            extrema!(@ f64 $compare $negative);
+        }
+    )*};
+    (@ $type:ident $compare:tt $negative:literal) => {
+        #[inline]
+        pub(super) fn $type(left: $type, right: $type) -> $type {
+            let is_zero_kept = left == right && left.is_sign_negative() == $negative;
+            if left $compare right || is_zero_kept || left.is_nan() { left } else { right }
+        }
+    };
+}
+
+extrema! {
+    minimum: <, true;
+    maximum: >, false;
+}
+
 macro_rules! floats {
     ($($type:ident)*) => {$(
         // The zero that keeps the sign of a zero.
         operate!(Sum on $type: -0.0, Add::add);
         operate!(Product on $type: 1.0, Mul::mul);
-        operate!(Min on $type: $type::INFINITY, $type::min);
-        operate!(Max on $type: $type::NEG_INFINITY, $type::max);
+        operate!(Min on $type: $type::INFINITY, minimum::$type);
+        operate!(Max on $type: $type::NEG_INFINITY, maximum::$type);
     )*};
 }
 

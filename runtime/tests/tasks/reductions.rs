@@ -172,7 +172,10 @@ fn built_in_operators() {
     assert_eq!(fold(0.5f64, &[1.0, 2.0], || Sum), 3.5);
     assert!(fold(-0.0f64, &[-0.0], || Sum).is_sign_negative());
     assert_eq!(fold(0.5f32, &[4.0, 2.0], || Product), 4.0);
-    assert_eq!(fold(f64::NAN, &[1.0, 2.0], || Min), 1.0);
+    assert!(fold(f64::NAN, &[1.0, 2.0], || Min).is_nan());
+    assert!(fold(1.0f32, &[2.0, f32::NAN, 3.0], || Max).is_nan());
+    assert!(fold(0.0f64, &[-0.0, 0.0], || Min).is_sign_negative());
+    assert!(fold(-0.0f64, &[0.0, -0.0], || Max).is_sign_positive());
     assert_eq!(fold(f64::NEG_INFINITY, &[-3.0, -2.0], || Max), -2.0);
 }
 
