@@ -5,10 +5,8 @@
 //! their ranks. Sums of floats are not associative, so the order in which a reduction folds is
 //! fixed: see [`Communicator::allreduce`](crate::Communicator::allreduce).
 
-use std::ops::{BitAnd as And, BitOr as Or, BitXor as Xor};
-
 use talpf_runtime::operator::Operator as Combine;
-pub use talpf_runtime::operator::{Max, Min, Product, Sum};
+pub use talpf_runtime::operator::{And, Max, Min, Or, Product, Sum, Xor};
 
 use crate::located::Located;
 
@@ -102,49 +100,32 @@ macro_rules! of_the_runtime {
     )*};
 }
 
-of_the_runtime! { Sum Product Min Max }
+of_the_runtime! { Sum Product Min Max And Or Xor }
 
-macro_rules! operators {
-    ($($(#[$doc:meta])* $name:ident<$element:ident: $bound:path> = $apply:expr;)*) => {$(
+macro_rules! logical {
+    ($($(#[$doc:meta])* $name:ident = $apply:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
 
-        impl<$element: $bound> Operator<$element> for $name {
+        impl<T: Number> Operator<T> for $name {
             #[inline]
-            fn apply(&self, left: $element, right: $element) -> $element {
-                let apply: fn($element, $element) -> $element = $apply;
-                apply(left, right)
+            fn apply(&self, left: T, right: T) -> T {
+                let apply: fn(bool, bool) -> bool = $apply;
+                if apply(left != T::ZERO, right != T::ZERO) { T::ONE } else { T::ZERO }
             }
         }
     )*};
 }
 
-/// Converts a truth value to 1 or 0.
-#[inline]
-fn truth<T: Number>(value: bool) -> T {
-    if value { T::ONE } else { T::ZERO }
-}
-
-operators! {
+logical! {
     /// Logical and: 1 if both operands are not 0, otherwise 0.
-    LogicalAnd<T: Number> = |left, right| truth(left != T::ZERO && right != T::ZERO);
+    LogicalAnd = |left, right| left && right;
     /// Logical or: 1 if any operand is not 0, otherwise 0.
-    LogicalOr<T: Number> = |left, right| truth(left != T::ZERO || right != T::ZERO);
+    LogicalOr = |left, right| left || right;
     /// Logical exclusive or: 1 if exactly one operand is not 0, otherwise 0.
-    LogicalXor<T: Number> = |left, right| truth((left != T::ZERO) != (right != T::ZERO));
-    /// Bitwise and.
-    BitAnd<T: Bits> = |left, right| left & right;
-    /// Bitwise or.
-    BitOr<T: Bits> = |left, right| left | right;
-    /// Bitwise exclusive or.
-    BitXor<T: Bits> = |left, right| left ^ right;
+    LogicalXor = |left, right| left != right;
 }
-
-/// Types with bitwise operators: the integers.
-pub trait Bits: And<Output = Self> + Or<Output = Self> + Xor<Output = Self> + Copy {}
-
-impl<T: And<Output = T> + Or<Output = T> + Xor<Output = T> + Copy> Bits for T {}
 
 /// Minimum with its location, by the order of [`Min`]; of equal values and of several NaN the one
 /// with the smaller index.

@@ -1,4 +1,6 @@
 use proptest::prelude::*;
+use talpf_runtime::Array;
+use talpf_runtime::operator::Operator as Combine;
 use tampi_shim::operator::*;
 use tampi_shim::{Communicator, Error, Located, Rank};
 
@@ -89,9 +91,9 @@ async fn with_all_operators(world: Communicator, case: Case) -> Result<(), Error
     reductions(&world, case, |datum| datum as i32 % 2, LogicalAnd).await?;
     reductions(&world, case, |datum| datum as u8 % 2, LogicalOr).await?;
     reductions(&world, case, |datum| datum as u16 % 3, LogicalXor).await?;
-    reductions(&world, case, f64::to_bits, BitAnd).await?;
-    reductions(&world, case, f64::to_bits, BitOr).await?;
-    reductions(&world, case, |datum| u128::from(datum.to_bits()), BitXor).await?;
+    reductions(&world, case, f64::to_bits, And).await?;
+    reductions(&world, case, f64::to_bits, Or).await?;
+    reductions(&world, case, |datum| u128::from(datum.to_bits()), Xor).await?;
     reductions(&world, case, located, MinLocation).await?;
     reductions(&world, case, located, MaxLocation).await?;
     reductions(&world, case, affine, then).await
@@ -130,4 +132,52 @@ fn an_operator_can_hold_what_it_needs() {
         assert_eq!(sum[0] % 97, expected % 97);
         Ok(())
     });
+}
+
+#[test]
+fn tasks_and_ranks_agree_on_nan_and_on_signed_zeros() {
+    const OPERANDS: [[f64; 3]; 6] = [
+        [f64::NAN, 1.0, 2.0],
+        [1.0, f64::NAN, f64::NEG_INFINITY],
+        [1.0, f64::INFINITY, f64::NAN],
+        [0.0, -0.0, 0.0],
+        [-0.0, 0.0, -0.0],
+        [f64::NAN, -0.0, 0.0],
+    ];
+
+    async fn agree<O>(world: &Communicator, operator: O) -> Result<Vec<f64>, Error>
+    where
+        O: Operator<f64> + Combine<f64> + Copy,
+    {
+        let mine = OPERANDS.map(|operands| operands[world.rank().0 as usize]).to_vec();
+        let of_ranks = world.allreduce(mine, operator).await?;
+        let of_tasks = Array::new(world.group(), vec![O::identity(); OPERANDS.len()], 1)?;
+        for rank in 0..3 {
+            let task = world.group().task("reduce").reduction(&of_tasks.all(), operator);
+            task.spawn(move |mut into| {
+                let pairs = into.iter_mut().zip(OPERANDS);
+                pairs.for_each(|(into, operands)| O::combine(into, operands[rank]));
+            })?;
+        }
+        let read = world.group().task("read").input(&of_tasks.all());
+        let of_tasks = read.run(|values| values.to_vec())?.await?;
+        let differ = |(tasks, ranks): (&f64, &f64)| {
+            tasks.to_bits() != ranks.to_bits() && !(tasks.is_nan() && ranks.is_nan())
+        };
+        assert!(!of_tasks.iter().zip(&of_ranks).any(differ), "{of_tasks:?}, not {of_ranks:?}");
+        Ok(of_ranks)
+    }
+
+    let program = async |world: Communicator| {
+        Ok::<_, Error>((agree(&world, Min).await?, agree(&world, Max).await?))
+    };
+    for (least, most) in run(3, program).expect("the program") {
+        for place in [0, 1, 2, 5] {
+            assert!(least[place].is_nan() && most[place].is_nan(), "{least:?}, {most:?}");
+        }
+        for place in [3, 4] {
+            assert!(least[place] == 0.0 && least[place].is_sign_negative(), "{least:?}");
+            assert!(most[place] == 0.0 && most[place].is_sign_positive(), "{most:?}");
+        }
+    }
 }

@@ -50,9 +50,9 @@ pub enum Update {
     Sum,
     /// Multiplies by the value.
     Product,
-    /// Takes the minimum of both.
+    /// Takes the minimum of both. MPI leaves open which of them with NaN, or of zeros of both signs.
     Min,
-    /// Takes the maximum of both.
+    /// Takes the maximum of both; with NaN and of zeros as [`Update::Min`].
     Max,
     /// Bitwise and. Not for floats.
     And,
