@@ -64,23 +64,6 @@ fn four_ranks_run_as_the_readme_says() {
     is_verified(4, &format!("{small} --variant talpf-cached --fabric mpi"));
 }
 
-#[test]
-fn one_thread_for_all_calls_is_enough_for_messages_and_not_for_a_wire() {
-    let run = |arguments: &str| {
-        launcher::run(2, env!("CARGO_BIN_EXE_talpf"), |command| {
-            command.env("TAMPI_THREADS", "single").args(arguments.split(' '))
-        })
-        .expect("mpirun and timeout are installed")
-    };
-    let output = run("jacobi --size 64 --block 16 --steps 5 --variant tampi --transport mpi");
-    assert!(output.status.success(), "{}", launcher::said(&output));
-    let output = run("jacobi --size 64 --block 16 --steps 5 --fabric mpi");
-    assert!(!output.status.success(), "{}", launcher::said(&output));
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let expected = "needs MPI_THREAD_MULTIPLE, which was not asked for (TAMPI_THREADS)";
-    assert!(errors.contains(expected), "{errors}");
-}
-
 /// Without a launcher, MPI finds one process.
 #[test]
 fn processes_that_another_mpi_has_started_do_not_all_run_the_job() {

@@ -20,9 +20,7 @@ const LENGTH: usize = 1000;
 const COUNTER: usize = LENGTH;
 
 pub(crate) fn main() -> Result<(), Error> {
-    let config = Config::from_environment()?;
-    let library = Library::initialize(config.threads)?;
-    run(library, config, put_round)
+    run(Library::initialize()?, Config::from_environment()?, put_round)
 }
 
 /// Puts into the window of the next rank, and checks what has come from the previous one.

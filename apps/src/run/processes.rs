@@ -21,8 +21,7 @@ thread_local! {
 ///
 /// **Errors**: [`Error::Tampi`]; [`Error::OutOfRange`] if `ranks` is not the number of processes.
 pub fn join(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Error> {
-    let threads = mpi::Config::from_environment()?.threads;
-    let library = Library::initialize(threads).map_err(tampi_shim::Error::from)?;
+    let library = Library::initialize().map_err(tampi_shim::Error::from)?;
     let (rank, size) = (library.rank() as usize, library.size() as usize);
     let share = (library.cores() / library.local_size() as usize).max(1);
     JOINED.set(Some(library));
@@ -46,8 +45,7 @@ where
     let parts = match communication {
         Communication::OneSided(protocol) => {
             let config = ranks::talpf_config(machine, runtime)?;
-            let wire = MpiWire::new(library).map_err(tampi_shim::Error::from)?;
-            talpf::hook(Arc::new(wire), config, |ctx| {
+            talpf::hook(Arc::new(MpiWire::new(library)), config, |ctx| {
                 let part = program(RankContext::OneSided(ctx.clone(), protocol));
                 async move { gather::by_puts(&ctx, numbers(part.await?)).await }
             })

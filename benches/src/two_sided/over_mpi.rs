@@ -16,7 +16,7 @@ use super::{ranks, tasks};
 /// another MPI.
 pub fn rank(budget: Duration) -> Result<(), crate::Error> {
     let config = Config::from_environment()?;
-    let library = Library::initialize(config.threads).map_err(Error::from)?;
+    let library = Library::initialize().map_err(Error::from)?;
     if library.size() != 2 {
         return Err(crate::Error::NotTwoRanks { ranks: library.size() });
     }

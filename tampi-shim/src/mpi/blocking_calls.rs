@@ -1,6 +1,5 @@
 //! Blocking calls of MPI, which return only when other ranks take part. Each is made on a thread of
-//! its own, so that no worker waits in it. If MPI does not grant all threads, the funnel thread
-//! makes them one after another: a program must then make them in the same order at all ranks.
+//! its own, so that no worker waits in it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -59,15 +58,11 @@ impl MpiTransport {
     ) -> Result<(), Error> {
         let me = self.me.upgrade().ok_or(Error::Abandoned)?;
         self.blocking_calls.under_way.fetch_add(1, Ordering::SeqCst);
-        self.wake_poller();
+        self.sleeper.wake();
         let whole = move || {
             call(&me);
             me.blocking_calls.under_way.fetch_sub(1, Ordering::SeqCst);
         };
-        if !self.library.may_call_anywhere() {
-            self.funnel.submit(Box::new(whole));
-            return Ok(());
-        }
         let named = thread::Builder::new().name("tampi-blocking".to_owned());
         match named.spawn(whole) {
             Ok(thread) => self.blocking_calls.keep(thread),

@@ -191,22 +191,16 @@ impl MpiTransport {
 
     /// Retires the two communicators of a communicator that the program does not use any more.
     pub(super) fn retire(&self, first: ContextId) {
-        let old = self.contexts.retire(first);
-        if old.is_empty() {
-            return;
+        for slot in self.contexts.retire(first) {
+            let me = Weak::clone(&self.me);
+            slot.with(Box::new(move |made| {
+                if let (Some(me), Ok(communicator)) = (me.upgrade(), made) {
+                    me.drain(communicator);
+                    // A communicator that cannot be freed stays until MPI ends.
+                    let _ = communicator.free();
+                }
+            }));
         }
-        self.on_mpi_thread(move |this| {
-            for slot in old {
-                let me = Weak::clone(&this.me);
-                slot.with(Box::new(move |made| {
-                    if let (Some(me), Ok(communicator)) = (me.upgrade(), made) {
-                        me.drain(communicator);
-                        // A communicator that cannot be freed stays until MPI ends.
-                        let _ = communicator.free();
-                    }
-                }));
-            }
-        });
     }
 
     /// Waits for the communicator of a context, on a thread that may block.

@@ -68,7 +68,7 @@ impl MpiTransport {
 
     fn keep(&self, request: RawRequest, kind: OperationKind) {
         self.engine.add(request, Operation::new(OperationId(self.number()), kind));
-        self.wake_poller();
+        self.sleeper.wake();
     }
 
     /// Drops the messages that matched probes have taken.

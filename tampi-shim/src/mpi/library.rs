@@ -2,34 +2,16 @@
 #![allow(unsafe_code, reason = "calls MPI")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
 
+use ::mpi::Threading;
+
 use super::call::check;
 use super::{RawCommunicator, Refused, ffi};
-
-/// Threads that may call MPI.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Threads {
-    /// All threads (`MPI_THREAD_MULTIPLE`).
-    #[default]
-    Multiple,
-    /// Only the thread that initialised MPI (`MPI_THREAD_FUNNELED`).
-    Single,
-}
-
-impl fmt::Display for Threads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Threads::Multiple => "multiple",
-            Threads::Single => "single",
-        })
-    }
-}
 
 /// The initialised MPI library. A process can have one only once: MPI cannot be initialised again.
 ///
@@ -44,7 +26,6 @@ impl fmt::Display for Threads {
 /// ```
 #[derive(Debug)]
 pub struct Library {
-    threads: Threads,
     main_thread: ThreadId,
     owned: bool,
     world: RawCommunicator,
@@ -62,8 +43,8 @@ pub struct Library {
 #[derive(Debug)]
 pub(super) struct Shared(pub(super) Library);
 
-// SAFETY: the library is plain numbers and a flag. It may be called by other threads as MPI grants
-// (`may_call`), and ends MPI on its own thread alone (`end`).
+// SAFETY: the library is plain numbers and a flag. MPI may be called by all threads
+// (`check_threads`), and is finalised on its own thread alone (`end`).
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
@@ -80,13 +61,14 @@ impl Deref for Shared {
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 impl Library {
-    /// Initialises MPI for `wanted` threads. MPI may grant less: see [`Library::threads`].
+    /// Initialises MPI for calls of all threads.
     ///
     /// If the program has initialised MPI itself, that initialisation is used, and the program
     /// finalises MPI.
     ///
-    /// **Errors**: called before in this process; MPI is finalised; an error of MPI.
-    pub fn initialize(wanted: Threads) -> Result<Library, Refused> {
+    /// **Errors**: called before in this process; MPI is finalised; MPI provides less than
+    /// `MPI_THREAD_MULTIPLE`; an error of MPI.
+    pub fn initialize() -> Result<Library, Refused> {
         let again =
             |reason: &str| Refused { call: "MPI_Init_thread", code: 0, reason: reason.to_owned() };
         if TAKEN.swap(true, Ordering::SeqCst) {
@@ -101,13 +83,16 @@ impl Library {
             return Err(again("MPI has ended"));
         }
         let owned = initialized == 0;
-        let granted = if owned { initialize(wanted)? } else { query_threads()? };
+        if owned {
+            initialize()?;
+        } else {
+            check_threads(::mpi::environment::threading_support(), BY_THE_PROGRAM)?;
+        }
         let all = RawCommunicator::world();
         all.return_errors()?;
         let world = all.duplicate()?;
         let (local_size, cores) = neighbours(world)?;
         Ok(Library {
-            threads: if granted { wanted } else { Threads::Single },
             main_thread: thread::current().id(),
             owned,
             rank: world.rank()?,
@@ -119,23 +104,6 @@ impl Library {
             ended: AtomicBool::new(false),
             stays: PhantomData,
         })
-    }
-
-    /// Returns the threads that may call MPI.
-    pub fn threads(&self) -> Threads {
-        self.threads
-    }
-
-    /// Returns `true` if all threads may call MPI.
-    #[inline]
-    pub fn may_call_anywhere(&self) -> bool {
-        self.threads == Threads::Multiple
-    }
-
-    /// Returns `true` if the calling thread may call MPI.
-    #[inline]
-    pub fn may_call(&self) -> bool {
-        self.may_call_anywhere() || thread::current().id() == self.main_thread
     }
 
     /// Returns a communicator of all ranks that only this crate uses.
@@ -232,31 +200,39 @@ fn neighbours(world: RawCommunicator) -> Result<(u32, usize), Refused> {
     Ok((size, count.max(1) as usize))
 }
 
-/// Initialises MPI. Returns `true` if it grants the wanted threads.
-fn initialize(wanted: Threads) -> Result<bool, Refused> {
+/// Initialises MPI, and finalises it again if it provides too little.
+fn initialize() -> Result<(), Refused> {
     // SAFETY: a constant of the library.
-    let multiple = unsafe { ffi::RSMPI_THREAD_MULTIPLE };
-    // SAFETY: a constant of the library.
-    let funneled = unsafe { ffi::RSMPI_THREAD_FUNNELED };
-    let required = match wanted {
-        Threads::Multiple => multiple,
-        Threads::Single => funneled,
-    };
-    let mut granted = 0;
+    let required = unsafe { ffi::RSMPI_THREAD_MULTIPLE };
+    let mut provided = 0;
     let (argc, argv) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: neither initialised nor ended; the arguments of the program may be absent.
-    let code = unsafe { ffi::MPI_Init_thread(argc, argv, required, &mut granted) };
+    let code = unsafe { ffi::MPI_Init_thread(argc, argv, required, &mut provided) };
     check("MPI_Init_thread", code)?;
-    Ok(granted >= required)
+    check_threads(Threading::from(provided), BY_THIS_CRATE).inspect_err(|_| {
+        // SAFETY: initialised above, and nothing uses it after this.
+        unsafe { ffi::MPI_Finalize() };
+    })
 }
 
-/// Returns `true` if an MPI that the program has initialised grants all threads.
-fn query_threads() -> Result<bool, Refused> {
-    let mut granted = 0;
-    // SAFETY: MPI is initialised.
-    check("MPI_Query_thread", unsafe { ffi::MPI_Query_thread(&mut granted) })?;
-    // SAFETY: a constant of the library.
-    Ok(granted >= unsafe { ffi::RSMPI_THREAD_MULTIPLE })
+/// Advice for an MPI that this crate has initialised.
+const BY_THIS_CRATE: &str = "build with, and run under, an MPI library that is configured for it";
+/// Advice for an MPI that the program has initialised.
+const BY_THE_PROGRAM: &str = "give it to MPI_Init_thread as the required level, or leave the \
+                              initialisation to Library::initialize";
+
+/// Checks the level of thread support: workers call MPI at the same time.
+///
+/// **Errors**: any level below `MPI_THREAD_MULTIPLE`.
+fn check_threads(provided: Threading, advice: &str) -> Result<(), Refused> {
+    let name = match provided {
+        Threading::Single => "MPI_THREAD_SINGLE",
+        Threading::Funneled => "MPI_THREAD_FUNNELED",
+        Threading::Serialized => "MPI_THREAD_SERIALIZED",
+        Threading::Multiple => return Ok(()),
+    };
+    let reason = format!("MPI provides {name} and MPI_THREAD_MULTIPLE is needed: {advice}");
+    Err(Refused { call: "MPI_Init_thread", code: 0, reason })
 }
 
 fn max_tag() -> Result<u32, Refused> {
@@ -272,4 +248,27 @@ fn max_tag() -> Result<u32, Refused> {
     // SAFETY: null, or as written above.
     let most = unsafe { value.as_ref() }.filter(|_| found != 0);
     Ok(most.map_or(LEAST, |most| *most).max(LEAST) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_than_all_threads_is_refused_with_what_to_do() {
+        let levels = [
+            (Threading::Single, "MPI_THREAD_SINGLE"),
+            (Threading::Funneled, "MPI_THREAD_FUNNELED"),
+            (Threading::Serialized, "MPI_THREAD_SERIALIZED"),
+        ];
+        for (provided, name) in levels {
+            for advice in [BY_THIS_CRATE, BY_THE_PROGRAM] {
+                let text = check_threads(provided, advice).expect_err("too little").to_string();
+                assert!(text.contains(&format!("provides {name} ")), "{text}");
+                assert!(text.contains("MPI_THREAD_MULTIPLE is needed"), "{text}");
+                assert!(text.contains(advice), "{text}");
+            }
+        }
+        assert_eq!(check_threads(Threading::Multiple, BY_THIS_CRATE), Ok(()));
+    }
 }

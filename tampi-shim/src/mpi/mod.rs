@@ -3,9 +3,8 @@
 //! Operations own their buffers and complete tickets, so only the foreign functions of the `mpi`
 //! crate are used: its safe requests borrow their buffers inside a closure that cannot await.
 //!
-//! The threads that MPI grants decide which may call it. With [`Threads::Multiple`] a task starts
-//! its operations itself, and the polling task and tasks that wait test all requests at once.
-//! Otherwise the thread that called [`run`] makes all calls, and tasks submit them to it.
+//! MPI must provide `MPI_THREAD_MULTIPLE`: a task starts its operations itself, on the worker that
+//! runs it, and the polling task and tasks that wait test all requests at once.
 //!
 //! ```text
 //! task ── start ──► MPI_Isend, MPI_Irecv ── incomplete ──► inbox ──► slab ── MPI_Testsome ──┐
@@ -20,7 +19,6 @@ mod contexts;
 mod datatype;
 mod engine;
 mod failure_broadcast;
-mod funnel_thread;
 mod internal_buffers;
 mod library;
 mod period;
@@ -40,7 +38,7 @@ use ::mpi::ffi;
 pub use self::call::Refused;
 pub(crate) use self::communicator::{Matched, RawCommunicator};
 pub(crate) use self::datatype::Shape;
-pub use self::library::{Library, Threads};
+pub use self::library::Library;
 pub use self::period::PollingPeriod;
 pub(crate) use self::request::{RawRequest, RawStatus};
 pub use self::run::{Config, run};

@@ -85,13 +85,7 @@ impl Poller {
     }
 
     /// Runs the polling task.
-    ///
-    /// Where only the funnel thread may call MPI, the task only stands for that thread.
     pub(super) async fn poll(self: Arc<Self>, group: Group) {
-        let sleeper = &self.transport.sleeper;
-        if !self.transport.library.may_call_anywhere() {
-            return stand_for_funnel(sleeper).await;
-        }
         loop {
             let this = Arc::clone(&self);
             match from_outside(group.idle_until(LATEST, move || this.poll_once())).await {
@@ -127,17 +121,6 @@ impl Poller {
         }
         pause.map(PollerAction::Pause)
     }
-}
-
-/// Sleeps until the run ends. A suspended task without a note of what it waits for counts as woken
-/// from outside, so the tasks that wait for the funnel thread do not count as hanging.
-async fn stand_for_funnel(sleeper: &Sleeper) {
-    poll_fn(|cx| {
-        *sleeper.waker.lock() = Some(cx.waker().clone());
-        sleeper.asleep.store(true, Ordering::SeqCst);
-        if sleeper.stops() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
 }
 
 /// Waits on behalf of tasks that another process may wake, so that this process does not count as

@@ -9,9 +9,6 @@ impl MpiTransport {
     /// Ends complete operations; repeats while none is complete and `keep_polling` returns `true`.
     /// Returns the number of ended operations.
     pub(super) fn advance(&self, keep_polling: impl FnMut() -> bool) -> usize {
-        if !self.library.may_call() {
-            return 0;
-        }
         let ended = self.or_abort(self.engine.pass(keep_polling));
         if self.engine.failure().is_some() {
             self.probers.wake(|_| true);

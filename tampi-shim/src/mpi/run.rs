@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 use talpf_primitives::Mutex;
 use talpf_runtime::{Group, IdlePolicy, Runtime, check_blocking};
@@ -10,7 +10,7 @@ use talpf_runtime::{Group, IdlePolicy, Runtime, check_blocking};
 use super::period::Pace;
 use super::poller::Poller;
 use super::transport::MpiTransport;
-use super::{Library, PollingPeriod, Threads};
+use super::{Library, PollingPeriod};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::exec::{WORLD, run_one};
@@ -23,32 +23,16 @@ pub struct Config {
     /// Settings of the runtime of this rank. By default the ranks share the cores of their machine,
     /// and idle workers park at once if there are fewer cores than ranks.
     pub runtime: Option<talpf_runtime::Config>,
-    /// Threads that are to call MPI, if it grants them: for [`Library::initialize`].
-    pub threads: Threads,
     /// Period of testing the requests under way.
     pub polling: PollingPeriod,
 }
 
 impl Config {
-    /// Environment variable for the threads that are to call MPI: `multiple` or `single`.
-    pub const THREADS: &'static str = "TAMPI_THREADS";
-
-    /// Returns the defaults, changed by the environment variables [`PollingPeriod::VARIABLE`] and
-    /// [`Config::THREADS`].
+    /// Returns the defaults, changed by the environment variable [`PollingPeriod::VARIABLE`].
     ///
-    /// **Errors**: a variable has a value that cannot be read.
+    /// **Errors**: the variable has a value that cannot be read.
     pub fn from_environment() -> Result<Self, Error> {
-        let threads = match std::env::var(Self::THREADS).as_deref() {
-            Err(std::env::VarError::NotPresent) | Ok("multiple") => Threads::Multiple,
-            Ok("single") => Threads::Single,
-            other => {
-                let value = other.map_or_else(|error| error.to_string(), str::to_owned);
-                let expected = "give `multiple` or `single`";
-                return Err(Error::Setting { name: Self::THREADS, value, expected });
-            }
-        };
-        let polling = PollingPeriod::from_environment()?;
-        Ok(Config { runtime: None, threads, polling })
+        Ok(Config { runtime: None, polling: PollingPeriod::from_environment()? })
     }
 }
 
@@ -65,7 +49,7 @@ impl Config {
 /// use tampi_shim::{Error, operator::Sum};
 ///
 /// let config = Config::from_environment()?;
-/// let library = Library::initialize(config.threads)?;
+/// let library = Library::initialize()?;
 /// let sum = run(library, config, async |world| {
 ///     world.allreduce(vec![world.rank().0], Sum).await
 /// })?;
@@ -101,20 +85,20 @@ where
     let library = &transport.library;
     let settings = config.runtime.unwrap_or_else(|| default_runtime(library));
     let oversubscribed = settings.workers * library.local_size() as usize > library.cores();
-    let pace = || Pace::new(config.polling, oversubscribed);
+    let pace = Pace::new(config.polling, oversubscribed);
     let runtime = Runtime::new(settings).map_err(Error::from)?;
     let rank = library.rank();
     let group = runtime.group(format!("rank {rank}"), rank);
     transport.receive_failures().map_err(Error::from)?;
     let stopping = Stopping(transport);
-    let poller = Poller::new(Arc::clone(transport), pace(), oversubscribed);
+    let poller = Poller::new(Arc::clone(transport), pace, oversubscribed);
     drop(group.spawn_service("poll", poller.poll(group.clone())).map_err(Error::from)?);
     let members = (0..library.size()).map(WorldRank).collect();
     let shared: Arc<dyn Transport> = Arc::clone(transport) as Arc<dyn Transport>;
     let world = Communicator::new(Arc::clone(&shared), group.clone(), WORLD, Rank(rank), members)?;
     let first = Arc::new(Mutex::new(None));
     let program = run_one(group.clone(), shared, main(world), Arc::clone(&first));
-    let ended = wait_for(transport, &runtime, &group, program, pace());
+    let ended = wait_for(transport, &runtime, &group, program);
     drop(stopping);
     let down = runtime.shut_down().map_err(Error::from);
     match (ended?, first.lock().take()) {
@@ -142,10 +126,8 @@ fn wait_for<R: Send + 'static>(
     runtime: &Runtime,
     group: &Group,
     program: impl Future<Output = Option<R>> + Send + 'static,
-    mut pace: Pace,
 ) -> Result<Option<R>, Error> {
     let handle = group.spawn_main("main", program)?;
-    let (sender, receiver) = mpsc::sync_channel(1);
     let (tasks, shared) = (group.clone(), Arc::clone(transport));
     let whole = async move {
         let ended = handle.await.map_err(Error::from);
@@ -154,25 +136,9 @@ fn wait_for<R: Send + 'static>(
         }
         // Their failure is known already, but tasks may still use the transport.
         let _ = tasks.wait().await;
-        // The receiver waits for the result.
-        let _ = sender.send(ended);
-        shared.funnel.wake();
+        ended
     };
-    let whole = group.spawn_main("whole", whole)?;
-    if transport.library.may_call_anywhere() {
-        runtime.block_on(whole)??;
-        return receiver.try_recv().unwrap_or(Err(Error::Abandoned));
-    }
-    let mut ended = None;
-    transport.serve(&mut pace, |_| {
-        match receiver.try_recv() {
-            Ok(result) => ended = Some(result),
-            Err(mpsc::TryRecvError::Empty) => {}
-            Err(mpsc::TryRecvError::Disconnected) => ended = Some(Err(Error::Abandoned)),
-        }
-        ended.is_some()
-    });
-    ended.unwrap_or(Err(Error::Abandoned))
+    runtime.block_on(group.spawn_main("whole", whole)?)??
 }
 
 /// Returns settings of the runtime of one of the ranks that share a machine.

@@ -18,21 +18,19 @@ use super::{PollingPeriod, Refused};
 use crate::error::Error;
 
 impl MpiTransport {
-    /// Does the work of the funnel thread until `done` returns `true`.
-    pub(super) fn serve(&self, pace: &mut Pace, mut done: impl FnMut(&Self) -> bool) {
+    /// Makes progress until `done` returns `true`.
+    fn poll_until(&self, pace: &mut Pace, mut done: impl FnMut(&Self) -> bool) {
         loop {
-            let ended = self.funnel.run_submitted() + self.advance(|| false);
+            let ended = self.advance(|| false);
             self.poll_failure_broadcast();
             if done(self) {
                 return;
             }
-            // Calls may be submitted at any time: the thread does not sleep while one may come
-            // soon.
+            // Busy with what `done` waits for, if with nothing else.
             match pace.next(ended, true) {
                 None => thread::yield_now(),
-                Some(Pause::For(time)) if self.is_busy() => thread::park_timeout(time.max(LEAST)),
-                // A submitted call wakes this thread.
-                Some(_) => thread::park_timeout(WITHOUT_WORK),
+                Some(Pause::For(time)) if self.is_busy() => thread::sleep(time.max(LEAST)),
+                Some(_) => thread::sleep(WITHOUT_WORK),
             }
         }
     }
@@ -52,10 +50,12 @@ impl MpiTransport {
         // After a failure, every pass receives and drops messages.
         self.set_failure(Error::Abandoned);
         self.discard_all();
-        self.serve(&mut pace, |this| this.engine.is_empty() && this.failure_broadcast.is_over());
+        self.poll_until(&mut pace, |this| {
+            this.engine.is_empty() && this.failure_broadcast.is_over()
+        });
         self.pass_barrier(&mut pace)?;
         // Receives that the last passes have started.
-        self.serve(&mut pace, |this| this.engine.is_empty());
+        self.poll_until(&mut pace, |this| this.engine.is_empty());
         self.contexts.free_all();
         self.library.end();
         Ok(())
@@ -63,12 +63,12 @@ impl MpiTransport {
 
     fn pass_barrier(&self, pace: &mut Pace) -> Result<(), Refused> {
         let mut request = self.library.world().start_barrier()?;
-        self.serve(pace, |this| this.or_abort(request.test()).is_some());
+        self.poll_until(pace, |this| this.or_abort(request.test()).is_some());
         Ok(())
     }
 }
 
-/// Shortest pause: a parked thread takes longer than this to wake.
+/// Shortest pause: a sleeping thread takes longer than this to wake.
 const LEAST: Duration = Duration::from_micros(1);
 /// Period of polling for the end of the run, without operations under way.
 const WITHOUT_WORK: Duration = Duration::from_millis(1);

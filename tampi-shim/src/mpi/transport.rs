@@ -9,10 +9,9 @@ use std::task::Waker;
 use talpf_primitives::Mutex;
 
 use super::blocking_calls::BlockingCalls;
-use super::contexts::Contexts;
+use super::contexts::{Contexts, Slot};
 use super::engine::{Engine, Expected, Operation, OperationKind};
 use super::failure_broadcast::FailureBroadcast;
-use super::funnel_thread::FunnelThread;
 use super::library::Shared;
 use super::poller::Sleeper;
 use super::probers::{Probers, selected};
@@ -35,7 +34,6 @@ pub(crate) struct MpiTransport {
     pub(super) library: Shared,
     pub(super) engine: Engine,
     pub(super) failure_broadcast: FailureBroadcast,
-    pub(super) funnel: FunnelThread,
     pub(super) sleeper: Sleeper,
     pub(super) contexts: Contexts,
     pub(super) probers: Probers,
@@ -65,7 +63,6 @@ impl MpiTransport {
             library: Shared(library),
             engine: Engine::new(),
             failure_broadcast: FailureBroadcast::default(),
-            funnel: FunnelThread::current(),
             sleeper: Sleeper::default(),
             contexts,
             probers: Probers::default(),
@@ -94,71 +91,46 @@ impl MpiTransport {
         self.numbers.load(Ordering::Relaxed)
     }
 
-    /// Wakes the thread or task that polls, because there is something to poll.
-    pub(super) fn wake_poller(&self) {
-        if self.library.may_call_anywhere() {
-            self.sleeper.wake();
-        } else {
-            self.funnel.wake();
-        }
-    }
-
-    /// Runs `what` on a thread that may call MPI: here, or later on the funnel thread.
-    pub(super) fn on_mpi_thread(&self, what: impl FnOnce(&Self) + Send + 'static) {
-        if self.library.may_call() {
-            what(self);
-        } else if let Some(me) = self.me.upgrade() {
-            self.funnel.submit(Box::new(move || what(&me)));
-        }
-    }
-
     /// Starts an operation in `context`.
     #[inline]
     fn start(&self, context: ContextId, arguments: OperationArguments, bytes: Layout) -> Start {
         if let Some(error) = self.engine.failure() {
             return Start::failed(error.clone());
         }
-        if self.library.may_call()
-            && let Some(communicator) = self.contexts.of_world(context)
-        {
+        if let Some(communicator) = self.contexts.of_world(context) {
             return self.start_in(communicator, None, arguments, bytes);
         }
         let slot = match self.contexts.find(context) {
             Ok(slot) => slot,
             Err(refused) => return Start::failed(refused.into()),
         };
-        if self.library.may_call()
-            && let Some(made) = slot.get()
-        {
+        if let Some(made) = slot.get() {
             return match made {
                 Ok(communicator) => self.start_in(*communicator, None, arguments, bytes),
                 Err(refused) => Start::failed(refused.clone().into()),
             };
         }
+        self.park(&slot, arguments, bytes)
+    }
+
+    /// Parks an operation until its communicator exists.
+    #[cold]
+    fn park(&self, slot: &Slot, arguments: OperationArguments, bytes: Layout) -> Start {
         let operation = OperationId(self.number());
         let (ticket, awaited) = ticket();
-        let later = move |this: &Self, made: Result<RawCommunicator, Refused>| match made {
-            Ok(communicator) => {
-                complete_with(
-                    this.start_in(communicator, Some(operation), arguments, bytes),
-                    ticket,
-                );
-            }
-            Err(refused) => ticket.complete(Err(refused.into())),
-        };
         let me = Weak::clone(&self.me);
-        self.on_mpi_thread(move |_| {
-            slot.with(Box::new(move |made| {
-                if let Some(me) = me.upgrade() {
-                    later(&me, made);
-                }
-            }));
-        });
+        slot.with(Box::new(move |made| match (me.upgrade(), made) {
+            (Some(me), Ok(communicator)) => {
+                let start = me.start_in(communicator, Some(operation), arguments, bytes);
+                complete_with(start, ticket);
+            }
+            (_, Err(refused)) => ticket.complete(Err(refused.into())),
+            (None, Ok(_)) => {}
+        }));
         Start::UnderWay { awaited, operation }
     }
 
-    /// Starts an operation, on a thread that may call MPI. The operation gets a number if it has
-    /// none and is not complete at once.
+    /// Starts an operation. The operation gets a number if it has none and is not complete at once.
     #[inline]
     fn start_in(
         &self,
@@ -209,7 +181,7 @@ impl MpiTransport {
         let (ticket, awaited) = ticket();
         let kind = OperationKind::Awaited { ticket, expected };
         self.engine.add(request, Operation::new(operation, kind));
-        self.wake_poller();
+        self.sleeper.wake();
         if self.engine.failure().is_some() {
             // The failure may have cancelled all receives before this one was added.
             self.engine.cancel(operation);
@@ -221,24 +193,15 @@ impl MpiTransport {
     pub(super) fn start_transfer(
         &self,
         status: Status,
-        begin: impl FnOnce() -> Result<RawRequest, Refused> + Send + 'static,
+        begin: impl FnOnce() -> Result<RawRequest, Refused>,
     ) -> Start {
         if let Some(error) = self.engine.failure() {
             return Start::failed(error.clone());
         }
-        let operation = OperationId(self.number());
-        let start = move |this: &Self| match begin() {
-            Ok(request) => {
-                this.add_started(Some(operation), request, Expected::Known(status.into()), false)
-            }
+        match begin() {
+            Ok(request) => self.add_started(None, request, Expected::Known(status.into()), false),
             Err(refused) => Start::failed(refused.into()),
-        };
-        if self.library.may_call() {
-            return start(self);
         }
-        let (ticket, awaited) = ticket();
-        self.on_mpi_thread(move |this| complete_with(start(this), ticket));
-        Start::UnderWay { awaited, operation }
     }
 }
 
@@ -266,15 +229,13 @@ impl Transport for MpiTransport {
     fn discard(&self, message: MessageId) {
         let taken = self.matched.lock().remove(&message);
         if let Some((message, status)) = taken {
-            self.on_mpi_thread(move |this| {
-                // A message that cannot be received stays with MPI.
-                let _ = this.receive_unwanted(message, status.bytes as usize);
-            });
+            // A message that cannot be received stays with MPI.
+            let _ = self.receive_unwanted(message, status.bytes as usize);
         }
     }
 
     fn cancel(&self, operation: OperationId) {
-        self.on_mpi_thread(move |this| this.engine.cancel(operation));
+        self.engine.cancel(operation);
     }
 
     fn probe(
@@ -288,28 +249,21 @@ impl Transport for MpiTransport {
         }
         let slot = self.contexts.find(wanted.context)?;
         if let Some(made) = slot.get() {
-            let communicator = made.clone()?;
-            let found = if self.library.may_call() {
-                self.try_probe(communicator, wanted, take)?
-            } else {
-                let (me, wanted) = (self.me.upgrade().ok_or(Error::Abandoned)?, *wanted);
-                let probe = move || me.try_probe(communicator, &wanted, take);
-                self.funnel.call(probe).ok_or(Error::Abandoned)??
-            };
+            let found = self.try_probe(made.clone()?, wanted, take)?;
             if found.is_some() {
                 return Ok(found);
             }
         }
         if let Some(waker) = waker {
             self.probers.add(*wanted, waker);
-            self.wake_poller();
+            self.sleeper.wake();
         }
         Ok(None)
     }
 
     fn progress(&self) -> usize {
         let ended = self.advance(|| false);
-        if ended == 0 && self.library.may_call() {
+        if ended == 0 {
             self.poll_failure_broadcast();
         }
         ended
@@ -322,19 +276,15 @@ impl Transport for MpiTransport {
     }
 
     fn may_spin(&self) -> bool {
-        self.library.may_call() && talpf_runtime::worker_has_nothing_else()
+        talpf_runtime::worker_has_nothing_else()
     }
 
     fn fail(&self, reason: &str) {
         let rank = Rank(self.library.rank());
-        let reason = reason.to_owned();
-        self.on_mpi_thread(move |this| {
-            let failure = Error::PeerFailed { rank, reason: reason.clone() };
-            if this.set_failure(failure) {
-                this.broadcast_failure(&reason);
-                this.wake_poller();
-            }
-        });
+        if self.set_failure(Error::PeerFailed { rank, reason: reason.to_owned() }) {
+            self.broadcast_failure(reason);
+            self.sleeper.wake();
+        }
     }
 
     fn statistics(&self) -> Statistics {

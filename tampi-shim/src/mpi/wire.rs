@@ -54,19 +54,11 @@ const PACKETS: usize = 64;
 
 impl MpiWire {
     /// Creates a wire over `library`.
-    ///
-    /// **Errors**: only one thread may call MPI, see [`Threads`](super::Threads).
-    pub fn new(library: Library) -> Result<Self, Refused> {
-        if !library.may_call_anywhere() {
-            let reason = "a wire between processes needs MPI_THREAD_MULTIPLE, which was not asked \
-                          for (TAMPI_THREADS) or is not granted";
-            let reason = reason.to_owned();
-            return Err(Refused { call: "MPI_Init_thread", code: 0, reason });
-        }
+    pub fn new(library: Library) -> Self {
         let bytes = vec![0; library.size() as usize].into_boxed_slice();
         let sends = Mutex::new(Sends { list: Vec::new(), bytes });
         let (receive, broken) = (Mutex::default(), AtomicBool::new(false));
-        Ok(MpiWire { sends, receive, broken, library: Shared(library) })
+        MpiWire { sends, receive, broken, library: Shared(library) }
     }
 
     fn start(&self, to: u32, packet: Vec<u8>) -> Result<Sending, Refused> {

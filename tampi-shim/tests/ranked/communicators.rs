@@ -1,6 +1,5 @@
 //! Communicators made of others.
 
-use tampi_shim::mpi::Threads;
 use tampi_shim::operator::Sum;
 use tampi_shim::{ANY_SOURCE, ANY_TAG, Communicator, Error, Rank, Tag};
 
@@ -8,19 +7,16 @@ use crate::harness::{ALL, Case, run};
 
 pub(crate) const CASES: &[Case] = &[
     Case::new("halves_have_messages_of_their_own", ALL, || {
-        run(halves_have_messages_of_their_own, Threads::Multiple);
-    }),
-    Case::new("halves_with_one_thread", &[2], || {
-        run(halves_have_messages_of_their_own, Threads::Single);
+        run(halves_have_messages_of_their_own);
     }),
     Case::new("duplicates_do_not_mix", ALL, || {
-        run(duplicates_do_not_mix, Threads::Multiple);
+        run(duplicates_do_not_mix);
     }),
     Case::new("two_are_made_at_once_in_any_order", ALL, || {
-        run(two_are_made_at_once_in_any_order, Threads::Multiple);
+        run(two_are_made_at_once_in_any_order);
     }),
     Case::new("communicators_come_and_go", &[2], || {
-        run(communicators_come_and_go, Threads::Multiple);
+        run(communicators_come_and_go);
     }),
 ];
 

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use talpf_runtime::Array;
-use tampi_shim::mpi::Threads;
 use tampi_shim::{ANY_SOURCE, Communicator, Error, Rank, Tag, iwait};
 
 use crate::harness::{ALL, Case, run, try_run};
@@ -20,10 +19,8 @@ pub(crate) const CASES: &[Case] = &[
         failure_in_a_duplicate,
     ),
     Case::new("a_rank_that_panics_ends_the_waits_of_all", &[2], panic),
-    Case::new("a_failure_with_one_thread", &[2], failure_with_one_thread),
     Case::new("a_rank_that_fails_is_heard_of_where_nothing_is_under_way", &[2], idle_failure),
     Case::new("a_cancelled_rank_lets_go_of_sends_that_nobody_takes", &[1, 2, 4], cancelled),
-    Case::new("a_cancelled_rank_with_one_thread", &[2], cancelled_with_one_thread),
     Case::new("what_depends_on_a_receive_that_failed_does_not_run", &[1], undefined),
     Case::new("a_message_beyond_two_gigabytes_arrives", &[2], beyond_two_gigabytes).huge(),
     Case::new("mpi_runs_once_in_a_process", &[1, 2], once),
@@ -46,39 +43,33 @@ fn beyond_two_gigabytes() {
         }
         Ok(())
     };
-    run(program, Threads::Multiple);
+    run(program);
 }
 
 /// A receive that nothing comes for, and a long message that nobody takes.
 fn left_over() {
-    run(
-        async |world: Communicator| {
-            let next = Rank((world.rank().0 + 1) % world.size());
-            drop(world.irecv(vec![0u8; 8], ANY_SOURCE, Tag(1)));
-            drop(world.isend(vec![0u8; 1_000_000], next, Tag(2)));
-            drop(world.isend(vec![0u8; 8], next, Tag(3)));
-            let taken = world.mprobe(ANY_SOURCE, Tag(2)).await?;
-            std::mem::forget(taken);
-            Ok(())
-        },
-        Threads::Multiple,
-    );
+    run(async |world: Communicator| {
+        let next = Rank((world.rank().0 + 1) % world.size());
+        drop(world.irecv(vec![0u8; 8], ANY_SOURCE, Tag(1)));
+        drop(world.isend(vec![0u8; 1_000_000], next, Tag(2)));
+        drop(world.isend(vec![0u8; 8], next, Tag(3)));
+        let taken = world.mprobe(ANY_SOURCE, Tag(2)).await?;
+        std::mem::forget(taken);
+        Ok(())
+    });
 }
 
 /// Long messages that nobody takes, in communicators that are gone before they come.
 fn left_over_in_a_duplicate() {
-    run(
-        async |world: Communicator| {
-            let next = Rank((world.rank().0 + 1) % world.size());
-            let (dropped, freed) = (world.duplicate().await?, world.duplicate().await?);
-            drop(dropped.irecv(vec![0u8; 8], ANY_SOURCE, Tag(1)));
-            drop(dropped.isend(vec![0u8; 1_000_000], next, Tag(2)));
-            drop(freed.issend(vec![0u8; 8], next, Tag(2)));
-            drop(dropped);
-            freed.free().await
-        },
-        Threads::Multiple,
-    );
+    run(async |world: Communicator| {
+        let next = Rank((world.rank().0 + 1) % world.size());
+        let (dropped, freed) = (world.duplicate().await?, world.duplicate().await?);
+        drop(dropped.irecv(vec![0u8; 8], ANY_SOURCE, Tag(1)));
+        drop(dropped.isend(vec![0u8; 1_000_000], next, Tag(2)));
+        drop(freed.issend(vec![0u8; 8], next, Tag(2)));
+        drop(dropped);
+        freed.free().await
+    });
 }
 
 /// The last rank fails while the others wait for it, and sends what nobody receives.
@@ -130,19 +121,15 @@ fn assert_failed(result: Result<(), Error>) {
 }
 
 fn failure() {
-    assert_failed(try_run(last_fails, Threads::Multiple));
+    assert_failed(try_run(last_fails));
 }
 
 fn failure_in_a_duplicate() {
-    assert_failed(try_run(last_fails_in_a_duplicate, Threads::Multiple));
-}
-
-fn failure_with_one_thread() {
-    assert_failed(try_run(last_fails, Threads::Single));
+    assert_failed(try_run(last_fails_in_a_duplicate));
 }
 
 fn idle_failure() {
-    assert_failed(try_run(last_fails_unasked, Threads::Multiple));
+    assert_failed(try_run(last_fails_unasked));
 }
 
 fn panic() {
@@ -150,7 +137,7 @@ fn panic() {
         assert_ne!(world.rank(), Rank(1), "on purpose");
         world.recv(vec![0u8], Rank(1), Tag(0)).await.map(drop)
     };
-    let text = try_run(program, Threads::Multiple).expect_err("a rank panicked").to_string();
+    let text = try_run(program).expect_err("a rank panicked").to_string();
     // The reason of the rank itself, or that of the other rank.
     assert!(text.contains("on purpose") || text.contains("its main panicked"), "{text}");
 }
@@ -184,17 +171,9 @@ async fn first_cancels(world: Communicator) -> Result<(), Error> {
     Ok(group.wait().await?)
 }
 
-fn cancels(threads: Threads) {
-    let text = try_run(first_cancels, threads).expect_err("a rank was cancelled").to_string();
-    assert!(text.contains("on purpose"), "{text}");
-}
-
 fn cancelled() {
-    cancels(Threads::Multiple);
-}
-
-fn cancelled_with_one_thread() {
-    cancels(Threads::Single);
+    let text = try_run(first_cancels).expect_err("a rank was cancelled").to_string();
+    assert!(text.contains("on purpose"), "{text}");
 }
 
 fn undefined() {
@@ -212,15 +191,15 @@ fn undefined() {
         after.spawn(move |_| flag.store(true, Ordering::SeqCst))?;
         Ok(group.wait().await?)
     };
-    let text = try_run(program, Threads::Multiple).expect_err("a task failed").to_string();
+    let text = try_run(program).expect_err("a task failed").to_string();
     assert!(text.contains("receive") && text.contains("after"), "{text}");
     assert!(!ran.load(Ordering::SeqCst));
 }
 
 fn once() {
     let nothing = async |_: Communicator| Ok(());
-    run(nothing, Threads::Multiple);
-    match try_run(nothing, Threads::Multiple) {
+    run(nothing);
+    match try_run(nothing) {
         Err(Error::Mpi(refused)) => assert!(refused.reason.contains("once"), "{refused}"),
         other => panic!("{other:?}"),
     }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tampi_shim::mpi::{self, Library, Threads};
+use tampi_shim::mpi::{self, Library};
 use tampi_shim::{Communicator, Error};
 
 use crate::launcher;
@@ -35,40 +35,32 @@ impl Case {
 /// The numbers of ranks of most cases.
 pub(crate) const ALL: &[u32] = &[1, 2, 4];
 
-/// Tests that run a program on any number of ranks, with all threads and with one.
+/// Tests that run a program on any number of ranks.
 macro_rules! cases {
     ($($program:path),* $(,)?) => { &[$(
         $crate::harness::Case::new(
             stringify!($program),
             $crate::harness::ALL,
-            || $crate::harness::run($program, tampi_shim::mpi::Threads::Multiple),
-        ),
-        $crate::harness::Case::new(
-            concat!(stringify!($program), "_with_one_thread"),
-            &[2],
-            || $crate::harness::run($program, tampi_shim::mpi::Threads::Single),
+            || $crate::harness::run($program),
         ),
     )*] };
 }
 pub(crate) use cases;
 
 /// Runs a program on this rank and expects it to end well.
-pub(crate) fn run<F>(program: impl FnOnce(Communicator) -> F, threads: Threads)
+pub(crate) fn run<F>(program: impl FnOnce(Communicator) -> F)
 where
     F: Future<Output = Result<(), Error>> + Send + 'static,
 {
-    try_run(program, threads).unwrap_or_else(|error| panic!("{error}"));
+    try_run(program).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Runs a program on this rank.
-pub(crate) fn try_run<F>(
-    program: impl FnOnce(Communicator) -> F,
-    threads: Threads,
-) -> Result<(), Error>
+pub(crate) fn try_run<F>(program: impl FnOnce(Communicator) -> F) -> Result<(), Error>
 where
     F: Future<Output = Result<(), Error>> + Send + 'static,
 {
-    let library = Library::initialize(threads)?;
+    let library = Library::initialize()?;
     mpi::run(library, mpi::Config::from_environment()?, program)
 }
 

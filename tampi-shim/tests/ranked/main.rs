@@ -12,6 +12,7 @@ mod harness;
 mod launcher;
 mod matching;
 mod messages;
+mod thread_levels;
 mod windows;
 mod wires;
 
@@ -26,6 +27,7 @@ fn main() -> std::process::ExitCode {
         windows::CASES,
         wires::CASES,
         ends::CASES,
+        thread_levels::CASES,
         example::CASES,
     ]
     .concat();

@@ -4,21 +4,18 @@ use std::sync::Arc;
 use std::thread;
 
 use ibverbs_sim::{Device, DeviceConfig};
-use tampi_shim::mpi::{Library, MpiWire, Threads};
+use tampi_shim::mpi::{Library, MpiWire};
 
 use crate::harness::{ALL, Case};
 
-pub(crate) const CASES: &[Case] = &[
-    Case::new("datagrams_over_a_wire_keep_their_order", ALL, datagrams),
-    Case::new("a_wire_needs_all_threads", &[1, 2], one_thread),
-];
+pub(crate) const CASES: &[Case] =
+    &[Case::new("datagrams_over_a_wire_keep_their_order", ALL, datagrams)];
 
 /// Short ones, long ones, and some that MPI does not take before they are received.
 const LENGTHS: [usize; 6] = [0, 1, 500, 100_000, 3, 3_000_000];
 
 fn datagrams() {
-    let library = Library::initialize(Threads::Multiple).unwrap();
-    let wire = Arc::new(MpiWire::new(library).unwrap());
+    let wire = Arc::new(MpiWire::new(Library::initialize().unwrap()));
     let device = Device::with_wire(DeviceConfig::default(), Arc::clone(&wire) as _).unwrap();
     let (here, all) = (ibverbs_sim::Wire::process(&*wire), ibverbs_sim::Wire::processes(&*wire));
     let others: Vec<u32> = (0..all).filter(|other| *other != here).collect();
@@ -38,10 +35,4 @@ fn datagrams() {
         }
         thread::yield_now();
     }
-}
-
-fn one_thread() {
-    let library = Library::initialize(Threads::Single).unwrap();
-    let Err(error) = MpiWire::new(library) else { panic!("a wire with one thread") };
-    assert!(error.to_string().contains("MPI_THREAD_MULTIPLE"), "{error}");
 }

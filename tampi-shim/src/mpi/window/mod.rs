@@ -73,7 +73,7 @@ impl<T: Element> Window<T> {
             })
             .await?;
         transport.open_windows.fetch_add(1, Ordering::SeqCst);
-        transport.wake_poller();
+        transport.sleeper.wake();
         // No transfer may come before all memory is zero.
         communicator.barrier().await?;
         let communicator = communicator.clone();
@@ -167,8 +167,7 @@ impl<T: Element> Window<T> {
         let one = Layout { row_bytes: size_of::<T>(), ..first };
         let start = self.start(one, target, at, move |address| {
             let (size, datatype) = (size_of::<T>(), T::datatype());
-            // Captures the whole layout, which is `Send`; its address alone is not.
-            let (one, operation) = (one, update.operation());
+            let operation = update.operation();
             // SAFETY: the request keeps both elements, unused, until the transfer has ended.
             unsafe { raw.start_fetch(one.first, size, datatype, address, operation) }
         });
@@ -238,7 +237,7 @@ impl<T: Element> Window<T> {
         bytes: Layout,
         target: Rank,
         first: usize,
-        begin: impl FnOnce(WindowAddress) -> Result<super::RawRequest, Refused> + Send + 'static,
+        begin: impl FnOnce(WindowAddress) -> Result<super::RawRequest, Refused>,
     ) -> Start {
         match self.address(target, first, bytes.bytes() / size_of::<T>() as u64) {
             Ok(address) => {
