@@ -28,9 +28,10 @@ use crate::dump::Dump;
 use crate::error::{Error, Failure};
 use crate::hang::Reporter;
 use crate::metrics::Metrics;
+use crate::record::{Record, Role};
 use crate::replay::RecordedPlan;
 use crate::scheduler::{self, Shared};
-use crate::task::{self, JoinHandle, Record, Role, TaskBuilder};
+use crate::task::{self, JoinHandle, TaskBuilder};
 
 use self::affinity::Affinity;
 use self::cancel::Cancellation;

@@ -18,7 +18,8 @@ use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
 use crate::access::{self, AccessId, OpenAccess};
 use crate::data::{ArrayLabel, Invariant, Rect};
 use crate::lend::Lend;
-use crate::task::{self, Accesses, RecordId, record};
+use crate::record::{Accesses, RecordId, record};
+use crate::task;
 
 /// An iterator over the accesses of a task, as many as its body has guards.
 pub struct Cursor(Accesses);

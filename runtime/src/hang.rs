@@ -19,8 +19,9 @@ use talpf_primitives::thread::{self, ThreadId};
 use crate::callback;
 use crate::config::Config;
 use crate::dump::Dump;
+use crate::record::{Phase, Record, RecordId, Role, for_each_record};
 use crate::scheduler::{A_TIME, Shared};
-use crate::task::{Phase, Record, RecordId, Role, SPAWNING, for_each_record, wake_suspended};
+use crate::task::{SPAWNING, wake_suspended};
 
 mod certain;
 

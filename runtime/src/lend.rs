@@ -10,7 +10,8 @@ use ndarray::{Ix1, Ix2};
 use crate::access::{self, OpenAccess};
 use crate::data::{ArrayLabel, Invariant, Rect, Region, bounds};
 use crate::guard::Guard;
-use crate::task::{self, Role};
+use crate::record::{Role, record};
+use crate::task;
 
 /// A region that a task lends to its children and cannot touch itself.
 ///
@@ -125,7 +126,7 @@ impl<T> Lend<T, Ix2> {
 
 impl<T: Send + Sync + 'static, D: Send + 'static> Guard for Lend<T, D> {
     fn of_access(access: OpenAccess) -> Self {
-        if task::record(access.task()).role() == Role::Replayed {
+        if record(access.task()).role() == Role::Replayed {
             // For all other weak accesses the spawn has made the lending.
             return Lend::of_forgotten(access);
         }

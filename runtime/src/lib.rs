@@ -47,6 +47,7 @@ mod idle_policy;
 mod lend;
 mod metrics;
 mod monitor;
+mod record;
 mod reduction;
 mod replay;
 mod runtime;

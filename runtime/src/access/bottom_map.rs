@@ -9,12 +9,12 @@
 
 use std::sync::Arc;
 
+use super::OpenReduction;
 use super::reductions::Reductions;
 use super::rtree::Placed;
 use super::spatial_list::{Item, SpatialList};
-use super::{AccessHead, OpenReduction};
 use crate::data::{Mode, Rect};
-use crate::task::RecordId;
+use crate::record::{AccessHead, RecordId};
 
 /// An access in a bottom map.
 #[derive(Clone, Copy)]

@@ -7,9 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::bottom_map::Entry;
-use super::{AccessHead, AccessId, BottomMap};
+use super::{AccessId, BottomMap};
 use crate::data::{ArrayCore, Mode, Rect};
 use crate::error::Failure;
+use crate::record::AccessHead;
 
 /// The lendings of a group's arrays.
 #[derive(Default)]

@@ -26,7 +26,6 @@
 //!
 //! All of this happens under the lock of the arrays' group.
 
-mod access_head;
 mod bottom_map;
 mod domain;
 mod lending;
@@ -39,7 +38,6 @@ mod slot;
 mod spatial_list;
 mod tile_lock;
 
-pub(crate) use self::access_head::AccessHead;
 pub(crate) use self::bottom_map::BottomMap;
 pub(crate) use self::domain::Domain;
 pub(crate) use self::open_access::OpenAccess;

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use super::bottom_map::Entry;
 use super::lending::Lending;
 use super::slot::{Waiter, close};
-use super::{AccessHead, AccessId, Domain, EdgeId, OpenAccess, domain, release};
+use super::{AccessId, Domain, EdgeId, OpenAccess, domain, release};
 use crate::group::GroupInner;
+use crate::record::{AccessHead, Accesses, RecordId, Role, more_edges, record};
 use crate::replay;
-use crate::task::{self, Accesses, RecordId, Role, record};
+use crate::task;
 
 /// An access that was passed on, in a list of its task.
 pub(crate) struct PassedOn {
@@ -203,7 +204,7 @@ impl Links {
         {
             return EdgeId::new(*carrier, index);
         }
-        let (carrier, mut edges) = task::more_edges(self.waiter.task());
+        let (carrier, mut edges) = more_edges(self.waiter.task());
         let first = edges.next().unwrap_or_default();
         self.fresh = Some((carrier, edges));
         EdgeId::new(carrier, first)

@@ -168,8 +168,8 @@ impl Item for InTile {
 #[cfg(all(test, not(talpf_loom)))]
 mod tests {
     use super::*;
-    use crate::access::AccessHead;
-    use crate::task::RecordId;
+    use crate::record::AccessHead;
+    use crate::record::RecordId;
 
     const MANY: u32 = 200;
 

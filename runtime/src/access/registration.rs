@@ -17,10 +17,11 @@ use talpf_primitives::{Mutex, MutexGuard};
 
 use super::bottom_map::{BottomMap, Entry};
 use super::slot::Waiter;
-use super::{AccessHead, AccessId, AccessSlot, Declared, Domain, EdgeId, Joins, OpenReduction};
+use super::{AccessId, AccessSlot, Declared, Domain, EdgeId, Joins, OpenReduction};
 use crate::data::{ArrayLabel, Mode};
 use crate::error::Error;
-use crate::task::{Accesses, Clauses, EDGES, MoreEdges, Record, RecordId, Role};
+use crate::record::{AccessHead, Accesses, EDGES, MoreEdges, Record, RecordId, Role};
+use crate::task::Clauses;
 
 /// The result of a registration.
 pub(crate) struct Registered {

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use talpf_primitives::{AtomicU32, Ordering};
 
-use super::{AccessHead, OpenAccess, tile_lock};
+use super::{OpenAccess, tile_lock};
 use crate::data::{ArrayCore, Mode, Rect, Region};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
+use crate::record::{AccessHead, Accesses, Label, Record, RecordId, Role, record};
 use crate::replay;
-use crate::task::{self, Accesses, Label, Record, RecordId, Role};
+use crate::task;
 
 /// Largest number of waiting tasks that a report names for one access.
 const REPORTED: usize = 8;
@@ -280,7 +281,7 @@ impl Waiter {
             return unsafe { self.complete() };
         }
         if let Some(failure) = failure {
-            task::record(self.task()).poison(failure);
+            record(self.task()).poison(failure);
         }
         // SAFETY: by the contract of this function.
         unsafe { task::satisfy(self.task()) };
@@ -349,7 +350,7 @@ impl EdgeId {
     pub(super) fn edge(self) -> &'static Edge {
         // SAFETY: `new` has put the index of an id there.
         let carrier = unsafe { RecordId::new(self.0 >> 3) };
-        &task::record(carrier).edges[(self.0 & 7) as usize]
+        &record(carrier).edges[(self.0 & 7) as usize]
     }
 }
 
@@ -407,9 +408,9 @@ impl AccessId {
 
     /// Returns the parent's access that contains a writing access, if its task is a child.
     pub(super) fn lender(self) -> Option<AccessId> {
-        let parent = task::record(self.task()).parent()?;
+        let parent = record(self.task()).parent()?;
         let slot = self.slot();
-        Accesses::of(task::record(parent)).find(|lender| {
+        Accesses::of(record(parent)).find(|lender| {
             let lender = lender.slot();
             lender.core() == slot.core() && lender.writes() && lender.rect().covers(&slot.rect())
         })
@@ -444,7 +445,7 @@ pub(crate) unsafe fn release(access: OpenAccess) {
 /// As for [`release`].
 #[inline(never)]
 unsafe fn release_slow(access: OpenAccess) {
-    let owning = task::record(access.task());
+    let owning = record(access.task());
     if !owning.has_failed()
         && owning.role() != Role::Replayed
         && access.slot().mode() != Mode::Commutative

@@ -21,7 +21,8 @@ use talpf_primitives::{AtomicU32, Ordering};
 
 use super::{AccessSlot, OpenAccess};
 use crate::data::Mode;
-use crate::task::{self, Accesses, EventCounter, Record, RecordId, record};
+use crate::record::{Accesses, EventCounter, Record, RecordId, record};
+use crate::task;
 
 const FREE: u32 = u32::MAX;
 /// Taken without a waiting task; also the end of a list.

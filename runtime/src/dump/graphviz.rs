@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 use super::{Dump, Standing, Task};
-use crate::task::RecordId;
+use crate::record::RecordId;
 
 pub(super) fn graph(dump: &Dump) -> String {
     let mut text = String::from(

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use crate::access::AccessId;
 use crate::data::{ArrayLabel, Mode, Rect};
 use crate::group::GroupInner;
+use crate::record::{Accesses, Phase, Record, RecordId, for_each_record, record};
 use crate::scheduler::Shared;
-use crate::task::{Accesses, Phase, Record, RecordId, SPAWNING, for_each_record, record};
+use crate::task::SPAWNING;
 
 /// The tasks of a runtime that are not complete, and the accesses that they wait for. The text has
 /// a line for each task and each open access; running tasks come first.

@@ -16,7 +16,8 @@ use crate::access::{Declared, Registered};
 use crate::data::Mode;
 use crate::error::Failure;
 use crate::group::GroupInner;
-use crate::task::{Clauses, Record, RecordId, Role, record};
+use crate::record::{Record, RecordId, Role, record};
+use crate::task::Clauses;
 
 /// A recorder of the graph of all runtimes that have it in their [`Config`](crate::Config). Clones
 /// are handles of the same recorder.

@@ -14,7 +14,8 @@ use talpf_primitives::{AtomicU32, Mutex, Ordering, fence};
 use super::{Group, GroupInner};
 use crate::callback;
 use crate::error::Error;
-use crate::task::{self, Record, Role, for_each_record, wake_suspended};
+use crate::record::{Record, Role, for_each_record};
+use crate::task::{self, wake_suspended};
 
 type Action = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -157,7 +158,7 @@ fn is_cancelled_with_group(task: &Record) -> bool {
 #[cfg(all(test, talpf_loom))]
 mod loom_tests {
     use super::*;
-    use crate::task::{Phase, TaskState};
+    use crate::record::{Phase, TaskState};
     use loom::thread;
 
     #[test]

@@ -66,7 +66,7 @@ mod loom_tests {
     use loom::thread;
 
     use super::*;
-    use crate::task::Role;
+    use crate::record::Role;
 
     struct Model {
         closing: Closing,

@@ -7,8 +7,9 @@ use talpf_primitives::{Ordering, fence};
 
 use super::GroupInner;
 use crate::error::Error;
+use crate::record::Role;
 use crate::scheduler;
-use crate::task::{self, Role};
+use crate::task;
 
 /// A count as of a task that is not complete.
 pub(super) struct HeldOpen(Arc<GroupInner>);

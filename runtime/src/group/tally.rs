@@ -14,7 +14,7 @@ use std::task::Waker;
 use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicU64, Ordering, fence};
 
-use crate::task::Role;
+use crate::record::Role;
 use crate::wakers::Wakers;
 
 /// The counts of a group, and its waiters.

@@ -6,9 +6,8 @@ use std::future::Future;
 use super::{Iteration, close_all};
 use crate::error::Error;
 use crate::guard::Cursor;
-use crate::task::{
-    Before, Clause, Once, RecordId, Repeated, TaskBuilder, record, repeated, repeated_async,
-};
+use crate::record::{RecordId, record};
+use crate::task::{Before, Clause, Once, Repeated, TaskBuilder, repeated, repeated_async};
 
 /// Said of a task that may run in each step of an iteration: its body is an `Fn`.
 #[derive(Clone, Copy)]

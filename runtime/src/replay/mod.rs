@@ -29,9 +29,8 @@ use crate::data::{Mode, Rect};
 use crate::error::Error;
 use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
-use crate::task::{
-    Clauses, Label, Many, Repeated, TaskBuilder, Traits, free_task, new_repeated, record,
-};
+use crate::record::{Label, Traits, record};
+use crate::task::{Clauses, Many, Repeated, TaskBuilder, free_task, new_repeated};
 
 pub use self::bodies::Each;
 pub(crate) use self::plan::Plan as RecordedPlan;

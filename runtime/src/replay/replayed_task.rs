@@ -26,10 +26,9 @@ use super::closed_accesses::{ClosedAccesses, ClosedChange};
 use super::plan::{BITS, Edge, Plan};
 use super::run::Run;
 use crate::group::GroupInner;
+use crate::record::{EventCounter, Phase, Record, RecordId, Role, record};
 use crate::scheduler;
-use crate::task::{
-    self, EventCounter, Phase, Record, RecordId, Repeated, Role, record, resolve_access,
-};
+use crate::task::{self, Repeated, resolve_access};
 
 /// A task of a run, which lives as long as the run.
 #[repr(align(64))]

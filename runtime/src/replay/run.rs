@@ -21,7 +21,8 @@ use crate::callback;
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
 use crate::guard::Hold;
-use crate::task::{EventCounter, PendingEvent, RecordId, current, free_task, record};
+use crate::record::{EventCounter, RecordId, record};
+use crate::task::{PendingEvent, current, free_task};
 
 /// The tasks of a graph and their shared state.
 pub(super) struct Run {

@@ -3,7 +3,8 @@
 //! The count is set again whenever the task becomes ready, to the edges that its next run waits
 //! for; see `replayed_task.rs`.
 
-use crate::task::{EventCounter, SPAWNING};
+use crate::record::EventCounter;
+use crate::task::SPAWNING;
 
 /// Number of edges that a task still waits for, with a bias while it runs.
 pub(super) struct Waits(EventCounter);

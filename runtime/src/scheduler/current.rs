@@ -12,7 +12,8 @@ use super::Shared;
 use super::throttle::{HELP_ROUNDS, SAMPLE_ROUNDS};
 use super::worker::Worker;
 use crate::group::GroupInner;
-use crate::task::{self, Phase, RecordId, Role, Urgency, record};
+use crate::record::{Phase, RecordId, Role, Urgency, record};
+use crate::task;
 
 /// The reason why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

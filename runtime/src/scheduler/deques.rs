@@ -10,7 +10,7 @@ use std::cell::Cell;
 use crossbeam_deque::{Steal, Stealer, Worker};
 
 use super::thief::until_settled;
-use crate::task::RecordId;
+use crate::record::RecordId;
 
 /// The deques, as their worker uses them.
 pub(super) struct Deques {

@@ -13,7 +13,7 @@ use talpf_primitives::{AtomicU64, Ordering};
 use super::Shared;
 use super::worker::Worker;
 use crate::metrics::{CLASSES, Delays, Metrics, QueueDepths, class_of};
-use crate::task::{Phase, RecordId, Role, record};
+use crate::record::{Phase, RecordId, Role, record};
 
 /// The counters of one worker.
 pub(super) struct Meter {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use talpf_primitives::{AtomicUsize, Mutex, Ordering};
 
-use crate::task::{RecordId, Urgency};
+use crate::record::{RecordId, Urgency};
 
 /// Buckets by priority and cost, first in, first out in each.
 ///

@@ -23,8 +23,8 @@ use crate::cores::cores;
 use crate::group::{Closing, GroupInner};
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
+use crate::record::{RecordId, record};
 use crate::replay;
-use crate::task::{RecordId, record};
 
 /// State of a runtime that all its threads see.
 pub(crate) struct Shared {

@@ -14,7 +14,7 @@ use talpf_primitives::Ordering;
 
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
-use crate::task::RecordId;
+use crate::record::RecordId;
 
 /// Tasks that take less are short, unless most of the time is spent in their bodies.
 pub(super) const SHORT_NS: u64 = 500;

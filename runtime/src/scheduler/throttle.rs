@@ -6,7 +6,8 @@ use super::thief::SHORT_NS;
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
 use crate::group::GroupInner;
-use crate::task::{self, Role, record};
+use crate::record::{Role, record};
+use crate::task;
 
 /// Spawns between checks of whether the spawner is too far ahead, and tasks that it runs if it is.
 pub(super) const HELP_ROUNDS: u64 = 16;

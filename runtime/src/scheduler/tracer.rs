@@ -5,7 +5,7 @@ use talpf_traces::Event;
 
 use super::worker::Worker;
 use crate::group::GroupInner;
-use crate::task::{Label, RecordId, Role, record};
+use crate::record::{Label, RecordId, Role, record};
 
 impl Worker {
     #[inline]

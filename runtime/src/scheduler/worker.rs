@@ -19,7 +19,8 @@ use super::worker_slot::WorkerSlot;
 use super::{Shared, blocked_thread, current};
 use crate::group::GroupInner;
 use crate::idle_policy::IdlePolicy;
-use crate::task::{self, Label, RecordId, Role, catch_panic, record};
+use crate::record::{Label, RecordId, Role, record};
+use crate::task::{self, catch_panic};
 
 /// The state of a worker that only its thread touches.
 pub(crate) struct Worker {

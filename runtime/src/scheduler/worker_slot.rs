@@ -10,7 +10,7 @@ use super::idle_set::PushMark;
 use super::idleness::IdleWaiters;
 use super::meter::Meter;
 
-use crate::task::RecordId;
+use crate::record::RecordId;
 
 /// The state of a worker that all threads see.
 pub(crate) struct WorkerSlot {

@@ -11,7 +11,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::ready::{Actions, Prepared};
-use super::{RecordId, waker};
+use super::waker;
+use crate::record::RecordId;
 
 /// Largest size of a body that needs no allocation.
 pub(super) const INLINE: usize = 128;
@@ -91,7 +92,7 @@ unsafe impl Sync for BodyCell {}
 unsafe impl Send for BodyCell {}
 
 impl BodyCell {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let storage = Storage([MaybeUninit::uninit(); INLINE]);
         BodyCell { vtable: UnsafeCell::new(None), storage: UnsafeCell::new(storage) }
     }

@@ -9,12 +9,12 @@ use super::clause::{Clause, Clauses, IntoAccess, Many, One};
 use super::handle::{JoinHandle, promise};
 use super::ready::{Actions, Before, Ready};
 use super::spawn::spawn;
-use super::{Label, RecordId, Role, Traits};
 use crate::access::{Declared, Joins};
 use crate::data::{Mode, Region};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
+use crate::record::{Label, RecordId, Role, Traits};
 
 /// The declaration of a task. Its accesses become the parameters of the body, in this order: at
 /// most eight, of which each may be a `Vec` for many accesses of one kind.

@@ -12,9 +12,10 @@ use std::task::{Poll, Waker};
 use talpf_primitives::{AtomicUsize, Mutex, Ordering};
 use talpf_traces::counted;
 
-use super::{RecordId, TaskBuilder, note_wait, record, run};
+use super::{TaskBuilder, note_wait, run};
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
+use crate::record::{RecordId, record};
 use crate::wakers::Wakers;
 
 /// The children of a task: a handle with which its body spawns tasks on the regions that it lends.
@@ -134,7 +135,7 @@ impl Nest {
         }
     }
 
-    pub(super) fn parent(&self) -> RecordId {
+    pub(crate) fn parent(&self) -> RecordId {
         match self.parent {
             Some(parent) => parent,
             None => unreachable!("the unit is taken over with the last owner"),

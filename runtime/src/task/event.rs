@@ -1,10 +1,11 @@
 //! Events: work outside the body that a task waits for before it completes.
 #![allow(unsafe_code, reason = "gives up the unit of an event")]
 
+use super::run;
 use super::spawn::spawn_ended;
-use super::{Label, RecordId, record, run};
 use crate::error::Error;
 use crate::group::Group;
+use crate::record::{Label, RecordId, record};
 
 /// A unit of external work of a task. Before it drops, the task is not complete and a wait for its
 /// group does not end.

@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use talpf_primitives::thread_local;
 
-use super::{Record, RecordId, Role, record, run};
+use super::run;
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
+use crate::record::{Record, RecordId, Role, record};
 
 impl Record {
     /// Returns the failure of this task, if it has failed.

@@ -1,6 +1,6 @@
 //! Tasks: their records, their states, and the types that programs use.
 //!
-//! A task lives in a pooled [`Record`]. Its states:
+//! A task lives in a pooled [`Record`](crate::record::Record). Its states:
 //!
 //! ```text
 //! spawned ──► pending ──► ready ──► running ──► ended ──► complete
@@ -14,34 +14,25 @@
 //! task on: [`satisfy`] from pending to ready, after its actions and with its tile locks if it has
 //! any (`ready.rs`, `access/tile_lock.rs`), [`resolve`] from ended to complete.
 
-mod access_list;
 mod body;
 mod builder;
 mod children;
 mod clause;
-mod counter;
 mod event;
 mod failure;
-mod failure_cell;
 mod handle;
-mod label;
-mod memory;
-mod nesting;
-mod pool;
 mod ready;
-mod record;
 mod repeated;
 mod run;
 mod spawn;
-mod state;
 mod task_loop;
-mod traits;
-mod urgency;
 mod waker;
 mod weak;
 
+pub(crate) use self::body::BodyCell;
 pub use self::builder::{Append, Once, TaskBuilder};
 pub use self::children::Children;
+pub(crate) use self::children::Nest;
 pub use self::clause::{Clause, IntoAccess, Many, One};
 pub use self::event::PendingEvent;
 pub use self::failure::fail_current_task;
@@ -51,22 +42,12 @@ pub use self::run::check_blocking;
 pub use self::task_loop::TaskLoop;
 pub use self::waker::{note_outside, note_wait};
 
-pub(crate) use self::access_list::{Accesses, MoreEdges, more_edges};
 pub(crate) use self::clause::Clauses;
-pub(crate) use self::counter::EventCounter;
 pub(crate) use self::failure::{catch_panic, defer_release, fail, has_failed, is_unwinding};
-pub(crate) use self::label::Label;
-pub(crate) use self::pool::{RecordId, for_each_record, record};
-pub(crate) use self::record::{EDGES, Record};
 pub(crate) use self::repeated::{Repeated, free_task, new_repeated, repeated, repeated_async};
 pub(crate) use self::run::{
     current, current_group, is_for_task_of, outside_tasks, release_ready, resolve, resolve_access,
     run, satisfy,
 };
 pub(crate) use self::spawn::{SPAWNING, spawn_future};
-pub(crate) use self::state::Phase;
-#[cfg(all(test, talpf_loom))]
-pub(crate) use self::state::TaskState;
-pub(crate) use self::traits::{Marks, Role, Traits};
-pub(crate) use self::urgency::Urgency;
 pub(crate) use self::waker::{take_note, wake_suspended};

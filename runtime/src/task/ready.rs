@@ -9,10 +9,11 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use super::body::Body;
-use super::{RecordId, failure, record, run};
+use super::{failure, run};
 use crate::access::acquire_tile_locks;
 use crate::callback;
 use crate::group::GroupInner;
+use crate::record::{RecordId, record};
 
 /// The part of a declaration before its body: nothing, or [`Actions`].
 pub trait Before: Sized {

@@ -8,12 +8,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::access_list::{Accesses, free_all, make_room};
 use super::body::AsyncBody;
-use super::{RecordId, Role, Traits, pool, record};
 use crate::access::Declared;
 use crate::error::Error;
 use crate::group::GroupInner;
+use crate::record::{Accesses, RecordId, Role, Traits, free_all, make_room, pool, record};
 
 /// The body of a task that runs more than once.
 pub(crate) trait Repeated: Send + Sync {

@@ -11,10 +11,11 @@ use talpf_primitives::{assert_nothing_held, thread_local};
 
 use super::children::Nest;
 use super::ready::{Actions, take_steps};
-use super::{Accesses, Phase, Record, RecordId, Role, SPAWNING, failure, record, waker};
+use super::{SPAWNING, failure, waker};
 use crate::access::{OpenAccess, release_unheld};
 use crate::error::Error;
 use crate::group::GroupInner;
+use crate::record::{Accesses, Phase, Record, RecordId, Role, record};
 use crate::replay;
 use crate::scheduler::{self, Reason, Shared};
 
@@ -379,7 +380,7 @@ fn complete(task: RecordId) {
     if let Some(failure) = completed.take_failure() {
         group.note_failure(completed, failure);
     }
-    super::access_list::free_all(task);
+    crate::record::free_all(task);
     scheduler::count_completion(group, role);
 }
 

@@ -4,15 +4,15 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::access_list::{Accesses, make_room};
 use super::body::{AsyncBody, Body, Call};
 use super::children::Nest;
 use super::clause::Clauses;
 use super::handle::{JoinHandle, promise};
-use super::{Label, Phase, RecordId, Role, Traits, pool, record, run};
+use super::run;
 use crate::access::{self, OpenAccess};
 use crate::error::Error;
 use crate::group::GroupInner;
+use crate::record::{Accesses, Label, Phase, RecordId, Role, Traits, make_room, pool, record};
 use crate::scheduler;
 
 /// A bias that keeps `pending` above zero while edges are being linked; it stays if there are none.

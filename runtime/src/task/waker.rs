@@ -9,7 +9,8 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use talpf_primitives::thread_local;
 
-use super::{RecordId, record, run};
+use super::run;
+use crate::record::{RecordId, record};
 
 const _: () = assert!(usize::BITS == 64, "generation and index of a task share a pointer");
 

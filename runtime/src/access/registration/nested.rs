@@ -4,8 +4,9 @@ use super::Registration;
 use crate::access::bottom_map::Entry;
 use crate::access::lending::Lending;
 use crate::access::slot::Waiter;
-use crate::access::{AccessHead, Declared, Domain};
+use crate::access::{Declared, Domain};
 use crate::data::Mode;
+use crate::record::AccessHead;
 use crate::task::Clauses;
 
 impl Registration {

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::record::{ACCESSES, EDGES};
-use super::{Record, RecordId, pool, record};
+use super::{ACCESSES, EDGES, Phase, Record, RecordId, pool, record};
 use crate::access::{AccessId, EdgeId};
 
 /// An iterator over the accesses of a task that has records for them.
@@ -52,7 +51,7 @@ impl Iterator for Accesses {
 
 /// Gives an unshared task the continuation records that its accesses need.
 #[inline]
-pub(super) fn make_room(task: RecordId, accesses: usize) {
+pub(crate) fn make_room(task: RecordId, accesses: usize) {
     if accesses > ACCESSES {
         add_carriers(task, accesses);
     }
@@ -115,7 +114,7 @@ pub(crate) fn more_edges(task: RecordId) -> (RecordId, Range<usize>) {
 
 /// Frees the records of a complete task.
 #[inline]
-pub(super) fn free_all(task: RecordId) {
+pub(crate) fn free_all(task: RecordId) {
     if let Some(more) = free_one(task) {
         free_carriers(more);
     }
@@ -134,7 +133,7 @@ fn free_carriers(first: RecordId) {
 fn free_one(id: RecordId) -> Option<RecordId> {
     let freed = record(id);
     let more = freed.more();
-    freed.state.set(super::Phase::Free);
+    freed.state.set(Phase::Free);
     pool::free(id);
     more
 }

@@ -11,7 +11,7 @@ use crate::error::Failure;
 /// An `Arc` of the first failure of a task, or nothing. Any thread with a unit of the task's
 /// completion may set and read it; the thread that completes the task takes it out.
 #[derive(Default)]
-pub(super) struct FailureCell(AtomicPtr<Failure>);
+pub(crate) struct FailureCell(AtomicPtr<Failure>);
 
 impl FailureCell {
     /// Returns the failure, which stays in the cell.
@@ -20,7 +20,7 @@ impl FailureCell {
     /// The caller has a unit of the task's completion, or completes it and has not taken the
     /// failure.
     #[inline]
-    pub(super) unsafe fn get(&self) -> Option<Arc<Failure>> {
+    pub(crate) unsafe fn get(&self) -> Option<Arc<Failure>> {
         let failure = self.0.load(Ordering::Acquire);
         if failure.is_null() {
             return None;
@@ -33,13 +33,13 @@ impl FailureCell {
     }
 
     #[inline]
-    pub(super) fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         !self.0.load(Ordering::Acquire).is_null()
     }
 
     /// Sets the failure, unless one is set.
     #[cold]
-    pub(super) fn set(&self, failure: &Arc<Failure>) {
+    pub(crate) fn set(&self, failure: &Arc<Failure>) {
         let raw = Arc::into_raw(Arc::clone(failure)).cast_mut();
         let empty = ptr::null_mut();
         if self.0.compare_exchange(empty, raw, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -51,7 +51,7 @@ impl FailureCell {
 
     /// Takes the failure out. Called by the thread that completes the task.
     #[inline]
-    pub(super) fn take(&self) -> Option<Arc<Failure>> {
+    pub(crate) fn take(&self) -> Option<Arc<Failure>> {
         if !self.is_set() {
             return None;
         }
@@ -73,7 +73,7 @@ mod loom_tests {
     use loom::thread;
 
     use super::*;
-    use crate::task::EventCounter;
+    use crate::record::EventCounter;
 
     fn failure(reason: usize) -> Arc<Failure> {
         Arc::new(Failure::outside_tasks("a group", reason.to_string()))

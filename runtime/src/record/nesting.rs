@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use talpf_primitives::Mutex;
 
-use super::children::Nest;
 use super::{Record, RecordId};
 use crate::access::PassedOn;
+use crate::task::Nest;
 
 /// The nest of a task, and the accesses that it has passed on. `is_nested` of the record is set if
 /// there is either, so that other tasks do not touch this cache line.
 #[derive(Default)]
-pub(super) struct Nesting(Mutex<Parts>);
+pub(crate) struct Nesting(Mutex<Parts>);
 
 #[derive(Default)]
 struct Parts {
@@ -22,18 +22,18 @@ struct Parts {
 
 impl Record {
     #[inline]
-    pub(super) fn is_nested(&self) -> bool {
+    pub(crate) fn is_nested(&self) -> bool {
         self.is_nested.load(Relaxed)
     }
 
     /// Makes an unshared task a child.
-    pub(super) fn enter(&self, nest: &Arc<Nest>) {
+    pub(crate) fn enter(&self, nest: &Arc<Nest>) {
         self.nesting.0.lock().nest = Some(Arc::clone(nest));
         self.is_nested.store(true, Relaxed);
     }
 
     /// Returns the nest that the task is in. The caller keeps the task from being complete.
-    pub(super) fn nest(&self) -> Option<Arc<Nest>> {
+    pub(crate) fn nest(&self) -> Option<Arc<Nest>> {
         if self.is_nested() { self.nesting.0.lock().nest.clone() } else { None }
     }
 
@@ -56,7 +56,7 @@ impl Record {
 
     /// Closes the accesses that the task has passed on and takes it out of its nest; the caller
     /// completes it.
-    pub(super) fn leave(&self) -> Option<Arc<Nest>> {
+    pub(crate) fn leave(&self) -> Option<Arc<Nest>> {
         self.is_nested.store(false, Relaxed);
         let Parts { nest, mut passed_on } = std::mem::take(&mut *self.nesting.0.lock());
         while let Some(access) = passed_on {

@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::Record;
-use super::memory;
+use super::{Record, memory};
 use crate::error::Error;
 
 /// Number of records that are made usable at once.
@@ -175,7 +174,7 @@ impl Drop for AtEnd {
 ///
 /// **Errors**: the pool is so full that no further task should be spawned.
 #[inline]
-pub(super) fn allocate() -> Result<RecordId, Error> {
+pub(crate) fn allocate() -> Result<RecordId, Error> {
     match FREE.with(Free::pop) {
         Some(index) => Ok(RecordId(index)),
         None => allocate_in_pool(),
@@ -193,13 +192,13 @@ fn allocate_in_pool() -> Result<RecordId, Error> {
 }
 
 /// Allocates a continuation record of a task, which belongs to the caller.
-pub(super) fn allocate_more() -> RecordId {
+pub(crate) fn allocate_more() -> RecordId {
     RecordId(FREE.with(|free| free.pop().unwrap_or_else(|| free.refill())))
 }
 
 /// Returns a record of a completed task.
 #[inline]
-pub(super) fn free(id: RecordId) {
+pub(crate) fn free(id: RecordId) {
     FREE.with(|free| free.push(id.0));
 }
 

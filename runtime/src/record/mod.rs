@@ -1,4 +1,7 @@
-//! The record of a task.
+//! Records of tasks: plain memory, which calls nobody.
+//!
+//! A [`Record`] has all words of one task: its state, its counts, its accesses and the edges that
+//! lead to it, its body, its failure. Records live in a pool and are reused.
 //!
 //! Plain fields are written by the spawner while it owns the record and read by the thread that
 //! runs or completes the task; the counter that hands the task over orders the two. They are
@@ -8,21 +11,39 @@
 //! continuation records, linked through `more`.
 #![allow(unsafe_code, reason = "makes ids of the indices that it has stored")]
 
+mod access_head;
+mod access_list;
+mod counter;
+mod failure_cell;
+mod label;
+mod memory;
+mod nesting;
+pub(crate) mod pool;
+mod state;
+mod traits;
+mod urgency;
+
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32 as PlainU32,
     Ordering::{Relaxed, Release},
 };
 
-use super::body::BodyCell;
-use super::counter::EventCounter;
-use super::failure_cell::FailureCell;
-use super::label::AtomicLabel;
-use super::nesting::Nesting;
-use super::state::TaskState;
-use super::{Label, Marks, RecordId, Role, Traits, Urgency};
+use self::failure_cell::FailureCell;
+use self::label::AtomicLabel;
+use self::nesting::Nesting;
 use crate::access::{AccessSlot, Edge};
 use crate::group::GroupInner;
 use crate::replay::ReplayedTask;
+use crate::task::BodyCell;
+
+pub(crate) use self::access_head::AccessHead;
+pub(crate) use self::access_list::{Accesses, MoreEdges, free_all, make_room, more_edges};
+pub(crate) use self::counter::EventCounter;
+pub(crate) use self::label::Label;
+pub(crate) use self::pool::{RecordId, for_each_record, record};
+pub(crate) use self::state::{Phase, TaskState};
+pub(crate) use self::traits::{Marks, Role, Traits};
+pub(crate) use self::urgency::Urgency;
 
 /// Number of accesses in one record.
 pub(crate) const ACCESSES: usize = 6;
@@ -48,15 +69,15 @@ pub(crate) struct Record {
     marks: PlainU32,
     /// Steps of the task between its last edge and a queue.
     steps: AtomicU8,
-    pub(super) is_nested: AtomicBool,
+    pub(crate) is_nested: AtomicBool,
     pub(crate) accesses: [AccessSlot; ACCESSES],
     pub(crate) edges: [Edge; EDGES],
-    pub(super) body: BodyCell,
+    pub(crate) body: BodyCell,
     waits_for: AtomicLabel,
     /// Task that follows this one in the list of those that wait for a tile lock.
     next_waiter: PlainU32,
     /// Used if `is_nested`.
-    pub(super) nesting: Nesting,
+    pub(crate) nesting: Nesting,
     /// The replayed task, for the role `Replayed`.
     replayed: AtomicPtr<ReplayedTask>,
 }
@@ -74,7 +95,7 @@ const ACTS: u8 = 2;
 const MAY_BE_HELD: u8 = 4;
 
 impl Record {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Record {
             state: TaskState::new(),
             pending: EventCounter::new(),
@@ -101,7 +122,7 @@ impl Record {
 
     /// Starts a new generation in a record that the caller owns.
     #[inline]
-    pub(super) fn create(&self, owner: RecordId, group: *const GroupInner, label: Label) {
+    pub(crate) fn create(&self, owner: RecordId, group: *const GroupInner, label: Label) {
         self.state.create();
         self.owner.store(owner.index(), Relaxed);
         self.more.store(NONE, Relaxed);
@@ -132,7 +153,7 @@ impl Record {
     }
 
     #[inline]
-    pub(super) fn set_more(&self, more: RecordId) {
+    pub(crate) fn set_more(&self, more: RecordId) {
         self.more.store(more.index(), Relaxed);
     }
 
@@ -140,7 +161,7 @@ impl Record {
     /// error.
     ///
     /// For a task that may run: the caller keeps it from being complete.
-    pub(super) fn append(&self, more: RecordId) -> Result<(), RecordId> {
+    pub(crate) fn append(&self, more: RecordId) -> Result<(), RecordId> {
         let appended = self.more.compare_exchange(NONE, more.index(), Release, Relaxed);
         // SAFETY: as in `more`; `NONE` would have been replaced.
         appended.map(|_| ()).map_err(|other| unsafe { RecordId::new(other) })
@@ -172,12 +193,12 @@ impl Record {
     }
 
     #[inline]
-    pub(super) fn set_access_count(&self, count: usize) {
+    pub(crate) fn set_access_count(&self, count: usize) {
         self.access_count.store(count as u32, Relaxed);
     }
 
     #[inline]
-    pub(super) fn set_traits(&self, traits: &Traits) {
+    pub(crate) fn set_traits(&self, traits: &Traits) {
         self.marks.store(traits.marks().bits(), Relaxed);
         self.urgency.store(traits.urgency().bits(), Relaxed);
     }
@@ -197,18 +218,18 @@ impl Record {
         Urgency::from_bits(self.urgency.load(Relaxed))
     }
 
-    pub(super) fn set_urgency(&self, urgency: Urgency) {
+    pub(crate) fn set_urgency(&self, urgency: Urgency) {
         self.urgency.store(urgency.bits(), Relaxed);
     }
 
     /// Returns `true` if the task has steps between its last edge and a queue.
     #[inline]
-    pub(super) fn has_steps(&self) -> bool {
+    pub(crate) fn has_steps(&self) -> bool {
         self.steps.load(Relaxed) != 0
     }
 
     /// Returns `true` if the task has commutative accesses.
-    pub(super) fn needs_tile_locks(&self) -> bool {
+    pub(crate) fn needs_tile_locks(&self) -> bool {
         self.steps.load(Relaxed) & TILE_LOCKS != 0
     }
 
@@ -217,11 +238,11 @@ impl Record {
     }
 
     /// Returns `true` if the task has actions before its body.
-    pub(super) fn acts(&self) -> bool {
+    pub(crate) fn acts(&self) -> bool {
         self.steps.load(Relaxed) & ACTS != 0
     }
 
-    pub(super) fn set_acts(&self) {
+    pub(crate) fn set_acts(&self) {
         self.add_step(ACTS);
     }
 
@@ -230,7 +251,7 @@ impl Record {
         self.steps.load(Relaxed) & MAY_BE_HELD != 0
     }
 
-    pub(super) fn set_may_be_held(&self) {
+    pub(crate) fn set_may_be_held(&self) {
         self.add_step(MAY_BE_HELD);
     }
 
@@ -252,7 +273,7 @@ impl Record {
         Some(self.waits_for.load().text()).filter(|text| !text.is_empty())
     }
 
-    pub(super) fn set_waits_for(&self, what: Option<&'static str>) {
+    pub(crate) fn set_waits_for(&self, what: Option<&'static str>) {
         self.waits_for.store(Label::new(what.unwrap_or("")));
     }
 
@@ -267,7 +288,7 @@ impl Record {
     }
 
     #[inline]
-    pub(super) fn failure_cell(&self) -> &FailureCell {
+    pub(crate) fn failure_cell(&self) -> &FailureCell {
         &self.failure
     }
 }

@@ -45,17 +45,17 @@ pub(crate) struct Marks(u32);
 
 impl Marks {
     #[inline]
-    pub(super) const fn from_bits(bits: u32) -> Self {
+    pub(crate) const fn from_bits(bits: u32) -> Self {
         Marks(bits)
     }
 
     #[inline]
-    pub(super) const fn bits(self) -> u32 {
+    pub(crate) const fn bits(self) -> u32 {
         self.0
     }
 
     #[inline]
-    pub(super) fn role(self) -> Role {
+    pub(crate) fn role(self) -> Role {
         Role::from_bits(self.0)
     }
 
@@ -66,7 +66,7 @@ impl Marks {
     }
 
     /// Returns `true` if children of the task run inline, and theirs.
-    pub(super) fn is_final(self) -> bool {
+    pub(crate) fn is_final(self) -> bool {
         self.0 & FINAL != 0
     }
 
@@ -78,7 +78,7 @@ impl Marks {
     /// Returns `true` if the spawn of the task may run others, since its spawner goes on without
     /// it.
     #[inline]
-    pub(super) fn is_throttled(self) -> bool {
+    pub(crate) fn is_throttled(self) -> bool {
         const { assert!(Role::Member as u32 == 0) };
         self.0 & (ROLE | INLINE | UNTHROTTLED) == 0
     }
@@ -97,7 +97,7 @@ pub(crate) struct Traits {
 
 impl Traits {
     #[inline]
-    pub(super) fn new(label: Label, role: Role) -> Self {
+    pub(crate) fn new(label: Label, role: Role) -> Self {
         Traits { label, bits: u64::from(role as u32) }
     }
 
@@ -107,38 +107,38 @@ impl Traits {
     }
 
     #[inline]
-    pub(super) fn urgency(&self) -> Urgency {
+    pub(crate) fn urgency(&self) -> Urgency {
         Urgency::from_bits((self.bits >> u32::BITS) as i32)
     }
 
     #[inline]
-    pub(super) fn set_urgency(&mut self, urgency: Urgency) {
+    pub(crate) fn set_urgency(&mut self, urgency: Urgency) {
         let above = u64::from(urgency.bits() as u32) << u32::BITS;
         self.bits = above | u64::from(self.bits as u32);
     }
 
     #[inline]
-    pub(super) fn set_role(&mut self, role: Role) {
+    pub(crate) fn set_role(&mut self, role: Role) {
         self.bits = self.bits & !u64::from(ROLE) | u64::from(role as u32);
     }
 
     #[inline]
-    pub(super) fn set_inline(&mut self) {
+    pub(crate) fn set_inline(&mut self) {
         self.mark(INLINE);
     }
 
     #[inline]
-    pub(super) fn set_final(&mut self) {
+    pub(crate) fn set_final(&mut self) {
         self.mark(FINAL);
     }
 
     #[inline]
-    pub(super) fn set_communicates(&mut self) {
+    pub(crate) fn set_communicates(&mut self) {
         self.mark(COMMUNICATES);
     }
 
     #[inline]
-    pub(super) fn set_unthrottled(&mut self) {
+    pub(crate) fn set_unthrottled(&mut self) {
         self.mark(UNTHROTTLED);
     }
 
