@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::bottom_map::Entry;
 use super::{AccessId, BottomMap};
-use crate::data::{ArrayCore, Mode, Rect};
+use crate::data::{Mode, Rect, Tiles};
 use crate::error::Failure;
 use crate::record::AccessHead;
 
@@ -107,7 +107,7 @@ impl Lendings {
     pub(super) fn for_each_conflict(
         &mut self,
         passed_on: &'static AccessHead,
-        core: &ArrayCore,
+        tiles: &Tiles,
         rect: &Rect,
         mode: Mode,
         mut visit: impl FnMut(&Entry),
@@ -122,7 +122,7 @@ impl Lendings {
         if rect.is_empty() {
             return;
         }
-        core.for_each_tile(&rect, |tile, rect| {
+        tiles.for_each(&rect, |tile, rect| {
             if let Some(map) = lending.maps.get_mut(&tile) {
                 map.for_each_conflict(&rect, mode, &mut visit);
             }

@@ -161,7 +161,7 @@ impl Links {
         for access in Accesses::of(record(self.waiter.task())).filter(waits) {
             let slot = access.slot();
             // Conflicting accesses are of one array.
-            let (core, rect, mode) = (passed_on.array(), slot.rect(), slot.mode());
+            let (tiles, rect, mode) = (passed_on.array().tiles(), slot.rect(), slot.mode());
             let poisoned = domain.lendings.of(*passed_on).first_poisoned(&rect).filter(|_| !weak);
             poisoned.inspect(|failure| record(self.waiter.task()).poison(failure));
             self.behind.push(&passed_on.slot().head);
@@ -169,7 +169,7 @@ impl Links {
             while let Some(&behind) = self.behind.get(next) {
                 next += 1;
                 let link = |earlier: &Entry| self.link(earlier);
-                domain.lendings.for_each_conflict(behind, core, &rect, mode, link);
+                domain.lendings.for_each_conflict(behind, tiles, &rect, mode, link);
             }
             self.behind.clear();
         }

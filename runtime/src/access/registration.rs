@@ -145,16 +145,16 @@ impl Registration {
         if mode == Mode::Reduction && !rect.is_empty() {
             let joins = clauses.joins(self.nth());
             let mut joined = None;
-            declared.core().for_each_tile(&rect, |tile, rect| {
+            declared.core().tiles().for_each(&rect, |tile, rect| {
                 let new = Entry { rect, ..new };
                 self.reduction(&mut maps[tile], joins, &mut joined, declared, new);
             });
         } else if rect.is_empty() {
             maps[0].register_empty(new);
-        } else if let Some(tile) = declared.core().single_tile(&rect) {
+        } else if let Some(tile) = declared.core().tiles().single(&rect) {
             maps[tile].register(new, mode, |earlier| self.link(earlier));
         } else {
-            declared.core().for_each_tile(&rect, |tile, rect| {
+            declared.core().tiles().for_each(&rect, |tile, rect| {
                 maps[tile].register(Entry { rect, ..new }, mode, |earlier| self.link(earlier));
             });
         }
@@ -251,7 +251,7 @@ impl Registration {
         let first = first.unwrap_or(second);
         Error::OverlappingAccesses {
             label: self.task.label().text().to_owned(),
-            array: ArrayLabel::at(second.core()).unwrap_or_else(|| ArrayLabel::of_gone(0)),
+            array: ArrayLabel::at(second.core().addr()).unwrap_or_else(|| ArrayLabel::of_gone(0)),
             first: first.rect(),
             first_mode: first.mode(),
             second: second.rect(),

@@ -44,7 +44,7 @@ impl<'a> Declared<'a> {
 
     /// Declares a tile of the same array.
     pub(crate) fn tile(&self, number: usize, mode: Mode) -> Self {
-        let rect = self.core.rect_of_tile(number);
+        let rect = self.core.tiles().rect_of(number);
         let whole_tile = (!rect.is_empty()).then_some(number as u32);
         Declared { rect, whole_tile, mode, weak: false, ..*self }
     }

@@ -168,7 +168,7 @@ fn for_each_lock(access: OpenAccess, mut visit: impl FnMut(&'static TileLock)) {
     let (array, rect) = (access.array(), access.slot().rect());
     if !rect.is_empty() {
         let locks = array.tile_locks();
-        array.for_each_tile(&rect, |tile, _| visit(&locks[tile]));
+        array.tiles().for_each(&rect, |tile, _| visit(&locks[tile]));
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use super::{ArrayCore, ArrayLabel, Invariant, Owner, Rect, Region, Tiling};
+use super::{ArrayCore, ArrayLabel, Invariant, Owner, Rect, Region, Tiling, bounds};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -51,7 +51,7 @@ impl<T> Array<T> {
 
     /// Returns the number of tiles.
     pub fn tiles(&self) -> usize {
-        self.owner.core().tile_counts().1
+        self.owner.core().tiles().counts().1
     }
 
     /// Returns the number of elements.
@@ -86,23 +86,6 @@ impl<T> Array<T> {
     pub fn id(&self) -> u64 {
         self.owner.core().id()
     }
-}
-
-/// Returns the bounds of a range, with everything beyond `u32` moved outside any array.
-#[inline]
-pub(crate) fn bounds(range: &impl RangeBounds<usize>, len: usize) -> (u32, u32) {
-    let start = match range.start_bound() {
-        Bound::Included(&start) => start,
-        Bound::Excluded(&before) => before.saturating_add(1),
-        Bound::Unbounded => 0,
-    };
-    let end = match range.end_bound() {
-        Bound::Included(&last) => last.saturating_add(1),
-        Bound::Excluded(&end) => end,
-        Bound::Unbounded => len,
-    };
-    let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-    (narrow(start), narrow(end))
 }
 
 impl<T> Clone for Array<T> {

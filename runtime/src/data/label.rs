@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{ArrayCore, Rect, live};
+use super::Rect;
 
 /// The name of an array in reports: its number, its name if it was given one, and its shape.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -16,24 +16,6 @@ pub struct ArrayLabel {
 impl ArrayLabel {
     pub(super) fn new(id: u64, name: Option<Arc<str>>, extent: Rect) -> Self {
         ArrayLabel { id, name, extent }
-    }
-
-    /// Finds the label of the array with number `id`. If there is no such array any more, the label
-    /// has no name and no element.
-    ///
-    /// **Cost**: searches all arrays of the process.
-    pub fn of_id(id: u64) -> Self {
-        live::find(|label| label.id == id).unwrap_or_else(|| ArrayLabel::of_gone(id))
-    }
-
-    /// Creates the label of an array that does not exist any more.
-    pub(crate) fn of_gone(id: u64) -> Self {
-        ArrayLabel::new(id, None, Rect::new(0, 0, 0, 0))
-    }
-
-    /// Finds the label of the array at an address, if there is one.
-    pub(crate) fn at(array: *const ArrayCore) -> Option<Self> {
-        live::at(array)
     }
 
     /// Returns the number that identifies the array in this process.

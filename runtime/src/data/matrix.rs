@@ -7,39 +7,9 @@ use std::sync::Arc;
 
 use ndarray::Ix2;
 
-use super::{ArrayCore, ArrayLabel, Invariant, Owner, Rect, Region, bounds};
+use super::{ArrayCore, ArrayLabel, Invariant, Owner, Rect, Region, Tiling, bounds};
 use crate::error::Error;
 use crate::group::Group;
-
-/// The partition of a matrix into tiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tiling {
-    pub(super) rows: usize,
-    pub(super) cols: usize,
-    pub(super) first_rows: usize,
-    pub(super) first_cols: usize,
-}
-
-impl Tiling {
-    /// Creates tiles of `rows` x `cols`.
-    pub const fn new(rows: usize, cols: usize) -> Self {
-        Tiling { rows, cols, first_rows: 0, first_cols: 0 }
-    }
-
-    /// Returns the same partition with `rows` rows in the topmost tiles and `cols` columns in the
-    /// leftmost ones, fewer than in the others; 0 for as many. A matrix with one halo row above its
-    /// blocks and one halo column before them has 1 and 1.
-    pub const fn first(self, rows: usize, cols: usize) -> Self {
-        Tiling { first_rows: rows, first_cols: cols, ..self }
-    }
-}
-
-impl Default for Tiling {
-    /// Creates tiles of one row and one column.
-    fn default() -> Self {
-        Tiling::new(1, 1)
-    }
-}
 
 /// A shared matrix of `rows` x `cols`, divided into tiles.
 ///
@@ -95,7 +65,7 @@ impl<T> Matrix<T> {
 
     /// Returns the numbers of rows and of columns of tiles.
     pub fn tiles(&self) -> (usize, usize) {
-        self.owner.core().tile_counts()
+        self.owner.core().tiles().counts()
     }
 
     /// Returns the number of rows.

@@ -9,19 +9,24 @@ mod core;
 mod label;
 mod live;
 mod matrix;
+mod mode;
 mod rect;
 mod region;
+mod tiling;
 mod token;
 
 use std::marker::PhantomData;
 
 pub use self::array::Array;
-pub(crate) use self::array::bounds;
 pub(crate) use self::core::{ArrayCore, Owner};
 pub use self::label::ArrayLabel;
-pub use self::matrix::{Matrix, Tiling};
+pub use self::matrix::Matrix;
+pub use self::mode::Mode;
 pub use self::rect::Rect;
-pub use self::region::{Mode, Region};
+pub(crate) use self::rect::bounds;
+pub use self::region::Region;
+pub(crate) use self::tiling::Tiles;
+pub use self::tiling::Tiling;
 pub use self::token::Token;
 
 /// A marker that makes a handle of elements of type `T` invariant in `T`: they are read and written

@@ -1,6 +1,7 @@
 //! A rectangle of rows and columns, half open on both axes.
 
 use std::fmt;
+use std::ops::{Bound, RangeBounds};
 
 /// The rectangle `row..row_end` x `col..col_end`. A one-dimensional range has one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,4 +85,21 @@ impl fmt::Display for Rect {
             write!(f, "[{}..{}, {}..{}]", self.row, self.row_end, self.col, self.col_end)
         }
     }
+}
+
+/// Returns the bounds of a range, with everything beyond `u32` moved outside any array.
+#[inline]
+pub(crate) fn bounds(range: &impl RangeBounds<usize>, len: usize) -> (u32, u32) {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    (narrow(start), narrow(end))
 }

@@ -190,7 +190,7 @@ fn snapshot_of_access(access: AccessId) -> Option<Access> {
                 waiting.push(task);
             }
         }
-        let (mode, array, rect) = (slot.mode(), ArrayLabel::at(slot.core()), slot.rect());
+        let (mode, array, rect) = (slot.mode(), ArrayLabel::at(slot.core().addr()), slot.rect());
         Access { mode, array, rect, waiting }
     })
 }

@@ -155,7 +155,7 @@ impl Plan {
                         continue;
                     }
                     let mut overlap = None;
-                    new.core().for_each_tile(&new.rect(), |tile, part| {
+                    new.core().tiles().for_each(&new.rect(), |tile, part| {
                         let map = maps.entry((new.core().id(), tile)).or_default();
                         overlap = overlap.or(enter(map, Entry { part, ..entry }, &mut found));
                         touched += 1;
@@ -279,7 +279,7 @@ impl Plan {
                 // Only to keep the array alive.
                 touch(0);
             } else {
-                new.core().for_each_tile(&new.rect(), |tile, _| touch(tile));
+                new.core().tiles().for_each(&new.rect(), |tile, _| touch(tile));
             }
             self.touches.push(begin..self.touched.len() as u32);
         }

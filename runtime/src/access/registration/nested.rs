@@ -25,7 +25,7 @@ impl Registration {
         let mut lending = declared.is_weak().then(|| Lending::of(new.rect));
         let (joins, mut joined) = (clauses.joins(self.nth()), None);
         if !new.rect.is_empty() {
-            core.for_each_tile(&new.rect, |tile, rect| {
+            core.tiles().for_each(&new.rect, |tile, rect| {
                 let map = match lender {
                     Some(lender) => domain.lendings.of(lender).map(tile),
                     None => &mut domain.maps(map)[tile],
@@ -63,10 +63,16 @@ impl Registration {
         let mut next = 0;
         while let Some(passed_on) = self.passed_on(next) {
             next += 1;
-            let (core, rect, mode) = (declared.core(), declared.rect(), declared.mode());
-            domain.lendings.for_each_conflict(passed_on, core, &rect, mode, |earlier| {
-                self.link(earlier);
-            });
+            let (tiles, rect) = (declared.core().tiles(), declared.rect());
+            domain.lendings.for_each_conflict(
+                passed_on,
+                tiles,
+                &rect,
+                declared.mode(),
+                |earlier| {
+                    self.link(earlier);
+                },
+            );
         }
         if let Some(unusual) = &mut self.unusual {
             unusual.behind.clear();
