@@ -42,6 +42,7 @@ mod double_buffered_channel;
 mod endpoint;
 mod error;
 mod exec;
+mod failure;
 mod foreign;
 mod held_guard;
 mod hook;

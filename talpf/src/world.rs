@@ -1,8 +1,7 @@
 //! The ranks of a run: those of this process, and access to those of other processes.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use crossbeam_utils::CachePadded;
 use talpf_runtime::Group;
@@ -11,6 +10,7 @@ use crate::all_gather::{AllGather, Call, Gathered, Part};
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::failure::{Failure, FailureObserver, RunFailure};
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::open_rounds::OpenRounds;
 use crate::operation::{Batches, Issued, Pending, RetryQueue};
@@ -36,6 +36,7 @@ pub(crate) struct World {
     processes: Option<Arc<Processes>>,
     pub(crate) config: Config,
     pub(crate) all_gather: AllGather,
+    failure: RunFailure,
 }
 
 /// The state of one rank.
@@ -52,10 +53,7 @@ pub(crate) struct RankState {
     pub(crate) engine: Engine,
     /// Operations that found no room or no credit.
     retries: RetryQueue,
-    /// Error with which the next pass of the engine fails the run.
-    failing: OnceLock<Error>,
-    failure: OnceLock<Error>,
-    failed: AtomicBool,
+    failure: Arc<Failure>,
     pub(crate) stop: AtomicBool,
     pub(crate) poller: Sleeper,
     /// On a cache line of its own, as the peers read it with every post.
@@ -83,7 +81,9 @@ impl World {
         let most_ahead = if apart { MOST_AHEAD_REMOTE } else { MOST_AHEAD };
         let workers = (!apart).then_some(config.runtime.workers);
         let engine = |rank| Engine::new(rank, size, workers, config.poll_batch, most_ahead);
-        let states = ranks.into_iter().map(|(group, endpoint)| RankState {
+        let failure = RunFailure::new(ranks.iter().map(|(group, _)| Rank(group.number())));
+        let states = ranks.into_iter().zip(failure.each());
+        let states = states.map(|((group, endpoint), failure)| RankState {
             rank: Rank(group.number()),
             engine: engine(Rank(group.number())),
             group,
@@ -98,9 +98,7 @@ impl World {
             batches: Batches::new(),
             pending: Pending::default(),
             retries: RetryQueue::default(),
-            failing: OnceLock::new(),
-            failure: OnceLock::new(),
-            failed: AtomicBool::new(false),
+            failure: Arc::clone(failure),
             stop: AtomicBool::new(false),
             poller: Sleeper::default(),
             wait_flag: CachePadded::new(WaitFlag::new()),
@@ -108,7 +106,10 @@ impl World {
         });
         let ranks = states.collect();
         let all_gather = AllGather::new(size, here);
-        let world = Arc::new(World { ranks, first, size, run, processes, config, all_gather });
+        let world =
+            Arc::new(World { ranks, first, size, run, processes, config, all_gather, failure });
+        let observer: Weak<World> = Arc::downgrade(&world);
+        world.failure.set_observer(observer);
         world.processes.iter().for_each(|others| others.set_world(Arc::downgrade(&world)));
         world
     }
@@ -246,52 +247,16 @@ impl World {
         }
     }
 
-    /// Fails the run, unless it has failed. `ranks` get `error`; the others get the failure of the first of them.
+    /// Fails the run, as [`RunFailure::fail`].
     #[cold]
     pub(crate) fn fail(&self, ranks: &[Rank], error: &Error) {
-        if let Some(&first) = ranks.first() {
-            self.end(first, &error.to_string(), |rank| {
-                ranks.contains(&rank).then(|| error.clone())
-            });
-        }
+        self.failure.fail(ranks, error);
     }
 
     /// Fails the run with the error of the program of a rank.
     #[cold]
     pub(crate) fn fail_with_reason(&self, rank: Rank, reason: &str) {
-        self.end(rank, reason, |_| None);
-    }
-
-    fn end(&self, first: Rank, reason: &str, own: impl Fn(Rank) -> Option<Error>) {
-        if self.ranks.iter().all(RankState::has_failed) {
-            return;
-        }
-        let peer_failed = || Error::PeerFailed { rank: first, reason: reason.to_owned() };
-        for state in &self.ranks {
-            // The first failure of a rank is the one it reports.
-            let _ = state.failure.set(own(state.rank).unwrap_or_else(peer_failed));
-        }
-        // After all failures are set: a thread that sees the flag reports them.
-        for state in &self.ranks {
-            state.failed.store(true, Ordering::Release);
-            state.ring_doorbell();
-        }
-        if let Some(processes) = &self.processes {
-            processes.broadcast_failure(first, reason);
-        }
-        self.all_gather.fail(peer_failed());
-        if let Some(processes) = &self.processes {
-            self.ranks.iter().for_each(|state| state.endpoint.cut_off());
-            processes.fail();
-        }
-        for state in &self.ranks {
-            let reason = state.failure.get().map_or(reason.to_owned(), Error::to_string);
-            let reason = Arc::from(reason);
-            state.windows.fail(&reason);
-            state.open_rounds.fail(&reason);
-            state.try_again();
-            state.wake_poller();
-        }
+        self.failure.fail_with_reason(rank, reason);
     }
 
     /// Checks that the run has ended without an error, once every main and all tasks have.
@@ -299,21 +264,14 @@ impl World {
     /// **Errors**: the first failure of a rank of this process; operations of a round that no sync
     /// has closed.
     pub(crate) fn check_end(&self) -> Result<(), Error> {
-        let failures = || self.ranks.iter().filter_map(RankState::failure);
-        let is_own = |error: &Error| !matches!(error, Error::PeerFailed { .. });
-        match failures().find(is_own).or_else(|| failures().next()) {
-            Some(error) => Err(error),
-            None => self.ranks.iter().try_for_each(|state| state.open_rounds.check_closed()),
-        }
+        self.failure.check()?;
+        self.ranks.iter().try_for_each(|state| state.open_rounds.check_closed())
     }
 
     /// Refuses all later calls on handles, and breaks the cycles between ranks, rounds and
     /// operations, at the end of the run.
     pub(crate) fn clear(&self) {
-        for state in &self.ranks {
-            let _ = state.failure.set(Error::RunEnded);
-            state.failed.store(true, Ordering::Release);
-        }
+        self.failure.end_run();
         self.all_gather.fail(Error::RunEnded);
         self.processes.iter().for_each(|processes| processes.clear());
         for state in &self.ranks {
@@ -327,28 +285,50 @@ impl World {
     }
 }
 
+impl FailureObserver for World {
+    fn run_has_failed(&self, first: Rank, reason: &str) {
+        self.ranks.iter().for_each(RankState::ring_doorbell);
+        if let Some(processes) = &self.processes {
+            processes.broadcast_failure(first, reason);
+        }
+        self.all_gather.fail(Error::PeerFailed { rank: first, reason: reason.to_owned() });
+        if let Some(processes) = &self.processes {
+            self.ranks.iter().for_each(|state| state.endpoint.cut_off());
+            processes.fail();
+        }
+        for state in &self.ranks {
+            let reason = state.failure().map_or(reason.to_owned(), |error| error.to_string());
+            let reason = Arc::from(reason);
+            state.windows.fail(&reason);
+            state.open_rounds.fail(&reason);
+            state.try_again();
+            state.wake_poller();
+        }
+    }
+}
+
 impl RankState {
     /// Returns the error of a rank that has failed.
     #[inline]
     pub(crate) fn failure(&self) -> Option<Error> {
-        if self.failed.load(Ordering::Acquire) { self.failure.get().cloned() } else { None }
+        self.failure.error()
     }
 
     #[inline]
     pub(crate) fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
+        self.failure.has_failed()
     }
 
     /// Returns the error of a rank that has failed or is about to fail, whose syncs stop.
     #[inline]
     pub(crate) fn broken(&self) -> Option<Error> {
-        self.failure().or_else(|| self.failing.get().cloned())
+        self.failure.broken()
     }
 
     /// Stops the syncs of this rank until the run has failed.
     #[cold]
     pub(crate) fn note_failing(&self, error: &Error) {
-        let _ = self.failing.set(error.clone());
+        self.failure.begin(error);
     }
 
     /// Makes the next pass of the engine fail the run, for callers that hold a lock.
@@ -362,7 +342,7 @@ impl RankState {
     /// Returns the error of a caller with a lock, until the run has failed.
     #[inline]
     pub(crate) fn failing(&self) -> Option<&Error> {
-        self.failing.get().filter(|_| !self.has_failed())
+        self.failure.failing()
     }
 
     /// Rings the doorbell of the engine: something has changed that a sync may wait for.
