@@ -10,14 +10,15 @@
 //! **Source**: thesis, chapter 6.3.
 
 mod empty_polls;
+mod sleeper;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
-use talpf_primitives::{AtomicBool, AtomicU32, Mutex, Ordering};
+use talpf_primitives::{AtomicU32, Ordering};
 
 use crate::config::PollingFrequency;
 use crate::error::Error;
@@ -25,6 +26,7 @@ use crate::numbers::Rank;
 use crate::world::{RankState, World};
 
 use self::empty_polls::EmptyPolls;
+pub(crate) use self::sleeper::Sleeper;
 
 /// Time of polls without success before the task sleeps, of a rank that waits for nothing.
 const PATIENCE_WITHOUT_WORK: Duration = Duration::from_micros(10);
@@ -36,40 +38,6 @@ const PASSES: u32 = 32;
 const RETRY_PERIOD: Duration = Duration::from_micros(100);
 /// Longest wait for an idle worker to poll in place of the task.
 const LATEST: Duration = Duration::from_micros(20);
-
-/// Wakes a polling task that sleeps.
-#[derive(Default)]
-pub(crate) struct Sleeper {
-    asleep: AtomicBool,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl Sleeper {
-    /// Returns `true` if the task sleeps or is about to, after one more check of everything.
-    #[inline]
-    pub(crate) fn is_asleep(&self) -> bool {
-        self.asleep.load(Ordering::SeqCst)
-    }
-
-    /// Announces the sleep of the task, which checks everything once more before it sleeps.
-    pub(crate) fn fall_asleep(&self) {
-        self.asleep.store(true, Ordering::SeqCst);
-    }
-
-    /// Wakes the task if it sleeps.
-    ///
-    /// **Cost**: a load when the task does not sleep.
-    pub(crate) fn wake(&self) {
-        if self.asleep.load(Ordering::SeqCst) {
-            // Before the waker is taken, for a task that is about to register it.
-            self.asleep.store(false, Ordering::SeqCst);
-            let waker = self.waker.lock().take();
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
-    }
-}
 
 /// The poller of a rank, run by the polling task and by idle workers in its place.
 pub(crate) struct Poller {
@@ -180,9 +148,8 @@ async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
     if !found && !over() && !state.has_unannounced() && !state.batches.is_filled_at_last() {
         let mut notified = pin!(state.endpoint.channel.notified());
         poll_fn(|cx| {
-            *state.poller.waker.lock() = Some(cx.waker().clone());
-            let woken = !state.poller.asleep.load(Ordering::SeqCst);
-            if woken || notified.as_mut().poll(cx).is_ready() {
+            let is_woken = state.poller.register(cx.waker());
+            if is_woken || notified.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
             talpf_runtime::note_wait("a completion");
@@ -190,7 +157,6 @@ async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
         })
         .await;
     }
-    state.poller.asleep.store(false, Ordering::SeqCst);
-    state.poller.waker.lock().take();
+    state.poller.get_up();
     Ok(())
 }

@@ -24,11 +24,11 @@ use ibverbs_sim::RemoteAddress;
 use smallvec::SmallVec;
 use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
-use super::Verb;
 use super::chain::{PUTS, joined, post_chain};
-use super::issued::{Issued, Transfer, refusal};
+use super::issued::{Issued, refusal};
 use super::occupancy::Occupancy;
 use super::short_put::ShortPut;
+use super::{Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::Rank;

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::Done;
 use super::guards::Entries;
+use super::transfer::{Transfer, Verb};
 use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
@@ -18,15 +19,6 @@ use crate::numbers::{LaneNumber, Rank, Round};
 use crate::processes::WindowRequest;
 use crate::round::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
-
-/// The kind of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Put,
-    Get,
-    FetchAdd { add: u64 },
-    CompareSwap { compare: u64, swap: u64 },
-}
 
 /// The local side of an operation.
 pub(crate) enum Memory {
@@ -56,16 +48,6 @@ pub(crate) struct Issued {
     wr_id: Option<u64>,
     /// Number of requests that are posted already.
     posted: usize,
-}
-
-/// The remote side of an operation.
-#[derive(Clone, Copy)]
-pub(crate) struct Transfer {
-    pub(crate) target: Rank,
-    pub(crate) remote: RemoteAddress,
-    pub(crate) bytes: u64,
-    /// Time of the call; 0 once recorded, or if the run is not traced.
-    pub(crate) called_ns: u64,
 }
 
 impl Issued {

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use ibverbs_sim::{Operation as Request, Payload, ScatterGather};
 
 use super::guards::Entries;
-use super::issued::{Issued, Memory, Transfer, refusal};
+use super::issued::{Issued, Memory, refusal};
 use super::open_round::{OpenRound, when_done};
 use super::registration::Registered;
 use super::short_put::posted;
-use super::{Operation, Verb};
+use super::{Operation, Transfer, Verb};
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::processes::WindowRequest;
 use crate::round::RoundState;

@@ -28,13 +28,15 @@ mod pending;
 mod registration;
 mod retry_queue;
 mod short_put;
+mod transfer;
 
 pub use self::future::Operation;
 pub use self::guards::{Destination, Source};
 pub use self::open_round::OpenRound;
 
 pub(crate) use self::batch::Batches;
-pub(crate) use self::issued::{Issued, Transfer, Verb};
+pub(crate) use self::issued::Issued;
 pub(crate) use self::open_round::Spawned;
 pub(crate) use self::pending::{Done, Pending};
 pub(crate) use self::retry_queue::RetryQueue;
+pub(crate) use self::transfer::{Transfer, Verb};

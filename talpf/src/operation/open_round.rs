@@ -9,10 +9,10 @@ use talpf_runtime::PendingEvent;
 
 use super::future::Completer;
 use super::guards::{ByteLayout, Destination, Entries, Source};
-use super::issued::{Issued, Memory, Transfer};
+use super::issued::{Issued, Memory};
 use super::registration::Registered;
 use super::short_put::{NO_BATCH, NO_RANK};
-use super::{Done, Operation, Verb};
+use super::{Done, Operation, Transfer, Verb};
 use crate::endpoint::{INLINE_BYTES, MOST_SENDS};
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};

@@ -9,10 +9,10 @@ use ibverbs_sim::{Error as DeviceError, Operation as Request, PostError};
 use smallvec::SmallVec;
 
 use super::batch::BatchedPut;
-use super::issued::{Issued, Memory, Transfer, refusal};
+use super::issued::{Issued, Memory, refusal};
 use super::open_round::{OpenRound, when_done};
 use super::registration::Registered;
-use super::{Operation, Verb};
+use super::{Operation, Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};

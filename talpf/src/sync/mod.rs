@@ -22,6 +22,7 @@ mod handle;
 mod mode;
 mod notify;
 mod opening;
+mod outcome;
 mod replayed_sync;
 mod spin;
 mod stages;
@@ -31,6 +32,6 @@ pub use self::builder::{EachStep, SyncBuilder};
 pub use self::handle::SyncHandle;
 pub use self::mode::{Arrivals, SyncMode};
 
-pub(crate) use self::active_sync::Outcome;
 pub(crate) use self::engine::Engine;
+pub(crate) use self::outcome::Outcome;
 pub(crate) use self::wait_flag::WaitFlag;

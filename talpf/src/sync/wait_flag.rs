@@ -10,7 +10,7 @@ use std::task::Waker;
 
 use talpf_primitives::{AtomicBool, Ordering};
 
-use super::active_sync::Outcome;
+use super::outcome::Outcome;
 use crate::error::Error;
 
 /// The flag of one rank.
