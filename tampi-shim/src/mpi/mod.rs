@@ -42,6 +42,5 @@ pub use self::library::Library;
 pub use self::period::PollingPeriod;
 pub(crate) use self::request::{RawRequest, RawStatus};
 pub use self::run::{Config, run};
-pub(crate) use self::transport::MpiTransport;
 pub use self::window::{Element, Update, Window};
 pub use self::wire::MpiWire;

@@ -291,10 +291,6 @@ impl Transport for MpiTransport {
         self.engine.statistics()
     }
 
-    fn mpi(&self) -> Option<Arc<MpiTransport>> {
-        self.me.upgrade()
-    }
-
     fn communicator_created(
         &self,
         context: ContextId,

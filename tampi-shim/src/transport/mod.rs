@@ -12,6 +12,7 @@ pub(crate) mod verbs;
 
 pub(crate) use self::verbs::VerbsWorld;
 
+use std::any::Any;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -115,7 +116,7 @@ impl Start {
 
 /// Message transport of one rank.
 #[allow(unsafe_code, reason = "the memory of operations is the caller's to vouch for")]
-pub(crate) trait Transport: Send + Sync + 'static {
+pub(crate) trait Transport: Any + Send + Sync {
     /// Starts a send.
     ///
     /// # Safety
@@ -178,12 +179,6 @@ pub(crate) trait Transport: Send + Sync + 'static {
 
     /// Returns the counters of this rank.
     fn statistics(&self) -> Statistics;
-
-    /// Returns the transport over MPI, if `self` is one.
-    #[cfg(feature = "mpi")]
-    fn mpi(&self) -> Option<Arc<crate::mpi::MpiTransport>> {
-        None
-    }
 
     /// Prepares the contexts `context` and `context + 1` of a new communicator. Called at every
     /// member before its first message; `rank` is the calling rank.

@@ -18,6 +18,7 @@ mod element;
 mod known_faults;
 mod raw;
 
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use crate::rank::Rank;
 use crate::request::Request;
 use crate::status::Status;
 use crate::tag::Tag;
-use crate::transport::Start;
+use crate::transport::{Start, Transport};
 
 /// Elements at every rank that all ranks can access.
 pub struct Window<T> {
@@ -52,8 +53,9 @@ impl<T: Element> Window<T> {
     /// **Errors**: the transport of the communicator is not MPI; an error of MPI; an MPI that loses
     /// puts, with the variable to set; at all ranks, a length with too many bytes for an address.
     pub async fn allocate(communicator: &Communicator, length: usize) -> Result<Self, Error> {
-        let not_mpi = || refused("MPI_Win_allocate", "the communicator is not one of MPI");
-        let transport = communicator.transport().mpi().ok_or_else(not_mpi)?;
+        let any: Arc<dyn Any + Send + Sync> = Arc::<dyn Transport>::clone(communicator.transport());
+        let not_mpi = |_| refused("MPI_Win_allocate", "the communicator is not one of MPI");
+        let transport = any.downcast::<MpiTransport>().map_err(not_mpi)?;
         let version = transport.library.version()?;
         if let Some(reason) = known_faults::of_puts(&version, variable) {
             return Err(refused("MPI_Win_allocate", reason));
