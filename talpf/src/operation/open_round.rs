@@ -189,6 +189,10 @@ impl OpenRound {
     /// **Completion**: as [`OpenRound::get`]. **Ordering**: atomic towards all atomics of all
     /// ranks and nothing else: no put or get of the round may touch the same number (R6). Inside a
     /// window of the target, as a put.
+    /// **Cost**: the device carries an operation on a rank of this process out as it posts it; so
+    /// once the window is open an `await` ends at its first poll and does not suspend its task,
+    /// unless another thread makes progress for this rank at that moment. One that comes before
+    /// its window, or goes to another process, suspends.
     /// **Errors**: as [`OpenRound::get`]; a result that is not one element.
     /// **Source**: thesis, chapter 5.2.
     pub fn fetch_and_add<G: Destination<Element = u64>>(

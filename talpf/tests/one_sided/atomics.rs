@@ -1,6 +1,9 @@
 //! Atomics on remote numbers, from all ranks at once.
 
 use std::collections::BTreeSet;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 
 use crate::common;
 use talpf::{Error, Rank, SyncMode};
@@ -122,4 +125,30 @@ fn a_number_that_is_not_aligned_at_its_owner_is_an_error_and_changes_nothing() {
     if let Err(error) = result {
         assert!(matches!(error, Error::WorkRequest { .. } | Error::PeerFailed { .. }), "{error}");
     }
+}
+
+/// In an open window of the same process the device has carried out what is posted.
+#[test]
+fn an_atomic_into_an_open_window_has_ended_at_its_first_poll() {
+    let ends = common::run(common::config(1, 1), |ctx| async move {
+        let counter = common::array(&ctx, vec![0u64])?;
+        let slot = ctx.register_global(&counter).await?;
+        let before = common::array(&ctx, vec![0u64])?;
+        ctx.register_local(&before)?;
+        let result = ctx.group().task("result").inout(&before.all()).run(|result| result)?;
+        let (mut result, round) = (result.await?, ctx.round());
+        let sync = ctx.sync(SyncMode::DEFAULT).window(&counter.all()).spawn()?;
+        // The first addition also waits until the window is open.
+        result = round.fetch_and_add(slot.at(0, 0), 1, result).await?;
+        for adds in 1..10 {
+            let mut operation = pin!(round.fetch_and_add(slot.at(0, 0), 1, result));
+            let first = poll_fn(|cx| Poll::Ready(operation.as_mut().poll(cx))).await;
+            let Poll::Ready(ended) = first else { panic!("addition {adds} would be suspended") };
+            result = ended?;
+            assert_eq!(result[0], adds);
+        }
+        drop((round, result));
+        sync.await
+    });
+    ends.unwrap();
 }
